@@ -1,0 +1,33 @@
+/**
+ * The ground every room stands on: time, ids, JSON, paths, back-off and the one error type.
+ *
+ * Nothing here knows the product's nouns, opens a socket or keeps state.
+ */
+export { assertNever } from './assert-never.ts'
+export { type BackoffPolicy, backoffMs } from './backoff.ts'
+export { type Clock, systemClock } from './clock.ts'
+export { type DotPath, getAtPath, parseDotPath } from './dot-path.ts'
+export {
+  FAILURE_REASONS,
+  Failure,
+  type FailureDetails,
+  type FailureReason,
+  invalidFields,
+  notFound,
+  type ResourceRef,
+  type StatusCode,
+  type Violation,
+} from './failure.ts'
+export { isUuid, newId } from './ids.ts'
+export {
+  canonicalJson,
+  deepMerge,
+  FORBIDDEN_KEYS,
+  findUnstorable,
+  findUnstorableText,
+  isJsonObject,
+  JSON_DEPTH_MAX,
+  type Json,
+  type JsonFinding,
+  type JsonObject,
+} from './json.ts'

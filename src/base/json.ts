@@ -1,0 +1,83 @@
+/** A value as JSON knows it. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject
+
+export interface JsonObject {
+  readonly [key: string]: Json
+}
+
+/** Keys that could reach a prototype when objects are merged; refused wherever a client hands in JSON. */
+export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+
+/** Deepest nesting of a JSON object a client may store; a binary protobuf round trip still survives it. */
+export const JSON_DEPTH_MAX = 32
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Merges `layer` over `base`: objects merge, arrays and scalars replace, `null` removes the key.
+ *
+ * As a patch of one stored layer this is RFC 7396. Neither argument is changed; `FORBIDDEN_KEYS` are dropped, whatever let
+ * them in.
+ */
+export function deepMerge(base: JsonObject, layer: JsonObject): JsonObject {
+  const merged: Record<string, Json> = { ...base }
+  for (const [key, value] of Object.entries(layer)) {
+    if (FORBIDDEN_KEYS.has(key)) continue
+    const below = Object.hasOwn(base, key) ? base[key] : undefined
+    if (value === null) delete merged[key]
+    else if (isJsonObject(value)) merged[key] = deepMerge(isJsonObject(below) ? below : {}, value)
+    else merged[key] = value
+  }
+  return merged
+}
+
+/** A stable text of the value: equal for equal values, whatever the order of their keys. */
+export function canonicalJson(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (isJsonObject(value)) {
+    const entries = Object.keys(value)
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`)
+    return `{${entries.join(',')}}`
+  }
+  return JSON.stringify(value)
+}
+
+/** One reason why a JSON value may not be stored, at `path` (dotted, array indexes in brackets). */
+export interface JsonFinding {
+  readonly path: string
+  readonly rule: 'depth' | 'finite' | 'forbidden_key' | 'nul' | 'surrogate'
+  readonly description: string
+}
+
+/**
+ * Finds what a client may not store: nesting beyond `JSON_DEPTH_MAX`, NaN or Infinity (a binary client can send them and
+ * no later answer could be written), keys that reach prototypes, NUL (PostgreSQL refuses it), lone surrogates.
+ *
+ * @param path prefix of the reported paths
+ */
+export function findUnstorable(value: Json, path: string, depth = 0): JsonFinding[] {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return [{ path, rule: 'finite', description: 'must be a finite number' }]
+  if (typeof value === 'string') return findUnstorableText(value, path)
+  if (typeof value !== 'object' || value === null) return []
+  if (depth >= JSON_DEPTH_MAX)
+    return [{ path, rule: 'depth', description: `is nested deeper than ${JSON_DEPTH_MAX} levels` }]
+  if (Array.isArray(value)) return value.flatMap((item, index) => findUnstorable(item, `${path}[${index}]`, depth + 1))
+  return Object.entries(value).flatMap(([key, item]) => {
+    const at = path === '' ? key : `${path}.${key}`
+    if (FORBIDDEN_KEYS.has(key))
+      return [{ path: at, rule: 'forbidden_key' as const, description: `uses the reserved key ${key}` }]
+    return [...findUnstorableText(key, at), ...findUnstorable(item, at, depth + 1)]
+  })
+}
+
+/** The two kinds of text that storage or an answer cannot hold. */
+export function findUnstorableText(text: string, path: string): JsonFinding[] {
+  if (text.includes('\u0000')) return [{ path, rule: 'nul', description: 'must not contain the NUL character' }]
+  if (!text.isWellFormed())
+    return [{ path, rule: 'surrogate', description: 'must be well-formed Unicode (no lone surrogates)' }]
+  return []
+}
