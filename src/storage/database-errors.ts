@@ -1,0 +1,58 @@
+import { Failure } from '../base/index.ts'
+
+/** SQLSTATE classes and codes, PostgreSQL manual appendix A. */
+const UNIQUE_VIOLATION = '23505'
+const FOREIGN_KEY_VIOLATION = '23503'
+const SERIALIZATION_FAILURE = '40001'
+const DEADLOCK_DETECTED = '40P01'
+const QUERY_CANCELED = '57014'
+const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
+  ...['57P01', '57P02', '57P03', '53300', '25P03', '08000', '08001', '08003', '08004', '08006'],
+  ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'],
+])
+const LOST_CONNECTION =
+  /Connection terminated|Timeout acquiring a connection|Unable to acquire a connection|not queryable/
+
+/** Seconds a client should wait while the database restarts. */
+const RETRY_AFTER_SECONDS = 1
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+/** Tells whether running the whole transaction again may succeed. */
+export function isRetryable(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED
+}
+
+/** Tells whether the database, not the statement, is the problem: loops wait and go on, calls answer UNAVAILABLE. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (error instanceof Failure) return error.reason === 'DATABASE_UNAVAILABLE'
+  return UNAVAILABLE_CODES.has(codeOf(error)) || (error instanceof Error && LOST_CONNECTION.test(error.message))
+}
+
+/** Tells whether the statement broke the named unique constraint or index. */
+export function isUniqueViolation(error: unknown, constraint: string): boolean {
+  return codeOf(error) === UNIQUE_VIOLATION && constraintOf(error) === constraint
+}
+
+/** Tells whether the statement would leave a reference of the named foreign key dangling. */
+export function isForeignKeyViolation(error: unknown, constraint?: string): boolean {
+  return codeOf(error) === FOREIGN_KEY_VIOLATION && (constraint === undefined || constraintOf(error) === constraint)
+}
+
+/** The refusal behind a database error that a caller may see, or `undefined` for a bug. */
+export function failureFromDatabase(error: unknown): Failure | undefined {
+  if (codeOf(error) === QUERY_CANCELED)
+    return new Failure('DEADLINE_EXCEEDED', 'the database did not answer in time', { cause: error })
+  if (!isDatabaseUnavailable(error)) return undefined
+  return new Failure('DATABASE_UNAVAILABLE', 'the database is not reachable at the moment, try again', {
+    cause: error,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  })
+}
+
+function constraintOf(error: unknown): string {
+  return error instanceof Error && 'constraint' in error ? String(error.constraint) : ''
+}

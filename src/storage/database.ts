@@ -1,0 +1,134 @@
+import knex, { type Knex } from 'knex'
+import pg from 'pg'
+import type { Json } from '../base/index.ts'
+import { isRetryable } from './database-errors.ts'
+import { NamedStatementClient } from './named-statements.ts'
+
+/** Where the database is: a URL, or the embedded server's socket. */
+export type DatabaseTarget =
+  | { readonly kind: 'url'; readonly url: string }
+  | {
+      readonly kind: 'socket'
+      readonly host: string
+      readonly port: number
+      readonly user: string
+      readonly database: string
+    }
+
+/** How connections behave. */
+export interface DatabaseOptions {
+  readonly target: DatabaseTarget
+  /** Connections of this process at most. */
+  readonly poolMax?: number
+  /** Statements running longer are cancelled by the server. */
+  readonly statementTimeoutMs?: number
+  /** Shown in `pg_stat_activity`. */
+  readonly applicationName?: string
+}
+
+const POOL_MAX_DEFAULT = 16
+const STATEMENT_TIMEOUT_MS_DEFAULT = 30_000
+/** A transaction that its client forgot (SIGSTOP, a stalled event loop) gives its row locks back after this long. */
+const IDLE_IN_TRANSACTION_MS = 15_000
+const ACQUIRE_TIMEOUT_MS = 10_000
+const TRANSACTION_ATTEMPTS_MAX = 4
+
+/**
+ * What a statement runs on: the pool (each statement its own transaction) or one open transaction.
+ *
+ * Other rooms hand it through and cannot look inside: every statement lives in `storage/tables/`.
+ */
+export class Tx {
+  readonly #knex: Knex
+  constructor(knexOrTransaction: Knex) {
+    this.#knex = knexOrTransaction
+  }
+  /** For `storage/` only. */
+  static knexOf(tx: Tx): Knex {
+    return tx.#knex
+  }
+}
+
+/** The connection pool of one process. */
+export class Database {
+  /** Runs each statement on its own, for single reads and writes. */
+  readonly direct: Tx
+  readonly #knex: Knex
+
+  constructor(options: DatabaseOptions) {
+    this.#knex = knex({
+      client: NamedStatementClient,
+      connection: connectionOf(options),
+      pool: { min: 0, max: options.poolMax ?? POOL_MAX_DEFAULT, idleTimeoutMillis: 60_000 },
+      acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    })
+    this.direct = new Tx(this.#knex)
+  }
+
+  /**
+   * Runs `work` in one READ COMMITTED transaction and commits, or rolls back when it throws.
+   *
+   * A deadlock or serialization failure is tried again from the start, so `work` must have no effects outside the
+   * database.
+   */
+  async transaction<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#knex.transaction((trx) => work(new Tx(trx)))
+      } catch (error) {
+        if (attempt === TRANSACTION_ATTEMPTS_MAX || !isRetryable(error)) throw error
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#knex.destroy()
+  }
+}
+
+/** Runs one documented statement with `?` bindings and returns its rows. `storage/` only. */
+export async function rows<Row>(tx: Tx, sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
+  const result: { rows: Row[] } = await Tx.knexOf(tx).raw(sql, bindings as Knex.RawBinding[])
+  return result.rows
+}
+
+/** Like `rows`, for a statement that yields at most one. */
+export async function row<Row>(tx: Tx, sql: string, bindings: readonly Binding[] = []): Promise<Row | undefined> {
+  return (await rows<Row>(tx, sql, bindings))[0]
+}
+
+/** Runs a statement and returns how many rows it touched. */
+export async function affected(tx: Tx, sql: string, bindings: readonly Binding[] = []): Promise<number> {
+  const result: { rowCount: number | null } = await Tx.knexOf(tx).raw(sql, bindings as Knex.RawBinding[])
+  return result.rowCount ?? 0
+}
+
+/** A value a statement can be given. JSON goes through `jsonb()`; an array becomes a PostgreSQL array. */
+export type Binding =
+  | string
+  | number
+  | boolean
+  | null
+  | Date
+  | Uint8Array
+  | readonly (string | number | boolean | null | Date)[]
+
+/** A JSON value as the text that a `::jsonb` parameter takes. */
+export function jsonb(value: Json): string {
+  return JSON.stringify(value)
+}
+
+function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {
+  const common = {
+    statement_timeout: statementTimeoutMs ?? STATEMENT_TIMEOUT_MS_DEFAULT,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    application_name: applicationName ?? 'patchbay',
+    keepAlive: true,
+  }
+  if (target.kind === 'url') return { connectionString: target.url, ...common }
+  const { host, port, user, database } = target
+  return { host, port, user, database, ...common }
+}
+
+// bigint and numeric columns are counters well below 2^53; as numbers they need no conversion anywhere.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)

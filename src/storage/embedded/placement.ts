@@ -1,0 +1,72 @@
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { chownSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { ChildIdentity } from './binaries.ts'
+
+/** The conventional uid of nobody: an unprivileged owner that needs no account to be made. */
+const UNPRIVILEGED_ID = 65_534
+/** `sun_path` holds 108 bytes including the final NUL. */
+const SOCKET_PATH_BYTES_MAX = 107
+const SYSTEM_ROOT = '/var/lib/patchbay'
+const SOCKET_NAME = '.s.PGSQL.5432'
+
+/** Where one embedded server lives. */
+export interface Placement {
+  readonly identity: ChildIdentity
+  /** `data/`, `postgres.log`; owned by `identity`, mode 700. */
+  readonly root: string
+  readonly dataDir: string
+  readonly socketDir: string
+  /** Set when the server could not live inside the asked-for directory, for the start to tell. */
+  readonly movedFrom: string | undefined
+}
+
+/**
+ * Decides under which uid and in which directories the embedded server of `dataDir` lives.
+ *
+ * As an ordinary user: inside `dataDir`. As root, under uid 65534, which must be able to walk there; when it cannot (a
+ * home of mode 700) the server lives under `/var/lib/patchbay`, named after the asked-for directory, so that the same
+ * clone finds the same data again. A socket path that would not fit into `sun_path` moves to a short directory.
+ */
+export function placeEmbedded(dataDir: string): Placement {
+  const asked = resolve(dataDir, 'postgres')
+  const isRoot = process.getuid?.() === 0
+  // 711: the server's uid may walk through to its own directory, but neither list nor read what lies beside it.
+  mkdirSync(resolve(dataDir), { recursive: true, mode: 0o711 })
+  const identity: ChildIdentity = isRoot ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {}
+  makeOwned(asked, identity)
+  const reachable = !isRoot || canEnter(asked, identity)
+  const root = reachable ? asked : join(SYSTEM_ROOT, shortHash(asked))
+  if (!reachable) {
+    mkdirSync(SYSTEM_ROOT, { recursive: true, mode: 0o755 })
+    makeOwned(root, identity)
+  }
+  return {
+    identity,
+    root,
+    dataDir: join(root, 'data'),
+    socketDir: placeSocket(root, identity),
+    movedFrom: reachable ? undefined : asked,
+  }
+}
+
+function placeSocket(root: string, identity: ChildIdentity): string {
+  if (Buffer.byteLength(join(root, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX) return root
+  const short = join('/tmp', `patchbay-${shortHash(root)}`)
+  makeOwned(short, identity)
+  return short
+}
+
+function makeOwned(dir: string, { uid, gid }: ChildIdentity): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  if (uid !== undefined && gid !== undefined) chownSync(dir, uid, gid)
+}
+
+function canEnter(dir: string, identity: ChildIdentity): boolean {
+  return spawnSync('/bin/sh', ['-c', 'cd "$0"', dir], { ...identity, stdio: 'ignore' }).status === 0
+}
+
+function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+}
