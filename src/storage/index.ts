@@ -11,3 +11,5 @@ export {
 } from './database-errors.ts'
 export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './embedded/index.ts'
 export { type MigrationReport, migrate } from './migrate.ts'
+export { createSecrets, type Secrets } from './secrets.ts'
+export type { SecretRef } from './tables/secret.ts'

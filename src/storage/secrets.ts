@@ -1,0 +1,114 @@
+import { LRUCache } from 'lru-cache'
+import { Failure, newId } from '../base/index.ts'
+import { type KeyRing, seal, unseal } from '../vault/index.ts'
+import type { Tx } from './database.ts'
+import { type DataKeyRecord, findCurrentDataKey, findDataKey, insertDataKey } from './tables/data-key.ts'
+import { deleteSecrets, listSecrets, type SecretRef, upsertSecret } from './tables/secret.ts'
+
+/** Unwrapped data keys kept in memory, per process. */
+const DATA_KEYS_CACHED_MAX = 1_000
+
+/** Encrypted values of a subject, by name. Whoever holds this sees plain text, nobody else does. */
+export interface Secrets {
+  /** Stores or replaces the given values; others of the subject stay. */
+  put(tx: Tx, ref: SecretRef, values: Readonly<Record<string, string>>): Promise<void>
+  /** All values of the subject, `{}` when there are none. @throws Failure SECRET_UNREADABLE when a row does not open */
+  get(tx: Tx, ref: SecretRef): Promise<Record<string, string>>
+  /** Removes the named values, or all. */
+  remove(tx: Tx, ref: SecretRef, names?: readonly string[]): Promise<void>
+  /** Seals bytes for a column outside the secret table; `place` names table, column and row. */
+  sealFor(tx: Tx, ownerId: string, place: string, bytes: Uint8Array): Promise<Uint8Array>
+  /** Opens what `sealFor` made for the same owner and place. @throws Failure SECRET_UNREADABLE */
+  unsealFor(tx: Tx, ownerId: string, place: string, sealed: Uint8Array): Promise<Uint8Array>
+}
+
+/**
+ * Envelope encryption at rest: key ring → data key per owner, stored wrapped → one derived key per value.
+ *
+ * The place of a value (table, column, subject, name, owner) is authenticated: a row copied to another tenant, subject
+ * or name does not open.
+ */
+export function createSecrets(ring: KeyRing): Secrets {
+  const opened = new LRUCache<string, Uint8Array>({ max: DATA_KEYS_CACHED_MAX })
+
+  /** Not cached by owner: a key made in a transaction that rolls back never existed. */
+  async function currentKey(tx: Tx, ownerId: string): Promise<{ readonly id: string; readonly key: Uint8Array }> {
+    const record = (await findCurrentDataKey(tx, ownerId)) ?? (await createKey(tx, ownerId))
+    return { id: record.id, key: open(ownerId, record) }
+  }
+
+  async function createKey(tx: Tx, ownerId: string): Promise<DataKeyRecord> {
+    const id = newId()
+    await insertDataKey(tx, ownerId, { id, ...ring.create(ownerId, id) })
+    const stored = await findCurrentDataKey(tx, ownerId)
+    if (stored === undefined) throw new Error(`no data key for ${ownerId} right after it was made`)
+    return stored
+  }
+
+  async function keyById(tx: Tx, ownerId: string, id: string): Promise<Uint8Array> {
+    const cached = opened.get(id)
+    if (cached !== undefined) return cached
+    const record = await findDataKey(tx, ownerId, id)
+    if (record === undefined) throw unreadable(new Error(`no data key ${id} of ${ownerId}`))
+    return open(ownerId, record)
+  }
+
+  function open(ownerId: string, record: DataKeyRecord): Uint8Array {
+    const key = opened.get(record.id) ?? orUnreadable(() => ring.open(record, ownerId, record.id))
+    opened.set(record.id, key)
+    return key
+  }
+
+  return {
+    async put(tx, ref, values) {
+      const entries = Object.entries(values)
+      if (entries.length === 0) return
+      const { id, key } = await currentKey(tx, ref.ownerId)
+      for (const [name, text] of entries)
+        await upsertSecret(tx, ref, { name, dataKeyId: id, sealed: seal(key, placeOf(ref, name), text) })
+    },
+    async get(tx, ref) {
+      const values: Record<string, string> = {}
+      for (const { name, dataKeyId, sealed } of await listSecrets(tx, ref)) {
+        const key = await keyById(tx, ref.ownerId, dataKeyId)
+        values[name] = orUnreadable(() => unseal(key, placeOf(ref, name), sealed)).toString('utf8')
+      }
+      return values
+    },
+    remove: deleteSecrets,
+    async sealFor(tx, ownerId, place, bytes) {
+      const { id, key } = await currentKey(tx, ownerId)
+      return Buffer.concat([Buffer.from(id.replaceAll('-', ''), 'hex'), seal(key, `${place}|${ownerId}`, bytes)])
+    },
+    async unsealFor(tx, ownerId, place, sealed) {
+      const key = await keyById(tx, ownerId, uuidOf(sealed.subarray(0, UUID_BYTES)))
+      return orUnreadable(() => unseal(key, `${place}|${ownerId}`, sealed.subarray(UUID_BYTES)))
+    },
+  }
+}
+
+const UUID_BYTES = 16
+
+function uuidOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes)
+    .toString('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+function placeOf(ref: SecretRef, name: string): string {
+  return `secret|sealed|${ref.subjectType}|${ref.subjectId}|${name}|${ref.ownerId}`
+}
+
+function orUnreadable<Result>(open: () => Result): Result {
+  try {
+    return open()
+  } catch (cause) {
+    throw unreadable(cause)
+  }
+}
+
+function unreadable(cause: unknown): Failure {
+  return new Failure('SECRET_UNREADABLE', 'a stored secret cannot be decrypted: check PATCHBAY_ENCRYPTION_KEYS', {
+    cause,
+  })
+}

@@ -1,0 +1,30 @@
+import { row, type Tx } from '../database.ts'
+
+/** A wrapped data key of one owner (an environment, or a team). */
+export interface DataKeyRecord {
+  readonly id: string
+  readonly keyEncryptionKeyId: string
+  readonly wrapped: Uint8Array
+}
+
+const COLUMNS = 'id, key_encryption_key_id as "keyEncryptionKeyId", wrapped_key as wrapped'
+
+/** The key that seals new values of the owner. Rides on data_key_current. */
+export async function findCurrentDataKey(tx: Tx, ownerId: string): Promise<DataKeyRecord | undefined> {
+  return await row(tx, `select ${COLUMNS} from data_key where owner_id = ? and is_current`, [ownerId])
+}
+
+/** Any key of the owner, current or not. Rides on the primary key. */
+export async function findDataKey(tx: Tx, ownerId: string, id: string): Promise<DataKeyRecord | undefined> {
+  return await row(tx, `select ${COLUMNS} from data_key where id = ? and owner_id = ?`, [id, ownerId])
+}
+
+/** Stores a first key; of two simultaneous first keys one wins (data_key_current) and the other is dropped. */
+export async function insertDataKey(tx: Tx, ownerId: string, key: DataKeyRecord): Promise<void> {
+  await row(
+    tx,
+    `insert into data_key (id, owner_id, key_encryption_key_id, wrapped_key) values (?, ?, ?, ?)
+     on conflict (owner_id) where is_current do nothing`,
+    [key.id, ownerId, key.keyEncryptionKeyId, key.wrapped],
+  )
+}

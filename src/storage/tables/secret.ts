@@ -1,0 +1,45 @@
+import { affected, rows, type Tx } from '../database.ts'
+
+/** What a set of secrets belongs to. */
+export interface SecretRef {
+  /** The environment, or for an integration's own config the team. */
+  readonly ownerId: string
+  readonly subjectType: 'integration' | 'environment_integration' | 'integrated_account' | 'webhook'
+  readonly subjectId: string
+}
+
+export interface SealedSecret {
+  readonly name: string
+  readonly dataKeyId: string
+  readonly sealed: Uint8Array
+}
+
+/** All secrets of a subject. Rides on the primary key. */
+export async function listSecrets(tx: Tx, ref: SecretRef): Promise<readonly SealedSecret[]> {
+  return await rows(
+    tx,
+    `select name, data_key_id as "dataKeyId", sealed from secret
+     where owner_id = ? and subject_type = ? and subject_id = ?`,
+    [ref.ownerId, ref.subjectType, ref.subjectId],
+  )
+}
+
+/** Stores or replaces one secret. */
+export async function upsertSecret(tx: Tx, ref: SecretRef, secret: SealedSecret): Promise<void> {
+  await affected(
+    tx,
+    `insert into secret (owner_id, subject_type, subject_id, name, data_key_id, sealed) values (?, ?, ?, ?, ?, ?)
+     on conflict (owner_id, subject_type, subject_id, name)
+     do update set data_key_id = excluded.data_key_id, sealed = excluded.sealed, created_at = now()`,
+    [ref.ownerId, ref.subjectType, ref.subjectId, secret.name, secret.dataKeyId, secret.sealed],
+  )
+}
+
+/** Removes the named secrets of a subject, or all of them. */
+export async function deleteSecrets(tx: Tx, ref: SecretRef, names?: readonly string[]): Promise<void> {
+  const bindings = [ref.ownerId, ref.subjectType, ref.subjectId] as const
+  const sql = 'delete from secret where owner_id = ? and subject_type = ? and subject_id = ?'
+  await (names === undefined
+    ? affected(tx, sql, bindings)
+    : affected(tx, `${sql} and name = any(?)`, [...bindings, [...names]]))
+}

@@ -1,0 +1,71 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+/** What an API token may do; part of its text, so that a leaked one can be recognised. */
+export type TokenKind = 'team' | 'environment'
+
+const PREFIX: Readonly<Record<TokenKind, string>> = { team: 'pbt', environment: 'pbe' }
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** 62^32 is more than 2^190. */
+const RANDOM_LENGTH = 32
+const CHECKSUM_LENGTH = 6
+const HINT_LENGTH = 4
+const SHAPE = /^pb[te]_[0-9A-Za-z]{38}$/
+/** A token chosen by the operator: long enough to be unguessable when it is random, and safe in a header. */
+const CHOSEN_SHAPE = /^[\x21-\x7e]{32,256}$/
+
+/** A token as it is shown once, what is stored of it, and what may be shown later. */
+export interface MintedToken {
+  readonly token: string
+  readonly hash: Uint8Array
+  /** The last characters. */
+  readonly hint: string
+}
+
+/** Makes a token: prefix, 32 random characters, 6 characters of checksum, so that a typo is refused without a look-up. */
+export function mintToken(kind: TokenKind): MintedToken {
+  const random = randomText(RANDOM_LENGTH)
+  return describeToken(`${PREFIX[kind]}_${random}${checksum(random)}`)
+}
+
+/** Takes a token of the operator's choosing; `undefined` unless it is 32 to 256 visible ASCII characters. */
+export function chosenToken(token: string): MintedToken | undefined {
+  return CHOSEN_SHAPE.test(token) ? describeToken(token) : undefined
+}
+
+/**
+ * What is stored for a presented token, or `undefined` when it cannot be one: the wrong shape, or one of ours with a
+ * wrong checksum. SHA-256 suffices because a token is random, not a password.
+ */
+export function hashToken(token: string): Uint8Array | undefined {
+  if (SHAPE.test(token)) {
+    const random = token.slice(4, 4 + RANDOM_LENGTH)
+    return token.endsWith(checksum(random)) ? sha256(token) : undefined
+  }
+  return CHOSEN_SHAPE.test(token) ? sha256(token) : undefined
+}
+
+function describeToken(token: string): MintedToken {
+  return { token, hash: sha256(token), hint: token.slice(-HINT_LENGTH) }
+}
+
+function sha256(text: string): Uint8Array {
+  return createHash('sha256').update(text).digest()
+}
+
+function checksum(text: string): string {
+  return base62(BigInt(crc32(text))).padStart(CHECKSUM_LENGTH, '0')
+}
+
+function base62(value: bigint): string {
+  const head = value / 62n
+  return (head === 0n ? '' : base62(head)) + ALPHABET.charAt(Number(value % 62n))
+}
+
+/** Bytes of 248 and more are dropped: 248 = 4 · 62, so that every character is equally likely. */
+function randomText(length: number): string {
+  let text = ''
+  while (text.length < length)
+    for (const byte of randomBytes(length)) if (byte < 248 && text.length < length) text += ALPHABET.charAt(byte % 62)
+  return text
+}
