@@ -61,6 +61,8 @@ export class Database {
       connection: connectionOf(options),
       pool: { min: 0, max: options.poolMax ?? POOL_MAX_DEFAULT, idleTimeoutMillis: 60_000 },
       acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+      // An error's message keeps the placeholders: the values could be secrets, and messages reach the log.
+      compileSqlOnError: false,
     })
     this.direct = new Tx(this.#knex)
   }

@@ -12,4 +12,11 @@ export {
 export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './embedded/index.ts'
 export { type MigrationReport, migrate } from './migrate.ts'
 export { createSecrets, type Secrets } from './secrets.ts'
+export {
+  claimIdempotencyKey,
+  deleteOldIdempotencyKeys,
+  findIdempotencyKey,
+  type IdempotencyRecord,
+  storeIdempotentAnswer,
+} from './tables/idempotency-key.ts'
 export type { SecretRef } from './tables/secret.ts'

@@ -1,0 +1,71 @@
+import { affected, row, type Tx } from '../database.ts'
+
+/** A create that was asked for once already. */
+export interface IdempotencyRecord {
+  readonly method: string
+  readonly requestHash: Uint8Array
+  /** The first answer, sealed; null only inside the transaction that is making it. */
+  readonly sealedAnswer: Uint8Array | null
+}
+
+/** The owner's earlier request of that id, if any. Rides on the primary key. */
+export async function findIdempotencyKey(
+  tx: Tx,
+  ownerId: string,
+  requestId: string,
+): Promise<IdempotencyRecord | undefined> {
+  return await row(
+    tx,
+    `select method, request_hash as "requestHash", sealed_answer as "sealedAnswer"
+     from idempotency_key where owner_id = ? and request_id = ?`,
+    [ownerId, requestId],
+  )
+}
+
+/**
+ * Takes the request id for this transaction; false when it is taken.
+ *
+ * A second transaction with the same id waits here until the first one ends: it then sees the stored answer, or takes
+ * the id itself when the first rolled back.
+ */
+export async function claimIdempotencyKey(
+  tx: Tx,
+  key: {
+    readonly ownerId: string
+    readonly requestId: string
+    readonly method: string
+    readonly requestHash: Uint8Array
+  },
+): Promise<boolean> {
+  const claimed = await affected(
+    tx,
+    `insert into idempotency_key (owner_id, request_id, method, request_hash) values (?, ?, ?, ?)
+     on conflict (owner_id, request_id) do nothing`,
+    [key.ownerId, key.requestId, key.method, key.requestHash],
+  )
+  return claimed === 1
+}
+
+/** Keeps the answer for repetitions. */
+export async function storeIdempotentAnswer(
+  tx: Tx,
+  ownerId: string,
+  requestId: string,
+  sealedAnswer: Uint8Array,
+): Promise<void> {
+  await affected(tx, 'update idempotency_key set sealed_answer = ? where owner_id = ? and request_id = ?', [
+    sealedAnswer,
+    ownerId,
+    requestId,
+  ])
+}
+
+/** Forgets up to `limit` keys made before `before`; returns how many. Rides on idempotency_key_age. */
+export async function deleteOldIdempotencyKeys(tx: Tx, before: Date, limit: number): Promise<number> {
+  return await affected(
+    tx,
+    `delete from idempotency_key where (owner_id, request_id) in
+       (select owner_id, request_id from idempotency_key where created_at < ? order by created_at limit ? for update skip locked)`,
+    [before, limit],
+  )
+}

@@ -1,0 +1,32 @@
+import { pino } from 'pino'
+
+/**
+ * The log as a dependency; pino-compatible.
+ *
+ * Fields are allow-listed by whoever logs: ids, counts, durations, reasons. Never a request body, a header, a URL with
+ * its query, a context or a credential.
+ */
+export interface Logger {
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void
+  info(fields: Readonly<Record<string, unknown>>, message: string): void
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void
+  error(fields: Readonly<Record<string, unknown>>, message: string): void
+}
+
+/** Logs JSON lines to standard error, so that standard output stays for what a command answers. */
+export function createLogger(level: string): Logger {
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: 2, sync: false }),
+  )
+}
+
+/** Drops everything. */
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** The parts of an error that may be logged: kind, message, stack and the chain of causes. */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { error: String(error) }
+  const cause = error.cause === undefined ? {} : { cause: describeError(error.cause) }
+  return { error: error.message, kind: error.name, stack: error.stack, ...cause }
+}
