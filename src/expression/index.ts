@@ -1,0 +1,31 @@
+/**
+ * Everything that turns definition text into values: `{{placeholders}}` and JSONata expressions.
+ *
+ * One lexer, one renderer, one sandbox. Nothing here knows what a pagination or an account row is, and no other room may
+ * look for `{{` or import jsonata.
+ */
+export { parseExpression } from './parse-expression.ts'
+export { lexTemplate, type Placeholder, type PlaceholderPath } from './placeholder.ts'
+export {
+  type AccountValues,
+  type CallValues,
+  isPlaceholderRoot,
+  lookUp,
+  PLACEHOLDER_ROOTS,
+  type PlaceholderRoot,
+  parentResources,
+  type Scope,
+} from './scope.ts'
+export {
+  compileJson,
+  compileTemplate,
+  findTemplateProblem,
+  type JsonTemplate,
+  listPlaceholderPaths,
+  renderJson,
+  renderObject,
+  renderText,
+  renderValue,
+  type Template,
+} from './template.ts'
+export { compileUrl, findBaseUrlProblem, refuseDotSegments, renderUrl, type UrlTemplate } from './template-url.ts'

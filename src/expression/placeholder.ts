@@ -1,0 +1,113 @@
+import { type DotPath, parseDotPath } from '../base/index.ts'
+import { isPlaceholderRoot, type PlaceholderRoot } from './scope.ts'
+
+/** One `{{…}}` of a template: where to look, in which order, and what to do with the value. */
+export interface Placeholder {
+  /** As written between the braces; messages name the placeholder by it. */
+  readonly source: string
+  /** Tried from left to right (`{{a|b}}`); the first one that holds a value wins. At least one. */
+  readonly paths: readonly PlaceholderPath[]
+  /** The text after `?:`, possibly empty; absent when the placeholder has no default. */
+  readonly defaultText: string | undefined
+  readonly cast: Cast | undefined
+}
+
+/** A dotted path of a placeholder, split once so that a lookup allocates nothing. */
+export interface PlaceholderPath {
+  readonly text: string
+  /** Absent for a bare name. */
+  readonly root: PlaceholderRoot | undefined
+  /** The steps below the root; all of them for a bare name. */
+  readonly steps: DotPath
+}
+
+/** What a value is turned into when its placeholder is the whole string. */
+export type Cast = 'int' | 'num' | 'bool' | 'str' | 'json'
+
+/** Literal text, or a placeholder. */
+export type TemplatePart = string | Placeholder
+
+/** What the lexer found: the parts in order, or why the text is not a template. */
+export type LexedTemplate =
+  | { readonly kind: 'parts'; readonly parts: readonly TemplatePart[] }
+  | { readonly kind: 'problem'; readonly description: string }
+
+/** Deepest fallback chain `{{a|b|…}}`; longer ones are a mistake in the definition. */
+const ALTERNATIVES_MAX = 8
+
+const STEP = '[^\\s{}|?:[\\].,"\'`]+'
+const PATH = new RegExp(`^${STEP}(?:\\.${STEP}|\\[\\d{1,6}\\])*$`)
+const CAST_SUFFIX = /:\s*(int|num|bool|str|json)\s*$/
+
+/**
+ * Splits a text into literals and placeholders: the only lexer of `{{…}}` in the product.
+ *
+ * Grammar of a placeholder: `path ('|' path)* ('?:' default text)? (':' cast)?`, blanks around its pieces ignored.
+ * `\{{` is a literal `{{`. A cast is legal only when the placeholder is the whole text.
+ */
+export function lexTemplate(text: string): LexedTemplate {
+  const parts: TemplatePart[] = []
+  let literal = ''
+  let position = 0
+  for (;;) {
+    const open = text.indexOf('{{', position)
+    if (open === -1) break
+    if (text[open - 1] === '\\' && open > position) {
+      literal += `${text.slice(position, open - 1)}{{`
+      position = open + 2
+      continue
+    }
+    const close = text.indexOf('}}', open + 2)
+    if (close === -1) return { kind: 'problem', description: 'opens {{ without closing it' }
+    const placeholder = parsePlaceholder(text.slice(open + 2, close))
+    if (typeof placeholder === 'string') return { kind: 'problem', description: placeholder }
+    literal += text.slice(position, open)
+    if (literal !== '') parts.push(literal)
+    parts.push(placeholder)
+    literal = ''
+    position = close + 2
+  }
+  literal += text.slice(position)
+  if (literal !== '') parts.push(literal)
+  return castProblem(parts) ?? { kind: 'parts', parts }
+}
+
+/** The placeholder, or a sentence about what is wrong with it. */
+function parsePlaceholder(inner: string): Placeholder | string {
+  const source = inner.trim()
+  const cast = CAST_SUFFIX.exec(source)
+  const uncast = cast ? source.slice(0, cast.index) : source
+  const defaultAt = uncast.indexOf('?:')
+  const chain = (defaultAt === -1 ? uncast : uncast.slice(0, defaultAt)).split('|').map((path) => path.trim())
+  if (chain.length > ALTERNATIVES_MAX) return `{{${source}}} has more than ${ALTERNATIVES_MAX} alternatives`
+  for (const path of chain) if (!PATH.test(path)) return pathProblem(source, path)
+  return {
+    source,
+    paths: chain.map(placeholderPath),
+    defaultText: defaultAt === -1 ? undefined : uncast.slice(defaultAt + 2),
+    cast: cast?.[1] as Cast | undefined,
+  }
+}
+
+/** Parses a dotted path that is known to be well formed. */
+export function placeholderPath(text: string): PlaceholderPath {
+  const steps = parseDotPath(text)
+  const first = String(steps[0])
+  return isPlaceholderRoot(first) ? { text, root: first, steps: steps.slice(1) } : { text, root: undefined, steps }
+}
+
+function pathProblem(source: string, path: string): string {
+  if (path === '') return `{{${source}}} names nothing`
+  if (path.includes(':')) return `{{${source}}} has an unknown cast: use :int, :num, :bool, :str or :json`
+  return `{{${source}}} is not a path such as context.name, args.items[0] or api_key`
+}
+
+function castProblem(parts: readonly TemplatePart[]): LexedTemplate | undefined {
+  if (parts.length < 2) return undefined
+  const cast = parts.find((part) => typeof part !== 'string' && part.cast !== undefined)
+  if (cast === undefined || typeof cast === 'string') return undefined
+  return {
+    kind: 'problem',
+    description: `{{${cast.source}}} has a cast, which needs the placeholder to be the whole text`,
+  }
+}
