@@ -1,0 +1,92 @@
+import {
+  type AnyDesc,
+  createRegistry,
+  type DescExtension,
+  type DescField,
+  type DescFile,
+  type DescMethod,
+  getOption,
+  hasOption,
+  isMessage,
+  type Registry,
+  toJson,
+} from '@bufbuild/protobuf'
+import { getComments } from '@bufbuild/protoplugin'
+
+/** How one RPC appears in REST: a verb, a path template whose `{names}` are request fields, and what the body holds. */
+export interface HttpBinding {
+  readonly verb: 'get' | 'put' | 'post' | 'delete' | 'patch'
+  readonly path: string
+  readonly hasBody: boolean
+}
+
+/** What a caller may do with a field; a name of `google.api.FieldBehavior`. */
+export type FieldBehavior = 'REQUIRED' | 'OPTIONAL' | 'OUTPUT_ONLY' | 'INPUT_ONLY' | 'IMMUTABLE' | 'IDENTIFIER'
+
+/** Reads the annotations of `google.api` from descriptors. */
+export interface Annotations {
+  /** The binding, or undefined for an RPC without one. Bindings with a custom verb or a body other than `*` throw. */
+  httpBinding(method: DescMethod): HttpBinding | undefined
+  hasBehavior(field: DescField, behavior: FieldBehavior): boolean
+}
+
+const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const
+
+/**
+ * Annotations of the given files. The extensions are taken from these files, not from generated code, which may not
+ * exist while it is being generated.
+ */
+export function readAnnotations(files: readonly DescFile[]): Annotations {
+  const registry = createRegistry(...files)
+  const http = extension(registry, 'google.api.http')
+  const behavior = extension(registry, 'google.api.field_behavior')
+  const numbers = new Map(behavior.fieldKind === 'list' ? behavior.enum?.values.map((v) => [v.name, v.number]) : [])
+
+  return {
+    httpBinding(method) {
+      if (!hasOption(method, http)) return undefined
+      const rule: unknown = getOption(method, http)
+      return isMessage(rule) && http.message ? parseBinding(toJson(http.message, rule), method) : undefined
+    },
+    hasBehavior(field, name) {
+      const set: unknown = getOption(field, behavior)
+      return Array.isArray(set) && set.includes(numbers.get(name))
+    },
+  }
+}
+
+function extension(registry: Registry, typeName: string): DescExtension {
+  const found = registry.getExtension(typeName)
+  if (!found) throw new Error(`the contract does not import the extension ${typeName}`)
+  return found
+}
+
+function parseBinding(rule: unknown, method: DescMethod): HttpBinding {
+  const entries = new Map<string, unknown>(Object.entries(rule ?? {}))
+  const verb = VERBS.find((name) => entries.has(name))
+  const path = verb && entries.get(verb)
+  const body = entries.get('body')
+  if (!verb || typeof path !== 'string' || (body !== undefined && body !== '*')) {
+    throw new Error(`${method.parent.typeName}.${method.name}: this kind of google.api.http rule is not documented`)
+  }
+  return { verb, path, hasBody: body === '*' }
+}
+
+/** The names of the request fields in a path template, in order. */
+export function pathFields(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '')
+}
+
+/** The leading comment as paragraphs, lines of a paragraph joined. Empty when there is none. */
+export function paragraphs(desc: Exclude<AnyDesc, DescFile> | DescField): string[] {
+  const { leading = '' } = getComments(desc)
+  return leading
+    .split(/\n\s*\n/)
+    .map((paragraph) => paragraph.replaceAll(/\s*\n\s*/g, ' ').trim())
+    .filter((paragraph) => paragraph !== '')
+}
+
+/** The leading comment as one Markdown text. */
+export function description(desc: Exclude<AnyDesc, DescFile>): string {
+  return paragraphs(desc).join('\n\n')
+}

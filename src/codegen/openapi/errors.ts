@@ -1,0 +1,99 @@
+import type { DescFile, JsonObject } from '@bufbuild/protobuf'
+import { paragraphs } from './annotations.ts'
+import type { SchemaBook } from './schemas.ts'
+
+/** The kinds of detail an error may carry; exactly one ErrorInfo, the others where they help. */
+const DETAIL_TYPES = [
+  'google.rpc.ErrorInfo',
+  'google.rpc.BadRequest',
+  'google.rpc.ResourceInfo',
+  'google.rpc.RetryInfo',
+] as const
+
+const REASON_PREFIX = 'ERROR_REASON_'
+
+/** The schema of every error body, with the catalogue of reasons spelled out. */
+export function errorSchema(files: readonly DescFile[], book: SchemaBook): JsonObject {
+  return {
+    type: 'object',
+    description: 'The answer to a request that failed.',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['code', 'status', 'message', 'details'],
+        properties: {
+          code: { type: 'integer', format: 'int32', description: 'The HTTP status.' },
+          status: { type: 'string', description: 'The gRPC code, such as `INVALID_ARGUMENT`.' },
+          message: { type: 'string', description: 'What is wrong and what to do, for people. Not stable.' },
+          details: {
+            type: 'array',
+            description: 'Exactly one `ErrorInfo`, whose `reason` is one of ErrorReason; others where they help.',
+            items: { anyOf: DETAIL_TYPES.map((typeName) => detailSchema(typeName, files, book)) },
+          },
+        },
+      },
+    },
+  }
+}
+
+function detailSchema(typeName: string, files: readonly DescFile[], book: SchemaBook): JsonObject {
+  const message = files.flatMap((file) => file.messages).find((candidate) => candidate.typeName === typeName)
+  if (!message) throw new Error(`the contract does not vendor ${typeName}`)
+  return {
+    ...book.refTo(message, 'response'),
+    required: ['@type'],
+    properties: { '@type': { const: `type.googleapis.com/${typeName}` } },
+  }
+}
+
+/** The reasons as they appear in `ErrorInfo.reason`, each explained. */
+export function reasonSchema(files: readonly DescFile[]): JsonObject {
+  const catalogue = files.flatMap((file) => file.enums).find((type) => type.typeName === 'patchbay.v1.ErrorReason')
+  if (!catalogue) throw new Error('the contract has no patchbay.v1.ErrorReason')
+  const sent = catalogue.values.filter((value) => value.number !== 0)
+  return {
+    type: 'string',
+    description: paragraphs(catalogue).join('\n\n'),
+    oneOf: sent.map((value) => ({
+      const: value.name.slice(REASON_PREFIX.length),
+      description: paragraphs(value).join('\n\n'),
+    })),
+  }
+}
+
+/** Headers of every answer to a request that carries a token. */
+export const RATE_LIMIT_HEADERS: JsonObject = {
+  'RateLimit-Limit': { $ref: '#/components/headers/RateLimit-Limit' },
+  'RateLimit-Remaining': { $ref: '#/components/headers/RateLimit-Remaining' },
+  'RateLimit-Reset': { $ref: '#/components/headers/RateLimit-Reset' },
+}
+
+/** What `RATE_LIMIT_HEADERS` and the error responses refer to. */
+export const HEADER_COMPONENTS: JsonObject = {
+  'RateLimit-Limit': integerHeader('Requests that the token may make per window.'),
+  'RateLimit-Remaining': integerHeader('Requests left in the current window.'),
+  'RateLimit-Reset': integerHeader('Seconds until the window ends.'),
+  'Retry-After': integerHeader('Seconds to wait before the next attempt.'),
+}
+
+function integerHeader(text: string): JsonObject {
+  return { description: text, schema: { type: 'integer', minimum: 0 } }
+}
+
+const ERROR_CONTENT: JsonObject = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
+
+/** Responses that any operation may give. */
+export const RESPONSE_COMPONENTS: JsonObject = {
+  Unauthenticated: {
+    description: 'The token is missing or not valid.',
+    headers: { 'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } } },
+    content: ERROR_CONTENT,
+  },
+  RateLimited: {
+    description: 'The request budget is used up.',
+    headers: { ...RATE_LIMIT_HEADERS, 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+    content: ERROR_CONTENT,
+  },
+  Error: { description: 'The request failed.', headers: RATE_LIMIT_HEADERS, content: ERROR_CONTENT },
+}
