@@ -1,0 +1,118 @@
+import type { JsonObject } from '../../base/index.ts'
+
+/** What made a run: a tick of a trigger, or a call. */
+export type RunKind = 'cron' | 'manual'
+
+/**
+ * `created` waits for a worker or daemon, `running` is leased, `rate_limited` waits for the third party and resumes
+ * itself; `completed`, `failed` and `stopped` are final until a retry, `skipped` was never executed.
+ */
+export type RunStatus = 'created' | 'running' | 'rate_limited' | 'completed' | 'failed' | 'stopped' | 'skipped'
+
+/** Where the records of a run go: to one of the two, never to both. */
+export type RunDestination =
+  | { readonly kind: 'daemon'; readonly groupKey: string }
+  | { readonly kind: 'webhook'; readonly webhookId: string }
+
+/** What an error on a record does: fail the run, be reported and counted, or be delivered with the page. */
+export type ErrorHandling = 'fail_fast' | 'ignore' | 'batch'
+
+/** Why a run failed, or why its last attempt did. */
+export interface RunError {
+  /** A name of the failure catalogue, or a stable name of its own such as `lease_expired`. */
+  readonly reason: string
+  /** In words, secrets removed. */
+  readonly message: string
+}
+
+/** Progress of one node of a run. */
+export interface ResourceStats {
+  readonly resource: string
+  readonly method: string
+  readonly pages: number
+  readonly fetched: number
+  readonly delivered: number
+  readonly failed: number
+  /** Why the node's paging last ended; absent while it has not. */
+  readonly stopReason?: string
+  readonly complete: boolean
+}
+
+/** A run as it is stored. */
+export interface Run {
+  readonly id: string
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  /** `null` on a run that was created directly. */
+  readonly triggerId: string | null
+  readonly kind: RunKind
+  readonly status: RunStatus
+  /** Why it was skipped, such as `overlap` or `account_needs_reauth`; `null` unless skipped. */
+  readonly skipReason: string | null
+  readonly args: JsonObject
+  readonly resources: readonly JsonObject[]
+  readonly destination: RunDestination
+  readonly errorHandling: ErrorHandling
+  readonly ignorePreviousRun: boolean
+  /** The tick it stands for; of a manual run, the moment it was asked for. */
+  readonly scheduledFor: Date
+  readonly startedAt: Date | null
+  readonly finishedAt: Date | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly resourceStats: readonly ResourceStats[]
+  readonly error: RunError | null
+  /** How many times it was taken up; waits for rate limits and hand-overs do not count. */
+  readonly attempt: number
+  /** Counts writes, progress included. */
+  readonly version: number
+}
+
+/** A run somebody holds a lease on, with everything its execution needs. */
+export interface ClaimedRun {
+  readonly id: string
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly triggerId: string | null
+  readonly kind: RunKind
+  readonly args: JsonObject
+  readonly resources: readonly JsonObject[]
+  readonly destination: RunDestination
+  readonly errorHandling: ErrorHandling
+  /** Start of the last completed run less the overlap; `null` on the first run and when a full sync was asked for. */
+  readonly previousRunDate: Date | null
+  readonly scheduledFor: Date
+  /** Start of the first attempt. */
+  readonly startedAt: Date
+  /** What the last attempt saved; `null` when there is nothing to resume. */
+  readonly checkpoint: JsonObject | null
+  readonly resourceStats: readonly ResourceStats[]
+  /** From 1. A higher attempt fences off the writes of every lower one. */
+  readonly attempt: number
+  readonly leaseId: string
+  readonly leaseExpiresAt: Date
+}
+
+/** How the execution of a claimed run ended. */
+export type RunOutcome =
+  | { readonly kind: 'completed' }
+  | { readonly kind: 'failed'; readonly error: RunError }
+  /** Goes back to the queue after a growing delay, at least `afterMs`; the last attempt fails the run instead. */
+  | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number }
+  /** Waits without counting an attempt. */
+  | { readonly kind: 'rate_limited'; readonly afterMs: number }
+  /** Ended where `save` said so. */
+  | { readonly kind: 'stopped' }
+
+/** How an execution reports what it has done. */
+export interface RunProgress {
+  /**
+   * Stores the checkpoint and the counters and renews the lease, in one statement.
+   *
+   * @returns `stop` when the run should end here: it was asked to, or its worker drains
+   * @throws Failure LEASE_LOST when another holder took over: nothing was stored, the execution must end
+   */
+  save(checkpoint: JsonObject, stats: readonly ResourceStats[]): Promise<'continue' | 'stop'>
+}
