@@ -1,20 +1,51 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fromBinary, toBinary } from '@bufbuild/protobuf'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import {
+  createFileRegistry,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  getOption,
+  type JsonObject,
+  ScalarType,
+  toBinary,
+} from '@bufbuild/protobuf'
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
-import { file_buf_validate_validate } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
-import { describe, expect, it } from 'vitest'
+import {
+  field as fieldRules,
+  file_buf_validate_validate,
+} from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { http } from '../../gen/google/api/annotations_pb.ts'
+import { field_behavior } from '../../gen/google/api/field_behavior_pb.ts'
+import { generateInto, staleFiles } from '../../src/codegen/check-fresh.ts'
 import { printValidateProto } from '../../src/codegen/print-validate-proto.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const ROOT = join(import.meta.dirname, '..', '..')
 const VALIDATE = 'buf/validate/validate.proto'
+
+const image = fromBinary(
+  FileDescriptorSetSchema,
+  execFileSync(
+    join(ROOT, 'node_modules', '.bin', 'buf'),
+    ['build', 'proto', '--exclude-source-info', '--as-file-descriptor-set', '-o', '-'],
+    { cwd: ROOT, maxBuffer: 1 << 26 },
+  ),
+)
+const files = [...createFileRegistry(image).files].filter((file) => file.proto.package === 'patchbay.v1')
+const methods = files.flatMap((file) => file.services).flatMap((service) => service.methods)
+const messages = files.flatMap((file) => file.messages)
+const fields = messages.flatMap((message) => message.fields)
+
+const nameOf = (desc: DescField | DescMethod) => `${desc.parent.typeName.replace('patchbay.v1.', '')}.${desc.name}`
+const namesOf = (descs: readonly (DescField | DescMethod)[]) => descs.map(nameOf)
 
 describe('the vendored validation rules', () => {
   it('are the source that the installed validator was built from: compiled again, the descriptor is byte-identical', () => {
-    const args = ['build', 'proto', '--exclude-source-info', '--as-file-descriptor-set', '-o', '-']
-    const image = execFileSync(join(root, 'node_modules', '.bin', 'buf'), args, { cwd: root, maxBuffer: 1 << 26 })
-    const compiled = fromBinary(FileDescriptorSetSchema, image).file.find((file) => file.name === VALIDATE)
+    const compiled = image.file.find((file) => file.name === VALIDATE)
 
     expect(compiled && toBinary(FileDescriptorProtoSchema, compiled)).toEqual(
       toBinary(FileDescriptorProtoSchema, file_buf_validate_validate.proto),
@@ -22,6 +53,165 @@ describe('the vendored validation rules', () => {
   })
 
   it('are exactly what the printer prints', () => {
-    expect(readFileSync(join(root, 'proto', VALIDATE), 'utf8')).toBe(printValidateProto())
+    expect(readFileSync(join(ROOT, 'proto', VALIDATE), 'utf8')).toBe(printValidateProto())
+  })
+})
+
+describe('the contract', () => {
+  const verbOf = (method: DescMethod) => rule(method).pattern.case
+  const pathOf = (method: DescMethod) => rule(method).pattern.value
+
+  function rule(method: DescMethod) {
+    return getOption(method, http)
+  }
+
+  it('binds every unary RPC to REST, each to an address of its own', () => {
+    expect(namesOf(methods.filter((method) => method.methodKind === 'unary' && !verbOf(method)))).toEqual([])
+
+    const addresses = methods.map((method) => `${verbOf(method)} ${pathOf(method)}`)
+    expect(addresses.filter((address, index) => addresses.indexOf(address) !== index)).toEqual([])
+  })
+
+  it.each([
+    ['CreateEnvironmentIntegration', 'post', '/environment-integration'],
+    ['UpdateIntegratedAccount', 'patch', '/integrated-account/{id}'],
+    ['UpdateSyncJobCronTrigger', 'patch', '/sync-job-cron-trigger/{id}'],
+  ])('keeps the specified address of %s: %s %s, with the whole body as the request', (name, verb, path) => {
+    const method = methods.find((candidate) => candidate.name === name)
+    expect(method && [verbOf(method), pathOf(method), rule(method).body]).toEqual([verb, path, '*'])
+  })
+
+  it('says of every field what a caller may do with it', () => {
+    expect(namesOf(fields.filter((field) => getOption(field, field_behavior).length === 0))).toEqual([])
+  })
+
+  it('holds no integer whose JSON form is a string', () => {
+    const wide = new Set<ScalarType | undefined>([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64])
+    expect(namesOf(fields.filter((field) => 'scalar' in field && wide.has(field.scalar)))).toEqual([])
+  })
+
+  it('checks that every id given in a request is a UUID', () => {
+    const isRequest = ({ name }: DescMessage) => name.endsWith('Request')
+    const ids = messages.filter(isRequest).flatMap((m) => m.fields.filter((field) => /^(id|\w+_id)$/.test(field.name)))
+    const free = ids.filter((field) => {
+      const { type } = getOption(field, fieldRules)
+      return !(type.case === 'string' && type.value.wellKnown.case === 'uuid' && type.value.wellKnown.value)
+    })
+    // The tenant is named in the application's own words.
+    expect([...new Set(free.map((field) => field.name))]).toEqual(['tenant_id'])
+  })
+
+  it('gives every string, list and number of a request a limit', () => {
+    const isLimited = (field: DescField) => {
+      const { type } = getOption(field, fieldRules)
+      if (field.fieldKind === 'list') return type.case === 'repeated' && type.value.maxItems > 0n
+      if (field.scalar === ScalarType.INT32) return type.case === 'int32' && type.value.greaterThan.case !== undefined
+      if (field.scalar !== ScalarType.STRING) return true
+      if (type.case !== 'string') return false
+      const { maxLen, pattern, in: values, wellKnown } = type.value
+      return maxLen > 0n || pattern !== '' || values.length > 0 || wellKnown.case !== undefined
+    }
+    const inputs = messages.filter(({ name }) => name.endsWith('Request') || name === 'SyncResource')
+    expect(namesOf(inputs.flatMap((message) => message.fields).filter((field) => !isLimited(field)))).toEqual([])
+  })
+
+  it('tells clients which RPCs may be repeated: all but creates, runs, retries and rotations', () => {
+    const unmarked = methods.filter((method) => method.idempotency === 0).map((method) => method.name)
+    expect(unmarked.filter((name) => !/^(Create|Run|Retry|Rotate)/.test(name))).toEqual([])
+  })
+})
+
+describe('the generated code', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'patchbay-codegen-'))
+
+  afterAll(() => rmSync(dir, { recursive: true, force: true }))
+
+  it('is what the generators make of the contract now', () => {
+    generateInto(dir)
+    expect(staleFiles(join(ROOT, 'gen'), join(dir, 'gen'))).toEqual([])
+  })
+
+  it('is compared file by file, so that changes, gaps and leftovers each show', () => {
+    write('committed/same.ts', 'a')
+    write('committed/v1/edited.ts', 'by hand')
+    write('committed/removed.ts', 'no source any more')
+    write('fresh/same.ts', 'a')
+    write('fresh/v1/edited.ts', 'generated')
+    write('fresh/v1/added.ts', 'new')
+
+    expect(staleFiles(join(dir, 'committed'), join(dir, 'fresh'))).toEqual([
+      { path: 'removed.ts', state: 'left over' },
+      { path: 'v1/added.ts', state: 'missing' },
+      { path: 'v1/edited.ts', state: 'changed' },
+    ])
+  })
+
+  function write(path: string, text: string): void {
+    const file = join(dir, path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+})
+
+describe('the OpenAPI document', () => {
+  let document: JsonObject
+
+  beforeAll(() => {
+    document = JSON.parse(readFileSync(join(ROOT, 'gen', 'openapi.json'), 'utf8'))
+  })
+
+  const at = (...path: readonly string[]) => path.reduce<unknown>((node, key) => (node as JsonObject)?.[key], document)
+
+  it('has exactly one operation per RPC', () => {
+    const operations = Object.values(at('paths') as Record<string, JsonObject>).flatMap((item) => Object.values(item))
+    const ids = operations.map((operation) => (operation as JsonObject).operationId)
+    expect(ids.toSorted()).toEqual(methods.map((method) => method.name).toSorted())
+  })
+
+  it('refers only to what it defines', () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path = '']) => path)
+    expect(references.length).toBeGreaterThan(100)
+    expect([...new Set(references)].filter((path) => at(...path.split('/')) === undefined)).toEqual([])
+  })
+
+  it('shows limits, choices, presence and exclusions as the contract sets them', () => {
+    const schemas = (name: string) => at('components', 'schemas', name)
+    expect(schemas('UpdateSyncJobCronTriggerRequest')).toMatchObject({
+      properties: {
+        webhook_id: { type: 'string', format: 'uuid' },
+        cron_expression: { type: 'string', maxLength: 255 },
+      },
+      allOf: [{ not: { required: ['daemon_group_key', 'webhook_id'] } }],
+    })
+    expect(schemas('UpdateSyncJobCronTriggerRequest')).not.toHaveProperty('properties.id')
+    expect(schemas('CreateIntegratedAccountRequest')).toMatchObject({
+      required: ['environment_integration_id', 'tenant_id'],
+      properties: {
+        tenant_id: { minLength: 1, maxLength: 255 },
+        region: { enum: ['wnam', 'enam', 'apac', 'eu'] },
+        credentials: { type: 'object', writeOnly: true },
+        object_store_context_fields: { uniqueItems: true, items: { type: 'string', maxLength: 255 } },
+      },
+    })
+    expect(schemas('IntegratedAccount')).toMatchObject({ properties: { status: { readOnly: true } } })
+    expect(schemas('EmbeddedIntegration')).not.toHaveProperty('properties.team')
+  })
+
+  it('puts path fields and list filters where REST carries them', () => {
+    const parameters = (path: string, verb: string) =>
+      (at('paths', path, verb, 'parameters') as JsonObject[])
+        .filter(({ name }) => name)
+        .map(({ name, in: place }) => [name, place])
+
+    expect(parameters('/integration/{integration_id}/grant/{team_id}', 'delete')).toEqual([
+      ['integration_id', 'path'],
+      ['team_id', 'path'],
+    ])
+    expect(parameters('/sync-job-cron-trigger', 'get')).toEqual([
+      ['page_size', 'query'],
+      ['page_token', 'query'],
+      ['sync_job_id', 'query'],
+      ['integrated_account_id', 'query'],
+    ])
   })
 })

@@ -10,6 +10,14 @@ const DETAIL_TYPES = [
   'google.rpc.RetryInfo',
 ] as const
 
+/** What the product promises of a detail beyond its type. */
+const DETAIL_FIELDS: Readonly<Partial<Record<(typeof DETAIL_TYPES)[number], JsonObject>>> = {
+  'google.rpc.ErrorInfo': {
+    reason: { $ref: '#/components/schemas/ErrorReason' },
+    domain: { const: 'patchbay' },
+  },
+}
+
 const REASON_PREFIX = 'ERROR_REASON_'
 
 /** The schema of every error body, with the catalogue of reasons spelled out. */
@@ -28,7 +36,7 @@ export function errorSchema(files: readonly DescFile[], book: SchemaBook): JsonO
           message: { type: 'string', description: 'What is wrong and what to do, for people. Not stable.' },
           details: {
             type: 'array',
-            description: 'Exactly one `ErrorInfo`, whose `reason` is one of ErrorReason; others where they help.',
+            description: 'Exactly one `ErrorInfo`; others where they help.',
             items: { anyOf: DETAIL_TYPES.map((typeName) => detailSchema(typeName, files, book)) },
           },
         },
@@ -37,13 +45,17 @@ export function errorSchema(files: readonly DescFile[], book: SchemaBook): JsonO
   }
 }
 
-function detailSchema(typeName: string, files: readonly DescFile[], book: SchemaBook): JsonObject {
+function detailSchema(
+  typeName: (typeof DETAIL_TYPES)[number],
+  files: readonly DescFile[],
+  book: SchemaBook,
+): JsonObject {
   const message = files.flatMap((file) => file.messages).find((candidate) => candidate.typeName === typeName)
   if (!message) throw new Error(`the contract does not vendor ${typeName}`)
   return {
     ...book.refTo(message, 'response'),
     required: ['@type'],
-    properties: { '@type': { const: `type.googleapis.com/${typeName}` } },
+    properties: { '@type': { const: `type.googleapis.com/${typeName}` }, ...DETAIL_FIELDS[typeName] },
   }
 }
 
