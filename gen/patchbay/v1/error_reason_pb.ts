@@ -347,7 +347,7 @@ export const ErrorReason = {
 
   /**
    * The third party's next link leads to an origin that the definition does not allow; no credential was sent there.
-   * FAILED_PRECONDITION.
+   * FAILED_PRECONDITION. Metadata: `origin`.
    *
    * @generated from enum value: ERROR_REASON_PAGINATION_ORIGIN = 44;
    */
@@ -355,6 +355,7 @@ export const ErrorReason = {
 
   /**
    * An outbound request was refused because its address is not public and not allowed. FAILED_PRECONDITION.
+   * Metadata: `host`.
    *
    * @generated from enum value: ERROR_REASON_EGRESS_BLOCKED = 45;
    */
@@ -375,7 +376,7 @@ export const ErrorReason = {
   UPSTREAM_RATE_LIMITED: 47,
 
   /**
-   * The third party could not be reached: name, connection or TLS failed. UNAVAILABLE.
+   * The third party could not be reached: name, connection or TLS failed. UNAVAILABLE. Metadata: `host`.
    *
    * @generated from enum value: ERROR_REASON_UPSTREAM_UNREACHABLE = 48;
    */
@@ -383,7 +384,7 @@ export const ErrorReason = {
 
   /**
    * The third party's answer could not be read: too large, cut off, or not of the declared format. UNAVAILABLE,
-   * HTTP 502.
+   * HTTP 502. Metadata: `host`.
    *
    * @generated from enum value: ERROR_REASON_UPSTREAM_INVALID_RESPONSE = 49;
    */
@@ -391,6 +392,7 @@ export const ErrorReason = {
 
   /**
    * The deadline passed first; whether the operation took effect is unknown to the caller. DEADLINE_EXCEEDED.
+   * Metadata: `host` when it was a third party that took too long.
    *
    * @generated from enum value: ERROR_REASON_DEADLINE_EXCEEDED = 50;
    */
