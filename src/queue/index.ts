@@ -12,7 +12,6 @@ export type {
   RunDestination,
   RunError,
   RunKind,
-  RunOutcome,
-  RunProgress,
   RunStatus,
-} from './runs/run.ts'
+} from '../storage/index.ts'
+export type { RunOutcome, RunProgress } from './runs/execution.ts'

@@ -10,8 +10,62 @@ export {
   isUniqueViolation,
 } from './database-errors.ts'
 export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './embedded/index.ts'
+export { etagOf, versionOfEtag } from './etag.ts'
+export {
+  type CursorKind,
+  decodeIdToken,
+  decodePageToken,
+  encodePageToken,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  type Page,
+  type PageCursor,
+  type PageRequest,
+  pageOf,
+  pageSizeOf,
+} from './keyset.ts'
 export { type MigrationReport, migrate } from './migrate.ts'
 export { createSecrets, type Secrets } from './secrets.ts'
+export {
+  type ApiTokenRecord,
+  deleteApiToken,
+  findApiToken,
+  findTokenGrant,
+  insertApiToken,
+  listApiTokens,
+  type NewApiToken,
+  revokeApiToken,
+  type TokenGrant,
+  touchApiToken,
+  updateApiToken,
+} from './tables/api-token.ts'
+export {
+  deleteEnvironment,
+  ENVIRONMENT_NAME_CONSTRAINT,
+  type EnvironmentRecord,
+  findEnvironment,
+  findEnvironmentByName,
+  insertEnvironment,
+  listEnvironments,
+  type Scope,
+  updateEnvironment,
+} from './tables/environment.ts'
+export {
+  type DefinitionVersions,
+  deleteEnvironmentIntegration,
+  type EnvironmentIntegrationFields,
+  type EnvironmentIntegrationFilter,
+  type EnvironmentIntegrationRecord,
+  findDefinitionVersions,
+  findEnvironmentIntegration,
+  findEnvironmentIntegrationOf,
+  insertEnvironmentIntegration,
+  listEnvironmentIntegrations,
+  listInstallationsOf,
+  listInstalledEnvironments,
+  lockEnvironmentIntegration,
+  updateEnvironmentIntegration,
+} from './tables/environment-integration.ts'
 export {
   claimIdempotencyKey,
   deleteOldIdempotencyKeys,
@@ -19,4 +73,99 @@ export {
   type IdempotencyRecord,
   storeIdempotentAnswer,
 } from './tables/idempotency-key.ts'
+export {
+  type AccountStatus,
+  type AccountWithVersions,
+  type AuthenticationMethod,
+  deleteIntegratedAccount,
+  findIntegratedAccount,
+  type IntegratedAccountFilter,
+  type IntegratedAccountPatch,
+  type IntegratedAccountRecord,
+  insertIntegratedAccount,
+  listIntegratedAccountIds,
+  listIntegratedAccounts,
+  type NewIntegratedAccount,
+  type Region,
+  type StatusStep,
+  stepAccountStatus,
+  updateIntegratedAccount,
+} from './tables/integrated-account.ts'
+export {
+  type AccountHistoryRecord,
+  insertAccountHistory,
+  listAccountHistory,
+} from './tables/integrated-account-history.ts'
+export {
+  deleteIntegration,
+  findIntegration,
+  findIntegrationByName,
+  findIntegrations,
+  INTEGRATION_NAME_CONSTRAINT,
+  type IntegrationFields,
+  type IntegrationRecord,
+  insertIntegration,
+  listIntegrationIdsOfTeam,
+  listVisibleIntegrations,
+  lockIntegration,
+  type Sharing,
+  updateIntegration,
+} from './tables/integration.ts'
+export {
+  deleteIntegrationGrant,
+  findIntegrationGrant,
+  type GrantPosition,
+  type IntegrationGrantRecord,
+  insertIntegrationGrant,
+  listIntegrationGrants,
+} from './tables/integration-grant.ts'
+export type {
+  ClaimedRun,
+  ErrorHandling,
+  ResourceStats,
+  Run,
+  RunDestination,
+  RunError,
+  RunKind,
+  RunStatus,
+} from './tables/run-record.ts'
 export type { SecretRef } from './tables/secret.ts'
+export {
+  deleteSyncJob,
+  deleteTriggersOfSyncJob,
+  findSyncJob,
+  insertSyncJob,
+  JOB_OF_TRIGGER_CONSTRAINT,
+  listInstalledConfigs,
+  listSyncJobs,
+  lockSyncJob,
+  type NewSyncJob,
+  type SyncJobChange,
+  type SyncJobRecord,
+  updateSyncJob,
+} from './tables/sync-job.ts'
+export {
+  deleteTeam,
+  findOperatorTeam,
+  findTeam,
+  findTeams,
+  insertOperatorTeam,
+  insertTeam,
+  listTeams,
+  type TeamFields,
+  type TeamRecord,
+  updateTeam,
+} from './tables/team.ts'
+export {
+  deleteTriggersOfWebhook,
+  deleteWebhook,
+  findWebhook,
+  insertWebhook,
+  listWebhooks,
+  lockWebhook,
+  type NewWebhook,
+  updateWebhook,
+  WEBHOOK_OF_TRIGGER_CONSTRAINT,
+  type WebhookChange,
+  type WebhookRecord,
+} from './tables/webhook.ts'

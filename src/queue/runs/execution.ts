@@ -1,0 +1,24 @@
+import type { JsonObject } from '../../base/index.ts'
+import type { ResourceStats, RunError } from '../../storage/index.ts'
+
+/** How the execution of a claimed run ended. */
+export type RunOutcome =
+  | { readonly kind: 'completed' }
+  | { readonly kind: 'failed'; readonly error: RunError }
+  /** Goes back to the queue after a growing delay, at least `afterMs`; the last attempt fails the run instead. */
+  | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number }
+  /** Waits without counting an attempt. */
+  | { readonly kind: 'rate_limited'; readonly afterMs: number }
+  /** Ended where `save` said so. */
+  | { readonly kind: 'stopped' }
+
+/** How an execution reports what it has done. */
+export interface RunProgress {
+  /**
+   * Stores the checkpoint and the counters and renews the lease, in one statement.
+   *
+   * @returns `stop` when the run should end here: it was asked to, or its worker drains
+   * @throws Failure LEASE_LOST when another holder took over: nothing was stored, the execution must end
+   */
+  save(checkpoint: JsonObject, stats: readonly ResourceStats[]): Promise<'continue' | 'stop'>
+}

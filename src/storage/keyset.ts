@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson, Failure, invalidFields, isUuid, type JsonObject } from '../base/index.ts'
+
+export const PAGE_SIZE_DEFAULT = 50
+export const PAGE_SIZE_MAX = 1_000
+
+/** Bytes of the query's hash in a token: a slip is noticed, an attack gains nothing, since pages are read under the caller's own environment. */
+const QUERY_HASH_BYTES = 9
+const TOKEN_CHARACTERS_MAX = 2_048
+const TOKEN = /^[\w-]+$/
+
+/** Where a page ended: the values of the ordering columns in its last row. Times are milliseconds since the epoch. */
+export type PageCursor = readonly (string | number)[]
+
+/** What a place of a cursor holds; checked, because anybody can make up a token. */
+export type CursorKind = 'uuid' | 'time'
+
+/** What a list call asks for. */
+export interface PageRequest {
+  /** Absent or 0: PAGE_SIZE_DEFAULT. */
+  readonly pageSize?: number
+  /** Absent or empty: the first page. */
+  readonly pageToken?: string
+}
+
+/** One page. */
+export interface Page<Item> {
+  readonly items: readonly Item[]
+  /** Empty on the last page. */
+  readonly nextPageToken: string
+}
+
+/**
+ * Rows a page holds: the default for 0 or absence, the maximum for more than that.
+ *
+ * @throws Failure INVALID_FIELD for a negative size
+ */
+export function pageSizeOf({ pageSize = 0 }: PageRequest): number {
+  if (pageSize < 0)
+    throw invalidFields([{ field: 'page_size', description: 'must not be negative', rule: 'page_size.negative' }])
+  return pageSize === 0 ? PAGE_SIZE_DEFAULT : Math.min(pageSize, PAGE_SIZE_MAX)
+}
+
+/**
+ * Makes the token of the page after `cursor`, opaque to clients.
+ *
+ * @param query everything that decides which rows are listed and in which order, the list's name included; the token is
+ * good for the same query alone
+ */
+export function encodePageToken(query: JsonObject, cursor: PageCursor): string {
+  return Buffer.concat([hashOf(query), Buffer.from(JSON.stringify(cursor))]).toString('base64url')
+}
+
+/**
+ * The cursor in a token; `undefined` for no token.
+ *
+ * @param kinds what the cursor holds, place by place
+ * @throws Failure PAGE_TOKEN_INVALID for a token of another query, or one that was not made here
+ */
+export function decodePageToken(
+  query: JsonObject,
+  token: string | undefined,
+  kinds: readonly CursorKind[] = ['uuid'],
+): PageCursor | undefined {
+  if (token === undefined || token === '') return undefined
+  const bytes = TOKEN.test(token) && token.length <= TOKEN_CHARACTERS_MAX ? Buffer.from(token, 'base64url') : undefined
+  if (bytes === undefined || !bytes.subarray(0, QUERY_HASH_BYTES).equals(hashOf(query))) throw invalidToken()
+  const cursor = parse(bytes.subarray(QUERY_HASH_BYTES).toString())
+  if (cursor?.length !== kinds.length || !cursor.every((part, place) => isOfKind(part, kinds[place])))
+    throw invalidToken()
+  return cursor
+}
+
+/** The id in the token of a list that is ordered by id alone; `undefined` for no token. Fails like `decodePageToken`. */
+export function decodeIdToken(query: JsonObject, token: string | undefined): string | undefined {
+  const id = decodePageToken(query, token, ['uuid'])?.[0]
+  return id === undefined ? undefined : String(id)
+}
+
+/**
+ * A page out of the rows found, which are one more than fit when there is a next page.
+ *
+ * @param found at most `size + 1` rows, in order
+ */
+export function pageOf<Item>(
+  query: JsonObject,
+  found: readonly Item[],
+  size: number,
+  cursorOf: (item: Item) => PageCursor,
+): Page<Item> {
+  const items = found.slice(0, size)
+  const last = items.at(-1)
+  const hasMore = found.length > size && last !== undefined
+  return { items, nextPageToken: hasMore ? encodePageToken(query, cursorOf(last)) : '' }
+}
+
+function hashOf(query: JsonObject): Buffer {
+  return createHash('sha256').update(canonicalJson(query)).digest().subarray(0, QUERY_HASH_BYTES)
+}
+
+function parse(text: string): PageCursor | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isOfKind(part: string | number, kind: CursorKind | undefined): boolean {
+  switch (kind) {
+    case 'uuid':
+      return typeof part === 'string' && isUuid(part)
+    case 'time':
+      return typeof part === 'number' && !Number.isNaN(new Date(part).getTime())
+    case undefined:
+      return false
+  }
+}
+
+function invalidToken(): Failure {
+  const message = 'page_token is not one that this query returned; start again without it'
+  return new Failure('PAGE_TOKEN_INVALID', message, {
+    violations: [{ field: 'page_token', description: 'does not belong to this query', rule: 'page_token.invalid' }],
+  })
+}

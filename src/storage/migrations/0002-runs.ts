@@ -1,0 +1,173 @@
+import type { Knex } from 'knex'
+
+/**
+ * Schedules, runs, and the queue between them.
+ *
+ * Four kinds of tables by how they are written. `trigger_schedule` is the narrow row that ticks update, apart from the
+ * trigger that PATCH updates. `sync_job_run` is history: one row per tick, partitioned by day so that old days are dropped
+ * whole; no index holds a column that changes, so taking a run up and settling it are in-page updates. `run_queue` holds
+ * what waits and `run_lease` what is held: small, unpartitioned, so that a claim reads one index and not one per day.
+ * No foreign key leaves the tables of runs: it would lock rows of others at every tick, and history outlives what it is about.
+ */
+export async function up(knex: Knex): Promise<void> {
+  for (const statement of STATEMENTS) await knex.raw(statement)
+}
+
+export async function down(knex: Knex): Promise<void> {
+  for (const table of TABLES) await knex.raw(`drop table if exists ${table} cascade`)
+}
+
+const TABLES = [
+  'trigger_schedule',
+  'missed_ticks',
+  'sync_job_run',
+  'run_queue',
+  'run_lease',
+  'run_checkpoint',
+  'previous_run',
+]
+
+/** Rows of these tables die young: vacuum comes early and does not pause. */
+const HOT =
+  'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0'
+
+const STATUSES = `'created', 'running', 'rate_limited', 'completed', 'failed', 'stopped', 'skipped'`
+
+const STATEMENTS = [
+  `create table trigger_schedule (
+    trigger_id uuid primary key,
+    environment_id uuid not null,
+    -- A hash of the id: the due index begins with it, so a claim reads one short range and a cluster can split by it.
+    shard smallint not null check (shard between 0 and 63),
+    -- The account's, which never changes.
+    region text not null,
+    cron_expression text not null,
+    -- Null: nothing comes due, because the trigger is paused or its expression could not be evaluated (error).
+    next_fire_at timestamptz(3),
+    is_paused boolean not null default false,
+    error text,
+    last_scheduled_for timestamptz(3),
+    last_run_id uuid,
+    last_run_status text check (last_run_status in (${STATUSES})),
+    consecutive_failures integer not null default 0,
+    fired_total bigint not null default 0,
+    skipped_total bigint not null default 0,
+    missed_total bigint not null default 0,
+    constraint trigger_schedule_trigger foreign key (environment_id, trigger_id)
+      references sync_job_cron_trigger (environment_id, id) on delete cascade
+  ) with (fillfactor = 70, ${HOT})`,
+  `create index trigger_schedule_due on trigger_schedule (shard, next_fire_at, trigger_id) where next_fire_at is not null`,
+
+  `create table missed_ticks (
+    environment_id uuid not null,
+    trigger_id uuid not null,
+    first_at timestamptz(3) not null,
+    last_at timestamptz(3) not null,
+    -- A lower bound when the stretch was too long to count.
+    count integer not null check (count > 0),
+    recorded_at timestamptz(3) not null default now(),
+    primary key (trigger_id, last_at),
+    foreign key (environment_id, trigger_id) references sync_job_cron_trigger (environment_id, id) on delete cascade
+  )`,
+
+  `create table sync_job_run (
+    id uuid not null,
+    -- The tick; of a manual run, the moment it was asked for.
+    scheduled_for timestamptz(3) not null,
+    environment_id uuid not null,
+    trigger_id uuid,
+    kind text not null check (kind in ('cron', 'manual')),
+    sync_job_id uuid not null,
+    integrated_account_id uuid not null,
+    region text not null,
+    status text not null check (status in (${STATUSES})),
+    skip_reason text check ((status = 'skipped') = (skip_reason is not null)),
+    daemon_group_key text,
+    webhook_id uuid,
+    resources jsonb not null,
+    args jsonb not null,
+    error_handling text not null check (error_handling in ('fail_fast', 'ignore', 'batch')),
+    ignore_previous_run boolean not null,
+    attempt integer not null default 0,
+    resource_stats jsonb not null default '[]',
+    error jsonb,
+    started_at timestamptz(3),
+    finished_at timestamptz(3),
+    created_at timestamptz(3) not null default now(),
+    updated_at timestamptz(3) not null default now(),
+    version integer not null default 1,
+    primary key (id, scheduled_for),
+    check (num_nonnulls(daemon_group_key, webhook_id) = 1)
+  ) partition by range (scheduled_for)`,
+  // The guarantee itself: one row per trigger and tick, whoever inserts and however often.
+  `create unique index sync_job_run_tick on sync_job_run (trigger_id, scheduled_for, kind)`,
+  `create index sync_job_run_newest on sync_job_run (environment_id, scheduled_for desc, id desc)`,
+  `create index sync_job_run_of_account on sync_job_run (integrated_account_id, scheduled_for desc, id desc)`,
+  // Ticks of days without a partition of their own: before the first keeper ran, or caught up from long ago.
+  `create table sync_job_run_default partition of sync_job_run default with (fillfactor = 85, ${HOT})`,
+  // The first days; the partition keeper goes on from here.
+  `do $$ declare first_day date := (now() at time zone 'UTC')::date; begin
+    for ahead in 0..3 loop
+      execute format(
+        'create table sync_job_run_%s partition of sync_job_run for values from (%L) to (%L) with (fillfactor = 85, ${HOT})',
+        to_char(first_day + ahead, 'YYYYMMDD'), (first_day + ahead)::text || 'Z', (first_day + ahead + 1)::text || 'Z');
+    end loop;
+  end $$`,
+
+  `create table run_queue (
+    run_id uuid primary key,
+    scheduled_for timestamptz(3) not null,
+    environment_id uuid not null,
+    integrated_account_id uuid not null,
+    trigger_id uuid,
+    region text not null,
+    -- 'webhook' for the workers, 'daemon:<environment>:<key>' for the daemons of one group.
+    queue_group text not null,
+    -- Milliseconds of a virtual clock: the moment it may start, plus a share for everything its account has waiting.
+    fair_rank bigint not null,
+    available_at timestamptz(3) not null,
+    -- Attempts that were made and count.
+    attempt integer not null
+  ) with (${HOT})`,
+  `create index run_queue_claim on run_queue (queue_group, fair_rank, run_id)`,
+  `create index run_queue_of_account on run_queue (integrated_account_id, trigger_id)`,
+  `create index run_queue_of_group on run_queue (environment_id, queue_group)`,
+
+  `create table run_lease (
+    run_id uuid primary key,
+    scheduled_for timestamptz(3) not null,
+    environment_id uuid not null,
+    -- One running run per account, whatever claims at the same moment.
+    integrated_account_id uuid not null,
+    trigger_id uuid,
+    region text not null,
+    queue_group text not null,
+    lease_id uuid not null,
+    holder text not null,
+    attempt integer not null,
+    claimed_at timestamptz(3) not null,
+    expires_at timestamptz(3) not null,
+    stop_requested_at timestamptz(3)
+  ) with (fillfactor = 50, ${HOT})`,
+  `create unique index run_lease_account on run_lease (integrated_account_id)`,
+
+  `create table run_checkpoint (
+    run_id uuid primary key,
+    scheduled_for timestamptz(3) not null,
+    environment_id uuid not null,
+    checkpoint jsonb not null,
+    resource_stats jsonb not null,
+    saves integer not null,
+    saved_at timestamptz(3) not null
+  ) with (fillfactor = 50, ${HOT})`,
+
+  // Where an incremental sync begins: the start of the last completed run of a trigger, or of a job and account (zero id).
+  `create table previous_run (
+    environment_id uuid not null,
+    sync_job_id uuid not null,
+    integrated_account_id uuid not null,
+    trigger_id uuid not null,
+    started_at timestamptz(3) not null,
+    primary key (environment_id, sync_job_id, integrated_account_id, trigger_id)
+  )`,
+]
