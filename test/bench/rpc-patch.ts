@@ -1,0 +1,160 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { UpdateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { UpdateSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import { GrpcConnection, grpcFrame } from './support/grpc-connection.ts'
+import { Http1Connection, jsonRequest } from './support/http1-connection.ts'
+import { type LoadResult, measure, STANDARD_LOAD } from './support/load.ts'
+import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
+import { type RpcBench, withRpcBench } from './support/rpc-bench.ts'
+
+const RATIO_MIN = 0.35
+const P99_MS_MAX = 25
+const SESSIONS = 4
+
+const at = <Item>(items: readonly Item[], index: number): Item => {
+  const item = items[index % items.length]
+  if (item === undefined) throw new Error('nothing to choose from')
+  return item
+}
+
+/** PATCH of triggers and accounts over the three protocols, against the same UPDATE … RETURNING through bare pg. */
+export async function run(): Promise<void> {
+  await withRpcBench(async (bench) => {
+    await compare(bench, 'trigger', await triggerFloor(bench), {
+      path: (lane) => `/sync-job-cron-trigger/${at(bench.triggerIds, lane)}`,
+      body: (count) => ({ daemon_group_key: `group-${count % 7}` }),
+      service: 'SyncJobCronTriggerService/UpdateSyncJobCronTrigger',
+      id: (lane) => at(bench.triggerIds, lane),
+      message: (lane, count) =>
+        toBinary(
+          UpdateSyncJobCronTriggerRequestSchema,
+          create(UpdateSyncJobCronTriggerRequestSchema, {
+            id: at(bench.triggerIds, lane),
+            destination: { case: 'daemonGroupKey', value: `group-${count % 7}` },
+          }),
+        ),
+    })
+    await compare(bench, 'account', await accountFloor(bench), {
+      path: (lane) => `/integrated-account/${at(bench.accountIds, lane)}`,
+      body: (count) => ({ tenant_id: `tenant-${count % 7}`, context: { seats: count } }),
+      service: 'IntegratedAccountService/UpdateIntegratedAccount',
+      id: (lane) => at(bench.accountIds, lane),
+      message: (lane, count) =>
+        toBinary(
+          UpdateIntegratedAccountRequestSchema,
+          create(UpdateIntegratedAccountRequestSchema, {
+            id: at(bench.accountIds, lane),
+            tenantId: `tenant-${count % 7}`,
+            context: { seats: count },
+          }),
+        ),
+    })
+  })
+}
+
+interface PatchCase {
+  readonly path: (lane: number) => string
+  readonly body: (count: number) => object
+  readonly service: string
+  readonly id: (lane: number) => string
+  readonly message: (lane: number, count: number) => Uint8Array
+}
+
+async function compare(bench: RpcBench, name: string, floor: LoadResult, patch: PatchCase): Promise<void> {
+  reportFloor(`rpc-patch/${name}/floor`, floor.perSecond, 'ops/s')
+  const protocols = {
+    rest: await overRest(bench, patch),
+    connect: await overConnect(bench, patch),
+    grpc: await overGrpc(bench, patch),
+  }
+  for (const [protocol, result] of Object.entries(protocols)) {
+    reportFloor(`rpc-patch/${name}/${protocol}`, result.perSecond, 'ops/s')
+    reportAtLeast(`rpc-patch/${name}/${protocol}/ratio`, result.perSecond / floor.perSecond, 'x floor', RATIO_MIN)
+    reportAtMost(`rpc-patch/${name}/${protocol}/p99`, result.p99Ms, 'ms', P99_MS_MAX)
+  }
+}
+
+async function overRest(bench: RpcBench, patch: PatchCase): Promise<LoadResult> {
+  return await overHttp1(bench, (lane, count) =>
+    jsonRequest('PATCH', patch.path(lane), bench.product.bootstrap.environment_token, patch.body(count)),
+  )
+}
+
+async function overConnect(bench: RpcBench, patch: PatchCase): Promise<LoadResult> {
+  return await overHttp1(bench, (lane, count) =>
+    jsonRequest('POST', `/patchbay.v1.${patch.service}`, bench.product.bootstrap.environment_token, {
+      id: patch.id(lane),
+      ...patch.body(count),
+    }),
+  )
+}
+
+/** Runs ready-made requests over one HTTP/1.1 connection per lane. */
+export async function overHttp1(
+  bench: RpcBench,
+  request: (lane: number, count: number) => Buffer,
+): Promise<LoadResult> {
+  const connections = await Promise.all(
+    Array.from({ length: STANDARD_LOAD.inFlight }, () => Http1Connection.open('127.0.0.1', bench.product.port)),
+  )
+  try {
+    return await measure(STANDARD_LOAD, async (lane, count) => {
+      const status = await at(connections, lane).send(request(lane, count))
+      if (status !== 200) throw new Error(`status ${status}`)
+    })
+  } finally {
+    for (const connection of connections) connection.close()
+  }
+}
+
+async function overGrpc(bench: RpcBench, patch: PatchCase): Promise<LoadResult> {
+  return await overGrpcSessions(bench, patch.service, patch.message)
+}
+
+/** Runs messages over a few h2c sessions. */
+export async function overGrpcSessions(
+  bench: RpcBench,
+  method: string,
+  message: (lane: number, count: number) => Uint8Array,
+): Promise<LoadResult> {
+  const { url, bootstrap } = bench.product
+  const sessions = Array.from(
+    { length: SESSIONS },
+    () => new GrpcConnection(url, `/patchbay.v1.${method}`, bootstrap.environment_token),
+  )
+  try {
+    return await measure(STANDARD_LOAD, async (lane, count) => {
+      const status = await at(sessions, lane).call(grpcFrame(message(lane, count)))
+      if (status !== 0) throw new Error(`grpc-status ${status}`)
+    })
+  } finally {
+    for (const session of sessions) session.close()
+  }
+}
+
+async function triggerFloor({ pool, triggerIds, product }: RpcBench): Promise<LoadResult> {
+  return await measure(STANDARD_LOAD, async (lane, count) => {
+    await pool.query({
+      name: 'trigger',
+      text: `update sync_job_cron_trigger set daemon_group_key = $1, webhook_id = null, updated_at = now(), version = version + 1
+             where environment_id = $2 and id = $3 returning *`,
+      values: [`group-${count % 7}`, product.bootstrap.environment_id, at(triggerIds, lane)],
+    })
+  })
+}
+
+async function accountFloor({ pool, accountIds, product }: RpcBench): Promise<LoadResult> {
+  return await measure(STANDARD_LOAD, async (lane, count) => {
+    await pool.query({
+      name: 'account',
+      text: `update integrated_account set tenant_id = $1, context = context || $2::jsonb, updated_at = now(), version = version + 1
+             where environment_id = $3 and id = $4 returning *`,
+      values: [
+        `tenant-${count % 7}`,
+        JSON.stringify({ seats: count }),
+        product.bootstrap.environment_id,
+        at(accountIds, lane),
+      ],
+    })
+  })
+}

@@ -1,0 +1,22 @@
+/**
+ * `npm run bench [name…]`: measures the named figures, all when none is named.
+ *
+ * Each figure is one JSON line `{name, value, unit, target, ok}`; speed is a ratio to a floor measured in the same run.
+ */
+const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
+  'rpc-patch': () => import('./rpc-patch.ts'),
+  'rpc-get': () => import('./rpc-get.ts'),
+  start: () => import('./start.ts'),
+}
+
+const asked = process.argv.slice(2)
+const unknown = asked.filter((name) => !Object.hasOwn(BENCHMARKS, name))
+if (unknown.length > 0) {
+  process.stderr.write(`no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHMARKS).join(', ')}\n`)
+  process.exitCode = 2
+} else {
+  for (const [name, load] of Object.entries(BENCHMARKS)) {
+    if (asked.length > 0 && !asked.includes(name)) continue
+    await (await load()).run()
+  }
+}

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '../..')
+const HEALTHY_DEADLINE_MS = 30_000
+const POLL_MS = 10
+
+/** What the first start writes. */
+export interface Bootstrap {
+  readonly team_id: string
+  readonly environment_id: string
+  readonly team_token: string
+  readonly environment_token: string
+}
+
+/** The product as its own process, started the way a user starts it. */
+export interface RunningProduct {
+  readonly url: string
+  readonly port: number
+  readonly child: ChildProcess
+  readonly dataDir: string
+  readonly bootstrap: Bootstrap
+  /** Standard output and error so far. */
+  output(): string
+  /** SIGTERM, then waits for the end; resolves with the exit code. */
+  stop(): Promise<number | null>
+}
+
+/** A fresh data directory that other uids may walk through. */
+export function temporaryDataDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'patchbay-run-'))
+  chmodSync(dir, 0o711)
+  return dir
+}
+
+/** Removes what `temporaryDataDir` made. */
+export function removeDataDir(dir: string): void {
+  rmSync(dir, { recursive: true, force: true })
+}
+
+/** Starts `patchbay start` (or another command) and waits for its first healthy answer. */
+export async function startProduct(options: {
+  readonly dataDir: string
+  readonly environment?: NodeJS.ProcessEnv
+  readonly command?: readonly string[]
+}): Promise<RunningProduct> {
+  const port = await freePort()
+  const command = options.command ?? [process.execPath, join(ROOT, 'src/main.ts'), 'start']
+  const [file = process.execPath, ...args] = command
+  const child = spawn(file, args, {
+    cwd: ROOT,
+    env: {
+      ...process.env,
+      PATCHBAY_DATA_DIR: options.dataDir,
+      PATCHBAY_PORT: String(port),
+      PATCHBAY_LOG_LEVEL: 'warn',
+      ...options.environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const url = `http://127.0.0.1:${port}`
+  await untilHealthy(url, child, () => output)
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  return {
+    url,
+    port,
+    child,
+    dataDir: options.dataDir,
+    bootstrap: JSON.parse(readFileSync(join(options.dataDir, 'bootstrap.json'), 'utf8')),
+    output: () => output,
+    stop: () => {
+      child.kill('SIGTERM')
+      return exited
+    },
+  }
+}
+
+async function untilHealthy(url: string, child: ChildProcess, output: () => string): Promise<void> {
+  for (const end = Date.now() + HEALTHY_DEADLINE_MS; Date.now() < end; ) {
+    if (child.exitCode !== null) throw new Error(`the product exited with ${child.exitCode}:\n${output()}`)
+    const answer = await fetch(`${url}/grpc.health.v1.Health/Check`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    }).catch(() => undefined)
+    if (answer?.ok && (await answer.text()).includes('SERVING')) return
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  throw new Error(`the product is not healthy after ${HEALTHY_DEADLINE_MS} ms:\n${output()}`)
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
