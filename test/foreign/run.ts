@@ -1,0 +1,32 @@
+/**
+ * `npm run test:foreign`: speaks to a freshly started server from Python (Debian's python3-grpcio and python3-protobuf),
+ * a gRPC implementation that shares no code with ours.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+
+const PYTHON = process.env.PYTHON ?? '/usr/bin/python3'
+const ROOT = join(import.meta.dirname, '../..')
+
+const dataDir = temporaryDataDir()
+const descriptorSet = join(dataDir, 'patchbay.binpb')
+const product = await startProduct({ dataDir })
+try {
+  run('buf', ['build', '--output', descriptorSet])
+  run(PYTHON, [
+    join(import.meta.dirname, 'client.py'),
+    `127.0.0.1:${product.port}`,
+    product.bootstrap.environment_token,
+    descriptorSet,
+  ])
+} finally {
+  await product.stop()
+  removeDataDir(dataDir)
+}
+
+function run(command: string, args: readonly string[]): void {
+  const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: 'inherit' })
+  if (error !== undefined) throw error
+  if (status !== 0) process.exitCode = 1
+}
