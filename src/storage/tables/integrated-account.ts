@@ -1,0 +1,240 @@
+import type { JsonObject } from '../../base/index.ts'
+import { affected, type Binding, jsonb, row, rows, type Tx } from '../database.ts'
+import type { DefinitionVersions } from './environment-integration.ts'
+
+/** Whether an account works, and if not why. */
+export type AccountStatus = 'active' | 'connecting' | 'post_install_error' | 'validation_error' | 'needs_reauth'
+/** How an account authenticates with the third party. */
+export type AuthenticationMethod = 'oauth2' | 'api_key' | 'oauth2_client_credentials' | 'vendor_oauth'
+/** Where an account's work takes place. */
+export type Region = 'wnam' | 'enam' | 'apac' | 'eu'
+
+/** A connected account as it is stored. Its credentials are secrets of their own. */
+export interface IntegratedAccountRecord {
+  readonly id: string
+  readonly environmentId: string
+  readonly environmentIntegrationId: string
+  readonly tenantId: string
+  readonly authenticationMethod: AuthenticationMethod
+  readonly context: JsonObject
+  readonly status: AccountStatus
+  /** Empty when there is none. */
+  readonly lastError: string
+  readonly lastActionResult: JsonObject
+  readonly isSandbox: boolean
+  readonly region: Region
+  readonly objectStoreContextFields: readonly string[]
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly version: number
+}
+
+/** An account and the versions of what it is an account of. */
+export type AccountWithVersions = IntegratedAccountRecord & DefinitionVersions
+
+/** An account to be stored. */
+export type NewIntegratedAccount = Omit<
+  IntegratedAccountRecord,
+  'lastError' | 'lastActionResult' | 'createdAt' | 'updatedAt' | 'version'
+>
+
+/** Which accounts to list; what is undefined does not restrict. */
+export interface IntegratedAccountFilter {
+  readonly tenantId?: string | undefined
+  readonly status?: AccountStatus | undefined
+  readonly environmentIntegrationId?: string | undefined
+  readonly isSandbox?: boolean | undefined
+  readonly region?: Region | undefined
+}
+
+/** What an update changes. */
+export interface IntegratedAccountPatch {
+  readonly tenantId: string | undefined
+  /** Keys to set; undefined leaves the context as it is. */
+  readonly contextKeys: JsonObject | undefined
+  readonly removedContextKeys: readonly string[]
+  readonly version: number | undefined
+}
+
+/** One step of the status table: the status it starts from and the one it leads to. */
+export interface StatusStep {
+  readonly from: AccountStatus
+  readonly to: AccountStatus
+}
+
+const COLUMNS = `account.id, account.environment_id as "environmentId",
+  account.environment_integration_id as "environmentIntegrationId", account.tenant_id as "tenantId",
+  account.authentication_method as "authenticationMethod", account.context, account.status,
+  account.last_error as "lastError", account.last_action_result as "lastActionResult",
+  account.is_sandbox as "isSandbox", account.region,
+  account.object_store_context_fields as "objectStoreContextFields",
+  account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`
+const VERSIONS = `integration.id as "integrationId", integration.name as "integrationName",
+  integration.version as "integrationVersion", installation.version as "installationVersion",
+  installation.is_enabled as "isEnabled"`
+const INSTALLATION =
+  'environment_integration installation join integration on integration.id = installation.integration_id'
+const OF_ACCOUNT = `installation.environment_id = account.environment_id
+  and installation.id = account.environment_integration_id`
+
+/** Stores an account. */
+export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAccount): Promise<IntegratedAccountRecord> {
+  const inserted = await row<IntegratedAccountRecord>(
+    tx,
+    `insert into integrated_account as account (environment_id, id, environment_integration_id, tenant_id,
+       authentication_method, context, status, is_sandbox, region, object_store_context_fields)
+     values (?, ?, ?, ?, ?, ?::jsonb, ?, ?, ?, ?) returning ${COLUMNS}`,
+    [
+      ...[account.environmentId, account.id, account.environmentIntegrationId, account.tenantId],
+      ...[account.authenticationMethod, jsonb(account.context), account.status, account.isSandbox],
+      ...[account.region, account.objectStoreContextFields],
+    ],
+  )
+  if (inserted === undefined) throw new Error('an insert returned no row')
+  return inserted
+}
+
+/** One account, and what it is an account of. Rides on primary keys. */
+export async function findIntegratedAccount(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+): Promise<AccountWithVersions | undefined> {
+  return await row(
+    tx,
+    `select ${COLUMNS}, ${VERSIONS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
+     where account.environment_id = ? and account.id = ?`,
+    [environmentId, id],
+  )
+}
+
+/**
+ * Accounts of the environment below `before` (all when undefined), newest first.
+ *
+ * Rides on the primary key, or on integrated_account_of_tenant or _of_installation, backwards; the statement text names
+ * only the filters given, so that the planner sees which.
+ */
+export async function listIntegratedAccounts(
+  tx: Tx,
+  environmentId: string,
+  filter: IntegratedAccountFilter,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly AccountWithVersions[]> {
+  const restrictions: readonly (readonly [string, Binding | undefined])[] = [
+    ['account.environment_id = ?', environmentId],
+    ['account.id < ?', page.before],
+    ['account.tenant_id = ?', filter.tenantId],
+    ['account.status = ?', filter.status],
+    ['account.environment_integration_id = ?', filter.environmentIntegrationId],
+    ['account.is_sandbox = ?', filter.isSandbox],
+    ['account.region = ?', filter.region],
+  ]
+  const given = restrictions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
+  return await rows(
+    tx,
+    `select ${COLUMNS}, ${VERSIONS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
+     where ${given.map(({ sql }) => sql).join(' and ')} order by account.id desc limit ?`,
+    [...given.map(({ value }) => value), page.limit],
+  )
+}
+
+/**
+ * Changes tenant and context in one statement, the merge included, so that two updates of different keys never lose one.
+ *
+ * `undefined` when there is no such account, its version is not the given one, or a context key to set is the name of one
+ * of its secrets: the caller finds out which.
+ */
+export async function updateIntegratedAccount(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+  patch: IntegratedAccountPatch,
+): Promise<AccountWithVersions | undefined> {
+  const { tenantId, contextKeys, removedContextKeys, version } = patch
+  return await row(
+    tx,
+    `update integrated_account account set
+       tenant_id = coalesce(?, account.tenant_id),
+       context = coalesce((account.context || ?::jsonb) - ?::text[], account.context),
+       updated_at = now(), version = account.version + 1
+     from ${INSTALLATION}
+     where account.environment_id = ? and account.id = ? and account.version = coalesce(?, account.version)
+       and ${OF_ACCOUNT}
+       and not exists (select from secret where owner_id = account.environment_id
+         and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(?))
+     returning ${COLUMNS}, ${VERSIONS}`,
+    [
+      ...[tenantId ?? null, contextKeys === undefined ? null : jsonb(contextKeys), removedContextKeys],
+      ...[environmentId, id, version ?? null, Object.keys(contextKeys ?? {})],
+    ],
+  )
+}
+
+/**
+ * Takes the step that starts from the account's present status, if one of the given does, and writes it to the history:
+ * one statement, so that of two that race one takes the step and the other finds it taken.
+ *
+ * Returns the statuses before and after (equal when no step starts there), `undefined` when there is no such account.
+ */
+export async function stepAccountStatus(
+  tx: Tx,
+  account: { readonly environmentId: string; readonly id: string },
+  steps: readonly StatusStep[],
+  entry: { readonly id: string; readonly cause: string; readonly lastError: string },
+): Promise<StatusStep | undefined> {
+  return await row(
+    tx,
+    `with present as (
+       select status from integrated_account where environment_id = ? and id = ? for update
+     ), step as (
+       select from_status, to_status
+       from present join unnest(?::text[], ?::text[]) as steps (from_status, to_status) on from_status = present.status
+     ), changed as (
+       update integrated_account set status = to_status, last_error = ?, updated_at = now(), version = version + 1
+       from step where environment_id = ? and id = ? returning status
+     ), written as (
+       insert into integrated_account_history
+         (environment_id, integrated_account_id, id, from_status, to_status, cause, last_error)
+       select ?, ?, ?, from_status, to_status, ?, ? from step
+     )
+     select present.status as "from", coalesce(changed.status, present.status) as "to"
+     from present left join changed on true`,
+    [
+      ...[account.environmentId, account.id],
+      ...[steps.map(({ from }) => from), steps.map(({ to }) => to)],
+      ...[entry.lastError, account.environmentId, account.id],
+      ...[account.environmentId, account.id, entry.id, entry.cause, entry.lastError],
+    ],
+  )
+}
+
+/**
+ * Deletes an account with its history; returns whether the environment had it in the given version.
+ *
+ * The foreign keys of whatever runs for it refuse while there is any.
+ */
+export async function deleteIntegratedAccount(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+  version: number | undefined,
+): Promise<boolean> {
+  const sql = 'delete from integrated_account where environment_id = ? and id = ? and version = coalesce(?, version)'
+  return (await affected(tx, sql, [environmentId, id, version ?? null])) > 0
+}
+
+/** Ids of the accounts of an installation, or of the whole environment. Rides on integrated_account_of_installation. */
+export async function listIntegratedAccountIds(
+  tx: Tx,
+  environmentId: string,
+  environmentIntegrationId: string | undefined,
+  limit: number,
+): Promise<readonly string[]> {
+  const found = await rows<{ id: string }>(
+    tx,
+    `select id from integrated_account
+     where environment_id = ? and environment_integration_id = coalesce(?, environment_integration_id) limit ?`,
+    [environmentId, environmentIntegrationId ?? null, limit],
+  )
+  return found.map(({ id }) => id)
+}

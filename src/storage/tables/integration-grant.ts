@@ -1,0 +1,57 @@
+import { affected, row, rows, type Tx } from '../database.ts'
+
+/** The owner's permission for another team to install an integration that is shared on request. */
+export interface IntegrationGrantRecord {
+  readonly integrationId: string
+  readonly teamId: string
+  readonly createdAt: Date
+}
+
+/** The position of a grant among those of its integration. */
+export interface GrantPosition {
+  readonly createdAt: Date
+  readonly teamId: string
+}
+
+const COLUMNS = 'integration_id as "integrationId", team_id as "teamId", created_at as "createdAt"'
+
+/** Stores a grant unless it is there; returns whether it was missing. */
+export async function insertIntegrationGrant(tx: Tx, integrationId: string, teamId: string): Promise<boolean> {
+  const sql = 'insert into integration_grant (integration_id, team_id) values (?, ?) on conflict do nothing'
+  return (await affected(tx, sql, [integrationId, teamId])) > 0
+}
+
+/** Rides on the primary key. */
+export async function findIntegrationGrant(
+  tx: Tx,
+  integrationId: string,
+  teamId: string,
+): Promise<IntegrationGrantRecord | undefined> {
+  return await row(tx, `select ${COLUMNS} from integration_grant where integration_id = ? and team_id = ?`, [
+    integrationId,
+    teamId,
+  ])
+}
+
+/** Grants of the integration after `after` (all when undefined), newest first. Rides on the primary key and sorts. */
+export async function listIntegrationGrants(
+  tx: Tx,
+  integrationId: string,
+  after: GrantPosition | undefined,
+  limit: number,
+): Promise<readonly IntegrationGrantRecord[]> {
+  const { createdAt = null, teamId = null } = after ?? {}
+  return await rows(
+    tx,
+    `select ${COLUMNS} from integration_grant
+     where integration_id = ? and (?::timestamptz is null or (created_at, team_id) < (?::timestamptz, ?::uuid))
+     order by created_at desc, team_id desc limit ?`,
+    [integrationId, createdAt, createdAt, teamId, limit],
+  )
+}
+
+/** Returns whether the grant was there. */
+export async function deleteIntegrationGrant(tx: Tx, integrationId: string, teamId: string): Promise<boolean> {
+  const sql = 'delete from integration_grant where integration_id = ? and team_id = ?'
+  return (await affected(tx, sql, [integrationId, teamId])) > 0
+}

@@ -1,0 +1,115 @@
+import { Failure, newId, notFound } from '../base/index.ts'
+import {
+  deleteEnvironment as deleteEnvironmentRow,
+  ENVIRONMENT_NAME_CONSTRAINT,
+  type EnvironmentRecord,
+  findEnvironment,
+  findEnvironmentByName,
+  insertEnvironment,
+  isUniqueViolation,
+  listEnvironments as listEnvironmentRows,
+  type Tx,
+  updateEnvironment as updateEnvironmentRow,
+} from '../storage/index.ts'
+import type { Contents } from './contents.ts'
+import { etagMismatch, refuseWhileUsed } from './refusals.ts'
+
+/** Environments of a deleted team that are removed per look. */
+const REMOVED_PER_LOOK = 100
+
+/** Creates an empty environment. @throws Failure NAME_TAKEN naming the holder */
+export async function createEnvironment(
+  tx: Tx,
+  teamId: string,
+  input: { readonly name: string },
+): Promise<EnvironmentRecord> {
+  const environment = await insertEnvironment(tx, newId(), teamId, input.name)
+  if (environment === undefined) throw nameTaken(input.name, await findEnvironmentByName(tx, teamId, input.name))
+  return environment
+}
+
+/** @throws Failure RESOURCE_NOT_FOUND */
+export async function getEnvironment(tx: Tx, teamId: string, id: string): Promise<EnvironmentRecord> {
+  const environment = await findEnvironment(tx, id)
+  if (environment?.teamId !== teamId) throw notFound('environment', id)
+  return environment
+}
+
+/** At most `limit` environments of the team below the id `before`, newest first. */
+export async function listEnvironments(
+  tx: Tx,
+  teamId: string,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly EnvironmentRecord[]> {
+  return await listEnvironmentRows(tx, teamId, page.before, page.limit)
+}
+
+/**
+ * Renames an environment; without a name it changes nothing.
+ *
+ * @param input.version the version the caller saw; absent: whatever is stored
+ * @throws Failure RESOURCE_NOT_FOUND, NAME_TAKEN, ETAG_MISMATCH
+ */
+export async function updateEnvironment(
+  tx: Tx,
+  teamId: string,
+  input: { readonly id: string; readonly name?: string | undefined; readonly version?: number | undefined },
+): Promise<EnvironmentRecord> {
+  const { id, name, version } = input
+  const stored = await getEnvironment(tx, teamId, id)
+  if (version !== undefined && version !== stored.version) throw etagMismatch('environment', id)
+  if (name === undefined || name === stored.name) return stored
+  const holder = await findEnvironmentByName(tx, teamId, name)
+  if (holder !== undefined) throw nameTaken(name, holder)
+  const updated = await rename(tx, teamId, id, name, version)
+  if (updated === undefined) throw etagMismatch('environment', id)
+  return updated
+}
+
+/**
+ * Deletes an environment with its tokens, and with `force` everything in it.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it holds anything and `force` is not set
+ */
+export async function deleteEnvironment(
+  deps: { readonly contents: Contents },
+  tx: Tx,
+  teamId: string,
+  input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
+): Promise<void> {
+  const { id, version, force = false } = input
+  await getEnvironment(tx, teamId, id)
+  if (force) await deps.contents.removeOfEnvironment(tx, id)
+  const why =
+    'the environment holds installations, jobs or webhooks: delete them first, or set force to delete them with it'
+  const remove = () => deleteEnvironmentRow(tx, teamId, id, version)
+  if (!(await refuseWhileUsed({ type: 'environment', id, why }, remove))) throw etagMismatch('environment', id)
+  await deps.contents.shredSecrets(tx, id)
+}
+
+/** Deletes all environments of a team by force. */
+export async function removeEnvironmentsOf(
+  deps: { readonly contents: Contents },
+  tx: Tx,
+  teamId: string,
+): Promise<void> {
+  for (;;) {
+    const found = await listEnvironmentRows(tx, teamId, undefined, REMOVED_PER_LOOK)
+    for (const { id } of found) await deleteEnvironment(deps, tx, teamId, { id, force: true })
+    if (found.length < REMOVED_PER_LOOK) return
+  }
+}
+
+async function rename(tx: Tx, teamId: string, id: string, name: string, version: number | undefined) {
+  try {
+    return await updateEnvironmentRow(tx, teamId, id, name, version)
+  } catch (error) {
+    // Somebody took the name after it was found free.
+    throw isUniqueViolation(error, ENVIRONMENT_NAME_CONSTRAINT) ? nameTaken(name, undefined) : error
+  }
+}
+
+function nameTaken(name: string, holder: EnvironmentRecord | undefined): Failure {
+  const message = `the team has an environment named ${name} already`
+  return new Failure('NAME_TAKEN', message, holder && { resource: { type: 'environment', id: holder.id } })
+}

@@ -1,0 +1,29 @@
+/**
+ * Teams, their environments and API tokens; the first start; and the gate that turns a token into a principal.
+ *
+ * Lives here: who may administer what, and which environment a call takes place in. Never here: what is inside an
+ * environment, or how a request carries its token.
+ */
+export { type Admission, type AdmissionDeps, createAdmission, ENVIRONMENT_HEADER } from './admission.ts'
+export {
+  type ApiTokenInput,
+  type ApiTokenSubject,
+  type ApiTokenWithSecret,
+  createApiToken,
+  deleteApiToken,
+  getApiToken,
+  listApiTokens,
+  revokeApiToken,
+  updateApiToken,
+} from './api-tokens.ts'
+export { type BootstrapOptions, bootstrap, type FirstStart } from './bootstrap.ts'
+export type { Contents } from './contents.ts'
+export {
+  createEnvironment,
+  deleteEnvironment,
+  getEnvironment,
+  listEnvironments,
+  updateEnvironment,
+} from './environments.ts'
+export type { Principal, TeamActor } from './principal.ts'
+export { createTeam, deleteTeam, getTeam, listTeams, type TeamChange, updateTeam } from './teams.ts'

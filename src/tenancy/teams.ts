@@ -1,0 +1,106 @@
+import { Failure, newId, notFound } from '../base/index.ts'
+import {
+  deleteTeam as deleteTeamRow,
+  findTeam,
+  insertTeam,
+  listTeams as listTeamRows,
+  type TeamFields,
+  type TeamRecord,
+  type Tx,
+  updateTeam as updateTeamRow,
+} from '../storage/index.ts'
+import type { Contents } from './contents.ts'
+import { removeEnvironmentsOf } from './environments.ts'
+import { requireOperator, type TeamActor } from './principal.ts'
+import { etagMismatch, refuseWhileUsed } from './refusals.ts'
+
+/** Changes to a team; what is undefined keeps its value. */
+export type TeamChange = { readonly [Field in keyof TeamFields]?: TeamFields[Field] | undefined }
+
+/** Creates a team without environments and tokens. Absent fields are empty or false. @throws Failure OPERATOR_TEAM_REQUIRED */
+export async function createTeam(
+  tx: Tx,
+  actor: TeamActor,
+  input: TeamChange & { readonly name: string },
+): Promise<TeamRecord> {
+  requireOperator(actor)
+  return await insertTeam(tx, newId(), {
+    name: input.name,
+    domain: input.domain ?? '',
+    logo: input.logo ?? '',
+    isWhiteLabel: input.isWhiteLabel ?? false,
+    tosLink: input.tosLink ?? '',
+    allowImpersonation: input.allowImpersonation ?? false,
+  })
+}
+
+/** @throws Failure RESOURCE_NOT_FOUND, also for a team that is not the caller's unless the caller is the operator */
+export async function getTeam(tx: Tx, actor: TeamActor, id: string): Promise<TeamRecord> {
+  const team = administers(actor, id) ? await findTeam(tx, id) : undefined
+  if (team === undefined) throw notFound('team', id)
+  return team
+}
+
+/** The teams the caller administers below the id `before`, newest first: all for the operator, else its own. */
+export async function listTeams(
+  tx: Tx,
+  actor: TeamActor,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly TeamRecord[]> {
+  if (actor.isOperator) return await listTeamRows(tx, page.before, page.limit)
+  return page.before === undefined ? [await getTeam(tx, actor, actor.teamId)] : []
+}
+
+/**
+ * Changes the given fields; none given changes nothing.
+ *
+ * @param input.version the version the caller saw; absent: whatever is stored
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH
+ */
+export async function updateTeam(
+  tx: Tx,
+  actor: TeamActor,
+  input: TeamChange & { readonly id: string; readonly version?: number | undefined },
+): Promise<TeamRecord> {
+  const { id, version, ...change } = input
+  const isEmpty = Object.values(change).every((value) => value === undefined)
+  const updated = isEmpty || !administers(actor, id) ? undefined : await updateTeamRow(tx, id, change, version)
+  if (updated !== undefined) return updated
+  const stored = await getTeam(tx, actor, id)
+  if (isEmpty && (version === undefined || version === stored.version)) return stored
+  throw etagMismatch('team', id)
+}
+
+/**
+ * Deletes a team with its tokens, and with `force` its environments and integrations with everything in them.
+ *
+ * @throws Failure OPERATOR_TEAM_REQUIRED, RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it owns environments or
+ * integrations and `force` is not set, when another team has installed one of its integrations, and always for the
+ * operator's team
+ */
+export async function deleteTeam(
+  deps: { readonly contents: Contents },
+  tx: Tx,
+  actor: TeamActor,
+  input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
+): Promise<void> {
+  requireOperator(actor)
+  const { id, version, force = false } = input
+  const team = await getTeam(tx, actor, id)
+  if (team.isOperator)
+    throw new Failure('RESOURCE_IN_USE', "the operator's team administers the installation and cannot be deleted", {
+      resource: { type: 'team', id },
+    })
+  if (force) {
+    await removeEnvironmentsOf(deps, tx, id)
+    await deps.contents.removeIntegrationsOf(tx, id)
+  }
+  const why = 'the team owns environments or integrations: delete them first, or set force to delete them with it'
+  if (!(await refuseWhileUsed({ type: 'team', id, why }, () => deleteTeamRow(tx, id, version))))
+    throw etagMismatch('team', id)
+  await deps.contents.shredSecrets(tx, id)
+}
+
+function administers(actor: TeamActor, teamId: string): boolean {
+  return actor.isOperator || actor.teamId === teamId.toLowerCase()
+}

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest'
+import { newId } from '../../src/base/index.ts'
+import { affected, row } from '../../src/storage/database.ts'
+import {
+  bootstrap,
+  createAdmission,
+  createApiToken,
+  createEnvironment,
+  createTeam,
+  deleteApiToken,
+  revokeApiToken,
+} from '../../src/tenancy/index.ts'
+import { mintToken } from '../../src/vault/index.ts'
+import { testDatabase } from '../support/database.ts'
+import { movableClock } from './movable-clock.ts'
+
+const { database } = await testDatabase()
+const tx = database.direct
+const first = (await bootstrap(database))!
+const operator = { teamId: first.teamId, isOperator: true }
+const other = await createTeam(tx, operator, { name: 'other' })
+const otherEnvironment = await createEnvironment(tx, other.id, { name: 'theirs' })
+const second = await createEnvironment(tx, first.teamId, { name: 'second' })
+
+const teamToken = (expiresAt?: Date) => createApiToken(tx, operator, { kind: 'team', name: 't', expiresAt })
+
+describe('admission', () => {
+  it.each([
+    ['unknown', async () => mintToken('team').token],
+    ['revoked', revokedToken],
+    ['expired', async () => (await teamToken(new Date('2025-12-31T23:59:59Z'))).token],
+    ['misspelt', async () => `${first.teamToken.slice(0, -1)}${first.teamToken.endsWith('a') ? 'b' : 'a'}`],
+    ['empty', async () => ''],
+  ])('answers the same to every bad token: %s', async (_, make) => {
+    await using admission = createAdmission({ database, clock: movableClock() })
+    await expect(admission.admit(await make())).rejects.toMatchObject({
+      reason: 'TOKEN_INVALID',
+      publicMessage: 'the API token is not valid: it is unknown, expired or revoked',
+    })
+  })
+
+  it('refuses a revoked token within a second, and until then may believe what it read', async () => {
+    const { apiToken, token } = await teamToken()
+    const clock = movableClock()
+    await using admission = createAdmission({ database, clock })
+    await admission.admit(token)
+    await revokeApiToken(tx, first.teamId, apiToken.id)
+    clock.move(499)
+    expect(await admission.admit(token)).toMatchObject({ tokenId: apiToken.id })
+    clock.move(1)
+    await expect(admission.admit(token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+  })
+
+  it('refuses a token on the moment it expires, whatever it read before', async () => {
+    const clock = movableClock()
+    const { token } = await teamToken(new Date(clock.now().getTime() + 100))
+    await using admission = createAdmission({ database, clock })
+    await admission.admit(token)
+    clock.move(100)
+    await expect(admission.admit(token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+  })
+
+  it('does not believe what it read for longer when the clock is set back', async () => {
+    const { apiToken, token } = await teamToken()
+    const clock = movableClock()
+    await using admission = createAdmission({ database, clock })
+    await admission.admit(token)
+    await deleteApiToken(tx, first.teamId, { id: apiToken.id })
+    clock.move(-3_600_000)
+    await expect(admission.admit(token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+  })
+
+  it('looks a token up once for calls that come together', async () => {
+    let statements = 0
+    const counting = {
+      get direct() {
+        statements++
+        return database.direct
+      },
+    }
+    await using admission = createAdmission({ database: counting, clock: movableClock() })
+    await Promise.all(Array.from({ length: 50 }, () => admission.admit(first.environmentToken)))
+    expect(statements, 'one look-up and one note of use').toBe(2)
+  })
+
+  it('asks again after the database failed', async () => {
+    const { token } = await teamToken()
+    await using admission = createAdmission({ database, clock: movableClock() })
+    await affected(tx, 'alter table api_token rename column token_hash to hidden')
+    try {
+      await expect(admission.admit(token)).rejects.toThrow('token_hash')
+    } finally {
+      await affected(tx, 'alter table api_token rename column hidden to token_hash')
+    }
+    expect(await admission.admit(token)).toMatchObject({ kind: 'team' })
+  })
+
+  it.each([
+    ['of the team', () => second.id, undefined],
+    ['of the team in capitals', () => second.id.toUpperCase(), undefined],
+    ['of another team', () => otherEnvironment.id, 'RESOURCE_NOT_FOUND'],
+    ['that is unknown', () => newId(), 'RESOURCE_NOT_FOUND'],
+    ['that is no uuid', () => 'default', 'INVALID_FIELD'],
+  ])('lets a team token name an environment %s, or says why not', async (_, header, reason) => {
+    await using admission = createAdmission({ database, clock: movableClock() })
+    const admitted = admission.admit(first.teamToken, header())
+    if (reason === undefined) expect(await admitted).toMatchObject({ environmentId: second.id })
+    else await expect(admitted).rejects.toMatchObject({ reason })
+  })
+
+  it('keeps an environment token in its environment', async () => {
+    await using admission = createAdmission({ database, clock: movableClock() })
+    const own = await admission.admit(first.environmentToken, first.environmentId)
+    expect(own).toMatchObject({ kind: 'environment', environmentId: first.environmentId })
+    const elsewhere = admission.admit(first.environmentToken, second.id)
+    await expect(elsewhere).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+  })
+
+  it('notes a use at most once a minute, without changing the version', async () => {
+    const { apiToken, token } = await teamToken()
+    const clock = movableClock()
+    const start = clock.now()
+    const admission = createAdmission({ database, clock })
+    await admission.admit(token)
+    clock.move(59_999)
+    await admission.admit(token)
+    await admission[Symbol.asyncDispose]()
+    expect(await usedAt(apiToken.id)).toEqual({ last_used_at: start, version: 1 })
+    clock.move(1)
+    await admission.admit(token)
+    await admission[Symbol.asyncDispose]()
+    expect(await usedAt(apiToken.id)).toEqual({ last_used_at: clock.now(), version: 1 })
+  })
+
+  it('admits all the same when a use cannot be noted, and says so', async () => {
+    const { token } = await teamToken()
+    const problems: unknown[] = []
+    const admission = createAdmission({
+      database,
+      clock: movableClock(),
+      onUseNotNoted: (error) => problems.push(error),
+    })
+    await affected(tx, 'alter table api_token rename column last_used_at to hidden')
+    try {
+      await admission.admit(token)
+      await admission[Symbol.asyncDispose]()
+    } finally {
+      await affected(tx, 'alter table api_token rename column hidden to last_used_at')
+    }
+    expect(problems).toHaveLength(1)
+  })
+})
+
+async function revokedToken(): Promise<string> {
+  const { apiToken, token } = await teamToken()
+  await revokeApiToken(tx, first.teamId, apiToken.id)
+  return token
+}
+
+async function usedAt(id: string) {
+  return await row(tx, 'select last_used_at, version from api_token where id = ?', [id])
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { rows } from '../../src/storage/database.ts'
+import { Database } from '../../src/storage/index.ts'
+import { bootstrap, createAdmission, type FirstStart } from '../../src/tenancy/index.ts'
+import { testDatabase } from '../support/database.ts'
+import { movableClock } from './movable-clock.ts'
+
+const CHOSEN = 'a-team-token-of-the-operators-choosing'
+
+describe('bootstrap', () => {
+  it('makes one team, environment and pair of tokens when 16 processes start at the same moment', async () => {
+    const { target } = await testDatabase()
+    const starters = Array.from({ length: 16 }, () => new Database({ target, poolMax: 1 }))
+    const results = await Promise.all(starters.map((starter) => bootstrap(starter)))
+    for (const starter of starters.slice(1)) await starter[Symbol.asyncDispose]()
+    await using database = starters[0]!
+    expect(results.filter((result) => result !== undefined)).toHaveLength(1)
+    const counts = await rows(
+      database.direct,
+      `select (select count(*) from team) as teams, (select count(*) from environment) as environments,
+         (select count(*) from api_token) as tokens`,
+    )
+    expect(counts).toEqual([{ teams: 1, environments: 1, tokens: 2 }])
+  })
+
+  it('makes tokens that are admitted, the team one as the operator', async () => {
+    const { database } = await testDatabase()
+    const made = await bootstrap(database)
+    await using admission = createAdmission({ database, clock: movableClock() })
+    const { teamId, environmentId } = made!
+    expect(await admission.admit(made!.teamToken)).toMatchObject({ kind: 'team', teamId, isOperator: true })
+    expect(await admission.admit(made!.environmentToken)).toMatchObject({ kind: 'environment', teamId, environmentId })
+  })
+
+  it('changes nothing when there is an operator', async () => {
+    const { database } = await testDatabase()
+    await bootstrap(database)
+    expect(await bootstrap(database, { teamToken: CHOSEN })).toBeUndefined()
+    await using admission = createAdmission({ database, clock: movableClock() })
+    await expect(admission.admit(CHOSEN)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+  })
+
+  it('takes the team token of the operator', async () => {
+    const { database } = await testDatabase()
+    const made = await bootstrap(database, { teamToken: CHOSEN })
+    expect(made!.teamToken).toBe(CHOSEN)
+    await using admission = createAdmission({ database, clock: movableClock() })
+    expect(await admission.admit(CHOSEN)).toMatchObject({ teamId: made!.teamId })
+  })
+
+  it('refuses a chosen token that is too short, and makes nothing', async () => {
+    const { database } = await testDatabase()
+    await expect(bootstrap(database, { teamToken: 'short' })).rejects.toThrow('32 to 256')
+    expect(await rows(database.direct, 'select id from team')).toEqual([])
+  })
+
+  it('makes nothing when what it made could not be kept, and all of it at the next start', async () => {
+    const { database } = await testDatabase()
+    const failing = bootstrap(database, { keep: () => Promise.reject(new Error('disk full')) })
+    await expect(failing).rejects.toThrow('disk full')
+    const kept: FirstStart[] = []
+    const made = await bootstrap(database, { keep: async (first) => void kept.push(first) })
+    expect(kept).toEqual([made])
+  })
+})
