@@ -1,0 +1,39 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { ResourceStatsSchema, SyncJobRunSchema } from '../../../gen/patchbay/v1/sync_job_run_pb.ts'
+import type { ResourceStats, Run } from '../../queue/index.ts'
+import { etagOf } from '../../storage/index.ts'
+import { destinationToProto } from './destination.ts'
+import { structFrom } from './struct.ts'
+import { syncResourcesToProto } from './sync-resource.ts'
+import { timestampFrom } from './timestamp.ts'
+
+export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunSchema> {
+  return {
+    id: run.id,
+    environmentId: run.environmentId,
+    syncJobId: run.syncJobId,
+    integratedAccountId: run.integratedAccountId,
+    triggerId: run.triggerId ?? undefined,
+    kind: run.kind,
+    status: run.status,
+    args: structFrom(run.args),
+    resources: syncResourcesToProto(run.resources),
+    destination: destinationToProto(run.destination),
+    errorHandling: run.errorHandling,
+    ignorePreviousRun: run.ignorePreviousRun,
+    scheduledFor: timestampFrom(run.scheduledFor),
+    startedAt: timestampFrom(run.startedAt),
+    finishedAt: timestampFrom(run.finishedAt),
+    createdAt: timestampFrom(run.createdAt),
+    updatedAt: timestampFrom(run.updatedAt),
+    resourceStats: run.resourceStats.map(statsToProto),
+    error: run.error ?? undefined,
+    attempt: run.attempt,
+    etag: etagOf(run.version),
+  }
+}
+
+function statsToProto(stats: ResourceStats): MessageInitShape<typeof ResourceStatsSchema> {
+  const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
+  return { resource, method, pages, fetched, delivered, failed, stopReason, complete }
+}

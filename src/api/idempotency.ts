@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+  toJson,
+} from '@bufbuild/protobuf'
+import { canonicalJson, Failure, isJsonObject, type Json } from '../base/index.ts'
+import {
+  claimIdempotencyKey,
+  type Database,
+  findIdempotencyKey,
+  type Secrets,
+  storeIdempotentAnswer,
+  type Tx,
+} from '../storage/index.ts'
+
+/** What repeatable operations need. */
+export interface IdempotencyDeps {
+  readonly database: Database
+  readonly secrets: Pick<Secrets, 'sealFor' | 'unsealFor'>
+}
+
+/** The field that every repeatable request has. */
+const KEY_FIELD = 'request_id'
+
+/**
+ * Runs `work` in one transaction, and once per `request_id`: a repetition gets the first answer again, as it was, whatever
+ * became of the resource since.
+ *
+ * Key, answer and effect commit together, so a crash leaves all or nothing; a refusal leaves no key. Of simultaneous
+ * repetitions one works and the others wait for it. Answers are stored sealed because they may show a secret once. Keys
+ * live 24 hours, then retention forgets them. Without `request_id` this is just the transaction.
+ *
+ * @param ownerId whose key it is: the environment, or the team for an operation on what the team owns
+ * @throws Failure IDEMPOTENCY_KEY_REUSED when the key stands for another operation or another request
+ */
+export async function once<Input extends DescMessage, Output extends DescMessage>(
+  deps: IdempotencyDeps,
+  ownerId: string,
+  method: DescMethodUnary<Input, Output>,
+  request: MessageShape<Input> & { readonly requestId?: string | undefined },
+  work: (tx: Tx) => Promise<MessageInitShape<Output>>,
+): Promise<MessageInitShape<Output>> {
+  const { database, secrets } = deps
+  const { requestId } = request
+  if (requestId === undefined) return await database.transaction(work)
+  const key = { ownerId, requestId, method: nameOf(method), requestHash: hashOf(method.input, request) }
+  return await database.transaction(async (tx) => {
+    if (!(await claimIdempotencyKey(tx, key))) return fromBinary(method.output, await firstAnswer(secrets, tx, key))
+    const answer = create(method.output, await work(tx))
+    const bytes = toBinary(method.output, answer)
+    await storeIdempotentAnswer(tx, ownerId, requestId, await secrets.sealFor(tx, ownerId, placeOf(requestId), bytes))
+    return answer
+  })
+}
+
+interface Key {
+  readonly ownerId: string
+  readonly requestId: string
+  readonly method: string
+  readonly requestHash: Uint8Array
+}
+
+async function firstAnswer(secrets: IdempotencyDeps['secrets'], tx: Tx, key: Key): Promise<Uint8Array> {
+  const { ownerId, requestId, method, requestHash } = key
+  const first = await findIdempotencyKey(tx, ownerId, requestId)
+  if (first === undefined || first.sealedAnswer === null)
+    throw new Error('an idempotency key was taken and has no answer')
+  if (first.method !== method || !Buffer.from(first.requestHash).equals(requestHash))
+    throw new Failure(
+      'IDEMPOTENCY_KEY_REUSED',
+      'this request_id was sent with a different request before: send a new one with every new request',
+    )
+  return await secrets.unsealFor(tx, ownerId, placeOf(requestId), first.sealedAnswer)
+}
+
+function nameOf({ parent, name }: DescMethodUnary): string {
+  return `${parent.typeName}/${name}`
+}
+
+/** Equal for requests that say the same, on whatever protocol and in whatever order of keys. */
+function hashOf(desc: DescMessage, request: MessageShape<DescMessage>): Uint8Array {
+  const json = toJson(desc, request, { useProtoFieldName: true }) as Json
+  const { [KEY_FIELD]: _, ...asked } = isJsonObject(json) ? json : {}
+  return createHash('sha256').update(canonicalJson(asked)).digest()
+}
+
+function placeOf(requestId: string): string {
+  return `idempotency_key|sealed_answer|${requestId}`
+}

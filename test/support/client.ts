@@ -1,0 +1,215 @@
+import { type DescMethodUnary, fromBinary, fromJson, getOption, toBinary, toJson } from '@bufbuild/protobuf'
+import { credentials, Client as GrpcChannel, status as grpcStatus, Metadata, type ServiceError } from '@grpc/grpc-js'
+import { http } from '../../gen/google/api/annotations_pb.ts'
+import { StatusSchema } from '../../gen/google/rpc/status_pb.ts'
+import type { Json, JsonObject } from '../../src/base/index.ts'
+import { type Refusal, refusalFromDetails } from './refusal.ts'
+
+/** The three protocols every operation speaks. */
+export type Wire = 'grpc' | 'connect' | 'rest'
+
+export const WIRES: readonly Wire[] = ['grpc', 'connect', 'rest']
+
+/** The wires that carry JSON: only they can send an unknown field or a value of the wrong type. */
+export const JSON_WIRES: readonly Wire[] = ['connect', 'rest']
+
+/** What came back: the answer as JSON in the contract's spelling, or the refusal. */
+export type Outcome =
+  | { readonly ok: true; readonly json: JsonObject; readonly headers: ReadonlyMap<string, string> }
+  | { readonly ok: false; readonly refusal: Refusal; readonly headers: ReadonlyMap<string, string> }
+
+/** Who sends, and what beside the message. */
+export interface Sender {
+  /** Absent: no authorization header at all. */
+  readonly token?: string | undefined
+  /** The header by which a team token names an environment. */
+  readonly environment?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** One client of one wire. The request is JSON in the contract's spelling, whatever the wire makes of it. */
+export interface Client {
+  readonly wire: Wire
+  send(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Outcome>
+  /** Like `send`, for a call that must succeed; throws the refusal when it does not. */
+  ok(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<JsonObject>
+  /** Like `send`, for a call that must be refused; throws when it succeeds. */
+  refusal(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Refusal>
+  close(): void
+}
+
+/** A client of one wire that sends as `sender` unless a call says otherwise. */
+export function createClient(wire: Wire, baseUrl: string, sender: Sender): Client {
+  const transport =
+    wire === 'grpc' ? grpcTransport(baseUrl) : wire === 'connect' ? connectTransport(baseUrl) : restTransport(baseUrl)
+  const send: Client['send'] = (method, request, also) =>
+    transport.send(method, request, headersOf({ ...sender, ...also, headers: { ...sender.headers, ...also?.headers } }))
+  return {
+    wire,
+    send,
+    async ok(method, request, also) {
+      const outcome = await send(method, request, also)
+      if (!outcome.ok) throw new Error(`${wire} ${method.name} was refused: ${JSON.stringify(outcome.refusal)}`)
+      return outcome.json
+    },
+    async refusal(method, request, also) {
+      const outcome = await send(method, request, also)
+      if (outcome.ok) throw new Error(`${wire} ${method.name} was not refused: ${JSON.stringify(outcome.json)}`)
+      return outcome.refusal
+    },
+    close: transport.close,
+  }
+}
+
+interface Transport {
+  send(method: DescMethodUnary, request: JsonObject, headers: Readonly<Record<string, string>>): Promise<Outcome>
+  close(): void
+}
+
+const DEADLINE_MS = 15_000
+
+function headersOf({ token, environment, headers }: Sender): Readonly<Record<string, string>> {
+  return {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(environment === undefined ? {} : { 'patchbay-environment': environment }),
+    ...headers,
+  }
+}
+
+/** grpc-js, which shares no line with the server's stack. */
+function grpcTransport(baseUrl: string): Transport {
+  const channel = new GrpcChannel(new URL(baseUrl).host, credentials.createInsecure())
+  return {
+    send: (method, request, headers) =>
+      new Promise((resolve) => {
+        const metadata = new Metadata()
+        for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
+        const received = new Map<string, string>()
+        const call = channel.makeUnaryRequest(
+          `/${method.parent.typeName}/${method.name}`,
+          (bytes: Buffer) => bytes,
+          (bytes: Buffer) => bytes,
+          Buffer.from(toBinary(method.input, fromJson(method.input, request as never))),
+          metadata,
+          { deadline: Date.now() + DEADLINE_MS },
+          (error, bytes) => {
+            if (error !== null) return resolve({ ok: false, refusal: grpcRefusal(error), headers: received })
+            resolve({ ok: true, json: jsonOf(method, bytes ?? Buffer.alloc(0)), headers: received })
+          },
+        )
+        call.on('metadata', (answer: Metadata) => {
+          for (const [name, value] of Object.entries(answer.getMap())) received.set(name, String(value))
+        })
+      }),
+    close: () => channel.close(),
+  }
+}
+
+function jsonOf(method: DescMethodUnary, bytes: Uint8Array): JsonObject {
+  const options = { useProtoFieldName: true, alwaysEmitImplicit: true }
+  return withMilliseconds(toJson(method.output, fromBinary(method.output, bytes), options) as Json) as JsonObject
+}
+
+const WHOLE_SECOND = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z$/
+
+/** protobuf's JSON leaves a zero fraction out; the service always writes milliseconds. */
+function withMilliseconds(value: Json): Json {
+  if (typeof value === 'string') return value.replace(WHOLE_SECOND, '$1.000Z')
+  if (Array.isArray(value)) return value.map(withMilliseconds)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withMilliseconds(item)]))
+}
+
+function grpcRefusal(error: ServiceError): Refusal {
+  const [details] = error.metadata.get('grpc-status-details-bin')
+  const code = grpcStatus[error.code] ?? 'UNKNOWN'
+  if (!Buffer.isBuffer(details)) return refusalFromDetails(code, error.details, [])
+  const { message, details: any } = fromBinary(StatusSchema, details)
+  return refusalFromDetails(
+    code,
+    message,
+    any.map(({ typeUrl, value }) => ({ type: typeUrl.replace('type.googleapis.com/', ''), value })),
+  )
+}
+
+/** The Connect protocol with JSON, by fetch alone. */
+function connectTransport(baseUrl: string): Transport {
+  return {
+    async send(method, request, headers) {
+      const response = await fetch(`${baseUrl}/${method.parent.typeName}/${method.name}`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json', 'connect-protocol-version': '1' },
+        body: JSON.stringify(request),
+        signal: AbortSignal.timeout(DEADLINE_MS),
+      })
+      const json = (await response.json()) as JsonObject
+      if (response.ok) return { ok: true, json, headers: new Map(response.headers) }
+      const details = (json.details ?? []) as readonly { type: string; value: string }[]
+      const refusal = refusalFromDetails(
+        String(json.code).toUpperCase().replace('CANCELED', 'CANCELLED'),
+        String(json.message),
+        details.map(({ type, value }) => ({ type, value: Buffer.from(value, 'base64') })),
+        response.status,
+      )
+      return { ok: false, refusal, headers: new Map(response.headers) }
+    },
+    close: () => {},
+  }
+}
+
+/** Plain HTTP, as the contract's `google.api.http` binds it. */
+function restTransport(baseUrl: string): Transport {
+  return {
+    async send(method, request, headers) {
+      const { verb, path, query, body } = restRequest(method, request)
+      const response = await fetch(`${baseUrl}${path}${query}`, {
+        method: verb,
+        headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        ...(body === undefined ? {} : { body }),
+        signal: AbortSignal.timeout(DEADLINE_MS),
+      })
+      const json = (await response.json()) as JsonObject
+      if (response.ok) return { ok: true, json, headers: new Map(response.headers) }
+      const error = json.error as unknown as RestError
+      const details = error.details.map(({ '@type': url, ...rest }) => ({
+        type: url.replace('type.googleapis.com/', ''),
+        value: rest,
+      }))
+      const refusal = refusalFromDetails(error.status, error.message, details, response.status)
+      return { ok: false, refusal, headers: new Map(response.headers) }
+    },
+    close: () => {},
+  }
+}
+
+interface RestError {
+  readonly code: number
+  readonly status: string
+  readonly message: string
+  readonly details: readonly ({ readonly '@type': string } & JsonObject)[]
+}
+
+interface RestRequest {
+  readonly verb: string
+  readonly path: string
+  readonly query: string
+  readonly body: string | undefined
+}
+
+function restRequest(method: DescMethodUnary, request: JsonObject): RestRequest {
+  const { pattern, body } = getOption(method, http)
+  if (pattern.case === undefined || pattern.case === 'custom') throw new Error(`${method.name} has no REST binding`)
+  const rest = { ...request }
+  const path = pattern.value.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = rest[name]
+    delete rest[name]
+    return encodeURIComponent(String(value ?? ''))
+  })
+  const verb = pattern.case.toUpperCase()
+  if (body === '*') return { verb, path, query: '', body: JSON.stringify(rest) }
+  const pairs = Object.entries(rest).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).map((item) => [name, String(item)] as [string, string]),
+  )
+  const query = pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
+  return { verb, path, query, body: undefined }
+}
