@@ -1,0 +1,131 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { Failure } from '../base/index.ts'
+
+/** Status and headers as undici parsed them. */
+export interface ResponseHead {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+/** Where an answer goes; after `end` or `fail` nothing more comes. */
+export interface ExchangeSink {
+  head(head: ResponseHead): void
+  /** @returns false to pause until `resume` */
+  chunk(chunk: Buffer): boolean
+  end(): void
+  fail(error: unknown): void
+}
+
+/** What bounds an exchange. */
+export interface ExchangeLimits {
+  readonly host: string
+  readonly signal: AbortSignal | undefined
+  /** On the scale of `performance.now()`. */
+  readonly deadlineAt: number
+  /** Of the body as sent. */
+  readonly bytesMax: number
+}
+
+/** The connection was lost before anything of the answer arrived. */
+export class UnansweredError extends Error {
+  constructor(cause: unknown) {
+    super('the connection was lost before an answer', { cause })
+    this.name = 'UnansweredError'
+  }
+}
+
+/**
+ * One request and its answer: counts bytes, keeps the deadline, watches the signal.
+ *
+ * It settles once. Aborting before undici has assigned a connection settles at once and cancels the request when its
+ * turn comes, so that nothing is sent for a caller who has gone.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #limits: ExchangeLimits
+  readonly #sink: ExchangeSink
+  readonly #timer: NodeJS.Timeout
+  #controller: Dispatcher.DispatchController | undefined
+  #outcome: { readonly error: unknown } | undefined
+  #answered = false
+  #bytes = 0
+
+  constructor(limits: ExchangeLimits, sink: ExchangeSink) {
+    this.#limits = limits
+    this.#sink = sink
+    const remainingMs = Math.max(0, limits.deadlineAt - performance.now())
+    this.#timer = setTimeout(() => this.abort(deadlineExceeded(limits.host)), remainingMs)
+    if (limits.signal?.aborted) this.abort(cancelled())
+    else limits.signal?.addEventListener('abort', this.#onSignal)
+  }
+
+  /** Ends the exchange with the error; the connection is closed, not reused. Nothing happens once it has ended. */
+  abort(error: Error): void {
+    if (this.#outcome) return
+    this.#settle(error)
+    this.#controller?.abort(error)
+    this.#sink.fail(error)
+  }
+
+  /** Lets the body flow again after `chunk` returned false. */
+  resume(): void {
+    this.#controller?.resume()
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#outcome) controller.abort(asError(this.#outcome.error))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200 || this.#outcome) return
+    this.#answered = true
+    this.#sink.head({ status, headers })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#outcome) return
+    this.#bytes += chunk.length
+    if (this.#bytes > this.#limits.bytesMax) this.abort(tooLarge(this.#limits))
+    else if (!this.#sink.chunk(chunk)) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    if (this.#outcome) return
+    this.#settle(undefined)
+    this.#sink.end()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#outcome) return
+    this.#settle(error)
+    const lost = this.#controller !== undefined && !this.#answered && !(error instanceof Failure)
+    this.#sink.fail(lost ? new UnansweredError(error) : error)
+  }
+
+  readonly #onSignal = () => this.abort(cancelled())
+
+  #settle(error: unknown): void {
+    this.#outcome = { error }
+    clearTimeout(this.#timer)
+    this.#limits.signal?.removeEventListener('abort', this.#onSignal)
+  }
+}
+
+/** The answer's body is larger than the caller takes. */
+export function tooLarge(limits: Pick<ExchangeLimits, 'host' | 'bytesMax'>): Failure {
+  const message = `the answer of "${limits.host}" is larger than ${limits.bytesMax} bytes`
+  return new Failure('UPSTREAM_INVALID_RESPONSE', message, { metadata: { host: limits.host } })
+}
+
+function deadlineExceeded(host: string): Failure {
+  return new Failure('DEADLINE_EXCEEDED', `"${host}" did not answer in time`, { metadata: { host } })
+}
+
+function cancelled(): Failure {
+  return new Failure('CANCELLED', 'the request was cancelled')
+}
+
+function asError(value: unknown): Error {
+  return value instanceof Error ? value : new Error('the exchange has ended')
+}

@@ -1,0 +1,73 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Failure } from '../base/index.ts'
+
+/** Response or request headers by lower-case name. */
+export type HeaderMap = Readonly<Record<string, string>>
+
+/** Set by the connection itself, or able to redirect or smuggle a request; a caller's value is dropped. */
+const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** The only request headers that follow a redirect to another origin: none of them can carry a credential. */
+const SAFE_ACROSS_ORIGINS: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'content-type',
+  'user-agent',
+])
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+/** Visible characters, space, tab and Latin-1: no CR, LF, NUL or other control character. */
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/**
+ * The headers to put on the wire: names in lower case, connection headers left out.
+ *
+ * @throws Failure INVALID_FIELD for a name that is no token or a value that would break the header apart
+ */
+export function outgoingHeaders(headers: HeaderMap): Record<string, string> {
+  const outgoing: Record<string, string> = {}
+  for (const name in headers) {
+    const lower = name.toLowerCase()
+    if (CONNECTION_HEADERS.has(lower)) continue
+    const value = headers[name] ?? ''
+    if (!TOKEN.test(lower)) throw new Failure('INVALID_FIELD', `"${printable(name)}" is not a header name`)
+    if (!FIELD_VALUE.test(value)) {
+      throw new Failure('INVALID_FIELD', `the value of header "${lower}" contains characters a header cannot carry`)
+    }
+    outgoing[lower] = value
+  }
+  return outgoing
+}
+
+/** What is left of the headers when a redirect leaves the origin. */
+export function headersAcrossOrigins(headers: HeaderMap): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_ACROSS_ORIGINS.has(name.toLowerCase())))
+}
+
+/** Response headers as one string each: repeated ones joined with a comma, cookies left out. */
+export function incomingHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const incoming: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (name === 'set-cookie' || value === undefined) continue
+    incoming[name] = typeof value === 'string' ? value : value.join(', ')
+  }
+  return incoming
+}
+
+function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 64)
+}

@@ -1,0 +1,53 @@
+import { Readable } from 'node:stream'
+import type { Agent, Dispatcher } from 'undici'
+import { Failure } from '../base/index.ts'
+import { ACCEPTED_ENCODINGS } from './decode.ts'
+import { outgoingHeaders } from './headers.ts'
+import type { HttpStreamRequest } from './http-client.ts'
+import { blocked, type EgressPolicy, findUrlViolation, hostOf } from './policy.ts'
+
+/** Where requests leave: the connection pools, and the policy their URLs are held against. */
+export interface Outlet {
+  readonly agent: Agent
+  readonly policy: EgressPolicy
+}
+
+/** Larger bodies go out in pieces, so that a connection is dropped, not reused, when the answer overtakes them. */
+const WHOLE_BODY_BYTES_MAX = 64 * 1024
+
+/** Would turn the connection into something else, or echo the credentials. */
+const REFUSED_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'TRACE'])
+
+/** @throws Failure EGRESS_BLOCKED before anything is resolved or opened */
+export function requireAllowed(policy: EgressPolicy, text: string): URL {
+  const url = URL.parse(text)
+  if (!url) throw new Failure('EGRESS_BLOCKED', 'the request has no absolute URL')
+  const violation = findUrlViolation(policy, url)
+  if (violation !== undefined) throw blocked(hostOf(url), `the URL ${violation}`)
+  return url
+}
+
+/**
+ * The request as undici takes it.
+ *
+ * @throws Failure INVALID_FIELD for a method or header that must not be sent
+ */
+export function wireRequest(url: URL, request: HttpStreamRequest): Dispatcher.DispatchOptions {
+  const { method, body } = request
+  if (REFUSED_METHODS.has(method)) throw new Failure('INVALID_FIELD', `the method ${method} is not allowed`)
+  const headers = outgoingHeaders(request.headers)
+  headers['accept-encoding'] ??= ACCEPTED_ENCODINGS
+  const wire = { origin: url.origin, path: `${url.pathname}${url.search}`, method, headers }
+  if (body === undefined) return wire
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return { ...wire, body: Readable.from(body) }
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  if (bytes.byteLength <= WHOLE_BODY_BYTES_MAX) return { ...wire, body: bytes }
+  headers['content-length'] = String(bytes.byteLength)
+  return { ...wire, body: Readable.from(slices(bytes)) }
+}
+
+function* slices(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let start = 0; start < bytes.byteLength; start += WHOLE_BODY_BYTES_MAX) {
+    yield bytes.subarray(start, start + WHOLE_BODY_BYTES_MAX)
+  }
+}
