@@ -1,0 +1,140 @@
+import { Failure } from '../base/index.ts'
+import { findPlainRoutes, type PlainRoute, servePlain } from './endpoints/plain-route.ts'
+import { type Exchange, openExchange } from './exchange.ts'
+import type { DuplexOperation, Operation } from './operation.ts'
+import type { Binding } from './rest/bindings.ts'
+import type { Router } from './rest/router.ts'
+import type { Core } from './stages/core.ts'
+import { finish, refuse } from './stages/finish.ts'
+import { serveStream } from './stages/serve-stream.ts'
+import { serveUnary } from './stages/serve-unary.ts'
+import { createConnectGetWire } from './wire/connect-get.ts'
+import { RPC_CONTENT_TYPES, wireOf } from './wire/content-types.ts'
+import type { NodeRequest, NodeResponse, ServeDuplex } from './wire/duplex.ts'
+import { createRestWire, restRefusals } from './wire/rest.ts'
+import type { Wire } from './wire/wire.ts'
+
+/** Everything a request can lead to. */
+export interface Routes {
+  readonly operations: ReadonlyMap<string, Operation>
+  readonly rest: Router<Binding>
+  readonly plain: readonly PlainRoute[]
+  readonly serveDuplex: ServeDuplex
+}
+
+/** Takes a request of either HTTP version. */
+export type Dispatch = (request: NodeRequest, response: NodeResponse) => void
+
+/** Names what was asked for in logs and metrics when it does not exist; never the client's text. */
+const UNKNOWN = 'unknown'
+
+/**
+ * Leads each request to what serves it: an RPC path by its content type, then a plain route, then REST. What leads
+ * nowhere is refused in the protocol it came in.
+ */
+export function createDispatch(core: Core, { operations, plain, rest, serveDuplex }: Routes): Dispatch {
+  return (request, response) => {
+    const exchange = openExchange(request, response)
+    const [path, query] = splitUrl(request.url ?? '/')
+    const operation = operations.get(path)
+    if (operation?.kind === 'duplex') serveDuplex(exchange, request, response)
+    else if (operation !== undefined) void serveRpc(core, operation, exchange, query)
+    else if (request.headers['content-type']?.startsWith('application/grpc')) void refuseUnknownRpc(core, exchange)
+    else void (servePlainPath(core, plain, exchange, path) ?? serveRest(core, rest, exchange, path, query))
+  }
+}
+
+function serveRpc(
+  core: Core,
+  operation: Exclude<Operation, DuplexOperation>,
+  exchange: Exchange,
+  query: string,
+): Promise<void> {
+  const { method, headers } = exchange.request
+  const wire = wireOf(headers['content-type'])
+  const canGet = operation.kind === 'unary' && operation.isSafe
+  if (method === 'GET' && canGet) return serveUnary(core, operation, createConnectGetWire(query), exchange)
+  if (method !== 'POST') return refuseVerb(core, exchange, canGet ? ['GET', 'POST'] : ['POST'])
+  if (operation.kind === 'unary' && wire?.unary !== undefined) return serveUnary(core, operation, wire.unary, exchange)
+  if (operation.kind === 'stream' && wire?.stream !== undefined)
+    return serveStream(core, operation, wire.stream, exchange)
+  exchange.call.setHeader('accept-post', RPC_CONTENT_TYPES)
+  return refuseHere(
+    core,
+    exchange,
+    new Failure('UNSUPPORTED_MEDIA_TYPE', 'no RPC protocol uses this content type here'),
+  )
+}
+
+/** Answers in gRPC's own terms; a client that finds no status in the trailers reports a broken connection. */
+function refuseUnknownRpc(core: Core, exchange: Exchange): Promise<void> {
+  const wire = wireOf(exchange.request.headers['content-type'])?.unary
+  return refuseHere(core, exchange, new Failure('ROUTE_NOT_FOUND', 'there is no such RPC'), wire)
+}
+
+/** Serves the plain route at the path; `undefined` when there is none. */
+function servePlainPath(
+  core: Core,
+  routes: readonly PlainRoute[],
+  exchange: Exchange,
+  path: string,
+): Promise<void> | undefined {
+  const here = findPlainRoutes(routes, path)
+  if (here.length === 0) return undefined
+  const route = here.find(({ verbs }) => verbs.includes(verbOf(exchange)))
+  if (route !== undefined) return servePlain(core, route, exchange)
+  return refuseVerb(
+    core,
+    exchange,
+    here.flatMap(({ verbs }) => verbs),
+  )
+}
+
+function serveRest(
+  core: Core,
+  router: Router<Binding>,
+  exchange: Exchange,
+  path: string,
+  query: string,
+): Promise<void> {
+  const match = router.match(verbOf(exchange), path)
+  switch (match.kind) {
+    case 'found': {
+      const { target: binding, variables } = match
+      return serveUnary(core, binding.operation, createRestWire({ binding, variables, query }), exchange)
+    }
+    case 'other_verb':
+      return refuseVerb(core, exchange, match.allow)
+    case 'unknown':
+      return refuseHere(core, exchange, new Failure('ROUTE_NOT_FOUND', 'there is no such path'))
+  }
+}
+
+/** HEAD is GET without the body. */
+function verbOf({ request: { method = '' } }: Exchange): string {
+  return method === 'HEAD' ? 'GET' : method
+}
+
+/** 405 with the verbs that would do; OPTIONS asks for just that list. */
+async function refuseVerb(core: Core, exchange: Exchange, verbs: readonly string[]): Promise<void> {
+  const { request, response, call } = exchange
+  const allow = [...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
+  call.setHeader('allow', [...new Set(allow)].sort().join(', '))
+  if (request.method !== 'OPTIONS')
+    return refuseHere(core, exchange, new Failure('METHOD_NOT_ALLOWED', `this path takes ${verbs.join(', ')}`))
+  response.writeHead(204, call.answerHeaders)
+  response.end()
+  finish(core, 'options', restRefusals, exchange, 'OK')
+}
+
+async function refuseHere(core: Core, exchange: Exchange, failure: Failure, wire: Wire = restRefusals): Promise<void> {
+  refuse(core, UNKNOWN, wire, exchange, failure)
+  finish(core, UNKNOWN, wire, exchange, failure.code)
+}
+
+/** Path and query of a request target. An absolute one (`http://host/path`), as proxies send it, is cut to its path. */
+function splitUrl(url: string): readonly [path: string, query: string] {
+  const target = url.startsWith('/') ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, '')
+  const mark = target.indexOf('?')
+  return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)]
+}

@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Http2Stream } from 'node:http2'
+import type { Readable, Writable } from 'node:stream'
+import { OpenCall } from './open-call.ts'
+
+/** What the API uses of a request of `node:http` or of the compatibility layer of `node:http2`. */
+export interface HttpRequest extends Readable {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly httpVersionMajor: number
+  readonly complete: boolean
+  readonly socket: { destroy(): unknown }
+  /** HTTP/2 only. */
+  readonly stream?: Http2Stream
+}
+
+/** What the API uses of a response of either. */
+export interface HttpResponse extends Writable {
+  readonly headersSent: boolean
+  writeHead(status: number, headers: Readonly<Record<string, string | number>>): unknown
+  writeContinue(): void
+  addTrailers(trailers: Readonly<Record<string, string>>): void
+}
+
+/** One request on its way through the pipeline. */
+export interface Exchange {
+  readonly request: HttpRequest
+  readonly response: HttpResponse
+  readonly call: OpenCall
+}
+
+/** Opens the call of a request; a client that goes away before the answer interrupts it. */
+export function openExchange(request: HttpRequest, response: HttpResponse): Exchange {
+  const call = new OpenCall(request.headers)
+  response.once('close', () => {
+    call.loseClient()
+  })
+  return { request, response, call }
+}
+
+/** Sends a whole answer with the call's headers. Nothing happens when the client is gone. */
+export function sendAnswer(
+  { request, response, call }: Exchange,
+  status: number,
+  contentType: string,
+  body: string | Uint8Array,
+): void {
+  if (call.isClientGone) return
+  const length = Buffer.byteLength(body)
+  response.writeHead(status, { ...call.answerHeaders, 'content-type': contentType, 'content-length': length })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}

@@ -1,0 +1,29 @@
+import { Failure } from '../../base/index.ts'
+import { describeError, type Logger } from '../../telemetry/index.ts'
+import type { OpenCall } from '../open-call.ts'
+import { restStatus } from './status.ts'
+
+/** What the funnel needs to judge an error it does not know. */
+export interface FunnelDependencies {
+  readonly logger: Logger
+  /** Recognises errors of other layers, e.g. a statement timeout of the database. */
+  readonly translateError: ((error: unknown) => Failure | undefined) | undefined
+}
+
+/**
+ * The one way from anything thrown to an answer: failures pass, known errors are translated, everything else is a bug,
+ * logged and shown as nothing but "internal error".
+ */
+export function toFailure(deps: FunnelDependencies, error: unknown, call: OpenCall, operation: string): Failure {
+  const failure = error instanceof Failure ? error : (deps.translateError?.(error) ?? internal(error))
+  const fields = { request_id: call.requestId, operation, reason: failure.reason }
+  if (restStatus(failure) === 500)
+    deps.logger.error({ ...fields, ...describeError(failure.cause ?? failure) }, 'call failed')
+  else if (restStatus(failure) > 500) deps.logger.warn({ ...fields, ...describeError(failure) }, 'call failed')
+  else deps.logger.debug(fields, 'call refused')
+  return failure
+}
+
+function internal(cause: unknown): Failure {
+  return new Failure('INTERNAL', 'internal error', { cause })
+}

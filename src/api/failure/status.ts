@@ -1,0 +1,44 @@
+import { FAILURE_REASONS, type Failure, type StatusCode } from '../../base/index.ts'
+
+/** A status code as the three protocols spell it: number (gRPC), word (Connect), HTTP status (Connect and REST). */
+interface StatusSpelling {
+  readonly grpc: number
+  readonly connect: string
+  readonly http: number
+}
+
+/** Source of the numbers and HTTP statuses: google.rpc.Code and the Connect protocol, which agree. */
+const SPELLINGS: Readonly<Record<StatusCode, StatusSpelling>> = {
+  CANCELLED: { grpc: 1, connect: 'canceled', http: 499 },
+  INVALID_ARGUMENT: { grpc: 3, connect: 'invalid_argument', http: 400 },
+  DEADLINE_EXCEEDED: { grpc: 4, connect: 'deadline_exceeded', http: 504 },
+  NOT_FOUND: { grpc: 5, connect: 'not_found', http: 404 },
+  ALREADY_EXISTS: { grpc: 6, connect: 'already_exists', http: 409 },
+  PERMISSION_DENIED: { grpc: 7, connect: 'permission_denied', http: 403 },
+  RESOURCE_EXHAUSTED: { grpc: 8, connect: 'resource_exhausted', http: 429 },
+  FAILED_PRECONDITION: { grpc: 9, connect: 'failed_precondition', http: 400 },
+  ABORTED: { grpc: 10, connect: 'aborted', http: 409 },
+  UNIMPLEMENTED: { grpc: 12, connect: 'unimplemented', http: 501 },
+  INTERNAL: { grpc: 13, connect: 'internal', http: 500 },
+  UNAVAILABLE: { grpc: 14, connect: 'unavailable', http: 503 },
+  UNAUTHENTICATED: { grpc: 16, connect: 'unauthenticated', http: 401 },
+}
+
+export function grpcCode({ code }: Failure): number {
+  return SPELLINGS[code].grpc
+}
+
+export function connectCode({ code }: Failure): string {
+  return SPELLINGS[code].connect
+}
+
+/** The HTTP status the Connect protocol prescribes for the code; its clients read the word in the body. */
+export function connectStatus({ code }: Failure): number {
+  return SPELLINGS[code].http
+}
+
+/** The HTTP status of a REST answer: the reason's own where it has one. */
+export function restStatus({ reason, code }: Failure): number {
+  const entry = FAILURE_REASONS[reason]
+  return 'http' in entry ? entry.http : SPELLINGS[code].http
+}

@@ -1,0 +1,22 @@
+/**
+ * The edge: one port that speaks gRPC, gRPC-Web, Connect and REST, and the services behind it.
+ *
+ * A request runs through plain stages (`stages/serve-unary.ts` reads top to bottom): deadline, gate, body, decode,
+ * validate, handle, encode. Protocols (`wire/`) only spell what goes in and out. No rule of the domain lives here.
+ */
+export type {
+  Access,
+  Admission,
+  Call,
+  EnvironmentCall,
+  EnvironmentPrincipal,
+  Principal,
+} from './call.ts'
+export { Health } from './endpoints/health.ts'
+export { documentRoute, type PlainExchange, type PlainRoute } from './endpoints/plain-route.ts'
+export { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
+export type { TlsKeys } from './listener/listener.ts'
+export { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts'
+export { defineService, type Finding, type Handler, type ServiceDefinition, type ServiceHandlers } from './service.ts'
+export { readBody } from './stages/body.ts'
+export type { Observation } from './stages/core.ts'

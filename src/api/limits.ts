@@ -1,0 +1,52 @@
+/**
+ * Every bound the API puts on what comes in. Sizes are bytes, times milliseconds; `DEFAULT_LIMITS` are the documented
+ * defaults, and a caller overrides single ones.
+ */
+export interface ApiLimits {
+  /** Largest request message, before and after decompression. */
+  readonly requestBytesMax: number
+  /** Longest silence while a request body arrives. */
+  readonly bodyIdleMs: number
+  /** Longest time a request body may take altogether, so that a dripping client does not live off `bodyIdleMs`. */
+  readonly bodyTotalMs: number
+  /** How long the rest of an unwanted body is drained after an early answer, before the connection is cut. */
+  readonly lingerMs: number
+  /** Longest wait for a client that does not read what it asked for. */
+  readonly slowReaderMs: number
+  /** Deadline of a call whose client names none. Streams have none by default. */
+  readonly deadlineDefaultMs: number
+  /** Longer deadlines are accepted and cut to this. */
+  readonly deadlineMaxMs: number
+  /** Requests a token may send per `rateWindowMs`; 0 switches the limit off. */
+  readonly rateRequestsMax: number
+  readonly rateWindowMs: number
+  /** How long a new connection may stay silent before it has shown which HTTP it speaks. */
+  readonly sniffMs: number
+  /** How long request headers may take (HTTP/1.1). */
+  readonly headersMs: number
+  /** How long an idle HTTP/1.1 connection is kept. */
+  readonly keepAliveMs: number
+  readonly headerBytesMax: number
+  /** Concurrent streams of one HTTP/2 connection. */
+  readonly streamsPerConnectionMax: number
+  /** How long streams may go on once a drain began; unary calls may use the whole drain. */
+  readonly streamDrainMs: number
+}
+
+export const DEFAULT_LIMITS: ApiLimits = {
+  requestBytesMax: 4 * 1024 * 1024,
+  bodyIdleMs: 10_000,
+  bodyTotalMs: 60_000,
+  lingerMs: 2_000,
+  slowReaderMs: 30_000,
+  deadlineDefaultMs: 30_000,
+  deadlineMaxMs: 600_000,
+  rateRequestsMax: 500,
+  rateWindowMs: 10_000,
+  sniffMs: 10_000,
+  headersMs: 10_000,
+  keepAliveMs: 75_000,
+  headerBytesMax: 16 * 1024,
+  streamsPerConnectionMax: 256,
+  streamDrainMs: 5_000,
+}

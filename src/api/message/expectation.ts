@@ -1,0 +1,60 @@
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+
+/** What a value of the field, or one item of a list or map, must be: `must be true or false`. */
+export function expectationOf(field: DescField): string {
+  if (field.fieldKind === 'message') return `must be ${messageNoun(field.message)}`
+  if (field.fieldKind === 'enum') return `must be ${enumNoun(field.enum)}`
+  if (field.fieldKind === 'scalar') return `must be ${scalarNoun(field.scalar)}`
+  if (field.fieldKind === 'list') return `must be a list, each item ${itemNoun(field)}`
+  return `must be an object, each value ${itemNoun(field)}`
+}
+
+function itemNoun(field: DescField & { fieldKind: 'list' | 'map' }): string {
+  if (field.message !== undefined) return messageNoun(field.message)
+  if (field.enum !== undefined) return enumNoun(field.enum)
+  return scalarNoun(field.scalar)
+}
+
+function enumNoun(desc: DescEnum): string {
+  return `one of ${desc.values.map(({ name }) => name).join(', ')}`
+}
+
+function messageNoun(desc: DescMessage): string {
+  switch (desc.typeName) {
+    case 'google.protobuf.Timestamp':
+      return 'an RFC 3339 time such as 2026-01-31T08:00:00Z'
+    case 'google.protobuf.Duration':
+      return 'a duration in seconds such as "1.5s"'
+    case 'google.protobuf.FieldMask':
+      return 'field names separated by commas'
+    case 'google.protobuf.ListValue':
+      return 'a list'
+    case 'google.protobuf.Value':
+      return 'a JSON value'
+    default:
+      return 'a JSON object'
+  }
+}
+
+function scalarNoun(scalar: ScalarType | undefined): string {
+  switch (scalar) {
+    case ScalarType.BOOL:
+      return 'true or false'
+    case ScalarType.STRING:
+      return 'a string'
+    case ScalarType.BYTES:
+      return 'a string in base64'
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return 'a number'
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return 'an integer from 0 to 4294967295'
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return 'an integer from -2147483648 to 2147483647'
+    default:
+      return 'an integer of 64 bits'
+  }
+}

@@ -1,0 +1,111 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Failure, newId } from '../base/index.ts'
+import type { Call, EnvironmentPrincipal, Principal } from './call.ts'
+
+/** Characters of a client's request id that are safe in a header and a log line. */
+const REQUEST_ID = /^[\w.:@+/=-]{1,128}$/
+
+/**
+ * The life of one call: who, until when, and whether it is over.
+ *
+ * The abort signal is made on first use: most handlers never look at it, and a controller per request cost 8 % of the
+ * processor in a profile.
+ */
+export class OpenCall implements Call {
+  readonly requestId: string
+  /** Headers of the answer, whatever its outcome. */
+  readonly answerHeaders: Record<string, string>
+  readonly startedMs = performance.now()
+  readonly #headers: IncomingHttpHeaders
+  #principal: Principal | undefined
+  #deadlineMs = Number.POSITIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+  #controller: AbortController | undefined
+  #interruption: Failure | undefined
+  #reject: ((failure: Failure) => void) | undefined
+  #isClosed = false
+  #isClientGone = false
+
+  constructor(headers: IncomingHttpHeaders) {
+    this.#headers = headers
+    const given = headers['x-request-id']
+    this.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
+    this.answerHeaders = { 'x-request-id': this.requestId }
+  }
+
+  get principal(): EnvironmentPrincipal {
+    if (this.#principal === undefined) throw new Error('a public operation has no principal')
+    // The gate refused the call already if the operation needs an environment and there is none.
+    return this.#principal as EnvironmentPrincipal
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#interruption !== undefined) this.#controller.abort(this.#interruption)
+    }
+    return this.#controller.signal
+  }
+
+  /** Answered, or interrupted: nothing more may be done for this call. */
+  get isOver(): boolean {
+    return this.#isClosed || this.#interruption !== undefined
+  }
+
+  /** The connection or stream is closed: nothing can be sent any more. */
+  get isClientGone(): boolean {
+    return this.#isClientGone
+  }
+
+  remainingMs(): number {
+    return Math.max(0, this.#deadlineMs - performance.now())
+  }
+
+  requestHeader(name: string): string | undefined {
+    const value = this.#headers[name.toLowerCase()]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  setHeader(name: string, value: string): void {
+    this.answerHeaders[name.toLowerCase()] = value
+  }
+
+  admitAs(principal: Principal): void {
+    this.#principal = principal
+  }
+
+  /** Interrupts the call with DEADLINE_EXCEEDED after `timeoutMs`. */
+  startDeadline(timeoutMs: number): void {
+    this.#deadlineMs = performance.now() + timeoutMs
+    this.#timer = setTimeout(() => {
+      this.interrupt(new Failure('DEADLINE_EXCEEDED', `the deadline of ${Math.round(timeoutMs)} ms passed`))
+    }, timeoutMs)
+  }
+
+  /** The result of `work`, or the failure that interrupts the call first; `work` itself is then ignored. */
+  guard<Result>(work: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      if (this.#interruption !== undefined) reject(this.#interruption)
+      this.#reject = reject
+      work.then(resolve, reject)
+    })
+  }
+
+  /** Ends the call from outside. Without effect on one that is over. */
+  interrupt(failure: Failure): void {
+    if (this.isOver) return
+    this.#interruption = failure
+    this.#controller?.abort(failure)
+    this.#reject?.(failure)
+  }
+
+  loseClient(): void {
+    this.#isClientGone = true
+    this.interrupt(new Failure('CANCELLED', 'the client went away'))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+}

@@ -1,0 +1,53 @@
+import { type DescMethod, getOption, hasOption } from '@bufbuild/protobuf'
+import { http as httpRule } from '../../../gen/google/api/annotations_pb.ts'
+import type { HttpRule } from '../../../gen/google/api/http_pb.ts'
+import type { Operation, UnaryOperation } from '../operation.ts'
+import { parameterAt } from './parameter.ts'
+import { Router } from './router.ts'
+import { parseTemplate } from './template.ts'
+
+/** One REST form of an operation. */
+export interface Binding {
+  readonly operation: UnaryOperation
+  /** What the body holds: the whole request, one field of it, or nothing. */
+  readonly body: { readonly kind: 'request' | 'none' } | { readonly kind: 'field'; readonly name: string }
+  /** The contract's pattern, for metrics. */
+  readonly pattern: string
+}
+
+/** The REST routes of every unary operation, as `google.api.http` in the contract lays them down. */
+export function createRestRouter(operations: Iterable<Operation>): Router<Binding> {
+  const router = new Router<Binding>()
+  for (const operation of operations) {
+    if (operation.kind !== 'unary' || !hasOption(operation.method, httpRule)) continue
+    const rule = getOption(operation.method, httpRule)
+    for (const form of [rule, ...rule.additionalBindings]) addForm(router, operation, form)
+  }
+  return router
+}
+
+function addForm(router: Router<Binding>, operation: UnaryOperation, rule: HttpRule): void {
+  const { verb, pattern } = verbAndPattern(rule, operation.method)
+  if (rule.responseBody !== '') throw new Error(`${pattern}: response_body is not served`)
+  const template = parseTemplate(pattern)
+  for (const { fieldPath } of template.variables)
+    if (parameterAt(operation.input, fieldPath) === undefined)
+      throw new Error(`${pattern}: no field ${fieldPath.join('.')}`)
+  router.add(verb, template, { operation, body: bodyOf(rule, operation), pattern })
+}
+
+function verbAndPattern(
+  { pattern }: HttpRule,
+  method: DescMethod,
+): { readonly verb: string; readonly pattern: string } {
+  if (pattern.case === undefined) throw new Error(`${method.name}: a REST binding without a path`)
+  if (pattern.case === 'custom') return { verb: pattern.value.kind, pattern: pattern.value.path }
+  return { verb: pattern.case.toUpperCase(), pattern: pattern.value }
+}
+
+function bodyOf({ body }: HttpRule, { input }: UnaryOperation): Binding['body'] {
+  if (body === '') return { kind: 'none' }
+  if (body === '*') return { kind: 'request' }
+  if (parameterAt(input, [body]) === undefined) throw new Error(`${input.typeName}: no field ${body} for the body`)
+  return { kind: 'field', name: body }
+}

@@ -1,0 +1,112 @@
+import type { Segment, Template, TemplateVariable } from './template.ts'
+
+/** What a path and a verb lead to. */
+export type RouteMatch<Target> =
+  | { readonly kind: 'found'; readonly target: Target; readonly variables: readonly PathVariable[] }
+  /** The path exists, for these verbs. */
+  | { readonly kind: 'other_verb'; readonly allow: readonly string[] }
+  | { readonly kind: 'unknown' }
+
+/** A variable's text as the path gives it, not yet percent-decoded. */
+export interface PathVariable {
+  readonly variable: TemplateVariable
+  readonly text: string
+}
+
+interface Leaf<Target> {
+  readonly template: Template
+  readonly target: Target
+}
+
+/** A place in the tree of paths. */
+interface Node<Target> {
+  readonly literals: Map<string, Node<Target>>
+  one: Node<Target> | undefined
+  rest: Node<Target> | undefined
+  /** What ends here: custom verb, then HTTP verb. */
+  readonly leaves: Map<string, Map<string, Leaf<Target>>>
+}
+
+/**
+ * Finds the route of a request. At each segment a literal beats `*`, which beats `**`; a branch that leads nowhere is
+ * left again.
+ */
+export class Router<Target> {
+  readonly #root: Node<Target> = createNode()
+
+  /** @throws Error when the verb already has a route of the same shape */
+  add(httpVerb: string, template: Template, target: Target): void {
+    const node = template.segments.reduce(descend<Target>, this.#root)
+    const leaves = node.leaves.get(template.verb) ?? new Map<string, Leaf<Target>>()
+    if (leaves.has(httpVerb)) throw new Error(`two routes for ${httpVerb} of the same path`)
+    node.leaves.set(template.verb, leaves.set(httpVerb, { template, target }))
+  }
+
+  /** @param path begins with a slash, without query, not percent-decoded */
+  match(httpVerb: string, path: string): RouteMatch<Target> {
+    const segments = path.slice(1).split('/')
+    const allow = new Set<string>()
+    const colon = path.lastIndexOf(':')
+    if (colon > path.lastIndexOf('/')) {
+      const stem = path.slice(1, colon).split('/')
+      const leaf = find(this.#root, stem, 0, path.slice(colon + 1), httpVerb, allow)
+      if (leaf !== undefined) return found(leaf, stem)
+    }
+    const leaf = find(this.#root, segments, 0, '', httpVerb, allow)
+    if (leaf !== undefined) return found(leaf, segments)
+    return allow.size === 0 ? { kind: 'unknown' } : { kind: 'other_verb', allow: [...allow].sort() }
+  }
+}
+
+function createNode<Target>(): Node<Target> {
+  return { literals: new Map(), one: undefined, rest: undefined, leaves: new Map() }
+}
+
+function descend<Target>(node: Node<Target>, segment: Segment): Node<Target> {
+  if (segment.kind === 'one') {
+    node.one ??= createNode()
+    return node.one
+  }
+  if (segment.kind === 'rest') {
+    node.rest ??= createNode()
+    return node.rest
+  }
+  const child = node.literals.get(segment.text) ?? createNode()
+  node.literals.set(segment.text, child)
+  return child
+}
+
+/** The leaf for the verb; verbs of the leaves passed on the way are noted in `allow`. */
+function find<Target>(
+  node: Node<Target> | undefined,
+  segments: readonly string[],
+  at: number,
+  customVerb: string,
+  httpVerb: string,
+  allow: Set<string>,
+): Leaf<Target> | undefined {
+  if (node === undefined) return undefined
+  const segment = segments[at]
+  if (segment === undefined) return pick(node, customVerb, httpVerb, allow)
+  const next = (child: Node<Target> | undefined) => find(child, segments, at + 1, customVerb, httpVerb, allow)
+  return (
+    next(node.literals.get(segment)) ??
+    (segment === '' ? undefined : next(node.one)) ??
+    (node.rest === undefined ? undefined : pick(node.rest, customVerb, httpVerb, allow))
+  )
+}
+
+function pick<Target>(node: Node<Target>, customVerb: string, httpVerb: string, allow: Set<string>) {
+  const leaves = node.leaves.get(customVerb)
+  const leaf = leaves?.get(httpVerb)
+  if (leaf === undefined) for (const verb of leaves?.keys() ?? []) allow.add(verb)
+  return leaf
+}
+
+function found<Target>({ template, target }: Leaf<Target>, segments: readonly string[]): RouteMatch<Target> {
+  const variables = template.variables.map((variable) => ({
+    variable,
+    text: segments.slice(variable.start, variable.end).join('/'),
+  }))
+  return { kind: 'found', target, variables }
+}

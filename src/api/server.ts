@@ -1,0 +1,104 @@
+import type { AddressInfo } from 'node:net'
+import type { DescFile } from '@bufbuild/protobuf'
+import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts'
+import { type Clock, Failure } from '../base/index.ts'
+import type { Logger } from '../telemetry/index.ts'
+import type { Admission } from './call.ts'
+import { createDispatch } from './dispatch.ts'
+import { type Health, healthService } from './endpoints/health.ts'
+import type { PlainRoute } from './endpoints/plain-route.ts'
+import { reflectionServices } from './endpoints/reflection.ts'
+import { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
+import { Listener, type TlsKeys } from './listener/listener.ts'
+import { compileOperations, type DuplexOperation } from './operation.ts'
+import { createRestRouter } from './rest/bindings.ts'
+import type { ServiceDefinition } from './service.ts'
+import type { Core, Observation } from './stages/core.ts'
+import { RateLimiter } from './stages/rate-limiter.ts'
+import { createDuplexServer } from './wire/duplex.ts'
+
+/** What the API is made of. */
+export interface ApiServerOptions {
+  readonly services: readonly ServiceDefinition[]
+  readonly admission: Admission
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Reported by `grpc.health.v1`; a drain turns it off. */
+  readonly health: Health
+  /** Limits that differ from `DEFAULT_LIMITS`. */
+  readonly limits?: Partial<ApiLimits>
+  /** Files of types that answers carry without a service naming them; the error details are always among them. */
+  readonly reflectionFiles?: readonly DescFile[]
+  /** Plain HTTP endpoints beside the contract. */
+  readonly extraRoutes?: readonly PlainRoute[]
+  /** Recognises errors of other layers; what it does not know is INTERNAL. */
+  readonly translateError?: (error: unknown) => Failure | undefined
+  /** Told of every finished call. */
+  readonly observe?: (observation: Observation) => void
+  readonly tls?: TlsKeys
+}
+
+/** A server that may be listening. */
+export interface ApiServer extends AsyncDisposable {
+  /** Resolves with the address once connections are accepted. Port 0 takes any free one. */
+  listen(host: string, port: number): Promise<AddressInfo>
+  /**
+   * Stops gently: health says NOT_SERVING, nothing new is accepted, calls under way finish, streams are ended with
+   * SHUTTING_DOWN after `streamDrainMs`, everything else at the deadline.
+   */
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** Builds the API on one port: every protocol, every service, health, reflection and the extra routes. */
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const core: Core = {
+    gate: {
+      admission: options.admission,
+      clock: options.clock,
+      rateLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
+    },
+    limits,
+    logger: options.logger,
+    translateError: options.translateError,
+    observe: options.observe,
+    openStreams: new Set(),
+  }
+  const own = [...options.services, healthService(options.health)]
+  const details = [file_google_rpc_error_details, ...(options.reflectionFiles ?? [])]
+  const operations = compileOperations([
+    ...own,
+    ...reflectionServices(
+      own.map(({ desc }) => desc),
+      details,
+    ),
+  ])
+  const duplex = [...operations.values()].filter(
+    (operation): operation is DuplexOperation => operation.kind === 'duplex',
+  )
+  const dispatch = createDispatch(core, {
+    operations,
+    rest: createRestRouter(operations.values()),
+    plain: options.extraRoutes ?? [],
+    serveDuplex: createDuplexServer(core, duplex),
+  })
+  const listener = new Listener(dispatch, limits, options.tls)
+  return {
+    listen: (host, port) => listener.listen(host, port),
+    drain: (deadlineMs) => drain(core, options.health, listener, deadlineMs),
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
+  }
+}
+
+async function drain(core: Core, health: Health, listener: Listener, deadlineMs: number): Promise<void> {
+  health.startDrain()
+  const endStreams = setTimeout(
+    () => {
+      const failure = new Failure('SHUTTING_DOWN', 'the server is shutting down; connect again')
+      for (const call of core.openStreams) call.interrupt(failure)
+    },
+    Math.min(core.limits.streamDrainMs, deadlineMs),
+  )
+  await listener.close(deadlineMs)
+  clearTimeout(endStreams)
+}

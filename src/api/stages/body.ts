@@ -1,0 +1,72 @@
+import { Failure } from '../../base/index.ts'
+import type { Exchange, HttpRequest } from '../exchange.ts'
+import { cut } from './write.ts'
+
+const EMPTY = Buffer.alloc(0)
+
+/** How long a request body may take. */
+export interface BodyLimits {
+  readonly bodyIdleMs: number
+  readonly bodyTotalMs: number
+}
+
+/**
+ * Reads the whole body, which is where a client may first cost memory or time.
+ *
+ * @throws Failure REQUEST_TOO_LARGE as soon as that is known, DEADLINE_EXCEEDED when the body stalls or drips,
+ *   CANCELLED when the client goes away in the middle
+ */
+export async function readBody({ request, response }: Exchange, limits: BodyLimits, bytesMax: number): Promise<Buffer> {
+  if (hasNoBody(request)) return EMPTY
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
+  if (request.headers.expect !== undefined) response.writeContinue()
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const startedMs = performance.now()
+    let size = 0
+    const idle = setTimeout(() => settle(stalled()), limits.bodyIdleMs)
+    const onData = (chunk: Buffer) => {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > bytesMax) settle(tooLarge(bytesMax))
+      else if (performance.now() - startedMs > limits.bodyTotalMs) settle(stalled())
+      else idle.refresh()
+    }
+    const onEnd = () => settle()
+    const onBroken = () => settle(new Failure('CANCELLED', 'the client went away'))
+    const settle = (failure?: Failure) => {
+      clearTimeout(idle)
+      request.off('data', onData).off('end', onEnd).off('close', onBroken)
+      // An error handler stays: a connection that breaks later must not become an uncaught error.
+      if (failure !== undefined) reject(failure)
+      else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size))
+    }
+    request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+  })
+}
+
+/**
+ * Drains what is left of an unread body after the answer, so that the client can read that answer and keep its
+ * connection; a client that goes on too long is cut off.
+ */
+export function discardRest(exchange: Exchange, lingerMs: number): void {
+  const { request } = exchange
+  if (request.complete || request.destroyed || hasNoBody(request)) return
+  const linger = setTimeout(() => cut(exchange), lingerMs)
+  const done = () => clearTimeout(linger)
+  request.on('error', done).once('end', done).once('close', done)
+  request.resume()
+}
+
+function hasNoBody({ headers, stream }: HttpRequest): boolean {
+  if (stream !== undefined) return 'endAfterHeaders' in stream && stream.endAfterHeaders === true
+  return headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
+}
+
+function tooLarge(bytesMax: number): Failure {
+  return new Failure('REQUEST_TOO_LARGE', `the request is larger than ${bytesMax} bytes`)
+}
+
+function stalled(): Failure {
+  return new Failure('DEADLINE_EXCEEDED', 'the request body did not arrive in time')
+}

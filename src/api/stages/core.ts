@@ -1,0 +1,26 @@
+import type { Failure, StatusCode } from '../../base/index.ts'
+import type { Logger } from '../../telemetry/index.ts'
+import type { ApiLimits } from '../limits.ts'
+import type { OpenCall } from '../open-call.ts'
+import type { Gate } from './admit.ts'
+
+/** One finished call, for metrics. */
+export interface Observation {
+  /** The operation's path; for plain routes the route's, never the client's text. */
+  readonly operation: string
+  readonly wire: 'grpc' | 'grpc_web' | 'connect' | 'rest'
+  readonly outcome: StatusCode | 'OK'
+  readonly durationMs: number
+}
+
+/** What the stages share: built once per server. */
+export interface Core {
+  readonly gate: Gate
+  readonly limits: ApiLimits
+  readonly logger: Logger
+  /** Recognises errors of other layers, e.g. a statement timeout of the database. */
+  readonly translateError: ((error: unknown) => Failure | undefined) | undefined
+  readonly observe: ((observation: Observation) => void) | undefined
+  /** Streams under way, which a drain ends before its deadline. */
+  readonly openStreams: Set<OpenCall>
+}

@@ -1,0 +1,54 @@
+/** What a token may still send. */
+export interface Budget {
+  readonly isAllowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  /** Until the window under way ends and the budget grows again. */
+  readonly resetSeconds: number
+}
+
+/**
+ * Counts requests per token in a sliding window, in this process only.
+ *
+ * The window slides by weighing the last fixed window with the share of it that still reaches into the present, which
+ * needs two counters per token. Windows begin for all tokens at once, so dropping a whole map forgets the idle ones.
+ */
+export class RateLimiter {
+  readonly #max: number
+  readonly #windowMs: number
+  #windowStartMs = Number.NEGATIVE_INFINITY
+  #current = new Map<string, number>()
+  #previous: ReadonlyMap<string, number> = new Map()
+
+  /** @param max requests per window; 0 allows everything and counts nothing */
+  constructor(max: number, windowMs: number) {
+    this.#max = max
+    this.#windowMs = windowMs
+  }
+
+  /** Takes one request from the token's budget; `undefined` when there is no limit. A refused request is not counted. */
+  take(tokenId: string, nowMs: number): Budget | undefined {
+    if (this.#max === 0) return undefined
+    this.#slideTo(nowMs)
+    const elapsed = (nowMs - this.#windowStartMs) / this.#windowMs
+    const carried = (this.#previous.get(tokenId) ?? 0) * (1 - elapsed)
+    const used = this.#current.get(tokenId) ?? 0
+    const isAllowed = carried + used + 1 <= this.#max
+    if (isAllowed) this.#current.set(tokenId, used + 1)
+    const taken = carried + used + (isAllowed ? 1 : 0)
+    return {
+      isAllowed,
+      limit: this.#max,
+      remaining: Math.max(0, Math.floor(this.#max - taken)),
+      resetSeconds: Math.max(1, Math.ceil((this.#windowMs * (1 - elapsed)) / 1_000)),
+    }
+  }
+
+  #slideTo(nowMs: number): void {
+    const windows = Math.floor((nowMs - this.#windowStartMs) / this.#windowMs)
+    if (windows < 1) return
+    this.#previous = windows === 1 ? this.#current : new Map()
+    this.#current = new Map()
+    this.#windowStartMs = windows === 1 ? this.#windowStartMs + this.#windowMs : nowMs
+  }
+}

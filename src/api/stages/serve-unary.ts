@@ -1,0 +1,50 @@
+import type { StatusCode } from '../../base/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { UnaryOperation } from '../operation.ts'
+import type { ResultInit } from '../service.ts'
+import type { UnaryWire } from '../wire/wire.ts'
+import { admit } from './admit.ts'
+import { readBody } from './body.ts'
+import type { Core } from './core.ts'
+import { startDeadline } from './deadline.ts'
+import { finish, refuse } from './finish.ts'
+import { refuseInvalid } from './inspect.ts'
+import { cutSlowReader } from './write.ts'
+
+/** An answer that leaves more than this unsent is watched; below it, waiting for the client costs next to nothing. */
+const LARGE_BACKLOG_BYTES = 64 * 1024
+
+/** Serves one unary call on any protocol: runs its stages and sends what comes of them. Never rejects. */
+export async function serveUnary(
+  core: Core,
+  operation: UnaryOperation,
+  wire: UnaryWire,
+  exchange: Exchange,
+): Promise<void> {
+  let outcome: StatusCode | 'OK' = 'OK'
+  try {
+    const result = await exchange.call.guard(runUnary(core, operation, wire, exchange))
+    wire.answer(operation, exchange, result)
+    if (exchange.response.writableLength > LARGE_BACKLOG_BYTES) cutSlowReader(exchange, core.limits.slowReaderMs)
+  } catch (error) {
+    outcome = refuse(core, operation.path, wire, exchange, error).code
+  }
+  finish(core, operation.path, wire, exchange, outcome)
+}
+
+/** The stages of a unary call, in order. Each throws a `Failure` to refuse. */
+async function runUnary(
+  core: Core,
+  operation: UnaryOperation,
+  wire: UnaryWire,
+  exchange: Exchange,
+): Promise<ResultInit> {
+  const { limits } = core
+  const { call } = exchange
+  startDeadline(call, { defaultMs: limits.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
+  await admit(core.gate, operation.access, call)
+  const body = await readBody(exchange, limits, limits.requestBytesMax + wire.framingBytes)
+  const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
+  refuseInvalid(operation, draft)
+  return operation.handle(draft.message, call)
+}

@@ -1,0 +1,45 @@
+import type { Failure } from '../../base/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Operation } from '../operation.ts'
+import type { ResultInit } from '../service.ts'
+import { ACCEPTED_ENCODINGS, decompress } from './compression.ts'
+import { connectErrorJson } from './connect.ts'
+import { ENVELOPE_BYTES, unwrapOnly, wrap } from './envelope.ts'
+import { type Codec, decodePayload, encodePayload } from './payload.ts'
+import type { StreamWire } from './wire.ts'
+
+/** Marks the last envelope of an answer, whose payload says how the stream ended. */
+const FLAG_END = 0x02
+
+/** The Connect protocol for streams: always HTTP 200, the outcome in the last envelope. */
+export function createConnectStreamWire(codec: Codec): StreamWire {
+  const open = ({ response, call }: Exchange) => {
+    response.writeHead(200, {
+      ...call.answerHeaders,
+      'content-type': `application/connect+${codec}`,
+      'connect-accept-encoding': ACCEPTED_ENCODINGS,
+    })
+  }
+  const frame = (operation: Operation, result: ResultInit) => wrap(0, encodePayload(operation, codec, result))
+  const end = ({ response, call }: Exchange, failure: Failure | undefined) => {
+    const outcome = failure === undefined ? {} : { error: connectErrorJson(failure) }
+    if (!call.isClientGone) response.end(wrap(FLAG_END, Buffer.from(JSON.stringify(outcome))))
+  }
+  return {
+    name: 'connect',
+    framingBytes: ENVELOPE_BYTES,
+    async decode(operation, { call }, body, bytesMax) {
+      const { isCompressed, payload } = unwrapOnly(body)
+      const encoding = isCompressed ? call.requestHeader('connect-content-encoding') : undefined
+      return decodePayload(operation, codec, await decompress(payload, encoding, bytesMax))
+    },
+    refuse(exchange, failure) {
+      if (exchange.call.isClientGone) return
+      open(exchange)
+      end(exchange, failure)
+    },
+    open,
+    frame,
+    end,
+  }
+}

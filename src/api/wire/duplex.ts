@@ -1,0 +1,130 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Message } from '@bufbuild/protobuf'
+import {
+  ConnectError,
+  type ConnectRouter,
+  type ContextValues,
+  createContextKey,
+  createContextValues,
+} from '@connectrpc/connect'
+import { connectNodeAdapter } from '@connectrpc/connect-node'
+import type { Failure } from '../../base/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { failureDetails, failureHeaders } from '../failure/details.ts'
+import { toFailure } from '../failure/funnel.ts'
+import { grpcCode } from '../failure/status.ts'
+import type { OpenCall } from '../open-call.ts'
+import type { DuplexOperation } from '../operation.ts'
+import type { ResultInit } from '../service.ts'
+import { admit } from '../stages/admit.ts'
+import type { Core } from '../stages/core.ts'
+import { startDeadline } from '../stages/deadline.ts'
+import { refuseInvalid } from '../stages/inspect.ts'
+
+/** Requests as Node's two HTTP servers hand them out. */
+export type NodeRequest = IncomingMessage | Http2ServerRequest
+export type NodeResponse = ServerResponse | Http2ServerResponse
+
+/** Serves an interleaved stream whose exchange was opened for these two. */
+export type ServeDuplex = (exchange: Exchange, request: NodeRequest, response: NodeResponse) => void
+
+const EXCHANGE = createContextKey<Exchange | undefined>(undefined)
+
+/**
+ * Streams in both directions, which connect-node speaks for us in all three protocols. Gate, deadline, validation and
+ * error details are the pipeline's own.
+ */
+export function createDuplexServer(core: Core, operations: readonly DuplexOperation[]): ServeDuplex {
+  const exchanges = new WeakMap<NodeRequest, Exchange>()
+  const serve = connectNodeAdapter({
+    readMaxBytes: core.limits.requestBytesMax,
+    jsonOptions: { useProtoFieldName: true, alwaysEmitImplicit: true, ignoreUnknownFields: false },
+    contextValues: (request) => createContextValues().set(EXCHANGE, exchanges.get(request)),
+    routes: (router) => {
+      for (const operation of operations) addRoute(core, router, operation)
+    },
+  })
+  return (exchange, request, response) => {
+    exchanges.set(request, exchange)
+    serve(request, response)
+  }
+}
+
+function addRoute(core: Core, router: ConnectRouter, operation: DuplexOperation): void {
+  router.rpc(
+    operation.method,
+    (requests, { values, responseHeader }) => {
+      const { call } = exchangeOf(values)
+      copyHeaders(call, responseHeader)
+      return runDuplex(core, operation, call, requests)
+    },
+    { requestGate: ({ values }) => openGate(core, operation, exchangeOf(values).call) },
+  )
+}
+
+/** Runs before connect-node reads a byte of the request. */
+async function openGate(core: Core, operation: DuplexOperation, call: OpenCall): Promise<void> {
+  try {
+    startDeadline(call, { defaultMs: undefined, maxMs: core.limits.deadlineMaxMs })
+    await admit(core.gate, operation.access, call)
+  } catch (error) {
+    throw close(core, operation, call, error)
+  }
+}
+
+/** The answers of the operation until it ends or the call is interrupted. */
+async function* runDuplex(
+  core: Core,
+  operation: DuplexOperation,
+  call: OpenCall,
+  requests: AsyncIterable<Message>,
+): AsyncGenerator<ResultInit> {
+  core.openStreams.add(call)
+  try {
+    const answers = operation.handle(validated(operation, requests), call)[Symbol.asyncIterator]()
+    for (;;) {
+      const next = await call.guard(answers.next())
+      if (next.done === true) break
+      yield next.value
+    }
+    close(core, operation, call, undefined)
+  } catch (error) {
+    throw close(core, operation, call, error)
+  } finally {
+    core.openStreams.delete(call)
+  }
+}
+
+async function* validated(operation: DuplexOperation, requests: AsyncIterable<Message>): AsyncGenerator<Message> {
+  for await (const message of requests) {
+    refuseInvalid(operation, { message, findings: [] })
+    yield message
+  }
+}
+
+/** Closes the call and turns what ended it into the error connect-node sends. */
+function close(core: Core, operation: DuplexOperation, call: OpenCall, error: unknown): unknown {
+  const failure = error === undefined ? undefined : toFailure(core, error, call, operation.path)
+  call.close()
+  const durationMs = performance.now() - call.startedMs
+  core.observe?.({ operation: operation.path, wire: 'grpc', outcome: failure?.code ?? 'OK', durationMs })
+  // An error of connect-node itself, such as a broken envelope, already says what it is.
+  return failure === undefined || error instanceof ConnectError ? error : connectError(failure, call)
+}
+
+function connectError(failure: Failure, call: OpenCall): ConnectError {
+  const details = failureDetails(failure).map(({ desc, message }) => ({ desc, value: message }))
+  const headers = { ...call.answerHeaders, ...failureHeaders(failure) }
+  return new ConnectError(failure.publicMessage, grpcCode(failure), headers, details, failure)
+}
+
+function exchangeOf(values: ContextValues): Exchange {
+  const exchange = values.get(EXCHANGE)
+  if (exchange === undefined) throw new Error('the exchange was not opened')
+  return exchange
+}
+
+function copyHeaders({ answerHeaders }: OpenCall, target: Headers): void {
+  for (const [name, value] of Object.entries(answerHeaders)) target.set(name, value)
+}

@@ -1,0 +1,95 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { anyPack } from '@bufbuild/protobuf/wkt'
+import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts'
+import type { Failure } from '../../base/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { failureDetails } from '../failure/details.ts'
+import { grpcCode } from '../failure/status.ts'
+import type { Operation } from '../operation.ts'
+import type { ResultInit } from '../service.ts'
+import { ACCEPTED_ENCODINGS, decompress } from './compression.ts'
+import { ENVELOPE_BYTES, unwrapOnly, wrap } from './envelope.ts'
+import { type Codec, decodePayload, encodePayload } from './payload.ts'
+import type { StreamWire, UnaryWire } from './wire.ts'
+
+const OK: GrpcTrailers = { 'grpc-status': '0' }
+
+/** Longest `grpc-message`, and room for violations in the details: some clients accept no more than 8 KiB of trailers. */
+const MESSAGE_LENGTH_MAX = 512
+const VIOLATIONS_BYTES_MAX = 4_096
+
+/** The end of a gRPC answer. */
+export type GrpcTrailers = Readonly<Record<string, string>>
+
+/** How gRPC's two forms differ: where the trailers go. */
+export interface GrpcForm {
+  readonly name: 'grpc' | 'grpc_web'
+  /** Ends the answer; `last` is a message still to be sent. */
+  finish(exchange: Exchange, last: Uint8Array | undefined, trailers: GrpcTrailers): void
+}
+
+/** gRPC over HTTP/2: the status travels in trailers. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+export const grpcForm: GrpcForm = {
+  name: 'grpc',
+  finish({ response }, last, trailers) {
+    response.addTrailers(trailers)
+    response.end(last)
+  },
+}
+
+/** gRPC in one of its forms, with messages in one codec. */
+export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string): UnaryWire & StreamWire {
+  const open = ({ response, call }: Exchange) => {
+    response.writeHead(200, {
+      ...call.answerHeaders,
+      'content-type': contentType,
+      'grpc-accept-encoding': ACCEPTED_ENCODINGS,
+    })
+  }
+  const frame = (operation: Operation, result: ResultInit) => wrap(0, encodePayload(operation, codec, result))
+  const finish = (exchange: Exchange, last: Uint8Array | undefined, trailers: GrpcTrailers) => {
+    if (!exchange.call.isClientGone) form.finish(exchange, last, trailers)
+  }
+  return {
+    name: form.name,
+    framingBytes: ENVELOPE_BYTES,
+    async decode(operation, { call }, body, bytesMax) {
+      const { isCompressed, payload } = unwrapOnly(body)
+      const encoding = isCompressed ? call.requestHeader('grpc-encoding') : undefined
+      return decodePayload(operation, codec, await decompress(payload, encoding, bytesMax))
+    },
+    answer(operation, exchange, result) {
+      const message = frame(operation, result)
+      open(exchange)
+      finish(exchange, message, OK)
+    },
+    refuse(exchange, failure) {
+      if (exchange.call.isClientGone) return
+      open(exchange)
+      finish(exchange, undefined, failureTrailers(failure))
+    },
+    open,
+    frame,
+    end(exchange, failure) {
+      finish(exchange, undefined, failure === undefined ? OK : failureTrailers(failure))
+    },
+  }
+}
+
+function failureTrailers(failure: Failure): GrpcTrailers {
+  const status = create(StatusSchema, {
+    code: grpcCode(failure),
+    message: failure.publicMessage,
+    details: failureDetails(failure, VIOLATIONS_BYTES_MAX).map(({ desc, message }) => anyPack(desc, message)),
+  })
+  return {
+    'grpc-status': String(status.code),
+    'grpc-message': percentEncode(failure.publicMessage.slice(0, MESSAGE_LENGTH_MAX)),
+    'grpc-status-details-bin': Buffer.from(toBinary(StatusSchema, status)).toString('base64').replace(/=+$/, ''),
+  }
+}
+
+/** Encodes what the protocol demands and no more, so that clients which decode less still show readable text. */
+function percentEncode(message: string): string {
+  return message.toWellFormed().replace(/[^\x20-\x24\x26-\x7e]+/gu, encodeURIComponent)
+}

@@ -1,0 +1,62 @@
+import { Failure } from '../../base/index.ts'
+import { sendAnswer } from '../exchange.ts'
+import { detailJson, failureDetails } from '../failure/details.ts'
+import { restStatus } from '../failure/status.ts'
+import { decodeJson, encodeJson } from '../message/codec.ts'
+import { type RestRequest, requestJson } from '../rest/request-json.ts'
+import { decompress } from './compression.ts'
+import type { UnaryWire, Wire } from './wire.ts'
+
+const JSON_TYPE = 'application/json'
+
+/** Content types of a REST body: JSON in UTF-8 under any of its names, e.g. `application/merge-patch+json`. */
+const JSON_BODY = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i
+
+/** How REST refuses, also where no operation was found. */
+export const restRefusals: Wire = {
+  name: 'rest',
+  framingBytes: 0,
+  decode() {
+    throw new Error('nothing is decoded outside an operation')
+  },
+  refuse(exchange, failure) {
+    sendAnswer(exchange, restStatus(failure), JSON_TYPE, JSON.stringify({ error: restErrorJson(failure) }))
+  },
+}
+
+/** REST for one request: the contract's `google.api.http` says which part of the message is where. */
+export function createRestWire(request: RestRequest): UnaryWire {
+  return {
+    ...restRefusals,
+    async decode({ input }, { call }, body, bytesMax) {
+      requireJson(call.requestHeader('content-type'), body)
+      const bytes = await decompress(body, call.requestHeader('content-encoding'), bytesMax)
+      const { json, findings } = requestJson(request, bytes, call)
+      const draft = decodeJson(input, json)
+      return { message: draft.message, findings: [...findings, ...draft.findings] }
+    },
+    answer({ output }, exchange, result) {
+      const json = encodeJson(output, result)
+      if (typeof json.etag === 'string' && json.etag !== '') exchange.call.setHeader('etag', `"${json.etag}"`)
+      sendAnswer(exchange, 200, JSON_TYPE, JSON.stringify(json))
+    },
+  }
+}
+
+/** A failure as AIP-193 writes it. */
+function restErrorJson(failure: Failure): Record<string, unknown> {
+  return {
+    code: restStatus(failure),
+    status: failure.code,
+    message: failure.publicMessage,
+    details: failureDetails(failure).map((detail) => ({
+      '@type': `type.googleapis.com/${detail.desc.typeName}`,
+      ...detailJson(detail),
+    })),
+  }
+}
+
+function requireJson(contentType: string | undefined, body: Buffer): void {
+  if (body.length === 0 || contentType === undefined || JSON_BODY.test(contentType)) return
+  throw new Failure('UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json')
+}

@@ -1,0 +1,35 @@
+import type { Failure } from '../../base/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Draft } from '../message/codec.ts'
+import type { Operation } from '../operation.ts'
+import type { ResultInit } from '../service.ts'
+
+/**
+ * How one protocol spells a request and its answer. Everything between the two is the pipeline's, the same for all.
+ *
+ * Whatever encodes does so before it sends, so that a message which cannot be encoded still becomes a refusal.
+ */
+export interface Wire {
+  readonly name: 'grpc' | 'grpc_web' | 'connect' | 'rest'
+  /** Bytes the protocol adds around a message; they do not count against the size limit. */
+  readonly framingBytes: number
+  /** @throws Failure MALFORMED_BODY, UNSUPPORTED_MEDIA_TYPE, REQUEST_TOO_LARGE (after decompression) */
+  decode(operation: Operation, exchange: Exchange, body: Buffer, bytesMax: number): Draft | Promise<Draft>
+  /** Sends a failure in place of an answer. Nothing was sent before. */
+  refuse(exchange: Exchange, failure: Failure): void
+}
+
+/** A protocol that answers with one message. */
+export interface UnaryWire extends Wire {
+  answer(operation: Operation, exchange: Exchange, result: ResultInit): void
+}
+
+/** A protocol that answers with several. */
+export interface StreamWire extends Wire {
+  /** Sends the head of the answer. */
+  open(exchange: Exchange): void
+  /** One message as it goes between head and end. */
+  frame(operation: Operation, result: ResultInit): Uint8Array
+  /** Ends an opened answer, well or with a failure. */
+  end(exchange: Exchange, failure: Failure | undefined): void
+}
