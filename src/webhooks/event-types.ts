@@ -1,0 +1,49 @@
+import type { Violation } from '../base/index.ts'
+
+/** Every event the product sends, by subject. Names are `<subject>:<what happened>`. */
+const CATALOGUE = {
+  integrated_account: [
+    ...['created', 'updated', 'deleted', 'active', 'post_connect_form_submitted', 'post_install_error'],
+    ...['validation_error', 'authentication_error', 'forbidden_error', 'reactivated'],
+  ],
+  link_token: ['connection_error'],
+  environment_integration: ['created', 'updated', 'deleted'],
+  sync_job_run: [
+    ...['created', 'updated', 'started', 'record', 'record_error', 'rate_limited', 'completed', 'failed', 'deleted'],
+  ],
+  sync_job_cron_trigger: ['failed'],
+  record: ['created', 'updated', 'deleted', 'meta'],
+  api_token: ['created', 'deleted'],
+  webhook: ['disabled'],
+} as const satisfies Record<string, readonly string[]>
+
+/** The names of all events, in the order of the catalogue. */
+export const EVENT_TYPES: readonly string[] = Object.entries(CATALOGUE).flatMap(([subject, names]) =>
+  names.map((name) => `${subject}:${name}`),
+)
+
+/** Patterns of one webhook at most; the whole catalogue fits in. */
+const PATTERNS_MAX = 100
+
+/**
+ * Tells whether a webhook with these patterns wants the event: no patterns mean all events, a pattern is a name or ends
+ * in `*` (`sync_job_run:*`, `*`).
+ */
+export function wantsEvent(patterns: readonly string[], event: string): boolean {
+  return patterns.length === 0 || patterns.some((pattern) => matches(pattern, event))
+}
+
+/** Every pattern that no event of the catalogue matches, and a list that is too long. */
+export function checkEventTypes(patterns: readonly string[], field: string): Violation[] {
+  if (patterns.length > PATTERNS_MAX)
+    return [{ field, description: `holds more than ${PATTERNS_MAX} entries`, rule: 'event_types.count' }]
+  return patterns.flatMap((pattern, index) => {
+    if (EVENT_TYPES.some((event) => matches(pattern, event))) return []
+    const description = `is not an event or a pattern such as sync_job_run:*; events are ${EVENT_TYPES.join(', ')}`
+    return [{ field: `${field}[${index}]`, description, rule: 'event_types.unknown' }]
+  })
+}
+
+function matches(pattern: string, event: string): boolean {
+  return pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : pattern === event
+}

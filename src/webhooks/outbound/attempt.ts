@@ -1,0 +1,97 @@
+import { type Clock, Failure, type FailureReason } from '../../base/index.ts'
+import type { HttpClient, HttpStreamResponse } from '../../egress/index.ts'
+import type { OutboundMessage, WebhookTarget } from './envelope.ts'
+import { signatureHeaders } from './signature.ts'
+
+/** Time one attempt may take, connecting and reading included. */
+const ATTEMPT_TIMEOUT_MS = 15_000
+/** Bytes of an answer that are read; a longer one is cut off there and its connection closed. */
+const ANSWER_BYTES_MAX = 16 * 1024
+/** A bound for the client, far above what is read. */
+const RESPONSE_BYTES_MAX = 1024 * 1024
+const LETTER = /[a-z]/i
+
+/** What an attempt needs. */
+export interface AttemptDeps {
+  readonly http: Pick<HttpClient, 'stream'>
+  readonly clock: Clock
+}
+
+/** How one attempt ended. */
+export type Attempt =
+  | { readonly kind: 'accepted'; readonly status: number }
+  | {
+      readonly kind: 'refused'
+      readonly status: number
+      /** The beginning of the answer, for the delivery log. */
+      readonly answer: string
+      /** What `Retry-After` asked for; absent when it was not sent or made no sense. */
+      readonly retryAfterMs: number | undefined
+    }
+  /** No answer: the address is not allowed, nobody listens, the time ran out, what came was not HTTP. */
+  | { readonly kind: 'unanswered'; readonly reason: FailureReason; readonly message: string }
+
+/**
+ * Signs the message with the time of this attempt and sends it once. Redirects are not followed: a 3xx is a refusal.
+ *
+ * @throws Failure CANCELLED when `signal` aborts
+ */
+export async function attemptDelivery(
+  deps: AttemptDeps,
+  target: WebhookTarget,
+  message: OutboundMessage,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const timestampSeconds = Math.floor(deps.clock.now().getTime() / 1000)
+  try {
+    const response = await deps.http.stream({
+      method: 'POST',
+      url: target.url,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'Patchbay-Webhooks/1',
+        // Answers are kept as text as they arrive.
+        'accept-encoding': 'identity',
+        ...signatureHeaders({ ...message, timestampSeconds }, target.secrets),
+      },
+      body: message.body,
+      signal,
+      timeoutMs: ATTEMPT_TIMEOUT_MS,
+      maxResponseBytes: RESPONSE_BYTES_MAX,
+    })
+    return await attemptFromResponse(response, deps.clock)
+  } catch (error) {
+    if (signal.aborted || !(error instanceof Failure)) throw error
+    return { kind: 'unanswered', reason: error.reason, message: error.publicMessage }
+  }
+}
+
+async function attemptFromResponse(response: HttpStreamResponse, clock: Clock): Promise<Attempt> {
+  const { status, headers } = response
+  const answer = await beginningOf(response)
+  if (status >= 200 && status < 300) return { kind: 'accepted', status }
+  return { kind: 'refused', status, answer, retryAfterMs: retryAfterMs(headers['retry-after'], clock.now()) }
+}
+
+/** Reads up to `ANSWER_BYTES_MAX`. The status has decided already, so an answer that breaks off is as good as a whole one. */
+async function beginningOf({ body }: HttpStreamResponse): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk.subarray(0, ANSWER_BYTES_MAX - bytes))
+      bytes += chunk.byteLength
+      if (bytes >= ANSWER_BYTES_MAX) break
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** `Retry-After` as RFC 9110 has it: seconds or an HTTP date; a date in the past is 0. */
+function retryAfterMs(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined || header.trim() === '') return undefined
+  const ms = LETTER.test(header) ? Date.parse(header) - now.getTime() : Number(header) * 1000
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
+}

@@ -1,0 +1,63 @@
+import { type BackoffPolicy, backoffMs, type Clock } from '../../base/index.ts'
+import { type Attempt, type AttemptDeps, attemptDelivery } from './attempt.ts'
+import type { OutboundMessage, WebhookTarget } from './envelope.ts'
+
+/** What a delivery needs. */
+export interface DeliverDeps extends AttemptDeps {
+  readonly clock: Clock
+  /** A number in [0, 1); spreads the attempts of many senders. */
+  readonly random: () => number
+}
+
+/** How a delivery ended, and after how many attempts. */
+export type Delivery = Attempt & { readonly attempts: number }
+
+/** A hiccup of the receiver is bridged without giving up the caller's place; an outage is the caller's to wait out. */
+const QUICK_RETRY: BackoffPolicy = { baseMs: 500, factor: 3, maxMs: 10_000, jitterFloor: 0.5 }
+const QUICK_ATTEMPTS_MAX = 4
+/** A `Retry-After` beyond this is not slept through here. */
+const QUICK_WAIT_MAX_MS = 10_000
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
+
+/**
+ * Sends the message until it is accepted or refused for good, at most `QUICK_ATTEMPTS_MAX` times within about 15 s of
+ * waiting; `Retry-After` is a lower bound of each wait.
+ *
+ * The result is the last attempt. Every attempt sends the same bytes under the same id.
+ *
+ * @throws Failure CANCELLED when `signal` aborts
+ */
+export async function deliver(
+  deps: DeliverDeps,
+  target: WebhookTarget,
+  message: OutboundMessage,
+  signal: AbortSignal,
+): Promise<Delivery> {
+  for (let attempts = 1; ; attempts++) {
+    const attempt = await attemptDelivery(deps, target, message, signal)
+    const waitMs = waitBeforeNext(attempt, attempts, deps.random)
+    if (waitMs === undefined) return { ...attempt, attempts }
+    await deps.clock.sleep(waitMs, signal)
+    signal.throwIfAborted()
+  }
+}
+
+/** The pause before another attempt, `undefined` when none is made. */
+function waitBeforeNext(attempt: Attempt, attempts: number, random: () => number): number | undefined {
+  if (attempts === QUICK_ATTEMPTS_MAX || !mayPass(attempt)) return undefined
+  const asked = attempt.kind === 'refused' ? (attempt.retryAfterMs ?? 0) : 0
+  if (asked > QUICK_WAIT_MAX_MS) return undefined
+  return Math.max(asked, backoffMs(QUICK_RETRY, attempts, random))
+}
+
+/** Tells whether the same bytes may be welcome in a moment. */
+function mayPass(attempt: Attempt): boolean {
+  switch (attempt.kind) {
+    case 'accepted':
+      return false
+    case 'refused':
+      return PASSING_STATUSES.has(attempt.status)
+    case 'unanswered':
+      return attempt.reason !== 'EGRESS_BLOCKED'
+  }
+}

@@ -1,0 +1,58 @@
+import type { Json, JsonObject } from '../../base/index.ts'
+
+/** Where events go, and how they are signed. */
+export interface WebhookTarget {
+  readonly webhookId: string
+  readonly environmentId: string
+  readonly url: string
+  /** Every secret that is valid now, newest first; at least one. */
+  readonly secrets: readonly string[]
+}
+
+/** One event, before it has bytes. */
+export interface OutboundEvent {
+  /** The receiver's idempotency key: the same over retries, resumed runs and replays. Holds no `.`. */
+  readonly id: string
+  /** A name of the event catalogue, e.g. `sync_job_run:started`. */
+  readonly event: string
+  readonly payload: JsonObject
+  readonly createdAt: Date
+}
+
+/** The bytes of one event; every attempt sends and signs these. */
+export interface OutboundMessage {
+  readonly id: string
+  readonly body: Uint8Array
+}
+
+/** The body of an event: `{id, event, payload, environment_id, webhook_id, created_at}`. */
+export function encodeEvent(target: WebhookTarget, event: OutboundEvent): OutboundMessage {
+  return encodeAround(target, event, JSON.stringify(event.payload))
+}
+
+/**
+ * Like `encodeEvent`, for a payload with a long list whose items are JSON text already: nothing is parsed or written
+ * twice.
+ *
+ * @param listKey where the items go in the payload; must not be one of its keys
+ */
+export function encodeEventWithList(
+  target: WebhookTarget,
+  event: OutboundEvent,
+  listKey: string,
+  items: readonly string[],
+): OutboundMessage {
+  const head = JSON.stringify(event.payload).slice(0, -1)
+  const comma = head === '{' ? '' : ','
+  return encodeAround(target, event, `${head}${comma}${JSON.stringify(listKey)}:[${items.join(',')}]}`)
+}
+
+function encodeAround(target: WebhookTarget, event: OutboundEvent, payload: string): OutboundMessage {
+  const before = `{"id":${text(event.id)},"event":${text(event.event)},"payload":`
+  const after = `,"environment_id":${text(target.environmentId)},"webhook_id":${text(target.webhookId)},"created_at":${text(event.createdAt.toISOString())}}`
+  return { id: event.id, body: Buffer.from(before + payload + after) }
+}
+
+function text(value: Json): string {
+  return JSON.stringify(value)
+}

@@ -1,0 +1,195 @@
+import { type Clock, Failure, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
+import {
+  deleteTriggersOfWebhook,
+  deleteWebhook as deleteWebhookRow,
+  findWebhook,
+  insertWebhook,
+  isForeignKeyViolation,
+  listWebhooks as listWebhookRows,
+  lockWebhook,
+  type Tx,
+  updateWebhook as updateWebhookRow,
+  WEBHOOK_OF_TRIGGER_CONSTRAINT,
+  type WebhookChange,
+  type WebhookRecord,
+} from '../storage/index.ts'
+import { checkEventTypes } from './event-types.ts'
+import type { WebhookTarget } from './outbound/envelope.ts'
+import {
+  createSigningKey,
+  rotateSigningKey,
+  type SigningSecretStore,
+  signingSecretRef,
+  signingSecrets,
+} from './signing-keys.ts'
+
+/** What keeping webhooks needs. */
+export interface WebhookDeps {
+  readonly secrets: SigningSecretStore
+  readonly clock: Clock
+  /** Completes "target_url …" when the address may not be called, e.g. `must use http or https`. */
+  readonly findUrlViolation: (url: string) => string | undefined
+}
+
+/** Asks for a webhook. */
+export interface WebhookInput {
+  readonly targetUrl: string
+  /** Names and `*` patterns of the catalogue; absent or empty: all events. */
+  readonly eventTypes?: readonly string[] | undefined
+  /** Absent: true. */
+  readonly isActive?: boolean | undefined
+}
+
+/** A webhook with a secret that was just made: the one time it is shown. */
+export interface WebhookWithSecret {
+  readonly webhook: WebhookRecord
+  readonly secret: string
+}
+
+/** Where a run's events may go now, or why they may not. */
+export type TargetLookup =
+  | { readonly kind: 'ready'; readonly target: WebhookTarget }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'inactive' }
+
+/**
+ * Adds a webhook with a fresh secret.
+ *
+ * @throws Failure URL_NOT_ALLOWED, INVALID_FIELD with every violation; nothing is stored then
+ */
+export async function createWebhook(
+  deps: WebhookDeps,
+  tx: Tx,
+  environmentId: string,
+  input: WebhookInput,
+): Promise<WebhookWithSecret> {
+  requireValid(deps, input)
+  const webhook = await insertWebhook(tx, {
+    id: newId(deps.clock.now().getTime()),
+    environmentId,
+    targetUrl: input.targetUrl,
+    eventTypes: input.eventTypes ?? [],
+    isActive: input.isActive ?? true,
+  })
+  const secret = await createSigningKey(deps.secrets, tx, signingSecretRef(environmentId, webhook.id))
+  return { webhook, secret }
+}
+
+/** @throws Failure RESOURCE_NOT_FOUND */
+export async function getWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord> {
+  return (await findWebhook(tx, environmentId, id)) ?? missing(id)
+}
+
+/** At most `limit` webhooks below the id `before`, newest first. */
+export async function listWebhooks(
+  tx: Tx,
+  environmentId: string,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly WebhookRecord[]> {
+  return await listWebhookRows(tx, environmentId, page.before, page.limit)
+}
+
+/**
+ * Changes the given fields; none given changes nothing and returns the webhook.
+ *
+ * @param version the version the caller saw; absent: whatever is stored
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, URL_NOT_ALLOWED, INVALID_FIELD
+ */
+export async function updateWebhook(
+  deps: WebhookDeps,
+  tx: Tx,
+  environmentId: string,
+  input: WebhookChange & { readonly id: string; readonly version?: number | undefined },
+): Promise<WebhookRecord> {
+  const { id, version, ...change } = input
+  requireValid(deps, change)
+  const isEmpty = Object.values(change).every((value) => value === undefined)
+  const updated = isEmpty ? undefined : await updateWebhookRow(tx, environmentId, id, change, version)
+  if (updated !== undefined) return updated
+  const stored = await getWebhook(tx, environmentId, id)
+  if (isEmpty && (version === undefined || version === stored.version)) return stored
+  throw etagMismatch(id)
+}
+
+/**
+ * Deletes a webhook with its secrets. With `force` the triggers that send to it are deleted too: without a destination
+ * they could not run, and a trigger that cannot run is a trap.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE
+ */
+export async function deleteWebhook(
+  deps: Pick<WebhookDeps, 'secrets'>,
+  tx: Tx,
+  environmentId: string,
+  input: { readonly id: string; readonly force?: boolean; readonly version?: number | undefined },
+): Promise<void> {
+  const { id, version, force = false } = input
+  if (force) await deleteTriggersOfWebhook(tx, environmentId, id)
+  const isDeleted = await deleteUnlessUsed(tx, environmentId, id, version)
+  if (!isDeleted) {
+    await getWebhook(tx, environmentId, id)
+    throw etagMismatch(id)
+  }
+  await deps.secrets.remove(tx, signingSecretRef(environmentId, id))
+}
+
+/**
+ * Gives the webhook a new secret; the one before signs beside it for 24 hours.
+ *
+ * The webhook itself does not change, so its version stays.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function rotateWebhookSecret(
+  deps: WebhookDeps,
+  tx: Tx,
+  environmentId: string,
+  id: string,
+): Promise<WebhookWithSecret> {
+  const webhook = (await lockWebhook(tx, environmentId, id)) ?? missing(id)
+  const ref = signingSecretRef(environmentId, id)
+  const secret = await rotateSigningKey(deps.secrets, tx, ref, deps.clock.now())
+  return { webhook, secret }
+}
+
+/** The address and the secrets valid now. A webhook that is turned off is no target. */
+export async function findWebhookTarget(
+  deps: Pick<WebhookDeps, 'secrets' | 'clock'>,
+  tx: Tx,
+  environmentId: string,
+  id: string,
+): Promise<TargetLookup> {
+  const webhook = await findWebhook(tx, environmentId, id)
+  if (webhook === undefined) return { kind: 'missing' }
+  if (!webhook.isActive) return { kind: 'inactive' }
+  const secrets = await signingSecrets(deps.secrets, tx, signingSecretRef(environmentId, id), deps.clock.now())
+  return { kind: 'ready', target: { webhookId: id, environmentId, url: webhook.targetUrl, secrets } }
+}
+
+function requireValid(deps: WebhookDeps, input: WebhookChange): void {
+  const problem = input.targetUrl === undefined ? undefined : deps.findUrlViolation(input.targetUrl)
+  const violations: Violation[] = []
+  if (problem !== undefined) violations.push({ field: 'target_url', description: problem, rule: 'url.not_allowed' })
+  violations.push(...checkEventTypes(input.eventTypes ?? [], 'event_types'))
+  if (violations.length > 0)
+    throw invalidFields(violations, problem === undefined ? 'INVALID_FIELD' : 'URL_NOT_ALLOWED')
+}
+
+async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {
+  try {
+    return await deleteWebhookRow(tx, environmentId, id, version)
+  } catch (cause) {
+    if (!isForeignKeyViolation(cause, WEBHOOK_OF_TRIGGER_CONSTRAINT)) throw cause
+    const message = 'triggers send to this webhook: point them elsewhere first, or set force to delete them with it'
+    throw new Failure('RESOURCE_IN_USE', message, { resource: { type: 'webhook', id }, cause })
+  }
+}
+
+function missing(id: string): never {
+  throw notFound('webhook', id)
+}
+
+function etagMismatch(id: string): Failure {
+  const message = 'the webhook has changed since you read it: read it again and repeat the change'
+  return new Failure('ETAG_MISMATCH', message, { resource: { type: 'webhook', id } })
+}
