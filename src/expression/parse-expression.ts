@@ -6,6 +6,8 @@ export function parseExpression(text: string): { readonly ok: true } | { readonl
     jsonata(text)
     return { ok: true }
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : 'it does not parse' }
+    // jsonata throws plain objects, not errors.
+    const isDescribed = typeof error === 'object' && error !== null && 'message' in error
+    return { problem: isDescribed ? String(error.message) : 'it does not parse' }
   }
 }

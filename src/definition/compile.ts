@@ -1,0 +1,215 @@
+import { Failure, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
+import { compileJson, compileTemplate, compileUrl, listPlaceholderPaths } from '../expression/index.ts'
+import {
+  bodyFormat,
+  type CredentialChoice,
+  compileAuthorization,
+  compileCredential,
+  compilePagination,
+  type FormatChoice,
+  listCredentials,
+  NO_AUTHORIZATION,
+  type Pagination,
+  type RequestDefinition,
+  responseFormat,
+} from '../formats/index.ts'
+import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
+import { type MethodDefinition, retrySchema } from './method-schema.ts'
+import type {
+  ConnectPlan,
+  MethodPlan,
+  NamedTemplate,
+  PlacedNames,
+  Plan,
+  RateLimitRules,
+  ResponsePath,
+  RetryRules,
+} from './plan.ts'
+
+/** Methods that read; all others count as writing, whatever HTTP method they use. */
+const READING_METHODS: readonly string[] = ['list', 'get']
+
+/** HTTP methods that read, for paths that the definition does not describe. */
+const READING_VERBS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
+
+/** The name under which the product introduces itself; some APIs refuse requests without one. */
+const USER_AGENT = 'Patchbay'
+
+/**
+ * Compiles a resolved config, once: a call then only evaluates.
+ *
+ * @throws Failure DEFINITION_INVALID with every violation when the config does not pass its schema, for example because an
+ * override was stored before the definition below it changed
+ */
+export function compilePlan(config: JsonObject): Plan {
+  const parsed = parseConfig(config)
+  const resources = Object.entries(parsed.resources ?? {}).map(([resource, methods]) => {
+    const plans = Object.entries(methods).map(
+      ([name, method]) => [name, compileMethod(parsed, resource, name, method)] as const,
+    )
+    return [resource, new Map(plans)] as const
+  })
+  return {
+    resources: new Map(resources),
+    passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
+    credentials: listCredentials(parsed.credentials as Json | undefined).map((choice) =>
+      compileConnect(parsed, choice),
+    ),
+  }
+}
+
+/** Tells whether a call to a path that no method describes changes something upstream. */
+export function isWritingVerb(verb: string): boolean {
+  return !READING_VERBS.includes(verb.toUpperCase())
+}
+
+function parseConfig(config: JsonObject): IntegrationConfig {
+  const parsed = resolvedSchema.safeParse(config)
+  if (parsed.success) return parsed.data
+  const { path, message } = parsed.error.issues[0] ?? { path: [], message: '' }
+  throw new Failure('DEFINITION_INVALID', `the definition is not valid at ${path.join('.')}: ${message}`)
+}
+
+function compileConnect(config: IntegrationConfig, choice: CredentialChoice): ConnectPlan {
+  const { verification, ...plan } = compileCredential(choice)
+  return {
+    ...plan,
+    label: choice.label,
+    verification: verification === undefined ? undefined : compileRequest(config, '', 'verification', verification),
+  }
+}
+
+function compileMethod(
+  config: IntegrationConfig,
+  resource: string,
+  name: string,
+  method: MethodDefinition,
+): MethodPlan {
+  const isList = name === 'list' || (method.pagination ?? undefined) !== undefined
+  const choice = method.pagination === undefined ? config.pagination : method.pagination
+  const errorExpression = method.error_expression === undefined ? config.error_expression : method.error_expression
+  return {
+    ...compileRequest(config, resource, name, method),
+    isList,
+    isWrite: !READING_METHODS.includes(name),
+    pagination: isList ? paginationOf(choice ?? undefined) : undefined,
+    authorise: authoriseOf(method.authorization === undefined ? config.authorization : method.authorization),
+    rateLimit: rateLimitOf(method.rate_limit === undefined ? config.rate_limit : method.rate_limit),
+    errorExpression: errorExpression ?? undefined,
+    retry: retryOf(method.retry === undefined ? config.retry : method.retry),
+    responsePath: method.response_path === undefined ? undefined : compileResponsePath(method.response_path),
+    idPath: parseDotPath(method.id_path ?? 'id'),
+  }
+}
+
+/** The request part, with everything else as the integration has it. */
+function compileRequest(
+  config: IntegrationConfig,
+  resource: string,
+  name: string,
+  request: RequestDefinition,
+): MethodPlan {
+  const baseUrl = request.base_url ?? config.base_url
+  const format = request.response_format === undefined ? undefined : responseFormat(request.response_format)
+  const headers = mergeHeaders(
+    { accept: format?.accept ?? 'application/json', 'user-agent': USER_AGENT },
+    config.headers,
+    request.headers,
+  )
+  const query = mergeEntries(config.query, request.query)
+  return {
+    resource,
+    method: name,
+    verb: request.method.toUpperCase(),
+    isList: false,
+    isWrite: false,
+    url: baseUrl === undefined ? undefined : compileUrl(baseUrl, request.path),
+    headers: compileHeaders(headers),
+    query: Object.entries(query).map(([key, value]) => ({ name: key, value: compileJson(value) })),
+    queryArrayFormat: request.query_array_format ?? config.query_array_format ?? 'repeat',
+    body: request.body === undefined ? undefined : compileJson(request.body),
+    bodyFormat: bodyFormat(request.body_format ?? 'json'),
+    responseFormat: format,
+    placed: findPlacedNames([baseUrl ?? null, request.path, headers, query, request.body ?? null]),
+    authorise: authoriseOf(config.authorization),
+    pagination: undefined,
+    rateLimit: rateLimitOf(config.rate_limit),
+    errorExpression: config.error_expression,
+    retry: retryOf(config.retry),
+    responsePath: undefined,
+    idPath: ['id'],
+  }
+}
+
+type HeaderMap = Readonly<Record<string, string | number | boolean | null>>
+
+/** Later levels win, whatever the case of the names; `null` removes. */
+function mergeHeaders(...levels: readonly (HeaderMap | undefined)[]): Record<string, string> {
+  const merged: Record<string, string> = {}
+  for (const level of levels) {
+    for (const [name, value] of Object.entries(level ?? {})) {
+      if (value === null) delete merged[name.toLowerCase()]
+      else merged[name.toLowerCase()] = String(value)
+    }
+  }
+  return merged
+}
+
+function compileHeaders(headers: Readonly<Record<string, string>>): NamedTemplate[] {
+  return Object.entries(headers).map(([name, value]) => ({ name, value: compileTemplate(value) }))
+}
+
+/** Later levels win; `null` removes. */
+function mergeEntries(...levels: readonly (Readonly<Record<string, Json>> | undefined)[]): Record<string, Json> {
+  const merged: Record<string, Json> = {}
+  for (const level of levels) {
+    for (const [name, value] of Object.entries(level ?? {})) {
+      if (value === null) delete merged[name]
+      else merged[name] = value
+    }
+  }
+  return merged
+}
+
+function findPlacedNames(templates: readonly Json[]): PlacedNames {
+  const paths = listPlaceholderPaths(templates)
+  const first = (root: string) =>
+    paths.filter((path) => path.root === root && path.steps.length > 0).map(({ steps }) => String(steps[0]))
+  return {
+    query: new Set(first('query')),
+    body: new Set(first('body')),
+    wholeBody: paths.some((path) => path.root === 'body' && path.steps.length === 0),
+  }
+}
+
+function authoriseOf(choice: FormatChoice | null | undefined): MethodPlan['authorise'] {
+  return choice === null || choice === undefined ? () => NO_AUTHORIZATION : compileAuthorization(choice)
+}
+
+function paginationOf(choice: FormatChoice | undefined): Pagination | undefined {
+  return choice === undefined ? undefined : compilePagination(choice)
+}
+
+function rateLimitOf(rules: MethodDefinition['rate_limit']): RateLimitRules {
+  return {
+    isRateLimited: rules?.is_rate_limited,
+    retryAfter: rules?.retry_after_header_expression,
+    rateLimit: rules?.rate_limit_header_expression,
+  }
+}
+
+function retryOf(rules: MethodDefinition['retry']): RetryRules {
+  const { max_attempts, max_elapsed, base, factor, max, retry_unsafe } = retrySchema.parse(rules ?? {})
+  return {
+    attemptsMax: max_attempts,
+    elapsedMaxMs: max_elapsed * 1000,
+    baseMs: base * 1000,
+    factor,
+    waitMaxMs: max * 1000,
+    isUnsafeAllowed: retry_unsafe,
+  }
+}
+
+function compileResponsePath(text: string): ResponsePath {
+  return text.startsWith('$') ? { kind: 'expression', text } : { kind: 'path', steps: parseDotPath(text) }
+}

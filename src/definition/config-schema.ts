@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import {
+  announced,
+  anyJson,
+  authorizationSchema,
+  credentialsSchema,
+  expressionText,
+  headerMap,
+  paginationSchema,
+  plainText,
+  queryArrayFormatSchema,
+  templateMap,
+  urlText,
+} from '../formats/index.ts'
+import { actionSchema } from './action-schema.ts'
+import { budgetSchema, nameOf, rateLimitSchema, resourceSchema, retrySchema } from './method-schema.ts'
+import { webhookSchema } from './webhook-schema.ts'
+
+/** Keys of an integration config. The same objects validate, give the types and become the published JSON Schema. */
+const configKeys = {
+  label: plainText().optional().describe('Human-readable name.'),
+  logo: plainText().optional().describe('URL of the logo; square, 256x256 recommended.'),
+  icon: plainText().optional().describe('URL of a smaller monochrome icon.'),
+  base_url: urlText()
+    .optional()
+    .describe('Base address of every method, for example https://{{subdomain}}.example.com/api.'),
+  headers: headerMap().optional().describe('Sent with every request.'),
+  query: templateMap().optional().describe('Query parameters of every request.'),
+  query_array_format: queryArrayFormatSchema.optional(),
+  credentials: credentialsSchema
+    .optional()
+    .describe('How accounts are connected: one {format, config}, or a map by format.'),
+  authorization: authorizationSchema
+    .nullish()
+    .describe('How the credential is put on requests. Default: nothing is sent.'),
+  pagination: paginationSchema.nullish().describe('How `list` methods are paged. Default: one page.'),
+  rate_limit: rateLimitSchema.optional(),
+  retry: retrySchema.optional(),
+  budget: budgetSchema.optional(),
+  concurrency: announced(z.int().min(1).max(100)).optional().describe('Requests in flight per account.'),
+  error_expression: expressionText()
+    .optional()
+    .describe(
+      'JSONata over every response: nothing means no error, else {status, message?, headers?, metadata?, result?}.',
+    ),
+  resources: z.record(nameOf('resource'), resourceSchema).optional().describe('Resources by name.'),
+  actions: z
+    .record(nameOf('action'), actionSchema)
+    .optional()
+    .describe(
+      'Named steps; post_install, post_connect_user_form, refresh_token and validation hook into the life of an account.',
+    ),
+  tool_tags: z.record(z.string(), z.array(z.string())).optional().describe('Tags by resource, for the tools listing.'),
+  webhook: webhookSchema.optional(),
+} as const
+
+/** An integration config. */
+export const configSchema = z.strictObject(configKeys).meta({ title: 'Integration config' })
+
+/** What an override may hold beyond the config's keys; these never reach an integration. */
+export const overrideOnlyKeys = {
+  description: z.string().optional().describe('Environment-specific description shown in the catalog.'),
+  tags: z.array(z.string()).optional().describe('Environment-specific tags shown in the catalog.'),
+  environment_variables: z
+    .record(z.string(), anyJson())
+    .optional()
+    .describe('Values of {{environment_variables.<KEY>}} and {{env.<KEY>}}.'),
+} as const
+
+/** A config with an override merged into it. */
+export const resolvedSchema = z.strictObject({ ...configKeys, ...overrideOnlyKeys })
+
+export type IntegrationConfig = z.output<typeof configSchema>

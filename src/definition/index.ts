@@ -1,0 +1,23 @@
+/**
+ * The definition of a third-party API as data: its schema, its check, the merge of an override, and the plan it is
+ * compiled to.
+ *
+ * Everything here is a pure function of JSON. Nothing here performs a call, and no other room reads a config by hand.
+ */
+export { type ConfigKind, checkConfig, checkOverride, listCredentialFormats } from './check.ts'
+export { compilePlan, isWritingVerb } from './compile.ts'
+export { writePath } from './json-path.ts'
+export { integrationConfigSchema } from './json-schema.ts'
+export type {
+  ConnectPlan,
+  MethodPlan,
+  NamedJsonTemplate,
+  NamedTemplate,
+  PlacedNames,
+  Plan,
+  RateLimitRules,
+  ResponsePath,
+  RetryRules,
+} from './plan.ts'
+export { type Layer, type ResolvedConfig, resolveConfig } from './resolve.ts'
+export { secretPaths } from './secret-paths.ts'

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { anyJson } from '../formats/index.ts'
+
+/**
+ * The schema of a layer over `schema`: every key may be absent or `null`, at every depth; lists stay whole because they
+ * replace. Cross-field rules are left to the check of the merged config.
+ *
+ * A choice by `format` may leave `format` out: it then changes the config of whatever format lies below.
+ */
+export function layerOver(schema: z.core.$ZodType): z.ZodType {
+  const known = cache.get(schema)
+  if (known !== undefined) return known
+  const layer = buildLayer(schema)
+  cache.set(schema, layer)
+  return layer
+}
+
+type Shape = Readonly<Record<string, z.core.$ZodType>>
+
+const cache = new WeakMap<z.core.$ZodType, z.ZodType>()
+
+function buildLayer(schema: z.core.$ZodType): z.ZodType {
+  const def = (schema as z.core.$ZodTypes)._zod.def
+  switch (def.type) {
+    case 'object':
+      return objectLayer(def.shape)
+    case 'record':
+      return z.record(def.keyType as z.ZodString, layerOver(def.valueType).nullable())
+    case 'union':
+      return isChoice(def.options) ? choiceLayer(def.options) : z.union(def.options.map(layerOver))
+    case 'optional':
+    case 'nullable':
+    case 'default':
+    case 'prefault':
+      return layerOver(def.innerType)
+    default:
+      return schema as z.ZodType
+  }
+}
+
+function objectLayer(shape: Shape): z.ZodObject {
+  const keys = Object.entries(shape).map(([key, child]) => [key, layerOver(child).nullish()] as const)
+  return z.strictObject(Object.fromEntries(keys))
+}
+
+/** A family: `format` names the option; without it `config` may hold the keys of any option. */
+function choiceLayer(options: readonly z.core.$ZodType[]): z.ZodType {
+  const shapes = options.map(shapeOf).filter((shape) => shape !== undefined)
+  const named = shapes.map((shape) => {
+    const { format, ...rest } = shape
+    return objectLayer(rest).extend({ format: format as z.ZodLiteral<string> })
+  })
+  const configKeys = shapes.flatMap((shape) => Object.keys(shapeOf(shape.config) ?? {}))
+  const anyConfig = z.strictObject(Object.fromEntries(configKeys.map((key) => [key, anyJson().optional()])))
+  const unnamed = z.strictObject({ format: z.undefined().optional(), config: anyConfig.nullish() })
+  const [first, ...others] = [unnamed, ...named]
+  return z.discriminatedUnion('format', [first ?? unnamed, ...others])
+}
+
+function isChoice(options: readonly z.core.$ZodType[]): boolean {
+  return options.every((option) => shapeOf(option)?.format !== undefined)
+}
+
+/** The keys of an object schema, through optional and default wrappers. */
+function shapeOf(schema: z.core.$ZodType | undefined): Shape | undefined {
+  if (schema === undefined) return undefined
+  const def = (schema as z.core.$ZodTypes)._zod.def
+  if (def.type === 'object') return def.shape
+  return def.type === 'optional' || def.type === 'prefault' || def.type === 'default'
+    ? shapeOf(def.innerType)
+    : undefined
+}

@@ -1,0 +1,104 @@
+import type { DotPath } from '../base/index.ts'
+import type { JsonTemplate, Template, UrlTemplate } from '../expression/index.ts'
+import type {
+  Authorise,
+  BodyFormat,
+  CredentialPlan,
+  Pagination,
+  QueryArrayFormat,
+  ResponseFormat,
+} from '../formats/index.ts'
+
+/** A definition ready to be called: everything parsed, tokenised and decided that does not depend on the call. */
+export interface Plan {
+  /** Resource → method. */
+  readonly resources: ReadonlyMap<string, ReadonlyMap<string, MethodPlan>>
+  /** Calls to paths that the definition does not describe: its address, headers, authorization and error rules. */
+  readonly passthrough: MethodPlan
+  /** Ways of connecting an account, in the order in which they are written. */
+  readonly credentials: readonly ConnectPlan[]
+}
+
+/** One way of connecting an account. */
+export interface ConnectPlan extends Omit<CredentialPlan, 'verification'> {
+  readonly label: string | undefined
+  /** A request that must succeed before the account counts as connected. */
+  readonly verification: MethodPlan | undefined
+}
+
+/** One callable method with the precedence integration ← method already applied. */
+export interface MethodPlan {
+  readonly resource: string
+  readonly method: string
+  /** HTTP method, upper case. */
+  readonly verb: string
+  /** The result is a list of records. */
+  readonly isList: boolean
+  /** Changes something upstream; refused for sandbox accounts. Every method but `list` and `get`. */
+  readonly isWrite: boolean
+  /** Absent when neither method nor integration name a base address. */
+  readonly url: UrlTemplate | undefined
+  readonly headers: readonly NamedTemplate[]
+  readonly query: readonly NamedJsonTemplate[]
+  readonly queryArrayFormat: QueryArrayFormat
+  readonly body: JsonTemplate | undefined
+  readonly bodyFormat: BodyFormat
+  /** Absent: chosen by the content type of the answer. */
+  readonly responseFormat: ResponseFormat | undefined
+  /** What the definition places itself and is therefore not passed on as it is. */
+  readonly placed: PlacedNames
+  readonly authorise: Authorise
+  readonly pagination: Pagination | undefined
+  readonly rateLimit: RateLimitRules
+  readonly errorExpression: string | undefined
+  readonly retry: RetryRules
+  readonly responsePath: ResponsePath | undefined
+  /** Where a record's identifier is. */
+  readonly idPath: DotPath
+}
+
+/** A header: lower-case name and value. */
+export interface NamedTemplate {
+  readonly name: string
+  readonly value: Template
+}
+
+export interface NamedJsonTemplate {
+  readonly name: string
+  readonly value: JsonTemplate
+}
+
+/**
+ * Names of the caller's query parameters and body fields that templates of the method read.
+ *
+ * `{{query.owner}}` in a path, say, means that `owner` has found its place: it is not sent as a query parameter as well.
+ */
+export interface PlacedNames {
+  readonly query: ReadonlySet<string>
+  readonly body: ReadonlySet<string>
+  /** `{{body}}` as a whole is read. */
+  readonly wholeBody: boolean
+}
+
+/** JSONata where the definition gives some; absent: the default rule. */
+export interface RateLimitRules {
+  readonly isRateLimited: string | undefined
+  readonly retryAfter: string | undefined
+  readonly rateLimit: string | undefined
+}
+
+/** When a failed request is sent again. */
+export interface RetryRules {
+  readonly attemptsMax: number
+  readonly elapsedMaxMs: number
+  readonly baseMs: number
+  readonly factor: number
+  readonly waitMaxMs: number
+  /** Methods that are not idempotent are repeated too. */
+  readonly isUnsafeAllowed: boolean
+}
+
+/** Where the result is in a body. */
+export type ResponsePath =
+  | { readonly kind: 'path'; readonly steps: DotPath }
+  | { readonly kind: 'expression'; readonly text: string }

@@ -1,0 +1,86 @@
+import { deepMerge, FORBIDDEN_KEYS, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { writePath } from './json-path.ts'
+
+/** Which document a leaf of a resolved config came from. */
+export type Layer = 'integration' | 'override'
+
+/** A definition with an override merged over it. */
+export interface ResolvedConfig {
+  readonly config: JsonObject
+  /** JSON path of every leaf (scalars, lists, empty objects) → the document it came from. */
+  readonly layers: Readonly<Record<string, Layer>>
+}
+
+/**
+ * Merges an override over a definition: objects merge, lists and scalars replace, `null` removes.
+ *
+ * One kind of `null` stays: on a method, where `null` is itself a setting (`pagination: null` turns paging off, a `null`
+ * header is not sent). Removing it there would bring back the integration-wide setting, the opposite of what was written.
+ */
+export function resolveConfig(config: JsonObject, override: JsonObject): ResolvedConfig {
+  const merged = keepMethodNulls(deepMerge(config, override), override)
+  const layers: Record<string, Layer> = {}
+  noteLayers(layers, merged, override, [])
+  return { config: merged, layers }
+}
+
+/** Method settings for which `null` says something. */
+const NULLABLE_SETTINGS: ReadonlySet<string> = new Set([
+  'pagination',
+  'authorization',
+  'rate_limit',
+  'retry',
+  'error_expression',
+])
+
+/** Maps of a method in which a `null` entry says something. */
+const NULLABLE_ENTRIES: ReadonlySet<string> = new Set(['headers', 'query'])
+
+function keepMethodNulls(merged: JsonObject, override: JsonObject): JsonObject {
+  if (!isJsonObject(merged.resources) || !isJsonObject(override.resources)) return merged
+  const resources = mapShared(merged.resources, override.resources, (methods, changes) =>
+    mapShared(methods, changes, (method, change) => {
+      const settings = nullsOf(change, NULLABLE_SETTINGS)
+      const entries = mapShared(method, change, (map, changed, key) =>
+        NULLABLE_ENTRIES.has(key) ? { ...map, ...nullsOf(changed, undefined) } : map,
+      )
+      return { ...entries, ...settings }
+    }),
+  )
+  return { ...merged, resources }
+}
+
+/** Rebuilds the entries that are objects on both sides; all others stay. */
+function mapShared(
+  base: JsonObject,
+  change: JsonObject,
+  merge: (below: JsonObject, above: JsonObject, key: string) => JsonObject,
+): JsonObject {
+  const shared = Object.entries(change).flatMap(([key, above]) => {
+    const below = Object.hasOwn(base, key) ? base[key] : undefined
+    return isJsonObject(below) && isJsonObject(above) ? [[key, merge(below, above, key)] as const] : []
+  })
+  return shared.length === 0 ? base : { ...base, ...Object.fromEntries(shared) }
+}
+
+function nullsOf(change: JsonObject, names: ReadonlySet<string> | undefined): JsonObject {
+  const entries = Object.entries(change).filter(
+    ([key, value]) => value === null && !FORBIDDEN_KEYS.has(key) && (names === undefined || names.has(key)),
+  )
+  return Object.fromEntries(entries)
+}
+
+function noteLayers(
+  layers: Record<string, Layer>,
+  value: Json,
+  above: Json | undefined,
+  path: readonly string[],
+): void {
+  if (isJsonObject(value) && Object.keys(value).length > 0) {
+    const over = isJsonObject(above) ? above : {}
+    for (const [key, item] of Object.entries(value))
+      noteLayers(layers, item, Object.hasOwn(over, key) ? over[key] : undefined, [...path, key])
+  } else if (path.length > 0) {
+    layers[writePath('', path)] = above === undefined ? 'integration' : 'override'
+  }
+}

@@ -1,0 +1,87 @@
+import type { z } from 'zod'
+import { type DotPath, isJsonObject, type Json } from '../base/index.ts'
+import { type LeafRole, leafRoles } from '../formats/index.ts'
+
+/** A place of a config whose schema has a role. */
+export interface RoleAt {
+  readonly role: LeafRole
+  readonly value: Json
+  readonly path: DotPath
+}
+
+type Schema = z.core.$ZodType
+
+/**
+ * Walks schema and config side by side and reports every place that has a role.
+ *
+ * The config need not be valid: places that no schema describes are skipped.
+ */
+export function listRoles(schema: Schema, value: Json, path: DotPath = []): RoleAt[] {
+  const role = leafRoles.get(schema)
+  const own = role === undefined ? [] : [{ role, value, path }]
+  return [...own, ...childrenOf(schema, value, path)]
+}
+
+function childrenOf(schema: Schema, value: Json, path: DotPath): RoleAt[] {
+  const def = (schema as z.core.$ZodTypes)._zod.def
+  switch (def.type) {
+    case 'object':
+      return entriesOf(value).flatMap(([key, item]) => {
+        const child = def.shape[key]
+        return child === undefined ? [] : listRoles(child, item, [...path, key])
+      })
+    case 'record':
+      return entriesOf(value).flatMap(([key, item]) => listRoles(def.valueType, item, [...path, key]))
+    case 'array':
+      return Array.isArray(value) ? value.flatMap((item, index) => listRoles(def.element, item, [...path, index])) : []
+    case 'union': {
+      const option = optionFor(def.options, value)
+      return option === undefined ? [] : listRoles(option, value, path)
+    }
+    case 'optional':
+    case 'nullable':
+    case 'default':
+    case 'prefault':
+      return listRoles(def.innerType, value, path)
+    default:
+      return []
+  }
+}
+
+/** The option of a union that a value was meant for: by `format` or `type`, else by the keys it has in common. */
+export function optionFor(options: readonly Schema[], value: Json): Schema | undefined {
+  if (!isJsonObject(value)) return options.find((option) => acceptsType(option, value))
+  const objects = options.map((option) => ({ option, score: likeness(option, value) }))
+  return objects.reduce((best, next) => (next.score > best.score ? next : best), { option: options[0], score: -1 })
+    .option
+}
+
+/** Keys in common; a literal key that fits outweighs any number of others, one that does not rules the option out. */
+function likeness(option: Schema, value: { readonly [key: string]: Json }): number {
+  const def = (option as z.core.$ZodTypes)._zod.def
+  if (def.type === 'record') return 0
+  if (def.type === 'union') return Math.max(...def.options.map((inner) => likeness(inner, value)))
+  if (def.type !== 'object') return -1
+  let score = 0
+  for (const [key, schema] of Object.entries(def.shape)) {
+    if (!Object.hasOwn(value, key)) continue
+    const inner = (schema as z.core.$ZodTypes)._zod.def
+    if (inner.type === 'literal') {
+      if (!inner.values.some((literal) => literal === value[key])) return -1
+      score += 1000
+    }
+    score += 1
+  }
+  return score
+}
+
+function acceptsType(option: Schema, value: Json): boolean {
+  const { type } = (option as z.core.$ZodTypes)._zod.def
+  if (typeof value === 'string') return type === 'string' || type === 'enum'
+  if (Array.isArray(value)) return type === 'array'
+  return type === typeof value
+}
+
+function entriesOf(value: Json): [string, Json][] {
+  return isJsonObject(value) ? Object.entries(value) : []
+}

@@ -1,0 +1,49 @@
+import { type DotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { findTemplateProblem, listPlaceholderPaths } from '../expression/index.ts'
+import { resolvedSchema } from './config-schema.ts'
+import { listRoles } from './schema-walk.ts'
+
+/** Names under which people keep secrets: variables, headers, parameters. */
+const SECRET_NAME =
+  /secret|token|password|passwd|private_?key|api[-_]?key|access[-_]?key|^(?:proxy-)?authorization$|^cookie$/i
+
+/**
+ * The leaves of a config, or of an override, that are credential material and are stored encrypted and shown masked.
+ *
+ * These are: client secrets, literal tokens, keys and passwords in credentials, authorization and signature settings;
+ * literal headers and parameters whose name says secret; environment variables whose name does. A text with a placeholder
+ * is not a secret, it only points at one. The config need not be valid.
+ */
+export function secretPaths(config: JsonObject): DotPath[] {
+  const marked = listRoles(resolvedSchema, config).flatMap(({ role, value, path }) =>
+    role.kind === 'template' ? secretLeaves(value, path, role.secret) : [],
+  )
+  const variables = variableLeaves(config.environment_variables ?? null, ['environment_variables'], false)
+  return [...marked, ...variables]
+}
+
+function secretLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] {
+  if (typeof value === 'string') return (isSecret || hasSecretName(path)) && isLiteral(value) ? [path] : []
+  return children(value, path).flatMap(([item, at]) => secretLeaves(item, at, isSecret))
+}
+
+/** Everything below a secret name is secret, whatever its type, `null` and empty texts aside. */
+function variableLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] {
+  if (typeof value === 'object' && value !== null)
+    return children(value, path).flatMap(([item, at]) => variableLeaves(item, at, isSecret || hasSecretName(at)))
+  return isSecret && value !== null && value !== '' ? [path] : []
+}
+
+function children(value: Json, path: DotPath): [Json, DotPath][] {
+  if (Array.isArray(value)) return value.map((item: Json, index) => [item, [...path, index]])
+  return isJsonObject(value) ? Object.entries(value).map(([key, item]) => [item, [...path, key]]) : []
+}
+
+function hasSecretName(path: DotPath): boolean {
+  const name = path.findLast((step) => typeof step === 'string')
+  return typeof name === 'string' && SECRET_NAME.test(name)
+}
+
+function isLiteral(text: string): boolean {
+  return text !== '' && (findTemplateProblem(text) !== undefined || listPlaceholderPaths(text).length === 0)
+}

@@ -1,0 +1,132 @@
+import { type Evaluate, type Frame, leave, type Value } from './frame.ts'
+import { booleanOf, isArray, isPlainObject, paid, requireNumber, requireText, textOf } from './values.ts'
+
+/** Builds the closure of a call, or leaves when the function, or calling it with so many arguments, is not this lane's. */
+export function compileCall(name: unknown, args: readonly Evaluate[]): Evaluate {
+  const native = typeof name === 'string' ? NATIVES.get(name) : undefined
+  const [first, second = MISSING, third = MISSING] = args
+  // With fewer arguments than declared JSONata fills in the context; those calls are rare and left to it.
+  if (!native || !first || args.length < native.argumentsMin || args.length > native.argumentsMax) return leave()
+  const { call } = native
+  return (frame) => call(frame, first(frame), second(frame), third(frame))
+}
+
+const MISSING: Evaluate = () => undefined
+
+interface Native {
+  readonly argumentsMin: number
+  readonly argumentsMax: number
+  readonly call: (frame: Frame, first: Value, second: Value, third: Value) => Value
+}
+
+/** The functions that take time in proportion to one operand at most, and whose results are no longer than it. */
+const NATIVES: ReadonlyMap<string, Native> = new Map<string, Native>([
+  ['exists', unary((_frame, value) => value !== undefined)],
+  ['boolean', unary(booleanOf)],
+  ['not', unary(not)],
+  ['type', unary((_frame, value) => typeOf(value))],
+  ['count', unary((_frame, value) => countOf(value))],
+  ['string', unary((frame, value) => (value === undefined ? undefined : paid(frame, textOf(value))))],
+  ['number', unary(numberOf)],
+  ['abs', onNumber(Math.abs)],
+  ['floor', onNumber(Math.floor)],
+  ['ceil', onNumber(Math.ceil)],
+  ['lowercase', onText((text) => text.toLowerCase())],
+  ['uppercase', onText((text) => text.toUpperCase())],
+  ['trim', onText(trimmed)],
+  ['length', onText((text) => [...text].length)],
+  ['contains', binary(contains)],
+  ['substringBefore', binary(substringBefore)],
+  ['substringAfter', binary(substringAfter)],
+  ['lookup', binary((_frame, object, key) => lookUp(object, key))],
+  ['substring', { argumentsMin: 2, argumentsMax: 3, call: substring }],
+])
+
+function unary(call: (frame: Frame, value: Value) => Value): Native {
+  return { argumentsMin: 1, argumentsMax: 1, call }
+}
+
+function binary(call: (frame: Frame, first: Value, second: Value) => Value): Native {
+  return { argumentsMin: 2, argumentsMax: 2, call }
+}
+
+function onNumber(call: (value: number) => number): Native {
+  return unary((_frame, value) => (value === undefined ? undefined : call(requireNumber(value))))
+}
+
+function onText(call: (text: string) => Value): Native {
+  return unary((frame, value) => (value === undefined ? undefined : call(paid(frame, requireText(value)))))
+}
+
+function not(frame: Frame, value: Value): Value {
+  const truth = booleanOf(frame, value)
+  return truth === undefined ? undefined : !truth
+}
+
+function typeOf(value: Value): Value {
+  if (value === undefined) return undefined
+  if (value === null) return 'null'
+  if (isArray(value)) return 'array'
+  if (typeof value === 'number') return requireNumber(value) === value ? 'number' : leave()
+  return typeof value === 'object' && !isPlainObject(value) ? leave() : typeof value
+}
+
+function countOf(value: Value): number {
+  if (value === undefined) return 0
+  return isArray(value) ? value.length : 1
+}
+
+const DECIMAL = /^-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?$/
+
+function numberOf(frame: Frame, value: Value): Value {
+  if (value === undefined) return undefined
+  if (typeof value === 'boolean') return value ? 1 : 0
+  if (typeof value !== 'string') return requireNumber(value)
+  return DECIMAL.test(paid(frame, value)) ? requireNumber(Number.parseFloat(value)) : leave()
+}
+
+function trimmed(text: string): string {
+  return text.replace(/[ \t\n\r]+/g, ' ').replace(/^ | $/g, '')
+}
+
+function contains(frame: Frame, text: Value, part: Value): Value {
+  // The types of both are checked even when one is missing.
+  const whole = text === undefined ? undefined : paid(frame, requireText(text))
+  const wanted = part === undefined ? undefined : requireText(part)
+  return whole === undefined || wanted === undefined ? undefined : whole.includes(wanted)
+}
+
+function substringBefore(frame: Frame, text: Value, mark: Value): Value {
+  const separator = requireText(mark)
+  if (text === undefined) return undefined
+  const whole = paid(frame, requireText(text))
+  const at = whole.indexOf(separator)
+  return at === -1 ? whole : whole.slice(0, at)
+}
+
+function substringAfter(frame: Frame, text: Value, mark: Value): Value {
+  const separator = requireText(mark)
+  if (text === undefined) return undefined
+  const whole = paid(frame, requireText(text))
+  const at = whole.indexOf(separator)
+  return at === -1 ? whole : whole.slice(at + separator.length)
+}
+
+/** Counts characters, not code units; a negative start counts from the end. */
+function substring(frame: Frame, text: Value, from: Value, count: Value): Value {
+  const start = requireNumber(from)
+  const length = count === undefined ? undefined : requireNumber(count)
+  if (text === undefined) return undefined
+  const characters = [...paid(frame, requireText(text))]
+  const first = characters.length + start < 0 ? 0 : start
+  if (length === undefined) return characters.slice(first).join('')
+  if (length <= 0) return ''
+  const end = first >= 0 ? first + length : characters.length + first + length
+  return characters.slice(first, end).join('')
+}
+
+function lookUp(object: Value, key: Value): Value {
+  const name = requireText(key)
+  if (isArray(object)) return leave()
+  return isPlainObject(object) && Object.hasOwn(object, name) ? object[name] : undefined
+}

@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { compileFunction } from 'node:vm'
+
+/** Why a text is not an expression that may be used. */
+export interface ExpressionProblem {
+  /** What is wrong and where, to be read after "is not a JSONata expression: ". */
+  readonly problem: string
+  /** JSONata's error code (`S0201`), or `TOO_LONG`, `TOO_DEEP`, `TOO_COMPLEX`. */
+  readonly code: string
+  /** Characters from the start of the text. */
+  readonly position: number
+}
+
+/** A node of JSONata's syntax tree; what else it carries depends on its type. */
+export interface AstNode {
+  readonly type: string
+  readonly [property: string]: unknown
+}
+
+/** Longest expression, in UTF-8 bytes. */
+export const EXPRESSION_BYTES_MAX = 16 * 1024
+
+/** Deepest nesting of the syntax tree. */
+export const AST_DEPTH_MAX = 200
+
+/** The parser's work grows with the square of a path's length; more dots than this no real expression has. */
+const DOTS_MAX = 1_500
+
+/** What the parser may copy in total; see `loadParser`. */
+const COPIED_CHARACTERS_MAX = 1_000_000
+
+/**
+ * Tells whether a text is an expression that can be stored and evaluated, without evaluating anything.
+ *
+ * Checks the syntax, the length and the depth. It does not know which roots and functions exist where the expression is
+ * used. Safe on hostile text: takes at most some tens of milliseconds.
+ */
+export function parseExpression(text: string): { readonly ok: true } | ExpressionProblem {
+  const parsed = parseTree(text)
+  return 'tree' in parsed ? { ok: true } : parsed
+}
+
+/** The syntax tree of an expression within the limits. */
+export function parseTree(text: string): { readonly tree: AstNode } | ExpressionProblem {
+  if (Buffer.byteLength(text) > EXPRESSION_BYTES_MAX) {
+    return { problem: `it is longer than ${EXPRESSION_BYTES_MAX} bytes`, code: 'TOO_LONG', position: 0 }
+  }
+  if (text.split('.', DOTS_MAX + 2).length > DOTS_MAX + 1) return TOO_COMPLEX
+  try {
+    const tree = parse(text)
+    return depthOf(tree) > AST_DEPTH_MAX ? TOO_DEEP : { tree }
+  } catch (error) {
+    return problemOf(error)
+  }
+}
+
+const TOO_COMPLEX: ExpressionProblem = { problem: 'it is too complex', code: 'TOO_COMPLEX', position: 0 }
+const TOO_DEEP: ExpressionProblem = {
+  problem: `it is nested deeper than ${AST_DEPTH_MAX} levels`,
+  code: 'TOO_DEEP',
+  position: 0,
+}
+
+let loaded: ((text: string) => AstNode) | undefined
+
+function parse(text: string): AstNode {
+  loaded ??= loadParser()
+  return loaded(text)
+}
+
+/**
+ * JSONata's parser with a bound on the one thing it does that is not proportional to the text.
+ *
+ * For `a ?: b` and `a ?? b` it copies the tree of `a` by way of JSON, so each level of nesting doubles the tree: thirty
+ * levels, 200 characters, exhaust any memory. The package is therefore evaluated with a `JSON` of its own, which counts
+ * what is copied. That costs one more compilation of the module and touches no global.
+ */
+function loadParser(): (text: string) => AstNode {
+  let copied = 0
+  const countingJson = {
+    parse: JSON.parse,
+    stringify: (value: unknown) => {
+      const copy = JSON.stringify(value)
+      copied += copy.length
+      if (copied > COPIED_CHARACTERS_MAX) throw new CopyBudgetExceeded()
+      return copy
+    },
+  }
+  const path = createRequire(import.meta.url).resolve('jsonata')
+  const module: { exports: unknown } = { exports: {} }
+  const define = compileFunction(readFileSync(path, 'utf8'), ['module', 'exports', 'JSON'], { filename: path })
+  define(module, module.exports, countingJson)
+  const jsonata = module.exports
+  if (typeof jsonata !== 'function') throw new Error('the jsonata package does not export a function')
+  return (text) => {
+    copied = 0
+    return jsonata(text).ast()
+  }
+}
+
+class CopyBudgetExceeded extends Error {}
+
+/** Depth counted in nodes; lists between them do not count. */
+function depthOf(root: AstNode): number {
+  const seen = new Set<object>()
+  const open: { readonly value: object; readonly depth: number }[] = [{ value: root, depth: 0 }]
+  let deepest = 0
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (seen.has(next.value)) continue
+    seen.add(next.value)
+    const depth = 'type' in next.value ? next.depth + 1 : next.depth
+    deepest = Math.max(deepest, depth)
+    for (const value of Object.values(next.value)) {
+      if (typeof value === 'object' && value !== null) open.push({ value, depth })
+    }
+  }
+  return deepest
+}
+
+function problemOf(error: unknown): ExpressionProblem {
+  if (error instanceof CopyBudgetExceeded) return TOO_COMPLEX
+  // The parser recurses; a text that exhausts the stack is far beyond the depth allowed.
+  if (error instanceof RangeError) return TOO_DEEP
+  const { code, message, position } = thrownByJsonata(error)
+  const where = position === undefined ? '' : ` at position ${position}`
+  return { problem: `${message}${where}`, code: code ?? 'SYNTAX', position: position ?? 0 }
+}
+
+/** JSONata throws plain objects; a regular expression that does not compile throws a SyntaxError. */
+function thrownByJsonata(error: unknown): { code?: string; message: string; position?: number } {
+  if (typeof error !== 'object' || error === null) return { message: 'it does not parse' }
+  return {
+    ...('code' in error && typeof error.code === 'string' && { code: error.code }),
+    ...('position' in error && typeof error.position === 'number' && { position: error.position }),
+    message: 'message' in error && typeof error.message === 'string' ? error.message : 'it does not parse',
+  }
+}

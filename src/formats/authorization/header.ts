@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { compileTemplate, renderText, type Scope } from '../../expression/index.ts'
+import { parsing } from '../format.ts'
+import { expressionText, headerName, refineWith, secretText } from '../vocabulary.ts'
+import type { Authorise, AuthorizationFormat, RequestToAuthorise } from './authorization.ts'
+
+const config = z
+  .strictObject({
+    header_name: headerName().optional().describe('Name of the one header to send.'),
+    header_value: secretText().optional().describe('Value of `header_name`.'),
+    headers: z.record(headerName(), secretText()).optional().describe('Several headers by name.'),
+    expression: expressionText()
+      .optional()
+      .describe(
+        'JSONata over `url`, `request` {method, headers, body}, `context`, `credentials`, `env`; returns an object of headers.',
+      ),
+  })
+  .superRefine(refineWith(findShapeProblem, 'authorization.shape'))
+
+type HeaderConfig = z.output<typeof config>
+
+/** `header`: one header, several, or headers computed from the request (signatures). */
+export const header: AuthorizationFormat = {
+  format: 'header',
+  summary: 'Sends one header (`header_name`, `header_value`), a map of `headers`, or what an `expression` returns.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (parsed) =>
+    parsed.expression === undefined ? literalHeaders(parsed) : computedHeaders(parsed.expression),
+  ),
+}
+
+function findShapeProblem({ header_name, header_value, headers, expression }: HeaderConfig): string | undefined {
+  if ((header_name === undefined) !== (header_value === undefined)) return 'needs header_name and header_value together'
+  const given = [header_name, headers, expression].filter((part) => part !== undefined).length
+  return given === 1 ? undefined : 'needs exactly one of header_name with header_value, headers, or expression'
+}
+
+function literalHeaders({ header_name = '', header_value = '', headers }: HeaderConfig): Authorise {
+  const templates = Object.entries(headers ?? { [header_name]: header_value }).map(
+    ([name, value]) => [name.toLowerCase(), compileTemplate(value)] as const,
+  )
+  return (_request, scope) => {
+    const rendered: Record<string, string> = {}
+    for (const [name, template] of templates) rendered[name] = renderText(template, scope)
+    return { headers: rendered, query: {} }
+  }
+}
+
+function computedHeaders(expression: string): Authorise {
+  return async (request, scope, { evaluate }) => {
+    const result = await evaluate(expression, expressionRoots(request, scope))
+    return { headers: headersFromJson(result), query: {} }
+  }
+}
+
+function expressionRoots(request: RequestToAuthorise, { account }: Scope): JsonObject {
+  const { method, url, headers, body } = request
+  const text = body === undefined ? null : typeof body === 'string' ? body : Buffer.from(body).toString('latin1')
+  return {
+    url,
+    request: { method, headers, body: text },
+    context: account.context,
+    credentials: { ...account.context, ...account.credentials },
+    env: account.environmentVariables,
+  }
+}
+
+function headersFromJson(result: Json | undefined): Record<string, string> {
+  if (!isJsonObject(result))
+    throw new Failure(
+      'EXPRESSION_FAILED',
+      'the authorization expression must return an object of header names and values',
+    )
+  return Object.fromEntries(Object.entries(result).map(([name, value]) => [name.toLowerCase(), String(value)]))
+}

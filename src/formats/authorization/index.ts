@@ -1,0 +1,34 @@
+/**
+ * Family `authorization`: how a credential is put on an outgoing request. One file per format; this list is the registry.
+ *
+ * @module
+ */
+import { type FormatChoice, familySchema, formatOf } from '../format.ts'
+import type { Authorise, AuthorizationFormat } from './authorization.ts'
+import { awsSigv4 } from './aws-sigv4.ts'
+import { basic } from './basic.ts'
+import { bearer } from './bearer.ts'
+import { header } from './header.ts'
+import { jwt } from './jwt.ts'
+import { none } from './none.ts'
+import { oauth1 } from './oauth1.ts'
+import { query } from './query.ts'
+
+export const AUTHORIZATION_FORMATS: readonly AuthorizationFormat[] = [
+  bearer,
+  basic,
+  header,
+  query,
+  oauth1,
+  awsSigv4,
+  jwt,
+  none,
+]
+
+/** `{format, config}` of the family. */
+export const authorizationSchema = familySchema('Authorization', AUTHORIZATION_FORMATS)
+
+/** The behaviour of a checked choice. */
+export function compileAuthorization({ format, config }: FormatChoice): Authorise {
+  return formatOf(AUTHORIZATION_FORMATS, format).compile(config)
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { compileJson, compileTemplate, renderObject, renderText } from '../../expression/index.ts'
+import { parsing } from '../format.ts'
+import { JWT_ALGORITHMS, signJwt } from '../sign-jwt.ts'
+import { secretText, templateMap, templateText } from '../vocabulary.ts'
+import type { AuthorizationFormat } from './authorization.ts'
+
+const config = z.strictObject({
+  algorithm: z.enum(JWT_ALGORITHMS),
+  key: secretText().describe('The shared secret for HS algorithms, else a private key in PEM.'),
+  claims: templateMap().default({}).describe('Claims; `iat` and `exp` are added unless they are given.'),
+  expires_in: z.int().min(1).max(86_400).default(300).describe('Lifetime in seconds.'),
+  key_id: templateText().optional().describe('`kid` in the header of the token.'),
+})
+
+/** `jwt`: a token signed per request and sent as bearer (RFC 7519). */
+export const jwt: AuthorizationFormat = {
+  format: 'jwt',
+  summary: 'Signs a short-lived JWT for each request and sends it as `Authorization: Bearer …`.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => {
+    const key = compileTemplate(parsed.key)
+    const claims = compileJson(parsed.claims)
+    const keyId = parsed.key_id === undefined ? undefined : compileTemplate(parsed.key_id)
+    return (_request, scope, { now }) => {
+      const issuedAt = Math.floor(now().getTime() / 1000)
+      const token = signJwt({
+        algorithm: parsed.algorithm,
+        key: renderText(key, scope),
+        keyId: keyId === undefined ? undefined : renderText(keyId, scope),
+        claims: { iat: issuedAt, exp: issuedAt + parsed.expires_in, ...renderObject(claims, scope) },
+      })
+      return { headers: { authorization: `Bearer ${token}` }, query: {} }
+    }
+  }),
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { compileTemplate, renderText } from '../../expression/index.ts'
+import { parsing } from '../format.ts'
+import { secretText } from '../vocabulary.ts'
+import type { AuthorizationFormat } from './authorization.ts'
+
+const config = z.strictObject({
+  params: z.record(z.string().min(1), secretText()).describe('Query parameters by name.'),
+})
+
+/** `query`: keys in the URL. */
+export const query: AuthorizationFormat = {
+  format: 'query',
+  summary: 'Adds query parameters, after all others; they are never logged.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, ({ params }) => {
+    const templates = Object.entries(params).map(([name, value]) => [name, compileTemplate(value)] as const)
+    return (_request, scope) => {
+      const rendered: Record<string, string> = {}
+      for (const [name, template] of templates) rendered[name] = renderText(template, scope)
+      return { headers: {}, query: rendered }
+    }
+  }),
+}

@@ -1,0 +1,21 @@
+import type { Json } from '../../base/index.ts'
+
+/** One way of writing a request body. */
+export interface BodyFormat {
+  readonly format: string
+  readonly summary: string
+  readonly readiness: 'ready' | 'announced'
+  /** @throws Failure INVALID_FIELD when the value cannot be written in this format */
+  readonly encode: (value: Json, tools: BodyTools) => EncodedBody
+}
+
+/** A body as it is sent. `contentType` applies unless a header says otherwise. */
+export interface EncodedBody {
+  readonly content: string | Uint8Array
+  readonly contentType: string
+}
+
+export interface BodyTools {
+  /** A fresh unpredictable hexadecimal text, for multipart boundaries. */
+  readonly nonce: () => string
+}

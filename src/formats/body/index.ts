@@ -1,0 +1,26 @@
+/**
+ * Family `body_format`: how a request body is written. One file per format; this list is the registry.
+ *
+ * @module
+ */
+import { z } from 'zod'
+import { formatOf } from '../format.ts'
+import { announced } from '../vocabulary.ts'
+import type { BodyFormat } from './body.ts'
+import { form } from './form.ts'
+import { json } from './json.ts'
+import { multipart } from './multipart.ts'
+import { raw } from './raw.ts'
+import { xml } from './xml.ts'
+
+export const BODY_FORMATS: readonly BodyFormat[] = [json, form, multipart, raw, xml]
+
+const pending = BODY_FORMATS.filter((entry) => entry.readiness === 'announced').map((entry) => entry.format)
+
+/** The name of a body format. */
+export const bodyFormatSchema = announced(z.enum(BODY_FORMATS.map((entry) => entry.format)), pending)
+
+/** The format of that name. */
+export function bodyFormat(name: string): BodyFormat {
+  return formatOf(BODY_FORMATS, name)
+}

@@ -1,0 +1,9 @@
+import type { BodyFormat } from './body.ts'
+
+/** `json`: the default. */
+export const json: BodyFormat = {
+  format: 'json',
+  summary: 'JSON (`application/json`).',
+  readiness: 'ready',
+  encode: (value) => ({ content: JSON.stringify(value), contentType: 'application/json' }),
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { parsing } from '../format.ts'
+import { requestSchema } from '../request-keys.ts'
+import { plainText } from '../vocabulary.ts'
+import type { CredentialFormat } from './credential.ts'
+import { fieldList } from './field.ts'
+
+const config = z
+  .strictObject({
+    fields: fieldList()
+      .default([{ name: 'api_key', label: 'API key', type: 'password', required: true }])
+      .describe('What the customer fills in. Default: one password field `api_key`.'),
+    documentation_link: plainText().optional().describe('Where the customer reads how to get the key.'),
+    verification: requestSchema.optional().describe('A request that must succeed with the given values.'),
+  })
+  .prefault({})
+
+/** `api_key`: values that the customer types in; two fields and authorization `basic` make HTTP Basic. */
+export const apiKey: CredentialFormat = {
+  format: 'api_key',
+  authenticationMethod: 'api_key',
+  summary: 'Fields that the customer fills in. Every field is a placeholder of its name.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, ({ fields, verification }) => ({ format: 'api_key', fields, verification })),
+}

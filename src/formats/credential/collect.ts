@@ -1,0 +1,102 @@
+import { isUuid, type Json, type JsonObject, type Violation } from '../../base/index.ts'
+import { suggest } from '../suggest.ts'
+import type { Field } from './field.ts'
+import { compilePattern, PATTERN_VALUE_LENGTH_MAX } from './pattern.ts'
+
+/** What a customer gave, taken apart: secrets go into encrypted storage, the rest into the account's context. */
+export type Collected =
+  | { readonly kind: 'collected'; readonly secrets: JsonObject; readonly visible: JsonObject }
+  | { readonly kind: 'refused'; readonly violations: readonly Violation[] }
+
+/** Longest value of a field; private keys and service account files fit. */
+const VALUE_LENGTH_MAX = 16_384
+
+/** The mask that answers show instead of a secret; it is never taken as a value. */
+const MASK = '***'
+
+/**
+ * Validates and transforms the values given for a list of fields, all findings at once.
+ *
+ * @param given values by field name; an absent, `null` or empty value counts as not given
+ * @param path prefix of the reported fields, for example `credentials`
+ */
+export function collectFields(fields: readonly Field[], given: JsonObject, path: string): Collected {
+  const violations: Violation[] = []
+  const secrets: Record<string, Json> = {}
+  const visible: Record<string, Json> = {}
+  const names = fields.map((field) => field.name)
+  for (const name of Object.keys(given))
+    if (!names.includes(name))
+      violations.push({
+        field: `${path}.${name}`,
+        description: `is not asked for${suggest(name, names)}`,
+        rule: 'unknown_field',
+      })
+  for (const field of fields) {
+    const text = normalise(field, given[field.name])
+    const problem = findValueProblem(field, text)
+    if (problem !== undefined) violations.push({ field: `${path}.${field.name}`, ...problem })
+    else if (typeof text === 'string') (field.type === 'password' ? secrets : visible)[field.name] = text
+  }
+  return violations.length > 0 ? { kind: 'refused', violations } : { kind: 'collected', secrets, visible }
+}
+
+/** The value as it will be stored; `undefined` when nothing was given and nothing is the default. */
+function normalise(field: Field, given: Json | undefined): Json | undefined {
+  const value = typeof given === 'number' ? String(given) : (given ?? undefined)
+  if (value !== undefined && typeof value !== 'string') return value
+  const text = stripAffixes(field, transform(field, value ?? ''))
+  return text === '' ? field.default : text
+}
+
+function transform(field: Field, text: string): string {
+  switch (field.transform) {
+    case undefined:
+      return text
+    case 'lowercase':
+      return text.toLowerCase()
+    case 'uppercase':
+      return text.toUpperCase()
+    case 'trim':
+      return text.trim()
+  }
+}
+
+function stripAffixes({ prefix = '', suffix = '' }: Field, text: string): string {
+  const tail = prefix !== '' && text.startsWith(prefix) ? text.slice(prefix.length) : text
+  return suffix !== '' && tail.endsWith(suffix) ? tail.slice(0, -suffix.length) : tail
+}
+
+function findValueProblem(field: Field, value: Json | undefined): Omit<Violation, 'field'> | undefined {
+  if (value === undefined) return field.required ? { description: 'is required', rule: 'required' } : undefined
+  if (typeof value !== 'string') return { description: 'must be a text', rule: 'type' }
+  if (field.type === 'password' && value === MASK)
+    return { description: 'is the mask of a secret, not the secret', rule: 'secret_masked' }
+  if (value.length > VALUE_LENGTH_MAX)
+    return { description: `must not be longer than ${VALUE_LENGTH_MAX} characters`, rule: 'string.max_len' }
+  if (field.options !== undefined && !field.options.some((option) => option.value === value))
+    return { description: `must be one of ${field.options.map((option) => option.value).join(', ')}`, rule: 'enum' }
+  return findFormatProblem(field, value) ?? findPatternMismatch(field, value)
+}
+
+const FORMATS: Readonly<Record<NonNullable<Field['format']>, { test: (text: string) => boolean; noun: string }>> = {
+  email: { test: (text) => /^[^\s@]{1,64}@[^\s@]{1,255}$/.test(text), noun: 'an e-mail address' },
+  number: { test: (text) => /^[+-]?\d{1,300}(?:\.\d{1,300})?$/.test(text), noun: 'a number' },
+  uuid: { test: isUuid, noun: 'a UUID' },
+  url: { test: (text) => /^https?:\/\//i.test(text) && URL.canParse(text), noun: 'an http or https URL' },
+  hostname_label: {
+    test: (text) => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(text),
+    noun: 'one label of a host name: letters, digits and "-"',
+  },
+}
+
+function findFormatProblem({ format }: Field, value: string): Omit<Violation, 'field'> | undefined {
+  if (format === undefined || FORMATS[format].test(value)) return undefined
+  return { description: `must be ${FORMATS[format].noun}`, rule: `string.${format}` }
+}
+
+function findPatternMismatch({ pattern }: Field, value: string): Omit<Violation, 'field'> | undefined {
+  if (pattern === undefined) return undefined
+  const isMatch = value.length <= PATTERN_VALUE_LENGTH_MAX && compilePattern(pattern).test(value)
+  return isMatch ? undefined : { description: `must match ${pattern}`, rule: 'string.pattern' }
+}

@@ -1,0 +1,28 @@
+import type { Json } from '../../base/index.ts'
+import type { Format, FormatChoice } from '../format.ts'
+import type { RequestDefinition } from '../request-keys.ts'
+import type { Field } from './field.ts'
+
+/** One way of connecting an account; `format` is what the account records as `authentication_method`. */
+export interface CredentialFormat extends Format {
+  readonly authenticationMethod: AuthenticationMethod
+  readonly compile: (config: Json | undefined) => CredentialPlan
+}
+
+/** The specification's list. */
+export type AuthenticationMethod = 'api_key' | 'oauth2' | 'oauth2_client_credentials' | 'vendor_oauth'
+
+/** What connecting needs to know of a checked config. */
+export interface CredentialPlan {
+  readonly format: string
+  /** Asked of the customer: before a redirect, or as the whole credential. */
+  readonly fields: readonly Field[]
+  /** A request that must succeed before the account counts as connected. */
+  readonly verification: RequestDefinition | undefined
+}
+
+/** A credential definition under its format. */
+export interface CredentialChoice extends FormatChoice {
+  /** Shown where the customer picks one of several. */
+  readonly label?: string | undefined
+}

@@ -1,0 +1,62 @@
+/**
+ * Family `credentials`: how an account is connected. One file per format; this list is the registry.
+ *
+ * A definition writes one `{format, config}`, or a map from format to `{config, label?}` when the customer may choose.
+ *
+ * @module
+ */
+import { z } from 'zod'
+import { isJsonObject, type Json } from '../../base/index.ts'
+import { familySchema, formatOf } from '../format.ts'
+import { announced, plainText } from '../vocabulary.ts'
+import { apiKey } from './api-key.ts'
+import type { CredentialChoice, CredentialFormat, CredentialPlan } from './credential.ts'
+import { jwt } from './jwt.ts'
+import { oauth2 } from './oauth2.ts'
+import { oauth2ClientCredentials } from './oauth2-client-credentials.ts'
+import { vendorOauth } from './vendor-oauth.ts'
+
+export const CREDENTIAL_FORMATS: readonly CredentialFormat[] = [
+  apiKey,
+  oauth2,
+  oauth2ClientCredentials,
+  vendorOauth,
+  jwt,
+]
+
+const credentialMap = z.strictObject(
+  Object.fromEntries(CREDENTIAL_FORMATS.map((entry) => [entry.format, mapEntry(entry).optional()])),
+)
+
+/** Both shapes of `credentials`. */
+export const credentialsSchema = z
+  .union([familySchema('Credential', CREDENTIAL_FORMATS), credentialMap])
+  .meta({ id: 'Credentials' })
+
+/** The choices of a checked config in the order in which they are written, whichever shape it has. */
+export function listCredentials(credentials: Json | undefined): readonly CredentialChoice[] {
+  if (!isJsonObject(credentials)) return []
+  const { format, config } = credentials
+  if (typeof format === 'string') return [{ format, config }]
+  return Object.entries(credentials).flatMap(([name, entry]) => {
+    if (!isJsonObject(entry)) return []
+    return [{ format: name, config: entry.config, label: typeof entry.label === 'string' ? entry.label : undefined }]
+  })
+}
+
+/** What connecting by this choice needs. */
+export function compileCredential({ format, config }: CredentialChoice): CredentialPlan {
+  return formatOf(CREDENTIAL_FORMATS, format).compile(config)
+}
+
+/** An entry of the map; it may repeat its key as `format`. */
+function mapEntry(entry: CredentialFormat) {
+  const schema = z
+    .strictObject({
+      format: z.literal(entry.format).optional(),
+      label: plainText().optional().describe('Shown where the customer picks one of several.'),
+      config: entry.config,
+    })
+    .describe(entry.summary)
+  return entry.readiness === 'announced' ? announced(schema) : schema
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import type { Json, JsonObject } from '../base/index.ts'
+import { announced } from './vocabulary.ts'
+
+/** What every entry of a family has in common: a name, its documentation and the schema of its `config`. */
+export interface Format {
+  /** The value of `format`. */
+  readonly format: string
+  /** One or two sentences for the reference page. */
+  readonly summary: string
+  /** Schema of `config`; an optional schema lets a definition omit it. */
+  readonly config: z.ZodType
+  readonly readiness: Readiness
+}
+
+/**
+ * How far a format is built.
+ *
+ * `ready`: it has behaviour. `data`: it is accepted and stored, and the part of the product that acts on it reads the config
+ * itself. `announced`: its config is validated, but using it is a finding (`format.not_available`).
+ */
+export type Readiness = 'ready' | 'data' | 'announced'
+
+/** A choice as a definition writes it: `{"format": "bearer", "config": {…}}`. */
+export interface FormatChoice {
+  readonly format: string
+  readonly config?: Json | undefined
+}
+
+/** Evaluates JSONata over `input`, which is `$`. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
+export type Evaluate = (expression: string, input: JsonObject) => Promise<Json | undefined>
+
+/**
+ * The schema of a choice within a family: a union over `format`, so that a finding speaks about the format that was meant.
+ *
+ * @param name of the family's definition in the published JSON Schema
+ */
+export function familySchema(name: string, formats: readonly Format[]): z.ZodType<FormatChoice> {
+  const [first, ...rest] = formats.map(choiceSchema)
+  if (first === undefined) throw new Error('a family needs at least one format')
+  return z.discriminatedUnion('format', [first, ...rest]).meta({ id: name })
+}
+
+/** Ties behaviour to its schema: what `compile` receives has been parsed by `config`, defaults filled in. */
+export function parsing<S extends z.ZodType, R>(
+  config: S,
+  compile: (config: z.output<S>) => R,
+): (raw: Json | undefined) => R {
+  return (raw) => compile(config.parse(raw))
+}
+
+/** The entry of that name. @throws when a checked definition names a format that the registry does not hold: a bug. */
+export function formatOf<F extends { readonly format: string }>(formats: readonly F[], name: string): F {
+  const found = formats.find((entry) => entry.format === name)
+  if (found === undefined) throw new Error(`no format ${name} in the registry`)
+  return found
+}
+
+function choiceSchema(
+  entry: Format,
+): z.ZodObject<{ format: z.ZodLiteral<string>; config: z.ZodType<Json | undefined> }> {
+  const config = entry.config as z.ZodType<Json | undefined>
+  const schema = z.strictObject({ format: z.literal(entry.format), config }).describe(entry.summary)
+  return entry.readiness === 'announced' ? announced(schema) : schema
+}

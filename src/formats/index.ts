@@ -1,0 +1,77 @@
+/**
+ * Everything that a definition chooses by name: six families of equal anatomy, one file per format, one registry each.
+ *
+ * A format is its schema, its documentation and its behaviour. Nothing here knows a whole definition, a database or a
+ * socket; adding a format touches its own file and one line of its registry.
+ */
+
+export {
+  type Authorise,
+  type AuthorizationEffect,
+  type AuthorizationFormat,
+  type AuthorizationTools,
+  NO_AUTHORIZATION,
+  type RequestToAuthorise,
+} from './authorization/authorization.ts'
+export {
+  AUTHORIZATION_FORMATS,
+  authorizationSchema,
+  compileAuthorization,
+} from './authorization/index.ts'
+export type { BodyFormat, EncodedBody } from './body/body.ts'
+export { BODY_FORMATS, bodyFormat } from './body/index.ts'
+export { type Collected, collectFields } from './credential/collect.ts'
+export type {
+  AuthenticationMethod,
+  CredentialChoice,
+  CredentialFormat,
+  CredentialPlan,
+} from './credential/credential.ts'
+export { type Field, fieldList } from './credential/field.ts'
+export {
+  CREDENTIAL_FORMATS,
+  compileCredential,
+  credentialsSchema,
+  listCredentials,
+} from './credential/index.ts'
+export type { Evaluate, Format, FormatChoice, Readiness } from './format.ts'
+export { compilePagination, PAGINATION_FORMATS, paginationSchema } from './pagination/index.ts'
+export { guardOrigin } from './pagination/link.ts'
+export {
+  describePage,
+  digestPage,
+  type ListingState,
+  type PageResult,
+  parseListingState,
+  startListing,
+} from './pagination/listing.ts'
+export {
+  type ListingTools,
+  type Page,
+  type PageRequest,
+  type Pagination,
+  type PaginationFormat,
+  type PlacedValue,
+  STOP_REASONS,
+  type StopReason,
+} from './pagination/paginator.ts'
+export { appendQuery, type QueryArrayFormat, setQuery, writeQuery } from './query-string.ts'
+export { queryArrayFormatSchema, type RequestDefinition, requestKeys, requestSchema } from './request-keys.ts'
+export { RESPONSE_FORMATS, responseFormat } from './response/index.ts'
+export { type ResponseFormat, utf8 } from './response/response.ts'
+export { SIGNATURE_FORMATS, signatureSchema } from './signature/index.ts'
+export type { SignatureFormat } from './signature/signature.ts'
+export { suggest } from './suggest.ts'
+export {
+  announced,
+  anyJson,
+  expressionText,
+  fieldPath,
+  headerMap,
+  type LeafRole,
+  leafRoles,
+  plainText,
+  refineWith,
+  templateMap,
+  urlText,
+} from './vocabulary.ts'

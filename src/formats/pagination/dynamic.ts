@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { parsing } from '../format.ts'
+import { expressionText } from '../vocabulary.ts'
+import { pageRoots } from './page-roots.ts'
+import type { PageRequest, PaginationFormat, PlacedValue } from './paginator.ts'
+import { commonKeys, compileRules } from './rules.ts'
+
+const config = z.strictObject({
+  ...commonKeys,
+  get_initial_pagination_values_expression: expressionText()
+    .optional()
+    .describe('JSONata that returns the values of the first page. Default: none.'),
+  get_pagination_values_expression: expressionText().describe(
+    'JSONata over the page and `paginationValues` that returns the values of the next page; null ends the listing.',
+  ),
+  get_cursor_from_response_expression: expressionText()
+    .optional()
+    .describe('JSONata over the page; no value ends the listing.'),
+})
+
+/** `dynamic`: expressions decide; the way out for APIs that no other format describes. */
+export const dynamic: PaginationFormat = {
+  format: 'dynamic',
+  summary:
+    'JSONata computes the values of each page: objects `query`, `headers`, `body` are added to the request, `url` is followed, and every value is `{{pagination.<name>}}`.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => ({
+    format: 'dynamic',
+    rules: compileRules(parsed, false),
+    paginator: {
+      start: async ({ evaluate, scope }) => {
+        const initial = parsed.get_initial_pagination_values_expression
+        const roots = { query: scope.call.query ?? {}, args: scope.call.args ?? {}, context: scope.account.context }
+        return { values: initial === undefined ? {} : objectOf(await evaluate(initial, roots)) }
+      },
+      request: (position) => requestFromValues(objectOf(position.values)),
+      next: async (page, position, { evaluate }) => {
+        const roots = pageRoots(page, { ...requestRoots(page.url), paginationValues: objectOf(position.values) })
+        const surfaced = parsed.get_cursor_from_response_expression
+        if (surfaced !== undefined && ((await evaluate(surfaced, roots)) ?? null) === null)
+          return { kind: 'end', reason: 'no_cursor' }
+        const values = await evaluate(parsed.get_pagination_values_expression, roots)
+        if (!isJsonObject(values)) return { kind: 'end', reason: 'no_cursor' }
+        return { kind: 'next', position: { values } }
+      },
+    },
+  })),
+}
+
+function requestFromValues(values: JsonObject): PageRequest {
+  const placed = [
+    ...placedValues('query', values.query),
+    ...placedValues('header', values.headers),
+    ...placedValues('body', values.body),
+  ]
+  return { url: typeof values.url === 'string' ? values.url : undefined, placed, values }
+}
+
+function placedValues(place: PlacedValue['place'], values: Json | undefined): PlacedValue[] {
+  return Object.entries(objectOf(values)).map(([key, value]) => ({ place, key, value }))
+}
+
+function requestRoots(url: string): JsonObject {
+  const query = Object.fromEntries(new URL(url).searchParams)
+  return { query, requestOptions: { url, query } }
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}

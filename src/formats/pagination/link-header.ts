@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { parsing } from '../format.ts'
+import { findLink } from './link.ts'
+import type { PaginationFormat } from './paginator.ts'
+import { textAt } from './position.ts'
+import { commonKeys, compileRules } from './rules.ts'
+
+const config = z
+  .strictObject({
+    ...commonKeys,
+    rel: z.string().min(1).default('next').describe('Relation of the link to follow.'),
+  })
+  .prefault({})
+
+/** `link_header`: follows the Link header (RFC 8288). */
+export const linkHeader: PaginationFormat = {
+  format: 'link_header',
+  summary: 'Follows the `Link` header as given, never rebuilt, on the origin of the request or `allowed_origins`.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => ({
+    format: 'link_header',
+    rules: compileRules(parsed, false),
+    paginator: {
+      start: () => ({}),
+      request: (position) => ({
+        url: position.url === undefined ? undefined : textAt(position, 'url'),
+        placed: [],
+        values: {},
+      }),
+      next: ({ headers, url }) => {
+        const link = findLink(headers.link, parsed.rel, url)
+        return link === undefined ? { kind: 'end', reason: 'link_absent' } : { kind: 'next', position: { url: link } }
+      },
+    },
+  })),
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { parsing } from '../format.ts'
+import { refineWith } from '../vocabulary.ts'
+import type { PaginationFormat } from './paginator.ts'
+import { integerAt } from './position.ts'
+import { commonKeys, compileRules, findEndlessProblem } from './rules.ts'
+
+const config = z
+  .strictObject({
+    ...commonKeys,
+    offset_key: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Name of the offset parameter. Without it the method places `{{pagination.offset}}` itself.'),
+    start_offset: z.int().min(0).default(0).describe('Offset of the first record.'),
+    step: z
+      .enum(['received', 'limit'])
+      .default('received')
+      .describe(
+        'What is added per page: the records received, which survives a server that lowers the page size, or the page size.',
+      ),
+  })
+  .superRefine(refineWith(findEndlessProblem, 'pagination.endless'))
+  .superRefine(refineWith(findStepProblem, 'pagination.step'))
+
+/** `offset`: skips what was read, until a page is empty. */
+export const offset: PaginationFormat = {
+  format: 'offset',
+  summary:
+    'Skips the records already read until a page is empty. `{{pagination.offset}}` and `{{pagination.limit}}` hold the values.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => ({
+    format: 'offset',
+    rules: compileRules(parsed, true),
+    paginator: {
+      start: () => ({ offset: parsed.start_offset }),
+      request: (position) => ({
+        placed:
+          parsed.offset_key === undefined
+            ? []
+            : [{ place: parsed.in, key: parsed.offset_key, value: integerAt(position, 'offset') }],
+        values: position,
+      }),
+      next: ({ records, limit }, position) => {
+        const step = parsed.step === 'limit' ? (limit ?? records.length) : records.length
+        return { kind: 'next', position: { offset: integerAt(position, 'offset') + step } }
+      },
+    },
+  })),
+}
+
+function findStepProblem({ step, limit }: { readonly step: string; readonly limit?: unknown }): string | undefined {
+  return step === 'limit' && limit === undefined ? 'needs limit, because step is "limit"' : undefined
+}

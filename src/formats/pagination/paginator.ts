@@ -1,0 +1,97 @@
+import type { Json, JsonObject } from '../../base/index.ts'
+import type { Scope } from '../../expression/index.ts'
+import type { Evaluate, Format } from '../format.ts'
+import type { PaginationRules } from './rules.ts'
+
+/** One way of asking for the next page. */
+export interface PaginationFormat extends Format {
+  readonly compile: (config: Json | undefined) => Pagination
+}
+
+/** A compiled strategy: the keys that every format shares, and the steps that are its own. */
+export interface Pagination {
+  readonly format: string
+  readonly rules: PaginationRules
+  readonly paginator: Paginator
+}
+
+/**
+ * The steps of one format. Stateless: a position is plain JSON, so that a run can stop after any page and another process
+ * can go on.
+ */
+export interface Paginator {
+  /** Where a listing starts. */
+  readonly start: (tools: ListingTools) => JsonObject | Promise<JsonObject>
+  /** What a position adds to the method's request. */
+  readonly request: (position: JsonObject, limit: number | undefined) => PageRequest
+  /** Where the page leads. Called only when no common rule ended the listing before. */
+  readonly next: (page: Page, position: JsonObject, tools: ListingTools) => Step | Promise<Step>
+  /** The position before this page, where an API tells it. */
+  readonly previous?: (page: Page) => JsonObject | undefined
+  /** A status that means "past the end" and not an error. */
+  readonly endStatus?: number
+}
+
+/** What one page adds to the request of the method. */
+export interface PageRequest {
+  /** Followed exactly as given instead of the method's URL and query; the limit is then not sent. */
+  readonly url?: string | undefined
+  readonly placed: readonly PlacedValue[]
+  /** Values of `{{pagination.<name>}}`. */
+  readonly values: JsonObject
+  /** The limit is not sent with this page. */
+  readonly omitsLimit?: boolean
+}
+
+/** One value and where it goes; in a body the key is a dotted path. */
+export interface PlacedValue {
+  readonly place: Place
+  readonly key: string
+  readonly value: Json
+}
+
+export type Place = 'query' | 'body' | 'header'
+
+/** One answered page: a success from which the records have been extracted. */
+export interface Page {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Json
+  readonly records: readonly Json[]
+  /** The URL that was requested, without authorization parameters. */
+  readonly url: string
+  /** The page size that was asked for, where one was. */
+  readonly limit: number | undefined
+}
+
+export interface ListingTools {
+  readonly evaluate: Evaluate
+  readonly scope: Scope
+  readonly now: () => Date
+}
+
+/** Where a page leads: to another position, or to the end. */
+export type Step =
+  | { readonly kind: 'next'; readonly position: JsonObject }
+  | { readonly kind: 'end'; readonly reason: StopReason }
+
+/** Why a listing ended. Shown on runs and in dry runs. */
+export const STOP_REASONS = [
+  'empty_page',
+  'short_page',
+  'no_cursor',
+  'has_more_false',
+  'total_reached',
+  'link_absent',
+  'range_end',
+  'window_end',
+  'expression',
+  'max_pages',
+  'max_records',
+  'unpaginated',
+  'error_ignored',
+  'error_stopped',
+] as const
+
+export type StopReason = (typeof STOP_REASONS)[number]

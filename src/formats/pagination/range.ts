@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { parsing } from '../format.ts'
+import type { Page, PaginationFormat, Step } from './paginator.ts'
+import { integerAt, textAt } from './position.ts'
+import { commonKeys, compileRules } from './rules.ts'
+
+const config = z
+  .strictObject({
+    ...commonKeys,
+    unit: z.string().min(1).default('items').describe('Range unit, for example `items` or `records`.'),
+  })
+  .prefault({})
+
+/** Size of a range when neither caller nor definition name one. */
+const RANGE_SIZE_DEFAULT = 100
+
+const CONTENT_RANGE = /(\d+)-(\d+)\/(\d+|\*)\s*$/
+
+/** `range`: the Range header counts records (RFC 9110 §14), or the API names the next range itself. */
+export const range: PaginationFormat = {
+  format: 'range',
+  summary:
+    'Asks for record ranges with the `Range` header; follows `Next-Range` where the API sends it. 416 is the end.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => ({
+    format: 'range',
+    rules: compileRules(parsed, true),
+    paginator: {
+      start: () => ({ from: 0 }),
+      request: (position, limit = RANGE_SIZE_DEFAULT) => {
+        const from = position.next === undefined ? integerAt(position, 'from') : undefined
+        const value = from === undefined ? textAt(position, 'next') : `${parsed.unit}=${from}-${from + limit - 1}`
+        return { placed: [{ place: 'header', key: 'range', value }], values: { range: value } }
+      },
+      next: nextRange,
+      endStatus: 416,
+    },
+  })),
+}
+
+function nextRange({ headers, records, status }: Page, position: { readonly [key: string]: unknown }): Step {
+  const named = headers['next-range']
+  if (named !== undefined) return { kind: 'next', position: { next: named } }
+  const [, , last, total] = CONTENT_RANGE.exec(headers['content-range'] ?? '') ?? []
+  const isAll = status === 200 && last === undefined
+  if (position.next !== undefined || isAll || (total !== '*' && Number(last) + 1 >= Number(total)))
+    return { kind: 'end', reason: 'range_end' }
+  const from = last === undefined ? Number(position.from) + records.length : Number(last) + 1
+  return { kind: 'next', position: { from } }
+}

@@ -1,0 +1,136 @@
+import { z } from 'zod'
+import { type DotPath, parseDotPath } from '../../base/index.ts'
+import { compileTemplate, type Template } from '../../expression/index.ts'
+import { expressionText, fieldPath, templatedInteger, templateText } from '../vocabulary.ts'
+import type { Place } from './paginator.ts'
+
+/** Largest page size a definition may ask for. */
+export const LIMIT_MAX = 100_000
+
+/** The keys that every pagination format shares. */
+export const commonKeys = {
+  limit: templatedInteger(1, LIMIT_MAX).optional().describe('Page size to ask for when the caller names none.'),
+  limit_key: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Name of the parameter for the page size. Without it no size is sent.'),
+  max_limit: z
+    .int()
+    .min(1)
+    .max(LIMIT_MAX)
+    .optional()
+    .describe('Largest page size the API accepts; larger wishes are lowered to it.'),
+  limit_data_type: z.enum(['number', 'string']).default('number').describe('JSON type of the page size in a body.'),
+  in: z
+    .enum(['query', 'body', 'header'])
+    .default('query')
+    .describe('Where page parameters are sent; in a body keys are dotted paths.'),
+  max_pages: z.int().min(1).optional().describe('The listing ends after this many pages (`max_pages`).'),
+  max_records: z.int().min(1).optional().describe('The listing ends after this many records (`max_records`).'),
+  stop_on_empty: z
+    .boolean()
+    .optional()
+    .describe('An empty page ends the listing. Default: true; false where a cursor or link decides.'),
+  stop_on_short: z
+    .boolean()
+    .default(false)
+    .describe(
+      'A page shorter than the page size ends the listing. Off, because some APIs send short pages in mid-stream.',
+    ),
+  has_more_path: fieldPath()
+    .optional()
+    .describe('Path in the body to a flag; false, "false", 0 or "0" ends the listing.'),
+  has_more_expression: expressionText()
+    .optional()
+    .describe('JSONata over the page; false ends the listing, no value says nothing.'),
+  total_path: fieldPath()
+    .optional()
+    .describe('Path in the body to the number of all records; a hint unless `stop_on_total`.'),
+  stop_on_total: z
+    .boolean()
+    .default(false)
+    .describe('The listing ends when as many records were read as `total_path` says.'),
+  stop_expression: expressionText()
+    .optional()
+    .describe('JSONata over the page; a truthy result ends the listing after this page.'),
+  detect_loop: z
+    .boolean()
+    .default(true)
+    .describe('A position met before or a page identical to the one before is the error PAGINATION_LOOP.'),
+  allowed_origins: z
+    .array(templateText())
+    .default([])
+    .describe("Origins besides the request's own that a next link may lead to, for example https://eu.example.com."),
+} as const
+
+const commonConfig = z.strictObject(commonKeys)
+
+type CommonConfig = z.output<typeof commonConfig>
+
+/** The shared keys, compiled. */
+export interface PaginationRules {
+  readonly limit: number | Template | undefined
+  readonly limitKey: string | undefined
+  readonly limitMax: number
+  readonly limitType: 'number' | 'string'
+  readonly place: Place
+  readonly maxPages: number
+  readonly maxRecords: number
+  readonly stopsOnEmpty: boolean
+  readonly stopsOnShort: boolean
+  readonly hasMorePath: DotPath | undefined
+  readonly hasMoreExpression: string | undefined
+  readonly totalPath: DotPath | undefined
+  readonly stopsOnTotal: boolean
+  readonly stopExpression: string | undefined
+  readonly detectsLoop: boolean
+  readonly allowedOrigins: readonly Template[]
+}
+
+/**
+ * Compiles the shared keys.
+ *
+ * @param stopsOnEmpty the format's default for `stop_on_empty`
+ */
+export function compileRules(config: CommonConfig, stopsOnEmpty: boolean): PaginationRules {
+  return {
+    limit: typeof config.limit === 'string' ? compileTemplate(config.limit) : config.limit,
+    limitKey: config.limit_key,
+    limitMax: config.max_limit ?? LIMIT_MAX,
+    limitType: config.limit_data_type,
+    place: config.in,
+    maxPages: config.max_pages ?? Number.POSITIVE_INFINITY,
+    maxRecords: config.max_records ?? Number.POSITIVE_INFINITY,
+    stopsOnEmpty: config.stop_on_empty ?? stopsOnEmpty,
+    stopsOnShort: config.stop_on_short,
+    hasMorePath: optionalPath(config.has_more_path),
+    hasMoreExpression: config.has_more_expression,
+    totalPath: optionalPath(config.total_path),
+    stopsOnTotal: config.stop_on_total,
+    stopExpression: config.stop_expression,
+    detectsLoop: config.detect_loop,
+    allowedOrigins: config.allowed_origins.map(compileTemplate),
+  }
+}
+
+/** A parsed path, or nothing when the config has none. */
+export function optionalPath(text: string | undefined): DotPath | undefined {
+  return text === undefined ? undefined : parseDotPath(text)
+}
+
+/** A sentence when nothing could ever end a counted listing (`page`, `offset`). */
+export function findEndlessProblem(config: Partial<CommonConfig>): string | undefined {
+  if (config.stop_on_empty !== false) return undefined
+  const ends = [
+    config.has_more_path,
+    config.has_more_expression,
+    config.stop_expression,
+    config.max_pages,
+    config.max_records,
+  ]
+  const canEnd = ends.some((end) => end !== undefined) || config.stop_on_short === true || config.stop_on_total === true
+  return canEnd
+    ? undefined
+    : 'never ends: with stop_on_empty off it needs has_more_path, stop_expression, stop_on_total or max_pages'
+}

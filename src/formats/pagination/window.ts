@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { compileTemplate, renderText, type Scope, type Template } from '../../expression/index.ts'
+import { type FormatChoice, familySchema, formatOf, parsing } from '../format.ts'
+import { refineWith, templateText } from '../vocabulary.ts'
+import { addIsoDuration, type IsoDuration, parseIsoDuration } from './iso-duration.ts'
+import { decideStep } from './listing.ts'
+import type { ListingTools, Page, PageRequest, Pagination, PaginationFormat, Paginator, Step } from './paginator.ts'
+import { PLAIN_PAGINATION_FORMATS } from './plain-formats.ts'
+import { integerAt, textAt } from './position.ts'
+import { commonKeys, compileRules, type PaginationRules } from './rules.ts'
+
+const config = z.strictObject({
+  ...commonKeys,
+  from_key: z.string().min(1).describe('Parameter for the begin of the interval, inclusive.'),
+  to_key: z.string().min(1).describe('Parameter for its end.'),
+  step: z
+    .string()
+    .superRefine(refineWith(findDurationProblem, 'duration'))
+    .describe('Length of an interval as ISO 8601 duration, for example P1D or P1M.'),
+  start: templateText().describe(
+    'Begin of the first interval, for example `{{previous_run_date?:2024-01-01T00:00:00Z}}`.',
+  ),
+  end: templateText().optional().describe('End of the last interval. Default: the moment the listing starts.'),
+  value_format: z
+    .enum(['iso', 'date', 'epoch_seconds', 'epoch_milliseconds'])
+    .default('iso')
+    .describe('How the interval is written.'),
+  pagination: familySchema('InnerPagination', PLAIN_PAGINATION_FORMATS)
+    .optional()
+    .describe('Paging inside an interval. Default: one page each.'),
+})
+
+type WindowConfig = z.output<typeof config>
+
+/** `window`: walks through time in intervals. */
+export const window: PaginationFormat = {
+  format: 'window',
+  summary: 'Asks for one time interval after the other, each with paging of its own where `pagination` is given.',
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => {
+    const inner = parsed.pagination === undefined ? undefined : compileInner(parsed.pagination)
+    return { format: 'window', rules: windowRules(parsed, inner), paginator: windowPaginator(parsed, inner) }
+  }),
+}
+
+function compileInner({ format, config: innerConfig }: FormatChoice): Pagination {
+  return formatOf(PLAIN_PAGINATION_FORMATS, format).compile(innerConfig)
+}
+
+/** Page size and origins of the inner paging hold for the requests; its stop rules only end an interval. */
+function windowRules(parsed: WindowConfig, inner: Pagination | undefined): PaginationRules {
+  const own = compileRules(parsed, false)
+  if (inner === undefined) return own
+  return {
+    ...own,
+    limit: own.limit ?? inner.rules.limit,
+    limitKey: own.limitKey ?? inner.rules.limitKey,
+    limitMax: Math.min(own.limitMax, inner.rules.limitMax),
+    allowedOrigins: [...own.allowedOrigins, ...inner.rules.allowedOrigins],
+  }
+}
+
+function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): Paginator {
+  const step = parseIsoDuration(parsed.step) ?? { months: 0, ms: 1 }
+  const start = compileTemplate(parsed.start)
+  const end = parsed.end === undefined ? undefined : compileTemplate(parsed.end)
+  return {
+    start: async (tools) => {
+      const last = end === undefined ? tools.now() : renderMoment(end, tools.scope)
+      return interval(renderMoment(start, tools.scope), last, step, await innerStart(inner, tools))
+    },
+    request: (position, limit) => windowRequest(parsed, inner, position, limit),
+    next: async (page, position, tools) => {
+      const within = await innerStep(inner, page, position, tools)
+      if (within !== undefined) return { kind: 'next', position: within }
+      const from = new Date(textAt(position, 'to'))
+      const last = new Date(textAt(position, 'end'))
+      if (from >= last) return { kind: 'end', reason: 'window_end' }
+      return { kind: 'next', position: interval(from, last, step, await innerStart(inner, tools)) }
+    },
+  }
+}
+
+function interval(from: Date, last: Date, step: IsoDuration, inner: JsonObject): JsonObject {
+  const to = addIsoDuration(from, step)
+  const bounded = to < last ? to : last
+  return { from: from.toISOString(), to: bounded.toISOString(), end: last.toISOString(), inner, pages: 0, records: 0 }
+}
+
+async function innerStart(inner: Pagination | undefined, tools: ListingTools): Promise<JsonObject> {
+  return inner === undefined ? {} : inner.paginator.start(tools)
+}
+
+/** The position of the next page inside the interval, `undefined` when the interval is done. */
+async function innerStep(
+  inner: Pagination | undefined,
+  page: Page,
+  position: JsonObject,
+  tools: ListingTools,
+): Promise<JsonObject | undefined> {
+  if (inner === undefined) return undefined
+  const counted = {
+    position: innerPosition(position),
+    pages: integerAt(position, 'pages') + 1,
+    records: integerAt(position, 'records') + page.records.length,
+  }
+  const step: Step = await decideStep(inner, counted, page, tools)
+  return step.kind === 'end'
+    ? undefined
+    : { ...position, pages: counted.pages, records: counted.records, inner: step.position }
+}
+
+function windowRequest(
+  parsed: WindowConfig,
+  inner: Pagination | undefined,
+  position: JsonObject,
+  limit: number | undefined,
+): PageRequest {
+  const within = inner?.paginator.request(innerPosition(position), limit) ?? { placed: [], values: {} }
+  const from = writeMoment(textAt(position, 'from'), parsed.value_format)
+  const to = writeMoment(textAt(position, 'to'), parsed.value_format)
+  const bounds = [
+    { place: parsed.in, key: parsed.from_key, value: from },
+    { place: parsed.in, key: parsed.to_key, value: to },
+  ]
+  return { ...within, placed: [...bounds, ...within.placed], values: { ...within.values, from, to } }
+}
+
+function innerPosition(position: JsonObject): JsonObject {
+  return isJsonObject(position.inner) ? position.inner : {}
+}
+
+function renderMoment(template: Template, scope: Scope): Date {
+  const moment = new Date(renderText(template, scope))
+  if (Number.isNaN(moment.getTime()))
+    throw new Failure('PLACEHOLDER_UNRESOLVED', 'start and end of a window must be dates such as 2024-01-31T00:00:00Z')
+  return moment
+}
+
+function writeMoment(iso: string, format: WindowConfig['value_format']): Json {
+  switch (format) {
+    case 'iso':
+      return iso
+    case 'date':
+      return iso.slice(0, 10)
+    case 'epoch_seconds':
+      return Math.floor(new Date(iso).getTime() / 1000)
+    case 'epoch_milliseconds':
+      return new Date(iso).getTime()
+  }
+}
+
+function findDurationProblem(text: string): string | undefined {
+  return parseIsoDuration(text) === undefined ? 'must be an ISO 8601 duration such as P1D, PT6H or P1M' : undefined
+}

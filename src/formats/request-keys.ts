@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { bodyFormatSchema } from './body/index.ts'
+import { QUERY_ARRAY_FORMATS } from './query-string.ts'
+import { responseFormatSchema } from './response/index.ts'
+import { headerMap, jsonTemplate, refineWith, templateMap, templateText, urlText } from './vocabulary.ts'
+
+const VERBS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY']
+
+/** How query parameters with several values are written. */
+export const queryArrayFormatSchema = z
+  .enum(QUERY_ARRAY_FORMATS)
+  .describe(
+    'How a list is written: comma a=1,2 · brackets a[]=1&a[]=2 · indices a[0]=1&a[1]=2 · repeat a=1&a=2 (default).',
+  )
+
+/** The keys that every outgoing request shares: resource methods, verification requests, action and token steps. */
+export const requestKeys = {
+  method: z
+    .string()
+    .superRefine(refineWith(findVerbProblem, 'method.verb'))
+    .default('GET')
+    .describe('HTTP method in any case. Default: GET.'),
+  path: templateText()
+    .default('')
+    .describe('Appended to the base address; values of placeholders are percent-encoded.'),
+  base_url: urlText().optional().describe("Base address of this request instead of the integration's."),
+  headers: headerMap().optional().describe("Over the integration's headers; `null` removes one."),
+  query: templateMap().optional().describe("Over the integration's query parameters; `null` removes one."),
+  query_array_format: queryArrayFormatSchema.optional(),
+  body: jsonTemplate().optional().describe('Body template. A body that the caller sends is merged over it.'),
+  body_format: bodyFormatSchema.optional().describe('How the body is written. Default: json.'),
+  response_format: responseFormatSchema
+    .optional()
+    .describe('How the answer is read. Default: by its content type, JSON above all.'),
+} as const
+
+/** A bare request, where nothing is extracted or paged. */
+export const requestSchema = z.strictObject(requestKeys).meta({ id: 'Request' })
+
+export type RequestDefinition = z.output<typeof requestSchema>
+
+function findVerbProblem(verb: string): string | undefined {
+  return VERBS.includes(verb.toUpperCase()) ? undefined : `must be one of ${VERBS.join(', ')}`
+}

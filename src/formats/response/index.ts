@@ -1,0 +1,27 @@
+/**
+ * Family `response_format`: how an answer is read. One file per format; this list is the registry.
+ *
+ * @module
+ */
+import { z } from 'zod'
+import { formatOf } from '../format.ts'
+import { announced } from '../vocabulary.ts'
+import { binary } from './binary.ts'
+import { csv } from './csv.ts'
+import { json } from './json.ts'
+import { ndjson } from './ndjson.ts'
+import type { ResponseFormat } from './response.ts'
+import { text } from './text.ts'
+import { xml } from './xml.ts'
+
+export const RESPONSE_FORMATS: readonly ResponseFormat[] = [json, ndjson, text, binary, xml, csv]
+
+const pending = RESPONSE_FORMATS.filter((entry) => entry.readiness === 'announced').map((entry) => entry.format)
+
+/** The name of a response format. */
+export const responseFormatSchema = announced(z.enum(RESPONSE_FORMATS.map((entry) => entry.format)), pending)
+
+/** The format of that name. */
+export function responseFormat(name: string): ResponseFormat {
+  return formatOf(RESPONSE_FORMATS, name)
+}

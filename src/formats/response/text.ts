@@ -1,0 +1,10 @@
+import { type ResponseFormat, utf8 } from './response.ts'
+
+/** `text`: the body as one string. */
+export const text: ResponseFormat = {
+  format: 'text',
+  summary: 'The body as one text.',
+  readiness: 'ready',
+  accept: '*/*',
+  decode: utf8,
+}

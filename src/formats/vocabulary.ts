@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { isJsonObject, type Json } from '../base/index.ts'
+import { findBaseUrlProblem, findTemplateProblem, parseExpression } from '../expression/index.ts'
+
+/**
+ * What a leaf of the config is, beyond its JSON type.
+ *
+ * One walk over schema and config together (`definition/schema-walk.ts`) reads these to find unknown placeholder roots,
+ * credential material, addresses and settings that nothing implements yet.
+ */
+export type LeafRole =
+  /** A text, or a JSON value of texts, with placeholders. `secret`: literal text here is credential material. */
+  | { readonly kind: 'template'; readonly secret: boolean }
+  | { readonly kind: 'expression' }
+  /** An address that the product will call. */
+  | { readonly kind: 'url' }
+  /** Accepted and validated, but nothing acts on it yet; Check says so. `values`: only these values of an enumeration. */
+  | { readonly kind: 'announced'; readonly values: readonly string[] | undefined }
+
+/** The role of a schema; schemas without one are plain values. */
+export const leafRoles = z.registry<LeafRole>()
+
+/** Longest single text of a definition: expressions and GraphQL documents are long, nothing is longer. */
+const TEXT_LENGTH_MAX = 64 * 1024
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
+const FIELD_PATH = /^[^\s.[\]]+(?:\.[^\s.[\]]+|\[\d+\])*$/
+const ONE_PLACEHOLDER = /^\{\{[^{}]*\}\}$/
+
+/** A text without placeholders: labels, names, help. */
+export function plainText(): z.ZodString {
+  return z.string().max(TEXT_LENGTH_MAX)
+}
+
+/** A text that may hold placeholders. */
+export function templateText(): z.ZodString {
+  return roleOf(templateString(), { kind: 'template', secret: false })
+}
+
+/** Like `templateText`; literal text here is credential material and is stored encrypted. */
+export function secretText(): z.ZodString {
+  return roleOf(templateString(), { kind: 'template', secret: true })
+}
+
+/** Any JSON value whose strings may hold placeholders. */
+export function jsonTemplate(): z.ZodType<Json> {
+  return roleOf(templateJson(), { kind: 'template', secret: false })
+}
+
+/** A map of names to values with placeholders: query parameters, token parameters. */
+export function templateMap(): z.ZodType<Record<string, Json>> {
+  return z.record(z.string(), jsonTemplate())
+}
+
+/** Like `templateMap`; every literal text in it is credential material. */
+export function secretMap(): z.ZodType<Record<string, Json>> {
+  return z.record(z.string(), roleOf(templateJson(), { kind: 'template', secret: true }))
+}
+
+/** Any JSON value, kept as it is. */
+export function anyJson(): z.ZodType<Json> {
+  return z.custom<Json>((value) => value !== undefined)
+}
+
+/** An address the product calls: absolute, or starting with a placeholder. */
+export function urlText(): z.ZodString {
+  return roleOf(templateString().superRefine(refineWith(findBaseUrlProblem, 'url')), { kind: 'url' })
+}
+
+/** JSONata. Refused here when it does not parse, never when it is called. */
+export function expressionText(): z.ZodString {
+  const schema = z
+    .string()
+    .min(1)
+    .max(TEXT_LENGTH_MAX)
+    .superRefine(refineWith(findExpressionProblem, 'expression.syntax'))
+  return roleOf(schema, { kind: 'expression' })
+}
+
+/** A dotted path into a JSON value, for example `data.items` or `meta.cursors[0].next`. */
+export function fieldPath(): z.ZodString {
+  return z.string().max(1024).regex(FIELD_PATH, { error: 'must be a dotted path such as data.items' })
+}
+
+/** A name that HTTP accepts for a header. */
+export function headerName(): z.ZodString {
+  return z.string().regex(HEADER_NAME, { error: 'must be a header name' })
+}
+
+/** A whole number, or one placeholder that yields one. */
+export function templatedInteger(minimum: number, maximum: number): z.ZodType<number | string> {
+  const placeholder = templateText().regex(ONE_PLACEHOLDER, { error: 'must be a whole number or one placeholder' })
+  return z.union([z.int().min(minimum).max(maximum), placeholder])
+}
+
+/** Header values by name; `null` removes a header that another level sets. */
+export function headerMap(): z.ZodType<Record<string, string | number | boolean | null>> {
+  return z.record(headerName(), z.union([templateText(), z.number(), z.boolean(), z.null()]))
+}
+
+/** Marks a setting, or some values of an enumeration, that are validated and stored but that nothing acts on yet. */
+export function announced<S extends z.ZodType>(schema: S, values?: readonly string[]): S {
+  return roleOf(schema, { kind: 'announced', values })
+}
+
+/** Adds a cross-field or syntax rule: the finding is the sentence that `find` returns. */
+export function refineWith<T>(find: (value: T) => string | undefined, rule: string) {
+  return (value: T, context: z.RefinementCtx<T>): void => {
+    const problem = find(value)
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, params: { rule } })
+  }
+}
+
+function roleOf<S extends z.ZodType>(schema: S, role: LeafRole): S {
+  leafRoles.add(schema, role)
+  return schema
+}
+
+function templateString(): z.ZodString {
+  return z.string().max(TEXT_LENGTH_MAX).superRefine(refineWith(findTemplateProblem, 'placeholder.syntax'))
+}
+
+function templateJson(): z.ZodType<Json> {
+  return anyJson().superRefine(refineWith(findJsonTemplateProblem, 'placeholder.syntax'))
+}
+
+function findJsonTemplateProblem(value: Json): string | undefined {
+  if (typeof value === 'string') return findTemplateProblem(value)
+  const items = Array.isArray(value) || isJsonObject(value) ? Object.values(value) : []
+  for (const item of items) {
+    const problem = findJsonTemplateProblem(item)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function findExpressionProblem(text: string): string | undefined {
+  const parsed = parseExpression(text)
+  return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : undefined
+}

@@ -1,0 +1,52 @@
+import { Failure, type Json } from '../base/index.ts'
+import type { MethodPlan } from '../definition/index.ts'
+import type { HttpResponse } from '../egress/index.ts'
+import { responseFormat, utf8 } from '../formats/index.ts'
+
+/** An answer whose body has been read. */
+export interface DecodedResponse {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  /** `null` when the answer had none. */
+  readonly body: Json
+}
+
+const JSON_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
+const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
+
+/**
+ * Stage 5: reads the body in the format of the method, else by its content type.
+ *
+ * Errors are read leniently: an error page in HTML is text, whatever the method expects.
+ *
+ * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format it claims
+ */
+export function decode(method: MethodPlan, { status, headers, body }: HttpResponse): DecodedResponse {
+  if (body.byteLength === 0) return { status, headers, body: null }
+  try {
+    return { status, headers, body: readBody(method, headers['content-type'] ?? '', body) }
+  } catch (error) {
+    if (status >= 400) return { status, headers, body: utf8(body) }
+    throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that does not parse`, {
+      cause: error,
+    })
+  }
+}
+
+function readBody(method: MethodPlan, contentType: string, body: Uint8Array): Json {
+  if (method.responseFormat !== undefined) return method.responseFormat.decode(body)
+  if (JSON_TYPE.test(contentType)) return responseFormat('json').decode(body)
+  if (NDJSON_TYPE.test(contentType)) return responseFormat('ndjson').decode(body)
+  return guessBody(utf8(body))
+}
+
+/** Some APIs send JSON under the name of text or none at all. */
+function guessBody(text: string): Json {
+  if (!/^\s*[[{]/.test(text)) return text
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * A call to a third party as a list of stages: resolve → build → authorise → send → decode → rate limit → error → retry →
+ * extract, and the walk through the pages of a list.
+ *
+ * Plans, accounts, clock and HTTP are handed in; nothing here knows a database, refreshes a credential or waits for a rate
+ * limit.
+ */
+export type { ExpressionEvaluator, ProxyDependencies } from './dependencies.ts'
+export type {
+  CallOutcome,
+  ErrorAction,
+  PageInfo,
+  RateLimitedOutcome,
+  RateLimitInfo,
+  SuccessOutcome,
+  UpstreamErrorOutcome,
+} from './outcome.ts'
+export type { PageDelayed, PageFailed, PageReached, PageStep } from './pages.ts'
+export { createProxy, type Proxy } from './proxy.ts'
+export {
+  type AccountAccess,
+  type CallLimits,
+  type CallTarget,
+  type PageChoice,
+  type ProxyRequest,
+  REQUEST_TIMEOUT_MS,
+  RESPONSE_BYTES_MAX,
+} from './request.ts'
+export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'

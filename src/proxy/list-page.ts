@@ -1,0 +1,65 @@
+import type { Json } from '../base/index.ts'
+import { describePage, digestPage, type ListingState, type Pagination, type StopReason } from '../formats/index.ts'
+import type { ProxyDependencies } from './dependencies.ts'
+import { extract, recordsOf } from './extract.ts'
+import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
+import { type Answer, type Job, listingTools, perform, type Success } from './perform.ts'
+
+/** One page of a list, whatever pages it: also a list without paging, or a method that answers one record. */
+export type ListedPage = FetchedPage | RateLimitedOutcome | UpstreamErrorOutcome
+
+export interface FetchedPage {
+  readonly kind: 'page'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Json
+  readonly records: readonly Json[]
+  /** For the next page; `null` at the end. */
+  readonly state: ListingState | null
+  readonly previous: ListingState | undefined
+  /** Present at the end. */
+  readonly stopReason: StopReason | undefined
+  readonly rateLimit: RateLimitInfo | undefined
+}
+
+/** Fetches the page that a state describes and tells where it leads. @throws Failure of any stage; PAGINATION_LOOP */
+export async function fetchPage(
+  deps: ProxyDependencies,
+  job: Job,
+  pagination: Pagination,
+  state: ListingState,
+): Promise<ListedPage> {
+  const page = describePage(pagination, state)
+  const answer = await perform(deps, job, page)
+  if (answer.kind !== 'success') return endedByError(answer) ?? answer
+  if (answer.isPastEnd) return lastPage(answer, [], 'range_end')
+  const { status, headers, body } = answer.response
+  const records = recordsOf(await extract(deps.evaluator, job.target.method, body))
+  const digested = await digestPage(
+    pagination,
+    state,
+    { status, headers, body, records, url: answer.url, limit: state.limit ?? undefined },
+    listingTools(deps, { ...job.scope, pagination: page.values }),
+  )
+  return { kind: 'page', status, headers, body, ...digested, rateLimit: answer.rateLimit }
+}
+
+/** The only page of a list that is not paged. */
+export async function fetchWhole(deps: ProxyDependencies, job: Job): Promise<ListedPage> {
+  const answer = await perform(deps, job)
+  if (answer.kind !== 'success') return endedByError(answer) ?? answer
+  const result = await extract(deps.evaluator, job.target.method, answer.response.body)
+  return lastPage(answer, recordsOf(result), 'unpaginated')
+}
+
+function lastPage({ response, rateLimit }: Success, records: readonly Json[], stopReason: StopReason): FetchedPage {
+  return { kind: 'page', ...response, records, state: null, previous: undefined, stopReason, rateLimit }
+}
+
+/** Errors that the definition declares harmless end the list as an empty page. */
+function endedByError(answer: Exclude<Answer, Success>): FetchedPage | undefined {
+  if (answer.kind !== 'upstream_error' || (answer.action !== 'ignore' && answer.action !== 'stop')) return undefined
+  const { status, headers, body, rateLimit } = answer
+  const stopReason = answer.action === 'ignore' ? 'error_ignored' : 'error_stopped'
+  return { kind: 'page', status, headers, body, records: [], state: null, previous: undefined, stopReason, rateLimit }
+}

@@ -1,0 +1,69 @@
+import type { Json, JsonObject } from '../base/index.ts'
+import type { StopReason } from '../formats/index.ts'
+
+/** What a call came to. Refusals (wrong definition, blocked address, unreachable upstream) are thrown as Failures instead. */
+export type CallOutcome = SuccessOutcome | RateLimitedOutcome | UpstreamErrorOutcome
+
+/** The upstream did what was asked. */
+export interface SuccessOutcome {
+  readonly kind: 'ok'
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Json
+  /** What `response_path` selects of the body; of a list always the records. */
+  readonly result: Json
+  /** Present for lists. */
+  readonly page: PageInfo | undefined
+  readonly rateLimit: RateLimitInfo | undefined
+}
+
+/** Where a list stands after this page. */
+export interface PageInfo {
+  /** Opaque; `null` at the end. */
+  readonly nextCursor: string | null
+  /** Opaque; absent where the API does not tell it. */
+  readonly previousCursor: string | undefined
+  /** Why the list ended; present at the end. */
+  readonly stopReason: StopReason | undefined
+}
+
+/** The upstream asks to wait. */
+export interface RateLimitedOutcome {
+  readonly kind: 'rate_limited'
+  readonly status: number
+  /** 0 or more; `RETRY_AFTER_DEFAULT_SECONDS` where the upstream gave no hint. */
+  readonly retryAfterSeconds: number
+  readonly rateLimit: RateLimitInfo | undefined
+  readonly body: Json
+}
+
+/** Forwarded as `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`; each as the upstream or the expression gave it. */
+export interface RateLimitInfo {
+  readonly limit: string | undefined
+  readonly remaining: string | undefined
+  readonly reset: string | undefined
+}
+
+/** The upstream refused or failed. */
+export interface UpstreamErrorOutcome {
+  readonly kind: 'upstream_error'
+  /** Of the upstream, or as the error expression normalised it. */
+  readonly status: number
+  /** For people: from the error expression, else from the usual places of the body. */
+  readonly message: string
+  readonly metadata: JsonObject
+  /** Lower-case names; those of the error expression over those of the upstream. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Json
+  readonly rateLimit: RateLimitInfo | undefined
+  /** What the definition, or the default table, wants done about it. */
+  readonly action: ErrorAction
+}
+
+/**
+ * `fail`: final. `retry`: was repeated as far as the rules allow, and may succeed later. `refresh_token`: once, then
+ * `needs_reauth`. `needs_reauth`: the account must be connected again. `ignore`: an empty page that ends the list.
+ * `stop`: ends the list cleanly. (`rate_limited` becomes an outcome of its own.)
+ */
+export type ErrorAction = 'fail' | 'retry' | 'refresh_token' | 'needs_reauth' | 'ignore' | 'stop'

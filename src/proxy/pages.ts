@@ -1,0 +1,100 @@
+import type { Json, JsonObject } from '../base/index.ts'
+import type { Plan } from '../definition/index.ts'
+import { type ListingState, parseListingState, type StopReason, startListing } from '../formats/index.ts'
+import type { ProxyDependencies } from './dependencies.ts'
+import { fetchPage, fetchWhole, type ListedPage } from './list-page.ts'
+import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
+import { type Job, listingTools, scopeOf } from './perform.ts'
+import type { AccountAccess, ProxyRequest } from './request.ts'
+import { resolveTarget } from './resolve-target.ts'
+
+/** One step through a list. */
+export type PageStep = PageReached | PageDelayed | PageFailed
+
+/** Records, and where to go on after them. Commit both together. */
+export interface PageReached {
+  readonly kind: 'page'
+  /** From 1, also across resumes. */
+  readonly page: number
+  readonly records: readonly Json[]
+  /** Plain JSON; hand it to `pages` to go on after this page. `null` at the end. */
+  readonly state: JsonObject | null
+  /** Present at the end. */
+  readonly stopReason: StopReason | undefined
+  readonly rateLimit: RateLimitInfo | undefined
+}
+
+/** The upstream asks to wait. Taking the next step asks for the same page again. */
+export interface PageDelayed extends RateLimitedOutcome {
+  readonly page: number
+  /** Resumes at the page that was not served. `null` only for a list that is not paged, which starts over. */
+  readonly state: JsonObject | null
+}
+
+/** The upstream refused or failed; the last step. */
+export interface PageFailed extends UpstreamErrorOutcome {
+  readonly page: number
+  /** As for `PageDelayed`. */
+  readonly state: JsonObject | null
+}
+
+/**
+ * Walks through a list page by page. A method that is not a list is a list of its one result.
+ *
+ * Nothing is fetched before a step is taken, so that a slow consumer holds back the upstream. Rate limits are steps: the
+ * consumer waits (or stores the state and goes on later) and takes the next step.
+ *
+ * @param state of an earlier step; absent or `null`: from the start
+ * @throws Failure as `call` does; PAGE_TOKEN_INVALID when the definition below the state has changed its pagination
+ */
+export async function* pages(
+  deps: ProxyDependencies,
+  plan: Plan,
+  account: AccountAccess,
+  request: ProxyRequest,
+  state?: JsonObject | null,
+): AsyncGenerator<PageStep, void, void> {
+  const target = resolveTarget(plan, account, request.target)
+  const job: Job = { target, request, scope: scopeOf(account, request) }
+  const { pagination } = target.method
+  if (pagination === undefined) return yield* wholeList(deps, job)
+  const limit = request.page?.limit
+  let at: ListingState | null =
+    state === undefined || state === null
+      ? await startListing(pagination, limit, listingTools(deps, job.scope))
+      : parseListingState(pagination, state)
+  while (at !== null) {
+    const from: ListingState = at
+    const step = stepOf(await fetchPage(deps, job, pagination, from), from.pages + 1, stateJson(from))
+    yield step.step
+    if (step.step.kind === 'upstream_error') return
+    at = step.next === undefined ? from : step.next
+  }
+}
+
+async function* wholeList(deps: ProxyDependencies, job: Job): AsyncGenerator<PageStep, void, void> {
+  for (;;) {
+    const { step } = stepOf(await fetchWhole(deps, job), 1, null)
+    yield step
+    if (step.kind !== 'rate_limited') return
+  }
+}
+
+/** The step for a fetched page. `next` is absent when the same page has to be fetched again. */
+function stepOf(
+  listed: ListedPage,
+  page: number,
+  resume: JsonObject | null,
+): { readonly step: PageStep; readonly next?: ListingState | null } {
+  if (listed.kind !== 'page') return { step: { ...listed, page, state: resume } }
+  const { records, state, stopReason, rateLimit } = listed
+  return {
+    step: { kind: 'page', page, records, state: state === null ? null : stateJson(state), stopReason, rateLimit },
+    next: state,
+  }
+}
+
+/** The state as the plain JSON that it is, typed for storage. */
+function stateJson({ format, position, limit, pages: count, records, empties, loop }: ListingState): JsonObject {
+  return { format, position, limit, pages: count, records, empties, loop: { ...loop } }
+}

@@ -1,0 +1,84 @@
+import { type Clock, isJsonObject, type Json } from '../base/index.ts'
+import type { RateLimitRules } from '../definition/index.ts'
+import type { DecodedResponse } from './decode.ts'
+import type { ExpressionEvaluator } from './dependencies.ts'
+import type { RateLimitedOutcome, RateLimitInfo } from './outcome.ts'
+import { responseRoots } from './response-roots.ts'
+import { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'
+
+interface RateLimitTools {
+  readonly evaluator: ExpressionEvaluator
+  readonly clock: Clock
+}
+
+const TOO_MANY_REQUESTS = 429
+
+/** Stage 6: tells whether the upstream asks to wait. @throws Failure EXPRESSION_FAILED */
+export async function findRateLimit(
+  tools: RateLimitTools,
+  rules: RateLimitRules,
+  response: DecodedResponse,
+  rateLimit: RateLimitInfo | undefined,
+): Promise<RateLimitedOutcome | undefined> {
+  const isLimited =
+    rules.isRateLimited === undefined
+      ? response.status === TOO_MANY_REQUESTS
+      : Boolean(await tools.evaluator.evaluate(rules.isRateLimited, responseRoots(response)))
+  return isLimited ? rateLimited(tools, rules, response, rateLimit) : undefined
+}
+
+/** The outcome for a response that is known to be a rate limit. @param hint seconds that an error expression named */
+export async function rateLimited(
+  tools: RateLimitTools,
+  rules: RateLimitRules,
+  response: DecodedResponse,
+  rateLimit: RateLimitInfo | undefined,
+  hint?: number,
+): Promise<RateLimitedOutcome> {
+  const { status, body } = response
+  const retryAfterSeconds = hint ?? (await readRetryAfter(tools, rules, response)) ?? RETRY_AFTER_DEFAULT_SECONDS
+  return { kind: 'rate_limited', status, retryAfterSeconds, rateLimit, body }
+}
+
+async function readRetryAfter(
+  tools: RateLimitTools,
+  rules: RateLimitRules,
+  response: DecodedResponse,
+): Promise<number | undefined> {
+  const now = tools.clock.now()
+  const computed =
+    rules.retryAfter === undefined
+      ? undefined
+      : await tools.evaluator.evaluate(rules.retryAfter, responseRoots(response))
+  return parseRetryAfter(computed, now) ?? parseRetryAfter(response.headers['retry-after'], now)
+}
+
+/**
+ * What the upstream says about its limit: the expression's result, else the standard `RateLimit-*` headers where they are sent.
+ */
+export async function readRateLimit(
+  { evaluator }: Pick<RateLimitTools, 'evaluator'>,
+  rules: RateLimitRules,
+  response: DecodedResponse,
+): Promise<RateLimitInfo | undefined> {
+  if (rules.rateLimit === undefined) return standardHeaders(response.headers)
+  const computed = await evaluator.evaluate(rules.rateLimit, responseRoots(response))
+  return isJsonObject(computed) ? rateLimitInfo(computed.limit, computed.remaining, computed.reset) : undefined
+}
+
+function standardHeaders(headers: DecodedResponse['headers']): RateLimitInfo | undefined {
+  return rateLimitInfo(headers['ratelimit-limit'], headers['ratelimit-remaining'], headers['ratelimit-reset'])
+}
+
+function rateLimitInfo(
+  limit: Json | undefined,
+  remaining: Json | undefined,
+  reset: Json | undefined,
+): RateLimitInfo | undefined {
+  const info = { limit: headerText(limit), remaining: headerText(remaining), reset: headerText(reset) }
+  return Object.values(info).some((value) => value !== undefined) ? info : undefined
+}
+
+function headerText(value: Json | undefined): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+}

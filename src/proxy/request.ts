@@ -1,0 +1,60 @@
+import type { Json, JsonObject } from '../base/index.ts'
+import type { AccountValues } from '../expression/index.ts'
+
+/** What the engine needs of an account. Credentials are handed in by whoever keeps them fresh. */
+export interface AccountAccess extends AccountValues {
+  readonly id: string
+  readonly isSandbox: boolean
+}
+
+/** One call to a third party. */
+export interface ProxyRequest {
+  readonly target: CallTarget
+  /** `{{id}}`. */
+  readonly id?: Json | undefined
+  /**
+   * `{{query.<name>}}`. Parameters that a template of the method reads are sent only where the template puts them; all others
+   * are query parameters, over those of the definition.
+   */
+  readonly query?: JsonObject | undefined
+  /** `{{body.<name>}}`; merged over the method's body template, except for the fields that the template reads. */
+  readonly body?: Json | undefined
+  /** Over the definition's headers; authorization goes over these. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly args?: JsonObject | undefined
+  /** Parent records, see `parentResources`. */
+  readonly resources?: JsonObject | undefined
+  /** RFC 3339. */
+  readonly previousRunDate?: string | undefined
+  /** Which page of a list; the first one by default. Ignored by `pages`, which keeps a state of its own. */
+  readonly page?: PageChoice | undefined
+  readonly limits?: CallLimits | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What is called: a described method, a path of the API that is not described, or the proof of a credential. */
+export type CallTarget =
+  | { readonly kind: 'method'; readonly resource: string; readonly method: string }
+  | { readonly kind: 'path'; readonly verb: string; readonly path: string }
+  | { readonly kind: 'verification'; readonly format: string }
+
+/** Bounds of a call. */
+export interface CallLimits {
+  /** For one request, whole. Default `REQUEST_TIMEOUT_MS`. */
+  readonly timeoutMs?: number | undefined
+  /** Decoded bytes of one answer. Default `RESPONSE_BYTES_MAX`. */
+  readonly responseBytesMax?: number | undefined
+  /** Requests in all when the definition allows to repeat them; 1 turns retries off. Default: what the definition says. */
+  readonly attemptsMax?: number | undefined
+}
+
+/** Which page of a listing, and how large. */
+export interface PageChoice {
+  /** Page size; lowered to the API's maximum. Counts for the first page only, later ones keep it. */
+  readonly limit?: number | undefined
+  /** The `nextCursor` of the page before. */
+  readonly cursor?: string | undefined
+}
+
+export const REQUEST_TIMEOUT_MS = 30_000
+export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024

@@ -1,0 +1,71 @@
+import { Failure } from '../base/index.ts'
+import { isWritingVerb, type MethodPlan, type Plan } from '../definition/index.ts'
+import { refuseDotSegments } from '../expression/index.ts'
+import { suggest } from '../formats/index.ts'
+import type { AccountAccess, CallTarget } from './request.ts'
+
+/** What is to be called, with everything the definition decides. */
+export interface ResolvedTarget {
+  readonly method: MethodPlan
+  /** Appended to the address as the caller wrote it; empty for described methods. */
+  readonly path: string
+}
+
+/**
+ * Stage 1: finds the method and refuses what this account may not do.
+ *
+ * @throws Failure METHOD_NOT_DEFINED; SANDBOX_ACCOUNT_READ_ONLY when a sandbox account would change something upstream
+ */
+export function resolveTarget(plan: Plan, account: AccountAccess, target: CallTarget): ResolvedTarget {
+  const resolved = findTarget(plan, target)
+  if (account.isSandbox && resolved.method.isWrite)
+    throw new Failure(
+      'SANDBOX_ACCOUNT_READ_ONLY',
+      'sandbox accounts only read: this call would change something upstream',
+    )
+  return resolved
+}
+
+function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
+  switch (target.kind) {
+    case 'method':
+      return { method: findMethod(plan, target.resource, target.method), path: '' }
+    case 'path':
+      return { method: passthrough(plan, target.verb), path: callerPath(target.path) }
+    case 'verification': {
+      const verification = plan.credentials.find((credential) => credential.format === target.format)?.verification
+      if (verification === undefined)
+        throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${target.format}`)
+      return { method: verification, path: '' }
+    }
+  }
+}
+
+function findMethod(plan: Plan, resource: string, name: string): MethodPlan {
+  const methods = plan.resources.get(resource)
+  if (methods === undefined)
+    throw new Failure(
+      'METHOD_NOT_DEFINED',
+      `the definition has no resource ${resource}${suggest(resource, [...plan.resources.keys()])}`,
+    )
+  const method = methods.get(name)
+  if (method === undefined)
+    throw new Failure(
+      'METHOD_NOT_DEFINED',
+      `the resource ${resource} has no method ${name}: it has ${[...methods.keys()].join(', ')}`,
+    )
+  return method
+}
+
+function passthrough(plan: Plan, verb: string): MethodPlan {
+  return { ...plan.passthrough, verb: verb.toUpperCase(), isWrite: isWritingVerb(verb) }
+}
+
+/** A caller's path stays below the base address: it starts with one slash and climbs nowhere. */
+function callerPath(path: string): string {
+  const rooted = `/${path.replace(/^\/+/, '')}`
+  refuseDotSegments(rooted.replaceAll('\\', '/'))
+  if (/[\s#]/.test(rooted))
+    throw new Failure('INVALID_FIELD', 'the path must be percent-encoded: it holds a blank or a "#"')
+  return rooted
+}

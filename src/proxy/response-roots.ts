@@ -1,0 +1,10 @@
+import type { JsonObject } from '../base/index.ts'
+import type { DecodedResponse } from './decode.ts'
+
+/**
+ * What `is_rate_limited`, the header expressions and `error_expression` see: `response {status, headers, body}`, and bare
+ * `status`, `headers`, `body`, `data` (the body again).
+ */
+export function responseRoots({ status, headers, body }: DecodedResponse): JsonObject {
+  return { response: { status, headers, body }, status, headers, body, data: body }
+}

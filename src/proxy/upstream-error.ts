@@ -1,0 +1,112 @@
+import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
+import type { MethodPlan } from '../definition/index.ts'
+import type { DecodedResponse } from './decode.ts'
+import type { ExpressionEvaluator } from './dependencies.ts'
+import type { ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
+import { responseRoots } from './response-roots.ts'
+
+/** What stage 7 decided. */
+export type Judgement =
+  | { readonly kind: 'success'; readonly response: DecodedResponse }
+  | { readonly kind: 'error'; readonly outcome: UpstreamErrorOutcome; readonly retryAfterSeconds: number | undefined }
+  | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number | undefined }
+
+const MESSAGE_LENGTH_MAX = 500
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 500, 502, 503, 504])
+const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
+  'fail',
+  'retry',
+  'refresh_token',
+  'needs_reauth',
+  'ignore',
+  'stop',
+])
+
+/** Where APIs put the sentence about what went wrong; the first text found is taken. */
+const MESSAGE_PATHS = [
+  'error.message',
+  'error_description',
+  'message',
+  'error.description',
+  'errors[0].message',
+  'errors[0].detail',
+  'errors[0]',
+  'detail',
+  'title',
+  'error',
+].map(parseDotPath)
+
+/**
+ * Stage 7: tells success from error.
+ *
+ * The error expression is asked about every response. Nothing from it means that the status decides; an object with a
+ * status below 400 makes a success of it, with `result` as the body; any other object is the error.
+ *
+ * @throws Failure EXPRESSION_FAILED
+ */
+export async function judge(
+  evaluator: ExpressionEvaluator,
+  { errorExpression }: Pick<MethodPlan, 'errorExpression'>,
+  response: DecodedResponse,
+  rateLimit: RateLimitInfo | undefined,
+): Promise<Judgement> {
+  const said =
+    errorExpression === undefined ? undefined : await evaluator.evaluate(errorExpression, responseRoots(response))
+  if (!isJsonObject(said))
+    return response.status < 400 ? { kind: 'success', response } : errorOf(response, {}, rateLimit)
+  const status = statusOf(said.status, response.status)
+  if (status < 400 && said.action === undefined)
+    return { kind: 'success', response: normalised(response, said, status) }
+  return errorOf({ ...response, status }, said, rateLimit)
+}
+
+function normalised(response: DecodedResponse, said: JsonObject, status: number): DecodedResponse {
+  const body = Object.hasOwn(said, 'result') ? (said.result ?? null) : response.body
+  return { status, headers: { ...response.headers, ...headersOf(said.headers) }, body }
+}
+
+function errorOf(response: DecodedResponse, said: JsonObject, rateLimit: RateLimitInfo | undefined): Judgement {
+  const retryAfterSeconds = typeof said.retry_after === 'number' ? Math.max(0, said.retry_after) : undefined
+  if (said.action === 'rate_limited' || (said.action === undefined && response.status === 429))
+    return { kind: 'rate_limited', retryAfterSeconds }
+  const outcome: UpstreamErrorOutcome = {
+    kind: 'upstream_error',
+    status: response.status,
+    message: typeof said.message === 'string' ? clip(said.message) : messageOf(response),
+    metadata: isJsonObject(said.metadata) ? said.metadata : {},
+    headers: { ...response.headers, ...headersOf(said.headers) },
+    body: said.result ?? response.body,
+    rateLimit,
+    action: actionOf(said.action, response.status),
+  }
+  return { kind: 'error', outcome, retryAfterSeconds }
+}
+
+function actionOf(said: Json | undefined, status: number): ErrorAction {
+  if (typeof said === 'string' && ACTIONS.has(said)) return said as ErrorAction
+  if (status === 401) return 'refresh_token'
+  return RETRYABLE.has(status) ? 'retry' : 'fail'
+}
+
+/** An error that names no status is one all the same: of a success it becomes 502, because the upstream failed. */
+function statusOf(said: Json | undefined, status: number): number {
+  const number = typeof said === 'string' ? Number(said) : said
+  if (typeof number === 'number' && Number.isInteger(number) && number >= 100 && number <= 599) return number
+  return status < 400 ? 502 : status
+}
+
+function messageOf({ status, body }: DecodedResponse): string {
+  const found = MESSAGE_PATHS.map((path) => getAtPath(body, path)).find(
+    (text) => typeof text === 'string' && text.trim() !== '',
+  )
+  return typeof found === 'string' ? clip(found) : `the upstream answered ${status}`
+}
+
+function clip(text: string): string {
+  return text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX - 1)}…` : text
+}
+
+function headersOf(value: Json | undefined): Record<string, string> {
+  if (!isJsonObject(value)) return {}
+  return Object.fromEntries(Object.entries(value).map(([name, text]) => [name.toLowerCase(), String(text)]))
+}
