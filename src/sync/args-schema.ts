@@ -1,0 +1,149 @@
+import { isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+
+/**
+ * The part of JSON Schema that argument schemas may use. A keyword outside of it is refused when the job is written: a
+ * rule that is accepted and not held would be worse than none.
+ *
+ * `required` is a list of names as in JSON Schema, or `true` on the property itself, as many tools write it.
+ */
+const KEYWORDS: ReadonlySet<string> = new Set([
+  ...['type', 'enum', 'properties', 'required', 'additionalProperties', 'items', 'minimum', 'maximum', 'default'],
+  ...['$schema', 'title', 'description', 'format', 'examples'],
+])
+const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
+type TypeName = (typeof TYPES)[number]
+
+/** Arguments with defaults filled in, or what is wrong with them. */
+export type ArgsResult =
+  | { readonly kind: 'valid'; readonly args: JsonObject }
+  | { readonly kind: 'invalid'; readonly violations: readonly Violation[] }
+
+/** Everything in a schema that cannot be held. An empty schema accepts anything. */
+export function checkArgsSchema(schema: JsonObject, path = 'args_schema'): Violation[] {
+  const own = Object.keys(schema).filter((keyword) => !KEYWORDS.has(keyword))
+  const types = typesOf(schema)
+  const nested = [
+    ...Object.entries(propertiesOf(schema)).map(([name, inner]) => [`${path}.properties.${name}`, inner] as const),
+    ...(schema.items === undefined ? [] : [[`${path}.items`, schema.items] as const]),
+  ]
+  return [
+    ...own.map((keyword) => finding(`${path}.${keyword}`, 'is a keyword that argument schemas do not support')),
+    ...(types.every(isTypeName) ? [] : [finding(`${path}.type`, `must be one or more of ${TYPES.join(', ')}`)]),
+    ...(schema.properties === undefined || isJsonObject(schema.properties)
+      ? []
+      : [finding(`${path}.properties`, 'must be an object')]),
+    ...nested.flatMap(([at, inner]) =>
+      isJsonObject(inner) ? checkArgsSchema(inner, at) : [finding(at, 'must be an object')],
+    ),
+  ]
+}
+
+/** Fills in the defaults of a checked schema and validates the result. */
+export function applyArgsSchema(schema: JsonObject, args: JsonObject): ArgsResult {
+  const filled = withDefaults(schema, args)
+  const violations = findMismatches(schema, filled, 'args')
+  return violations.length === 0 && isJsonObject(filled)
+    ? { kind: 'valid', args: filled }
+    : { kind: 'invalid', violations }
+}
+
+/** Whether the schema leaves room for an argument of that name to be a list. */
+export function mayBeList(schema: JsonObject, name: string): boolean {
+  const properties = propertiesOf(schema)
+  if (Object.keys(properties).length === 0) return true
+  const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+  if (property === undefined) return schema.additionalProperties === true
+  return !isJsonObject(property) || property.type === undefined || typesOf(property).includes('array')
+}
+
+function withDefaults(schema: JsonObject, value: Json): Json {
+  if (!isJsonObject(value)) return value
+  const filled: Record<string, Json> = { ...value }
+  for (const [name, property] of Object.entries(propertiesOf(schema))) {
+    if (!isJsonObject(property)) continue
+    const given = Object.hasOwn(filled, name) ? filled[name] : property.default
+    if (given !== undefined) filled[name] = withDefaults(property, given)
+  }
+  return filled
+}
+
+function findMismatches(schema: JsonObject, value: Json, at: string): Violation[] {
+  const types = typesOf(schema)
+  if (types.length > 0 && !types.some((type) => isOfType(value, type)))
+    return [{ field: at, description: `must be of type ${types.join(' or ')}`, rule: 'args.type' }]
+  return [
+    ...findValueMismatch(schema, value, at),
+    ...(Array.isArray(value) && isJsonObject(schema.items) ? findInItems(schema.items, value, at) : []),
+    ...(isJsonObject(value) ? findInProperties(schema, value, at) : []),
+  ]
+}
+
+function findValueMismatch(schema: JsonObject, value: Json, at: string): Violation[] {
+  const { enum: allowed, minimum, maximum } = schema
+  if (Array.isArray(allowed) && !allowed.some((each) => JSON.stringify(each) === JSON.stringify(value)))
+    return [{ field: at, description: `must be one of ${JSON.stringify(allowed)}`, rule: 'args.enum' }]
+  if (typeof value !== 'number') return []
+  if (typeof minimum === 'number' && value < minimum)
+    return [{ field: at, description: `must be at least ${minimum}`, rule: 'args.minimum' }]
+  if (typeof maximum === 'number' && value > maximum)
+    return [{ field: at, description: `must be at most ${maximum}`, rule: 'args.maximum' }]
+  return []
+}
+
+function findInItems(items: JsonObject, values: readonly Json[], at: string): Violation[] {
+  return values.flatMap((value, index) => findMismatches(items, value, `${at}[${index}]`))
+}
+
+function findInProperties(schema: JsonObject, value: JsonObject, at: string): Violation[] {
+  const properties = propertiesOf(schema)
+  const missing = requiredOf(schema).filter((name) => !Object.hasOwn(value, name))
+  return [
+    ...missing.map((name) => ({ field: `${at}.${name}`, description: 'is required', rule: 'args.required' })),
+    ...Object.entries(value).flatMap(([name, inner]) => {
+      const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (isJsonObject(property)) return findMismatches(property, inner, `${at}.${name}`)
+      const isAllowed = schema.additionalProperties !== false
+      return isAllowed ? [] : [{ field: `${at}.${name}`, description: 'is not an argument', rule: 'args.unknown' }]
+    }),
+  ]
+}
+
+function requiredOf(schema: JsonObject): readonly string[] {
+  const listed = Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
+  const marked = Object.entries(propertiesOf(schema)).filter(
+    ([, property]) => isJsonObject(property) && property.required === true,
+  )
+  return [...new Set([...listed, ...marked.map(([name]) => name)])]
+}
+
+function propertiesOf(schema: JsonObject): JsonObject {
+  return isJsonObject(schema.properties) ? schema.properties : {}
+}
+
+function typesOf({ type }: JsonObject): readonly Json[] {
+  if (type === undefined) return []
+  return Array.isArray(type) ? type : [type]
+}
+
+function isTypeName(type: Json): type is TypeName {
+  return TYPES.some((name) => name === type)
+}
+
+function isOfType(value: Json, type: Json): boolean {
+  switch (type) {
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isJsonObject(value)
+    case 'null':
+      return value === null
+    case 'integer':
+      return Number.isInteger(value)
+    default:
+      return typeof value === type
+  }
+}
+
+function finding(field: string, description: string): Violation {
+  return { field, description, rule: 'args_schema.unsupported' }
+}

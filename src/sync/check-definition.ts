@@ -1,0 +1,53 @@
+import { deepMerge, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { isUnifiedName, type SyncResource } from './resource.ts'
+
+/** Method names by resource name, as a definition offers them. */
+export type MethodNames = Readonly<Record<string, readonly string[]>>
+
+/** The pseudo resource whose methods are the definition's named actions. */
+const ACTIONS_RESOURCE = '_'
+/** Names listed in a message at most. */
+const NAMES_SHOWN_MAX = 20
+
+/** What a config under an override offers. */
+export function methodNamesOf(config: JsonObject, override: JsonObject): MethodNames {
+  const { resources, actions } = deepMerge(config, override)
+  const names = Object.entries(objectOf(resources)).map(([name, methods]) => [name, Object.keys(objectOf(methods))])
+  return { ...Object.fromEntries(names), [ACTIONS_RESOURCE]: Object.keys(objectOf(actions)) }
+}
+
+/**
+ * Every node whose resource or method the definition does not have.
+ *
+ * A unified name is looked up like any other: unified APIs are not executed here, so such a node runs when the definition
+ * itself has a resource of exactly that name.
+ */
+export function checkAgainstDefinition(
+  resources: readonly SyncResource[],
+  offered: MethodNames,
+  path = 'resources',
+): Violation[] {
+  return resources.flatMap(({ resource, method }, index) => {
+    const methods = Object.hasOwn(offered, resource) ? offered[resource] : undefined
+    if (methods === undefined)
+      return [unknown(`${path}[${index}].resource`, describeMissing(resource), Object.keys(offered), 'resource')]
+    if (methods.includes(method)) return []
+    return [unknown(`${path}[${index}].method`, `is not a method of ${resource}`, methods, 'method')]
+  })
+}
+
+function describeMissing(resource: string): string {
+  return isUnifiedName(resource)
+    ? 'is a unified resource; unified APIs are not available, and the integration has no resource of that very name'
+    : 'is not a resource of the integration'
+}
+
+function unknown(field: string, description: string, names: readonly string[], kind: string): Violation {
+  const known = names.filter((name) => name !== ACTIONS_RESOURCE).slice(0, NAMES_SHOWN_MAX)
+  const hint = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
+  return { field, description: `${description}; ${hint}`, rule: `resources.unknown_${kind}` }
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}

@@ -1,0 +1,27 @@
+import type { JsonObject } from '../base/index.ts'
+import type { Position } from './position.ts'
+import type { NodeCounts } from './tally.ts'
+
+/** Everything a run needs to go on in another process; plain JSON. */
+export type Checkpoint = {
+  readonly format: typeof FORMAT
+  /** The destination has acknowledged the start. */
+  readonly is_started: boolean
+  /** Of the next thing that is delivered, from 1. */
+  readonly next_sequence: number
+  readonly position: Position
+  readonly counts: readonly NodeCounts[]
+}
+
+/** Changes when a process of this version could not go on from an older checkpoint. */
+const FORMAT = 1
+
+/** Where a run begins. */
+export const BEGINNING: Checkpoint = { format: FORMAT, is_started: false, next_sequence: 1, position: [], counts: [] }
+
+/** Reads what `save` stored. @throws Error for a checkpoint of another version: going on would repeat or skip records */
+export function readCheckpoint(stored: JsonObject | null): Checkpoint {
+  if (stored === null) return BEGINNING
+  if (stored.format !== FORMAT) throw new Error(`cannot resume from a checkpoint of format ${stored.format}`)
+  return stored as unknown as Checkpoint
+}

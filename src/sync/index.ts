@@ -1,0 +1,25 @@
+/**
+ * Syncs: what a job asks for, as a plan, and the engine that reads pages and delivers them, resumable at every page.
+ *
+ * Lives here: sync jobs, the check and compilation of their resources, the walk over parents and loops, checkpoints, the
+ * webhook sink. Never here: HTTP to third parties (a page source does it), leases and retries of runs (the queue's), cron.
+ */
+export { type ArgsRules, type Evaluate, resolveArgs } from './args.ts'
+export { checkAgainstDefinition, type MethodNames, methodNamesOf } from './check-definition.ts'
+export { checkResources } from './check-resources.ts'
+export {
+  createSyncJob,
+  deleteSyncJob,
+  getSyncJob,
+  listSyncJobs,
+  requireResources,
+  type SyncJobInput,
+  updateSyncJob,
+} from './job.ts'
+export type { EarlyEnd } from './listing.ts'
+export { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
+export { isUnifiedName, readSyncResources, type SyncResource } from './resource.ts'
+export { type ExecutableRun, executeRun, type RunDeps } from './run.ts'
+export type { Sink, SinkAnswer, SinkPage, SinkProblem } from './sink.ts'
+export { createWebhookSink, type WebhookRun } from './sinks/webhook-sink.ts'
+export type { PageRequest, PageSource, SourcePage } from './source.ts'

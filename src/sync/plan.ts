@@ -1,0 +1,90 @@
+import { type DotPath, Failure } from '../base/index.ts'
+import {
+  compileJson,
+  compileTemplate,
+  type JsonTemplate,
+  listPlaceholderPaths,
+  type Template,
+} from '../expression/index.ts'
+import { isUnifiedName, type SyncResource } from './resource.ts'
+
+/** A sync, compiled: what runs, below what, with its templates tokenised. */
+export interface SyncPlan {
+  /** In the user's order; a node's `index` is its place here. */
+  readonly nodes: readonly SyncNode[]
+  /** Nodes by depth: wave 0 depends on nothing, wave n on nodes of wave n - 1. */
+  readonly waves: readonly (readonly SyncNode[])[]
+}
+
+/** One node with the nodes that run per record of it. */
+export interface SyncNode {
+  readonly index: number
+  readonly resource: string
+  readonly method: string
+  readonly id: Template | undefined
+  readonly query: JsonTemplate
+  readonly loopOn: string | undefined
+  readonly children: readonly SyncNode[]
+  /** Whether the records go to the destination: unified resources always, others when `persist` says so. */
+  readonly isDelivered: boolean
+  /** Paths below the root `resources` that its own templates read. */
+  readonly parentPaths: readonly DotPath[]
+}
+
+/**
+ * Compiles nodes that `checkResources` has nothing against.
+ *
+ * @throws Failure RESOURCES_INVALID when some depend on each other in a circle, DEFINITION_INVALID for a broken template
+ */
+export function compileSyncPlan(resources: readonly SyncResource[]): SyncPlan {
+  const parents = resources.map((resource) => parentIndex(resources, resource))
+  const nodes: SyncNode[] = []
+  const compile = (resource: SyncResource, index: number): SyncNode => {
+    const children = resources.flatMap((child, at) => (parents[at] === index ? [compile(child, at)] : []))
+    const node = nodeOf(resource, index, children)
+    nodes.push(node)
+    return node
+  }
+  const roots = resources.flatMap((resource, at) => (parents[at] === undefined ? [compile(resource, at)] : []))
+  if (nodes.length < resources.length)
+    throw new Failure('RESOURCES_INVALID', 'some resources depend on each other in a circle')
+  return { nodes: nodes.sort((one, other) => one.index - other.index), waves: wavesFrom(roots) }
+}
+
+/** The place of the node that `depends_on` names: the first of that resource. */
+export function parentIndex(resources: readonly SyncResource[], { depends_on }: SyncResource): number | undefined {
+  const index = depends_on === undefined ? -1 : resources.findIndex(({ resource }) => resource === depends_on)
+  return index === -1 ? undefined : index
+}
+
+/** The steps by which placeholders reach records of a resource: `{{resources.crm.contacts.id}}` for `crm/contacts`. */
+export function recordSteps(resource: string): readonly string[] {
+  return resource.split(/[./]/)
+}
+
+/** The rest of a path below `resources` that leads into records of the resource, `undefined` when it leads elsewhere. */
+export function pathIntoRecord(path: DotPath, resource: string): DotPath | undefined {
+  const prefix = recordSteps(resource)
+  return prefix.every((step, index) => path[index] === step) ? path.slice(prefix.length) : undefined
+}
+
+function nodeOf(resource: SyncResource, index: number, children: readonly SyncNode[]): SyncNode {
+  const paths = listPlaceholderPaths([resource.id ?? '', resource.query ?? {}])
+  return {
+    index,
+    resource: resource.resource,
+    method: resource.method,
+    id: resource.id === undefined ? undefined : compileTemplate(resource.id),
+    query: compileJson(resource.query ?? {}),
+    loopOn: resource.loop_on,
+    children,
+    isDelivered: isUnifiedName(resource.resource) || resource.persist === true,
+    parentPaths: paths.filter(({ root }) => root === 'resources').map(({ steps }) => steps),
+  }
+}
+
+function wavesFrom(roots: readonly SyncNode[]): SyncNode[][] {
+  const waves: SyncNode[][] = []
+  for (let wave = [...roots]; wave.length > 0; wave = wave.flatMap(({ children }) => children)) waves.push(wave)
+  return waves
+}

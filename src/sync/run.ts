@@ -1,0 +1,191 @@
+import { assertNever, type Clock, Failure } from '../base/index.ts'
+import type { AccountValues } from '../expression/index.ts'
+import type { ClaimedRun, RunOutcome, RunProgress } from '../queue/index.ts'
+import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
+import { type EarlyEnd, Fetcher } from './listing.ts'
+import { oneAhead } from './ordered.ts'
+import { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
+import type { Position } from './position.ts'
+import { projectionFor } from './projection.ts'
+import { readSyncResources } from './resource.ts'
+import type { Sink, SinkAnswer, SinkPage } from './sink.ts'
+import type { PageSource } from './source.ts'
+import { Tally } from './tally.ts'
+import { runErrorFrom } from './verdict.ts'
+import { type Step, type Walk, walk } from './walk.ts'
+
+/** What executing one run needs; source and sink belong to this run. */
+export interface RunDeps {
+  readonly source: PageSource
+  readonly sink: Sink
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+  /** What templates of the job may read of the account; no credentials. */
+  readonly account: Pick<AccountValues, 'context' | 'environmentVariables'>
+  /** Calls to the third party at once, and listings begun ahead per level. */
+  readonly concurrency?: number
+}
+
+/** The part of a claimed run that execution looks at. */
+export type ExecutableRun = Pick<ClaimedRun, 'resources' | 'args' | 'errorHandling' | 'previousRunDate' | 'checkpoint'>
+
+const CONCURRENCY_DEFAULT = 4
+
+/**
+ * Executes a run from its checkpoint: reads pages, delivers them in order, and saves a checkpoint after each.
+ *
+ * A run that ends early, crashes or loses its lease goes on at the page in flight, which is delivered again under the same
+ * sequence numbers; nothing before it is. While one page is delivered and saved the next one is read.
+ *
+ * `stopped` is the answer when `signal` aborts or `save` says so; the caller knows why it asked.
+ *
+ * @throws Failure LEASE_LOST from `save`: nothing about the run may be reported; and whatever is a bug
+ */
+export async function executeRun(
+  deps: RunDeps,
+  run: ExecutableRun,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<RunOutcome> {
+  const plan = planOf(run)
+  if ('kind' in plan) return plan
+  // Reading runs ahead of delivering: when the run ends, what is still being read ends too.
+  const ended = new AbortController()
+  const execution = new Execution(deps, run, progress, plan, AbortSignal.any([signal, ended.signal]))
+  try {
+    return await execution.run()
+  } catch (error) {
+    const isLost = error instanceof Failure && error.reason === 'LEASE_LOST'
+    if (signal.aborted && !isLost) return { kind: 'stopped' }
+    throw error
+  } finally {
+    ended.abort()
+  }
+}
+
+function planOf(run: ExecutableRun): SyncPlan | EarlyEnd {
+  try {
+    return compileSyncPlan(readSyncResources(run.resources))
+  } catch (error) {
+    if (error instanceof Failure) return { kind: 'failed', error: runErrorFrom(error) }
+    throw error
+  }
+}
+
+/** The delivering half of a run, and the only place that knows sequence numbers. */
+class Execution {
+  readonly #deps: RunDeps
+  readonly #run: ExecutableRun
+  readonly #progress: RunProgress
+  readonly #plan: SyncPlan
+  readonly #signal: AbortSignal
+  readonly #tally: Tally
+  #checkpoint: Checkpoint
+
+  constructor(deps: RunDeps, run: ExecutableRun, progress: RunProgress, plan: SyncPlan, signal: AbortSignal) {
+    this.#deps = deps
+    this.#run = run
+    this.#progress = progress
+    this.#plan = plan
+    this.#signal = signal
+    this.#checkpoint = readCheckpoint(run.checkpoint)
+    this.#tally = new Tally(plan, this.#checkpoint.counts)
+  }
+
+  async run(): Promise<RunOutcome> {
+    const outcome = (await this.#start()) ?? (await this.#deliverAll()) ?? (await this.#complete())
+    if (outcome.kind === 'failed') await this.#deps.sink.failed(outcome.error, this.#tally.stats(false))
+    return outcome
+  }
+
+  async #start(): Promise<EarlyEnd | undefined> {
+    if (this.#checkpoint.is_started) return undefined
+    const answer = await this.#deps.sink.started()
+    if (answer.kind === 'end') return answer.outcome
+    return await this.#save({ is_started: true }, false)
+  }
+
+  async #deliverAll(): Promise<EarlyEnd | undefined> {
+    for await (const step of oneAhead(walk(this.#walk(), this.#checkpoint.position))) {
+      const end = await this.#deliver(step)
+      if (end !== undefined) return end
+    }
+    return undefined
+  }
+
+  async #complete(): Promise<RunOutcome> {
+    const end = await this.#save({}, true)
+    if (end !== undefined) return end
+    const answer = await this.#deps.sink.completed(this.#tally.stats(true))
+    return answer.kind === 'end' ? answer.outcome : { kind: 'completed' }
+  }
+
+  async #deliver(step: Step): Promise<EarlyEnd | undefined> {
+    switch (step.kind) {
+      case 'end':
+        return step.outcome
+      case 'page':
+        return await this.#deliverPage(step)
+      case 'problem':
+        return await this.#deliverProblem(step)
+      default:
+        return assertNever(step)
+    }
+  }
+
+  async #deliverPage({ node, page, after }: Extract<Step, { kind: 'page' }>): Promise<EarlyEnd | undefined> {
+    const { records, next, stopReason } = page
+    const isSent = node.isDelivered && records.length > 0
+    const answer = isSent
+      ? await this.#deps.sink.page({ ...this.#head(node), records, errors: [], hasMore: next !== undefined })
+      : NOTHING_SENT
+    if (answer.kind === 'end') return answer.outcome
+    this.#tally.page(node, { fetched: records.length, delivered: isSent ? records.length : 0 })
+    if (next === undefined) this.#tally.listingEnded(node, stopReason)
+    return await this.#advance(after, answer.sequences)
+  }
+
+  async #deliverProblem({ node, error, after }: Extract<Step, { kind: 'problem' }>): Promise<EarlyEnd | undefined> {
+    const { errorHandling } = this.#run
+    if (errorHandling === 'fail_fast') return { kind: 'failed', error }
+    const head = this.#head(node)
+    const { sink } = this.#deps
+    const answer =
+      errorHandling === 'batch'
+        ? await sink.page({ ...head, records: [], errors: [error], hasMore: false })
+        : await sink.problem({ ...head, error })
+    if (answer.kind === 'end') return answer.outcome
+    this.#tally.listingFailed(node)
+    return await this.#advance(after, answer.sequences)
+  }
+
+  #head({ resource, method }: SyncNode): Pick<SinkPage, 'resource' | 'method' | 'sequence'> {
+    return { resource, method, sequence: this.#checkpoint.next_sequence }
+  }
+
+  async #advance(position: Position, sequences: number): Promise<EarlyEnd | undefined> {
+    return await this.#save({ position, next_sequence: this.#checkpoint.next_sequence + sequences }, false)
+  }
+
+  async #save(change: Partial<Checkpoint>, isDone: boolean): Promise<EarlyEnd | undefined> {
+    this.#checkpoint = { ...this.#checkpoint, ...change, counts: this.#tally.counts }
+    const answer = await this.#progress.save(this.#checkpoint, this.#tally.stats(isDone))
+    return answer === 'stop' ? { kind: 'stopped' } : undefined
+  }
+
+  #walk(): Walk {
+    const { source, clock, random, account, concurrency = CONCURRENCY_DEFAULT } = this.#deps
+    return {
+      plan: this.#plan,
+      fetcher: new Fetcher({ source, clock, random, signal: this.#signal }, concurrency),
+      projections: this.#plan.nodes.map((node) => projectionFor(node, source.parentPaths)),
+      account: { ...account, credentials: {} },
+      args: this.#run.args,
+      previousRunDate: this.#run.previousRunDate?.toISOString(),
+      concurrency,
+    }
+  }
+}
+
+const NOTHING_SENT: SinkAnswer = { kind: 'accepted', sequences: 0 }

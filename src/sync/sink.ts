@@ -1,0 +1,47 @@
+import type { Json } from '../base/index.ts'
+import type { ResourceStats, RunError } from '../queue/index.ts'
+import type { EarlyEnd } from './listing.ts'
+
+/**
+ * Where a run delivers to: a webhook, or a daemon's store. One call at a time, and nothing is forgotten before the sink
+ * has answered, so a slow sink slows the run.
+ *
+ * Calls may repeat after a crash or a retry, always with the same sequence numbers: at least once, dedupe by run and
+ * sequence.
+ */
+export interface Sink {
+  /** Before anything else, once per run. */
+  started(): Promise<SinkAnswer>
+  page(page: SinkPage): Promise<SinkAnswer>
+  /** A listing failed and the run goes on (`error_handling: ignore`). */
+  problem(problem: SinkProblem): Promise<SinkAnswer>
+  completed(stats: readonly ResourceStats[]): Promise<SinkAnswer>
+  /** The run is over for good. Its answer changes nothing. */
+  failed(error: RunError, stats: readonly ResourceStats[]): Promise<SinkAnswer>
+}
+
+/** One page of records, or the error that stands in its place. */
+export interface SinkPage {
+  readonly resource: string
+  readonly method: string
+  /** The first number this page may use; it takes as many as it needs. */
+  readonly sequence: number
+  readonly records: readonly Json[]
+  /** Errors that are delivered with the page (`error_handling: batch`). */
+  readonly errors: readonly RunError[]
+  /** The listing this page belongs to may have more. The end of the run is told by `completed` alone. */
+  readonly hasMore: boolean
+}
+
+/** An error that ended one listing. */
+export interface SinkProblem {
+  readonly resource: string
+  readonly method: string
+  readonly sequence: number
+  readonly error: RunError
+}
+
+/** `accepted` with the count of sequence numbers used, or how the run ends here. */
+export type SinkAnswer =
+  | { readonly kind: 'accepted'; readonly sequences: number }
+  | { readonly kind: 'end'; readonly outcome: EarlyEnd }

@@ -1,0 +1,145 @@
+import type { JsonObject } from '../../base/index.ts'
+import type { ClaimedRun, ResourceStats } from '../../queue/index.ts'
+import {
+  type Attempt,
+  type DeliverDeps,
+  type Delivery,
+  deliver,
+  encodeEvent,
+  encodeEventWithList,
+  type OutboundEvent,
+  type OutboundMessage,
+  type WebhookTarget,
+} from '../../webhooks/index.ts'
+import type { EarlyEnd } from '../listing.ts'
+import type { Sink, SinkAnswer, SinkPage, SinkProblem } from '../sink.ts'
+import { batchesOf } from './batches.ts'
+
+/** The run as its events show it. */
+export interface WebhookRun
+  extends Pick<
+    ClaimedRun,
+    'id' | 'syncJobId' | 'triggerId' | 'integratedAccountId' | 'args' | 'errorHandling' | 'scheduledFor' | 'attempt'
+  > {
+  readonly tenantId: string
+}
+
+/** A receiver that answers `started` with this declines the run. */
+const DECLINED_STATUS = 400
+/** A receiver that is gone for good. */
+const GONE_STATUS = 410
+/** Reason on the run when the receiver answers, but not with a 2xx. */
+const REFUSED_REASON = 'WEBHOOK_REFUSED'
+
+/**
+ * Delivers a run as signed events: `sync_job_run:started`, then `:record` and `:record_error` in order, then `:completed`
+ * or `:failed`. Each waits for a 2xx before the next is sent.
+ *
+ * Ids derive from the run and the sequence, so whatever is sent again is recognisable. A receiver that stays away ends the
+ * attempt with `retry`; 410 fails the run; 400 to `started` stops it.
+ */
+export function createWebhookSink(
+  deps: DeliverDeps,
+  target: WebhookTarget,
+  run: WebhookRun,
+  signal: AbortSignal,
+): Sink {
+  const send = (message: OutboundMessage) => deliver(deps, target, message, signal)
+  const event = (name: string, suffix: string | number, payload: JsonObject): OutboundEvent => ({
+    id: `evt_${run.id}_${suffix}`,
+    event: `sync_job_run:${name}`,
+    payload,
+    createdAt: deps.clock.now(),
+  })
+  const tell = async (name: string, suffix: string, payload: JsonObject): Promise<Delivery> =>
+    await send(encodeEvent(target, event(name, suffix, payload)))
+
+  return {
+    async started() {
+      const delivery = await tell('started', 'started', runPayload(run, 'running', []))
+      const isDeclined = delivery.kind === 'refused' && delivery.status === DECLINED_STATUS
+      return isDeclined ? { kind: 'end', outcome: { kind: 'stopped' } } : answerTo(delivery, 0)
+    },
+    async page(page) {
+      const batches = page.records.length === 0 ? [[]] : batchesOf(page.records)
+      for (const [index, records] of batches.entries()) {
+        const sequence = page.sequence + index
+        const payload = recordPayload(run, page, sequence, index === batches.length - 1)
+        const delivery = await send(encodeEventWithList(target, event('record', sequence, payload), 'records', records))
+        if (delivery.kind !== 'accepted') return answerTo(delivery, 0)
+      }
+      return { kind: 'accepted', sequences: batches.length }
+    },
+    async problem(problem) {
+      const payload = { ...subjectPayload(run, problem), error: problem.error }
+      return answerTo(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
+    },
+    async completed(stats) {
+      return answerTo(await tell('completed', 'completed', runPayload(run, 'completed', stats)), 0)
+    },
+    async failed(error, stats) {
+      const payload = { ...runPayload(run, 'failed', stats), error }
+      return answerTo(await tell('failed', `failed_${run.attempt}`, payload), 0)
+    },
+  }
+}
+
+function answerTo(delivery: Delivery, sequences: number): SinkAnswer {
+  return delivery.kind === 'accepted' ? { kind: 'accepted', sequences } : { kind: 'end', outcome: endAfter(delivery) }
+}
+
+function endAfter(delivery: Exclude<Attempt, { kind: 'accepted' }> & Delivery): EarlyEnd {
+  const after = `after ${delivery.attempts} ${delivery.attempts === 1 ? 'attempt' : 'attempts'}`
+  if (delivery.kind === 'unanswered') {
+    const error = { reason: delivery.reason, message: `the webhook did not answer ${after}: ${delivery.message}` }
+    return delivery.reason === 'EGRESS_BLOCKED' ? { kind: 'failed', error } : { kind: 'retry', error }
+  }
+  const { status, retryAfterMs } = delivery
+  const error = { reason: REFUSED_REASON, message: `the webhook answered with status ${status} ${after}` }
+  if (status === GONE_STATUS) return { kind: 'failed', error }
+  return { kind: 'retry', error, ...(retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }) }
+}
+
+function runPayload(run: WebhookRun, status: string, stats: readonly ResourceStats[]): JsonObject {
+  return {
+    id: run.id,
+    sync_job_id: run.syncJobId,
+    trigger_id: run.triggerId,
+    integrated_account_id: run.integratedAccountId,
+    tenant_id: run.tenantId,
+    status,
+    args: run.args,
+    error_handling: run.errorHandling,
+    scheduled_for: run.scheduledFor.toISOString(),
+    attempt: run.attempt,
+    resource_stats: stats.map(statsPayload),
+  }
+}
+
+function statsPayload({ stopReason, ...stats }: ResourceStats): JsonObject {
+  return { ...stats, ...(stopReason === undefined ? {} : { stop_reason: stopReason }) }
+}
+
+function recordPayload(run: WebhookRun, page: SinkPage, sequence: number, isLast: boolean): JsonObject {
+  return {
+    ...subjectPayload(run, { ...page, sequence }),
+    has_more: page.hasMore || !isLast,
+    ...(isLast && page.errors.length > 0
+      ? { errors: page.errors.map(({ reason, message }) => ({ reason, message })) }
+      : {}),
+  }
+}
+
+function subjectPayload(
+  run: WebhookRun,
+  { resource, sequence }: Pick<SinkProblem, 'resource' | 'sequence'>,
+): JsonObject {
+  return {
+    sync_job_run_id: run.id,
+    trigger_id: run.triggerId,
+    integrated_account_id: run.integratedAccountId,
+    tenant_id: run.tenantId,
+    resource,
+    sequence,
+  }
+}

@@ -1,0 +1,78 @@
+import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
+import type { ExecutableRun, Sink, SinkAnswer } from '../../src/sync/index.ts'
+
+/** One call of a sink, in a form that reads well in an assertion. */
+export type Delivered =
+  | { readonly kind: 'started' }
+  | {
+      readonly kind: 'page'
+      readonly resource: string
+      readonly sequence: number
+      readonly records: readonly Json[]
+      readonly hasMore: boolean
+      readonly errors: readonly RunError[]
+    }
+  | { readonly kind: 'problem'; readonly resource: string; readonly sequence: number; readonly error: RunError }
+  | { readonly kind: 'completed'; readonly stats: readonly ResourceStats[] }
+  | { readonly kind: 'failed'; readonly error: RunError }
+
+/** A sink that keeps what it is given and answers `accepted` unless told otherwise. */
+export interface RecordingSink extends Sink {
+  readonly delivered: Delivered[]
+}
+
+export function recordingSink(
+  answer: (delivered: Delivered) => SinkAnswer | undefined = () => undefined,
+): RecordingSink {
+  const delivered: Delivered[] = []
+  const keep = async (each: Delivered, sequences: number): Promise<SinkAnswer> => {
+    delivered.push(each)
+    return answer(each) ?? { kind: 'accepted', sequences }
+  }
+  return {
+    delivered,
+    started: () => keep({ kind: 'started' }, 0),
+    page: ({ resource, sequence, records, hasMore, errors }) =>
+      keep({ kind: 'page', resource, sequence, records, hasMore, errors }, 1),
+    problem: ({ resource, sequence, error }) => keep({ kind: 'problem', resource, sequence, error }, 1),
+    completed: (stats) => keep({ kind: 'completed', stats }, 0),
+    failed: (error) => keep({ kind: 'failed', error }, 0),
+  }
+}
+
+/** The process died. */
+export class Crash extends Error {}
+
+/** What the database remembers of a run. */
+export interface RecordingProgress extends RunProgress {
+  /** The stored checkpoint, as JSON and back. */
+  checkpoint: JsonObject | null
+  stats: readonly ResourceStats[]
+  saves: number
+}
+
+/** @param onSave runs before the checkpoint is stored; throw to lose it, return a function to run once it is stored */
+export function recordingProgress(
+  onSave: (save: number) => 'stop' | (() => void) | undefined = () => undefined,
+): RecordingProgress {
+  const progress: RecordingProgress = {
+    checkpoint: null,
+    stats: [],
+    saves: 0,
+    async save(checkpoint, stats) {
+      const answer = onSave(progress.saves)
+      progress.saves++
+      progress.checkpoint = JSON.parse(JSON.stringify(checkpoint))
+      progress.stats = stats
+      if (typeof answer === 'function') answer()
+      return answer === 'stop' ? 'stop' : 'continue'
+    },
+  }
+  return progress
+}
+
+/** A first attempt with the given resources. */
+export function runOf(resources: readonly JsonObject[], rest: Partial<ExecutableRun> = {}): ExecutableRun {
+  return { resources, args: {}, errorHandling: 'ignore', previousRunDate: null, checkpoint: null, ...rest }
+}
