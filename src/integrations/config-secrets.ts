@@ -1,0 +1,104 @@
+import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { writePath } from '../definition/index.ts'
+import { SECRET_MASK } from '../vault/index.ts'
+
+/** A config and its secrets, apart. */
+export interface SeparatedConfig {
+  /** What is stored and shown: the mask in every place of a secret. */
+  readonly masked: JsonObject
+  /** Secrets that were given: JSON texts under the names of their places. */
+  readonly given: Readonly<Record<string, string>>
+  /** Names of stored secrets that stay, because the mask stands in their places. */
+  readonly kept: readonly string[]
+  /** Masks where no secret is stored. */
+  readonly violations: readonly Violation[]
+}
+
+/**
+ * Takes the secrets out of a config.
+ *
+ * @param secretPaths where credential material is, in this config
+ * @param stored names of the secrets stored so far: there the mask means "as it is"
+ * @param path prefix of the reported fields; may be empty
+ */
+export function separateSecrets(
+  config: JsonObject,
+  secretPaths: readonly DotPath[],
+  stored: readonly string[],
+  path: string,
+): SeparatedConfig {
+  const secretNames = new Set(secretPaths.map(nameOf))
+  const given: Record<string, string> = {}
+  const kept: string[] = []
+  const violations: Violation[] = []
+  const masked = replaceLeaves(config, [], (value, at) => {
+    const name = nameOf(at)
+    const isSecret = secretNames.has(name)
+    if (value !== SECRET_MASK && !isSecret) return value
+    if (value !== SECRET_MASK) given[name] = JSON.stringify(value)
+    else if (isSecret && stored.includes(name)) kept.push(name)
+    else violations.push({ field: writePath(path, at), description: MASK_REFUSED, rule: 'secret.masked' })
+    return SECRET_MASK
+  })
+  return { masked: isJsonObject(masked) ? masked : {}, given, kept, violations }
+}
+
+const MASK_REFUSED = `is ${SECRET_MASK}, the mask of a secret, where no secret is stored: send the secret itself or leave it out`
+
+/**
+ * Puts secrets back where their masks stand. A mask without a secret is left out, with its key: it must never be sent
+ * anywhere.
+ *
+ * @param secrets JSON texts by name, as `separateSecrets` gave them
+ */
+export function restoreSecrets(masked: JsonObject, secrets: Readonly<Record<string, string>>): JsonObject {
+  const restored = replaceLeaves(masked, [], (value, at) => {
+    if (value !== SECRET_MASK) return value
+    const text = secrets[nameOf(at)]
+    return text === undefined ? undefined : JSON.parse(text)
+  })
+  return isJsonObject(restored) ? restored : {}
+}
+
+/** Names of the secrets stored for a masked config: nothing but a secret is ever stored as the mask. */
+export function storedSecretNames(masked: JsonObject): readonly string[] {
+  const names: string[] = []
+  replaceLeaves(masked, [], (value, at) => {
+    if (value === SECRET_MASK) names.push(nameOf(at))
+    return value
+  })
+  return names
+}
+
+/**
+ * A copy of the value with every leaf (scalar, null, empty list or object) replaced; `undefined` leaves the place out.
+ * The depth is bounded where configs come in.
+ */
+function replaceLeaves(
+  value: Json,
+  path: DotPath,
+  replace: (leaf: Json, path: DotPath) => Json | undefined,
+): Json | undefined {
+  if (Array.isArray(value) && value.length > 0) {
+    const items: (Json | undefined)[] = value.map((item, index) => replaceLeaves(item, [...path, index], replace))
+    return items.filter((item) => item !== undefined)
+  }
+  if (!isJsonObject(value) || Object.keys(value).length === 0) return replace(value, path)
+  const entries = Object.entries(value).flatMap(([key, item]): [string, Json][] => {
+    const replaced = replaceLeaves(item, [...path, key], replace)
+    return replaced === undefined ? [] : [[key, replaced]]
+  })
+  return Object.fromEntries(entries)
+}
+
+/**
+ * The name of the secret at a path: a JSON pointer (RFC 6901), which unlike a dotted path tells `a.b` from a key that is
+ * named `a.b`.
+ */
+function nameOf(path: DotPath): string {
+  return path.map((step) => `/${escapeKey(String(step))}`).join('')
+}
+
+function escapeKey(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1')
+}

@@ -1,0 +1,99 @@
+import { LRUCache } from 'lru-cache'
+import { isJsonObject, type JsonObject, notFound } from '../base/index.ts'
+import { compilePlan, type Plan, resolveConfig } from '../definition/index.ts'
+import {
+  type DefinitionVersions,
+  findDefinitionVersions,
+  findEnvironment,
+  findEnvironmentIntegration,
+  findIntegration,
+  type Secrets,
+  type Tx,
+} from '../storage/index.ts'
+import { restoreSecrets } from './config-secrets.ts'
+import { findDiversions } from './secret-flow.ts'
+import { integrationSecrets, overrideSecrets } from './secret-refs.ts'
+
+/** Plans kept in memory; one takes tens to hundreds of kilobytes. */
+const PLANS_CACHED_MAX = 500
+
+/** A definition in force: integration and override merged, secrets in place, compiled. Never shown, never logged. */
+export interface DefinitionInForce {
+  readonly plan: Plan
+  /** Holds secrets in plain text. */
+  readonly config: JsonObject
+  readonly environmentVariables: JsonObject
+}
+
+/** A definition in force, and what is said about it in the database now. */
+export interface ResolvedDefinition extends DefinitionInForce {
+  readonly integrationName: string
+  readonly isEnabled: boolean
+}
+
+/** Definitions by installation. */
+export interface DefinitionSource {
+  /** @throws Failure RESOURCE_NOT_FOUND for an unknown installation, DEFINITION_INVALID when override and config no longer fit */
+  find(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<ResolvedDefinition>
+  /** Like `find`, for a caller that has just read the versions. */
+  at(tx: Tx, installation: InstallationVersions): Promise<DefinitionInForce>
+}
+
+/** An installation, and the states of it and its integration that are wanted. */
+export interface InstallationVersions extends Pick<DefinitionVersions, 'integrationVersion' | 'installationVersion'> {
+  readonly environmentId: string
+  readonly environmentIntegrationId: string
+}
+
+/**
+ * Resolves and compiles definitions once per version of integration and installation.
+ *
+ * A transaction handed in must not have changed the integration or the installation itself: what it reads is remembered for
+ * others.
+ */
+export function createDefinitionSource(secrets: Pick<Secrets, 'get'>): DefinitionSource {
+  const definitions = new LRUCache<string, DefinitionInForce>({ max: PLANS_CACHED_MAX })
+
+  async function at(tx: Tx, installation: InstallationVersions): Promise<DefinitionInForce> {
+    const { environmentIntegrationId, integrationVersion, installationVersion } = installation
+    const key = `${environmentIntegrationId} ${integrationVersion} ${installationVersion}`
+    const known = definitions.get(key)
+    if (known !== undefined) return known
+    const { environmentId } = installation
+    const config = await readConfig(secrets, tx, environmentId, environmentIntegrationId)
+    const variables = config.environment_variables
+    const environmentVariables = isJsonObject(variables) ? variables : {}
+    const definition = { plan: compilePlan(config), config, environmentVariables }
+    definitions.set(key, definition)
+    return definition
+  }
+
+  return {
+    at,
+    async find(tx, environmentId, environmentIntegrationId) {
+      const versions = await findDefinitionVersions(tx, environmentId, environmentIntegrationId)
+      if (versions === undefined) throw notFound('environment_integration', environmentIntegrationId)
+      const definition = await at(tx, { ...versions, environmentId, environmentIntegrationId })
+      return { ...definition, integrationName: versions.integrationName, isEnabled: versions.isEnabled }
+    },
+  }
+}
+
+/** The merged config with secrets in place. */
+async function readConfig(
+  secrets: Pick<Secrets, 'get'>,
+  tx: Tx,
+  environmentId: string,
+  id: string,
+): Promise<JsonObject> {
+  const installation = await findEnvironmentIntegration(tx, environmentId, id)
+  if (installation === undefined) throw notFound('environment_integration', id)
+  const integration = await findIntegration(tx, installation.integrationId)
+  const environment = await findEnvironment(tx, environmentId)
+  if (integration?.config === undefined || environment === undefined) throw notFound('environment_integration', id)
+  // The second wall behind `checkDiversions`: the owner may have added the secrets after the override was accepted.
+  const isDiverted = environment.teamId !== integration.teamId && findDiversions(installation.override).length > 0
+  const ownersSecrets = isDiverted ? {} : await secrets.get(tx, integrationSecrets(integration))
+  const override = restoreSecrets(installation.override, await secrets.get(tx, overrideSecrets(installation)))
+  return resolveConfig(restoreSecrets(integration.config, ownersSecrets), override).config
+}

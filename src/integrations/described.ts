@@ -1,0 +1,35 @@
+import {
+  findTeams,
+  type IntegrationRecord,
+  listInstalledEnvironments,
+  type TeamRecord,
+  type Tx,
+} from '../storage/index.ts'
+
+/** An integration as a team sees it. */
+export interface Integration extends IntegrationRecord {
+  readonly team: TeamRecord
+  /** The environments of the seeing team in which it is installed; those of other teams are nobody else's business. */
+  readonly installedEnvironment: readonly string[]
+}
+
+/** Adds owner and installed environments, in two statements for any number of integrations. */
+export async function describeIntegrations(
+  tx: Tx,
+  teamId: string,
+  records: readonly IntegrationRecord[],
+): Promise<readonly Integration[]> {
+  if (records.length === 0) return []
+  const teams = await findTeams(tx, [...new Set(records.map((record) => record.teamId))])
+  const teamById = new Map(teams.map((team) => [team.id, team]))
+  const installed = await listInstalledEnvironments(
+    tx,
+    teamId,
+    records.map(({ id }) => id),
+  )
+  return records.map((record) => {
+    const team = teamById.get(record.teamId)
+    if (team === undefined) throw new Error(`no team ${record.teamId}, which owns an integration`)
+    return { ...record, team, installedEnvironment: installed.get(record.id) ?? [] }
+  })
+}

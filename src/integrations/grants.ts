@@ -1,0 +1,62 @@
+import { notFound } from '../base/index.ts'
+import {
+  deleteIntegrationGrant as deleteGrantRow,
+  findIntegration,
+  findIntegrationGrant,
+  findTeam,
+  type GrantPosition,
+  type IntegrationGrantRecord,
+  insertIntegrationGrant,
+  listIntegrationGrants as listGrantRows,
+  type Tx,
+} from '../storage/index.ts'
+
+/** An integration and the team that may install it. */
+export interface GrantPair {
+  readonly integrationId: string
+  readonly teamId: string
+}
+
+/**
+ * Lets another team install an integration whose sharing is `ask`; again returns the first grant.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND for an integration that the owner does not own, or an unknown team
+ */
+export async function createIntegrationGrant(
+  tx: Tx,
+  ownerId: string,
+  { integrationId, teamId }: GrantPair,
+): Promise<IntegrationGrantRecord> {
+  await requireOwned(tx, ownerId, integrationId)
+  if ((await findTeam(tx, teamId)) === undefined) throw notFound('team', teamId)
+  await insertIntegrationGrant(tx, integrationId, teamId)
+  const grant = await findIntegrationGrant(tx, integrationId, teamId)
+  if (grant === undefined) throw notFound('integration', integrationId)
+  return grant
+}
+
+/** At most `limit` grants after the position, newest first. @throws Failure RESOURCE_NOT_FOUND */
+export async function listIntegrationGrants(
+  tx: Tx,
+  ownerId: string,
+  integrationId: string,
+  page: { readonly after: GrantPosition | undefined; readonly limit: number },
+): Promise<readonly IntegrationGrantRecord[]> {
+  await requireOwned(tx, ownerId, integrationId)
+  return await listGrantRows(tx, integrationId, page.after, page.limit)
+}
+
+/** Takes a grant back; installations made under it stay. @throws Failure RESOURCE_NOT_FOUND, also when there is no grant */
+export async function deleteIntegrationGrant(
+  tx: Tx,
+  ownerId: string,
+  { integrationId, teamId }: GrantPair,
+): Promise<void> {
+  await requireOwned(tx, ownerId, integrationId)
+  if (!(await deleteGrantRow(tx, integrationId, teamId))) throw notFound('integration_grant', teamId)
+}
+
+async function requireOwned(tx: Tx, ownerId: string, integrationId: string): Promise<void> {
+  const integration = await findIntegration(tx, integrationId)
+  if (integration?.teamId !== ownerId) throw notFound('integration', integrationId)
+}

@@ -1,0 +1,53 @@
+/**
+ * Integrations, who may use them, and their installations in environments: from a definition as it is written to the plan
+ * that calls run on.
+ *
+ * Lives here: keeping definitions and overrides with their secrets apart, sharing, and the definition in force. Never here:
+ * what a definition means (that is `definition/`), or calling one.
+ */
+
+export {
+  createDefinitionSource,
+  type DefinitionInForce,
+  type DefinitionSource,
+  type InstallationVersions,
+  type ResolvedDefinition,
+} from './definition-source.ts'
+export type { Integration } from './described.ts'
+export {
+  createEnvironmentIntegration,
+  type EnvironmentIntegration,
+  type EnvironmentIntegrationChange,
+  type EnvironmentIntegrationDeps,
+  type EnvironmentIntegrationInput,
+  getEnvironmentIntegration,
+  listEnvironmentIntegrations,
+  resolveEnvironmentIntegration,
+  updateEnvironmentIntegration,
+} from './environment-integration.ts'
+export {
+  createIntegrationGrant,
+  deleteIntegrationGrant,
+  type GrantPair,
+  listIntegrationGrants,
+} from './grants.ts'
+export {
+  checkDefinition,
+  createIntegration,
+  deleteIntegration,
+  getIntegration,
+  type IntegrationChange,
+  type IntegrationDeps,
+  type IntegrationInput,
+  listIntegrations,
+  removeIntegrationsOf,
+  updateIntegration,
+} from './integration.ts'
+export { createIntegrationCache, type IntegrationCache } from './integration-cache.ts'
+export { type CheckUrls, etagMismatch, refuseWhileUsed } from './refusals.ts'
+export {
+  type AccountsOfInstallation,
+  deleteEnvironmentIntegration,
+  type RemovalDeps,
+  removeInstallationsIn,
+} from './remove-installation.ts'

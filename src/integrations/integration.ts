@@ -1,0 +1,217 @@
+import { deepMerge, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
+import { type ConfigKind, checkConfig, secretPaths } from '../definition/index.ts'
+import {
+  deleteIntegration as deleteIntegrationRow,
+  findIntegration,
+  findIntegrationByName,
+  INTEGRATION_NAME_CONSTRAINT,
+  type IntegrationRecord,
+  insertIntegration,
+  isUniqueViolation,
+  listIntegrationIdsOfTeam,
+  listVisibleIntegrations,
+  lockIntegration,
+  type Secrets,
+  type Sharing,
+  type Tx,
+  updateIntegration as updateIntegrationRow,
+} from '../storage/index.ts'
+import { separateSecrets } from './config-secrets.ts'
+import { describeIntegrations, type Integration } from './described.ts'
+import { type CheckUrls, etagMismatch, nameTaken, refuseFindings, refuseUrls, refuseWhileUsed } from './refusals.ts'
+import { type AccountsOfInstallation, removeInstallationsOf } from './remove-installation.ts'
+import { integrationSecrets } from './secret-refs.ts'
+import { prepareConfig } from './stored-config.ts'
+import { isVisible } from './visibility.ts'
+
+/** Integrations of a deleted team that are removed per look. */
+const REMOVED_PER_LOOK = 100
+
+/** What keeping integrations needs. */
+export interface IntegrationDeps {
+  readonly secrets: Pick<Secrets, 'put' | 'remove'>
+  readonly checkUrls: CheckUrls
+}
+
+/** An integration to be made. */
+export interface IntegrationInput {
+  /** `[a-z0-9_-]{1,128}`, unique in the team. */
+  readonly name: string
+  /** Absent: empty. */
+  readonly category?: string | undefined
+  /** Absent: false. */
+  readonly isBeta?: boolean | undefined
+  /** Absent: `deny`. */
+  readonly sharing?: Sharing | undefined
+  readonly config: JsonObject
+}
+
+/**
+ * Stores a definition after checking it whole, its secrets apart.
+ *
+ * @throws Failure DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every finding; NAME_TAKEN naming the holder
+ */
+export async function createIntegration(
+  deps: IntegrationDeps,
+  tx: Tx,
+  teamId: string,
+  input: IntegrationInput,
+): Promise<Integration> {
+  refuseFindings(checkConfig(input.config, 'integration', 'config'))
+  refuseUrls(deps.checkUrls(input.config, 'config'))
+  const { masked, storeSecrets } = prepareConfig(deps.secrets, input.config, undefined, 'config')
+  const { name, category = '', isBeta = false, sharing = 'deny' } = input
+  const record = await insertIntegration(tx, newId(), teamId, { name, category, isBeta, sharing, config: masked })
+  if (record === undefined) throw nameTaken(name, (await findIntegrationByName(tx, teamId, name))?.id)
+  await storeSecrets(tx, integrationSecrets(record))
+  return await describe(tx, teamId, record)
+}
+
+/** An integration that the team owns or another shares. @throws Failure RESOURCE_NOT_FOUND */
+export async function getIntegration(tx: Tx, teamId: string, id: string): Promise<Integration> {
+  const record = await findIntegration(tx, id)
+  if (record === undefined || !isVisible(record, teamId)) throw notFound('integration', id)
+  return await describe(tx, teamId, record)
+}
+
+/**
+ * At most `limit` integrations that the team owns or others share, below the id `before`, newest first.
+ *
+ * @param page.view `basic` leaves `config` undefined
+ */
+export async function listIntegrations(
+  tx: Tx,
+  teamId: string,
+  page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
+): Promise<readonly Integration[]> {
+  const { before, limit, view } = page
+  const records = await listVisibleIntegrations(tx, teamId, { before, limit, withConfig: view === 'full' })
+  return await describeIntegrations(tx, teamId, records)
+}
+
+/** Changes to an integration; what is undefined keeps its value. */
+export interface IntegrationChange {
+  readonly id: string
+  readonly name?: string | undefined
+  readonly category?: string | undefined
+  readonly isBeta?: boolean | undefined
+  readonly sharing?: Sharing | undefined
+  /** A merge patch (RFC 7396); needs `version`. */
+  readonly config?: JsonObject | undefined
+  /** The version the caller saw. */
+  readonly version?: number | undefined
+}
+
+/**
+ * Changes an integration of the team; nothing given changes nothing. `tx` is a transaction when `config` is given.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_REQUIRED, ETAG_MISMATCH, NAME_TAKEN; DEFINITION_INVALID, URL_NOT_ALLOWED,
+ * SECRET_MASKED for the config that would result
+ */
+export async function updateIntegration(
+  deps: IntegrationDeps,
+  tx: Tx,
+  teamId: string,
+  change: IntegrationChange,
+): Promise<Integration> {
+  const { id, version, config: patch, ...fields } = change
+  if (patch !== undefined && version === undefined)
+    throw new Failure(
+      'ETAG_REQUIRED',
+      'a change of config must say for which version it was made: send etag or If-Match',
+    )
+  const stored = patch === undefined ? await findIntegration(tx, id) : await lockIntegration(tx, id)
+  if (stored?.config === undefined || stored.teamId !== teamId) throw notFound('integration', id)
+  if (version !== undefined && version !== stored.version) throw etagMismatch('integration', id)
+  if (patch === undefined && Object.values(fields).every((value) => value === undefined))
+    return await describe(tx, teamId, stored)
+  await requireFreeName(tx, stored, fields.name)
+  const config =
+    patch === undefined ? undefined : await mergeConfig(deps, tx, { ...stored, config: stored.config }, patch)
+  const updated = await writeChange(tx, teamId, id, { ...fields, config }, version)
+  if (updated === undefined) throw etagMismatch('integration', id)
+  return await describe(tx, teamId, updated)
+}
+
+/**
+ * Deletes an integration of the team with its grants and secrets, and with `force` its installations in the team's
+ * environments with their accounts. `tx` is a transaction.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it is installed and `force` is not set, and,
+ * whatever `force` says, while another team has it installed: their accounts are not the owner's to delete
+ */
+export async function deleteIntegration(
+  deps: IntegrationDeps & { readonly accounts: AccountsOfInstallation },
+  tx: Tx,
+  teamId: string,
+  input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
+): Promise<void> {
+  const { id, version, force = false } = input
+  const stored = await findIntegration(tx, id)
+  if (stored?.teamId !== teamId) throw notFound('integration', id)
+  if (force) await removeInstallationsOf(deps, tx, stored)
+  const why = 'the integration is installed: remove its installations first, or set force to delete them with it'
+  const remove = () => deleteIntegrationRow(tx, teamId, id, version)
+  if (!(await refuseWhileUsed({ type: 'integration', id, why }, remove))) throw etagMismatch('integration', id)
+  await deps.secrets.remove(tx, integrationSecrets(stored))
+}
+
+/** Deletes all integrations of a team by force. @throws Failure RESOURCE_IN_USE when another team has one installed */
+export async function removeIntegrationsOf(
+  deps: IntegrationDeps & { readonly accounts: AccountsOfInstallation },
+  tx: Tx,
+  teamId: string,
+): Promise<void> {
+  for (;;) {
+    const ids = await listIntegrationIdsOfTeam(tx, teamId, REMOVED_PER_LOOK)
+    for (const id of ids) await deleteIntegration(deps, tx, teamId, { id, force: true })
+    if (ids.length < REMOVED_PER_LOOK) return
+  }
+}
+
+/** Everything that would be refused about a config or an override, fields as JSON paths from its top. Stores nothing. */
+export function checkDefinition(config: JsonObject, kind: ConfigKind): readonly Violation[] {
+  return [...checkConfig(config, kind, ''), ...separateSecrets(config, secretPaths(config), [], '').violations]
+}
+
+async function describe(tx: Tx, teamId: string, record: IntegrationRecord): Promise<Integration> {
+  const [integration] = await describeIntegrations(tx, teamId, [record])
+  if (integration === undefined) throw new Error('one record described as none')
+  return integration
+}
+
+async function mergeConfig(
+  deps: IntegrationDeps,
+  tx: Tx,
+  stored: IntegrationRecord & { readonly config: JsonObject },
+  patch: JsonObject,
+): Promise<JsonObject> {
+  const merged = deepMerge(stored.config, patch)
+  refuseFindings(checkConfig(merged, 'integration', 'config'))
+  refuseUrls(deps.checkUrls(merged, 'config'))
+  const { masked, storeSecrets } = prepareConfig(deps.secrets, merged, stored.config, 'config')
+  await storeSecrets(tx, integrationSecrets(stored))
+  return masked
+}
+
+async function requireFreeName(tx: Tx, { id, teamId, name }: IntegrationRecord, wanted?: string): Promise<void> {
+  if (wanted === undefined || wanted === name) return
+  const holder = await findIntegrationByName(tx, teamId, wanted)
+  if (holder !== undefined && holder.id !== id) throw nameTaken(wanted, holder.id)
+}
+
+async function writeChange(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  fields: Omit<IntegrationChange, 'id' | 'version'>,
+  version: number | undefined,
+): Promise<IntegrationRecord | undefined> {
+  try {
+    return await updateIntegrationRow(tx, teamId, id, fields, version)
+  } catch (error) {
+    // Somebody took the name after it was found free.
+    const isTaken = fields.name !== undefined && isUniqueViolation(error, INTEGRATION_NAME_CONSTRAINT)
+    throw isTaken && fields.name !== undefined ? nameTaken(fields.name, undefined) : error
+  }
+}

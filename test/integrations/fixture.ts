@@ -1,0 +1,69 @@
+import type { JsonObject, Violation } from '../../src/base/index.ts'
+import type { EnvironmentIntegrationInput, IntegrationInput } from '../../src/integrations/index.ts'
+import { createEnvironmentIntegration, createIntegration } from '../../src/integrations/index.ts'
+import { createSecrets, type Scope, type Tx } from '../../src/storage/index.ts'
+import { bootstrap, createEnvironment, createTeam } from '../../src/tenancy/index.ts'
+import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
+import { testDatabase } from '../support/database.ts'
+
+/** A definition that passes every check. */
+export const CONFIG: JsonObject = {
+  base_url: 'https://api.example.com',
+  label: 'Example',
+  headers: { 'x-app': 'patchbay' },
+  credentials: { format: 'api_key', config: { fields: [{ name: 'api_key', type: 'password', required: true }] } },
+  authorization: { format: 'bearer', config: { token: '{{api_key}}' } },
+  resources: { issues: { list: { method: 'get', path: '/issues', response_path: 'data' } } },
+}
+
+/** A definition with one secret of its owner. */
+export const CONFIG_WITH_SECRET: JsonObject = {
+  ...CONFIG,
+  authorization: { format: 'header', config: { header_name: 'x-key', header_value: 'the-owners-secret' } },
+}
+
+export const FIRST_PAGE = { before: undefined, limit: 100 } as const
+
+/** Refuses one address, so that a test can tell whether addresses are looked at. */
+function checkUrls(config: JsonObject, path: string): readonly Violation[] {
+  if (config.base_url !== 'https://forbidden.example.com') return []
+  return [{ field: `${path}.base_url`, description: 'must not point there', rule: 'url.not_allowed' }]
+}
+
+/** A database with two teams of one environment each, and what the functions under test need. */
+export async function integrationsFixture() {
+  const { database } = await testDatabase()
+  const tx = database.direct
+  const secrets = createSecrets(parseKeyRing(generateKeyRingText('k1')))
+  const deps = { secrets, checkUrls }
+  const first = await bootstrap(database)
+  if (first === undefined) throw new Error('a fresh database has an operator')
+  const own: Scope = { teamId: first.teamId, environmentId: first.environmentId }
+  const other = await newScope(tx, own)
+  let made = 0
+
+  return {
+    database,
+    tx,
+    secrets,
+    deps,
+    /** The team under test, and another one. */
+    own,
+    other,
+    /** A team of its own with one environment. */
+    newScope: () => newScope(tx, own),
+    /** An integration of `own`, called something new. */
+    addIntegration: (input: Partial<IntegrationInput> = {}, scope: Scope = own) =>
+      database.transaction((each) =>
+        createIntegration(deps, each, scope.teamId, { name: `integration-${++made}`, config: CONFIG, ...input }),
+      ),
+    install: (input: EnvironmentIntegrationInput, scope: Scope = own) =>
+      database.transaction((each) => createEnvironmentIntegration(deps, each, scope, input)),
+  }
+}
+
+async function newScope(tx: Tx, operator: Scope): Promise<Scope> {
+  const team = await createTeam(tx, { teamId: operator.teamId, isOperator: true }, { name: 'another' })
+  const environment = await createEnvironment(tx, team.id, { name: 'default' })
+  return { teamId: team.id, environmentId: environment.id }
+}
