@@ -47,7 +47,8 @@ export async function once<Input extends DescMessage, Output extends DescMessage
   work: (tx: Tx) => Promise<MessageInitShape<Output>>,
 ): Promise<MessageInitShape<Output>> {
   const { database, secrets } = deps
-  const { requestId } = request
+  // One uuid has two spellings, and the sealed answer is bound to the text.
+  const requestId = request.requestId?.toLowerCase()
   if (requestId === undefined) return await database.transaction(work)
   const key = { ownerId, requestId, method: nameOf(method), requestHash: hashOf(method.input, request) }
   return await database.transaction(async (tx) => {

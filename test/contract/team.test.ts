@@ -31,7 +31,7 @@ describe.each(clients)('creating a team over $wire', (client) => {
       updated_at: team.created_at,
       etag: '"v1"',
     })
-    for (const other of clients) expect(await other.ok(getTeam, { id: String(team.id) })).toEqual(team)
+    for (const other of clients) expect(await other.ok(getTeam, { id: team.id })).toEqual(team)
   })
 
   it('needs a name alone, and leaves the terms of service out when there are none', async () => {
@@ -60,7 +60,7 @@ describe.each(clients)('changing a team over $wire', (client) => {
       tos_link: 'https://b.example',
     })
 
-    const after = await client.ok(updateTeam, { id: String(before.id), name: 'After', tos_link: '' })
+    const after = await client.ok(updateTeam, { id: before.id, name: 'After', tos_link: '' })
 
     const { tos_link: _, ...kept } = before
     expect(after).toEqual({ ...kept, name: 'After', updated_at: TIME, etag: '"v2"' })

@@ -18,6 +18,12 @@ export type Outcome =
   | { readonly ok: true; readonly json: JsonObject; readonly headers: ReadonlyMap<string, string> }
   | { readonly ok: false; readonly refusal: Refusal; readonly headers: ReadonlyMap<string, string> }
 
+/** The answer of a successful call. Lists and deletions have no id and no etag; a test that reads them fails. */
+export interface Answer extends JsonObject {
+  readonly id: string
+  readonly etag: string
+}
+
 /** Who sends, and what beside the message. */
 export interface Sender {
   /** Absent: no authorization header at all. */
@@ -32,7 +38,7 @@ export interface Client {
   readonly wire: Wire
   send(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Outcome>
   /** Like `send`, for a call that must succeed; throws the refusal when it does not. */
-  ok(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<JsonObject>
+  ok(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Answer>
   /** Like `send`, for a call that must be refused; throws when it succeeds. */
   refusal(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Refusal>
   close(): void
@@ -50,7 +56,7 @@ export function createClient(wire: Wire, baseUrl: string, sender: Sender): Clien
     async ok(method, request, also) {
       const outcome = await send(method, request, also)
       if (!outcome.ok) throw new Error(`${wire} ${method.name} was refused: ${JSON.stringify(outcome.refusal)}`)
-      return outcome.json
+      return outcome.json as Answer
     },
     async refusal(method, request, also) {
       const outcome = await send(method, request, also)

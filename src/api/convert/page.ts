@@ -14,9 +14,24 @@ export interface PageRange {
 }
 
 /**
+ * What decides which rows a list shows; a page token is good for it alone.
+ *
+ * @param ownerId the environment, or the team of a list of what the team owns
+ * @param filter what is undefined does not restrict
+ */
+export function queryOf(
+  list: string,
+  ownerId: string,
+  filter: { readonly [name: string]: string | boolean | undefined } = {},
+): JsonObject {
+  const given = Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+  return { list, ownerId, ...Object.fromEntries(given) }
+}
+
+/**
  * One page of a list ordered by id, newest first.
  *
- * @param query everything that decides which rows are listed, the list's name included; a page token is good for it alone
+ * @param query see `queryOf`
  * @param read reads the rows of a range; it is asked for one more than fits, to see whether there is a next page
  * @throws Failure PAGE_TOKEN_INVALID
  */

@@ -1,8 +1,11 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { SyncJobSchema } from '../../../gen/patchbay/v1/sync_job_pb.ts'
+import type { CreateSyncJobRequest, UpdateSyncJobRequest } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { etagOf, type SyncJobRecord } from '../../storage/index.ts'
+import type { SyncJobInput, updateSyncJob } from '../../sync/index.ts'
+import { versionFrom } from './etag.ts'
 import { structFrom } from './struct.ts'
-import { syncResourcesToProto } from './sync-resource.ts'
+import { syncResourcesFromProto, syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
 
 export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof SyncJobSchema> {
@@ -18,4 +21,16 @@ export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof Sync
     updatedAt: timestampFrom(job.updatedAt),
     etag: etagOf(job.version),
   }
+}
+
+export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInput {
+  const { label, integrationName, argsSchema, argsValidation } = request
+  return { label, integrationName, resources: syncResourcesFromProto(request.resources), argsSchema, argsValidation }
+}
+
+/** A list has no presence: an empty one asks for nothing, because a job without resources would sync nothing. */
+export function syncJobChangeFromProto(request: UpdateSyncJobRequest): Parameters<typeof updateSyncJob>[2] {
+  const { id, label, argsSchema, argsValidation } = request
+  const resources = request.resources.length === 0 ? undefined : syncResourcesFromProto(request.resources)
+  return { id, label, resources, argsSchema, argsValidation, version: versionFrom(request.etag) }
 }

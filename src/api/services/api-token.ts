@@ -9,7 +9,7 @@ import {
 } from '../../tenancy/index.ts'
 import { apiTokenInputFromProto, apiTokenToProto } from '../convert/api-token.ts'
 import { versionFrom } from '../convert/etag.ts'
-import { pageById } from '../convert/page.ts'
+import { pageById, queryOf } from '../convert/page.ts'
 import { dateFrom } from '../convert/timestamp.ts'
 import { type IdempotencyDeps, once } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
@@ -34,7 +34,7 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
     listApiTokens: {
       access: 'team',
       handle: async (request, { principal: { teamId } }) => {
-        const query = { list: 'api_token', teamId }
+        const query = queryOf('api_token', teamId)
         const page = await pageById(query, request, (range) => listApiTokens(database.direct, teamId, range))
         return { apiTokens: page.items.map((token) => apiTokenToProto(token)), nextPageToken: page.nextPageToken }
       },

@@ -9,7 +9,7 @@ import {
 } from '../../tenancy/index.ts'
 import { environmentToProto } from '../convert/environment.ts'
 import { versionFrom } from '../convert/etag.ts'
-import { pageById } from '../convert/page.ts'
+import { pageById, queryOf } from '../convert/page.ts'
 import { type IdempotencyDeps, once } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 
@@ -37,7 +37,7 @@ export function environmentService(deps: EnvironmentServiceDeps): ServiceDefinit
     listEnvironments: {
       access: 'team',
       handle: async (request, { principal: { teamId } }) => {
-        const query = { list: 'environment', teamId }
+        const query = queryOf('environment', teamId)
         const page = await pageById(query, request, (range) => listEnvironments(database.direct, teamId, range))
         return { environments: page.items.map(environmentToProto), nextPageToken: page.nextPageToken }
       },

@@ -1,13 +1,29 @@
 import type { ServiceDefinition } from '../service.ts'
 import { apiTokenService } from './api-token.ts'
-import { environmentService } from './environment.ts'
+import { type EnvironmentServiceDeps, environmentService } from './environment.ts'
+import { type EnvironmentIntegrationServiceDeps, environmentIntegrationService } from './environment-integration.ts'
+import { type IntegrationServiceDeps, integrationService } from './integration.ts'
+import { type SyncJobServiceDeps, syncJobService } from './sync-job.ts'
 import { type TeamServiceDeps, teamService } from './team.ts'
 import { type WebhookServiceDeps, webhookService } from './webhook.ts'
 
 /** Everything the services need between them. */
-export interface ServiceDeps extends TeamServiceDeps, WebhookServiceDeps {}
+export type ServiceDeps = TeamServiceDeps &
+  EnvironmentServiceDeps &
+  IntegrationServiceDeps &
+  EnvironmentIntegrationServiceDeps &
+  SyncJobServiceDeps &
+  WebhookServiceDeps
 
 /** The services of the contract, in the order of its table. */
 export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] {
-  return [teamService(deps), environmentService(deps), apiTokenService(deps), webhookService(deps)]
+  return [
+    teamService(deps),
+    environmentService(deps),
+    apiTokenService(deps),
+    integrationService(deps),
+    environmentIntegrationService(deps),
+    syncJobService(deps),
+    webhookService(deps),
+  ]
 }

@@ -1,7 +1,7 @@
 import { TeamService } from '../../../gen/patchbay/v1/team_service_pb.ts'
 import { type Contents, createTeam, deleteTeam, getTeam, listTeams, updateTeam } from '../../tenancy/index.ts'
 import { versionFrom } from '../convert/etag.ts'
-import { pageById } from '../convert/page.ts'
+import { pageById, queryOf } from '../convert/page.ts'
 import { teamChangeFromProto, teamToProto } from '../convert/team.ts'
 import { type IdempotencyDeps, once } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
@@ -29,7 +29,7 @@ export function teamService(deps: TeamServiceDeps): ServiceDefinition {
     listTeams: {
       access: 'team',
       handle: async (request, { principal }) => {
-        const query = { list: 'team', teamId: principal.teamId }
+        const query = queryOf('team', principal.teamId)
         const page = await pageById(query, request, (range) => listTeams(database.direct, principal, range))
         return { teams: page.items.map(teamToProto), nextPageToken: page.nextPageToken }
       },

@@ -9,7 +9,7 @@ import {
   type WebhookDeps,
 } from '../../webhooks/index.ts'
 import { versionFrom } from '../convert/etag.ts'
-import { pageById } from '../convert/page.ts'
+import { pageById, queryOf } from '../convert/page.ts'
 import { webhookChangeFromProto, webhookToProto } from '../convert/webhook.ts'
 import { type IdempotencyDeps, once } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
@@ -39,7 +39,7 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
     listWebhooks: {
       access: 'environment',
       handle: async (request, { principal: { environmentId } }) => {
-        const query = { list: 'webhook', environmentId }
+        const query = queryOf('webhook', environmentId)
         const page = await pageById(query, request, (range) => listWebhooks(database.direct, environmentId, range))
         return { webhooks: page.items.map((webhook) => webhookToProto(webhook)), nextPageToken: page.nextPageToken }
       },

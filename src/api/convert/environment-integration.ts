@@ -1,0 +1,65 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { EnvironmentIntegrationSchema } from '../../../gen/patchbay/v1/environment_integration_pb.ts'
+import type {
+  CreateEnvironmentIntegrationRequest,
+  ListEnvironmentIntegrationsRequest,
+  ResolveEnvironmentIntegrationResponseSchema,
+  UpdateEnvironmentIntegrationRequest,
+} from '../../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import type { ResolvedConfig } from '../../definition/index.ts'
+import type {
+  EnvironmentIntegration,
+  EnvironmentIntegrationChange,
+  EnvironmentIntegrationInput,
+} from '../../integrations/index.ts'
+import { type EnvironmentIntegrationFilter, etagOf } from '../../storage/index.ts'
+import { versionFrom } from './etag.ts'
+import { integrationToProto } from './integration.ts'
+import { structFrom } from './struct.ts'
+import { timestampFrom } from './timestamp.ts'
+
+/** An installation with its integration, whose team and installed environments are part of it. */
+export function environmentIntegrationToProto(
+  installation: EnvironmentIntegration,
+): MessageInitShape<typeof EnvironmentIntegrationSchema> {
+  return {
+    id: installation.id,
+    integrationId: installation.integrationId,
+    environmentId: installation.environmentId,
+    showInCatalog: installation.showInCatalog,
+    isEnabled: installation.isEnabled,
+    createdAt: timestampFrom(installation.createdAt),
+    updatedAt: timestampFrom(installation.updatedAt),
+    integration: integrationToProto(installation.integration),
+    override: structFrom(installation.override),
+    etag: etagOf(installation.version),
+  }
+}
+
+export function environmentIntegrationInputFromProto(
+  request: CreateEnvironmentIntegrationRequest,
+): EnvironmentIntegrationInput {
+  const { integrationId, showInCatalog, isEnabled, override } = request
+  return { integrationId, showInCatalog, isEnabled, override }
+}
+
+export function environmentIntegrationChangeFromProto(
+  request: UpdateEnvironmentIntegrationRequest,
+): EnvironmentIntegrationChange {
+  const { id, showInCatalog, isEnabled, override, replaceOverride } = request
+  return { id, showInCatalog, isEnabled, override, replaceOverride, version: versionFrom(request.etag) }
+}
+
+export function environmentIntegrationFilterFromProto(
+  request: ListEnvironmentIntegrationsRequest,
+): EnvironmentIntegrationFilter {
+  const { integrationId, isEnabled, showInCatalog } = request
+  return { integrationId, isEnabled, showInCatalog }
+}
+
+export function resolvedConfigToProto({
+  config,
+  layers,
+}: ResolvedConfig): MessageInitShape<typeof ResolveEnvironmentIntegrationResponseSchema> {
+  return { config: structFrom(config), layers }
+}

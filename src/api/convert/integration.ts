@@ -1,0 +1,83 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  ConfigFindingSchema,
+  EmbeddedIntegrationSchema,
+  IntegrationGrantSchema,
+  IntegrationSchema,
+} from '../../../gen/patchbay/v1/integration_pb.ts'
+import type {
+  CreateIntegrationRequest,
+  UpdateIntegrationRequest,
+} from '../../../gen/patchbay/v1/integration_service_pb.ts'
+import type { Violation } from '../../base/index.ts'
+import type { Integration, IntegrationChange, IntegrationInput } from '../../integrations/index.ts'
+import { etagOf, type IntegrationGrantRecord, type IntegrationRecord, type Sharing } from '../../storage/index.ts'
+import { versionFrom } from './etag.ts'
+import { structFrom } from './struct.ts'
+import { teamToProto } from './team.ts'
+import { timestampFrom } from './timestamp.ts'
+import { wordFrom } from './word.ts'
+
+const SHARING = ['allow', 'ask', 'deny'] as const satisfies readonly Sharing[]
+
+/** How much of an integration a list shows: `basic` leaves the config out. */
+export type View = 'basic' | 'full'
+
+const VIEWS = ['basic', 'full'] as const satisfies readonly View[]
+
+/** An integration as its own resource and inside an installation. Without a config the key is absent. */
+export function integrationToProto(integration: Integration): MessageInitShape<typeof IntegrationSchema> {
+  return {
+    ...sharedFields(integration),
+    installedEnvironment: [...integration.installedEnvironment],
+    team: teamToProto(integration.team),
+  }
+}
+
+/** An integration inside an account: it has neither team nor installed environments. */
+export function embeddedIntegrationToProto(
+  integration: IntegrationRecord,
+): MessageInitShape<typeof EmbeddedIntegrationSchema> {
+  return sharedFields(integration)
+}
+
+function sharedFields(integration: IntegrationRecord) {
+  return {
+    id: integration.id,
+    name: integration.name,
+    category: integration.category,
+    isBeta: integration.isBeta,
+    config: integration.config && structFrom(integration.config),
+    teamId: integration.teamId,
+    sharing: integration.sharing,
+    createdAt: timestampFrom(integration.createdAt),
+    updatedAt: timestampFrom(integration.updatedAt),
+    etag: etagOf(integration.version),
+  }
+}
+
+export function integrationInputFromProto(request: CreateIntegrationRequest): IntegrationInput {
+  const { name, category, isBeta, config = {} } = request
+  return { name, category, isBeta, sharing: wordFrom(SHARING, request.sharing), config }
+}
+
+export function integrationChangeFromProto(request: UpdateIntegrationRequest): IntegrationChange {
+  const { id, name, category, isBeta, config } = request
+  const sharing = wordFrom(SHARING, request.sharing)
+  return { id, name, category, isBeta, sharing, config, version: versionFrom(request.etag) }
+}
+
+/** The view a list asks for; `basic` when it names none. */
+export function viewFromProto(view: string | undefined): View {
+  return wordFrom(VIEWS, view ?? 'basic')
+}
+
+export function integrationGrantToProto(
+  grant: IntegrationGrantRecord,
+): MessageInitShape<typeof IntegrationGrantSchema> {
+  return { integrationId: grant.integrationId, teamId: grant.teamId, createdAt: timestampFrom(grant.createdAt) }
+}
+
+export function findingToProto({ field, rule, description }: Violation): MessageInitShape<typeof ConfigFindingSchema> {
+  return { path: field, rule, message: description }
+}

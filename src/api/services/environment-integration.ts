@@ -1,0 +1,85 @@
+import { EnvironmentIntegrationService } from '../../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import {
+  createEnvironmentIntegration,
+  deleteEnvironmentIntegration,
+  type EnvironmentIntegrationDeps,
+  getEnvironmentIntegration,
+  listEnvironmentIntegrations,
+  type RemovalDeps,
+  resolveEnvironmentIntegration,
+  updateEnvironmentIntegration,
+} from '../../integrations/index.ts'
+import {
+  environmentIntegrationChangeFromProto,
+  environmentIntegrationFilterFromProto,
+  environmentIntegrationInputFromProto,
+  environmentIntegrationToProto,
+  resolvedConfigToProto,
+} from '../convert/environment-integration.ts'
+import { versionFrom } from '../convert/etag.ts'
+import { viewFromProto } from '../convert/integration.ts'
+import { pageById, queryOf } from '../convert/page.ts'
+import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { defineService, type ServiceDefinition } from '../service.ts'
+
+/** What the service needs. */
+export interface EnvironmentIntegrationServiceDeps extends IdempotencyDeps {
+  readonly integrations: EnvironmentIntegrationDeps & RemovalDeps
+}
+
+/** Installs integrations in an environment and overrides their config there. */
+export function environmentIntegrationService(deps: EnvironmentIntegrationServiceDeps): ServiceDefinition {
+  const { database, integrations } = deps
+  return defineService(EnvironmentIntegrationService, {
+    createEnvironmentIntegration: {
+      access: 'environment',
+      handle: (request, { principal }) => {
+        const { createEnvironmentIntegration: method } = EnvironmentIntegrationService.method
+        const input = environmentIntegrationInputFromProto(request)
+        return once(deps, principal.environmentId, method, request, async (tx) =>
+          environmentIntegrationToProto(await createEnvironmentIntegration(integrations, tx, principal, input)),
+        )
+      },
+    },
+    getEnvironmentIntegration: {
+      access: 'environment',
+      handle: async ({ id }, { principal }) =>
+        environmentIntegrationToProto(await getEnvironmentIntegration(database.direct, principal, id)),
+    },
+    listEnvironmentIntegrations: {
+      access: 'environment',
+      handle: async (request, { principal }) => {
+        const filter = environmentIntegrationFilterFromProto(request)
+        const view = viewFromProto(request.view)
+        const query = queryOf('environment_integration', principal.environmentId, { ...filter, view })
+        const page = await pageById(query, request, (range) =>
+          listEnvironmentIntegrations(database.direct, principal, filter, { ...range, view }),
+        )
+        const environmentIntegrations = page.items.map(environmentIntegrationToProto)
+        return { environmentIntegrations, nextPageToken: page.nextPageToken }
+      },
+    },
+    updateEnvironmentIntegration: {
+      access: 'environment',
+      handle: async (request, { principal }) => {
+        const change = environmentIntegrationChangeFromProto(request)
+        return environmentIntegrationToProto(
+          await database.transaction((tx) => updateEnvironmentIntegration(integrations, tx, principal, change)),
+        )
+      },
+    },
+    deleteEnvironmentIntegration: {
+      access: 'environment',
+      handle: async ({ id, etag, force }, { principal }) => {
+        const input = { id, version: versionFrom(etag), force }
+        await database.transaction((tx) => deleteEnvironmentIntegration(integrations, tx, principal, input))
+        return {}
+      },
+    },
+    resolveEnvironmentIntegration: {
+      access: 'environment',
+      handle: async ({ id }, { principal }) =>
+        resolvedConfigToProto(await resolveEnvironmentIntegration(database.direct, principal, id)),
+    },
+  })
+}

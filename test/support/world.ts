@@ -1,0 +1,148 @@
+import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
+import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
+import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
+import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
+import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import type { TestApp } from './app.ts'
+import type { Client, Sender } from './client.ts'
+
+/** A team with one environment and a token of each kind. */
+export interface Tenant {
+  readonly teamId: string
+  readonly environmentId: string
+  readonly teamToken: string
+  readonly environmentToken: string
+}
+
+/** A tenant with one of everything, made through the API. */
+export interface World extends Tenant {
+  readonly integrationId: string
+  readonly environmentIntegrationId: string
+  readonly integratedAccountId: string
+  readonly syncJobId: string
+  readonly webhookId: string
+  /** Runs in a daemon group, on the first of January only, so that no tick comes due in a test. */
+  readonly syncJobCronTriggerId: string
+  readonly syncJobRunId: string
+  readonly apiTokenId: string
+}
+
+/** The integration every world installs: `issues` and `repos`, paged, with an API key as bearer token. */
+export const EXAMPLE_CONFIG: JsonObject = {
+  label: 'Example',
+  base_url: 'https://api.example.com/v1',
+  headers: { accept: 'application/json' },
+  credentials: {
+    api_key: {
+      config: { fields: [{ name: 'api_key', label: 'API key', type: 'password', required: true }] },
+    },
+  },
+  authorization: { format: 'bearer', config: { token: '{{api_key}}' } },
+  pagination: { format: 'page', config: { page_key: 'page', limit_key: 'per_page' } },
+  resources: {
+    repos: { list: { method: 'get', path: '/repos', response_path: 'items' } },
+    issues: {
+      list: { method: 'get', path: '/repos/{{query.repo}}/issues', response_path: 'items' },
+      create: { method: 'post', path: '/issues' },
+    },
+  },
+}
+
+export const NEVER = '0 0 1 1 *'
+
+let names = 0
+
+/** A name no other row of the test file has. */
+export function freshName(noun: string): string {
+  names += 1
+  return `${noun.replaceAll('_', '-')}-${names}`
+}
+
+/** The team of the first start as a tenant. */
+export function firstTenant({ first }: TestApp): Tenant {
+  return first
+}
+
+/** Another team, which the first one knows nothing of. */
+export async function makeTenant(app: TestApp): Promise<Tenant> {
+  const operator = app.client('connect', { token: app.first.teamToken })
+  const team = await operator.ok(TeamService.method.createTeam, { name: freshName('team') })
+  const teamId = team.id
+  const forTeam = await operator.ok(ApiTokenService.method.createApiToken, {
+    kind: 'team',
+    team_id: teamId,
+    name: 'admin',
+  })
+  const teamToken = String(forTeam.token)
+  return { teamId, teamToken, ...(await makeEnvironment(app, teamToken)) }
+}
+
+/** Another environment of the team whose token it is. */
+export async function makeEnvironment(
+  app: TestApp,
+  teamToken: string,
+): Promise<Pick<Tenant, 'environmentId' | 'environmentToken'>> {
+  const admin = app.client('connect', { token: teamToken })
+  const environment = await admin.ok(EnvironmentService.method.createEnvironment, { name: freshName('environment') })
+  const environmentId = environment.id
+  const request = { kind: 'environment', environment_id: environmentId, name: 'application' }
+  const forEnvironment = await admin.ok(ApiTokenService.method.createApiToken, request)
+  return { environmentId, environmentToken: String(forEnvironment.token) }
+}
+
+/** Fills a tenant with one of everything. */
+export async function makeWorld(app: TestApp, tenant: Tenant): Promise<World> {
+  const team = app.client('connect', { token: tenant.teamToken })
+  const environment = app.client('connect', { token: tenant.environmentToken })
+  const integrationId = await idOf(team, IntegrationService.method.createIntegration, {
+    name: freshName('example'),
+    config: EXAMPLE_CONFIG,
+  })
+  const integration = await team.ok(IntegrationService.method.getIntegration, { id: integrationId })
+  const environmentIntegrationId = await idOf(
+    environment,
+    EnvironmentIntegrationService.method.createEnvironmentIntegration,
+    { integration_id: integrationId },
+  )
+  const integratedAccountId = await idOf(environment, IntegratedAccountService.method.createIntegratedAccount, {
+    environment_integration_id: environmentIntegrationId,
+    tenant_id: 'acme',
+    credentials: { api_key: 'k-123' },
+  })
+  const syncJobId = await idOf(environment, SyncJobService.method.createSyncJob, {
+    label: 'repos',
+    integration_name: String(integration.name),
+    resources: [{ resource: 'repos', method: 'list', persist: true }],
+  })
+  const webhookId = await idOf(environment, WebhookService.method.createWebhook, {
+    target_url: 'https://app.example.com/hook',
+  })
+  const plan = { sync_job_id: syncJobId, integrated_account_id: integratedAccountId, daemon_group_key: 'warehouse' }
+  const syncJobCronTriggerId = await idOf(environment, SyncJobCronTriggerService.method.createSyncJobCronTrigger, {
+    ...plan,
+    cron_expression: NEVER,
+  })
+  const syncJobRunId = await idOf(environment, SyncJobRunService.method.createSyncJobRun, plan)
+  const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })
+  return {
+    ...tenant,
+    ...{ integrationId, environmentIntegrationId, integratedAccountId, syncJobId, webhookId },
+    ...{ syncJobCronTriggerId, syncJobRunId, apiTokenId },
+  }
+}
+
+/** Makes something and returns its id. */
+export async function idOf(
+  client: Client,
+  method: Parameters<Client['ok']>[0],
+  request: JsonObject,
+  also?: Sender,
+): Promise<string> {
+  return (await client.ok(method, request, also)).id
+}
