@@ -15,7 +15,7 @@ export type {
 export { Health } from './endpoints/health.ts'
 export { documentRoute, type PlainExchange, type PlainRoute } from './endpoints/plain-route.ts'
 export { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
-export type { TlsKeys } from './listener/listener.ts'
+export type { TlsKeys } from './listener/front.ts'
 export { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts'
 export { defineService, type Finding, type Handler, type ServiceDefinition, type ServiceHandlers } from './service.ts'
 export { readBody } from './stages/body.ts'

@@ -20,12 +20,15 @@ export interface ApiLimits {
   /** Requests a token may send per `rateWindowMs`; 0 switches the limit off. */
   readonly rateRequestsMax: number
   readonly rateWindowMs: number
-  /** How long a new connection may stay silent before it has shown which HTTP it speaks. */
+  /** How long a new connection may take to show which HTTP it speaks, or to shake hands over TLS. */
   readonly sniffMs: number
   /** How long request headers may take (HTTP/1.1). */
   readonly headersMs: number
   /** How long an idle HTTP/1.1 connection is kept. */
   readonly keepAliveMs: number
+  /** How long an idle HTTP/2 connection is kept. */
+  readonly sessionIdleMs: number
+  readonly connectionsMax: number
   readonly headerBytesMax: number
   /** Concurrent streams of one HTTP/2 connection. */
   readonly streamsPerConnectionMax: number
@@ -46,6 +49,8 @@ export const DEFAULT_LIMITS: ApiLimits = {
   sniffMs: 10_000,
   headersMs: 10_000,
   keepAliveMs: 75_000,
+  sessionIdleMs: 600_000,
+  connectionsMax: 10_000,
   headerBytesMax: 16 * 1024,
   streamsPerConnectionMax: 256,
   streamDrainMs: 5_000,

@@ -1,9 +1,12 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import { type IncomingHttpHeaders, validateHeaderValue } from 'node:http'
 import { Failure, newId } from '../base/index.ts'
 import type { Call, EnvironmentPrincipal, Principal } from './call.ts'
 
 /** Characters of a client's request id that are safe in a header and a log line. */
 const REQUEST_ID = /^[\w.:@+/=-]{1,128}$/
+
+/** A timer set to more fires at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1
 
 /**
  * The life of one call: who, until when, and whether it is over.
@@ -67,6 +70,8 @@ export class OpenCall implements Call {
   }
 
   setHeader(name: string, value: string): void {
+    // Refused here, where it is the handler's error; at the end it would take the whole answer down.
+    validateHeaderValue(name, value)
     this.answerHeaders[name.toLowerCase()] = value
   }
 
@@ -74,12 +79,15 @@ export class OpenCall implements Call {
     this.#principal = principal
   }
 
-  /** Interrupts the call with DEADLINE_EXCEEDED after `timeoutMs`. */
+  /** Interrupts the call with DEADLINE_EXCEEDED after `timeoutMs`, which timers bound to 24 days. */
   startDeadline(timeoutMs: number): void {
     this.#deadlineMs = performance.now() + timeoutMs
-    this.#timer = setTimeout(() => {
-      this.interrupt(new Failure('DEADLINE_EXCEEDED', `the deadline of ${Math.round(timeoutMs)} ms passed`))
-    }, timeoutMs)
+    this.#timer = setTimeout(
+      () => {
+        this.interrupt(new Failure('DEADLINE_EXCEEDED', `the deadline of ${Math.round(timeoutMs)} ms passed`))
+      },
+      Math.min(timeoutMs, TIMER_MAX_MS),
+    )
   }
 
   /** The result of `work`, or the failure that interrupts the call first; `work` itself is then ignored. */

@@ -9,7 +9,8 @@ import { type Health, healthService } from './endpoints/health.ts'
 import type { PlainRoute } from './endpoints/plain-route.ts'
 import { reflectionServices } from './endpoints/reflection.ts'
 import { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
-import { Listener, type TlsKeys } from './listener/listener.ts'
+import type { TlsKeys } from './listener/front.ts'
+import { Listener } from './listener/listener.ts'
 import { compileOperations, type DuplexOperation } from './operation.ts'
 import { createRestRouter } from './rest/bindings.ts'
 import type { ServiceDefinition } from './service.ts'
@@ -35,6 +36,7 @@ export interface ApiServerOptions {
   readonly translateError?: (error: unknown) => Failure | undefined
   /** Told of every finished call. */
   readonly observe?: (observation: Observation) => void
+  /** Serves TLS instead of plaintext. */
   readonly tls?: TlsKeys
 }
 

@@ -1,53 +1,47 @@
 import { createServer as createHttp1, type Server as Http1Server } from 'node:http'
-import { createServer as createHttp2, createSecureServer, type Http2Server, type ServerHttp2Session } from 'node:http2'
-import type { AddressInfo, Server, Socket } from 'node:net'
+import { createServer as createHttp2, type Http2Server, type ServerHttp2Session } from 'node:http2'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Dispatch } from '../dispatch.ts'
 import type { ApiLimits } from '../limits.ts'
-import { createSniffingServer } from './sniff.ts'
-
-/** Certificate chain and private key, PEM. */
-export interface TlsKeys {
-  readonly cert: string
-  readonly key: string
-}
+import { createPlainFront, createTlsFront, type Front, type OnDecided, type TlsKeys } from './front.ts'
 
 /** How often a drain looks for connections that have become idle. */
 const IDLE_SWEEP_MS = 50
 
+/** How often timeouts of HTTP/1.1 connections are checked. */
+const TIMEOUT_CHECK_MS = 1_000
+
+/** Header fields of one HTTP/2 request. */
+const HEADER_PAIRS_MAX = 128
+
 /**
- * The one port: HTTP/1.1 and HTTP/2 in plaintext, or both by ALPN with TLS.
+ * The one port: HTTP/1.1 and HTTP/2, in plaintext or over TLS.
  *
  * Closing is graceful: new connections are refused, idle ones closed, busy ones told to finish (GOAWAY), and what is
  * left at the deadline is cut.
  */
 export class Listener implements AsyncDisposable {
-  readonly #server: Server
-  readonly #h1: Http1Server | undefined
-  readonly #undecided: ReadonlySet<Socket>
+  readonly #front: Front
+  readonly #h1: Http1Server
+  readonly #h2: Http2Server
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #sockets = new Set<Socket>()
 
   constructor(dispatch: Dispatch, limits: ApiLimits, tls: TlsKeys | undefined) {
-    const h2Options = {
-      settings: { maxConcurrentStreams: limits.streamsPerConnectionMax, maxHeaderListSize: limits.headerBytesMax },
-      maxHeaderListPairs: HEADER_PAIRS_MAX,
-    }
-    if (tls === undefined) {
-      const h2 = this.#track(createHttp2(h2Options, dispatch).on('checkContinue', dispatch))
-      this.#h1 = createH1(dispatch, limits)
-      const { server, undecided } = createSniffingServer(this.#h1, h2, limits.sniffMs)
-      this.#server = server
-      this.#undecided = undecided
-    } else {
-      const secure = createSecureServer({ ...h2Options, ...tls, allowHTTP1: true }, dispatch).on(
-        'checkContinue',
-        dispatch,
-      )
-      this.#server = this.#track(secure)
-      this.#h1 = undefined
-      this.#undecided = new Set()
-    }
-    this.#server.on('connection', (socket: Socket) => {
+    this.#h1 = createH1(dispatch, limits)
+    this.#h2 = createH2(dispatch, limits)
+    this.#h2.on('session', (session) => {
+      this.#sessions.add(session)
+      session.once('close', () => this.#sessions.delete(session))
+      // Sends GOAWAY and lets streams under way finish.
+      session.setTimeout(limits.sessionIdleMs, () => session.close())
+    })
+    const onDecided: OnDecided = (socket, version) =>
+      (version === 'h2' ? this.#h2 : this.#h1).emit('connection', socket)
+    this.#front =
+      tls === undefined ? createPlainFront(limits.sniffMs, onDecided) : createTlsFront(tls, limits.sniffMs, onDecided)
+    this.#front.server.maxConnections = limits.connectionsMax
+    this.#front.server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
     })
@@ -55,27 +49,28 @@ export class Listener implements AsyncDisposable {
 
   /** Resolves with the address once connections are accepted. Port 0 takes any free one. */
   listen(host: string, port: number): Promise<AddressInfo> {
+    const { server } = this.#front
     return new Promise((resolve, reject) => {
-      this.#server.once('error', reject).listen(port, host, () => {
-        this.#server.off('error', reject)
-        resolve(this.#server.address() as AddressInfo)
+      server.once('error', reject).listen(port, host, () => {
+        server.off('error', reject)
+        resolve(server.address() as AddressInfo)
       })
     })
   }
 
   /** Closes within `deadlineMs`, the sooner the fewer calls are under way. */
   async close(deadlineMs: number): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    for (const socket of this.#undecided) socket.destroy()
+    const closed = new Promise<void>((resolve) => this.#front.server.close(() => resolve()))
+    for (const socket of this.#front.undecided) socket.destroy()
     for (const session of this.#sessions) session.close()
-    this.#h1?.closeIdleConnections()
-    const sweep = setInterval(() => this.#h1?.closeIdleConnections(), IDLE_SWEEP_MS)
+    this.#h1.closeIdleConnections()
+    const sweep = setInterval(() => this.#h1.closeIdleConnections(), IDLE_SWEEP_MS)
     const cut = setTimeout(() => this.#cut(), deadlineMs)
     await closed
     clearInterval(sweep)
     clearTimeout(cut)
     // Stops the interval that checks its timeouts.
-    this.#h1?.close()
+    this.#h1.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,28 +81,24 @@ export class Listener implements AsyncDisposable {
     for (const session of this.#sessions) session.destroy()
     for (const socket of this.#sockets) socket.destroy()
   }
-
-  #track<Server extends Http2Server | ReturnType<typeof createSecureServer>>(server: Server): Server {
-    server.on('session', (session) => {
-      this.#sessions.add(session)
-      session.once('close', () => this.#sessions.delete(session))
-    })
-    return server
-  }
 }
 
-const HEADER_PAIRS_MAX = 128
-
 function createH1(dispatch: Dispatch, limits: ApiLimits): Http1Server {
-  const server = createHttp1(
-    {
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.headersMs + limits.bodyTotalMs + limits.lingerMs,
-      keepAliveTimeout: limits.keepAliveMs,
-      maxHeaderSize: limits.headerBytesMax,
-      connectionsCheckingInterval: 1_000,
-    },
-    dispatch,
-  )
-  return server.on('checkContinue', dispatch)
+  const options = {
+    headersTimeout: limits.headersMs,
+    // The stages watch the body more closely; this one only catches what never reaches them.
+    requestTimeout: limits.headersMs + limits.bodyTotalMs + limits.lingerMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    maxHeaderSize: limits.headerBytesMax,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+  }
+  const server = createHttp1(options, dispatch).on('checkContinue', dispatch)
+  // A server that never listens itself starts its timeout checks and its idle tracking on this event.
+  server.emit('listening')
+  return server
+}
+
+function createH2(dispatch: Dispatch, limits: ApiLimits): Http2Server {
+  const settings = { maxConcurrentStreams: limits.streamsPerConnectionMax, maxHeaderListSize: limits.headerBytesMax }
+  return createHttp2({ settings, maxHeaderListPairs: HEADER_PAIRS_MAX }, dispatch).on('checkContinue', dispatch)
 }

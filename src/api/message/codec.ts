@@ -1,5 +1,5 @@
 import { create, type DescMessage, fromBinary, fromJson, type Message, toBinary, toJson } from '@bufbuild/protobuf'
-import { Failure, type Json, type JsonObject } from '../../base/index.ts'
+import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import type { Finding, ResultInit } from '../service.ts'
 import { inspectShape } from './shape.ts'
 import { padTimestamps } from './timestamps.ts'
@@ -32,6 +32,7 @@ export function decodeBinary(desc: DescMessage, bytes: Uint8Array): Draft {
  * @throws Failure MALFORMED_BODY when the value cannot be read for a reason that no field carries
  */
 export function decodeJson(desc: DescMessage, json: Json): Draft {
+  if (!isJsonObject(json)) throw new Failure('MALFORMED_BODY', 'the body must be a JSON object')
   try {
     return { message: read(desc, json), findings: [] }
   } catch (cause) {

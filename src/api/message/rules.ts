@@ -28,8 +28,9 @@ export function warmRules(desc: DescMessage): void {
   validator.validate(desc, create(desc))
 }
 
-/** A path as every answer of the API writes it: `resources[2].depends_on`. */
+/** A path as every answer of the API writes it: `resources[2].depends_on`; a rule of the whole message has none. */
 function textOfPath(path: Path): string {
+  if (path.length === 0) return 'request'
   return path.reduce((text, step) => {
     if (step.kind === 'list_sub') return `${text}[${step.index}]`
     const name = step.kind === 'map_sub' ? String(step.key) : step.name

@@ -36,8 +36,9 @@ function inspectMessage(desc: DescMessage, value: Json, path: string, findings: 
   const taken = new Map<string, string>()
   for (const [key, item] of Object.entries(value)) {
     if (findings.length >= FINDINGS_MAX) break
-    const at = path === '' ? key : `${path}.${key}`
     const field = fieldNamed(desc, key)
+    const name = field?.name ?? key
+    const at = path === '' ? name : `${path}.${name}`
     const misfit = field === undefined ? unknownField(desc, key, at) : collision(field, key, item, at, taken)
     if (misfit !== undefined) findings.push(misfit)
     if (misfit !== undefined || field === undefined) continue
@@ -74,7 +75,7 @@ function collision(
   const group = `oneof ${field.oneof.name}`
   const rival = taken.get(group)
   if (rival === undefined) {
-    taken.set(group, key)
+    taken.set(group, field.name)
     return undefined
   }
   const conflict = { field: at, description: `cannot be given together with ${rival}`, rule: 'oneof' }

@@ -19,17 +19,17 @@ const SPELLINGS: readonly {
 const GRPC_UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 }
 
 /**
- * Starts the call's deadline: the client's, cut to `maxMs`, or else the default.
+ * Starts the call's deadline: the client's, cut to `maxMs`, or else the default. Streams have neither: without a client's
+ * deadline they live until someone ends them.
  *
- * @param limits.defaultMs absent for streams: without a client's deadline they live until someone ends them
  * @throws Failure INVALID_FIELD when a deadline header is malformed
  */
 export function startDeadline(
   call: OpenCall,
-  { defaultMs, maxMs }: { readonly defaultMs: number | undefined; readonly maxMs: number },
+  { defaultMs, maxMs }: { readonly defaultMs: number | undefined; readonly maxMs: number | undefined },
 ): void {
   const wantedMs = clientDeadlineMs(call) ?? defaultMs
-  if (wantedMs !== undefined) call.startDeadline(Math.min(wantedMs, maxMs))
+  if (wantedMs !== undefined) call.startDeadline(Math.min(wantedMs, maxMs ?? wantedMs))
 }
 
 function clientDeadlineMs(call: OpenCall): number | undefined {

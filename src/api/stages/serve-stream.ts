@@ -42,7 +42,7 @@ export async function serveStream(
 async function runStream(core: Core, operation: StreamOperation, wire: StreamWire, exchange: Exchange): Promise<void> {
   const { limits } = core
   const { call, response } = exchange
-  startDeadline(call, { defaultMs: undefined, maxMs: limits.deadlineMaxMs })
+  startDeadline(call, { defaultMs: undefined, maxMs: undefined })
   await admit(core.gate, operation.access, call)
   const body = await readBody(exchange, limits, limits.requestBytesMax + wire.framingBytes)
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)

@@ -66,7 +66,7 @@ function addRoute(core: Core, router: ConnectRouter, operation: DuplexOperation)
 /** Runs before connect-node reads a byte of the request. */
 async function openGate(core: Core, operation: DuplexOperation, call: OpenCall): Promise<void> {
   try {
-    startDeadline(call, { defaultMs: undefined, maxMs: core.limits.deadlineMaxMs })
+    startDeadline(call, { defaultMs: undefined, maxMs: undefined })
     await admit(core.gate, operation.access, call)
   } catch (error) {
     throw close(core, operation, call, error)
