@@ -7,11 +7,35 @@
 export type {
   ClaimedRun,
   ErrorHandling,
+  LeaseKey,
   ResourceStats,
   Run,
   RunDestination,
   RunError,
+  RunFilter,
   RunKind,
   RunStatus,
 } from '../storage/index.ts'
+export {
+  HEARTBEAT_INTERVAL_MS,
+  QUEUE_POLICY,
+  type QueuePolicy,
+  REAP_INTERVAL_MS,
+} from './policy.ts'
+export type { Claim, Heartbeat, Outcome, Queue, Settled, Settlement } from './queue.ts'
+export { type CreateRunDeps, createRun, insertWaitingRun, type RunDeps, type RunInput } from './runs/create-run.ts'
 export type { RunOutcome, RunProgress } from './runs/execution.ts'
+export type { RunChange, RunObserver } from './runs/observer.ts'
+export { getRun, listRuns } from './runs/read-runs.ts'
+export { daemonGroup, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './runs/run-group.ts'
+export { groupId, leaseLost, RunQueue, type RunQueueDeps, type RunToQueue } from './runs/run-queue.ts'
+export { retryRun, stopRun } from './runs/steer-run.ts'
+export {
+  destinationRequired,
+  requireRunnable,
+  requireSubject,
+  type Subject,
+  type SubjectIds,
+  webhookNotFound,
+} from './runs/subject.ts'
+export { TableQueue, type TableQueueDeps } from './table-queue.ts'

@@ -40,6 +40,14 @@ export {
   updateApiToken,
 } from './tables/api-token.ts'
 export {
+  claimDue,
+  type DueHead,
+  type DuePosition,
+  type DueTrigger,
+  findDue,
+  probeDue,
+} from './tables/due-trigger.ts'
+export {
   deleteEnvironment,
   ENVIRONMENT_NAME_CONSTRAINT,
   type EnvironmentRecord,
@@ -119,6 +127,24 @@ export {
   insertIntegrationGrant,
   listIntegrationGrants,
 } from './tables/integration-grant.ts'
+export {
+  claimItems,
+  countWaiting,
+  enqueueItems,
+  type LeaseKey,
+  type LeaseSettlement,
+  lockExpiredLeases,
+  type NowOverride,
+  renewLeases,
+  type SettledItem,
+  settleLeases,
+  type TakenLease,
+  type WaitingItem,
+} from './tables/queue-statements.ts'
+export { type CarriedValues, type QueueSql, queueSql } from './tables/queue-table.ts'
+export { concludeRuns, loadRunWork, type RunWork, saveRunProgress } from './tables/run-execution.ts'
+export { ensureRunPartitions } from './tables/run-partition.ts'
+export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'
 export type {
   ClaimedRun,
   ErrorHandling,
@@ -129,6 +155,7 @@ export type {
   RunKind,
   RunStatus,
 } from './tables/run-record.ts'
+export { findAccountState, findRunSubject, type RunSubject } from './tables/run-subject.ts'
 export type { SecretRef } from './tables/secret.ts'
 export {
   deleteSyncJob,
@@ -145,6 +172,29 @@ export {
   updateSyncJob,
 } from './tables/sync-job.ts'
 export {
+  deleteTrigger,
+  findTrigger,
+  insertTrigger,
+  listTriggers,
+  lockTrigger,
+  type NewTrigger,
+  type TriggerFilter,
+  type TriggerRecord,
+  updateTriggerDestination,
+  updateTriggerSettings,
+} from './tables/sync-job-cron-trigger.ts'
+export {
+  findRun,
+  insertManualRun,
+  listRuns,
+  markCreatedAgain,
+  markStopped,
+  type NewRun,
+  type RunFilter,
+  type RunPosition,
+  type RunRecord,
+} from './tables/sync-job-run.ts'
+export {
   deleteTeam,
   findOperatorTeam,
   findTeam,
@@ -156,6 +206,23 @@ export {
   type TeamRecord,
   updateTeam,
 } from './tables/team.ts'
+export {
+  advanceSchedules,
+  insertMissedTicks,
+  insertTickRuns,
+  type MissedTicks,
+  type NewTick,
+  type ScheduleAdvance,
+  type TickRun,
+} from './tables/tick.ts'
+export { type LedgerEntry, listLedger } from './tables/tick-ledger.ts'
+export {
+  lockSchedule,
+  parkSchedule,
+  showLastRun,
+  showRunStatus,
+  updateSchedule,
+} from './tables/trigger-schedule.ts'
 export {
   deleteTriggersOfWebhook,
   deleteWebhook,

@@ -18,7 +18,7 @@ export type RunDestination =
 export type ErrorHandling = 'fail_fast' | 'ignore' | 'batch'
 
 /** Why a run failed, or why its last attempt did. */
-export interface RunError {
+export type RunError = {
   /** A name of the failure catalogue, or a stable name of its own such as `lease_expired`. */
   readonly reason: string
   /** In words, secrets removed. */
@@ -26,7 +26,7 @@ export interface RunError {
 }
 
 /** Progress of one node of a run. */
-export interface ResourceStats {
+export type ResourceStats = {
   readonly resource: string
   readonly method: string
   readonly pages: number

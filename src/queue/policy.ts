@@ -1,0 +1,91 @@
+import { assertNever, type BackoffPolicy, backoffMs } from '../base/index.ts'
+import type { RunError } from '../storage/index.ts'
+import type { Outcome } from './queue.ts'
+
+/** How long leases last and how often work is tried. */
+export interface QueuePolicy {
+  readonly leaseMs: number
+  /** A holder that was asked to stop and goes on loses its lease after so long. */
+  readonly stopGraceMs: number
+  readonly attemptsMax: number
+  readonly retry: BackoffPolicy
+}
+
+/** The product's policy: a crash is noticed within 35 s, five attempts span about two minutes. */
+export const QUEUE_POLICY: QueuePolicy = {
+  leaseMs: 30_000,
+  stopGraceMs: 60_000,
+  attemptsMax: 5,
+  retry: { baseMs: 5_000, factor: 2, maxMs: 15 * 60_000, jitterFloor: 0.5 },
+}
+
+/** How often holders renew what they hold. */
+export const HEARTBEAT_INTERVAL_MS = 10_000
+/** How often expired leases are looked for. */
+export const REAP_INTERVAL_MS = 5_000
+/** Expired leases taken back in one transaction. */
+export const REAP_BATCH = 500
+/** A wait somebody else asked for is honoured this far. */
+const WAIT_MS_MAX = 24 * 60 * 60 * 1000
+
+/** What an item becomes when a lease on it ends. */
+export interface Resolution {
+  readonly status: 'created' | 'rate_limited' | 'completed' | 'failed' | 'stopped'
+  readonly error: RunError | null
+  /** Attempts that count so far. */
+  readonly attempt: number
+  /** Back into the queue after so long; null: it is over. */
+  readonly delayMs: number | null
+}
+
+/**
+ * Turns how an attempt ended into what becomes of the item.
+ *
+ * @param attempt the attempt that ended, from 1
+ * @param random a number in [0, 1)
+ */
+export function resolveOutcome(
+  policy: QueuePolicy,
+  attempt: number,
+  outcome: Outcome,
+  random: () => number,
+): Resolution {
+  switch (outcome.kind) {
+    case 'completed':
+      return { status: 'completed', error: null, attempt, delayMs: null }
+    case 'stopped':
+      return { status: 'stopped', error: null, attempt, delayMs: null }
+    case 'failed':
+      return { status: 'failed', error: outcome.error, attempt, delayMs: null }
+    case 'retry': {
+      if (attempt >= policy.attemptsMax) return { status: 'failed', error: outcome.error, attempt, delayMs: null }
+      const delayMs = Math.max(backoffMs(policy.retry, attempt, random), boundedWait(outcome.afterMs ?? 0))
+      return { status: 'created', error: outcome.error, attempt, delayMs }
+    }
+    case 'rate_limited':
+      return { status: 'rate_limited', error: null, attempt: attempt - 1, delayMs: boundedWait(outcome.afterMs) }
+    case 'handed_back':
+      return { status: 'created', error: null, attempt: attempt - 1, delayMs: 0 }
+    default:
+      return assertNever(outcome)
+  }
+}
+
+const LEASE_EXPIRED: RunError = {
+  reason: 'lease_expired',
+  message: 'the holder stopped answering: it crashed, was killed, or lost the database',
+}
+
+/**
+ * What becomes of an item whose holder is gone. The expired lease was delay enough, so it is available at once; the attempt
+ * counts, or work that kills its worker would kill one after another.
+ */
+export function resolveExpiry(policy: QueuePolicy, attempt: number, isStopRequested: boolean): Resolution {
+  if (isStopRequested) return { status: 'stopped', error: null, attempt, delayMs: null }
+  if (attempt >= policy.attemptsMax) return { status: 'failed', error: LEASE_EXPIRED, attempt, delayMs: null }
+  return { status: 'created', error: LEASE_EXPIRED, attempt, delayMs: 0 }
+}
+
+function boundedWait(ms: number): number {
+  return Math.min(WAIT_MS_MAX, Math.max(0, ms))
+}

@@ -1,0 +1,92 @@
+import { Failure, type JsonObject, newId } from '../../base/index.ts'
+import {
+  type ErrorHandling,
+  insertManualRun,
+  type NewRun,
+  type Run,
+  type RunDestination,
+  type Tx,
+} from '../../storage/index.ts'
+import { changeOf, type RunObserver } from './observer.ts'
+import { GROUP_QUEUED_MAX, runGroup } from './run-group.ts'
+import { groupId, type RunQueue } from './run-queue.ts'
+import { destinationRequired, requireRunnable, requireSubject, type Subject } from './subject.ts'
+
+/** What changing runs needs. */
+export interface RunDeps {
+  readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
+  readonly observer?: RunObserver
+  /** Moves the database's clock, for tests. */
+  readonly now?: () => Date
+}
+
+/** What creating a run needs beside that. */
+export interface CreateRunDeps extends RunDeps {
+  /**
+   * The arguments with the schema's defaults filled in.
+   *
+   * @throws Failure ARGS_INVALID
+   */
+  resolveArgs(rules: Subject['argsRules'], given: JsonObject): Promise<JsonObject>
+}
+
+/** Asks for a run. */
+export interface RunInput {
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly args?: JsonObject | undefined
+  readonly destination: RunDestination | undefined
+  /** Absent: `ignore`. */
+  readonly errorHandling?: ErrorHandling | undefined
+  readonly ignorePreviousRun?: boolean | undefined
+}
+
+/**
+ * Creates a run of a job for an account, to be executed as soon as possible. Needs a transaction.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, DESTINATION_REQUIRED, WEBHOOK_NOT_FOUND,
+ * INVALID_FIELD, ARGS_INVALID, GROUP_FULL; nothing is stored then
+ */
+export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: string, input: RunInput): Promise<Run> {
+  const { syncJobId, integratedAccountId, destination } = input
+  if (destination === undefined) throw destinationRequired()
+  const subject = await requireSubject(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  requireRunnable(subject)
+  const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
+  return await insertWaitingRun(deps, tx, {
+    ...{ environmentId, syncJobId, integratedAccountId, destination, args, triggerId: null },
+    region: subject.region,
+    resources: subject.jobResources,
+    errorHandling: input.errorHandling ?? 'ignore',
+    ignorePreviousRun: input.ignorePreviousRun ?? false,
+  })
+}
+
+/** Stores a run by hand and lets it wait. @throws Failure GROUP_FULL */
+export async function insertWaitingRun(deps: RunDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<Run> {
+  await requireRoom(deps, tx, input.environmentId, input.destination)
+  const run = await insertManualRun(tx, { ...input, id: newId() }, deps.now?.() ?? null)
+  await deps.queue.enqueue(tx, [run])
+  await deps.observer?.runsChanged(tx, [changeOf(run)])
+  return run
+}
+
+/** @throws Failure GROUP_FULL when GROUP_QUEUED_MAX runs wait in the destination's group already */
+export async function requireRoom(
+  deps: RunDeps,
+  tx: Tx,
+  environmentId: string,
+  destination: RunDestination,
+): Promise<void> {
+  const group = runGroup(environmentId, destination)
+  const waiting =
+    (await deps.queue.countWaiting(tx, [{ environmentId, group }])).get(groupId(environmentId, group)) ?? 0
+  if (waiting < GROUP_QUEUED_MAX) return
+  throw new Failure(
+    'GROUP_FULL',
+    `${GROUP_QUEUED_MAX} runs wait already for this kind of destination; try again later`,
+    {
+      retryAfterSeconds: 60,
+    },
+  )
+}

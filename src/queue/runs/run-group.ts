@@ -1,0 +1,17 @@
+import type { RunDestination } from '../../storage/index.ts'
+
+/** Runs whose records go to webhooks; any worker may claim them. */
+export const WEBHOOK_GROUP = 'webhook'
+
+/** Runs of one group and environment that may wait; a tick beyond is recorded as skipped, a call refused. */
+export const GROUP_QUEUED_MAX = 10_000
+
+/** Who may claim a run: the workers, or the daemons of one group of one environment. */
+export function runGroup(environmentId: string, destination: RunDestination): string {
+  return destination.kind === 'webhook' ? WEBHOOK_GROUP : daemonGroup(environmentId, destination.groupKey)
+}
+
+/** The group of the daemons of an environment that registered under a key. */
+export function daemonGroup(environmentId: string, groupKey: string): string {
+  return `daemon:${environmentId}:${groupKey}`
+}

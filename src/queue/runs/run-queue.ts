@@ -1,0 +1,158 @@
+import { Failure, type JsonObject } from '../../base/index.ts'
+import {
+  type ClaimedRun,
+  concludeRuns,
+  countWaiting,
+  type Database,
+  dropLeases,
+  type LeaseKey,
+  loadRunWork,
+  type ResourceStats,
+  RUN_QUEUE,
+  type RunCarried,
+  type RunDestination,
+  type RunStatus,
+  type SettledItem,
+  saveRunProgress,
+  type TakenLease,
+  type Tx,
+} from '../../storage/index.ts'
+import { QUEUE_POLICY, type QueuePolicy } from '../policy.ts'
+import type { Claim, Heartbeat, Settled, Settlement } from '../queue.ts'
+import { TableQueue } from '../table-queue.ts'
+import type { RunObserver } from './observer.ts'
+import { GROUP_QUEUED_MAX, runGroup } from './run-group.ts'
+
+/** What the queue of runs needs. */
+export interface RunQueueDeps {
+  readonly database: Database
+  /** A number in [0, 1). */
+  readonly random: () => number
+  /** Moves the database's clock, for tests. */
+  readonly now?: () => Date
+  /** Absent: nobody is told. */
+  readonly observer?: RunObserver
+  readonly policy?: QueuePolicy
+}
+
+/** A stored run, as far as queueing it needs. */
+export interface RunToQueue {
+  readonly id: string
+  readonly environmentId: string
+  readonly triggerId: string | null
+  readonly integratedAccountId: string
+  readonly region: string
+  readonly scheduledFor: Date
+  readonly destination: RunDestination
+}
+
+/** The queue of sync runs: the seam, with runs in the place of items. */
+export class RunQueue {
+  readonly #deps: RunQueueDeps
+  readonly #policy: QueuePolicy
+  readonly #queue: TableQueue<RunCarried>
+
+  constructor(deps: RunQueueDeps) {
+    this.#deps = deps
+    this.#policy = deps.policy ?? QUEUE_POLICY
+    this.#queue = new TableQueue({
+      database: deps.database,
+      sql: RUN_QUEUE,
+      policy: this.#policy,
+      random: deps.random,
+      now: deps.now,
+      afterSettle: (tx, settled) => this.#conclude(tx, settled),
+    })
+  }
+
+  /** Lets stored runs wait for a worker or daemon, in the transaction that stored them. */
+  async enqueue(tx: Tx, runs: readonly RunToQueue[]): Promise<void> {
+    const items = runs.map((run) => ({
+      ...{ id: run.id, environmentId: run.environmentId, region: run.region, flowId: run.integratedAccountId },
+      ...{ scheduledFor: run.scheduledFor, triggerId: run.triggerId },
+      group: runGroup(run.environmentId, run.destination),
+    }))
+    await this.#queue.enqueue(tx, items)
+  }
+
+  /** Leases runs and loads what to do. One running run per account, whoever claims at the same moment. */
+  async claim(claim: Claim): Promise<readonly ClaimedRun[]> {
+    const leases = await this.#queue.claim(claim)
+    if (leases.length === 0) return []
+    const { direct } = this.#deps.database
+    const work = new Map((await loadRunWork(direct, leases)).map((each) => [each.id, each]))
+    const orphans = leases.filter(({ id }) => !work.has(id))
+    if (orphans.length > 0) await dropLeases(direct, orphans) // their day was dropped while they waited
+    return leases.flatMap((lease) => {
+      const found = work.get(lease.id)
+      return found === undefined ? [] : [claimedRun(lease, found)]
+    })
+  }
+
+  /**
+   * Stores what a run has done and renews its lease, together.
+   *
+   * @throws Failure LEASE_LOST when the lease is somebody else's by now; nothing was stored
+   */
+  async save(
+    lease: LeaseKey,
+    checkpoint: JsonObject,
+    stats: readonly ResourceStats[],
+  ): Promise<{ readonly isStopRequested: boolean }> {
+    const { database, now } = this.#deps
+    const { leaseMs } = this.#policy
+    const saved = await saveRunProgress(database.direct, lease, checkpoint, stats, leaseMs, now?.() ?? null)
+    if (saved === undefined) throw leaseLost(lease.id)
+    return saved
+  }
+
+  async heartbeat(held: readonly LeaseKey[]): Promise<readonly Heartbeat[]> {
+    return await this.#queue.heartbeat(held)
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+    return await this.#queue.settle(settlements)
+  }
+
+  async reap(): Promise<number> {
+    return await this.#queue.reap()
+  }
+
+  /** How many runs wait in each group, up to GROUP_QUEUED_MAX, by `environmentId/group`. */
+  async countWaiting(
+    tx: Tx,
+    groups: readonly { readonly environmentId: string; readonly group: string }[],
+  ): Promise<ReadonlyMap<string, number>> {
+    const counts = await countWaiting(tx, RUN_QUEUE, groups, GROUP_QUEUED_MAX)
+    return new Map(counts.map(({ environmentId, group, waiting }) => [groupId(environmentId, group), waiting]))
+  }
+
+  async #conclude(tx: Tx, settled: readonly (SettledItem & RunCarried)[]): Promise<void> {
+    await concludeRuns(tx, settled)
+    const changes = settled.map(({ id, environmentId, scheduledFor, triggerId, status }) => {
+      const final = status as RunStatus // the table's check constraint allows no other
+      return { runId: id, environmentId, scheduledFor, triggerId, status: final, skipReason: null }
+    })
+    await this.#deps.observer?.runsChanged(tx, changes)
+  }
+}
+
+/** One name for a group of an environment. */
+export function groupId(environmentId: string, group: string): string {
+  return `${environmentId}/${group}`
+}
+
+/** The refusal of a write by a holder whose lease has gone to another. */
+export function leaseLost(runId: string): Failure {
+  return new Failure(
+    'LEASE_LOST',
+    `the lease on run ${runId} has ended and may be another holder's; stop working on it`,
+    {
+      resource: { type: 'sync_job_run', id: runId },
+    },
+  )
+}
+
+function claimedRun(lease: TakenLease, work: Omit<ClaimedRun, 'attempt' | 'leaseId' | 'leaseExpiresAt'>): ClaimedRun {
+  return { ...work, attempt: lease.attempt, leaseId: lease.leaseId, leaseExpiresAt: lease.expiresAt }
+}

@@ -1,0 +1,104 @@
+import { newId } from '../base/index.ts'
+import {
+  type CarriedValues,
+  claimItems,
+  type Database,
+  enqueueItems,
+  type LeaseKey,
+  type LeaseSettlement,
+  lockExpiredLeases,
+  type QueueSql,
+  renewLeases,
+  type SettledItem,
+  settleLeases,
+  type TakenLease,
+  type Tx,
+  type WaitingItem,
+} from '../storage/index.ts'
+import { type QueuePolicy, REAP_BATCH, resolveExpiry, resolveOutcome } from './policy.ts'
+import type { Claim, Heartbeat, Queue, Settled, Settlement } from './queue.ts'
+
+/** What a queue over tables needs. */
+export interface TableQueueDeps<Carried extends CarriedValues> {
+  readonly database: Database
+  readonly sql: QueueSql<Carried>
+  readonly policy: QueuePolicy
+  readonly random: () => number
+  /** Moves the database's clock, for tests. Absent: the clock as it is. */
+  readonly now?: (() => Date) | undefined
+  /** Runs in the transaction that settled the items. */
+  readonly afterSettle?: (tx: Tx, settled: readonly (SettledItem & Carried)[]) => Promise<void>
+}
+
+/** The queue seam over a waiting and a lease table. Keeps no state of its own: any number of processes share it. */
+export class TableQueue<Carried extends CarriedValues> implements Queue<Carried> {
+  readonly #deps: TableQueueDeps<Carried>
+
+  constructor(deps: TableQueueDeps<Carried>) {
+    this.#deps = deps
+  }
+
+  async enqueue(tx: Tx, items: readonly (WaitingItem & Carried)[]): Promise<void> {
+    if (items.length > 0) await enqueueItems(tx, this.#deps.sql, items, this.#now())
+  }
+
+  async claim(claim: Claim): Promise<readonly (TakenLease & Carried)[]> {
+    const { database, sql, policy } = this.#deps
+    const request = {
+      group: claim.group,
+      holder: claim.holder,
+      regions: claim.regions ?? null,
+      leaseIds: Array.from({ length: claim.limit }, () => newId()),
+      heldMax: claim.heldMax ?? Number.MAX_SAFE_INTEGER,
+      leaseMs: policy.leaseMs,
+    }
+    return await claimItems(database.direct, sql, request, this.#now())
+  }
+
+  async heartbeat(held: readonly LeaseKey[]): Promise<readonly Heartbeat[]> {
+    if (held.length === 0) return []
+    const { database, sql, policy } = this.#deps
+    const renewed = await renewLeases(database.direct, sql, held, policy.leaseMs, this.#now())
+    const byId = new Map(renewed.map((lease) => [lease.id, lease]))
+    return held.map(({ id }) => {
+      const lease = byId.get(id)
+      return lease === undefined ? { kind: 'lost', id } : { kind: 'held', ...lease }
+    })
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+    if (settlements.length === 0) return []
+    const { policy, random } = this.#deps
+    const resolved = settlements.map(({ id, leaseId, attempt, outcome }) => {
+      return { id, leaseId, ...resolveOutcome(policy, attempt, outcome, random) }
+    })
+    const settled = await this.#deps.database.transaction((tx) => this.#settle(tx, resolved))
+    const statusOf = new Map(settled.map(({ id, status }) => [id, status]))
+    return settlements.map(({ id }) => {
+      const status = statusOf.get(id)
+      return status === undefined ? { kind: 'lost', id } : { kind: 'settled', id, status }
+    })
+  }
+
+  async reap(): Promise<number> {
+    const { database, sql, policy } = this.#deps
+    return await database.transaction(async (tx) => {
+      const expired = await lockExpiredLeases(tx, sql, policy.stopGraceMs, REAP_BATCH, this.#now())
+      if (expired.length === 0) return 0
+      const resolved = expired.map(({ id, leaseId, attempt, isStopRequested }) => {
+        return { id, leaseId, ...resolveExpiry(policy, attempt, isStopRequested) }
+      })
+      return (await this.#settle(tx, resolved)).length
+    })
+  }
+
+  async #settle(tx: Tx, resolved: readonly LeaseSettlement[]): Promise<readonly (SettledItem & Carried)[]> {
+    const settled = await settleLeases(tx, this.#deps.sql, resolved, this.#now())
+    if (settled.length > 0) await this.#deps.afterSettle?.(tx, settled)
+    return settled
+  }
+
+  #now(): Date | null {
+    return this.#deps.now?.() ?? null
+  }
+}

@@ -1,0 +1,181 @@
+import type { Json } from '../../base/index.ts'
+import { affected, type Binding, jsonb, rows, type Tx } from '../database.ts'
+import type { CarriedValues, QueueSql } from './queue-table.ts'
+
+/** Overrides the database's clock; for tests. */
+export type NowOverride = Date | null
+
+/** An item to be put into a queue. */
+export interface WaitingItem {
+  readonly id: string
+  readonly environmentId: string
+  /** Claims are fair between flows. */
+  readonly flowId: string
+  readonly region: string
+  /** Who may claim it. */
+  readonly group: string
+  /** Absent: at once. */
+  readonly availableAt?: Date
+}
+
+/** What a claimant asks for. */
+export interface ClaimRequest {
+  readonly group: string
+  /** Only items of these regions; null: of any. */
+  readonly regions: readonly string[] | null
+  /** One id per item wanted at most. */
+  readonly leaseIds: readonly string[]
+  /** Items of the group that may be held at once, by all holders together; advisory under concurrency. */
+  readonly heldMax: number
+  readonly holder: string
+  readonly leaseMs: number
+}
+
+/** Names a lease; the lease id is the fence. */
+export interface LeaseKey {
+  readonly id: string
+  readonly leaseId: string
+}
+
+/** A lease just taken. */
+export interface TakenLease extends LeaseKey {
+  readonly environmentId: string
+  readonly flowId: string
+  /** From 1. */
+  readonly attempt: number
+  readonly expiresAt: Date
+}
+
+/** A lease that goes on. */
+export interface RenewedLease {
+  readonly id: string
+  readonly expiresAt: Date
+  readonly isStopRequested: boolean
+}
+
+/** What a held item becomes. */
+export interface LeaseSettlement extends LeaseKey {
+  readonly status: string
+  readonly error: Json
+  /** Attempts that count so far. */
+  readonly attempt: number
+  /** Back into the queue after so long; null: it is over. */
+  readonly delayMs: number | null
+}
+
+/** What a held item has become. */
+export interface SettledItem {
+  readonly id: string
+  readonly environmentId: string
+  readonly flowId: string
+  /** `stopped` also for an item that was to wait again although a stop had been requested. */
+  readonly status: string
+}
+
+/** A lease whose holder is gone, or did not stop in time. */
+export interface ExpiredLease extends LeaseKey {
+  readonly attempt: number
+  readonly isStopRequested: boolean
+}
+
+/** How many items wait in a group of an environment. */
+export interface WaitingCount {
+  readonly environmentId: string
+  readonly group: string
+  readonly waiting: number
+}
+
+/** Puts items into the queue, in the caller's transaction; they rank behind what their flow has waiting. */
+export async function enqueueItems<Carried extends CarriedValues>(
+  tx: Tx,
+  sql: QueueSql<Carried>,
+  items: readonly (WaitingItem & Carried)[],
+  now: NowOverride,
+): Promise<void> {
+  await affected(tx, sql.enqueue, [
+    now,
+    items.map(({ id }) => id),
+    items.map(({ flowId }) => flowId),
+    items.map(({ environmentId }) => environmentId),
+    items.map(({ region }) => region),
+    items.map(({ group }) => group),
+    ...sql.carried.map(({ field }) => items.map((item) => item[field])),
+    items.map(({ availableAt }) => availableAt ?? null),
+  ])
+}
+
+/**
+ * Leases the lowest-ranked available items whose flow is free, and marks their records running.
+ *
+ * Rides on the claim index of the group. Rows another claimant is taking are passed over; two items of one exclusive flow
+ * are never both leased, whoever claims at the same moment.
+ */
+export async function claimItems<Carried extends CarriedValues>(
+  tx: Tx,
+  sql: QueueSql<Carried>,
+  request: ClaimRequest,
+  now: NowOverride,
+): Promise<readonly (TakenLease & Carried)[]> {
+  const { group, regions, leaseIds, heldMax, holder, leaseMs } = request
+  const wanted: Binding[] = [leaseIds.length, heldMax, group, leaseIds, holder, leaseMs / 1000]
+  return await rows(tx, sql.claim, [now, group, regions, regions, ...wanted])
+}
+
+/** Renews the leases that are still the given ones, and returns those. */
+export async function renewLeases(
+  tx: Tx,
+  sql: QueueSql<never>,
+  held: readonly LeaseKey[],
+  leaseMs: number,
+  now: NowOverride,
+): Promise<readonly RenewedLease[]> {
+  return await rows(tx, sql.heartbeat, [
+    now,
+    held.map(({ id }) => id),
+    held.map(({ leaseId }) => leaseId),
+    leaseMs / 1000,
+  ])
+}
+
+/** Ends the leases that are still the given ones, with their records and what waits again, and returns those. */
+export async function settleLeases<Carried extends CarriedValues>(
+  tx: Tx,
+  sql: QueueSql<Carried>,
+  settlements: readonly LeaseSettlement[],
+  now: NowOverride,
+): Promise<readonly (SettledItem & Carried)[]> {
+  return await rows(tx, sql.settle, [
+    now,
+    settlements.map(({ id }) => id),
+    settlements.map(({ leaseId }) => leaseId),
+    settlements.map(({ status }) => status),
+    settlements.map(({ error }) => (error === null ? null : jsonb(error))),
+    settlements.map(({ attempt }) => attempt),
+    settlements.map(({ delayMs }) => delayMs),
+  ])
+}
+
+/** Locks leases past their end, or asked to stop longer ago than the grace; passes over those being settled or renewed. */
+export async function lockExpiredLeases(
+  tx: Tx,
+  sql: QueueSql<never>,
+  stopGraceMs: number,
+  limit: number,
+  now: NowOverride,
+): Promise<readonly ExpiredLease[]> {
+  return await rows(tx, sql.expired, [now, stopGraceMs / 1000, limit])
+}
+
+/** Counts what waits in each of the groups, up to `atMost`. Rides on the group index. */
+export async function countWaiting(
+  tx: Tx,
+  sql: QueueSql<never>,
+  groups: readonly { readonly environmentId: string; readonly group: string }[],
+  atMost: number,
+): Promise<readonly WaitingCount[]> {
+  return await rows(tx, sql.count, [
+    atMost,
+    groups.map(({ environmentId }) => environmentId),
+    groups.map(({ group }) => group),
+  ])
+}

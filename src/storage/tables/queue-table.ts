@@ -1,0 +1,159 @@
+/** Values a kind of work takes through its queue beside what all kinds have. */
+export type CarriedValues = { readonly [Field in string]: string | Date | null }
+
+/** One of them: its column, its field in records, and its type in SQL. */
+export interface CarriedColumn<Carried extends CarriedValues> {
+  readonly column: string
+  readonly field: keyof Carried & string
+  readonly type: string
+}
+
+/** Where one kind of work queues: what waits, what is held, and the record that tells what became of it. */
+export interface QueueTable<Carried extends CarriedValues> {
+  /** One row per waiting item. */
+  readonly waiting: string
+  /** One row per held item. */
+  readonly lease: string
+  /** The column of both that names the item. */
+  readonly item: string
+  /**
+   * The column of both that names the flow between which claims are fair, such as the account. A unique index on it in the
+   * lease table makes the flow exclusive: one lease at a time.
+   */
+  readonly flow: string
+  readonly carried: readonly CarriedColumn<Carried>[]
+  readonly record: {
+    readonly table: string
+    /** Ties a record `r` to a waiting or held row `h`. */
+    readonly key: string
+    /** Further tables joined to a held row `h` when it is settled; may be empty. */
+    readonly settleJoin: string
+    /** What settling sets beside the outcome; at least the version. */
+    readonly settleSet: string
+  }
+}
+
+/** The statements of one queue. Their parameters are listed with the functions that run them, in queue-statements.ts. */
+export interface QueueSql<Carried extends CarriedValues> {
+  readonly carried: readonly CarriedColumn<Carried>[]
+  readonly enqueue: string
+  readonly claim: string
+  readonly heartbeat: string
+  readonly settle: string
+  readonly expired: string
+  readonly count: string
+}
+
+/** What every item brings, whatever its kind. */
+const COMMON = ['environment_id', 'region', 'queue_group'] as const
+
+/** Milliseconds of the fair clock that one waiting item puts its flow behind the others. */
+const FLOW_WEIGHT_MS = 1_000
+/** Waiting items of a flow are counted this far: behind so many, order no longer matters. */
+const FLOW_BACKLOG_MAX = 1_000
+
+/** The moment a statement calls now: the database's clock, unless a test moves it. Takes one parameter. */
+const CLOCK = 'clock as (select coalesce(?::timestamptz, now()) as at)'
+const NOW = '(select at from clock)'
+
+/**
+ * Derives the statements of a queue.
+ *
+ * All run in READ COMMITTED, one round trip each. Wherever a statement may wait for more than one row, it takes them in one
+ * order (items, or flows), so that two of them never wait for each other.
+ */
+export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carried>): QueueSql<Carried> {
+  const { waiting, lease, item, flow, carried, record } = table
+  const travelling = [item, flow, ...COMMON, ...carried.map(({ column }) => column)]
+  const columns = travelling.join(', ')
+  const fields = (alias: string) => carried.map(({ column, field }) => `${alias}.${column} as "${field}"`).join(', ')
+  const of = (alias: string) => travelling.map((name) => `${alias}.${name}`).join(', ')
+  const types = ['uuid', 'uuid', 'uuid', 'text', 'text', ...carried.map(({ type }) => type)]
+  const rank = (at: string) => `(extract(epoch from ${at}) * 1000)::bigint`
+  const behind = (alias: string) =>
+    `${FLOW_WEIGHT_MS} * (select count(*) from (select from ${waiting} q where q.${flow} = ${alias}.${flow} limit ${FLOW_BACKLOG_MAX}) ahead)`
+  return {
+    carried,
+
+    enqueue: `with ${CLOCK}
+      insert into ${waiting} (${columns}, available_at, attempt, fair_rank)
+      select ${of('v')}, coalesce(v.available_at, ${NOW}), 0,
+        ${rank(`coalesce(v.available_at, ${NOW})`)} + ${behind('v')}
+          + ${FLOW_WEIGHT_MS} * row_number() over (partition by v.${flow} order by v.${item})
+      from unnest(${types.map((type) => `?::${type}[]`).join(', ')}, ?::timestamptz[]) as v (${columns}, available_at)`,
+
+    claim: `with ${CLOCK},
+      candidate as materialized (
+        select q.* from ${waiting} q
+        where q.queue_group = ? and q.available_at <= ${NOW} and (?::text[] is null or q.region = any(?))
+          and not exists (select from ${lease} l where l.${flow} = q.${flow})
+        order by q.fair_rank, q.${item}
+        limit least(?::bigint, greatest(0, ?::bigint - (select count(*) from ${lease} l where l.queue_group = ?)))
+        for update of q skip locked
+      ),
+      numbered as (select c.*, row_number() over (order by c.fair_rank, c.${item}) as place from candidate c),
+      leased as (
+        insert into ${lease} (${columns}, lease_id, holder, attempt, claimed_at, expires_at)
+        select ${of('c')}, (?::uuid[])[c.place], ?, c.attempt + 1, ${NOW}, ${NOW} + make_interval(secs => ?)
+        from numbered c order by c.${flow}, c.place
+        on conflict do nothing
+        returning *
+      ),
+      taken as (delete from ${waiting} q using leased h where q.${item} = h.${item}),
+      marked as (
+        update ${record.table} r set status = 'running', attempt = h.attempt, started_at = coalesce(r.started_at, ${NOW}),
+          updated_at = ${NOW}, version = r.version + 1
+        from leased h where ${record.key}
+      )
+      select h.${item} as id, h.environment_id as "environmentId", h.${flow} as "flowId", h.lease_id as "leaseId",
+        h.attempt, h.expires_at as "expiresAt", ${fields('h')}
+      from leased h`,
+
+    heartbeat: `with ${CLOCK},
+      held as (
+        select l.${item} from ${lease} l join unnest(?::uuid[], ?::uuid[]) as v (item, lease_id)
+          on l.${item} = v.item and l.lease_id = v.lease_id
+        order by l.${item} for update of l
+      )
+      update ${lease} l set expires_at = ${NOW} + make_interval(secs => ?)
+      from held where l.${item} = held.${item}
+      returning l.${item} as id, l.expires_at as "expiresAt", l.stop_requested_at is not null as "isStopRequested"`,
+
+    settle: `with ${CLOCK},
+      h as materialized (
+        select ${of('l')}, v.error, v.attempt,
+          case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
+          case when l.stop_requested_at is null then ${NOW} + make_interval(secs => v.delay_ms / 1000.0) end as available_at
+        from ${lease} l
+        join unnest(?::uuid[], ?::uuid[], ?::text[], ?::jsonb[], ?::integer[], ?::double precision[])
+          as v (item, lease_id, status, error, attempt, delay_ms) on l.${item} = v.item and l.lease_id = v.lease_id
+        order by l.${item} for update of l
+      ),
+      gone as (delete from ${lease} l using h where l.${item} = h.${item}),
+      again as (
+        insert into ${waiting} (${columns}, available_at, attempt, fair_rank)
+        select ${of('h')}, h.available_at, h.attempt, ${rank('h.available_at')} + ${behind('h')}
+        from h where h.available_at is not null
+      ),
+      marked as (
+        update ${record.table} r set status = h.status, error = h.error, attempt = h.attempt, updated_at = ${NOW},
+          finished_at = case when h.available_at is null then ${NOW} end, ${record.settleSet}
+        from h ${record.settleJoin} where ${record.key}
+      )
+      select h.${item} as id, h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
+        ${fields('h')}
+      from h`,
+
+    expired: `with ${CLOCK}
+      select l.${item} as id, l.lease_id as "leaseId", l.attempt, l.stop_requested_at is not null as "isStopRequested"
+      from ${lease} l
+      where l.expires_at <= ${NOW} or l.stop_requested_at <= ${NOW} - make_interval(secs => ?)
+      order by l.${item} limit ? for update skip locked`,
+
+    count: `select v.environment_id as "environmentId", v.queue_group as "group", (
+        select count(*) from (
+          select from ${waiting} q where q.environment_id = v.environment_id and q.queue_group = v.queue_group limit ?
+        ) waiting) as waiting
+      from unnest(?::uuid[], ?::text[]) as v (environment_id, queue_group)`,
+  }
+}

@@ -1,0 +1,61 @@
+import type { JsonObject } from '../../base/index.ts'
+import { row, type Tx } from '../database.ts'
+
+/** What a run or trigger refers to, as far as the environment has it. */
+export interface RunSubject {
+  /** The database's clock. */
+  readonly now: Date
+  /** Undefined columns are null: the environment has no such job. */
+  readonly jobIntegrationName: string | null
+  readonly jobResources: readonly JsonObject[] | null
+  readonly jobArgsSchema: JsonObject | null
+  readonly jobArgsValidation: string | null
+  /** Null: the environment has no such account. */
+  readonly accountStatus: string | null
+  readonly accountRegion: string | null
+  readonly accountIntegrationName: string | null
+  readonly isIntegrationEnabled: boolean | null
+  readonly hasWebhook: boolean
+}
+
+/**
+ * Looks a job, an account with its installation, and a webhook up at once; what is missing or of another environment comes
+ * back null. Five primary keys, one round trip.
+ */
+export async function findRunSubject(
+  tx: Tx,
+  environmentId: string,
+  ids: { readonly syncJobId: string; readonly integratedAccountId: string; readonly webhookId: string | null },
+): Promise<RunSubject> {
+  const found = await row<RunSubject>(
+    tx,
+    `select clock_timestamp()::timestamptz(3) as now, j.integration_name as "jobIntegrationName",
+       j.resources as "jobResources", j.args_schema as "jobArgsSchema", j.args_validation as "jobArgsValidation",
+       a.status as "accountStatus", a.region as "accountRegion", i.name as "accountIntegrationName",
+       e.is_enabled as "isIntegrationEnabled", w.id is not null as "hasWebhook"
+     from (select ?::uuid as environment_id) v
+     left join sync_job j on j.environment_id = v.environment_id and j.id = ?
+     left join integrated_account a on a.environment_id = v.environment_id and a.id = ?
+     left join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
+     left join integration i on i.id = e.integration_id
+     left join webhook w on w.environment_id = v.environment_id and w.id = ?`,
+    [environmentId, ids.syncJobId, ids.integratedAccountId, ids.webhookId],
+  )
+  if (found === undefined) throw new Error('a select of one row returned none')
+  return found
+}
+
+/** Whether an account may run; undefined when the environment has no such account. Two primary keys. */
+export async function findAccountState(
+  tx: Tx,
+  environmentId: string,
+  integratedAccountId: string,
+): Promise<{ readonly accountStatus: string; readonly isIntegrationEnabled: boolean } | undefined> {
+  return await row(
+    tx,
+    `select a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled" from integrated_account a
+     join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
+     where a.environment_id = ? and a.id = ?`,
+    [environmentId, integratedAccountId],
+  )
+}

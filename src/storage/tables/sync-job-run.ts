@@ -1,0 +1,185 @@
+import type { JsonObject } from '../../base/index.ts'
+import { jsonb, row, rows, type Tx } from '../database.ts'
+import type { NowOverride } from './queue-statements.ts'
+import type { ErrorHandling, ResourceStats, Run, RunDestination, RunError, RunKind, RunStatus } from './run-record.ts'
+
+/** A run to be stored, waiting. */
+export interface NewRun {
+  readonly id: string
+  readonly environmentId: string
+  readonly triggerId: string | null
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly region: string
+  readonly destination: RunDestination
+  readonly resources: readonly JsonObject[]
+  readonly args: JsonObject
+  readonly errorHandling: ErrorHandling
+  readonly ignorePreviousRun: boolean
+}
+
+/** Which runs to list. */
+export interface RunFilter {
+  readonly syncJobId?: string | undefined
+  readonly integratedAccountId?: string | undefined
+  readonly triggerId?: string | undefined
+  readonly status?: RunStatus | undefined
+}
+
+/** Where a page of runs begins: below this tick, and below this id within it. */
+export interface RunPosition {
+  readonly scheduledFor: Date
+  readonly id: string
+}
+
+/** Columns of a run `r` and its checkpoint `c`; progress is read from where it is newest. */
+const COLUMNS = `r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
+  r.integrated_account_id as "integratedAccountId", r.trigger_id as "triggerId", r.kind, r.status,
+  r.skip_reason as "skipReason", r.args, r.resources, r.daemon_group_key as "groupKey", r.webhook_id as "webhookId",
+  r.error_handling as "errorHandling", r.ignore_previous_run as "ignorePreviousRun", r.scheduled_for as "scheduledFor",
+  r.started_at as "startedAt", r.finished_at as "finishedAt", r.created_at as "createdAt",
+  greatest(r.updated_at, c.saved_at) as "updatedAt", coalesce(c.resource_stats, r.resource_stats) as "resourceStats",
+  r.error, r.attempt, r.version + coalesce(c.saves, 0) as version, r.region`
+const FROM = 'sync_job_run r left join run_checkpoint c on c.run_id = r.id'
+
+/** A run with the region its account lives in. */
+export type RunRecord = Run & { readonly region: string }
+
+interface RunRow {
+  readonly id: string
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly triggerId: string | null
+  readonly kind: RunKind
+  readonly status: RunStatus
+  readonly skipReason: string | null
+  readonly args: JsonObject
+  readonly resources: readonly JsonObject[]
+  readonly groupKey: string | null
+  readonly webhookId: string | null
+  readonly errorHandling: ErrorHandling
+  readonly ignorePreviousRun: boolean
+  readonly scheduledFor: Date
+  readonly startedAt: Date | null
+  readonly finishedAt: Date | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly resourceStats: readonly ResourceStats[]
+  readonly error: RunError | null
+  readonly attempt: number
+  readonly version: number
+  readonly region: string
+}
+
+/**
+ * Stores a run that somebody asked for.
+ *
+ * `scheduled_for` is now, or the first free millisecond after it: the tick index holds for manual runs too, and nobody
+ * should be refused for asking in the same millisecond as another.
+ */
+export async function insertManualRun(tx: Tx, run: NewRun, now: NowOverride): Promise<RunRecord> {
+  const inserted = await row<RunRow>(
+    tx,
+    `with recursive free (at) as (
+       select coalesce(?::timestamptz, clock_timestamp())::timestamptz(3)
+       union all
+       select at + interval '1 millisecond' from free
+       where exists (select from sync_job_run t where t.trigger_id = ? and t.scheduled_for = free.at and t.kind = 'manual')
+     ), r as (
+       insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
+         region, status, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run)
+       select ?, (select max(at) from free), ?, ?, 'manual', ?, ?, ?, 'created', ?, ?, ?::jsonb, ?::jsonb, ?, ?
+       returning *
+     )
+     select ${COLUMNS} from r left join run_checkpoint c on c.run_id = r.id`,
+    [
+      ...[now, run.triggerId, run.id, run.environmentId, run.triggerId, run.syncJobId, run.integratedAccountId],
+      ...[run.region, ...destinationColumns(run.destination)],
+      ...[jsonb(run.resources), jsonb(run.args), run.errorHandling, run.ignorePreviousRun],
+    ],
+  )
+  if (inserted === undefined) throw new Error('an insert returned no row')
+  return runFromRow(inserted)
+}
+
+/** One run with its progress. Rides on the primary key of every partition, since an id does not tell its day. */
+export async function findRun(tx: Tx, environmentId: string, id: string): Promise<RunRecord | undefined> {
+  const found = await row<RunRow>(tx, `select ${COLUMNS} from ${FROM} where r.id = ? and r.environment_id = ?`, [
+    id,
+    environmentId,
+  ])
+  return found && runFromRow(found)
+}
+
+/** Runs below a position, newest tick first. Rides on the tick, account or newest index, whichever the filter suits. */
+export async function listRuns(
+  tx: Tx,
+  environmentId: string,
+  filter: RunFilter,
+  below: RunPosition | undefined,
+  limit: number,
+): Promise<readonly RunRecord[]> {
+  const conditions = [
+    ['r.environment_id = ?', environmentId],
+    ['r.sync_job_id = ?', filter.syncJobId],
+    ['r.integrated_account_id = ?', filter.integratedAccountId],
+    ['r.trigger_id = ?', filter.triggerId],
+    ['r.status = ?', filter.status],
+    ['r.scheduled_for <= ?', below?.scheduledFor],
+  ] as const
+  const given = conditions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
+  const found = await rows<RunRow>(
+    tx,
+    `select ${COLUMNS} from ${FROM} where ${given.map(({ sql }) => sql).join(' and ')}
+       and (?::timestamptz is null or (r.scheduled_for, r.id) < (?::timestamptz, ?::uuid))
+     order by r.scheduled_for desc, r.id desc limit ?`,
+    [
+      ...given.map(({ value }) => value),
+      ...[below?.scheduledFor ?? null, below?.scheduledFor ?? null, below?.id ?? null, limit],
+    ],
+  )
+  return found.map(runFromRow)
+}
+
+/** Marks a run that has left the queue stopped; undefined when it was not waiting. */
+export async function markStopped(tx: Tx, id: string, scheduledFor: Date, now: NowOverride): Promise<void> {
+  await rows(
+    tx,
+    `update sync_job_run set status = 'stopped', finished_at = coalesce(?::timestamptz, now()),
+       updated_at = coalesce(?::timestamptz, now()), version = version + 1
+     where id = ? and scheduled_for = ? and status in ('created', 'rate_limited')`,
+    [now, now, id, scheduledFor],
+  )
+}
+
+/** Makes a failed or stopped run wait again with a full set of attempts; undefined in any other status. */
+export async function markCreatedAgain(tx: Tx, run: RunRecord, now: NowOverride): Promise<RunRecord | undefined> {
+  const again = await row<RunRow>(
+    tx,
+    `with r as (
+       update sync_job_run set status = 'created', attempt = 0, error = null, finished_at = null,
+         updated_at = coalesce(?::timestamptz, now()), version = version + 1
+       where id = ? and scheduled_for = ? and status in ('failed', 'stopped') returning *
+     )
+     select ${COLUMNS} from r left join run_checkpoint c on c.run_id = r.id`,
+    [now, run.id, run.scheduledFor],
+  )
+  return again && runFromRow(again)
+}
+
+/** The two columns a destination is stored in: daemon group key, webhook id. */
+export function destinationColumns(destination: RunDestination): [string | null, string | null] {
+  return destination.kind === 'daemon' ? [destination.groupKey, null] : [null, destination.webhookId]
+}
+
+/** The destination two columns hold; one of them is never null. */
+export function destinationFromColumns(groupKey: string | null, webhookId: string | null): RunDestination {
+  if (webhookId !== null) return { kind: 'webhook', webhookId }
+  if (groupKey !== null) return { kind: 'daemon', groupKey }
+  throw new Error('a row without a destination')
+}
+
+function runFromRow({ groupKey, webhookId, ...run }: RunRow): RunRecord {
+  return { ...run, destination: destinationFromColumns(groupKey, webhookId) }
+}

@@ -1,0 +1,128 @@
+import { newId } from '../../src/base/index.ts'
+import { QUEUE_POLICY, TableQueue } from '../../src/queue/index.ts'
+import { affected } from '../../src/storage/database.ts'
+import { queueSql, RUN_QUEUE, requestStop, type Tx } from '../../src/storage/index.ts'
+import { testDatabase } from '../support/database.ts'
+import { describeQueue, type QueueUnderTest, type TestItem } from './conformance.ts'
+import { readOne, TestClock } from './fixtures.ts'
+
+const { database } = await testDatabase()
+const ENVIRONMENT = newId()
+
+// What a further kind of work would bring: its own record, no day, no exclusive flow.
+await affected(
+  database.direct,
+  `create table parcel (id uuid primary key, status text not null default 'created', attempt integer not null default 0,
+     error jsonb, started_at timestamptz, finished_at timestamptz, updated_at timestamptz, version integer default 1)`,
+)
+await affected(
+  database.direct,
+  `create table parcel_queue (parcel_id uuid primary key, environment_id uuid, target_id uuid, region text,
+     queue_group text, label text, fair_rank bigint, available_at timestamptz(3), attempt integer)`,
+)
+await affected(
+  database.direct,
+  `create table parcel_lease (parcel_id uuid primary key, environment_id uuid, target_id uuid, region text,
+     queue_group text, label text, lease_id uuid, holder text, attempt integer, claimed_at timestamptz(3),
+     expires_at timestamptz(3), stop_requested_at timestamptz(3))`,
+)
+
+const PARCEL_QUEUE = queueSql<{ readonly label: string }>({
+  ...{ waiting: 'parcel_queue', lease: 'parcel_lease', item: 'parcel_id', flow: 'target_id' },
+  carried: [{ column: 'label', field: 'label', type: 'text' }],
+  record: { table: 'parcel', key: 'r.id = h.parcel_id', settleJoin: '', settleSet: 'version = r.version + 1' },
+})
+
+function flowId(flow: number): string {
+  return `00000000-0000-7000-8000-${String(flow).padStart(12, '0')}`
+}
+
+function waitingOf(item: TestItem, id: string) {
+  const { flow, group = 'webhook', region = 'wnam', availableAt } = item
+  const common = { id, environmentId: ENVIRONMENT, flowId: flowId(flow), group, region }
+  return availableAt === undefined ? common : { ...common, availableAt }
+}
+
+/** Runs `store` for fresh ids in a transaction of its own. */
+async function enqueueWith(
+  items: readonly TestItem[],
+  store: (tx: Tx, ids: readonly string[]) => Promise<void>,
+  beforeCommit?: () => Promise<void>,
+): Promise<readonly string[]> {
+  const ids = items.map(() => newId())
+  await database.transaction(async (tx) => {
+    await store(tx, ids)
+    await beforeCommit?.()
+  })
+  return ids
+}
+
+async function openRuns(): Promise<QueueUnderTest> {
+  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease')
+  const clock = new TestClock()
+  const queue = new TableQueue({
+    ...{ database, sql: RUN_QUEUE, policy: QUEUE_POLICY, now: clock.now },
+    random: () => 0.999,
+  })
+  const scheduledFor = clock.now()
+  return {
+    ...{ queue, database, clock, flowId },
+    enqueue: (items, beforeCommit) =>
+      enqueueWith(
+        items,
+        async (tx, ids) => {
+          await affected(
+            tx,
+            `insert into sync_job_run (id, scheduled_for, environment_id, kind, sync_job_id, integrated_account_id, region,
+               status, webhook_id, resources, args, error_handling, ignore_previous_run)
+             select id, ?, ?, 'manual', ?, flow, 'wnam', 'created', ?, '[]', '{}', 'ignore', false
+             from unnest(?::uuid[], ?::uuid[]) v (id, flow)`,
+            [scheduledFor, ENVIRONMENT, newId(), newId(), ids, items.map(({ flow }) => flowId(flow))],
+          )
+          const carried = { scheduledFor, triggerId: null }
+          await queue.enqueue(
+            tx,
+            items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), ...carried })),
+          )
+        },
+        beforeCommit,
+      ),
+    statusOf: (id) => readOne(database, 'select status, attempt, error from sync_job_run where id = ?', [id]),
+    requestStop: async (id) => {
+      await requestStop(database.direct, ENVIRONMENT, id, clock.now())
+    },
+  }
+}
+
+async function openParcels(): Promise<QueueUnderTest> {
+  await affected(database.direct, 'truncate parcel, parcel_queue, parcel_lease')
+  const clock = new TestClock()
+  const queue = new TableQueue({
+    ...{ database, sql: PARCEL_QUEUE, policy: QUEUE_POLICY, now: clock.now },
+    random: () => 0.999,
+  })
+  return {
+    ...{ queue, database, clock, flowId },
+    enqueue: (items, beforeCommit) =>
+      enqueueWith(
+        items,
+        async (tx, ids) => {
+          await affected(tx, 'insert into parcel (id) select unnest(?::uuid[])', [ids])
+          await queue.enqueue(
+            tx,
+            items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), label: 'a' })),
+          )
+        },
+        beforeCommit,
+      ),
+    statusOf: (id) => readOne(database, 'select status, attempt, error from parcel where id = ?', [id]),
+    requestStop: async (id) => {
+      await affected(database.direct, 'update parcel_lease set stop_requested_at = ? where parcel_id = ?', [
+        ...[clock.now(), id],
+      ])
+    },
+  }
+}
+
+describeQueue('the queue of runs', openRuns, true)
+describeQueue('a queue over other tables', openParcels, false)
