@@ -1,0 +1,29 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { SETTINGS } from '../src/config.ts'
+
+const README = join(import.meta.dirname, '../README.md')
+const TABLE = /(<!-- settings -->\n)[\s\S]*?(\n<!-- \/settings -->)/
+
+/** The settings as the README shows them. */
+function settingsTable(): string {
+  const rows = Object.values(SETTINGS).map(({ variable, fallback, meaning }) => {
+    const shown = fallback === undefined || fallback === '' ? '–' : `\`${fallback}\``
+    return `| \`${variable}\` | ${shown} | ${meaning} |`
+  })
+  return ['| variable | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')
+}
+
+describe('the README', () => {
+  it('lists every setting as the code reads it (npm run docs writes the table anew)', () => {
+    const text = readFileSync(README, 'utf8')
+    const fresh = text.replace(TABLE, (_, open, close) => `${open}${settingsTable()}${close}`)
+    if (process.env.WRITE_DOCS === '1') writeFileSync(README, fresh)
+    else expect(text).toBe(fresh)
+  })
+
+  it('has a place for the table', () => {
+    expect(readFileSync(README, 'utf8')).toMatch(TABLE)
+  })
+})
