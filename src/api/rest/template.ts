@@ -22,6 +22,9 @@ export interface Template {
   readonly verb: string
 }
 
+/** Segments, each a variable or plain, then perhaps a verb. */
+const TEMPLATE = /^((?:\/(?:\{[^{}]+\}|[^/{}:]+))+)(?::([^/{}:]+))?$/
+
 /**
  * Parses a pattern such as `/sync-job-run/{id}/stop`, `/v1/{name=projects/**}` or `/item/{id}:archive`.
  *
@@ -29,8 +32,9 @@ export interface Template {
  * throws.
  */
 export function parseTemplate(pattern: string): Template {
-  const match = /^(\/.*?)(?::([^:/{}]+))?$/.exec(pattern)
-  const [, path = '', verb = ''] = match ?? []
+  const match = TEMPLATE.exec(pattern)
+  if (match === null) throw new Error(`${pattern}: not a path template`)
+  const [, path = '', verb = ''] = match
   const segments: Segment[] = []
   const variables: TemplateVariable[] = []
   for (const part of splitOutsideBraces(path.slice(1))) {
@@ -63,5 +67,5 @@ function parseSegment(text: string, pattern: string): Segment {
 
 /** Splits at slashes, but not inside `{…}`. */
 function splitOutsideBraces(path: string): string[] {
-  return path.match(/(?:\{[^}]*\}|[^/{])+/g) ?? []
+  return path.match(/\{[^}]+\}|[^/]+/g) ?? []
 }

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
+import { type Harness, startHarness, WIDGET_ID } from './support/harness.ts'
+import { AS_ENVIRONMENT, type HttpAnswer, http1, http2, JSON_BODY } from './support/http.ts'
+
+let harness: Harness
+
+beforeAll(async () => {
+  harness = await startHarness()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+const send = (method: string, path: string, body?: string, headers: Record<string, string> = JSON_BODY) =>
+  http1(harness.baseUrl, path, { method, headers, ...(body === undefined ? {} : { body }) })
+
+/** The request as the handler saw it. */
+const seen = ({ json }: HttpAnswer) => json.request
+
+describe('a request', () => {
+  it.each([
+    ['query parameters', '/widget?page_size=7&is_on=true', { page_size: 7, is_on: true }],
+    ['camel-case query parameters', '/widget?pageSize=7&isOn=false', { page_size: 7, is_on: false }],
+    ['repeated query parameters', '/widget?tags=a&tags=b%20c', { tags: ['a', 'b c'] }],
+    ['nested query parameters', '/widget?part.name=x&part.count=3', { part: { name: 'x', count: 3 } }],
+    ['a time in the query', '/widget?made_after=2027-01-15T08:00:00Z', { made_after: '2027-01-15T08:00:00Z' }],
+    ['a field mask in the query', '/widget?read_mask=name,is_on', { read_mask: 'name,isOn' }],
+    ['an empty query', '/widget?', {}],
+    ['a variable over several segments', '/shelf/row/1/box/a/b%2Fc', { part: { name: 'row/1/box/a/b%2Fc' } }],
+    ['a percent-encoded variable', '/find/a%20b%2Fc', { part: { name: 'a b/c' } }],
+    ['a variable beside query parameters', '/find/a?limit=4', { part: { name: 'a' }, limit: 4 }],
+  ])('is read from %s', async (_, path, request) => {
+    const answer = await send('GET', path)
+    expect(answer.status).toBe(200)
+    expect(seen(answer)).toEqual(request)
+  })
+
+  it.each([
+    ['whole', 'POST', '/widget', '{"name":"a","parts":[{"name":"p"}]}', { name: 'a', parts: [{ name: 'p' }] }],
+    ['beside a variable', 'PATCH', `/widget/${WIDGET_ID}`, '{"name":"a"}', { id: WIDGET_ID, name: 'a' }],
+    ['as one field', 'PUT', `/widget/${WIDGET_ID}/part`, '{"name":"p"}', { id: WIDGET_ID, part: { name: 'p' } }],
+    ['absent', 'PATCH', `/widget/${WIDGET_ID}`, undefined, { id: WIDGET_ID }],
+    ['with a custom verb', 'POST', `/widget/${WIDGET_ID}:archive`, '{}', { id: WIDGET_ID }],
+    ['at a word where others have a variable', 'POST', '/widget/preview', '{"name":"a"}', { name: 'a' }],
+  ])('is read from its body: %s', async (_, method, path, body, request) => {
+    const answer = await send(method, path, body)
+    expect(answer.status).toBe(200)
+    expect(seen(answer)).toEqual(request)
+  })
+
+  it('takes a field of the query beside one of the body', async () => {
+    const answer = await send('PUT', `/widget/${WIDGET_ID}/part?is_forced=true`, '{"name":"p"}')
+    expect(seen(answer)).toEqual({ id: WIDGET_ID, part: { name: 'p' }, is_forced: true })
+  })
+
+  it('may repeat in its body what its path says, but not contradict it', async () => {
+    expect((await send('PATCH', `/widget/${WIDGET_ID}`, `{"id":"${WIDGET_ID}"}`)).status).toBe(200)
+    const other = await send('PATCH', `/widget/${WIDGET_ID}`, '{"id":"other"}')
+    expect(violations(other)).toEqual(['id path_conflict'])
+  })
+
+  it('is the same over HTTP/2', async () => {
+    const answer = await http2(harness.baseUrl, `/widget/${WIDGET_ID}`, {
+      method: 'PATCH',
+      headers: JSON_BODY,
+      body: '{"name":"a"}',
+    })
+    expect(answer.status).toBe(200)
+    expect(seen(answer)).toEqual({ id: WIDGET_ID, name: 'a' })
+  })
+})
+
+describe('headers', () => {
+  it.each([
+    ['If-Match', 'PATCH', `/widget/${WIDGET_ID}`, '{}', { 'if-match': '"v7"' }, { id: WIDGET_ID, etag: 'v7' }],
+    ['a weak If-Match', 'PATCH', `/widget/${WIDGET_ID}`, '{}', { 'if-match': 'W/"v7"' }, { id: WIDGET_ID, etag: 'v7' }],
+    ['If-Match: *', 'PATCH', `/widget/${WIDGET_ID}`, '{}', { 'if-match': '*' }, { id: WIDGET_ID }],
+    [
+      'If-Match beside an etag in the body',
+      'PATCH',
+      `/widget/${WIDGET_ID}`,
+      '{"etag":"v1"}',
+      { 'if-match': '"v7"' },
+      { id: WIDGET_ID, etag: 'v1' },
+    ],
+    [
+      'Idempotency-Key',
+      'POST',
+      '/widget',
+      '{"name":"a"}',
+      { 'idempotency-key': WIDGET_ID },
+      { name: 'a', request_id: WIDGET_ID },
+    ],
+    ['Idempotency-Key where nothing takes it', 'GET', '/find/a', undefined, { 'idempotency-key': WIDGET_ID }, null],
+  ])('fill fields that the body leaves open: %s', async (_, method, path, body, headers, request) => {
+    const answer = await send(method, path, body, { ...JSON_BODY, ...headers })
+    expect(answer.status).toBe(200)
+    expect(seen(answer)).toEqual(request ?? { part: { name: 'a' } })
+  })
+
+  it('say the etag of what they answer', async () => {
+    expect((await send('GET', `/widget/${WIDGET_ID}`)).headers.get('etag')).toBe('"v1"')
+    expect((await send('GET', '/widget')).headers.has('etag')).toBe(false)
+  })
+})
+
+describe('a request is refused', () => {
+  it.each([
+    ['an unknown query parameter', 'GET', '/widget?pagesize=7', ['pagesize unknown_parameter']],
+    ['a query parameter given twice', 'GET', '/widget?page_size=7&page_size=8', ['page_size duplicate_parameter']],
+    ['a query parameter of the wrong type', 'GET', '/widget?is_on=yes&page_size=x', ['is_on type', 'page_size type']],
+    ['a query parameter that breaks a rule', 'GET', '/widget?page_size=-1', ['page_size int32.gte']],
+    ['an object as a query parameter', 'GET', '/widget?attributes=1', ['attributes unknown_parameter']],
+    ['a message as a query parameter', 'GET', '/widget?part=1', ['part unknown_parameter']],
+    ['a path variable in the query too', 'GET', `/widget/${WIDGET_ID}?id=1`, ['id unknown_parameter']],
+    ['a query beside a body that is the request', 'POST', '/widget?name=a', ['name unknown_parameter']],
+    ['a malformed id in the path', 'GET', '/widget/nonsense', ['id string.uuid']],
+    ['broken percent-encoding in the path', 'GET', '/find/%zz', ['part.name percent_encoding']],
+  ])('with every violation for %s', async (_, method, path, expected) => {
+    const answer = await send(method, path, method === 'GET' ? undefined : '{}')
+    expect(answer.status).toBe(400)
+    expect(violations(answer)).toEqual(expected)
+  })
+
+  it.each([
+    ['an unknown path', 'GET', '/nothing', 404, 'ROUTE_NOT_FOUND'],
+    ['a trailing slash', 'GET', '/widget/', 404, 'ROUTE_NOT_FOUND'],
+    ['a verb the path does not know', 'DELETE', '/widget', 405, 'METHOD_NOT_ALLOWED'],
+    ['an unknown custom verb', 'POST', `/widget/${WIDGET_ID}:burn`, 405, 'METHOD_NOT_ALLOWED'],
+    ['a GET on an RPC with side effects', 'GET', '/widget.v1.WidgetService/Create', 405, 'METHOD_NOT_ALLOWED'],
+  ])('for %s', async (_, method, path, status, reason) => {
+    const answer = await send(method, path)
+    expect(answer.status).toBe(status)
+    expect(reasonOf(answer)).toBe(reason)
+  })
+
+  it.each([
+    ['JSON that is none', '{"name":', 400, 'MALFORMED_BODY'],
+    ['a body that is no object', '[]', 400, 'MALFORMED_BODY'],
+    ['a key given twice', '{"name":"a","name":"b"}', 400, 'MALFORMED_BODY'],
+    ['a key given twice inside', '{"name":"a","attributes":{"x":[{"y":1,"y":1}]}}', 400, 'MALFORMED_BODY'],
+    ['a bomb of brackets', '['.repeat(1_000_000), 400, 'MALFORMED_BODY'],
+    ['a bomb of objects', `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`, 400, 'MALFORMED_BODY'],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), 400, 'MALFORMED_BODY'],
+    ['more than the limit', `{"name":"${'x'.repeat(4 * 1024 * 1024)}"}`, 413, 'REQUEST_TOO_LARGE'],
+  ])('for %s', async (_, body, status, reason) => {
+    const answer = await http1(harness.baseUrl, '/widget', { method: 'POST', headers: JSON_BODY, body })
+    expect(answer.status).toBe(status)
+    expect(reasonOf(answer)).toBe(reason)
+  })
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1', 'application/jsonx'])(
+    'for the content type %s',
+    async (contentType) => {
+      const answer = await send('POST', '/widget', '{"name":"a"}', { ...AS_ENVIRONMENT, 'content-type': contentType })
+      expect(answer.status).toBe(415)
+      expect(reasonOf(answer)).toBe('UNSUPPORTED_MEDIA_TYPE')
+    },
+  )
+
+  it('for a body where there should be none', async () => {
+    expect((await send('DELETE', `/widget/${WIDGET_ID}`, '{}')).status).toBe(200)
+    const answer = await send('DELETE', `/widget/${WIDGET_ID}`, '{"force":true}')
+    expect(reasonOf(answer)).toBe('MALFORMED_BODY')
+  })
+})
+
+describe('verbs', () => {
+  it('HEAD answers like GET, without the body', async () => {
+    const [get, head] = [await send('GET', `/widget/${WIDGET_ID}`), await send('HEAD', `/widget/${WIDGET_ID}`)]
+    expect(head.status).toBe(200)
+    expect(head.text).toBe('')
+    expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'))
+    const overHttp2 = await http2(harness.baseUrl, `/widget/${WIDGET_ID}`, { method: 'HEAD' })
+    expect(overHttp2.text).toBe('')
+  })
+
+  it('OPTIONS lists what a path takes', async () => {
+    const answer = await send('OPTIONS', `/widget/${WIDGET_ID}`)
+    expect(answer.status).toBe(204)
+    expect(answer.headers.get('allow')).toBe('DELETE, GET, HEAD, OPTIONS, PATCH')
+  })
+
+  it('405 lists it too', async () => {
+    const answer = await send('PUT', '/widget')
+    expect(answer.headers.get('allow')).toBe('GET, HEAD, OPTIONS, POST')
+  })
+
+  it('JSON goes by other names', async () => {
+    const headers = { ...AS_ENVIRONMENT, 'content-type': 'application/merge-patch+json; charset=UTF-8' }
+    expect((await send('PATCH', `/widget/${WIDGET_ID}`, '{}', headers)).status).toBe(200)
+  })
+})
+
+it('an error has the form of AIP-193, in the contract’s spelling', async () => {
+  const answer = await send('PATCH', '/widget/nonsense', '{}')
+  expect(answer.json).toEqual({
+    error: {
+      code: 400,
+      status: 'INVALID_ARGUMENT',
+      message: 'id must be a valid UUID',
+      details: [
+        {
+          '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+          reason: 'INVALID_FIELD',
+          domain: 'patchbay',
+          metadata: {},
+        },
+        {
+          '@type': 'type.googleapis.com/google.rpc.BadRequest',
+          field_violations: [{ field: 'id', description: 'must be a valid UUID', reason: 'string.uuid' }],
+        },
+      ],
+    },
+  })
+})
+
+interface ErrorDetail extends JsonObject {
+  readonly reason: string
+  readonly field_violations: readonly { readonly field: string; readonly reason: string }[]
+}
+
+function detailsOf({ json }: HttpAnswer): readonly ErrorDetail[] {
+  return (json.error as unknown as { details: readonly ErrorDetail[] }).details
+}
+
+function reasonOf(answer: HttpAnswer): string | undefined {
+  return detailsOf(answer)[0]?.reason
+}
+
+function violations(answer: HttpAnswer): string[] {
+  const found = detailsOf(answer).flatMap((detail) => detail.field_violations ?? [])
+  return found.map(({ field, reason }) => `${field} ${reason}`).sort()
+}
