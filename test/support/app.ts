@@ -1,13 +1,12 @@
 import { afterAll } from 'vitest'
 import { createApiServer, Health } from '../../src/api/index.ts'
-import { createServices } from '../../src/api/services/index.ts'
 import { systemClock } from '../../src/base/index.ts'
-import { createEgressPolicy, findUrlViolation } from '../../src/egress/index.ts'
 import { createSecrets, failureFromDatabase } from '../../src/storage/index.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { bootstrap, createAdmission, type FirstStart } from '../../src/tenancy/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { type Client, createClient, type Sender, WIRES, type Wire } from './client.ts'
+import { composeServices } from './compose.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 
 /** The API on a real port over a database of its own. */
@@ -29,18 +28,8 @@ export async function startTestApp(): Promise<TestApp> {
   if (first === undefined) throw new Error('the template database is not empty')
   const secrets = createSecrets(parseKeyRing(generateKeyRingText('test')))
   const clock = systemClock
-  const policy = createEgressPolicy({ allow: '' })
   const admission = createAdmission({ database, clock })
-  const services = createServices({
-    database,
-    secrets,
-    webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },
-    contents: {
-      removeOfEnvironment: async () => {},
-      removeIntegrationsOf: async () => {},
-      shredSecrets: async () => {},
-    },
-  })
+  const services = composeServices({ database, secrets, clock })
   const server = createApiServer({
     services,
     admission,

@@ -1,11 +1,28 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ResourceStatsSchema, SyncJobRunSchema } from '../../../gen/patchbay/v1/sync_job_run_pb.ts'
-import type { ResourceStats, Run } from '../../queue/index.ts'
+import type {
+  CreateSyncJobRunRequest,
+  ListSyncJobRunsRequest,
+} from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import type { ErrorHandling, ResourceStats, Run, RunFilter, RunInput, RunStatus } from '../../queue/index.ts'
 import { etagOf } from '../../storage/index.ts'
-import { destinationToProto } from './destination.ts'
+import { destinationFromProto, destinationToProto } from './destination.ts'
 import { structFrom } from './struct.ts'
 import { syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
+import { wordFrom } from './word.ts'
+
+const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]
+
+const STATUSES = [
+  'created',
+  'running',
+  'rate_limited',
+  'completed',
+  'failed',
+  'stopped',
+  'skipped',
+] as const satisfies readonly RunStatus[]
 
 export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunSchema> {
   return {
@@ -31,6 +48,18 @@ export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunS
     attempt: run.attempt,
     etag: etagOf(run.version),
   }
+}
+
+export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
+  const { syncJobId, integratedAccountId, args, ignorePreviousRun } = request
+  const errorHandling = wordFrom(ERROR_HANDLING, request.errorHandling)
+  const destination = destinationFromProto(request.destination)
+  return { syncJobId, integratedAccountId, args, destination, errorHandling, ignorePreviousRun }
+}
+
+export function runFilterFromProto(request: ListSyncJobRunsRequest): RunFilter {
+  const { syncJobId, integratedAccountId, triggerId } = request
+  return { syncJobId, integratedAccountId, triggerId, status: wordFrom(STATUSES, request.status) }
 }
 
 function statsToProto(stats: ResourceStats): MessageInitShape<typeof ResourceStatsSchema> {

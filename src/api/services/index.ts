@@ -2,8 +2,10 @@ import type { ServiceDefinition } from '../service.ts'
 import { apiTokenService } from './api-token.ts'
 import { type EnvironmentServiceDeps, environmentService } from './environment.ts'
 import { type EnvironmentIntegrationServiceDeps, environmentIntegrationService } from './environment-integration.ts'
+import { type IntegratedAccountServiceDeps, integratedAccountService } from './integrated-account.ts'
 import { type IntegrationServiceDeps, integrationService } from './integration.ts'
 import { type SyncJobServiceDeps, syncJobService } from './sync-job.ts'
+import { type SyncJobRunServiceDeps, syncJobRunService } from './sync-job-run.ts'
 import { type TeamServiceDeps, teamService } from './team.ts'
 import { type WebhookServiceDeps, webhookService } from './webhook.ts'
 
@@ -12,7 +14,9 @@ export type ServiceDeps = TeamServiceDeps &
   EnvironmentServiceDeps &
   IntegrationServiceDeps &
   EnvironmentIntegrationServiceDeps &
+  IntegratedAccountServiceDeps &
   SyncJobServiceDeps &
+  SyncJobRunServiceDeps &
   WebhookServiceDeps
 
 /** The services of the contract, in the order of its table. */
@@ -23,7 +27,9 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     apiTokenService(deps),
     integrationService(deps),
     environmentIntegrationService(deps),
+    integratedAccountService(deps),
     syncJobService(deps),
+    syncJobRunService(deps),
     webhookService(deps),
   ]
 }

@@ -1,0 +1,96 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  IntegratedAccountHistoryEntrySchema,
+  IntegratedAccountSchema,
+} from '../../../gen/patchbay/v1/integrated_account_pb.ts'
+import type {
+  CreateIntegratedAccountRequest,
+  ListIntegratedAccountsRequest,
+  UpdateIntegratedAccountRequest,
+} from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import type { IntegratedAccount, IntegratedAccountChange, IntegratedAccountInput } from '../../accounts/index.ts'
+import {
+  type AccountHistoryRecord,
+  type AccountStatus,
+  type AuthenticationMethod,
+  etagOf,
+  type IntegratedAccountFilter,
+  type Region,
+} from '../../storage/index.ts'
+import { versionFrom } from './etag.ts'
+import { embeddedIntegrationToProto } from './integration.ts'
+import { structFrom } from './struct.ts'
+import { timestampFrom } from './timestamp.ts'
+import { wordFrom } from './word.ts'
+
+const STATUSES = [
+  'active',
+  'connecting',
+  'post_install_error',
+  'validation_error',
+  'needs_reauth',
+] as const satisfies readonly AccountStatus[]
+
+const METHODS = [
+  'oauth2',
+  'api_key',
+  'oauth2_client_credentials',
+  'vendor_oauth',
+] as const satisfies readonly AuthenticationMethod[]
+
+const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
+
+/** An account with its integration, and never a credential: those are in no record that comes here. */
+export function integratedAccountToProto(account: IntegratedAccount): MessageInitShape<typeof IntegratedAccountSchema> {
+  return {
+    id: account.id,
+    tenantId: account.tenantId,
+    environmentIntegrationId: account.environmentIntegrationId,
+    context: structFrom(account.context),
+    status: account.status,
+    lastError: account.lastError,
+    lastActionResult: structFrom(account.lastActionResult),
+    createdAt: timestampFrom(account.createdAt),
+    updatedAt: timestampFrom(account.updatedAt),
+    isSandbox: account.isSandbox,
+    authenticationMethod: account.authenticationMethod,
+    region: account.region,
+    environmentId: account.environmentId,
+    integration: embeddedIntegrationToProto(account.integration),
+    objectStoreContextFields: [...account.objectStoreContextFields],
+    etag: etagOf(account.version),
+  }
+}
+
+export function integratedAccountInputFromProto(request: CreateIntegratedAccountRequest): IntegratedAccountInput {
+  const { environmentIntegrationId, tenantId, credentials, context, isSandbox, objectStoreContextFields } = request
+  const authenticationMethod = wordFrom(METHODS, request.authenticationMethod)
+  const region = wordFrom(REGIONS, request.region)
+  return {
+    ...{ environmentIntegrationId, tenantId, authenticationMethod, credentials, context, region, isSandbox },
+    objectStoreContextFields,
+  }
+}
+
+export function integratedAccountChangeFromProto(request: UpdateIntegratedAccountRequest): IntegratedAccountChange {
+  const { id, tenantId, context, etag } = request
+  return { id, tenantId, context, version: versionFrom(etag) }
+}
+
+export function integratedAccountFilterFromProto(request: ListIntegratedAccountsRequest): IntegratedAccountFilter {
+  const { tenantId, environmentIntegrationId, isSandbox } = request
+  const status = wordFrom(STATUSES, request.status)
+  return { tenantId, status, environmentIntegrationId, isSandbox, region: wordFrom(REGIONS, request.region) }
+}
+
+export function historyEntryToProto(
+  entry: AccountHistoryRecord,
+): MessageInitShape<typeof IntegratedAccountHistoryEntrySchema> {
+  return {
+    fromStatus: entry.fromStatus ?? undefined,
+    toStatus: entry.toStatus,
+    cause: entry.cause,
+    lastError: entry.lastError,
+    occurredAt: timestampFrom(entry.occurredAt),
+  }
+}

@@ -1,0 +1,90 @@
+import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import {
+  type AccountDeps,
+  type AccountRemovalDeps,
+  type ConnectDeps,
+  createIntegratedAccount,
+  deleteIntegratedAccount,
+  getIntegratedAccount,
+  listIntegratedAccountHistory,
+  listIntegratedAccounts,
+  updateIntegratedAccount,
+} from '../../accounts/index.ts'
+import { versionFrom } from '../convert/etag.ts'
+import {
+  historyEntryToProto,
+  integratedAccountChangeFromProto,
+  integratedAccountFilterFromProto,
+  integratedAccountInputFromProto,
+  integratedAccountToProto,
+} from '../convert/integrated-account.ts'
+import { viewFromProto } from '../convert/integration.ts'
+import { pageById, queryOf } from '../convert/page.ts'
+import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { defineService, type ServiceDefinition } from '../service.ts'
+
+/** What the service needs. */
+export interface IntegratedAccountServiceDeps extends IdempotencyDeps {
+  readonly accounts: AccountDeps & ConnectDeps & AccountRemovalDeps
+}
+
+/** Connects customers' accounts and keeps them. */
+export function integratedAccountService(deps: IntegratedAccountServiceDeps): ServiceDefinition {
+  const { database, accounts } = deps
+  return defineService(IntegratedAccountService, {
+    createIntegratedAccount: {
+      access: 'environment',
+      handle: (request, { principal }) => {
+        const { createIntegratedAccount: method } = IntegratedAccountService.method
+        const input = integratedAccountInputFromProto(request)
+        return once(deps, principal.environmentId, method, request, async (tx) =>
+          integratedAccountToProto(await createIntegratedAccount(accounts, tx, principal, input)),
+        )
+      },
+    },
+    getIntegratedAccount: {
+      access: 'environment',
+      handle: async ({ id }, { principal }) =>
+        integratedAccountToProto(await getIntegratedAccount(accounts, database.direct, principal, id)),
+    },
+    listIntegratedAccounts: {
+      access: 'environment',
+      handle: async (request, { principal }) => {
+        const filter = integratedAccountFilterFromProto(request)
+        const view = viewFromProto(request.view)
+        const query = queryOf('integrated_account', principal.environmentId, { ...filter, view })
+        const page = await pageById(query, request, (range) =>
+          listIntegratedAccounts(database.direct, principal, filter, { ...range, view }),
+        )
+        return { integratedAccounts: page.items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
+      },
+    },
+    updateIntegratedAccount: {
+      access: 'environment',
+      // One statement, so it needs no transaction of its own.
+      handle: async (request, { principal }) => {
+        const change = integratedAccountChangeFromProto(request)
+        return integratedAccountToProto(await updateIntegratedAccount(accounts, database.direct, principal, change))
+      },
+    },
+    deleteIntegratedAccount: {
+      access: 'environment',
+      handle: async ({ id, etag, force }, { principal }) => {
+        const input = { id, version: versionFrom(etag), force }
+        await database.transaction((tx) => deleteIntegratedAccount(accounts, tx, principal, input))
+        return {}
+      },
+    },
+    listIntegratedAccountHistory: {
+      access: 'environment',
+      handle: async (request, { principal }) => {
+        const { id } = request
+        const query = queryOf('integrated_account_history', principal.environmentId, { id })
+        const page = await pageById(query, request, (range) =>
+          listIntegratedAccountHistory(database.direct, principal, id, range),
+        )
+        return { historyEntries: page.items.map(historyEntryToProto), nextPageToken: page.nextPageToken }
+      },
+    },
+  })
+}

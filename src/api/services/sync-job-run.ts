@@ -1,0 +1,46 @@
+import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { type CreateRunDeps, createRun, getRun, listRuns, retryRun, stopRun } from '../../queue/index.ts'
+import { runFilterFromProto, runInputFromProto, syncJobRunToProto } from '../convert/sync-job-run.ts'
+import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { defineService, type ServiceDefinition } from '../service.ts'
+
+/** What the service needs. */
+export interface SyncJobRunServiceDeps extends IdempotencyDeps {
+  readonly runs: CreateRunDeps
+}
+
+/** Runs sync jobs by hand, and shows, stops and retries runs. */
+export function syncJobRunService(deps: SyncJobRunServiceDeps): ServiceDefinition {
+  const { database, runs } = deps
+  return defineService(SyncJobRunService, {
+    createSyncJobRun: {
+      access: 'environment',
+      handle: (request, { principal: { environmentId } }) =>
+        once(deps, environmentId, SyncJobRunService.method.createSyncJobRun, request, async (tx) =>
+          syncJobRunToProto(await createRun(runs, tx, environmentId, runInputFromProto(request))),
+        ),
+    },
+    getSyncJobRun: {
+      access: 'environment',
+      handle: async ({ id }, { principal: { environmentId } }) =>
+        syncJobRunToProto(await getRun(database.direct, environmentId, id)),
+    },
+    listSyncJobRuns: {
+      access: 'environment',
+      handle: async (request, { principal: { environmentId } }) => {
+        const page = await listRuns(database.direct, environmentId, runFilterFromProto(request), request)
+        return { syncJobRuns: page.items.map(syncJobRunToProto), nextPageToken: page.nextPageToken }
+      },
+    },
+    stopSyncJobRun: {
+      access: 'environment',
+      handle: async ({ id }, { principal: { environmentId } }) =>
+        syncJobRunToProto(await database.transaction((tx) => stopRun(runs, tx, environmentId, id))),
+    },
+    retrySyncJobRun: {
+      access: 'environment',
+      handle: async ({ id }, { principal: { environmentId } }) =>
+        syncJobRunToProto(await database.transaction((tx) => retryRun(runs, tx, environmentId, id))),
+    },
+  })
+}
