@@ -3,6 +3,7 @@ import type { AccountStatus } from './integrated-account.ts'
 
 /** One change of an account's status, as it is stored; never altered. */
 export interface AccountHistoryRecord {
+  /** Orders the entries of one account; no uuid of the whole installation. */
   readonly id: string
   /** Null on the first entry. */
   readonly fromStatus: AccountStatus | null
@@ -13,17 +14,25 @@ export interface AccountHistoryRecord {
   readonly occurredAt: Date
 }
 
-/** Stores one entry. A later entry takes a later id. */
+/**
+ * The SQL of an entry's id: the version of the account after the change. The lock on the account's row orders versions,
+ * which clocks of several processes, and of one within a millisecond, do not.
+ */
+export function historyId(version: string): string {
+  return `lpad(to_hex(${version}), 32, '0')::uuid`
+}
+
+/** Stores one entry under the account's version after the change; 0 for what came before the account was stored. */
 export async function insertAccountHistory(
   tx: Tx,
   account: { readonly environmentId: string; readonly id: string },
-  entry: Omit<AccountHistoryRecord, 'occurredAt' | 'lastError'>,
+  entry: Pick<AccountHistoryRecord, 'fromStatus' | 'toStatus' | 'cause'> & { readonly version: number },
 ): Promise<void> {
   await affected(
     tx,
     `insert into integrated_account_history (environment_id, integrated_account_id, id, from_status, to_status, cause)
-     values (?, ?, ?, ?, ?, ?)`,
-    [account.environmentId, account.id, entry.id, entry.fromStatus, entry.toStatus, entry.cause],
+     values (?, ?, ${historyId('?::integer')}, ?, ?, ?)`,
+    [account.environmentId, account.id, entry.version, entry.fromStatus, entry.toStatus, entry.cause],
   )
 }
 

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/index.ts'
 import { affected, type Binding, jsonb, row, rows, type Tx } from '../database.ts'
 import type { DefinitionVersions } from './environment-integration.ts'
+import { historyId } from './integrated-account-history.ts'
 
 /** Whether an account works, and if not why. */
 export type AccountStatus = 'active' | 'connecting' | 'post_install_error' | 'validation_error' | 'needs_reauth'
@@ -180,7 +181,7 @@ export async function stepAccountStatus(
   tx: Tx,
   account: { readonly environmentId: string; readonly id: string },
   steps: readonly StatusStep[],
-  entry: { readonly id: string; readonly cause: string; readonly lastError: string },
+  entry: { readonly cause: string; readonly lastError: string },
 ): Promise<StatusStep | undefined> {
   return await row(
     tx,
@@ -191,11 +192,11 @@ export async function stepAccountStatus(
        from present join unnest(?::text[], ?::text[]) as steps (from_status, to_status) on from_status = present.status
      ), changed as (
        update integrated_account set status = to_status, last_error = ?, updated_at = now(), version = version + 1
-       from step where environment_id = ? and id = ? returning status
+       from step where environment_id = ? and id = ? returning status, version
      ), written as (
        insert into integrated_account_history
          (environment_id, integrated_account_id, id, from_status, to_status, cause, last_error)
-       select ?, ?, ?, from_status, to_status, ?, ? from step
+       select ?, ?, ${historyId('version')}, from_status, to_status, ?, ? from step, changed
      )
      select present.status as "from", coalesce(changed.status, present.status) as "to"
      from present left join changed on true`,
@@ -203,7 +204,7 @@ export async function stepAccountStatus(
       ...[account.environmentId, account.id],
       ...[steps.map(({ from }) => from), steps.map(({ to }) => to)],
       ...[entry.lastError, account.environmentId, account.id],
-      ...[account.environmentId, account.id, entry.id, entry.cause, entry.lastError],
+      ...[account.environmentId, account.id, entry.cause, entry.lastError],
     ],
   )
 }
@@ -223,18 +224,17 @@ export async function deleteIntegratedAccount(
   return (await affected(tx, sql, [environmentId, id, version ?? null])) > 0
 }
 
-/** Ids of the accounts of an installation, or of the whole environment. Rides on integrated_account_of_installation. */
+/** Ids of accounts of an installation. Rides on integrated_account_of_installation. */
 export async function listIntegratedAccountIds(
   tx: Tx,
   environmentId: string,
-  environmentIntegrationId: string | undefined,
+  environmentIntegrationId: string,
   limit: number,
 ): Promise<readonly string[]> {
   const found = await rows<{ id: string }>(
     tx,
-    `select id from integrated_account
-     where environment_id = ? and environment_integration_id = coalesce(?, environment_integration_id) limit ?`,
-    [environmentId, environmentIntegrationId ?? null, limit],
+    'select id from integrated_account where environment_id = ? and environment_integration_id = ? limit ?',
+    [environmentId, environmentIntegrationId, limit],
   )
   return found.map(({ id }) => id)
 }

@@ -1,0 +1,27 @@
+import { notFound } from '../base/index.ts'
+import { type AccountStatus, stepAccountStatus, type Tx } from '../storage/index.ts'
+import { type StatusCause, stepsOf } from './status.ts'
+
+/** What came of a cause. */
+export type StatusChange =
+  | { readonly kind: 'changed'; readonly from: AccountStatus; readonly to: AccountStatus }
+  /** The table has no such step from this status: nothing was changed and nothing written to the history. */
+  | { readonly kind: 'impossible'; readonly from: AccountStatus }
+
+/**
+ * Lets something that happened change an account's status, with one row of history, in one statement: of two that report the
+ * same at once one changes it, and the other is told that it is impossible from there.
+ *
+ * @param lastError what the account shows from now on; empty clears it
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function changeAccountStatus(
+  tx: Tx,
+  account: { readonly environmentId: string; readonly id: string },
+  cause: Exclude<StatusCause, 'created'>,
+  lastError = '',
+): Promise<StatusChange> {
+  const step = await stepAccountStatus(tx, account, stepsOf(cause), { cause, lastError })
+  if (step === undefined) throw notFound('integrated_account', account.id)
+  return step.from === step.to ? { kind: 'impossible', from: step.from } : { kind: 'changed', ...step }
+}

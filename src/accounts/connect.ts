@@ -1,0 +1,123 @@
+import { Failure, isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
+import type { DefinitionSource, ResolvedDefinition } from '../integrations/index.ts'
+import {
+  type AuthenticationMethod,
+  findIntegratedAccount,
+  insertAccountHistory,
+  insertIntegratedAccount,
+  isForeignKeyViolation,
+  type NewIntegratedAccount,
+  type Region,
+  type Scope,
+  type Secrets,
+  type Tx,
+} from '../storage/index.ts'
+import { patchFrom, refuseReservedKeys } from './context.ts'
+import { type CollectedCredentials, collectCredentials } from './credentials.ts'
+import { embedIntegrations, type IntegratedAccount } from './embedded.ts'
+import { accountSecrets } from './secret-ref.ts'
+import { ACCOUNT_TRANSITIONS } from './status.ts'
+
+const CREATED = ACCOUNT_TRANSITIONS.new.created
+const PASSED = ACCOUNT_TRANSITIONS.connecting.steps_passed
+
+/** What connecting accounts needs. */
+export interface ConnectDeps {
+  readonly secrets: Pick<Secrets, 'put'>
+  readonly definitions: DefinitionSource
+}
+
+/** An account to be connected with credentials that the application holds. */
+export interface IntegratedAccountInput {
+  readonly environmentIntegrationId: string
+  /** 1 to 255 characters. */
+  readonly tenantId: string
+  /** Absent: the only one the definition offers. */
+  readonly authenticationMethod?: AuthenticationMethod | undefined
+  /** Values of the method's fields, by name. */
+  readonly credentials?: JsonObject | undefined
+  readonly context?: JsonObject | undefined
+  /** Absent: `wnam`. */
+  readonly region?: Region | undefined
+  /** Absent: false. */
+  readonly isSandbox?: boolean | undefined
+  readonly objectStoreContextFields?: readonly string[] | undefined
+}
+
+/**
+ * Connects an account. `tx` is a transaction.
+ *
+ * It is `active` at once when the definition has nothing to run first, else `connecting` until its steps have passed. Fields
+ * that are not secret become context keys.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND for an unknown installation, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED
+ * with every finding under `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
+ */
+export async function createIntegratedAccount(
+  deps: ConnectDeps,
+  tx: Tx,
+  { environmentId }: Pick<Scope, 'environmentId'>,
+  input: IntegratedAccountInput,
+): Promise<IntegratedAccount> {
+  const { environmentIntegrationId, context = {} } = input
+  const definition = await deps.definitions.find(tx, environmentId, environmentIntegrationId)
+  if (!definition.isEnabled) throw integrationDisabled(environmentIntegrationId)
+  const credentials = collectCredentials(definition.plan, input.authenticationMethod, input.credentials ?? {})
+  refuseReservedKeys(context, credentials.secretNames)
+  const account: NewIntegratedAccount = {
+    id: newId(),
+    environmentId,
+    environmentIntegrationId,
+    tenantId: input.tenantId,
+    authenticationMethod: credentials.authenticationMethod,
+    context: { ...patchFrom(context).keys, ...credentials.visible },
+    status: isReady(definition, credentials) ? PASSED : CREATED,
+    isSandbox: input.isSandbox ?? false,
+    region: input.region ?? 'wnam',
+    objectStoreContextFields: input.objectStoreContextFields ?? [],
+  }
+  await insert(tx, account)
+  await deps.secrets.put(tx, accountSecrets(account), credentials.secrets)
+  await writeFirstHistory(tx, account)
+  return await readBack(tx, account)
+}
+
+/** The refusal of everything that goes through a disabled installation. */
+export function integrationDisabled(environmentIntegrationId: string): Failure {
+  return new Failure('INTEGRATION_DISABLED', 'the integration is disabled in this environment: set is_enabled first', {
+    resource: { type: 'environment_integration', id: environmentIntegrationId },
+  })
+}
+
+/** Whether nothing has to run before the account works. */
+function isReady(
+  { config }: Pick<ResolvedDefinition, 'config'>,
+  { isVerificationPending }: CollectedCredentials,
+): boolean {
+  const actions = isJsonObject(config.actions) ? config.actions : {}
+  return !isVerificationPending && actions.post_install === undefined && actions.validation === undefined
+}
+
+async function insert(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+  try {
+    await insertIntegratedAccount(tx, account)
+  } catch (error) {
+    if (!isForeignKeyViolation(error, 'integrated_account_installation')) throw error
+    // It was removed after its definition was read.
+    throw notFound('environment_integration', account.environmentIntegrationId)
+  }
+}
+
+async function writeFirstHistory(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+  await insertAccountHistory(tx, account, { version: 0, fromStatus: null, toStatus: CREATED, cause: 'created' })
+  if (account.status === CREATED) return
+  const passed = { version: 1, fromStatus: CREATED, toStatus: account.status, cause: 'steps_passed' }
+  await insertAccountHistory(tx, account, passed)
+}
+
+async function readBack(tx: Tx, { environmentId, id }: NewIntegratedAccount): Promise<IntegratedAccount> {
+  const stored = await findIntegratedAccount(tx, environmentId, id)
+  const [account] = stored === undefined ? [] : await embedIntegrations(tx, [stored], true)
+  if (account === undefined) throw new Error('no account right after it was stored')
+  return account
+}

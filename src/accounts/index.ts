@@ -1,0 +1,27 @@
+/**
+ * Connected accounts: how they come about, what status they are in and why, their context, and what a call through one
+ * needs.
+ *
+ * Lives here: the table of statuses, credentials as they are collected, context merges. Never here: calling a third party,
+ * or what runs for an account.
+ */
+export { changeAccountStatus, type StatusChange } from './change-status.ts'
+export { type ConnectDeps, createIntegratedAccount, type IntegratedAccountInput } from './connect.ts'
+export type { IntegratedAccount } from './embedded.ts'
+export {
+  type AccountDeps,
+  getIntegratedAccount,
+  type InEnvironment,
+  type IntegratedAccountChange,
+  listIntegratedAccountHistory,
+  listIntegratedAccounts,
+  updateIntegratedAccount,
+} from './integrated-account.ts'
+export { loadReadyAccount, type ReadyAccount } from './ready-account.ts'
+export {
+  type AccountRemovalDeps,
+  deleteIntegratedAccount,
+  removeAccountsOf,
+  type TriggersOfAccount,
+} from './remove.ts'
+export { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from './status.ts'

@@ -1,0 +1,65 @@
+import type { AccountStatus, StatusStep } from '../storage/index.ts'
+
+/** What changes an account's status; the names in its history. */
+export type StatusCause =
+  | 'created'
+  | 'reconnected'
+  | 'steps_repeated'
+  | 'steps_passed'
+  | 'post_install_failed'
+  | 'validation_failed'
+  | 'refresh_failed'
+  | 'unauthorized'
+  | 'call_succeeded'
+
+/** Where an account stands before it exists. */
+const NEW = 'new'
+
+type Transitions = Readonly<Record<AccountStatus | typeof NEW, Partial<Readonly<Record<StatusCause, AccountStatus>>>>>
+
+/**
+ * Every change of status there is; anything else is impossible.
+ *
+ * An account that is reconnected runs its steps again, whatever it was before. `unauthorized` is an upstream 401 that a
+ * refresh cannot cure, `call_succeeded` a real call by an account that was thought to be in need of reauthorisation.
+ */
+export const ACCOUNT_TRANSITIONS = {
+  new: { created: 'connecting' },
+  connecting: {
+    steps_passed: 'active',
+    post_install_failed: 'post_install_error',
+    validation_failed: 'validation_error',
+  },
+  active: { reconnected: 'connecting', refresh_failed: 'needs_reauth', unauthorized: 'needs_reauth' },
+  post_install_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
+  validation_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
+  needs_reauth: { reconnected: 'connecting', call_succeeded: 'active' },
+} as const satisfies Transitions
+
+const TRANSITIONS: Transitions = ACCOUNT_TRANSITIONS
+const STATUSES = Object.keys(ACCOUNT_TRANSITIONS).filter((status): status is AccountStatus => status !== NEW)
+
+/** The status a cause leads to, `undefined` when it is impossible there. */
+export function nextStatus(from: AccountStatus | undefined, cause: StatusCause): AccountStatus | undefined {
+  return TRANSITIONS[from ?? NEW][cause]
+}
+
+/** The steps that a cause can make, one per status it may start from. */
+export function stepsOf(cause: StatusCause): readonly StatusStep[] {
+  return STATUSES.flatMap((from) => {
+    const to = nextStatus(from, cause)
+    return to === undefined ? [] : [{ from, to }]
+  })
+}
+
+/** The table as Markdown, columns aligned. */
+export function renderTransitions(): string {
+  const steps = Object.entries(TRANSITIONS).flatMap(([from, causes]) =>
+    Object.entries(causes).map(([cause, to]) => [from === NEW ? '(none)' : `\`${from}\``, `\`${cause}\``, `\`${to}\``]),
+  )
+  const rows = [['from', 'cause', 'to'], ...steps]
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)))
+  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`
+  const rule = line(widths.map((width) => '-'.repeat(width)))
+  return rows.map((cells, at) => (at === 0 ? `${line(cells)}\n${rule}` : line(cells))).join('\n')
+}

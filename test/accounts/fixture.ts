@@ -1,0 +1,66 @@
+import {
+  createIntegratedAccount,
+  type IntegratedAccountChange,
+  type IntegratedAccountInput,
+  type TriggersOfAccount,
+  updateIntegratedAccount,
+} from '../../src/accounts/index.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import { createDefinitionSource, createIntegrationCache } from '../../src/integrations/index.ts'
+import { affected } from '../../src/storage/database.ts'
+import type { Scope } from '../../src/storage/index.ts'
+import { CONFIG, integrationsFixture } from '../integrations/fixture.ts'
+
+/** A definition that asks for a secret and for a value that is none. */
+export const FIELDS_CONFIG: JsonObject = {
+  ...CONFIG,
+  base_url: 'https://{{subdomain}}.example.com',
+  credentials: {
+    format: 'api_key',
+    config: {
+      fields: [
+        { name: 'api_key', type: 'password', required: true },
+        { name: 'subdomain', required: true, format: 'hostname_label', transform: 'lowercase', suffix: '.example.com' },
+        { name: 'pin', type: 'password' },
+      ],
+    },
+  },
+}
+
+export const CREDENTIALS: JsonObject = { api_key: 'the-accounts-secret', subdomain: 'Acme.example.com' }
+
+/** The integrations fixture, and accounts on top of it. */
+export async function accountsFixture() {
+  const fixture = await integrationsFixture()
+  const { database, tx, secrets, own, addIntegration, install } = fixture
+  const definitions = createDefinitionSource(secrets)
+  const integrations = createIntegrationCache()
+  const deps = { secrets, definitions, integrations }
+
+  /** An installation in the scope; `FIELDS_CONFIG` unless another config is given. */
+  async function addInstallation(config: JsonObject = FIELDS_CONFIG, scope: Scope = own) {
+    return await install({ integrationId: (await addIntegration({ config }, scope)).id }, scope)
+  }
+
+  async function connect(input: Partial<IntegratedAccountInput> = {}, scope: Scope = own) {
+    const environmentIntegrationId = input.environmentIntegrationId ?? (await addInstallation(undefined, scope)).id
+    const whole = { tenantId: 'acme', credentials: CREDENTIALS, ...input, environmentIntegrationId }
+    return await database.transaction((each) => createIntegratedAccount(deps, each, scope, whole))
+  }
+
+  return {
+    ...fixture,
+    accountDeps: deps,
+    addInstallation,
+    connect,
+    update: (change: IntegratedAccountChange, scope: Scope = own) => updateIntegratedAccount(deps, tx, scope, change),
+  }
+}
+
+/** Removes what the triggers of the tests are made of. */
+export const triggersOfTests: TriggersOfAccount = {
+  removeOf: async (tx, environmentId, integratedAccountId) => {
+    const sql = 'delete from sync_job_cron_trigger where environment_id = ? and integrated_account_id = ?'
+    await affected(tx, sql, [environmentId, integratedAccountId])
+  },
+}

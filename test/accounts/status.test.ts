@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from '../../src/accounts/index.ts'
+import type { AccountStatus } from '../../src/storage/index.ts'
+
+const CAUSES = [
+  ...new Set(Object.values(ACCOUNT_TRANSITIONS).flatMap((causes) => Object.keys(causes))),
+] as StatusCause[]
+
+describe('the table of statuses', () => {
+  it('is what the README shows', () => {
+    const readme = readFileSync(join(import.meta.dirname, '../../src/accounts/README.md'), 'utf8')
+    expect(readme).toContain(`\n${renderTransitions()}\n<!-- end -->`)
+  })
+
+  it.each<[AccountStatus | undefined, StatusCause[]]>([
+    [undefined, ['created']],
+    ['connecting', ['steps_passed', 'post_install_failed', 'validation_failed']],
+    ['active', ['reconnected', 'refresh_failed', 'unauthorized']],
+    ['post_install_error', ['reconnected', 'steps_repeated']],
+    ['validation_error', ['reconnected', 'steps_repeated']],
+    ['needs_reauth', ['reconnected', 'call_succeeded']],
+  ])('leaves %s by nothing else', (from, possible) => {
+    expect(CAUSES.filter((cause) => nextStatus(from, cause) !== undefined).toSorted()).toEqual(possible.toSorted())
+  })
+
+  it('leads every status back to active', () => {
+    const stuck = new Set(Object.keys(ACCOUNT_TRANSITIONS).filter((from) => from !== 'active') as AccountStatus[])
+    const leadsOut = (from: AccountStatus) =>
+      CAUSES.map((cause) => nextStatus(from, cause)).some((to) => to !== undefined && !stuck.has(to))
+    for (let size = -1; size !== stuck.size; ) {
+      size = stuck.size
+      for (const from of [...stuck].filter(leadsOut)) stuck.delete(from)
+    }
+    expect([...stuck]).toEqual([])
+  })
+})
