@@ -67,7 +67,7 @@ function normalised(response: DecodedResponse, said: JsonObject, status: number)
 
 function errorOf(response: DecodedResponse, said: JsonObject, rateLimit: RateLimitInfo | undefined): Judgement {
   const retryAfterSeconds = typeof said.retry_after === 'number' ? Math.max(0, said.retry_after) : undefined
-  if (said.action === 'rate_limited' || (said.action === undefined && response.status === 429))
+  if (said.action === 'rate_limited' || (said.action === undefined && Number(said.status) === 429))
     return { kind: 'rate_limited', retryAfterSeconds }
   const outcome: UpstreamErrorOutcome = {
     kind: 'upstream_error',

@@ -1,0 +1,186 @@
+import jsonata from 'jsonata'
+import { describe, expect, test } from 'vitest'
+import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
+import {
+  compilePagination,
+  describePage,
+  digestPage,
+  guardOrigin,
+  type ListingTools,
+  PAGINATION_FORMATS,
+  type PageRequest,
+  type Pagination,
+  parseListingState,
+  startListing,
+} from '../../src/formats/index.ts'
+import { PAGE_URL, PAGINATION_ROWS, type PageAnswer, type PaginationRow } from './rows/pagination.ts'
+
+const toolsOf = (row: Pick<PaginationRow, 'args' | 'now'>): ListingTools => ({
+  evaluate: async (expression, input) => {
+    const result: unknown = await jsonata(expression).evaluate(input)
+    return result === undefined ? undefined : (JSON.parse(JSON.stringify(result)) as Json)
+  },
+  scope: { account: { context: {}, credentials: {}, environmentVariables: {} }, call: { args: row.args } },
+  now: () => new Date(row.now ?? '2026-01-01T00:00:00Z'),
+})
+
+function writeRequest({ url, placed }: PageRequest): string {
+  return url ?? placed.map(({ place, key, value }) => `${place} ${key}=${JSON.stringify(value)}`).join(' ')
+}
+
+interface Walk {
+  readonly requests: string[]
+  readonly delivered: (readonly Json[])[]
+  end: string
+}
+
+/** Walks through the answers; between pages the state goes through text, as it does when another process resumes. */
+async function walk(pagination: Pagination, row: PaginationRow): Promise<Walk> {
+  const tools = toolsOf(row)
+  const walked: Walk = { requests: [], delivered: [], end: 'more' }
+  let state = await startListing(pagination, row.limit, tools)
+  try {
+    for (const answer of row.answers) {
+      state = parseListingState(pagination, JSON.parse(JSON.stringify(state)) as JsonObject)
+      const request = describePage(pagination, state)
+      walked.requests.push(writeRequest(request))
+      const result = await digestPage(pagination, state, pageOf(answer, request.url, state.limit), tools)
+      walked.delivered.push(result.records)
+      if (result.state === null) {
+        walked.end = result.stopReason ?? 'no reason'
+        break
+      }
+      state = result.state
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    walked.end = error.reason
+  }
+  return walked
+}
+
+function pageOf(
+  { status = 200, headers = {}, body = null, records }: PageAnswer,
+  url: string | undefined,
+  limit: number | null,
+) {
+  return { status, headers, body, records, url: url ?? PAGE_URL, limit: limit ?? undefined }
+}
+
+describe.each(PAGINATION_FORMATS.map((entry) => entry.format))('pagination %s', (format) => {
+  const rows = PAGINATION_ROWS[format] ?? []
+
+  test('has rows for an end and for a loop', () => {
+    expect(rows.some(({ end }) => end === end.toLowerCase() && end !== 'more')).toBe(true)
+    expect(rows.some(({ end }) => end === 'PAGINATION_LOOP')).toBe(true)
+  })
+
+  test.each(rows)('$promise', async (row) => {
+    const walked = await walk(compilePagination({ format, config: row.config }), row)
+    const failed = walked.end === walked.end.toUpperCase()
+    const answered = row.answers.map(({ records }) => records)
+    expect(walked.requests).toEqual(row.requests)
+    expect(walked.end).toBe(row.end)
+    expect(walked.delivered).toEqual(row.delivered ?? (failed ? answered.slice(0, -1) : answered))
+  })
+})
+
+test('rows exist for registered formats only', () => {
+  const registered = PAGINATION_FORMATS.map((entry) => entry.format)
+  expect(Object.keys(PAGINATION_ROWS).filter((format) => !registered.includes(format))).toEqual([])
+})
+
+describe('a cycle of tokens is noticed, however long it is', () => {
+  const cursor = compilePagination({ format: 'cursor', config: { cursor_path: 'next', cursor_key: 'c' } })
+
+  test.each([2, 48, 49, 500])('cycle of %i', async (length) => {
+    const tools = toolsOf({})
+    let state = await startListing(cursor, undefined, tools)
+    let pages = 0
+    const listing = async () => {
+      for (; pages < 4 * length + 60; pages += 1) {
+        const answer = { records: [pages], body: { next: `token ${pages % length}` } }
+        const { state: next } = await digestPage(cursor, state, pageOf(answer, undefined, null), tools)
+        if (next === null) return
+        state = next
+      }
+    }
+    await expect(listing()).rejects.toThrow('PAGINATION_LOOP')
+    expect(pages).toBeLessThan(3 * length + 50)
+    expect(JSON.stringify(state).length).toBeLessThan(1_200)
+  })
+
+  test('a thousand empty pages in a row are one too', async () => {
+    const tools = toolsOf({})
+    let state = await startListing(cursor, undefined, tools)
+    let pages = 0
+    const listing = async () => {
+      for (; pages < 2_000; pages += 1) {
+        const answer = { records: [], body: { next: `token ${pages}` } }
+        state = (await digestPage(cursor, state, pageOf(answer, undefined, null), tools)).state ?? state
+      }
+    }
+    await expect(listing()).rejects.toThrow('1000 pages were empty')
+    expect(pages).toBe(999)
+  })
+})
+
+describe('a next link stays on the origin', () => {
+  const base = 'https://api.example.com/items'
+
+  test.each([
+    ['https://api.example.com/other?page=2', []],
+    ['https://API.example.com:443/x', []],
+    ['https://eu.example.com/x', ['https://eu.example.com']],
+  ])('%s is followed', (link, allowed) => {
+    expect(() => guardOrigin(link, base, allowed)).not.toThrow()
+  })
+
+  test.each([
+    ['https://evil.example/items', []],
+    ['http://api.example.com/items', []],
+    ['https://api.example.com:8443/items', []],
+    ['https://api.example.com.evil.example/items', []],
+    ['https://user:pass@api.example.com/items', []],
+    ['https://eu.example.com/x', ['https://us.example.com', 'nonsense', '']],
+    ['javascript:alert(1)', []],
+    ['nonsense', []],
+  ])('%s is refused', (link, allowed) => {
+    expect(() => guardOrigin(link, base, allowed)).toThrow('PAGINATION_ORIGIN')
+  })
+})
+
+describe('a state that does not belong to the definition is refused', () => {
+  const page = compilePagination({ format: 'page', config: { page_key: 'page' } })
+
+  test.each<[string, JsonObject]>([
+    ['nothing', {}],
+    [
+      'another format',
+      { format: 'offset', position: { offset: 1 }, limit: null, pages: 0, records: 0, empties: 0, loop: {} },
+    ],
+    [
+      'a position of another shape',
+      { format: 'page', position: [], limit: null, pages: 0, records: 0, empties: 0, loop: {} },
+    ],
+  ])('%s', (_what, state) => {
+    expect(() => parseListingState(page, state)).toThrow('PAGE_TOKEN_INVALID')
+  })
+
+  test('a position without its number', async () => {
+    const state = await startListing(page, undefined, toolsOf({}))
+    expect(() => describePage(page, { ...state, position: { page: 'x' } })).toThrow('PAGE_TOKEN_INVALID')
+  })
+})
+
+test('the page before can be asked for where the API names it', async () => {
+  const pagination = compilePagination({
+    format: 'cursor',
+    config: { cursor_path: 'next', prev_cursor_path: 'prev', cursor_key: 'c' },
+  })
+  const tools = toolsOf({})
+  const state = await startListing(pagination, 10, tools)
+  const answer = { records: [1], body: { next: 'n', prev: 'p' } }
+  const { previous } = await digestPage(pagination, state, pageOf(answer, undefined, 10), tools)
+  expect(previous && writeRequest(describePage(pagination, previous))).toBe('query c="p"')
+})

@@ -1,0 +1,87 @@
+import jsonata from 'jsonata'
+import { afterAll, afterEach } from 'vitest'
+import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
+import { compilePlan, resolveConfig } from '../../src/definition/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import { type AccountAccess, createProxy, type ProxyRequest } from '../../src/proxy/index.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+
+/** The engine on a scripted upstream, with a clock that only moves when something sleeps. */
+export interface Engine {
+  readonly upstream: Upstream
+  /** Everything the engine slept, in milliseconds. */
+  readonly sleptMs: number[]
+  call(
+    config: JsonObject,
+    request: ProxyRequest,
+    account?: Partial<AccountAccess>,
+  ): ReturnType<ReturnType<typeof createProxy>['call']>
+  pages(
+    config: JsonObject,
+    request: ProxyRequest,
+    state?: JsonObject | null,
+    account?: Partial<AccountAccess>,
+  ): ReturnType<ReturnType<typeof createProxy>['pages']>
+}
+
+export const NOW = new Date('2026-01-01T00:00:00Z')
+
+/** Starts an engine for a test file; exchanges are verified after each test. */
+export async function startEngine(): Promise<Engine> {
+  const upstream = await startUpstream()
+  const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
+  const sleptMs: number[] = []
+  const slept = () => sleptMs.reduce((sum, ms) => sum + ms, 0)
+  const proxy = createProxy({
+    http,
+    evaluator: { evaluate },
+    clock: {
+      now: () => new Date(NOW.getTime() + slept()),
+      sleep: async (ms) => {
+        sleptMs.push(ms)
+      },
+    },
+    random: () => 0.5,
+    nonce: () => 'n0nce',
+  })
+  afterEach(() => {
+    sleptMs.length = 0
+    upstream.verify()
+  })
+  afterAll(async () => {
+    await http[Symbol.asyncDispose]()
+    await upstream[Symbol.asyncDispose]()
+  })
+  const planOf = (config: JsonObject) => compilePlan(resolveConfig({ base_url: upstream.url }, config).config)
+  return {
+    upstream,
+    sleptMs,
+    call: (config, request, account) => proxy.call(planOf(config), accountOf(account), request),
+    pages: (config, request, state, account) => proxy.pages(planOf(config), accountOf(account), request, state),
+  }
+}
+
+/** The target of a described method. */
+export function on(resource: string, method: string): Pick<ProxyRequest, 'target'> {
+  return { target: { kind: 'method', resource, method } }
+}
+
+/** The reason and message of a refusal; fails when there is none. */
+export async function refusalOf(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise
+  } catch (error) {
+    if (error instanceof Failure) return `${error.reason}: ${error.publicMessage}`
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
+
+function accountOf(account: Partial<AccountAccess> = {}): AccountAccess {
+  return { id: 'account-1', context: {}, credentials: {}, environmentVariables: {}, isSandbox: false, ...account }
+}
+
+async function evaluate(expression: string, roots: JsonObject): Promise<Json | undefined> {
+  const result: unknown = await jsonata(expression).evaluate(roots)
+  return result === undefined ? undefined : (JSON.parse(JSON.stringify(result)) as Json)
+}
