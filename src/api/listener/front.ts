@@ -46,6 +46,8 @@ export function createPlainFront(sniffMs: number, onDecided: OnDecided): Front {
 export function createTlsFront(keys: TlsKeys, handshakeMs: number, onDecided: OnDecided): Front {
   const options = { ...SOCKET_OPTIONS, ...keys, handshakeTimeout: handshakeMs, ALPNProtocols: ['h2', 'http/1.1'] }
   const server = createTlsServer(options, (socket) => onDecided(socket, socket.alpnProtocol === 'h2' ? 'h2' : 'h1'))
+  // Node only reports a failed or late handshake; the connection would stay.
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
   return { server, undecided: new Set() }
 }
 

@@ -100,10 +100,10 @@ async function* watch(events: WidgetEvents, request: Message, call: EnvironmentC
       events.streamed += 1
       yield { ...widgetOf(request), name: `${at}`, tags: ['x'.repeat(Number(read(request, 'padding')))] }
     }
-    const then = String(read(request, 'then'))
+    const afterwards = String(read(request, 'afterwards'))
     events.waiting.resolve(call)
-    if (then === 'wait') await new Promise((resolve) => call.signal.addEventListener('abort', resolve))
-    else if (then !== '') throw FAILURES[then]?.()
+    if (afterwards === 'wait') await new Promise((resolve) => call.signal.addEventListener('abort', resolve))
+    else if (afterwards !== '') throw FAILURES[afterwards]?.()
   } finally {
     events.streamClosed.resolve()
   }
