@@ -1,15 +1,28 @@
 import { isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 
 /**
- * The part of JSON Schema that argument schemas may use. A keyword outside of it is refused when the job is written: a
- * rule that is accepted and not held would be worse than none.
+ * The part of JSON Schema that argument schemas may use, and what the values may be. A keyword outside of it is refused
+ * when the job is written: a rule that is accepted and not held would be worse than none.
  *
- * `required` is a list of names as in JSON Schema, or `true` on the property itself, as many tools write it.
+ * `required` is a list of names as in JSON Schema, or a boolean on the property itself, as many tools write it.
  */
-const KEYWORDS: ReadonlySet<string> = new Set([
-  ...['type', 'enum', 'properties', 'required', 'additionalProperties', 'items', 'minimum', 'maximum', 'default'],
-  ...['$schema', 'title', 'description', 'format', 'examples'],
-])
+const KEYWORDS: Readonly<Record<string, (value: Json) => boolean>> = {
+  type: (value) => (Array.isArray(value) ? value : [value]).every(isTypeName),
+  enum: Array.isArray,
+  properties: isJsonObject,
+  required: (value) => typeof value === 'boolean' || isTextList(value),
+  additionalProperties: (value) => typeof value === 'boolean',
+  items: isJsonObject,
+  minimum: Number.isFinite,
+  maximum: Number.isFinite,
+  default: () => true,
+  // Annotations.
+  $schema: () => true,
+  title: () => true,
+  description: () => true,
+  format: () => true,
+  examples: () => true,
+}
 const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
 type TypeName = (typeof TYPES)[number]
 
@@ -20,22 +33,24 @@ export type ArgsResult =
 
 /** Everything in a schema that cannot be held. An empty schema accepts anything. */
 export function checkArgsSchema(schema: JsonObject, path = 'args_schema'): Violation[] {
-  const own = Object.keys(schema).filter((keyword) => !KEYWORDS.has(keyword))
-  const types = typesOf(schema)
-  const nested = [
-    ...Object.entries(propertiesOf(schema)).map(([name, inner]) => [`${path}.properties.${name}`, inner] as const),
-    ...(schema.items === undefined ? [] : [[`${path}.items`, schema.items] as const]),
-  ]
+  const own = Object.entries(schema).flatMap(([keyword, value]) => checkKeyword(keyword, value, `${path}.${keyword}`))
+  if (own.length > 0) return own
+  const inner = Object.entries(propertiesOf(schema)).map(
+    ([name, value]) => [`${path}.properties.${name}`, value] as const,
+  )
+  const nested = schema.items === undefined ? inner : [...inner, [`${path}.items`, schema.items] as const]
   return [
-    ...own.map((keyword) => finding(`${path}.${keyword}`, 'is a keyword that argument schemas do not support')),
-    ...(types.every(isTypeName) ? [] : [finding(`${path}.type`, `must be one or more of ${TYPES.join(', ')}`)]),
-    ...(schema.properties === undefined || isJsonObject(schema.properties)
-      ? []
-      : [finding(`${path}.properties`, 'must be an object')]),
-    ...nested.flatMap(([at, inner]) =>
-      isJsonObject(inner) ? checkArgsSchema(inner, at) : [finding(at, 'must be an object')],
+    ...nested.flatMap(([at, value]) =>
+      isJsonObject(value) ? checkArgsSchema(value, at) : [finding(at, 'must be an object')],
     ),
+    ...(schema.default === undefined ? [] : findMismatches(schema, schema.default, `${path}.default`)),
   ]
+}
+
+function checkKeyword(keyword: string, value: Json, at: string): Violation[] {
+  const accepts = Object.hasOwn(KEYWORDS, keyword) ? KEYWORDS[keyword] : undefined
+  if (accepts === undefined) return [finding(at, 'is a keyword that argument schemas do not support')]
+  return accepts(value) ? [] : [finding(at, 'has a value of the wrong type')]
 }
 
 /** Fills in the defaults of a checked schema and validates the result. */
@@ -142,6 +157,10 @@ function isOfType(value: Json, type: Json): boolean {
     default:
       return typeof value === type
   }
+}
+
+function isTextList(value: Json): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
 function finding(field: string, description: string): Violation {

@@ -4,16 +4,15 @@ import { isUnifiedName, type SyncResource } from './resource.ts'
 /** Method names by resource name, as a definition offers them. */
 export type MethodNames = Readonly<Record<string, readonly string[]>>
 
-/** The pseudo resource whose methods are the definition's named actions. */
-const ACTIONS_RESOURCE = '_'
 /** Names listed in a message at most. */
 const NAMES_SHOWN_MAX = 20
 
 /** What a config under an override offers. */
 export function methodNamesOf(config: JsonObject, override: JsonObject): MethodNames {
-  const { resources, actions } = deepMerge(config, override)
-  const names = Object.entries(objectOf(resources)).map(([name, methods]) => [name, Object.keys(objectOf(methods))])
-  return { ...Object.fromEntries(names), [ACTIONS_RESOURCE]: Object.keys(objectOf(actions)) }
+  const { resources } = deepMerge(config, override)
+  return Object.fromEntries(
+    Object.entries(objectOf(resources)).map(([name, methods]) => [name, Object.keys(objectOf(methods))]),
+  )
 }
 
 /**
@@ -43,7 +42,7 @@ function describeMissing(resource: string): string {
 }
 
 function unknown(field: string, description: string, names: readonly string[], kind: string): Violation {
-  const known = names.filter((name) => name !== ACTIONS_RESOURCE).slice(0, NAMES_SHOWN_MAX)
+  const known = names.slice(0, NAMES_SHOWN_MAX)
   const hint = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
   return { field, description: `${description}; ${hint}`, rule: `resources.unknown_${kind}` }
 }

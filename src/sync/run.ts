@@ -11,7 +11,7 @@ import { readSyncResources } from './resource.ts'
 import type { Sink, SinkAnswer, SinkPage } from './sink.ts'
 import type { PageSource } from './source.ts'
 import { Tally } from './tally.ts'
-import { runErrorFrom } from './verdict.ts'
+import { errorAt, runErrorFrom } from './verdict.ts'
 import { type Step, type Walk, walk } from './walk.ts'
 
 /** What executing one run needs; source and sink belong to this run. */
@@ -148,7 +148,7 @@ class Execution {
 
   async #deliverProblem({ node, error, after }: Extract<Step, { kind: 'problem' }>): Promise<EarlyEnd | undefined> {
     const { errorHandling } = this.#run
-    if (errorHandling === 'fail_fast') return { kind: 'failed', error }
+    if (errorHandling === 'fail_fast') return { kind: 'failed', error: errorAt(node, error) }
     const head = this.#head(node)
     const { sink } = this.#deps
     const answer =

@@ -1,5 +1,6 @@
 import { Failure, type FailureReason } from '../base/index.ts'
 import type { RunError } from '../queue/index.ts'
+import type { SyncNode } from './plan.ts'
 
 /** What an error while fetching a page means for the run. */
 export type Verdict =
@@ -28,8 +29,10 @@ const KINDS: Partial<Record<FailureReason, Verdict['kind']>> = {
   PAGINATION_ORIGIN: 'problem',
 }
 
-/** The gateway of a third party that is down answers with these; a bug in one record's endpoint does not. */
+/** The gateway of a third party that is down answers with these. */
 const OUTAGE_STATUSES: ReadonlySet<string> = new Set(['408', '425', '502', '503', '504'])
+/** Answered again after all repetitions, this is a bug in one endpoint or record more often than an outage. */
+const BUG_STATUS = '500'
 /** The credentials are no longer good: every further call would fail the same way. */
 const UNAUTHORIZED_STATUS = '401'
 
@@ -40,11 +43,15 @@ const UNAUTHORIZED_STATUS = '401'
  */
 export function verdictOn(error: unknown): Verdict {
   if (!(error instanceof Failure) || error.reason === 'LEASE_LOST') throw error
-  const kind =
-    error.reason === 'UPSTREAM_ERROR' ? kindOfStatus(error.metadata.status) : (KINDS[error.reason] ?? 'fatal')
+  const kind = error.reason === 'UPSTREAM_ERROR' ? kindOfAnswer(error.metadata) : (KINDS[error.reason] ?? 'fatal')
   if (kind === 'wait')
     return { kind, afterMs: error.retryAfterSeconds === undefined ? undefined : error.retryAfterSeconds * 1000 }
   return { kind, error: runErrorFrom(error) }
+}
+
+/** The error with the name of the method it came from, for whoever reads why a run ended. */
+export function errorAt({ resource, method }: SyncNode, { reason, message }: RunError): RunError {
+  return { reason, message: `${resource}.${method}: ${message}` }
 }
 
 /** What a run shows of a refusal. */
@@ -52,7 +59,9 @@ export function runErrorFrom(failure: Failure): RunError {
   return { reason: failure.reason, message: failure.publicMessage }
 }
 
-function kindOfStatus(status: string | undefined): 'problem' | 'retry' | 'fatal' {
-  if (status === UNAUTHORIZED_STATUS) return 'fatal'
-  return OUTAGE_STATUSES.has(status ?? '') ? 'retry' : 'problem'
+/** By what the definition wants done, where the source knows it, else by the status. */
+function kindOfAnswer({ status = '', action }: Failure['metadata']): 'problem' | 'retry' | 'fatal' {
+  if (action === 'needs_reauth' || status === UNAUTHORIZED_STATUS) return 'fatal'
+  if (OUTAGE_STATUSES.has(status)) return 'retry'
+  return action === 'retry' && status !== BUG_STATUS ? 'retry' : 'problem'
 }

@@ -8,6 +8,7 @@ import { FIRST_PAGE, type Frame, type PageStart, type Position } from './positio
 import { type Projection, windowsOf } from './projection.ts'
 import { type NodeScope, type RequestValues, requestFor } from './request.ts'
 import type { SourcePage } from './source.ts'
+import { errorAt } from './verdict.ts'
 
 /** One thing that happened while reading, in the order in which it is delivered and remembered. */
 export type Step =
@@ -148,11 +149,9 @@ function stepFrom(fetched: Exclude<Fetched, { kind: 'page' }>, place: Place): St
   return { ...fetched, node: place.node, after: [...place.trail, frameAt(place, null, [])] }
 }
 
-/** Whoever reads why a run ended wants to know where. */
-function naming(outcome: EarlyEnd, { resource, method }: SyncNode): EarlyEnd {
-  if (outcome.kind !== 'failed' && outcome.kind !== 'retry') return outcome
-  const { reason, message } = outcome.error
-  return { ...outcome, error: { reason, message: `${resource}/${method}: ${message}` } }
+function naming(outcome: EarlyEnd, node: SyncNode): EarlyEnd {
+  const hasError = outcome.kind === 'failed' || outcome.kind === 'retry'
+  return hasError ? { ...outcome, error: errorAt(node, outcome.error) } : outcome
 }
 
 /** The scope of each repetition: one without a loop, `undefined` when the argument of the loop is no list. */

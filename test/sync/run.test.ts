@@ -335,7 +335,7 @@ describe('errors of the third party', () => {
 
   it('fail the run with fail_fast', async () => {
     const { outcome, delivered } = await execute(broken, runOf(resources, { errorHandling: 'fail_fast' }))
-    expect(outcome).toEqual({ kind: 'failed', error })
+    expect(outcome).toEqual({ kind: 'failed', error: { ...error, message: `issues.list: ${error.message}` } })
     expect(arrived(delivered)).toEqual(['started', 'issues: of a', 'failed'])
   })
 
@@ -353,9 +353,20 @@ describe('errors of the third party', () => {
     { failure: new Failure('UPSTREAM_ERROR', 'gateway', { metadata: { status: '503' } }), kind: 'retry' },
     { failure: new Failure('DATABASE_UNAVAILABLE', 'restarting'), kind: 'retry' },
     { failure: new Failure('UPSTREAM_ERROR', 'who are you', { metadata: { status: '401' } }), kind: 'failed' },
+    {
+      failure: new Failure('UPSTREAM_ERROR', 'busy', { metadata: { status: '409', action: 'retry' } }),
+      kind: 'retry',
+    },
+    {
+      failure: new Failure('UPSTREAM_ERROR', 'revoked', { metadata: { status: '200', action: 'needs_reauth' } }),
+      kind: 'failed',
+    },
     { failure: new Failure('METHOD_NOT_DEFINED', 'no list'), kind: 'failed' },
     { failure: new Failure('ACCOUNT_NOT_ACTIVE', 'reconnect'), kind: 'failed' },
-    { failure: new Failure('UPSTREAM_ERROR', 'bug', { metadata: { status: '500' } }), kind: 'completed' },
+    {
+      failure: new Failure('UPSTREAM_ERROR', 'bug', { metadata: { status: '500', action: 'retry' } }),
+      kind: 'completed',
+    },
     { failure: new Failure('EXPRESSION_FAILED', 'no'), kind: 'completed' },
   ])('$failure.message end as $kind when errors are ignored', async ({ failure, kind }) => {
     const { outcome } = await execute(
@@ -364,7 +375,7 @@ describe('errors of the third party', () => {
     )
     expect(outcome.kind).toBe(kind)
     if (outcome.kind === 'failed' || outcome.kind === 'retry')
-      expect(outcome.error).toEqual({ reason: failure.reason, message: `users/list: ${failure.publicMessage}` })
+      expect(outcome.error).toEqual({ reason: failure.reason, message: `users.list: ${failure.publicMessage}` })
   })
 
   it('that are bugs escape, so that nobody takes them for an outcome', async () => {

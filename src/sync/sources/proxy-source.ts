@@ -1,11 +1,11 @@
 import { assertNever, Failure } from '../../base/index.ts'
 import type { Plan } from '../../definition/index.ts'
-import type { AccountAccess, PageFailed, PageStep, Proxy } from '../../proxy/index.ts'
+import type { AccountAccess, Proxy as Engine, PageFailed, PageStep } from '../../proxy/index.ts'
 import type { PageRequest, PageSource, SourcePage } from '../source.ts'
 
 /** What reading through the engine of this process needs. */
 export interface ProxySourceDeps {
-  readonly proxy: Pick<Proxy, 'pages'>
+  readonly proxy: Pick<Engine, 'pages'>
   readonly plan: Plan
   readonly access: AccountAccess
 }
@@ -14,36 +14,34 @@ export interface ProxySourceDeps {
 export function createProxySource({ proxy, plan, access }: ProxySourceDeps): PageSource {
   return {
     async *pages(request, state, signal) {
-      for await (const step of proxy.pages(plan, access, callOf(request, signal), state)) yield pageOf(step, request)
+      for await (const step of proxy.pages(plan, access, callOf(request, signal), state)) yield pageOf(step)
     },
   }
 }
 
-function callOf(request: PageRequest, signal: AbortSignal): Parameters<Proxy['pages']>[2] {
+function callOf(request: PageRequest, signal: AbortSignal): Parameters<Engine['pages']>[2] {
   const { resource, method, id, query, args, resources, previousRunDate } = request
   return { target: { kind: 'method', resource, method }, id, query, args, resources, previousRunDate, signal }
 }
 
 /** @throws Failure for a step that is not a page, as `PageSource` promises */
-function pageOf(step: PageStep, { resource, method }: PageRequest): SourcePage {
+function pageOf(step: PageStep): SourcePage {
   switch (step.kind) {
     case 'page':
       return { records: step.records, next: step.state ?? undefined, stopReason: step.stopReason }
     case 'rate_limited':
-      throw new Failure('UPSTREAM_RATE_LIMITED', `${resource}.${method} is rate limited by the third party`, {
+      throw new Failure('UPSTREAM_RATE_LIMITED', 'the third party asks to wait', {
         retryAfterSeconds: step.retryAfterSeconds,
       })
     case 'upstream_error':
-      return endOrThrow(step, `${resource}.${method}`)
+      throw upstreamError(step)
     default:
       return assertNever(step)
   }
 }
 
-/** The definition may declare an error to be the end of the list; every other one is the run's to judge. */
-function endOrThrow({ action, status, message }: PageFailed, name: string): SourcePage {
-  if (action === 'ignore' || action === 'stop') return { records: [], next: undefined, stopReason: action }
-  throw new Failure('UPSTREAM_ERROR', `${name} answered ${status}: ${message}`, {
-    metadata: { status: String(status) },
-  })
+/** What to do about it travels along: the definition may know better than the status. */
+function upstreamError({ action, status, message }: PageFailed): Failure {
+  const metadata = { status: String(status), action }
+  return new Failure('UPSTREAM_ERROR', `the third party answered with status ${status}: ${message}`, { metadata })
 }

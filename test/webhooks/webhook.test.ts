@@ -1,0 +1,195 @@
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, it } from 'vitest'
+import { newId } from '../../src/base/index.ts'
+import { createEgressPolicy, findUrlViolation } from '../../src/egress/index.ts'
+import { createSecrets } from '../../src/storage/index.ts'
+import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  findWebhookTarget,
+  getWebhook,
+  listWebhooks,
+  rotateWebhookSecret,
+  signatureHeaders,
+  updateWebhook,
+  type WebhookInput,
+} from '../../src/webhooks/index.ts'
+import { testDatabase } from '../support/database.ts'
+import { fastClock } from './fast-clock.ts'
+import { countRows, refusalOf, seedEnvironment, seedTrigger } from './seed.ts'
+
+const { database } = await testDatabase()
+const policy = createEgressPolicy({ allow: '' })
+const clock = fastClock()
+const deps = {
+  secrets: createSecrets(parseKeyRing(generateKeyRingText('k'))),
+  clock,
+  findUrlViolation: (url: string) => findUrlViolation(policy, url),
+}
+const environmentId = await seedEnvironment(database)
+const stranger = await seedEnvironment(database)
+const TARGET = 'https://example.com/hook'
+
+async function create(input: Partial<WebhookInput> = {}) {
+  clock.advance(1)
+  return await database.transaction((tx) => createWebhook(deps, tx, environmentId, { targetUrl: TARGET, ...input }))
+}
+
+async function targetOf(id: string) {
+  return await findWebhookTarget(deps, database.direct, environmentId, id)
+}
+
+describe('creating a webhook', () => {
+  it('stores it active for all events and shows a secret that deliveries are signed with', async () => {
+    const { webhook, secret } = await create()
+    expect(webhook).toMatchObject({ environmentId, targetUrl: TARGET, eventTypes: [], isActive: true, version: 1 })
+    expect(await getWebhook(database.direct, environmentId, webhook.id)).toEqual(webhook)
+    expect(await targetOf(webhook.id)).toEqual({
+      kind: 'ready',
+      target: { webhookId: webhook.id, environmentId, url: TARGET, secrets: [secret] },
+    })
+  })
+
+  it('refuses an address that may not be called and unknown events, all at once, and stores nothing', async () => {
+    const before = await listWebhooks(database.direct, environmentId, { before: undefined, limit: 100 })
+    const refusal = await refusalOf(create({ targetUrl: 'http://127.0.0.1/', eventTypes: ['record:*', 'nonsense'] }))
+    expect(refusal).toEqual({ reason: 'URL_NOT_ALLOWED', fields: ['target_url', 'event_types[1]'] })
+    expect(await refusalOf(create({ eventTypes: ['nonsense'] }))).toEqual({
+      reason: 'INVALID_FIELD',
+      fields: ['event_types[0]'],
+    })
+    expect(await listWebhooks(database.direct, environmentId, { before: undefined, limit: 100 })).toEqual(before)
+  })
+})
+
+describe('reading webhooks', () => {
+  it('does not tell a foreign id from an unknown one', async () => {
+    const { webhook } = await create()
+    for (const read of [
+      getWebhook(database.direct, stranger, webhook.id),
+      getWebhook(database.direct, environmentId, newId()),
+    ])
+      expect((await refusalOf(read)).reason).toBe('RESOURCE_NOT_FOUND')
+    expect(await findWebhookTarget(deps, database.direct, stranger, webhook.id)).toEqual({ kind: 'missing' })
+  })
+
+  it('lists the newest first, below an id, of one environment', async () => {
+    const other = await seedEnvironment(database)
+    const ids: string[] = []
+    for (let count = 0; count < 3; count++) {
+      clock.advance(1)
+      const { webhook } = await createWebhook(deps, database.direct, other, { targetUrl: TARGET })
+      ids.unshift(webhook.id)
+    }
+    const list = async (before: string | undefined, limit: number) =>
+      (await listWebhooks(database.direct, other, { before, limit })).map(({ id }) => id)
+    expect(await list(undefined, 10)).toEqual(ids)
+    expect(await list(undefined, 2)).toEqual(ids.slice(0, 2))
+    expect(await list(ids[1], 10)).toEqual(ids.slice(2))
+  })
+})
+
+describe('changing a webhook', () => {
+  it('changes the given fields alone and counts the version', async () => {
+    const { webhook } = await create({ eventTypes: ['record:*'] })
+    const changed = await updateWebhook(deps, database.direct, environmentId, { id: webhook.id, isActive: false })
+    expect(changed).toMatchObject({ targetUrl: TARGET, eventTypes: ['record:*'], isActive: false, version: 2 })
+    expect(await targetOf(webhook.id)).toEqual({ kind: 'inactive' })
+    const again = await updateWebhook(deps, database.direct, environmentId, {
+      ...{ id: webhook.id, targetUrl: 'https://example.org/', eventTypes: [], version: 2 },
+    })
+    expect(again).toMatchObject({ targetUrl: 'https://example.org/', eventTypes: [], isActive: false, version: 3 })
+  })
+
+  it('with nothing given changes nothing', async () => {
+    const { webhook } = await create()
+    expect(await updateWebhook(deps, database.direct, environmentId, { id: webhook.id })).toEqual(webhook)
+  })
+
+  it.each([
+    { name: 'a version that is no longer stored', change: { isActive: false, version: 2 }, reason: 'ETAG_MISMATCH' },
+    { name: 'such a version and nothing else', change: { version: 2 }, reason: 'ETAG_MISMATCH' },
+    { name: 'an address inside', change: { targetUrl: 'http://10.0.0.1/' }, reason: 'URL_NOT_ALLOWED' },
+    { name: 'an unknown event', change: { eventTypes: ['x'] }, reason: 'INVALID_FIELD' },
+  ])('is refused with $name', async ({ change, reason }) => {
+    const { webhook } = await create()
+    const refusal = await refusalOf(updateWebhook(deps, database.direct, environmentId, { id: webhook.id, ...change }))
+    expect(refusal.reason).toBe(reason)
+    expect(await getWebhook(database.direct, environmentId, webhook.id)).toEqual(webhook)
+  })
+
+  it('of another environment is refused as unknown', async () => {
+    const { webhook } = await create()
+    const change = updateWebhook(deps, database.direct, stranger, { id: webhook.id, isActive: false })
+    expect((await refusalOf(change)).reason).toBe('RESOURCE_NOT_FOUND')
+  })
+})
+
+describe('rotating the secret', () => {
+  it('lets the previous one sign beside the new one for 24 hours, and no longer', async () => {
+    const { webhook, secret } = await create()
+    const rotated = await database.transaction((tx) => rotateWebhookSecret(deps, tx, environmentId, webhook.id))
+    expect(rotated.secret).not.toBe(secret)
+    const lookup = await targetOf(webhook.id)
+    const secrets = lookup.kind === 'ready' ? lookup.target.secrets : []
+    expect(secrets).toEqual([rotated.secret, secret])
+
+    const content = { id: 'evt_1', timestampSeconds: Math.floor(Date.now() / 1000), body: Buffer.from('{}') }
+    const headers = signatureHeaders(content, secrets)
+    for (const each of secrets) expect(new Webhook(each).verify('{}', headers)).toEqual({})
+
+    clock.advance(24 * 3_600_000 - 1_000)
+    expect(await targetOf(webhook.id)).toMatchObject({ target: { secrets } })
+    clock.advance(1_000)
+    expect(await targetOf(webhook.id)).toMatchObject({ target: { secrets: [rotated.secret] } })
+  })
+
+  it('five times in a row at once loses no rotation and keeps five secrets at most', async () => {
+    const { webhook, secret } = await create()
+    const rotate = () => database.transaction((tx) => rotateWebhookSecret(deps, tx, environmentId, webhook.id))
+    const rotated = await Promise.all([rotate(), rotate(), rotate(), rotate(), rotate()])
+    const lookup = await targetOf(webhook.id)
+    const secrets = lookup.kind === 'ready' ? lookup.target.secrets : []
+    expect(new Set(secrets)).toEqual(new Set(rotated.map((each) => each.secret)))
+    expect(secrets).not.toContain(secret)
+  })
+
+  it('of an unknown webhook is refused', async () => {
+    const rotation = database.transaction((tx) => rotateWebhookSecret(deps, tx, environmentId, newId()))
+    expect((await refusalOf(rotation)).reason).toBe('RESOURCE_NOT_FOUND')
+  })
+})
+
+describe('deleting a webhook', () => {
+  const remove = (id: string, rest: { force?: boolean; version?: number } = {}, environment = environmentId) =>
+    database.transaction((tx) => deleteWebhook(deps, tx, environment, { id, ...rest }))
+
+  it('takes its secrets with it', async () => {
+    const { webhook } = await create()
+    await remove(webhook.id, { version: 1 })
+    expect(await targetOf(webhook.id)).toEqual({ kind: 'missing' })
+    const ref = { ownerId: environmentId, subjectType: 'webhook', subjectId: webhook.id } as const
+    expect(await deps.secrets.get(database.direct, ref)).toEqual({})
+    expect((await refusalOf(remove(webhook.id))).reason).toBe('RESOURCE_NOT_FOUND')
+  })
+
+  it('is refused while a trigger sends to it, and with force takes that trigger along and no other', async () => {
+    const [{ webhook }, kept] = [await create(), await create()]
+    const trigger = await seedTrigger(database, environmentId, { webhookId: webhook.id })
+    const other = await seedTrigger(database, environmentId, { webhookId: kept.webhook.id })
+    expect((await refusalOf(remove(webhook.id))).reason).toBe('RESOURCE_IN_USE')
+    expect(await getWebhook(database.direct, environmentId, webhook.id)).toEqual(webhook)
+    await remove(webhook.id, { force: true })
+    expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(0)
+    expect(await countRows(database, 'sync_job_cron_trigger', other)).toBe(1)
+  })
+
+  it('with an old version, or from another environment, deletes nothing, not even with force', async () => {
+    const { webhook } = await create()
+    const trigger = await seedTrigger(database, environmentId, { webhookId: webhook.id })
+    expect((await refusalOf(remove(webhook.id, { force: true, version: 9 }))).reason).toBe('ETAG_MISMATCH')
+    expect((await refusalOf(remove(webhook.id, { force: true }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(1)
+  })
+})
