@@ -2,7 +2,6 @@ import { create, type DescMessage } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeJson, encodeJson } from '../../src/api/message/codec.ts'
-import { didYouMean } from '../../src/api/message/did-you-mean.ts'
 import { parseJson } from '../../src/api/message/json-text.ts'
 import { findUnstorableFields, isStorable } from '../../src/api/message/storable.ts'
 import { FORBIDDEN_KEYS, findUnstorable, type Json } from '../../src/base/index.ts'
@@ -132,20 +131,5 @@ describe('times', () => {
 
   it('a free-form object that a handler leaves out stays out', () => {
     expect(encodeJson(message('Widget'), {})).not.toHaveProperty('attributes')
-  })
-})
-
-describe('a suggestion', () => {
-  const names = ['name', 'page_size', 'is_enabled', 'id']
-
-  it.each([
-    ['nam', 'name'],
-    ['pageSize', 'page_size'],
-    ['is-enabled', 'is_enabled'],
-    ['isEnabeld', 'is_enabled'],
-    ['ident', undefined],
-    ['xy', undefined],
-  ])('for %s is %s', (given, meant) => {
-    expect(didYouMean(given, names)).toBe(meant)
   })
 })

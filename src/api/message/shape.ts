@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, fromJson } from '@bufbuild/protobuf'
 import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { suggest } from '../../formats/index.ts'
 import type { Finding } from '../service.ts'
-import { suggestion } from './did-you-mean.ts'
 import { expectationOf } from './expectation.ts'
 
 /** Findings reported of one body; a body of garbage would yield millions. */
@@ -56,7 +56,7 @@ export function fieldNamed(desc: DescMessage, key: string): DescField | undefine
 /** A key that names no field, with the one that was probably meant. */
 export function unknownField(desc: DescMessage, key: string, at: string): Finding {
   const names = desc.fields.map(({ name }) => name)
-  return { field: at, description: `is not a known field${suggestion(key, names)}`, rule: 'unknown_field' }
+  return { field: at, description: `is not a known field${suggest(key, names)}`, rule: 'unknown_field' }
 }
 
 /** The field given twice, or beside another member of its oneof. `taken` maps fields and oneofs to the key that won. */
