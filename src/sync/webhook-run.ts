@@ -1,6 +1,6 @@
 import type { ReadyAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import type { Proxy } from '../proxy/index.ts'
+import type { Proxy as Engine } from '../proxy/index.ts'
 import type { ClaimedRun, RunOutcome, RunProgress } from '../queue/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
 import { executeRun } from './run.ts'
@@ -11,7 +11,7 @@ import { verdictOn } from './verdict.ts'
 /** What executing runs to webhooks needs. */
 export interface WebhookRunDeps extends DeliverDeps {
   readonly database: { readonly direct: Parameters<typeof findWebhookTarget>[1] }
-  readonly proxy: Pick<Proxy, 'pages'>
+  readonly proxy: Pick<Engine, 'pages'>
   readonly secrets: WebhookDeps['secrets']
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ReadyAccount>
 }
