@@ -3,7 +3,7 @@ import { Failure, newId } from '../base/index.ts'
 import { type KeyRing, seal, unseal } from '../vault/index.ts'
 import type { Tx } from './database.ts'
 import { type DataKeyRecord, findCurrentDataKey, findDataKey, insertDataKey } from './tables/data-key.ts'
-import { deleteSecrets, listSecrets, type SecretRef, upsertSecret } from './tables/secret.ts'
+import { deleteSecrets, listSecrets, type SecretRef, shredSecrets, upsertSecret } from './tables/secret.ts'
 
 /** Unwrapped data keys kept in memory, per process. */
 const DATA_KEYS_CACHED_MAX = 1_000
@@ -16,6 +16,8 @@ export interface Secrets {
   get(tx: Tx, ref: SecretRef): Promise<Record<string, string>>
   /** Removes the named values, or all. */
   remove(tx: Tx, ref: SecretRef, names?: readonly string[]): Promise<void>
+  /** Makes everything the owner ever stored unreadable, in backups too. */
+  shred(tx: Tx, ownerId: string): Promise<void>
   /** Seals bytes for a column outside the secret table; `place` names table, column and row. */
   sealFor(tx: Tx, ownerId: string, place: string, bytes: Uint8Array): Promise<Uint8Array>
   /** Opens what `sealFor` made for the same owner and place. @throws Failure SECRET_UNREADABLE */
@@ -76,6 +78,7 @@ export function createSecrets(ring: KeyRing): Secrets {
       return values
     },
     remove: deleteSecrets,
+    shred: shredSecrets,
     async sealFor(tx, ownerId, place, bytes) {
       const { id, key } = await currentKey(tx, ownerId)
       return Buffer.concat([Buffer.from(id.replaceAll('-', ''), 'hex'), seal(key, `${place}|${ownerId}`, bytes)])

@@ -47,6 +47,15 @@ describe('secrets', () => {
     await expect(secrets.get(tx, moved!)).rejects.toMatchObject({ reason: 'SECRET_UNREADABLE' })
   })
 
+  it('of a shredded owner are gone with the key that could open a copy', async () => {
+    const [ref, other] = [refOf(), refOf()]
+    for (const each of [ref, other]) await secrets.put(tx, each, { token: 'abc' })
+    await secrets.shred(tx, ref.ownerId)
+    expect(await secrets.get(tx, ref)).toEqual({})
+    expect(await rows(tx, 'select id from data_key where owner_id = ?', [ref.ownerId])).toEqual([])
+    expect(await secrets.get(tx, other)).toEqual({ token: 'abc' })
+  })
+
   it('need the key that wrapped their data key', async () => {
     const ref = refOf()
     await secrets.put(tx, ref, { token: 'abc' })

@@ -43,3 +43,13 @@ export async function deleteSecrets(tx: Tx, ref: SecretRef, names?: readonly str
     ? affected(tx, sql, bindings)
     : affected(tx, `${sql} and name = any(?)`, [...bindings, [...names]]))
 }
+
+/**
+ * Removes every secret of the owner and then the keys that could open a copy of one from a backup.
+ *
+ * Stored answers go too: they are sealed under the same keys.
+ */
+export async function shredSecrets(tx: Tx, ownerId: string): Promise<void> {
+  for (const table of ['secret', 'idempotency_key', 'data_key'])
+    await affected(tx, `delete from ${table} where owner_id = ?`, [ownerId])
+}
