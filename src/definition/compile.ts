@@ -52,9 +52,8 @@ export function compilePlan(config: JsonObject): Plan {
   return {
     resources: new Map(resources),
     passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
-    credentials: listCredentials(parsed.credentials as Json | undefined).map((choice) =>
-      compileConnect(parsed, choice),
-    ),
+    // From the config as written: parsing sorts the map's keys.
+    credentials: listCredentials(config.credentials).map((choice) => compileConnect(parsed, choice)),
   }
 }
 

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest'
+import { BODY_FORMATS, bodyFormat, RESPONSE_FORMATS, responseFormat } from '../../src/formats/index.ts'
+import { BODY_ROWS } from './rows/body.ts'
+import { RESPONSE_ROWS } from './rows/response.ts'
+
+describe.each(BODY_FORMATS.map((entry) => entry.format))('body_format %s', (format) => {
+  const rows = BODY_ROWS[format] ?? []
+
+  test('has rows', () => {
+    expect(rows.length).toBeGreaterThan(0)
+  })
+
+  test.each(rows)('$promise', ({ value, content, contentType, refusal }) => {
+    const encode = () => bodyFormat(format).encode(value, { nonce: () => 'n' })
+    if (refusal !== undefined) return expect(encode).toThrow(refusal)
+    const encoded = encode()
+    expect({ ...encoded, content: Buffer.from(encoded.content).toString() }).toEqual({ content, contentType })
+  })
+})
+
+describe.each(RESPONSE_FORMATS.map((entry) => entry.format))('response_format %s', (format) => {
+  const rows = RESPONSE_ROWS[format] ?? []
+
+  test('has rows', () => {
+    expect(rows.length).toBeGreaterThan(0)
+  })
+
+  test.each(rows)('$promise', ({ body, value }) => {
+    const decode = () => responseFormat(format).decode(typeof body === 'string' ? Buffer.from(body) : body)
+    if (value === undefined) expect(decode).toThrow()
+    else expect(decode()).toEqual(value)
+  })
+})
+
+test('rows exist for registered formats only', () => {
+  const known = [...BODY_FORMATS, ...RESPONSE_FORMATS].map((entry) => entry.format)
+  const rows = [...Object.keys(BODY_ROWS), ...Object.keys(RESPONSE_ROWS)]
+  expect(rows.filter((format) => !known.includes(format))).toEqual([])
+})
