@@ -47,11 +47,18 @@ interface Place {
  * begun concurrently, but steps come in one order, always the same.
  */
 export async function* walk(walk: Walk, from: Position): AsyncGenerator<Step> {
-  const roots = walk.plan.waves[0] ?? []
-  yield* inOrder(listingsOf(walk, roots, { args: walk.args, resources: {} }, [], from), walk.concurrency)
+  const scope = { args: walk.args, resources: {} }
+  // One root after the other: begun ahead, a first page and its cursor would wait, and expire, behind a long listing.
+  for (const root of nodesFrom(walk.plan.waves[0] ?? [], from))
+    yield* inOrder(listingsOf(walk, [root], scope, [], from), walk.concurrency)
 }
 
-/** The listings of nodes side by side, element by element, beginning with the one that the first frame stands in. */
+/** The nodes that are not done: all of them, or those from the one that the first frame stands in. */
+function nodesFrom(nodes: readonly SyncNode[], [frame]: Position): readonly SyncNode[] {
+  return frame === undefined ? nodes : nodes.slice(nodes.findIndex(({ index }) => index === frame.node))
+}
+
+/** The listings of nodes side by side, element by element, beginning where the first frame stands if it is theirs. */
 function* listingsOf(
   walk: Walk,
   nodes: readonly SyncNode[],
@@ -59,8 +66,7 @@ function* listingsOf(
   trail: Position,
   [frame, ...deeper]: Position,
 ): Generator<() => AsyncGenerator<Step>> {
-  const begun = frame === undefined ? 0 : nodes.findIndex(({ index }) => index === frame.node)
-  for (const node of nodes.slice(begun)) {
+  for (const node of nodes) {
     const resumed = node.index === frame?.node ? frame : undefined
     const elements = elementsOf(node, scope)
     if (elements === undefined) return yield () => refuseLoop(node)
@@ -118,7 +124,8 @@ function* childListingsOf(
   for (const [index, parent] of frame.window.entries()) {
     const childScope = { args: scope.args, resources: parentResources(key, parent, scope.resources) }
     const childTrail = [...trail, { ...frame, window: frame.window.slice(index) }]
-    yield* listingsOf(walk, node.children, childScope, childTrail, index === 0 ? deeper : [])
+    const from = index === 0 ? deeper : []
+    yield* listingsOf(walk, nodesFrom(node.children, from), childScope, childTrail, from)
   }
 }
 

@@ -70,6 +70,17 @@ describe('a flat resource', () => {
     expect(arrived(delivered)).toEqual(['started', 'crm/users: 1', 'completed'])
   })
 
+  it('is done before the next one is begun, so that no first page grows old', async () => {
+    const { calls } = await execute(
+      { records: () => ids(1, 2, 3) },
+      runOf([
+        { resource: 'users', method: 'list' },
+        { resource: 'teams', method: 'list' },
+      ]),
+    )
+    expect(calls).toEqual(['users', 'users#1', 'teams', 'teams#1'])
+  })
+
   it('uses no sequence number for an empty page', async () => {
     const { delivered } = await execute(
       { records: ({ resource }) => (resource === 'none' ? [] : ids(1)) },
