@@ -2,7 +2,7 @@ import { afterAll } from 'vitest'
 import { createApiServer, Health } from '../../src/api/index.ts'
 import { systemClock } from '../../src/base/index.ts'
 import { createSecrets, failureFromDatabase } from '../../src/storage/index.ts'
-import { silentLogger } from '../../src/telemetry/index.ts'
+import { type Logger, silentLogger } from '../../src/telemetry/index.ts'
 import { bootstrap, createAdmission, type FirstStart } from '../../src/tenancy/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { type Client, createClient, type Sender, WIRES, type Wire } from './client.ts'
@@ -34,7 +34,7 @@ export async function startTestApp(): Promise<TestApp> {
     services,
     admission,
     clock,
-    logger: silentLogger,
+    logger: defectsToConsole,
     health: new Health(services.map(({ desc }) => desc.typeName)),
     limits: { rateRequestsMax: 0 },
     translateError: failureFromDatabase,
@@ -54,3 +54,6 @@ export async function startTestApp(): Promise<TestApp> {
   }
   return { url, database, first, client, clients: (sender) => WIRES.map((wire) => client(wire, sender)) }
 }
+
+/** No test expects a defect, so the log of one is the first thing to read when it happens. */
+const defectsToConsole: Logger = { ...silentLogger, error: (fields, message) => console.error(message, fields) }

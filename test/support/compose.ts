@@ -11,7 +11,7 @@ import {
 } from '../../src/integrations/index.ts'
 import { RunQueue } from '../../src/queue/index.ts'
 import type { Database, Secrets } from '../../src/storage/index.ts'
-import { resolveArgs } from '../../src/sync/index.ts'
+import { type ArgsRules, checkResources, readSyncResources, resolveArgs } from '../../src/sync/index.ts'
 
 /** Wires the services together, without workers. */
 export function composeServices({
@@ -44,6 +44,10 @@ export function composeServices({
     },
   } satisfies ServiceDeps['integrations']
   const queue = new RunQueue({ database, random: Math.random })
+  const runs = {
+    queue,
+    resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(async () => undefined, rules, given),
+  }
   return createServices({
     database,
     secrets,
@@ -51,7 +55,13 @@ export function composeServices({
     webhooks: { secrets, clock, findUrlViolation: urlViolation },
     integrations,
     accounts,
-    runs: { queue, resolveArgs: (rules, given) => resolveArgs(async () => undefined, rules, given) },
+    runs,
+    triggers: {
+      ...runs,
+      database,
+      minTickGapSeconds: 1,
+      checkResources: (resources) => checkResources(readSyncResources(resources)),
+    },
     contents: {
       removeOfEnvironment: (tx, environmentId) => removeInstallationsIn(integrations, tx, environmentId),
       removeIntegrationsOf: (tx, teamId) => removeIntegrationsOf(integrations, tx, teamId),

@@ -5,6 +5,7 @@ import { type EnvironmentIntegrationServiceDeps, environmentIntegrationService }
 import { type IntegratedAccountServiceDeps, integratedAccountService } from './integrated-account.ts'
 import { type IntegrationServiceDeps, integrationService } from './integration.ts'
 import { type SyncJobServiceDeps, syncJobService } from './sync-job.ts'
+import { type SyncJobCronTriggerServiceDeps, syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
 import { type SyncJobRunServiceDeps, syncJobRunService } from './sync-job-run.ts'
 import { type TeamServiceDeps, teamService } from './team.ts'
 import { type WebhookServiceDeps, webhookService } from './webhook.ts'
@@ -16,6 +17,7 @@ export type ServiceDeps = TeamServiceDeps &
   EnvironmentIntegrationServiceDeps &
   IntegratedAccountServiceDeps &
   SyncJobServiceDeps &
+  SyncJobCronTriggerServiceDeps &
   SyncJobRunServiceDeps &
   WebhookServiceDeps
 
@@ -29,6 +31,7 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     environmentIntegrationService(deps),
     integratedAccountService(deps),
     syncJobService(deps),
+    syncJobCronTriggerService(deps),
     syncJobRunService(deps),
     webhookService(deps),
   ]

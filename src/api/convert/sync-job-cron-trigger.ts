@@ -1,0 +1,68 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  SyncJobCronTriggerSchema,
+  SyncJobCronTriggerTickSchema,
+} from '../../../gen/patchbay/v1/sync_job_cron_trigger_pb.ts'
+import type {
+  CreateSyncJobCronTriggerRequest,
+  ListSyncJobCronTriggersRequest,
+  UpdateSyncJobCronTriggerRequest,
+} from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import type { TriggerChange, TriggerInput } from '../../schedule/index.ts'
+import { etagOf, type LedgerEntry, type TriggerFilter, type TriggerRecord } from '../../storage/index.ts'
+import { destinationFromProto, destinationToProto } from './destination.ts'
+import { versionFrom } from './etag.ts'
+import { structFrom } from './struct.ts'
+import { syncResourcesFromProto, syncResourcesToProto } from './sync-resource.ts'
+import { timestampFrom } from './timestamp.ts'
+
+export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitShape<typeof SyncJobCronTriggerSchema> {
+  return {
+    id: trigger.id,
+    args: structFrom(trigger.args),
+    resources: syncResourcesToProto(trigger.resources),
+    cronExpression: trigger.cronExpression,
+    syncJobId: trigger.syncJobId,
+    integratedAccountId: trigger.integratedAccountId,
+    destination: destinationToProto(trigger.destination),
+    createdAt: timestampFrom(trigger.createdAt),
+    updatedAt: timestampFrom(trigger.updatedAt),
+    paused: trigger.isPaused,
+    nextRunAt: timestampFrom(trigger.nextRunAt),
+    lastRunAt: timestampFrom(trigger.lastRunAt),
+    lastRunStatus: trigger.lastRunStatus ?? undefined,
+    etag: etagOf(trigger.version),
+  }
+}
+
+export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest): TriggerInput {
+  const { syncJobId, integratedAccountId, cronExpression, args } = request
+  const destination = destinationFromProto(request.destination)
+  const resources = syncResourcesFromProto(request.resources)
+  return { syncJobId, integratedAccountId, cronExpression, destination, args, resources }
+}
+
+export function triggerChangeFromProto(request: UpdateSyncJobCronTriggerRequest): TriggerChange {
+  const { cronExpression, etag } = request
+  return { cronExpression, destination: destinationFromProto(request.destination), version: versionFrom(etag) }
+}
+
+export function triggerFilterFromProto(request: ListSyncJobCronTriggersRequest): TriggerFilter {
+  const { syncJobId, integratedAccountId } = request
+  return { syncJobId, integratedAccountId }
+}
+
+/** One entry of the ledger; of a missed stretch `scheduled_for` is its last tick. */
+export function tickToProto(entry: LedgerEntry): MessageInitShape<typeof SyncJobCronTriggerTickSchema> {
+  const { scheduledFor, outcome, skipReason, runId, missedFrom, missedCount } = entry
+  return {
+    scheduledFor: timestampFrom(scheduledFor),
+    outcome,
+    reason: skipReason ?? undefined,
+    runId: runId ?? undefined,
+    missed:
+      missedFrom === null || missedCount === null
+        ? undefined
+        : { from: timestampFrom(missedFrom), to: timestampFrom(scheduledFor), count: missedCount },
+  }
+}

@@ -1,0 +1,110 @@
+import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import {
+  createTrigger,
+  deleteTrigger,
+  getTrigger,
+  listTicks,
+  listTriggers,
+  pauseTrigger,
+  previewTicks,
+  resumeTrigger,
+  runTriggerNow,
+  type UpdateDeps,
+  updateTrigger,
+} from '../../schedule/index.ts'
+import { versionFrom } from '../convert/etag.ts'
+import { pageById, queryOf } from '../convert/page.ts'
+import {
+  syncJobCronTriggerToProto,
+  tickToProto,
+  triggerChangeFromProto,
+  triggerFilterFromProto,
+  triggerInputFromProto,
+} from '../convert/sync-job-cron-trigger.ts'
+import { syncJobRunToProto } from '../convert/sync-job-run.ts'
+import { dateFrom, timestampFrom } from '../convert/timestamp.ts'
+import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { defineService, type ServiceDefinition } from '../service.ts'
+
+const { createSyncJobCronTrigger, runSyncJobCronTrigger } = SyncJobCronTriggerService.method
+
+/** What the service needs. */
+export interface SyncJobCronTriggerServiceDeps extends IdempotencyDeps {
+  readonly triggers: UpdateDeps
+}
+
+/** Schedules sync jobs and tells what became of every tick. */
+export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): ServiceDefinition {
+  const { database, triggers } = deps
+  return defineService(SyncJobCronTriggerService, {
+    createSyncJobCronTrigger: {
+      access: 'environment',
+      handle: (request, { principal: { environmentId } }) =>
+        once(deps, environmentId, createSyncJobCronTrigger, request, async (tx) =>
+          syncJobCronTriggerToProto(await createTrigger(triggers, tx, environmentId, triggerInputFromProto(request))),
+        ),
+    },
+    getSyncJobCronTrigger: {
+      access: 'environment',
+      handle: async ({ id }, { principal: { environmentId } }) =>
+        syncJobCronTriggerToProto(await getTrigger(database.direct, environmentId, id)),
+    },
+    listSyncJobCronTriggers: {
+      access: 'environment',
+      handle: async (request, { principal: { environmentId } }) => {
+        const filter = triggerFilterFromProto(request)
+        const query = queryOf('sync_job_cron_trigger', environmentId, { ...filter })
+        const page = await pageById(query, request, (range) =>
+          listTriggers(database.direct, environmentId, filter, range),
+        )
+        const syncJobCronTriggers = page.items.map(syncJobCronTriggerToProto)
+        return { syncJobCronTriggers, nextPageToken: page.nextPageToken }
+      },
+    },
+    updateSyncJobCronTrigger: {
+      access: 'environment',
+      handle: async (request, { principal: { environmentId } }) =>
+        syncJobCronTriggerToProto(
+          await updateTrigger(triggers, environmentId, request.id, triggerChangeFromProto(request)),
+        ),
+    },
+    deleteSyncJobCronTrigger: {
+      access: 'environment',
+      handle: async ({ id, etag }, { principal: { environmentId } }) => {
+        await database.transaction((tx) => deleteTrigger(tx, environmentId, id, versionFrom(etag)))
+        return {}
+      },
+    },
+    pauseSyncJobCronTrigger: {
+      access: 'environment',
+      handle: async ({ id }, { principal: { environmentId } }) =>
+        syncJobCronTriggerToProto(await database.transaction((tx) => pauseTrigger(triggers, tx, environmentId, id))),
+    },
+    resumeSyncJobCronTrigger: {
+      access: 'environment',
+      handle: async ({ id }, { principal: { environmentId } }) =>
+        syncJobCronTriggerToProto(await database.transaction((tx) => resumeTrigger(triggers, tx, environmentId, id))),
+    },
+    runSyncJobCronTrigger: {
+      access: 'environment',
+      handle: (request, { principal: { environmentId } }) =>
+        once(deps, environmentId, runSyncJobCronTrigger, request, async (tx) =>
+          syncJobRunToProto(await runTriggerNow(triggers, tx, environmentId, request.id)),
+        ),
+    },
+    listSyncJobCronTriggerTicks: {
+      access: 'environment',
+      handle: async (request, { principal: { environmentId } }) => {
+        const page = await listTicks(database.direct, environmentId, request.id, request)
+        return { ticks: page.items.map(tickToProto), nextPageToken: page.nextPageToken }
+      },
+    },
+    previewSyncJobCronTrigger: {
+      access: 'environment',
+      handle: async ({ cronExpression, count, after }) => {
+        const ticks = previewTicks(triggers, cronExpression, { count, after: dateFrom(after) })
+        return { ticks: ticks.map((tick) => timestampFrom(tick)) }
+      },
+    },
+  })
+}

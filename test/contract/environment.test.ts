@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
+import { startTestApp } from '../support/app.ts'
+import { statusOver, TIME, UUID } from '../support/matchers.ts'
+import { freshName, makeEnvironment, makeTenant, makeWorld } from '../support/world.ts'
+
+const {
+  createEnvironment: create,
+  getEnvironment: get,
+  updateEnvironment: update,
+  deleteEnvironment: remove,
+} = EnvironmentService.method
+
+const app = await startTestApp()
+const clients = app.clients({ token: app.first.teamToken })
+
+describe.each(clients)('creating an environment over $wire', (client) => {
+  it('answers with every field, and the same reads back on every wire', async () => {
+    const name = freshName('staging')
+    const environment = await client.ok(create, { name })
+
+    expect(environment).toEqual({
+      id: UUID,
+      team_id: app.first.teamId,
+      name,
+      created_at: TIME,
+      updated_at: environment.created_at,
+      etag: '"v1"',
+    })
+    for (const other of clients) expect(await other.ok(get, { id: environment.id })).toEqual(environment)
+  })
+
+  it('under a name that the team has is refused with its holder', async () => {
+    const { id, name } = await client.ok(create, { name: freshName('staging') })
+
+    expect(await client.refusal(create, { name: name ?? '' })).toMatchObject({
+      code: 'ALREADY_EXISTS',
+      reason: 'NAME_TAKEN',
+      resource: { type: 'environment', id },
+      httpStatus: statusOver(client, 409),
+    })
+  })
+
+  it('under a name that another team has is fine', async () => {
+    const { name } = await client.ok(create, { name: freshName('staging') })
+    const other = await makeTenant(app)
+    expect(await client.ok(create, { name: name ?? '' }, { token: other.teamToken })).toMatchObject({ name })
+  })
+
+  it('without a name is refused', async () => {
+    const { violations } = await client.refusal(create, {})
+    expect(violations).toEqual([expect.objectContaining({ field: 'name', rule: 'string.min_len' })])
+  })
+})
+
+describe.each(clients)('renaming an environment over $wire', (client) => {
+  it('to a name that the team has is refused and changes nothing', async () => {
+    const taken = await client.ok(create, { name: freshName('taken') })
+    const environment = await client.ok(create, { name: freshName('staging') })
+
+    expect(await client.refusal(update, { id: environment.id, name: taken.name ?? '' })).toMatchObject({
+      reason: 'NAME_TAKEN',
+      resource: { type: 'environment', id: taken.id },
+    })
+    expect(await client.ok(get, { id: environment.id })).toEqual(environment)
+  })
+})
+
+describe.each(clients)('deleting an environment over $wire', (client) => {
+  it('in which something is installed is refused, and with force takes everything along', async () => {
+    const tenant = { ...app.first, ...(await makeEnvironment(app, app.first.teamToken)) }
+    const world = await makeWorld(app, tenant)
+    const id = world.environmentId
+
+    expect(await client.refusal(remove, { id })).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      reason: 'RESOURCE_IN_USE',
+      resource: { type: 'environment', id },
+      httpStatus: statusOver(client, 400),
+    })
+    await client.ok(get, { id })
+
+    expect(await client.ok(remove, { id, force: true })).toEqual({})
+    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+  })
+})

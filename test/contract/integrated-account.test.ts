@@ -1,0 +1,404 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { startTestApp } from '../support/app.ts'
+import type { Client } from '../support/client.ts'
+import { statusOver, TIME, UUID } from '../support/matchers.ts'
+import { EXAMPLE_CONFIG, freshName, idOf, makeTenant, makeWorld, type World } from '../support/world.ts'
+
+const {
+  createIntegratedAccount: create,
+  getIntegratedAccount: get,
+  listIntegratedAccounts: list,
+  updateIntegratedAccount: update,
+  deleteIntegratedAccount: remove,
+  listIntegratedAccountHistory: history,
+} = IntegratedAccountService.method
+
+const app = await startTestApp()
+const clients = app.clients()
+const admin = app.client('connect', { token: app.first.teamToken })
+const SECRET = 'planted-api-key'
+
+/** An installation of an integration with this config. */
+async function installed(config: JsonObject = EXAMPLE_CONFIG, fields: JsonObject = {}) {
+  const name = freshName('example')
+  const integrationId = await idOf(admin, IntegrationService.method.createIntegration, { name, config })
+  const request = { integration_id: integrationId, ...fields }
+  const id = await idOf(admin, EnvironmentIntegrationService.method.createEnvironmentIntegration, request, {
+    token: app.first.environmentToken,
+  })
+  return { id, integrationId, name }
+}
+
+const installation = await installed()
+
+async function connect(client: Client, fields: JsonObject = {}) {
+  return await client.ok(create, {
+    environment_integration_id: installation.id,
+    tenant_id: 'acme',
+    credentials: { api_key: SECRET },
+    ...fields,
+  })
+}
+
+describe.each(clients)('connecting an account over $wire', (client) => {
+  it('answers with every field of the specification, and the same reads back on every wire', async () => {
+    const account = await connect(client, {
+      authentication_method: 'api_key',
+      context: { subdomain: 'acme', nested: { a: [1, 'two', null] } },
+      region: 'eu',
+      is_sandbox: true,
+      object_store_context_fields: ['archive'],
+    })
+
+    expect(account).toEqual({
+      id: UUID,
+      tenant_id: 'acme',
+      environment_integration_id: installation.id,
+      context: { subdomain: 'acme', nested: { a: [1, 'two', null] } },
+      status: 'active',
+      last_error: '',
+      last_action_result: {},
+      created_at: TIME,
+      updated_at: account.created_at,
+      is_sandbox: true,
+      authentication_method: 'api_key',
+      region: 'eu',
+      environment_id: app.first.environmentId,
+      object_store_context_fields: ['archive'],
+      etag: '"v1"',
+      integration: {
+        id: installation.integrationId,
+        name: installation.name,
+        category: '',
+        is_beta: false,
+        config: EXAMPLE_CONFIG,
+        team_id: app.first.teamId,
+        sharing: 'deny',
+        created_at: TIME,
+        updated_at: TIME,
+        etag: '"v1"',
+      },
+    })
+    for (const other of clients) expect(await other.ok(get, { id: account.id })).toEqual(account)
+  })
+
+  it('defaults to the only method, region wnam, no context, no sandbox', async () => {
+    expect(await connect(client)).toMatchObject({
+      authentication_method: 'api_key',
+      region: 'wnam',
+      context: {},
+      is_sandbox: false,
+      object_store_context_fields: [],
+    })
+  })
+
+  it('lets one tenant connect several accounts', async () => {
+    expect((await connect(client)).id).not.toBe((await connect(client)).id)
+  })
+
+  it('never shows the credentials', async () => {
+    const account = await connect(client)
+    const answers = [
+      account,
+      await client.ok(get, { id: account.id }),
+      await client.ok(list, {}),
+      await client.ok(update, { id: account.id, context: { a: 1 } }),
+      await client.ok(history, { id: account.id }),
+    ]
+    for (const answer of answers) expect(JSON.stringify(answer)).not.toContain(SECRET)
+  })
+
+  it('writes its history', async () => {
+    const { id } = await connect(client)
+    const { history_entries } = await client.ok(history, { id })
+
+    expect(history_entries).toEqual([
+      { from_status: 'connecting', to_status: 'active', cause: 'steps_passed', last_error: '', occurred_at: TIME },
+      { to_status: 'connecting', cause: 'created', last_error: '', occurred_at: TIME },
+    ])
+  })
+})
+
+describe.each(clients)('connecting with credentials that do not fit over $wire', (client) => {
+  it.each([
+    { what: 'a required one is missing', fields: { credentials: {} }, field: 'credentials.api_key' },
+    { what: 'none at all', fields: { credentials: null }, field: 'credentials.api_key' },
+    {
+      what: 'an unknown one',
+      fields: { credentials: { api_key: 'k', token: 'x' } },
+      field: 'credentials.token',
+    },
+    { what: 'of the wrong type', fields: { credentials: { api_key: { nested: 1 } } }, field: 'credentials.api_key' },
+    {
+      what: 'of a method that is not offered',
+      fields: { authentication_method: 'oauth2' },
+      field: 'authentication_method',
+    },
+  ])('is refused with the field: $what', async ({ fields, field }) => {
+    const before = await client.ok(list, { page_size: 1000 })
+    const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+    const defaults = fields.credentials === null ? {} : { credentials: { api_key: 'k' } }
+
+    const refusal = await client.refusal(create, {
+      environment_integration_id: installation.id,
+      tenant_id: 'acme',
+      ...defaults,
+      ...given,
+    })
+
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'CREDENTIALS_INVALID',
+      httpStatus: statusOver(client, 400),
+    })
+    expect(refusal.violations).toEqual([expect.objectContaining({ field })])
+    expect(await client.ok(list, { page_size: 1000 })).toEqual(before)
+  })
+
+  it('refuses the mask of a secret', async () => {
+    const request = { environment_integration_id: installation.id, tenant_id: 'a', credentials: { api_key: '***' } }
+    const refusal = await client.refusal(create, request)
+
+    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'SECRET_MASKED' })
+    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'credentials.api_key' })])
+  })
+})
+
+describe.each(clients)('connecting through a disabled installation over $wire', (client) => {
+  it('is refused', async () => {
+    const { id } = await installed(EXAMPLE_CONFIG, { is_enabled: false })
+    const request = { environment_integration_id: id, tenant_id: 'acme', credentials: { api_key: 'k' } }
+
+    expect(await client.refusal(create, request)).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      reason: 'INTEGRATION_DISABLED',
+      httpStatus: statusOver(client, 400),
+    })
+  })
+})
+
+describe.each(clients)('connecting through an integration with steps to run over $wire', (client) => {
+  it('leaves the account connecting', async () => {
+    const step = { type: 'request', config: { method: 'get', path: '/me' } }
+    const { id } = await installed({ ...EXAMPLE_CONFIG, actions: { validation: step } })
+    const account = await connect(client, { environment_integration_id: id })
+
+    expect(account.status).toBe('connecting')
+  })
+})
+
+describe.each(clients)('a request that breaks several rules over $wire', (client) => {
+  it('is refused for all of them at once', async () => {
+    const refusal = await client.refusal(create, {
+      environment_integration_id: 'nope',
+      tenant_id: '',
+      region: 'mars',
+      authentication_method: 'password',
+      object_store_context_fields: ['a', 'a'],
+      request_id: '1',
+    })
+
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'INVALID_FIELD',
+      httpStatus: statusOver(client, 400),
+    })
+    expect(Object.fromEntries(refusal.violations.map(({ field, rule }) => [field, rule]))).toEqual({
+      environment_integration_id: 'string.uuid',
+      tenant_id: 'string.min_len',
+      region: 'string.in',
+      authentication_method: 'string.in',
+      object_store_context_fields: 'repeated.unique',
+      request_id: 'string.uuid',
+    })
+  })
+})
+
+describe.each(clients)('updating an account over $wire', (client) => {
+  it('with an empty body changes nothing and answers the account', async () => {
+    const account = await connect(client, { context: { a: 1 } })
+    expect(await client.ok(update, { id: account.id })).toEqual(account)
+    expect(await client.ok(update, { id: account.id, context: {} })).toEqual(account)
+  })
+
+  it('changes the tenant alone', async () => {
+    const account = await connect(client, { context: { a: 1 } })
+    expect(await client.ok(update, { id: account.id, tenant_id: 'globex' })).toEqual({
+      ...account,
+      tenant_id: 'globex',
+      updated_at: TIME,
+      etag: '"v2"',
+    })
+  })
+
+  it('merges the context at the top: a given key replaces whole, null removes, the others stay', async () => {
+    const account = await connect(client, { context: { kept: 1, replaced: { a: 1, b: 2 }, removed: true } })
+
+    const updated = await client.ok(update, {
+      id: account.id,
+      context: { replaced: { c: 3 }, removed: null, added: [1, null] },
+    })
+
+    expect(updated).toEqual({
+      ...account,
+      context: { kept: 1, replaced: { c: 3 }, added: [1, null] },
+      updated_at: TIME,
+      etag: '"v2"',
+    })
+    for (const other of clients) expect(await other.ok(get, { id: account.id })).toEqual(updated)
+  })
+
+  it('works on a sandbox account', async () => {
+    const account = await connect(client, { is_sandbox: true })
+    const updated = await client.ok(update, { id: account.id, tenant_id: 'sandbox', context: { a: 1 } })
+    expect(updated).toMatchObject({ tenant_id: 'sandbox', context: { a: 1 }, is_sandbox: true })
+  })
+
+  it('shows the integration as it is now', async () => {
+    const account = await connect(client)
+    const category = freshName('category')
+    await admin.ok(IntegrationService.method.updateIntegration, { id: installation.integrationId, category })
+
+    expect(await client.ok(update, { id: account.id, tenant_id: 'x' })).toMatchObject({ integration: { category } })
+    await admin.ok(IntegrationService.method.updateIntegration, { id: installation.integrationId, category: '' })
+  })
+
+  it('leaves status and history alone', async () => {
+    const { id } = await connect(client)
+    const before = await client.ok(history, { id })
+    await client.ok(update, { id, context: { a: 1 } })
+    expect(await client.ok(history, { id })).toEqual(before)
+  })
+})
+
+describe('updates of different context keys at once', () => {
+  it('lose none', async () => {
+    const { id } = await connect(app.client('rest'))
+    const keys = Array.from({ length: 30 }, (_, index) => `key_${index}`)
+
+    await Promise.all(
+      keys.map((key, index) => clients[index % clients.length]?.ok(update, { id, context: { [key]: index } })),
+    )
+
+    const { context } = await app.client('rest').ok(get, { id })
+    expect(Object.keys(context as JsonObject).toSorted()).toEqual(keys.toSorted())
+  })
+})
+
+describe.each(clients)('a context key that the runtime owns over $wire', (client) => {
+  it('is refused with every such key, and nothing is changed', async () => {
+    const account = await connect(client, { context: { a: 1 } })
+
+    const refusal = await client.refusal(update, {
+      id: account.id,
+      tenant_id: 'changed',
+      context: { fine: 1, oauth: {}, env: null, environment_variables: 1 },
+    })
+
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'CONTEXT_KEY_RESERVED',
+      httpStatus: statusOver(client, 400),
+    })
+    expect(refusal.violations.map(({ field }) => field)).toEqual([
+      'context.oauth',
+      'context.env',
+      'context.environment_variables',
+    ])
+    expect(await client.ok(get, { id: account.id })).toEqual(account)
+  })
+
+  it('is refused when connecting too', async () => {
+    const request = { environment_integration_id: installation.id, tenant_id: 'a', credentials: { api_key: 'k' } }
+    const refusal = await client.refusal(create, { ...request, context: { oauth: {} } })
+    expect(refusal.reason).toBe('CONTEXT_KEY_RESERVED')
+  })
+
+  it('is also the name of a credential', async () => {
+    const { id } = await connect(client)
+    const refusal = await client.refusal(update, { id, context: { api_key: 'leak' } })
+
+    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'CONTEXT_KEY_RESERVED' })
+    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'context.api_key' })])
+  })
+})
+
+describe.each(clients)('a tenant over $wire', (client) => {
+  it.each([
+    { tenant: '', rule: 'string.min_len' },
+    { tenant: 'x'.repeat(256), rule: 'string.max_len' },
+  ])('of $tenant.length characters is refused', async ({ tenant, rule }) => {
+    const account = await connect(client)
+    const refusal = await client.refusal(update, { id: account.id, tenant_id: tenant })
+
+    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'tenant_id', rule })])
+    expect(await client.ok(get, { id: account.id })).toEqual(account)
+  })
+
+  it('of 255 characters, of any script, is kept as it is', async () => {
+    const { id } = await connect(client)
+    const tenant = `${'顧'.repeat(254)}🏢`
+    expect(await client.ok(update, { id, tenant_id: tenant })).toMatchObject({ tenant_id: tenant })
+  })
+})
+
+describe.each(clients)('listing accounts over $wire', (client) => {
+  let world: World
+  let ids: readonly string[]
+
+  beforeAll(async () => {
+    world = await makeWorld(app, await makeTenant(app))
+    const token = world.environmentToken
+    const shared = {
+      environment_integration_id: world.environmentIntegrationId,
+      tenant_id: 'acme',
+      credentials: { api_key: 'k' },
+    }
+    const make = (fields: JsonObject) => idOf(client, create, { ...shared, ...fields }, { token })
+    ids = [
+      world.integratedAccountId,
+      await make({ region: 'apac' }),
+      await make({ tenant_id: 'globex', is_sandbox: true }),
+    ]
+  })
+
+  it.each([
+    { filter: {}, expected: [2, 1, 0] },
+    { filter: { tenant_id: 'acme' }, expected: [1, 0] },
+    { filter: { tenant_id: 'acme', region: 'apac' }, expected: [1] },
+    { filter: { is_sandbox: true }, expected: [2] },
+    { filter: { is_sandbox: false, region: 'wnam' }, expected: [0] },
+    { filter: { status: 'active' }, expected: [2, 1, 0] },
+    { filter: { status: 'needs_reauth' }, expected: [] },
+    { filter: { environment_integration_id: newId() }, expected: [] },
+  ])('filters by $filter', async ({ filter, expected }) => {
+    const { integrated_accounts } = await client.ok(list, filter, { token: world.environmentToken })
+    const found = integrated_accounts as unknown as readonly JsonObject[]
+    expect(found.map(({ id }) => id)).toEqual(expected.map((index) => ids[index]))
+  })
+
+  it('shows the integration’s config with view=full alone', async () => {
+    const configs = async (request: JsonObject) => {
+      const answer = await client.ok(list, request, { token: world.environmentToken })
+      const found = answer.integrated_accounts as unknown as readonly { integration: JsonObject }[]
+      return found.map(({ integration }) => integration.config)
+    }
+    expect(await configs({})).toEqual([undefined, undefined, undefined])
+    expect(await configs({ view: 'full' })).toEqual([EXAMPLE_CONFIG, EXAMPLE_CONFIG, EXAMPLE_CONFIG])
+  })
+})
+
+describe.each(clients)('disconnecting an account over $wire', (client) => {
+  it('forgets it, its history and its credentials', async () => {
+    const { id } = await connect(client)
+
+    expect(await client.ok(remove, { id })).toEqual({})
+    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.refusal(history, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+  })
+})
