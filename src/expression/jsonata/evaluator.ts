@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { LRUCache } from 'lru-cache'
+import { type Clock, Failure, type Json, type JsonObject, systemClock } from '../../base/index.ts'
+import {
+  failureOfError,
+  failureOfKill,
+  failureOfProblem,
+  failureOfRefusal,
+  quarantined,
+  tooLargeInput,
+} from './failures.ts'
+import { compileFast, type FastExpression, LEFT } from './fast-lane/compile.ts'
+import { type ExpressionProblem, parseTree } from './parse.ts'
+import { SandboxPool } from './pool.ts'
+import type { JobOutcome } from './pool-member.ts'
+import { Quarantine } from './quarantine.ts'
+import { ANSWER } from './sandbox/protocol.ts'
+import { type StartSandbox, startSandbox } from './sandbox-process.ts'
+
+/** Bounds of one evaluation; what is left out has the default. */
+export interface EvaluationLimits {
+  /** Whose evaluation it is, e.g. an environment id: owners are served in turn, and set aside apart. Default: shared. */
+  readonly owner?: string
+  /** Default 500. An evaluation that ignores it is killed at most 100 ms later. */
+  readonly timeoutMs?: number
+  /** Of the roots as JSON; default 1 MiB, at most 5 MiB. Does not bind what the fast lane answers. */
+  readonly inputBytesMax?: number
+  /** Of the result as JSON; default 1 MiB, at most 5 MiB. Does not bind what the fast lane answers. */
+  readonly resultBytesMax?: number
+}
+
+/** Evaluates JSONata written by users. */
+export interface Evaluator extends AsyncDisposable {
+  /**
+   * The value of the expression, `undefined` when it has none.
+   *
+   * `roots` is the input document: its keys are the names an expression starts from, `$` and `$$` are the whole. It must be
+   * plain JSON and is not changed. The result may share parts with it: treat both as read-only.
+   *
+   * Failures by reason: EXPRESSION_FAILED (does not parse, failed, exceeded a limit; metadata `code` and, where known,
+   * `position`), EXPRESSION_QUARANTINED, RATE_LIMITED (too many evaluations of the owner wait), DEADLINE_EXCEEDED
+   * (waited too long for its turn), SHUTTING_DOWN, INTERNAL (no sandbox starts).
+   */
+  evaluate(expression: string, roots: JsonObject, limits?: EvaluationLimits): Promise<Json | undefined>
+}
+
+/** An expression was set aside; to be told to its owner. */
+export interface QuarantineEvent {
+  readonly owner: string
+  readonly expression: string
+  /** SHA-256 of the expression, hexadecimal. */
+  readonly hash: string
+}
+
+/** What an evaluator is built from. */
+export interface EvaluatorOptions {
+  /** Child processes at most; default the number of processors, between 2 and 8. They start when needed. */
+  readonly poolSize?: number
+  readonly clock?: Pick<Clock, 'now'>
+  readonly onQuarantine?: (event: QuarantineEvent) => void
+  /** How a child process is started; default the real one. */
+  readonly startSandbox?: StartSandbox
+}
+
+const TIMEOUT_MS = 500
+/** Share of the time after which an evaluation that still looks at the clock ends by itself. */
+const SOFT_TIMEOUT_SHARE = 0.8
+const BYTES = 1_048_576
+const BYTES_MAX = 5 * BYTES
+const SHARED_OWNER = ''
+
+/** Slower evaluations mark their expression as slow for some time: it then shares no process with others. */
+const SLOW_MS = 20
+const SLOW_MEMORY_MS = 60_000
+
+/** Compiled expressions kept, and the length of their texts together. */
+const CACHED_MAX = 4_000
+const CACHED_CHARACTERS_MAX = 4 * 1_048_576
+
+/**
+ * Opens an evaluator: expressions that are provably cheap run here, all others in child processes.
+ *
+ * Both give the results of JSONata as JSON. Dispose of it to end the processes; they also end with this process.
+ */
+export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
+  const clock = options.clock ?? systemClock
+  const service: Service = {
+    pool: new SandboxPool({
+      size: Math.max(2, options.poolSize ?? Math.min(8, availableParallelism())),
+      startSandbox: options.startSandbox ?? startSandbox,
+    }),
+    quarantine: new Quarantine(() => clock.now().getTime()),
+    compiled: new LRUCache({
+      max: CACHED_MAX,
+      maxSize: CACHED_CHARACTERS_MAX,
+      sizeCalculation: ({ text }) => text.length + 1,
+    }),
+    onQuarantine: options.onQuarantine ?? (() => {}),
+  }
+  return {
+    evaluate: (expression, roots, limits = {}) => evaluate(service, expression, roots, limits),
+    [Symbol.asyncDispose]: async () => service.pool[Symbol.dispose](),
+  }
+}
+
+interface Service {
+  readonly pool: SandboxPool
+  readonly quarantine: Quarantine
+  readonly compiled: LRUCache<string, Compiled>
+  readonly onQuarantine: (event: QuarantineEvent) => void
+}
+
+/** What is known about an expression. */
+interface Compiled {
+  readonly text: string
+  readonly problem: ExpressionProblem | undefined
+  readonly fast: FastExpression | undefined
+  /** On the scale of `performance.now()`. */
+  slowUntilMs: number
+}
+
+async function evaluate(
+  service: Service,
+  text: string,
+  roots: JsonObject,
+  limits: EvaluationLimits,
+): Promise<Json | undefined> {
+  const compiled = compiledOf(service, text)
+  if (compiled.problem) throw failureOfProblem(compiled.problem)
+  if (compiled.fast) {
+    const value = compiled.fast(roots)
+    if (value !== LEFT) return value
+  }
+  return evaluateInSandbox(service, compiled, roots, limits)
+}
+
+function compiledOf(service: Service, text: string): Compiled {
+  const known = service.compiled.get(text)
+  if (known) return known
+  const parsed = parseTree(text)
+  const compiled: Compiled =
+    'tree' in parsed
+      ? { text, problem: undefined, fast: compileFast(parsed.tree), slowUntilMs: 0 }
+      : { text, problem: parsed, fast: undefined, slowUntilMs: 0 }
+  service.compiled.set(text, compiled)
+  return compiled
+}
+
+async function evaluateInSandbox(
+  service: Service,
+  compiled: Compiled,
+  roots: JsonObject,
+  limits: EvaluationLimits,
+): Promise<Json | undefined> {
+  const owner = limits.owner ?? SHARED_OWNER
+  const timeoutMs = limits.timeoutMs ?? TIMEOUT_MS
+  refuseQuarantined(service, compiled, owner)
+  const outcome = await service.pool.run({
+    owner,
+    timeoutMs,
+    line: requestLine(compiled.text, roots, timeoutMs, limits),
+    isSlow: compiled.slowUntilMs > performance.now(),
+  })
+  return interpret(service, compiled, owner, outcome)
+}
+
+function refuseQuarantined(service: Service, compiled: Compiled, owner: string): void {
+  if (service.quarantine.isEmpty) return
+  const untilMs = service.quarantine.until(owner, hashOf(compiled.text))
+  if (untilMs !== undefined) throw quarantined(new Date(untilMs))
+}
+
+/** The roots go last and are written once: the sandbox parses the line, this process only puts it together. */
+function requestLine(text: string, roots: JsonObject, timeoutMs: number, limits: EvaluationLimits): string {
+  const inputBytesMax = Math.min(limits.inputBytesMax ?? BYTES, BYTES_MAX)
+  const resultBytesMax = Math.min(limits.resultBytesMax ?? BYTES, BYTES_MAX)
+  const input = JSON.stringify(roots)
+  if (isLongerThan(input, inputBytesMax)) throw tooLargeInput(inputBytesMax)
+  const head = { text, timeoutMs: Math.floor(timeoutMs * SOFT_TIMEOUT_SHARE), resultBytesMax }
+  return `${JSON.stringify(head).slice(0, -1)},"input":${input}}\n`
+}
+
+/** A character takes one to three bytes, so most texts need no counting. */
+function isLongerThan(text: string, bytesMax: number): boolean {
+  if (text.length > bytesMax) return true
+  return text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax
+}
+
+function interpret(service: Service, compiled: Compiled, owner: string, outcome: JobOutcome): Json | undefined {
+  switch (outcome.kind) {
+    case 'answer':
+      if (outcome.elapsedMs > SLOW_MS) markSlow(compiled)
+      return resultOf(outcome.line)
+    case 'killed':
+      markSlow(compiled)
+      strike(service, compiled, owner)
+      throw failureOfKill(outcome.cause)
+    case 'refused':
+      throw failureOfRefusal(outcome.cause)
+  }
+}
+
+function markSlow(compiled: Compiled): void {
+  compiled.slowUntilMs = performance.now() + SLOW_MEMORY_MS
+}
+
+function strike(service: Service, compiled: Compiled, owner: string): void {
+  const hash = hashOf(compiled.text)
+  if (service.quarantine.strike(owner, hash)) service.onQuarantine({ owner, expression: compiled.text, hash })
+}
+
+function resultOf(line: string): Json | undefined {
+  switch (line[0]) {
+    case ANSWER.value:
+      return JSON.parse(line.slice(1))
+    case ANSWER.nothing:
+      return undefined
+    case ANSWER.error:
+      throw failureOfError(JSON.parse(line.slice(1)))
+    default:
+      throw new Failure('INTERNAL', 'the expression sandbox gave an answer that cannot be read')
+  }
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

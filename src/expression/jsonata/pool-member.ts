@@ -1,0 +1,133 @@
+import type { SandboxProcess } from './sandbox-process.ts'
+
+/** An evaluation on its way through the pool. */
+export interface PoolJob {
+  readonly owner: string
+  /** The request as the sandbox reads it, with the line end. */
+  readonly line: string
+  /** From the moment the sandbox takes it up. */
+  readonly timeoutMs: number
+  /** Known to take long: shares no sandbox, and only part of the pool. */
+  readonly isSlow: boolean
+  /** On the scale of `performance.now()`. */
+  readonly queuedAt: number
+  settle(outcome: JobOutcome): void
+}
+
+/** Why an evaluation was stopped from outside. */
+export type KillCause = 'time' | 'memory' | 'crash'
+
+/** What became of a job. */
+export type JobOutcome =
+  | { readonly kind: 'answer'; readonly line: string; readonly elapsedMs: number }
+  | { readonly kind: 'killed'; readonly cause: KillCause }
+  | { readonly kind: 'refused'; readonly cause: 'queue_full' | 'waited_too_long' | 'closed' | 'no_sandbox' }
+
+/** Requests sent ahead, so that a sandbox goes on to the next without waiting for this process. */
+const DEPTH_MAX = 8
+
+/** Length of the requests sent ahead. */
+const AHEAD_LENGTH_MAX = 1_048_576
+
+/** A job that runs longer gives the ones sent behind it back to the queue. */
+const STALL_MS = 40
+
+/** A sandbox is replaced after so many evaluations, or so much time spent in them. */
+const SERVED_MAX = 100_000
+const BUSY_MS_MAX = 20_000
+
+/** One sandbox of the pool and the jobs it was sent, the running one first. */
+export class PoolMember {
+  readonly process: SandboxProcess
+  readonly #jobs: PoolJob[] = []
+  #isReady = false
+  #isRetiring = false
+  #runningSince = 0
+  #served = 0
+  #busyMs = 0
+
+  constructor(process: SandboxProcess) {
+    this.process = process
+  }
+
+  get running(): PoolJob | undefined {
+    return this.#jobs[0]
+  }
+
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  get isIdle(): boolean {
+    return this.#jobs.length === 0
+  }
+
+  get load(): number {
+    return this.#jobs.length
+  }
+
+  get runsSlow(): boolean {
+    return this.#jobs.some((job) => job.isSlow)
+  }
+
+  /** Whether the process has done its share, or has jobs in its input that were taken back, and must go once idle. */
+  get isSpent(): boolean {
+    return this.#isRetiring || this.#served >= SERVED_MAX || this.#busyMs >= BUSY_MS_MAX
+  }
+
+  /** Whether another job may be sent; nothing is sent behind one that is known to be slow, or turns out to be. */
+  hasRoom(nowMs: number): boolean {
+    if (!this.#isReady || this.isSpent || this.runsSlow || this.isStalled(nowMs)) return false
+    if (this.#jobs.length >= DEPTH_MAX) return false
+    return this.#jobs.reduce((length, job) => length + job.line.length, 0) < AHEAD_LENGTH_MAX
+  }
+
+  /** How long the running job has been at it. */
+  runningMs(nowMs: number): number {
+    return this.isIdle ? 0 : nowMs - this.#runningSince
+  }
+
+  /** Whether the running job takes so long that none should wait behind it. */
+  isStalled(nowMs: number): boolean {
+    return this.runningMs(nowMs) > STALL_MS
+  }
+
+  markReady(): void {
+    this.#isReady = true
+    this.process.keepsAlive(false)
+  }
+
+  send(job: PoolJob): void {
+    if (this.isIdle) {
+      this.#runningSince = performance.now()
+      this.process.keepsAlive(true)
+    }
+    this.#jobs.push(job)
+    this.process.send(job.line)
+  }
+
+  /** Takes the answer of the running job, which is settled; the next one counts as running from now. */
+  takeAnswer(line: string): void {
+    const now = performance.now()
+    const elapsedMs = this.runningMs(now)
+    const job = this.#jobs.shift()
+    this.#served++
+    this.#busyMs += elapsedMs
+    this.#runningSince = now
+    if (this.isIdle) this.process.keepsAlive(false)
+    job?.settle({ kind: 'answer', line, elapsedMs })
+  }
+
+  /** The jobs behind the running one, taken back; the process retires, because it has them in its input. */
+  takeBackWaiting(): PoolJob[] {
+    const waiting = this.#jobs.splice(1)
+    if (waiting.length > 0) this.#isRetiring = true
+    return waiting
+  }
+
+  /** Ends the process and settles the running job. */
+  stop(outcome: JobOutcome): void {
+    this.process.kill()
+    this.#jobs.shift()?.settle(outcome)
+  }
+}

@@ -1,0 +1,58 @@
+/** Kills after which an expression is set aside. */
+const STRIKES_MAX = 3
+
+/** How long strikes count, and how long the expression stays aside; a fixed expression is another one at once. */
+const MEMORY_MS = 60 * 60 * 1_000
+
+/** Expressions remembered; the oldest are forgotten first. */
+const ENTRIES_MAX = 10_000
+
+/**
+ * Counts how often evaluations of an expression had to be killed.
+ *
+ * Counted per owner: the same text may be harmless on another owner's data, and nobody can set aside an expression for
+ * others by feeding it hostile input. Kept in memory only.
+ */
+export class Quarantine {
+  readonly #entries = new Map<string, { strikes: number; untilMs: number }>()
+  readonly #now: () => number
+
+  /** @param now milliseconds of the epoch */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Whether no expression has a strike; spares hashing the expression. */
+  get isEmpty(): boolean {
+    return this.#entries.size === 0
+  }
+
+  /** When the expression may be evaluated again, in milliseconds of the epoch; `undefined` when it may now. */
+  until(owner: string, hash: string): number | undefined {
+    const entry = this.#entries.get(keyOf(owner, hash))
+    if (!entry || entry.strikes < STRIKES_MAX || entry.untilMs <= this.#now()) return undefined
+    return entry.untilMs
+  }
+
+  /** Counts one kill. @returns whether this one set the expression aside */
+  strike(owner: string, hash: string): boolean {
+    const key = keyOf(owner, hash)
+    const known = this.#entries.get(key)
+    const strikes = known && known.untilMs > this.#now() ? known.strikes + 1 : 1
+    this.#entries.delete(key)
+    this.#entries.set(key, { strikes, untilMs: this.#now() + MEMORY_MS })
+    this.#forgetOldest()
+    return strikes === STRIKES_MAX
+  }
+
+  #forgetOldest(): void {
+    for (const [oldest] of this.#entries) {
+      if (this.#entries.size <= ENTRIES_MAX) return
+      this.#entries.delete(oldest)
+    }
+  }
+}
+
+function keyOf(owner: string, hash: string): string {
+  return `${owner}\n${hash}`
+}

@@ -1,0 +1,102 @@
+import jsonata from 'jsonata'
+import { registerFunctions } from './functions.ts'
+import { ANSWER, type EvaluationError, type EvaluationRequest } from './protocol.ts'
+import { serialise } from './result.ts'
+
+/** Nested evaluations. Generous, because the members of one constructor count as nested: they start together. */
+const STACK_MAX = 2_000
+
+/** Elements of one sequence. */
+const SEQUENCE_MAX = 100_000
+
+/** Text of the compiled expressions that are kept; a tree takes some hundred bytes per character. */
+const CACHED_CHARACTERS_MAX = 64 * 1024
+
+const MESSAGE_LENGTH_MAX = 300
+
+/** Evaluates one request and returns its answer line; never throws. */
+export async function evaluate(request: EvaluationRequest): Promise<string> {
+  try {
+    const { expression, limits } = compiled(request.text)
+    limits.timeout = request.timeoutMs
+    const value = await expression.evaluate(request.input)
+    const json = serialise(value, request.resultBytesMax)
+    return json === undefined ? ANSWER.nothing : ANSWER.value + json
+  } catch (error) {
+    return ANSWER.error + JSON.stringify(describe(error))
+  }
+}
+
+interface Compiled {
+  readonly expression: jsonata.Expression
+  /** JSONata reads these at each evaluation. */
+  readonly limits: { timeout: number; readonly stack: number; readonly sequence: number }
+}
+
+/** In order of last use, oldest first. */
+const cache = new Map<string, Compiled>()
+let cachedCharacters = 0
+
+function compiled(text: string): Compiled {
+  const known = cache.get(text)
+  if (known) {
+    cache.delete(text)
+    cache.set(text, known)
+    return known
+  }
+  const limits = { timeout: 0, stack: STACK_MAX, sequence: SEQUENCE_MAX }
+  const fresh = { expression: jsonata(text, limits), limits }
+  registerFunctions(fresh.expression)
+  cache.set(text, fresh)
+  cachedCharacters += text.length
+  for (const [oldest] of cache) {
+    if (cachedCharacters <= CACHED_CHARACTERS_MAX) break
+    cache.delete(oldest)
+    cachedCharacters -= oldest.length
+  }
+  return fresh
+}
+
+/** JSONata throws plain objects with code, message, position and the offending value, which the message quotes. */
+function describe(error: unknown): EvaluationError {
+  if (error instanceof RangeError) return { code: 'TOO_LARGE', message: 'A value became too large or too deep' }
+  if (typeof error !== 'object' || error === null) return { code: 'FAILED', message: 'The evaluation failed' }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'FAILED'
+  const message = 'message' in error && typeof error.message === 'string' ? error.message : 'The evaluation failed'
+  return {
+    code,
+    message: (WITHOUT_VALUES.has(code) ? message : withoutValues(message, error)).slice(0, MESSAGE_LENGTH_MAX),
+    ...('position' in error && typeof error.position === 'number' && { position: error.position }),
+  }
+}
+
+/**
+ * Messages that quote no value of the input: the author's own (`$error`, `$assert`), limits, and mismatched signatures,
+ * which name the argument by number.
+ */
+const WITHOUT_VALUES: ReadonlySet<string> = new Set([
+  'D3137',
+  'D3141',
+  'D1011',
+  'D1012',
+  'D2014',
+  'D2015',
+  'T0410',
+  'T0411',
+  'T0412',
+])
+
+/** Messages leave this process for logs and answers; a quoted value may be a customer's secret. */
+function withoutValues(message: string, error: object): string {
+  let cleaned = message
+  for (const key of ['value', 'value2'] as const) {
+    const quoted = key in error ? JSON.stringify(Reflect.get(error, key)) : undefined
+    if (quoted !== undefined) cleaned = cleaned.replaceAll(quoted, kindOf(Reflect.get(error, key)))
+  }
+  return cleaned
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? '(an array)' : `(${typeof value})`
+}

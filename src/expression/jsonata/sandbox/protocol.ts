@@ -1,0 +1,53 @@
+/** What the parent asks for: one line of JSON. The input is the last member, so that the parent need not parse it. */
+export interface EvaluationRequest {
+  readonly text: string
+  /** Evaluation ends itself with an error after this; the parent kills the process somewhat later. */
+  readonly timeoutMs: number
+  readonly resultBytesMax: number
+  readonly input: unknown
+}
+
+/** Why an evaluation gave no result. */
+export interface EvaluationError {
+  /** JSONata's code (`T2001`) or one of ours (`RESULT_TOO_LARGE`). */
+  readonly code: string
+  /** Without values of the input, which may be secrets. */
+  readonly message: string
+  /** Characters from the start of the expression; absent when the error has no place in it. */
+  readonly position?: number
+}
+
+/** The first character of an answer line; the rest is JSON, or nothing. */
+export const ANSWER = { ready: '?', value: '=', nothing: '~', error: '!' } as const
+
+/** Cuts a stream of text into lines; looks at each character once, however large a line is. */
+export class LineReader {
+  readonly #onLine: (line: string) => void
+  #pending: string[] = []
+  #pendingLength = 0
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine
+  }
+
+  /** Characters of the unfinished line. */
+  get pendingLength(): number {
+    return this.#pendingLength
+  }
+
+  push(chunk: string): void {
+    let start = 0
+    for (let end = chunk.indexOf('\n'); end !== -1; end = chunk.indexOf('\n', start)) {
+      const tail = chunk.slice(start, end)
+      const line = this.#pending.length === 0 ? tail : this.#pending.join('') + tail
+      this.#pending = []
+      this.#pendingLength = 0
+      start = end + 1
+      this.#onLine(line)
+    }
+    if (start === chunk.length) return
+    const rest = chunk.slice(start)
+    this.#pending.push(rest)
+    this.#pendingLength += rest.length
+  }
+}
