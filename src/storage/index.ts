@@ -25,6 +25,7 @@ export {
   pageSizeOf,
 } from './keyset.ts'
 export { type MigrationReport, migrate } from './migrate.ts'
+export { isRowError } from './row-error.ts'
 export { createSecrets, type Secrets } from './secrets.ts'
 export {
   type ApiTokenRecord,
@@ -115,7 +116,6 @@ export {
   insertIntegration,
   listIntegrationIdsOfTeam,
   listVisibleIntegrations,
-  lockIntegration,
   type Sharing,
   updateIntegration,
 } from './tables/integration.ts'
@@ -155,7 +155,7 @@ export type {
   RunKind,
   RunStatus,
 } from './tables/run-record.ts'
-export { findAccountState, findRunSubject, type RunSubject } from './tables/run-subject.ts'
+export { findAccountState, findRunSubject, hasWebhook, type RunSubject } from './tables/run-subject.ts'
 export type { SecretRef } from './tables/secret.ts'
 export {
   deleteSyncJob,

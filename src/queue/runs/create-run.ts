@@ -15,9 +15,9 @@ import { destinationRequired, requireRunnable, requireSubject, type Subject } fr
 /** What changing runs needs. */
 export interface RunDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
-  readonly observer?: RunObserver
+  readonly observer?: RunObserver | undefined
   /** Moves the database's clock, for tests. */
-  readonly now?: () => Date
+  readonly now?: (() => Date) | undefined
 }
 
 /** What creating a run needs beside that. */

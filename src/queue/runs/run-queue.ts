@@ -29,10 +29,10 @@ export interface RunQueueDeps {
   /** A number in [0, 1). */
   readonly random: () => number
   /** Moves the database's clock, for tests. */
-  readonly now?: () => Date
+  readonly now?: (() => Date) | undefined
   /** Absent: nobody is told. */
-  readonly observer?: RunObserver
-  readonly policy?: QueuePolicy
+  readonly observer?: RunObserver | undefined
+  readonly policy?: QueuePolicy | undefined
 }
 
 /** A stored run, as far as queueing it needs. */

@@ -1,5 +1,7 @@
-import { rows, type Tx } from '../database.ts'
+import { type Binding, rows, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
+import type { RunDestination } from './run-record.ts'
+import { destinationFromColumns } from './sync-job-run.ts'
 
 /** Where in the due index of a shard to look on: just above this key. */
 export interface DuePosition {
@@ -24,8 +26,7 @@ export interface DueTrigger {
   /** The tick that is due. */
   readonly nextFireAt: Date
   readonly integratedAccountId: string
-  readonly groupKey: string | null
-  readonly webhookId: string | null
+  readonly destination: RunDestination
   readonly accountStatus: string
   readonly isIntegrationEnabled: boolean
   /** Runs of the trigger that wait or run. */
@@ -85,7 +86,7 @@ export async function claimDue(
   regions: readonly string[] | null,
   limit: number,
 ): Promise<readonly DueTrigger[]> {
-  return await rows(
+  return await dueRows(
     tx,
     `with due as materialized (
        select s.* from trigger_schedule s
@@ -100,10 +101,22 @@ export async function claimDue(
 
 /** One trigger as `claimDue` returns it, when its tick is due; the caller holds its schedule. */
 export async function findDue(tx: Tx, triggerId: string, until: Date): Promise<readonly DueTrigger[]> {
-  return await rows(
+  return await dueRows(
     tx,
     `with due as (select s.* from trigger_schedule s where s.trigger_id = ? and s.next_fire_at <= ?)
      select ${DUE_COLUMNS} from ${DUE_JOINS}`,
     [triggerId, until],
   )
+}
+
+async function dueRows(tx: Tx, sql: string, bindings: readonly Binding[]): Promise<readonly DueTrigger[]> {
+  type DueRow = Omit<DueTrigger, 'destination'> & {
+    readonly groupKey: string | null
+    readonly webhookId: string | null
+  }
+  const found = await rows<DueRow>(tx, sql, bindings)
+  return found.map(({ groupKey, webhookId, ...due }) => ({
+    ...due,
+    destination: destinationFromColumns(groupKey, webhookId),
+  }))
 }

@@ -59,3 +59,9 @@ export async function findAccountState(
     [environmentId, integratedAccountId],
   )
 }
+
+/** Tells whether the environment has the webhook. */
+export async function hasWebhook(tx: Tx, environmentId: string, id: string): Promise<boolean> {
+  const sql = 'select id from webhook where environment_id = ? and id = ?'
+  return (await row(tx, sql, [environmentId, id])) !== undefined
+}

@@ -29,9 +29,10 @@ export interface TickRun {
 export interface ScheduleAdvance {
   readonly triggerId: string
   readonly nextFireAt: Date
-  readonly lastScheduledFor: Date
-  readonly lastRunId: string
-  readonly lastRunStatus: 'created' | 'skipped'
+  /** The latest of its new runs; undefined when every tick had its run already. */
+  readonly last:
+    | { readonly runId: string; readonly scheduledFor: Date; readonly status: 'created' | 'skipped' }
+    | undefined
   readonly fired: number
   readonly skipped: number
   readonly missed: number
@@ -94,18 +95,20 @@ export async function insertTickRuns(tx: Tx, ticks: readonly NewTick[]): Promise
 export async function advanceSchedules(tx: Tx, advances: readonly ScheduleAdvance[]): Promise<void> {
   await affected(
     tx,
-    `update trigger_schedule s set next_fire_at = v.next_fire_at, last_scheduled_for = v.last_scheduled_for,
-       last_run_id = v.last_run_id, last_run_status = v.last_run_status, fired_total = s.fired_total + v.fired,
-       skipped_total = s.skipped_total + v.skipped, missed_total = s.missed_total + v.missed
+    `update trigger_schedule s set next_fire_at = v.next_fire_at,
+       last_scheduled_for = coalesce(v.last_scheduled_for, s.last_scheduled_for),
+       last_run_id = coalesce(v.last_run_id, s.last_run_id),
+       last_run_status = coalesce(v.last_run_status, s.last_run_status),
+       fired_total = s.fired_total + v.fired, skipped_total = s.skipped_total + v.skipped, missed_total = s.missed_total + v.missed
      from unnest(?::uuid[], ?::timestamptz[], ?::timestamptz[], ?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::integer[])
        as v (trigger_id, next_fire_at, last_scheduled_for, last_run_id, last_run_status, fired, skipped, missed)
      where s.trigger_id = v.trigger_id`,
     [
       advances.map(({ triggerId }) => triggerId),
       advances.map(({ nextFireAt }) => nextFireAt),
-      advances.map(({ lastScheduledFor }) => lastScheduledFor),
-      advances.map(({ lastRunId }) => lastRunId),
-      advances.map(({ lastRunStatus }) => lastRunStatus),
+      advances.map(({ last }) => last?.scheduledFor ?? null),
+      advances.map(({ last }) => last?.runId ?? null),
+      advances.map(({ last }) => last?.status ?? null),
       advances.map(({ fired }) => fired),
       advances.map(({ skipped }) => skipped),
       advances.map(({ missed }) => missed),

@@ -1,0 +1,51 @@
+import { CronExpressionParser } from 'cron-parser'
+import { LRUCache } from 'lru-cache'
+
+/** A parsed expression, in UTC. Its ticks are moments of whole seconds, the same wherever and whenever they are computed. */
+export interface CronExpression {
+  /** The first tick after the moment; undefined when none can be found, decades ahead. */
+  next(after: Date): Date | undefined
+  /** The last tick before the moment; undefined when none can be found. */
+  previous(before: Date): Date | undefined
+}
+
+/** Parsing costs 10 to 20 µs, a next tick of a parsed expression 3 to 12: a million triggers share a few thousand texts. */
+const EXPRESSIONS_CACHED_MAX = 5_000
+const cache = new LRUCache<string, CronExpression>({ max: EXPRESSIONS_CACHED_MAX })
+
+/**
+ * Parses an expression that passed `checkCronExpression`, or takes it from the cache.
+ *
+ * @throws Error for text that is no expression; texts that were not checked may also mean something unintended
+ */
+export function cronExpression(text: string): CronExpression {
+  const cached = cache.get(text)
+  if (cached !== undefined) return cached
+  const parsed = parseCron(text)
+  cache.set(text, parsed)
+  return parsed
+}
+
+/** Parses without looking at the cache or filling it, for text nobody has stored yet. */
+export function parseCron(text: string): CronExpression {
+  const iterator = CronExpressionParser.parse(text.trim(), { tz: 'UTC' })
+  return {
+    next(after) {
+      iterator.reset(after)
+      return step(() => iterator.next())
+    },
+    previous(before) {
+      iterator.reset(before)
+      return step(() => iterator.prev())
+    },
+  }
+}
+
+/** The library gives up with an exception after 10 000 steps. */
+function step(take: () => { toDate(): Date }): Date | undefined {
+  try {
+    return take().toDate()
+  } catch {
+    return undefined
+  }
+}

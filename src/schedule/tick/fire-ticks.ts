@@ -1,0 +1,178 @@
+import { newId } from '../../base/index.ts'
+import { type RunQueue, runGroup } from '../../queue/index.ts'
+import {
+  advanceSchedules,
+  type DueTrigger,
+  insertMissedTicks,
+  insertTickRuns,
+  type NewTick,
+  parkSchedule,
+  type TickRun,
+  type Tx,
+} from '../../storage/index.ts'
+import { cronExpression } from '../cron/cron-expression.ts'
+import { type CatchUp, type DueTicks, dueTicks } from './due-ticks.ts'
+import type { GroupRoom } from './group-room.ts'
+import type { ScheduleObserver, TriggerFailure } from './observer.ts'
+import { skipReason } from './skip-reason.ts'
+
+/** What firing needs. */
+export interface FireDeps {
+  readonly queue: Pick<RunQueue, 'enqueue'>
+  readonly room: GroupRoom
+  readonly catchUp: CatchUp
+  /** Absent: nobody is told. */
+  readonly observer?: ScheduleObserver | undefined
+}
+
+/** What became of due triggers. */
+export interface FireReport {
+  /** Triggers that were advanced or parked; the rest of those given are still due. */
+  readonly handled: number
+  /** Ticks that became runs which wait. */
+  readonly fired: number
+  /** Ticks that became skipped runs, by reason. */
+  readonly skipped: Readonly<Record<string, number>>
+  readonly missed: number
+  readonly parked: number
+}
+
+/** Ticks written in one transaction, which bounds how long its row locks last. */
+const TICKS_MAX = 2_000
+
+/**
+ * Makes the runs of due triggers whose schedules the transaction holds, and moves the schedules on: both or neither.
+ *
+ * What a tick becomes is decided here, where it goes is copied by the database. A trigger whose expression cannot be
+ * evaluated is parked with the reason and does not hold up the others.
+ */
+export async function fireTicks(deps: FireDeps, tx: Tx, due: readonly DueTrigger[], now: Date): Promise<FireReport> {
+  await deps.room.load(tx, due.map(groupOf))
+  const { plans, parked } = planTicks(deps, due, now)
+  const ticks = plans.flatMap((plan) => plan.ticks)
+  const made = ticks.length === 0 ? [] : await insertTickRuns(tx, ticks)
+  await deps.queue.enqueue(
+    tx,
+    made.filter((run) => run.skipReason === null),
+  )
+  const missed = plans.flatMap(({ trigger, owed }) => (owed.missed ? [{ ...idsOf(trigger), ...owed.missed }] : []))
+  if (missed.length > 0) await insertMissedTicks(tx, missed)
+  if (plans.length > 0) await advanceSchedules(tx, advancesOf(plans, made))
+  for (const { trigger, error } of parked) await parkSchedule(tx, trigger.triggerId, error)
+  await tellObserver(deps, tx, made, parked)
+  return {
+    handled: plans.length + parked.length,
+    fired: made.filter((run) => run.skipReason === null).length,
+    skipped: countBy(made.flatMap((run) => run.skipReason ?? [])),
+    missed: missed.reduce((sum, { count }) => sum + count, 0),
+    parked: parked.length,
+  }
+}
+
+interface TriggerPlan {
+  readonly trigger: DueTrigger
+  readonly owed: DueTicks
+  readonly ticks: readonly NewTick[]
+}
+
+interface ParkedTrigger {
+  readonly trigger: DueTrigger
+  readonly error: string
+}
+
+function planTicks(deps: FireDeps, due: readonly DueTrigger[], now: Date) {
+  const plans: TriggerPlan[] = []
+  const parked: ParkedTrigger[] = []
+  let ticks = 0
+  for (const trigger of due) {
+    if (ticks >= TICKS_MAX) break
+    try {
+      const owed = dueTicks(cronExpression(trigger.cronExpression), trigger.nextFireAt, now, deps.catchUp)
+      const plan = { trigger, owed, ticks: decideTicks(deps.room, trigger, owed.ticks) }
+      plans.push(plan)
+      ticks += plan.ticks.length
+    } catch (error) {
+      parked.push({ trigger, error: error instanceof Error ? error.message : String(error) })
+    }
+  }
+  return { plans, parked }
+}
+
+/** In the order of the ticks: the first that find room run, those behind them are skipped. */
+function decideTicks(room: GroupRoom, trigger: DueTrigger, ticks: readonly Date[]): readonly NewTick[] {
+  const { environmentId, group } = groupOf(trigger)
+  let openRuns = trigger.openRuns
+  return ticks.map((scheduledFor) => {
+    const reason = skipReason(trigger, openRuns, room.isFull(environmentId, group))
+    if (reason === null) {
+      openRuns++
+      room.add(environmentId, group)
+    }
+    return { ...idsOf(trigger), runId: newId(), region: trigger.region, scheduledFor, skipReason: reason }
+  })
+}
+
+function advancesOf(plans: readonly TriggerPlan[], made: readonly TickRun[]) {
+  const runsOf = Map.groupBy(made, ({ triggerId }) => triggerId)
+  return plans.map(({ trigger, owed }) => {
+    const runs = runsOf.get(trigger.triggerId) ?? []
+    const last = runs.reduce<TickRun | undefined>((a, b) => (a && a.scheduledFor > b.scheduledFor ? a : b), undefined)
+    const skipped = runs.filter((run) => run.skipReason !== null).length
+    return {
+      triggerId: trigger.triggerId,
+      nextFireAt: owed.next,
+      last: last && { runId: last.id, scheduledFor: last.scheduledFor, status: statusOf(last) },
+      ...{ fired: runs.length - skipped, skipped, missed: owed.missed?.count ?? 0 },
+    }
+  })
+}
+
+async function tellObserver(
+  { observer }: FireDeps,
+  tx: Tx,
+  made: readonly TickRun[],
+  parked: readonly ParkedTrigger[],
+) {
+  if (observer === undefined) return
+  const changes = made.map((run) => ({ ...run, runId: run.id, status: statusOf(run) }))
+  if (changes.length > 0) await observer.runsChanged(tx, changes)
+  const failures = [
+    ...made.flatMap((run) => failureOf(run) ?? []),
+    ...parked.map(({ trigger, error }) => {
+      return { ...idsOf(trigger), scheduledFor: trigger.nextFireAt, reason: 'parked', message: error }
+    }),
+  ]
+  if (failures.length > 0) await observer.triggersFailed(tx, failures)
+}
+
+function failureOf({
+  triggerId,
+  environmentId,
+  scheduledFor,
+  skipReason: reason,
+}: TickRun): TriggerFailure | undefined {
+  const base = { triggerId, environmentId, scheduledFor }
+  if (reason === 'integration_disabled')
+    return { ...base, reason, message: 'the integration is disabled in this environment' }
+  if (reason?.startsWith('account_'))
+    return { ...base, reason, message: `the account is ${reason.slice('account_'.length)}, not active` }
+  return undefined
+}
+
+function statusOf(run: TickRun): 'created' | 'skipped' {
+  return run.skipReason === null ? 'created' : 'skipped'
+}
+
+function idsOf({ triggerId, environmentId }: DueTrigger) {
+  return { triggerId, environmentId }
+}
+
+function groupOf({ environmentId, destination }: DueTrigger) {
+  return { environmentId, group: runGroup(environmentId, destination) }
+}
+
+function countBy(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}

@@ -1,0 +1,49 @@
+import { GROUP_QUEUED_MAX, groupId, type RunQueue } from '../../queue/index.ts'
+import type { Tx } from '../../storage/index.ts'
+
+/** A count is believed this long; the ticker's own additions are known at once. */
+const BELIEVED_MS = 1_000
+const GROUPS_REMEMBERED_MAX = 10_000
+
+interface Count {
+  waiting: number
+  readonly countedMs: number
+}
+
+/**
+ * How full the groups are, remembered for a second: counting waiting runs at every batch would cost more than the ticks.
+ * Several tickers together may therefore pass GROUP_QUEUED_MAX by what they add within that second.
+ */
+export class GroupRoom {
+  readonly #queue: Pick<RunQueue, 'countWaiting'>
+  readonly #counts = new Map<string, Count>()
+
+  constructor(queue: Pick<RunQueue, 'countWaiting'>) {
+    this.#queue = queue
+  }
+
+  /** Counts the groups that are not known well enough. Call before `isFull` and `add` of these groups. */
+  async load(tx: Tx, groups: readonly { readonly environmentId: string; readonly group: string }[]): Promise<void> {
+    const nowMs = performance.now()
+    if (this.#counts.size > GROUPS_REMEMBERED_MAX) this.#counts.clear()
+    const unknown = new Map<string, (typeof groups)[number]>()
+    for (const each of groups) {
+      const id = groupId(each.environmentId, each.group)
+      const count = this.#counts.get(id)
+      if (count === undefined || nowMs - count.countedMs > BELIEVED_MS) unknown.set(id, each)
+    }
+    if (unknown.size === 0) return
+    const counted = await this.#queue.countWaiting(tx, [...unknown.values()])
+    for (const id of unknown.keys()) this.#counts.set(id, { waiting: counted.get(id) ?? 0, countedMs: nowMs })
+  }
+
+  isFull(environmentId: string, group: string): boolean {
+    return (this.#counts.get(groupId(environmentId, group))?.waiting ?? 0) >= GROUP_QUEUED_MAX
+  }
+
+  /** Notes a run that is about to wait. */
+  add(environmentId: string, group: string): void {
+    const count = this.#counts.get(groupId(environmentId, group))
+    if (count !== undefined) count.waiting++
+  }
+}

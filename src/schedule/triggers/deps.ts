@@ -1,0 +1,22 @@
+import type { JsonObject, Violation } from '../../base/index.ts'
+import type { RunQueue, Subject } from '../../queue/index.ts'
+import type { CatchUp } from '../tick/due-ticks.ts'
+import type { ScheduleObserver } from '../tick/observer.ts'
+
+/** What looking after triggers needs. */
+export interface TriggerDeps {
+  readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
+  readonly minTickGapSeconds: number
+  readonly catchUp?: CatchUp | undefined
+  readonly observer?: ScheduleObserver | undefined
+  /** Moves the clocks of process and database, for tests. */
+  readonly now?: (() => Date) | undefined
+  /** Everything that keeps resources from being a plan, with fields below `resources`. */
+  checkResources(resources: readonly JsonObject[]): readonly Violation[]
+  /**
+   * The arguments with the schema's defaults filled in.
+   *
+   * @throws Failure ARGS_INVALID
+   */
+  resolveArgs(rules: Subject['argsRules'], given: JsonObject): Promise<JsonObject>
+}

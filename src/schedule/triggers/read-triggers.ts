@@ -1,0 +1,79 @@
+import { invalidFields, notFound } from '../../base/index.ts'
+import {
+  decodePageToken,
+  findTrigger,
+  type LedgerEntry,
+  listLedger,
+  listTriggers as listTriggerRecords,
+  type Page,
+  type PageRequest,
+  pageOf,
+  pageSizeOf,
+  type TriggerFilter,
+  type TriggerRecord,
+  type Tx,
+} from '../../storage/index.ts'
+import { checkCronExpression } from '../cron/check-cron-expression.ts'
+import { nextTicks } from '../cron/next-ticks.ts'
+import type { TriggerDeps } from './deps.ts'
+
+/** Ticks a preview shows when it is not told how many, and at most. */
+const PREVIEW_DEFAULT = 5
+const PREVIEW_MAX = 100
+
+/** @throws Failure RESOURCE_NOT_FOUND */
+export async function getTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord> {
+  return (await findTrigger(tx, environmentId, id)) ?? missingTrigger(id)
+}
+
+/** At most `limit` triggers below the id `before`, newest first; filters combine with and. */
+export async function listTriggers(
+  tx: Tx,
+  environmentId: string,
+  filter: TriggerFilter,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly TriggerRecord[]> {
+  return await listTriggerRecords(tx, environmentId, filter, page.before, page.limit)
+}
+
+/**
+ * A page of the ledger, latest tick first: every tick that came due is in it, as a run, as skipped with the reason, or
+ * within a missed stretch.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, PAGE_TOKEN_INVALID
+ */
+export async function listTicks(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+  request: PageRequest,
+): Promise<Page<LedgerEntry>> {
+  const query = { list: 'tick', environment_id: environmentId, trigger_id: id }
+  const size = pageSizeOf(request)
+  const cursor = decodePageToken(query, request.pageToken, ['time'])
+  await getTrigger(tx, environmentId, id)
+  const entries = await listLedger(tx, id, cursor && new Date(Number(cursor[0])), size + 1)
+  return pageOf(query, entries, size, ({ scheduledFor }) => [scheduledFor.getTime()])
+}
+
+/**
+ * The next ticks of an expression; fewer than asked for when there are no more within twenty years.
+ *
+ * @throws Failure CRON_EXPRESSION_INVALID
+ */
+export function previewTicks(
+  deps: Pick<TriggerDeps, 'minTickGapSeconds' | 'now'>,
+  expression: string,
+  options: { readonly count?: number | undefined; readonly after?: Date | undefined },
+): readonly Date[] {
+  const { count = PREVIEW_DEFAULT, after: from = deps.now?.() ?? new Date() } = options
+  const { minTickGapSeconds } = deps
+  const violations = checkCronExpression(expression, { minTickGapSeconds, from, field: 'cron_expression' })
+  if (violations.length > 0) throw invalidFields(violations, 'CRON_EXPRESSION_INVALID')
+  return nextTicks(expression, from, Math.min(count, PREVIEW_MAX))
+}
+
+/** @throws Failure RESOURCE_NOT_FOUND, always */
+export function missingTrigger(id: string): never {
+  throw notFound('sync_job_cron_trigger', id)
+}

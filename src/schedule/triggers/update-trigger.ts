@@ -1,0 +1,138 @@
+import { Failure, invalidFields } from '../../base/index.ts'
+import { type RunDestination, webhookNotFound } from '../../queue/index.ts'
+import {
+  type Database,
+  etagOf,
+  findDue,
+  findTrigger,
+  hasWebhook,
+  lockSchedule,
+  lockTrigger,
+  type TriggerRecord,
+  type Tx,
+  updateSchedule,
+  updateTriggerDestination,
+  updateTriggerSettings,
+} from '../../storage/index.ts'
+import { CATCH_UP } from '../tick/due-ticks.ts'
+import { fireTicks } from '../tick/fire-ticks.ts'
+import { GroupRoom } from '../tick/group-room.ts'
+import { checkCron, firstTick } from './create-trigger.ts'
+import type { TriggerDeps } from './deps.ts'
+import { getTrigger, missingTrigger } from './read-triggers.ts'
+import { withReferences } from './references.ts'
+
+/** What may change; an absent field keeps its value. */
+export interface TriggerChange {
+  readonly cronExpression?: string | undefined
+  /** Replaces the stored destination of whichever kind. */
+  readonly destination?: RunDestination | undefined
+  /** The version the caller saw. Absent: whatever is stored. */
+  readonly version?: number | undefined
+}
+
+/** What an update needs: it opens a transaction only when the schedule moves. */
+export interface UpdateDeps extends TriggerDeps {
+  readonly database: Database
+}
+
+/**
+ * Changes destination and schedule and returns the trigger.
+ *
+ * A destination alone, also with the expression that is stored already, is one statement. A new expression counts from now;
+ * a tick that is due when the change arrives is fired under the old one, with the old destination, in the same transaction.
+ * Runs that exist keep what they were created with.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CRON_EXPRESSION_INVALID, WEBHOOK_NOT_FOUND; nothing changes then
+ */
+export async function updateTrigger(
+  deps: UpdateDeps,
+  environmentId: string,
+  id: string,
+  change: TriggerChange,
+): Promise<TriggerRecord> {
+  const { database } = deps
+  const { cronExpression, destination, version } = change
+  if (destination !== undefined) {
+    const expected = { version, cronExpression }
+    const updated = await withReferences({ destination }, () =>
+      updateTriggerDestination(database.direct, environmentId, id, destination, expected),
+    )
+    if (updated !== undefined) return updated
+  }
+  const stored = await requireChangeable(database.direct, environmentId, id, change)
+  if (cronExpression === undefined || (cronExpression === stored.cronExpression && destination === undefined))
+    return stored
+  const violations = checkCron(deps, cronExpression)
+  if (violations.length > 0) throw invalidFields(violations, 'CRON_EXPRESSION_INVALID')
+  return await database.transaction((tx) => reschedule(deps, tx, environmentId, id, { ...change, cronExpression }))
+}
+
+async function reschedule(
+  deps: UpdateDeps,
+  tx: Tx,
+  environmentId: string,
+  id: string,
+  change: TriggerChange & { readonly cronExpression: string },
+): Promise<TriggerRecord> {
+  const { cronExpression } = change
+  const stored = (await lockTrigger(tx, environmentId, id)) ?? missingTrigger(id)
+  requireVersion(stored, change.version)
+  // Another call may have stored the same expression since: then its schedule stands.
+  if (cronExpression !== stored.cronExpression) {
+    const { isPaused, now } = await settleSchedule(deps, tx, id)
+    const nextFireAt = isPaused ? null : firstTick(cronExpression, now)
+    await updateSchedule(tx, id, { cronExpression, isPaused, nextFireAt })
+  }
+  const destination = change.destination ?? stored.destination
+  await withReferences({ destination }, () =>
+    updateTriggerSettings(tx, environmentId, id, { cronExpression, destination }),
+  )
+  return await getTrigger(tx, environmentId, id)
+}
+
+/**
+ * Takes the schedule's row and fires what is due on it, so that no tick is lost when the schedule is then changed.
+ *
+ * Call with the trigger locked.
+ */
+export async function settleSchedule(
+  deps: TriggerDeps,
+  tx: Tx,
+  triggerId: string,
+): Promise<{ readonly isPaused: boolean; readonly now: Date }> {
+  const schedule = await lockSchedule(tx, triggerId, deps.now?.() ?? null)
+  if (schedule === undefined) throw new Error('a trigger without a schedule')
+  const { queue, observer, catchUp = CATCH_UP } = deps
+  if (schedule.nextFireAt !== null && schedule.nextFireAt <= schedule.now) {
+    const due = await findDue(tx, triggerId, schedule.now)
+    await fireTicks({ queue, observer, catchUp, room: new GroupRoom(queue) }, tx, due, schedule.now)
+  }
+  return schedule
+}
+
+/** Finds out why a change may not be made, if so. */
+async function requireChangeable(tx: Tx, environmentId: string, id: string, change: TriggerChange) {
+  const stored = (await findTrigger(tx, environmentId, id)) ?? missingTrigger(id)
+  requireVersion(stored, change.version)
+  const { destination } = change
+  if (destination?.kind === 'webhook' && !(await hasWebhook(tx, environmentId, destination.webhookId)))
+    throw webhookNotFound(destination.webhookId)
+  return stored
+}
+
+/** @throws Failure ETAG_MISMATCH */
+export function requireVersion(stored: TriggerRecord, version: number | undefined): void {
+  if (version !== undefined && version !== stored.version) throw etagMismatch(stored.id, stored.version)
+}
+
+function etagMismatch(id: string, version: number): Failure {
+  return new Failure(
+    'ETAG_MISMATCH',
+    'the trigger has changed since it was read; read it again and repeat the change',
+    {
+      metadata: { etag: etagOf(version) },
+      resource: { type: 'sync_job_cron_trigger', id },
+    },
+  )
+}

@@ -1,0 +1,117 @@
+import { newId } from '../../src/base/index.ts'
+import { type ClaimedRun, RunQueue, WEBHOOK_GROUP } from '../../src/queue/index.ts'
+import {
+  CATCH_UP,
+  createTrigger,
+  type PassReport,
+  type ScheduleObserver,
+  type TriggerFailure,
+  type TriggerInput,
+  type UpdateDeps,
+} from '../../src/schedule/index.ts'
+import { DueScan } from '../../src/schedule/tick/due-scan.ts'
+import { fireDue } from '../../src/schedule/tick/fire-due.ts'
+import { GroupRoom } from '../../src/schedule/tick/group-room.ts'
+import { affected, rows } from '../../src/storage/database.ts'
+import type { Database, Run, TriggerRecord } from '../../src/storage/index.ts'
+import { type Tenant, TestClock } from '../queue/fixtures.ts'
+
+/** A run as the tests look at it. */
+export interface StoredRun {
+  readonly id: string
+  readonly scheduledFor: Date
+  readonly status: Run['status']
+  readonly reason: string | null
+  readonly webhookId: string | null
+  readonly groupKey: string | null
+}
+
+/** Schedules of one tenant under a clock that stands until it is moved. */
+export class TriggerBench {
+  readonly clock: TestClock
+  readonly queue: RunQueue
+  readonly failures: TriggerFailure[] = []
+  readonly changes: string[] = []
+  readonly deps: UpdateDeps
+  readonly tenant: Tenant
+  readonly #database: Database
+
+  constructor(database: Database, tenant: Tenant, start = '2026-11-05T12:00:00Z') {
+    this.#database = database
+    this.tenant = tenant
+    this.clock = new TestClock(start)
+    const { now } = this.clock
+    const observer: ScheduleObserver = {
+      runsChanged: async (_, changes) => {
+        this.changes.push(...changes.map(({ status }) => status))
+      },
+      triggersFailed: async (_, failures) => {
+        this.failures.push(...failures)
+      },
+    }
+    this.queue = new RunQueue({ database, random: () => 0.5, now, observer })
+    this.deps = {
+      ...{ database, queue: this.queue, observer, now, minTickGapSeconds: 1 },
+      checkResources: () => [],
+      resolveArgs: async (_, given) => given,
+    }
+  }
+
+  /** A trigger of an account of its own, by default every ten seconds to the webhook. */
+  async create(input: Partial<TriggerInput> & { readonly account?: number } = {}): Promise<TriggerRecord> {
+    const { account = 0, ...given } = input
+    const { environmentId, syncJobId, webhookId, accountIds } = this.tenant
+    const defaults: TriggerInput = {
+      ...{ syncJobId, integratedAccountId: accountIds[account] ?? '', cronExpression: '*/10 * * * * *' },
+      destination: { kind: 'webhook', webhookId },
+    }
+    return await this.#database.transaction((tx) =>
+      createTrigger(this.deps, tx, environmentId, { ...defaults, ...given }),
+    )
+  }
+
+  /** One pass of one ticker that remembers nothing. */
+  async fire(
+    more: { readonly regions?: readonly string[]; readonly observer?: ScheduleObserver } = {},
+  ): Promise<PassReport> {
+    const { queue, clock, deps } = this
+    const room = new GroupRoom(queue)
+    const pass = { database: this.#database, queue, room, catchUp: CATCH_UP, now: clock.now, observer: deps.observer }
+    return await fireDue({ ...pass, ...more }, new DueScan(0))
+  }
+
+  /** Every run of a trigger, in the order of their ticks. */
+  async runsOf(triggerId: string): Promise<readonly StoredRun[]> {
+    return await rows(
+      this.#database.direct,
+      `select id, scheduled_for as "scheduledFor", status, skip_reason as reason, webhook_id as "webhookId",
+         daemon_group_key as "groupKey"
+       from sync_job_run where trigger_id = ? order by scheduled_for, kind`,
+      [triggerId],
+    )
+  }
+
+  /** The ticks of a trigger that have runs, as `12:00:10`. */
+  async ticksOf(triggerId: string): Promise<readonly string[]> {
+    return (await this.runsOf(triggerId)).map(({ scheduledFor }) => scheduledFor.toISOString().slice(11, 19))
+  }
+
+  async claim(limit = 1): Promise<readonly ClaimedRun[]> {
+    return await this.queue.claim({ group: WEBHOOK_GROUP, holder: newId(), limit })
+  }
+
+  /** Runs whatever waits to completion. */
+  async completeWaiting(): Promise<void> {
+    for (let claimed = await this.claim(100); claimed.length > 0; claimed = await this.claim(100))
+      await this.queue.settle(claimed.map((run) => ({ ...run, outcome: { kind: 'completed' } })))
+  }
+}
+
+/** Forgets every trigger and run, so that a pass concerns the triggers of its test alone. */
+export async function clearTriggers(database: Database): Promise<void> {
+  await affected(
+    database.direct,
+    `truncate sync_job_cron_trigger, trigger_schedule, missed_ticks, sync_job_run, run_queue, run_lease, run_checkpoint,
+       previous_run`,
+  )
+}
