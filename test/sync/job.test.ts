@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
+import { affected } from '../../src/storage/database.ts'
 import {
   createSyncJob,
   deleteSyncJob,
@@ -103,11 +104,11 @@ describe('creating a job', () => {
 describe('reading jobs', () => {
   it('does not tell a foreign id from an unknown one', async () => {
     const job = await create()
-    for (const read of [
-      getSyncJob(database.direct, stranger, job.id),
-      getSyncJob(database.direct, environmentId, newId()),
-    ])
-      expect((await refusalOf(read)).reason).toBe('RESOURCE_NOT_FOUND')
+    for (const [environment, wanted] of [
+      [stranger, job.id],
+      [environmentId, newId()],
+    ] as const)
+      expect((await refusalOf(getSyncJob(database.direct, environment, wanted))).reason).toBe('RESOURCE_NOT_FOUND')
   })
 
   it('lists the newest first, below an id, of one environment', async () => {
@@ -171,6 +172,18 @@ describe('deleting a job', () => {
     expect((await refusalOf(remove(id, { version: 2 }))).reason).toBe('ETAG_MISMATCH')
     await remove(id, { version: 1 })
     expect((await refusalOf(remove(id))).reason).toBe('RESOURCE_NOT_FOUND')
+  })
+
+  it('forgets where its syncs stood', async () => {
+    const { id } = await create()
+    const stood = 'environment_id = ? and sync_job_id = ?'
+    await affected(
+      database.direct,
+      'insert into previous_run (environment_id, sync_job_id, integrated_account_id, trigger_id, started_at) values (?, ?, ?, ?, now())',
+      [environmentId, id, newId(), newId()],
+    )
+    await remove(id)
+    expect(await affected(database.direct, `select from previous_run where ${stood}`, [environmentId, id])).toBe(0)
   })
 
   it('is refused while a trigger runs it, and with force takes the trigger along', async () => {

@@ -66,11 +66,11 @@ describe('creating a webhook', () => {
 describe('reading webhooks', () => {
   it('does not tell a foreign id from an unknown one', async () => {
     const { webhook } = await create()
-    for (const read of [
-      getWebhook(database.direct, stranger, webhook.id),
-      getWebhook(database.direct, environmentId, newId()),
-    ])
-      expect((await refusalOf(read)).reason).toBe('RESOURCE_NOT_FOUND')
+    for (const [environment, id] of [
+      [stranger, webhook.id],
+      [environmentId, newId()],
+    ] as const)
+      expect((await refusalOf(getWebhook(database.direct, environment, id))).reason).toBe('RESOURCE_NOT_FOUND')
     expect(await findWebhookTarget(deps, database.direct, stranger, webhook.id)).toEqual({ kind: 'missing' })
   })
 

@@ -104,7 +104,7 @@ export async function updateSyncJob(
 }
 
 /**
- * Deletes a job; returns whether it was there in the given version.
+ * Deletes a job and where its syncs stood; returns whether it was there in the given version.
  *
  * Breaks JOB_OF_TRIGGER_CONSTRAINT while triggers run it.
  */
@@ -114,11 +114,24 @@ export async function deleteSyncJob(
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  const sql = 'delete from sync_job where environment_id = ? and id = ? and version = coalesce(?, version)'
-  return (await affected(tx, sql, [environmentId, id, version ?? null])) > 0
+  const deleted = await affected(
+    tx,
+    `with gone as (
+       delete from sync_job where environment_id = ? and id = ? and version = coalesce(?, version)
+       returning environment_id, id
+     ), forgotten as (
+       delete from previous_run p using gone where p.environment_id = gone.environment_id and p.sync_job_id = gone.id
+     )
+     select from gone`,
+    [environmentId, id, version ?? null],
+  )
+  return deleted > 0
 }
 
-/** Deletes every trigger that runs the job; returns how many. Rides on sync_job_cron_trigger_of_job. */
+/**
+ * Deletes every trigger that runs the job, by their foreign keys with their schedules; returns how many. Rides on
+ * sync_job_cron_trigger_of_job.
+ */
 export async function deleteTriggersOfSyncJob(tx: Tx, environmentId: string, syncJobId: string): Promise<number> {
   return await affected(tx, 'delete from sync_job_cron_trigger where environment_id = ? and sync_job_id = ?', [
     environmentId,

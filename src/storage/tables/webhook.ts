@@ -103,10 +103,21 @@ export async function deleteWebhook(
   return (await affected(tx, sql, [environmentId, id, version ?? null])) > 0
 }
 
-/** Deletes every trigger that sends to the webhook; returns how many. Rides on sync_job_cron_trigger_of_webhook. */
+/**
+ * Deletes every trigger that sends to the webhook, by their foreign keys with their schedules, and where their syncs stood;
+ * returns how many. Rides on sync_job_cron_trigger_of_webhook.
+ */
 export async function deleteTriggersOfWebhook(tx: Tx, environmentId: string, webhookId: string): Promise<number> {
-  return await affected(tx, 'delete from sync_job_cron_trigger where environment_id = ? and webhook_id = ?', [
-    environmentId,
-    webhookId,
-  ])
+  return await affected(
+    tx,
+    `with gone as (
+       delete from sync_job_cron_trigger where environment_id = ? and webhook_id = ? returning *
+     ), forgotten as (
+       delete from previous_run p using gone where p.environment_id = gone.environment_id
+         and p.sync_job_id = gone.sync_job_id and p.integrated_account_id = gone.integrated_account_id
+         and p.trigger_id = gone.id
+     )
+     select from gone`,
+    [environmentId, webhookId],
+  )
 }
