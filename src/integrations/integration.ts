@@ -10,7 +10,6 @@ import {
   isUniqueViolation,
   listIntegrationIdsOfTeam,
   listVisibleIntegrations,
-  lockIntegration,
   type Secrets,
   type Sharing,
   type Tx,
@@ -120,7 +119,7 @@ export async function updateIntegration(
       'ETAG_REQUIRED',
       'a change of config must say for which version it was made: send etag or If-Match',
     )
-  const stored = patch === undefined ? await findIntegration(tx, id) : await lockIntegration(tx, id)
+  const stored = await findIntegration(tx, id)
   if (stored?.config === undefined || stored.teamId !== teamId) throw notFound('integration', id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('integration', id)
   if (patch === undefined && Object.values(fields).every((value) => value === undefined))

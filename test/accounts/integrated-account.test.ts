@@ -12,6 +12,7 @@ import { type JsonObject, newId } from '../../src/base/index.ts'
 import { updateEnvironmentIntegration } from '../../src/integrations/index.ts'
 import { affected, rows, Tx } from '../../src/storage/database.ts'
 import type { IntegratedAccountFilter, Scope } from '../../src/storage/index.ts'
+import { collide } from '../integrations/collide.ts'
 import { FIRST_PAGE } from '../integrations/fixture.ts'
 import { accountsFixture, triggersOfTests } from './fixture.ts'
 
@@ -120,13 +121,15 @@ describe('updateIntegratedAccount', () => {
 
   it('loses neither of two changes of different keys', async () => {
     const { id } = await connect()
-    await Promise.all(['a', 'b', 'c', 'd'].map((key) => update({ id, context: { [key]: 1 } })))
+    const changes = ['a', 'b', 'c', 'd'].map((key) => () => update({ id, context: { [key]: 1 } }))
+    await collide(database, 'integrated_account', [id], changes)
     expect((await get(id)).context).toEqual({ subdomain: 'acme', a: 1, b: 1, c: 1, d: 1 })
   })
 
   it('of two changes for one version applies one', async () => {
     const { id } = await connect()
-    const results = await Promise.allSettled(['a', 'b'].map((tenantId) => update({ id, tenantId, version: 1 })))
+    const changes = ['a', 'b'].map((tenantId) => () => update({ id, tenantId, version: 1 }))
+    const results = await collide(database, 'integrated_account', [id], changes)
     expect(results.filter(({ status }) => status === 'rejected')).toMatchObject([
       { reason: { reason: 'ETAG_MISMATCH' } },
     ])
@@ -180,9 +183,10 @@ describe('changeAccountStatus', () => {
 
   it('records once what several report at once', async () => {
     const account = await connect()
-    const reports = Array.from({ length: 8 }, () => changeAccountStatus(tx, account, 'unauthorized'))
-    const changes = await Promise.all(reports)
-    expect(changes.filter(({ kind }) => kind === 'changed')).toHaveLength(1)
+    const reports = Array.from({ length: 4 }, () => () => changeAccountStatus(tx, account, 'unauthorized'))
+    const changes = await collide(database, 'integrated_account', [account.id], reports)
+    const kinds = changes.map((change) => change.status === 'fulfilled' && change.value.kind)
+    expect(kinds.toSorted()).toEqual(['changed', 'impossible', 'impossible', 'impossible'])
     expect(await listIntegratedAccountHistory(tx, own, account.id, FIRST_PAGE)).toHaveLength(3)
   })
 

@@ -14,6 +14,7 @@ import {
 import { affected, rows } from '../../src/storage/database.ts'
 import type { Scope, Tx } from '../../src/storage/index.ts'
 import { createEnvironment } from '../../src/tenancy/index.ts'
+import { collide } from './collide.ts'
 import { CONFIG, CONFIG_WITH_SECRET, FIRST_PAGE, integrationsFixture } from './fixture.ts'
 
 const fixture = await integrationsFixture()
@@ -219,9 +220,10 @@ describe('updateEnvironmentIntegration', () => {
 
   it('loses neither of two merges of different keys', async () => {
     const made = await installed({})
-    await Promise.all(
-      ['A', 'B'].map((key) => update({ id: made.id, override: { environment_variables: { [key]: 1 } } })),
+    const merges = ['A', 'B'].map(
+      (key) => () => update({ id: made.id, override: { environment_variables: { [key]: 1 } } }),
     )
+    await collide(database, 'environment_integration', [made.id], merges)
     const { override } = await getEnvironmentIntegration(tx, own, made.id)
     expect(override).toEqual({ environment_variables: { A: 1, B: 1 } })
   })

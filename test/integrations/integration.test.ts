@@ -15,6 +15,7 @@ import {
 } from '../../src/integrations/index.ts'
 import { rows } from '../../src/storage/database.ts'
 import type { Tx } from '../../src/storage/index.ts'
+import { collide } from './collide.ts'
 import { CONFIG, CONFIG_WITH_SECRET, FIRST_PAGE, integrationsFixture } from './fixture.ts'
 
 const fixture = await integrationsFixture()
@@ -180,9 +181,19 @@ describe('updateIntegration', () => {
     expect(await getIntegration(tx, own.teamId, id)).toMatchObject({ config: CONFIG, version })
   })
 
+  it('gives a name wanted by two at once to one of them', async () => {
+    const made = [await addIntegration(), await addIntegration()]
+    const ids = made.map(({ id }) => id)
+    const renames = ids.map((id) => () => update({ id, name: 'wanted' }))
+    const results = await collide(database, 'integration', ids, renames)
+    const refused = results.filter(({ status }) => status === 'rejected')
+    expect(refused).toMatchObject([{ reason: { reason: 'NAME_TAKEN' } }])
+  })
+
   it('of two changes for one version applies one', async () => {
     const { id } = await addIntegration()
-    const results = await Promise.allSettled(['a', 'b'].map((label) => update({ id, config: { label }, version: 1 })))
+    const changes = ['a', 'b'].map((label) => () => update({ id, config: { label }, version: 1 }))
+    const results = await collide(database, 'integration', [id], changes)
     expect(results.filter(({ status }) => status === 'rejected')).toMatchObject([
       { reason: { reason: 'ETAG_MISMATCH' } },
     ])

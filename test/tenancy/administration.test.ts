@@ -22,6 +22,7 @@ import {
   updateEnvironment,
   updateTeam,
 } from '../../src/tenancy/index.ts'
+import { collide } from '../integrations/collide.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -251,7 +252,9 @@ describe('updateEnvironment', () => {
       await createEnvironment(tx, team.id, { name: 'a' }),
       await createEnvironment(tx, team.id, { name: 'b' }),
     ]
-    const results = await Promise.allSettled(made.map(({ id }) => updateEnvironment(tx, team.id, { id, name: 'c' })))
+    const ids = made.map(({ id }) => id)
+    const renames = ids.map((id) => () => updateEnvironment(tx, team.id, { id, name: 'c' }))
+    const results = await collide(database, 'environment', ids, renames)
     const refused = results.filter((result) => result.status === 'rejected')
     expect(refused).toMatchObject([{ reason: { reason: 'NAME_TAKEN' } }])
   })

@@ -55,11 +55,6 @@ export async function findIntegration(tx: Tx, id: string): Promise<IntegrationRe
   return await row(tx, `select ${COLUMNS} from integration where id = ?`, [id])
 }
 
-/** Like `findIntegration`, and holds the row until the transaction ends, so that a merge loses no update. */
-export async function lockIntegration(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from integration where id = ? for update`, [id])
-}
-
 /** The integrations of the ids that exist, of any team, in no order. Rides on the primary key. */
 export async function findIntegrations(
   tx: Tx,
