@@ -25,10 +25,15 @@ export interface RunDeps {
   readonly account: Pick<AccountValues, 'context' | 'environmentVariables'>
   /** Calls to the third party at once, and listings begun ahead per level. */
   readonly concurrency?: number
+  /** The attempt on which `retry` means the end, so that the destination is told. Absent: there is always another. */
+  readonly attemptsMax?: number
 }
 
 /** The part of a claimed run that execution looks at. */
-export type ExecutableRun = Pick<ClaimedRun, 'resources' | 'args' | 'errorHandling' | 'previousRunDate' | 'checkpoint'>
+export type ExecutableRun = Pick<
+  ClaimedRun,
+  'resources' | 'args' | 'errorHandling' | 'previousRunDate' | 'checkpoint' | 'attempt'
+>
 
 const CONCURRENCY_DEFAULT = 4
 
@@ -95,8 +100,14 @@ class Execution {
 
   async run(): Promise<RunOutcome> {
     const outcome = (await this.#start()) ?? (await this.#deliverAll()) ?? (await this.#complete())
-    if (outcome.kind === 'failed') await this.#deps.sink.failed(outcome.error, this.#tally.stats(false))
-    return outcome
+    const isOver = outcome.kind === 'failed' || (outcome.kind === 'retry' && this.#isLastAttempt)
+    if (isOver) await this.#deps.sink.failed(outcome.error, this.#tally.stats(false))
+    return isOver ? { kind: 'failed', error: outcome.error } : outcome
+  }
+
+  get #isLastAttempt(): boolean {
+    const { attemptsMax } = this.#deps
+    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax
   }
 
   async #start(): Promise<EarlyEnd | undefined> {

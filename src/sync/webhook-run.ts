@@ -1,7 +1,7 @@
 import type { ReadyAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
 import type { Proxy as Engine } from '../proxy/index.ts'
-import type { ClaimedRun, RunOutcome, RunProgress } from '../queue/index.ts'
+import { type ClaimedRun, QUEUE_POLICY, type RunOutcome, type RunProgress } from '../queue/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
 import { executeRun } from './run.ts'
 import { createWebhookSink } from './sinks/webhook-sink.ts'
@@ -34,7 +34,8 @@ export async function executeWebhookRun(
     const target = await receiverOf(deps, run)
     const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })
     const sink = createWebhookSink(deps, target, { ...run, tenantId: ready.account.tenantId }, signal)
-    return await executeRun({ ...deps, source, sink, account: ready.access }, run, progress, signal)
+    const { attemptsMax } = QUEUE_POLICY
+    return await executeRun({ ...deps, source, sink, account: ready.access, attemptsMax }, run, progress, signal)
   } catch (error) {
     return outcomeOf(error)
   }

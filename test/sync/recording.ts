@@ -74,5 +74,5 @@ export function recordingProgress(
 
 /** A first attempt with the given resources. */
 export function runOf(resources: readonly JsonObject[], rest: Partial<ExecutableRun> = {}): ExecutableRun {
-  return { resources, args: {}, errorHandling: 'ignore', previousRunDate: null, checkpoint: null, ...rest }
+  return { resources, args: {}, errorHandling: 'ignore', previousRunDate: null, checkpoint: null, attempt: 1, ...rest }
 }

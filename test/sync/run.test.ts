@@ -512,6 +512,14 @@ describe('ending early', () => {
     }
   })
 
+  it('for good, on the last attempt, is told to the destination', async () => {
+    const script: SourceScript = { records: () => [], failure: () => new Failure('UPSTREAM_UNREACHABLE', 'down') }
+    const early = await execute(script, runOf(users, { attempt: 4 }), { attemptsMax: 5 })
+    expect([early.outcome.kind, ...arrived(early.delivered)]).toEqual(['retry', 'started'])
+    const last = await execute(script, runOf(users, { attempt: 5 }), { attemptsMax: 5 })
+    expect([last.outcome.kind, ...arrived(last.delivered)]).toEqual(['failed', 'started', 'failed'])
+  })
+
   it('because the stored resources make no plan fails the run', async () => {
     const circle = [
       { resource: 'a', method: 'list', depends_on: 'b' },

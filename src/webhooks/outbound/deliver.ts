@@ -25,7 +25,7 @@ const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 
  *
  * The result is the last attempt. Every attempt sends the same bytes under the same id.
  *
- * @throws Failure CANCELLED when `signal` aborts
+ * @throws Failure CANCELLED, or the signal's reason, when `signal` aborts
  */
 export async function deliver(
   deps: DeliverDeps,
