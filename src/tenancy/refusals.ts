@@ -3,13 +3,8 @@ import { isForeignKeyViolation } from '../storage/index.ts'
 
 /** The caller decided on a state that is no longer there. */
 export function etagMismatch(type: string, id: string): Failure {
-  return new Failure(
-    'ETAG_MISMATCH',
-    `the ${type} has changed since it was read: read it again, then repeat the change`,
-    {
-      resource: { type, id },
-    },
-  )
+  const message = `the ${type} has changed since it was read: read it again, then repeat the change`
+  return new Failure('ETAG_MISMATCH', message, { resource: { type, id } })
 }
 
 /** Runs a delete whose foreign keys refuse it while the thing is used. @throws Failure RESOURCE_IN_USE saying `why` */
