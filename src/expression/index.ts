@@ -4,7 +4,14 @@
  * One lexer, one renderer, one sandbox. Nothing here knows what a pagination or an account row is, and no other room may
  * look for `{{` or import jsonata.
  */
-export { parseExpression } from './parse-expression.ts'
+export {
+  createEvaluator,
+  type EvaluationLimits,
+  type Evaluator,
+  type EvaluatorOptions,
+  type QuarantineEvent,
+} from './jsonata/evaluator.ts'
+export { type ExpressionProblem, parseExpression } from './jsonata/parse.ts'
 export { lexTemplate, type Placeholder, type PlaceholderPath } from './placeholder.ts'
 export {
   type AccountValues,

@@ -1,5 +1,6 @@
-import type { Clock, Json, JsonObject } from '../base/index.ts'
+import type { Clock } from '../base/index.ts'
 import type { HttpClient } from '../egress/index.ts'
+import type { Evaluator } from '../expression/index.ts'
 
 /** What the engine is built from. It knows no database: accounts and plans are handed to each call. */
 export interface ProxyDependencies {
@@ -13,6 +14,11 @@ export interface ProxyDependencies {
 }
 
 /** The part of the sandbox that calls use. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
-export interface ExpressionEvaluator {
-  evaluate(expression: string, roots: JsonObject): Promise<Json | undefined>
+export type ExpressionEvaluator = Pick<Evaluator, 'evaluate'>
+
+/** The dependencies with expressions evaluated on behalf of an environment, which is served in turn with others. */
+export function onBehalfOf(deps: ProxyDependencies, environmentId: string | undefined): ProxyDependencies {
+  if (environmentId === undefined) return deps
+  const limits = { owner: environmentId }
+  return { ...deps, evaluator: { evaluate: (expression, roots) => deps.evaluator.evaluate(expression, roots, limits) } }
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
 import { call } from './call.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import { onBehalfOf, type ProxyDependencies } from './dependencies.ts'
 import type { CallOutcome } from './outcome.ts'
 import { type PageStep, pages } from './pages.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
@@ -22,7 +22,8 @@ export interface Proxy {
 /** Ties the engine to its way out, its sandbox and its clock. */
 export function createProxy(deps: ProxyDependencies): Proxy {
   return {
-    call: (plan, account, request) => call(deps, plan, account, request),
-    pages: (plan, account, request, state) => pages(deps, plan, account, request, state),
+    call: (plan, account, request) => call(onBehalfOf(deps, account.environmentId), plan, account, request),
+    pages: (plan, account, request, state) =>
+      pages(onBehalfOf(deps, account.environmentId), plan, account, request, state),
   }
 }

@@ -5,6 +5,8 @@ import type { AccountValues } from '../expression/index.ts'
 export interface AccountAccess extends AccountValues {
   readonly id: string
   readonly isSandbox: boolean
+  /** Whose expressions are evaluated: environments share the sandbox fairly. Absent: shared with all who name none. */
+  readonly environmentId?: string | undefined
 }
 
 /** One call to a third party. */
