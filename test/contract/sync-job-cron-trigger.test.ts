@@ -1,0 +1,427 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { type Client, JSON_WIRES } from '../support/client.ts'
+import { statusOver, TIME, UUID } from '../support/matchers.ts'
+import { makeTenant, makeWorld, NEVER, type World } from '../support/world.ts'
+
+const {
+  createSyncJobCronTrigger: create,
+  getSyncJobCronTrigger: get,
+  listSyncJobCronTriggers: list,
+  updateSyncJobCronTrigger: update,
+  deleteSyncJobCronTrigger: remove,
+  pauseSyncJobCronTrigger: pause,
+  resumeSyncJobCronTrigger: resume,
+  runSyncJobCronTrigger: runNow,
+  listSyncJobCronTriggerTicks: ticks,
+  previewSyncJobCronTrigger: preview,
+} = SyncJobCronTriggerService.method
+
+const app = await startTestApp()
+const clients = app.clients()
+const world = await makeWorld(app, app.first)
+const plan = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
+
+const make = (client: Client, fields: JsonObject = {}) =>
+  client.ok(create, { ...plan, cron_expression: NEVER, daemon_group_key: 'warehouse', ...fields })
+
+async function count(client: Client): Promise<number> {
+  const { sync_job_cron_triggers } = await client.ok(list, { page_size: 1000 })
+  return Array.isArray(sync_job_cron_triggers) ? sync_job_cron_triggers.length : Number.NaN
+}
+
+/** First of January, the moment NEVER means next. */
+const NEXT_NEVER: unknown = expect.stringMatching(/^\d{4}-01-01T00:00:00\.000Z$/)
+
+describe.each(clients)('scheduling a job over $wire', (client) => {
+  it('answers with every field of the specification, and the same reads back on every wire', async () => {
+    const trigger = await client.ok(create, {
+      ...plan,
+      cron_expression: '0 0 1 JAN *',
+      webhook_id: world.webhookId,
+      args: { repos: ['a', 'b'], nested: { deep: null } },
+      resources: [
+        { resource: 'repos', method: 'list', persist: true, query: { owner: '{{args.owner}}' } },
+        { resource: 'issues', method: 'list', depends_on: 'repos', query: { repo: '{{resources.repos.name}}' } },
+        { resource: 'issues', method: 'create', id: '{{args.id}}', loop_on: 'repos', persist: false },
+      ],
+    })
+
+    expect(trigger).toEqual({
+      id: UUID,
+      ...plan,
+      cron_expression: '0 0 1 JAN *',
+      webhook_id: world.webhookId,
+      args: { repos: ['a', 'b'], nested: { deep: null } },
+      resources: [
+        { resource: 'repos', method: 'list', persist: true, query: { owner: '{{args.owner}}' } },
+        { resource: 'issues', method: 'list', depends_on: 'repos', query: { repo: '{{resources.repos.name}}' } },
+        { resource: 'issues', method: 'create', id: '{{args.id}}', loop_on: 'repos', persist: false, query: {} },
+      ],
+      created_at: TIME,
+      updated_at: trigger.created_at,
+      paused: false,
+      next_run_at: NEXT_NEVER,
+      etag: '"v1"',
+    })
+    for (const other of clients) expect(await other.ok(get, { id: trigger.id })).toEqual(trigger)
+  })
+
+  it('for a daemon group has no webhook, and free-form fields are there although empty', async () => {
+    const trigger = await make(client)
+
+    expect(trigger).toMatchObject({ daemon_group_key: 'warehouse', args: {}, resources: [] })
+    expect(trigger).not.toHaveProperty('webhook_id')
+  })
+
+  it('stores the expression as it was written', async () => {
+    const text = '  0   0 1  jan  * '
+    expect(await make(client, { cron_expression: text })).toMatchObject({ cron_expression: text })
+  })
+})
+
+describe.each(clients)('the destination of a new trigger over $wire', (client) => {
+  it('must be given', async () => {
+    const before = await count(client)
+    const refusal = await client.refusal(create, { ...plan, cron_expression: NEVER })
+
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'DESTINATION_REQUIRED',
+      httpStatus: statusOver(client, 400),
+    })
+    expect(await count(client)).toBe(before)
+  })
+
+  it.each(['', 'with spaces', 'x'.repeat(129)])('must be a group key of the contract: "%s"', async (key) => {
+    const refusal = await client.refusal(create, { ...plan, cron_expression: NEVER, daemon_group_key: key })
+    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'daemon_group_key', rule: 'string.pattern' })])
+  })
+})
+
+// A gRPC message cannot hold both members of a oneof: the last one on the wire wins.
+describe.each(JSON_WIRES.map((wire) => app.client(wire)))('both destinations in one request over $wire', (client) => {
+  const both = { daemon_group_key: 'warehouse', webhook_id: world.webhookId }
+  const conflict = {
+    code: 'INVALID_ARGUMENT',
+    reason: 'DESTINATION_CONFLICT',
+    httpStatus: 400,
+    violations: [expect.objectContaining({ field: 'webhook_id', rule: 'oneof' })],
+  }
+
+  it('are refused by a create, and nothing is stored', async () => {
+    const before = await count(client)
+    expect(await client.refusal(create, { ...plan, cron_expression: NEVER, ...both })).toMatchObject(conflict)
+    expect(await count(client)).toBe(before)
+  })
+
+  it('are refused by an update, and nothing is changed', async () => {
+    const trigger = await make(client)
+    const refusal = await client.refusal(update, { id: trigger.id, cron_expression: '@hourly', ...both })
+
+    expect(refusal).toMatchObject(conflict)
+    expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
+  })
+
+  it('are fine when one of them is null, which counts as not given', async () => {
+    const { id } = await make(client)
+    const moved = await client.ok(update, { id, daemon_group_key: null, webhook_id: world.webhookId })
+    expect(moved).toMatchObject({ webhook_id: world.webhookId })
+    const unchanged = await client.ok(update, { id, daemon_group_key: null, webhook_id: null, cron_expression: null })
+    expect(unchanged).toEqual(moved)
+  })
+})
+
+describe.each(clients)('updating a trigger over $wire', (client) => {
+  it('with a webhook replaces the daemon group, and back', async () => {
+    const trigger = await make(client)
+
+    const { daemon_group_key: _, ...rest } = trigger
+    const toWebhook = await client.ok(update, { id: trigger.id, webhook_id: world.webhookId })
+    expect(toWebhook).toEqual({ ...rest, webhook_id: world.webhookId, updated_at: TIME, etag: '"v2"' })
+
+    const toGroup = await client.ok(update, { id: trigger.id, daemon_group_key: 'lake' })
+    expect(toGroup).toEqual({ ...rest, daemon_group_key: 'lake', updated_at: TIME, etag: '"v3"' })
+    for (const other of clients) expect(await other.ok(get, { id: trigger.id })).toEqual(toGroup)
+  })
+
+  it('with a new expression moves the next run', async () => {
+    const trigger = await make(client)
+    const updated = await client.ok(update, { id: trigger.id, cron_expression: '30 12 24 12 *' })
+
+    expect(updated).toEqual({
+      ...trigger,
+      cron_expression: '30 12 24 12 *',
+      next_run_at: expect.stringMatching(/^\d{4}-12-24T12:30:00\.000Z$/),
+      updated_at: TIME,
+      etag: '"v2"',
+    })
+  })
+
+  it('with the stored expression moves nothing', async () => {
+    const trigger = await make(client)
+    expect(await client.ok(update, { id: trigger.id, cron_expression: NEVER })).toEqual(trigger)
+  })
+
+  it('with an empty body changes nothing', async () => {
+    const trigger = await make(client)
+    expect(await client.ok(update, { id: trigger.id })).toEqual(trigger)
+  })
+
+  it('with both a destination and an expression changes both at once', async () => {
+    const { id } = await make(client)
+    const updated = await client.ok(update, { id, webhook_id: world.webhookId, cron_expression: '@yearly' })
+    expect(updated).toMatchObject({ webhook_id: world.webhookId, cron_expression: '@yearly', etag: '"v2"' })
+  })
+
+  it('with a webhook that is none changes nothing, not even the expression', async () => {
+    const trigger = await make(client)
+    const request = { id: trigger.id, webhook_id: newId(), cron_expression: '@yearly' }
+
+    expect(await client.refusal(update, request)).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'WEBHOOK_NOT_FOUND',
+      httpStatus: statusOver(client, 400),
+      violations: [expect.objectContaining({ field: 'webhook_id' })],
+    })
+    expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
+  })
+})
+
+const REFUSED_EXPRESSIONS = [
+  { expression: '', rule: 'cron.field_count' },
+  { expression: '* * * *', rule: 'cron.field_count' },
+  { expression: '0 0 1 1 * * 2027', rule: 'cron.field_count' },
+  { expression: 'H * * * *', rule: 'cron.hash' },
+  { expression: '@reboot', rule: 'cron.reboot' },
+  { expression: '@sometimes', rule: 'cron.nickname' },
+  { expression: '0 0 30 2 *', rule: 'cron.never' },
+  { expression: '60 * * * *', rule: 'cron.value' },
+  { expression: '* * * * MOO', rule: 'cron.value' },
+]
+
+describe.each(clients)('a cron expression that is refused over $wire', (client) => {
+  const refused = (rule: string) => ({
+    code: 'INVALID_ARGUMENT',
+    reason: 'CRON_EXPRESSION_INVALID',
+    httpStatus: statusOver(client, 400),
+    violations: [{ field: 'cron_expression', rule, description: expect.any(String) }],
+  })
+
+  it.each(REFUSED_EXPRESSIONS)(
+    '"$expression" is told as $rule by create, update and preview alike',
+    async ({ expression, rule }) => {
+      const trigger = await make(client)
+      const before = await count(client)
+      const given = { cron_expression: expression }
+
+      expect(await client.refusal(create, { ...plan, daemon_group_key: 'g', ...given })).toMatchObject(refused(rule))
+      expect(await client.refusal(update, { id: trigger.id, ...given })).toMatchObject(refused(rule))
+      expect(await client.refusal(update, { id: trigger.id, daemon_group_key: 'g', ...given })).toMatchObject(
+        refused(rule),
+      )
+      expect(await client.refusal(preview, given)).toMatchObject(refused(rule))
+      expect(await count(client)).toBe(before)
+      expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
+    },
+  )
+})
+
+describe.each(clients)('a cron expression that is accepted over $wire', (client) => {
+  it.each([
+    '*/5 * * * *',
+    '30 0 0 1 1 *',
+    '0 0 L * *',
+    '0 0 * * 5L',
+    '0 0 * * MON#2',
+    '0 9-17/2 * JAN,JUN MON-FRI',
+    '@daily',
+  ])('%s', async (expression) => {
+    const { id } = await make(client, { cron_expression: expression })
+    await client.ok(pause, { id })
+    expect(await client.ok(get, { id })).toMatchObject({ cron_expression: expression })
+  })
+})
+
+describe.each(clients)('previewing an expression over $wire', (client) => {
+  it('tells the ticks after a moment', async () => {
+    const request = { cron_expression: '*/20 * * * *', count: 4, after: '2028-02-28T23:30:00Z' }
+    expect(await client.ok(preview, request)).toEqual({
+      ticks: [
+        '2028-02-28T23:40:00.000Z',
+        '2028-02-29T00:00:00.000Z',
+        '2028-02-29T00:20:00.000Z',
+        '2028-02-29T00:40:00.000Z',
+      ],
+    })
+  })
+
+  it('tells five after now unless told otherwise', async () => {
+    const { ticks: next } = await client.ok(preview, { cron_expression: '@hourly' })
+    expect(next).toEqual([TIME, TIME, TIME, TIME, TIME])
+  })
+
+  it.each([0, 101])('does not tell %i of them', async (number) => {
+    const { violations } = await client.refusal(preview, { cron_expression: '@hourly', count: number })
+    expect(violations).toEqual([expect.objectContaining({ field: 'count', rule: 'int32.gte_lte' })])
+  })
+})
+
+describe.each(clients)('resources that form no plan over $wire', (client) => {
+  it('are refused with every violation, and nothing is stored', async () => {
+    const before = await count(client)
+    const resources = [
+      { resource: 'issues', method: 'list', depends_on: 'nobody' },
+      { resource: 'a', method: 'list', depends_on: 'b' },
+      { resource: 'b', method: 'list', depends_on: 'a' },
+    ]
+
+    const refusal = await client.refusal(create, { ...plan, cron_expression: NEVER, daemon_group_key: 'g', resources })
+
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'RESOURCES_INVALID',
+      httpStatus: statusOver(client, 400),
+    })
+    expect(refusal.violations.map(({ field }) => field)).toContain('resources[0].depends_on')
+    expect(refusal.violations.length).toBeGreaterThan(1)
+    expect(await count(client)).toBe(before)
+  })
+})
+
+describe.each(clients)('arguments against the job’s schema over $wire', (client) => {
+  it('are refused with their fields', async () => {
+    const job = await client.ok(SyncJobService.method.createSyncJob, {
+      label: 'strict',
+      integration_name: String((await jobOf(client)).integration_name),
+      resources: [{ resource: 'repos', method: 'list' }],
+      args_schema: { type: 'object', properties: { owner: { type: 'string' } }, required: ['owner'] },
+    })
+    const request = { ...plan, sync_job_id: job.id, cron_expression: NEVER, daemon_group_key: 'g' }
+
+    expect(await client.refusal(create, { ...request, args: { owner: 7 } })).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'ARGS_INVALID',
+      httpStatus: statusOver(client, 400),
+      violations: [expect.objectContaining({ field: 'args.owner' })],
+    })
+    expect(await client.ok(create, { ...request, args: { owner: 'acme' } })).toMatchObject({ args: { owner: 'acme' } })
+  })
+
+  const jobOf = (client: Client) => client.ok(SyncJobService.method.getSyncJob, { id: world.syncJobId })
+})
+
+describe.each(clients)('pausing over $wire', (client) => {
+  it('lets the schedule stand still until it is resumed; both may be repeated', async () => {
+    const trigger = await make(client)
+    const { next_run_at: _, ...rest } = trigger
+
+    const paused = await client.ok(pause, { id: trigger.id })
+    expect(paused).toMatchObject({ ...rest, paused: true, updated_at: TIME, etag: expect.any(String) })
+    expect(paused).not.toHaveProperty('next_run_at')
+    expect(await client.ok(pause, { id: trigger.id })).toEqual(paused)
+
+    const resumed = await client.ok(resume, { id: trigger.id })
+    expect(resumed).toMatchObject({ paused: false, next_run_at: NEXT_NEVER })
+    expect(await client.ok(resume, { id: trigger.id })).toEqual(resumed)
+  })
+})
+
+describe.each(clients)('running a trigger now over $wire', (client) => {
+  it('creates a manual run with its arguments and destination, also while it is paused', async () => {
+    const { id } = await make(client, { daemon_group_key: null, webhook_id: world.webhookId, args: { a: 1 } })
+    await client.ok(pause, { id })
+
+    const run = await client.ok(runNow, { id })
+
+    expect(run).toMatchObject({
+      trigger_id: id,
+      kind: 'manual',
+      status: 'created',
+      args: { a: 1 },
+      webhook_id: world.webhookId,
+      sync_job_id: world.syncJobId,
+      integrated_account_id: world.integratedAccountId,
+      scheduled_for: TIME,
+    })
+    expect(await client.ok(get, { id })).toMatchObject({
+      last_run_at: run.scheduled_for,
+      last_run_status: 'created',
+      paused: true,
+    })
+  })
+
+  it('answers the same run again for the same request_id', async () => {
+    const { id } = await make(client)
+    const request = { id, request_id: newId() }
+    expect(await client.ok(runNow, request)).toEqual(await client.ok(runNow, request))
+    expect((await client.ok(runNow, { id })).id).not.toBe((await client.ok(runNow, { id })).id)
+  })
+
+  it('is refused while the integration is disabled', async () => {
+    const { id } = await make(client)
+    const { updateEnvironmentIntegration } = EnvironmentIntegrationService.method
+    const enable = (isEnabled: boolean) =>
+      client.ok(updateEnvironmentIntegration, { id: world.environmentIntegrationId, is_enabled: isEnabled })
+    await enable(false)
+
+    expect(await client.refusal(runNow, { id })).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      reason: 'INTEGRATION_DISABLED',
+      httpStatus: statusOver(client, 400),
+    })
+    await enable(true)
+  })
+})
+
+describe.each(clients)('the ledger of a trigger that never fired over $wire', (client) => {
+  it('is empty', async () => {
+    const { id } = await make(client)
+    expect(await client.ok(ticks, { id })).toEqual({ ticks: [], next_page_token: '' })
+  })
+})
+
+describe.each(clients)('listing triggers over $wire', (client) => {
+  let other: World
+  let second: string
+
+  beforeAll(async () => {
+    other = await makeWorld(app, await makeTenant(app))
+    const request = {
+      sync_job_id: other.syncJobId,
+      integrated_account_id: other.integratedAccountId,
+      cron_expression: NEVER,
+      daemon_group_key: 'g',
+    }
+    second = (await client.ok(create, request, { token: other.environmentToken })).id
+  })
+
+  it('filters by job and account', async () => {
+    const found = async (filter: JsonObject) => {
+      const answer = await client.ok(list, filter, { token: other.environmentToken })
+      return (answer.sync_job_cron_triggers as unknown as readonly JsonObject[]).map(({ id }) => id)
+    }
+    const both = [second, other.syncJobCronTriggerId]
+    expect(await found({})).toEqual(both)
+    expect(await found({ sync_job_id: other.syncJobId })).toEqual(both)
+    expect(await found({ integrated_account_id: other.integratedAccountId, sync_job_id: other.syncJobId })).toEqual(
+      both,
+    )
+    expect(await found({ sync_job_id: newId() })).toEqual([])
+    expect(await found({ integrated_account_id: newId() })).toEqual([])
+  })
+})
+
+describe.each(clients)('deleting a trigger over $wire', (client) => {
+  it('forgets it and keeps its runs', async () => {
+    const { id } = await make(client)
+    await client.ok(runNow, { id })
+
+    expect(await client.ok(remove, { id })).toEqual({})
+    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+  })
+})

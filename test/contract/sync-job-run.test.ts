@@ -1,0 +1,161 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { type Client, JSON_WIRES } from '../support/client.ts'
+import { statusOver, TIME, UUID } from '../support/matchers.ts'
+import { makeTenant, makeWorld, type World } from '../support/world.ts'
+
+const {
+  createSyncJobRun: create,
+  getSyncJobRun: get,
+  listSyncJobRuns: list,
+  stopSyncJobRun: stop,
+  retrySyncJobRun: retry,
+} = SyncJobRunService.method
+
+const app = await startTestApp()
+const clients = app.clients()
+const world = await makeWorld(app, app.first)
+const plan = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
+
+const make = (client: Client, fields: JsonObject = {}) =>
+  client.ok(create, { ...plan, daemon_group_key: 'warehouse', ...fields })
+
+describe.each(clients)('running a job by hand over $wire', (client) => {
+  it('answers with every field, and the same reads back on every wire', async () => {
+    const run = await client.ok(create, {
+      ...plan,
+      webhook_id: world.webhookId,
+      args: { owner: 'acme' },
+      error_handling: 'fail_fast',
+      ignore_previous_run: true,
+    })
+
+    expect(run).toEqual({
+      id: UUID,
+      environment_id: app.first.environmentId,
+      ...plan,
+      kind: 'manual',
+      status: 'created',
+      args: { owner: 'acme' },
+      resources: [{ resource: 'repos', method: 'list', query: {}, persist: true }],
+      webhook_id: world.webhookId,
+      error_handling: 'fail_fast',
+      ignore_previous_run: true,
+      scheduled_for: TIME,
+      created_at: TIME,
+      updated_at: TIME,
+      resource_stats: [],
+      attempt: 0,
+      etag: '"v1"',
+    })
+    for (const other of clients) expect(await other.ok(get, { id: run.id })).toEqual(run)
+  })
+
+  it('passes over errors of records and syncs what is new unless told otherwise', async () => {
+    expect(await make(client)).toMatchObject({
+      args: {},
+      error_handling: 'ignore',
+      ignore_previous_run: false,
+      daemon_group_key: 'warehouse',
+    })
+  })
+
+  it('needs a destination', async () => {
+    expect(await client.refusal(create, plan)).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'DESTINATION_REQUIRED',
+      httpStatus: statusOver(client, 400),
+    })
+  })
+
+  it('needs an account of the integration that the job is for', async () => {
+    const other = await makeWorld(app, app.first)
+    const request = { ...plan, integrated_account_id: other.integratedAccountId, daemon_group_key: 'g' }
+
+    const refusal = await client.refusal(create, request)
+    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'integrated_account_id' })])
+  })
+})
+
+describe.each(JSON_WIRES.map((wire) => app.client(wire)))('both destinations over $wire', (client) => {
+  it('are refused', async () => {
+    const refusal = await client.refusal(create, { ...plan, daemon_group_key: 'g', webhook_id: world.webhookId })
+    expect(refusal).toMatchObject({ reason: 'DESTINATION_CONFLICT', httpStatus: 400 })
+  })
+})
+
+describe.each(clients)('stopping a run over $wire', (client) => {
+  it('that waits ends it at once, and may be repeated', async () => {
+    const { id } = await make(client)
+
+    const stopped = await client.ok(stop, { id })
+
+    expect(stopped).toMatchObject({ status: 'stopped', finished_at: TIME })
+    expect(await client.ok(stop, { id })).toEqual(stopped)
+    expect(await client.ok(get, { id })).toEqual(stopped)
+  })
+})
+
+describe.each(clients)('retrying a run over $wire', (client) => {
+  it('that was stopped lets it wait again', async () => {
+    const { id } = await make(client)
+    await client.ok(stop, { id })
+
+    const again = await client.ok(retry, { id })
+
+    expect(again).toMatchObject({ id, status: 'created' })
+    expect(again).not.toHaveProperty('finished_at')
+  })
+
+  it('that still waits is refused with its status', async () => {
+    const { id } = await make(client)
+
+    expect(await client.refusal(retry, { id })).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      reason: 'RUN_STATE_CONFLICT',
+      metadata: { status: 'created' },
+      httpStatus: statusOver(client, 400),
+    })
+  })
+})
+
+describe.each(clients)('listing runs over $wire', (client) => {
+  let other: World
+  let stopped: string
+
+  beforeAll(async () => {
+    other = await makeWorld(app, await makeTenant(app))
+    const token = other.environmentToken
+    const request = {
+      sync_job_id: other.syncJobId,
+      integrated_account_id: other.integratedAccountId,
+      daemon_group_key: 'g',
+    }
+    stopped = (await client.ok(create, request, { token })).id
+    await client.ok(stop, { id: stopped }, { token })
+  })
+
+  it('filters by job, account, trigger and status', async () => {
+    const found = async (filter: JsonObject) => {
+      const answer = await client.ok(list, filter, { token: other.environmentToken })
+      return (answer.sync_job_runs as unknown as readonly JsonObject[]).map(({ id }) => id)
+    }
+    const both = [stopped, other.syncJobRunId]
+    expect(await found({})).toEqual(both)
+    expect(await found({ sync_job_id: other.syncJobId, integrated_account_id: other.integratedAccountId })).toEqual(
+      both,
+    )
+    expect(await found({ status: 'stopped' })).toEqual([stopped])
+    expect(await found({ status: 'created', sync_job_id: other.syncJobId })).toEqual([other.syncJobRunId])
+    expect(await found({ trigger_id: other.syncJobCronTriggerId })).toEqual([])
+    expect(await found({ integrated_account_id: newId() })).toEqual([])
+  })
+
+  it('refuses a status that is none', async () => {
+    const { violations } = await client.refusal(list, { status: 'sleeping' })
+    expect(violations).toEqual([expect.objectContaining({ field: 'status', rule: 'string.in' })])
+  })
+})

@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest'
+import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import { startTestApp } from '../support/app.ts'
+import type { Client } from '../support/client.ts'
+import { statusOver, TIME, UUID } from '../support/matchers.ts'
+import { makeWorld } from '../support/world.ts'
+
+const {
+  createSyncJob: create,
+  getSyncJob: get,
+  listSyncJobs: list,
+  updateSyncJob: update,
+  deleteSyncJob: remove,
+} = SyncJobService.method
+
+const app = await startTestApp()
+const clients = app.clients()
+const RESOURCES = [
+  { resource: 'repos', method: 'list', query: { owner: '{{args.owner}}' }, loop_on: 'owners', persist: true },
+  { resource: 'issues', method: 'list', query: {}, depends_on: 'repos' },
+]
+
+const make = (client: Client, fields: JsonObject = {}) =>
+  client.ok(create, { label: 'Issues', integration_name: 'not-installed', resources: RESOURCES, ...fields })
+
+describe.each(clients)('storing a job over $wire', (client) => {
+  it('answers with every field, and the same reads back on every wire', async () => {
+    const argsSchema = { type: 'object', properties: { owners: { type: 'array', items: { type: 'string' } } } }
+    const job = await make(client, {
+      args_schema: argsSchema,
+      args_validation: '$count(args.owners) > 9 ? {"message": "many"}',
+    })
+
+    expect(job).toEqual({
+      id: UUID,
+      environment_id: app.first.environmentId,
+      label: 'Issues',
+      integration_name: 'not-installed',
+      args_schema: argsSchema,
+      args_validation: '$count(args.owners) > 9 ? {"message": "many"}',
+      resources: RESOURCES,
+      created_at: TIME,
+      updated_at: job.created_at,
+      etag: '"v1"',
+    })
+    for (const other of clients) expect(await other.ok(get, { id: job.id })).toEqual(job)
+  })
+
+  it('takes any arguments when there is no schema', async () => {
+    expect(await make(client)).toMatchObject({ args_schema: {}, args_validation: '' })
+  })
+})
+
+describe.each(clients)('resources that form no plan over $wire', (client) => {
+  it('are refused with every violation, and nothing is stored', async () => {
+    const before = await client.ok(list, { page_size: 1000 })
+    const resources = [
+      { resource: 'issues', method: 'list', depends_on: 'nobody' },
+      { resource: 'repos', method: 'list', query: { q: '{{args.' } },
+    ]
+
+    const refusal = await client.refusal(create, { label: 'x', integration_name: 'x', resources })
+
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'RESOURCES_INVALID',
+      httpStatus: statusOver(client, 400),
+    })
+    expect(refusal.violations.map(({ field }) => field)).toEqual(['resources[0].depends_on', 'resources[1].query.q'])
+    expect(await client.ok(list, { page_size: 1000 })).toEqual(before)
+  })
+
+  it('must be there', async () => {
+    const { violations } = await client.refusal(create, { label: 'x', integration_name: 'x', resources: [] })
+    expect(violations).toEqual([expect.objectContaining({ field: 'resources', rule: 'repeated.min_items' })])
+  })
+
+  it('are checked one by one against the contract', async () => {
+    const resources = [
+      { resource: 'repos', method: 'list' },
+      { resource: '', method: '' },
+    ]
+    const { violations } = await client.refusal(create, { label: 'x', integration_name: 'x', resources })
+    expect(violations.map(({ field }) => field)).toEqual(['resources[1].resource', 'resources[1].method'])
+  })
+})
+
+describe.each(clients)('a check of arguments that does not parse over $wire', (client) => {
+  it('is refused', async () => {
+    const refusal = await client.refusal(create, {
+      label: 'x',
+      integration_name: 'x',
+      resources: RESOURCES,
+      args_validation: '$count(',
+    })
+    expect(refusal).toMatchObject({
+      reason: 'EXPRESSION_FAILED',
+      violations: [expect.objectContaining({ field: 'args_validation' })],
+    })
+  })
+})
+
+describe.each(clients)('changing a job over $wire', (client) => {
+  it('replaces resources and schema whole, and keeps what is not given', async () => {
+    const before = await make(client, { args_schema: { type: 'object' }, args_validation: 'null' })
+    const resources = [{ resource: 'repos', method: 'list', query: {} }]
+
+    const after = await client.ok(update, { id: before.id, resources, args_schema: {} })
+
+    expect(after).toEqual({ ...before, resources, args_schema: {}, updated_at: TIME, etag: '"v2"' })
+    expect(await client.ok(update, { id: before.id, args_validation: '' })).toMatchObject({ args_validation: '' })
+  })
+
+  it('cannot empty its resources: an empty list counts as not given', async () => {
+    const before = await make(client)
+    expect(await client.ok(update, { id: before.id, resources: [] })).toEqual(before)
+  })
+
+  it('to resources that form no plan is refused and changes nothing', async () => {
+    const before = await make(client)
+    const resources = [{ resource: 'a', method: 'list', depends_on: 'a' }]
+
+    expect(await client.refusal(update, { id: before.id, label: 'x', resources })).toMatchObject({
+      reason: 'RESOURCES_INVALID',
+    })
+    expect(await client.ok(get, { id: before.id })).toEqual(before)
+  })
+})
+
+describe.each(clients)('a job of an installed integration over $wire', (client) => {
+  it('may name only what the integration offers', async () => {
+    const world = await makeWorld(app, app.first)
+    const { integration_name } = await client.ok(get, { id: world.syncJobId })
+    const resources = [
+      { resource: 'repos', method: 'archive' },
+      { resource: 'planets', method: 'list' },
+    ]
+
+    const refusal = await client.refusal(create, { label: 'x', integration_name: integration_name ?? '', resources })
+
+    expect(refusal.reason).toBe('RESOURCES_INVALID')
+    expect(refusal.violations.map(({ field }) => field)).toEqual(['resources[0].method', 'resources[1].resource'])
+  })
+})
+
+describe.each(clients)('deleting a job over $wire', (client) => {
+  it('that triggers run is refused, and with force takes them along', async () => {
+    const world = await makeWorld(app, app.first)
+    const id = world.syncJobId
+    const { getSyncJobCronTrigger } = SyncJobCronTriggerService.method
+
+    expect(await client.refusal(remove, { id })).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      reason: 'RESOURCE_IN_USE',
+      resource: { type: 'sync_job', id },
+      httpStatus: statusOver(client, 400),
+    })
+    expect(await client.ok(remove, { id, force: true })).toEqual({})
+    expect(await client.refusal(getSyncJobCronTrigger, { id: world.syncJobCronTriggerId })).toMatchObject({
+      code: 'NOT_FOUND',
+    })
+  })
+})
