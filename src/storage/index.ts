@@ -217,6 +217,12 @@ export {
 } from './tables/tick.ts'
 export { type LedgerEntry, listLedger } from './tables/tick-ledger.ts'
 export {
+  deleteRemainsOfEnvironment,
+  deleteTriggersOf,
+  stopRunsOfAccount,
+  type TriggerOwner,
+} from './tables/trigger-removal.ts'
+export {
   lockSchedule,
   parkSchedule,
   showLastRun,

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { createApiServer, createServices, documentRoute, Health } from './api/index.ts'
+import { systemClock } from './base/index.ts'
+import type { Config } from './config.ts'
+import { integrationConfigSchema } from './definition/index.ts'
+import { composeDomain, type ProcessDeps } from './domain.ts'
+import { failureFromDatabase } from './storage/index.ts'
+import { describeError } from './telemetry/index.ts'
+import { createAdmission } from './tenancy/index.ts'
+
+/** The API of one process. */
+export interface Api extends AsyncDisposable {
+  /** Resolves with the address clients use once connections are accepted. */
+  listen(): Promise<{ readonly url: string }>
+  /** Stops gently within the configured time. */
+  drain(): Promise<void>
+}
+
+const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
+
+/** Composes the API: every service of the contract and the documents that describe it. */
+export function createApi({ config, installation, logger }: ProcessDeps): Api {
+  const { database } = installation
+  const domain = composeDomain({ config, installation, logger })
+  const services = createServices(domain)
+  const admission = createAdmission({
+    database,
+    clock: systemClock,
+    onUseNotNoted: (error) => logger.warn(describeError(error), 'the use of a token could not be noted'),
+  })
+  const server = createApiServer({
+    services,
+    admission,
+    clock: systemClock,
+    logger,
+    health: new Health(services.map(({ desc }) => desc.typeName)),
+    limits: {
+      requestBytesMax: config.requestBytesMax,
+      rateRequestsMax: config.rateLimitRequests,
+      deadlineMaxMs: config.deadlineMaxMs,
+      deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
+    },
+    extraRoutes: [
+      documentRoute('/openapi.json', JSON.parse(readFileSync(OPENAPI, 'utf8'))),
+      documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
+    ],
+    translateError: failureFromDatabase,
+    ...tlsOf(config),
+  })
+  return {
+    async listen() {
+      const { port } = await server.listen(config.host, config.port)
+      return { url: config.publicUrl ?? `${config.tlsCert === undefined ? 'http' : 'https'}://${config.host}:${port}` }
+    },
+    drain: () => server.drain(config.drainMs),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await admission[Symbol.asyncDispose]()
+      await domain[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function tlsOf({ tlsCert, tlsKey }: Config): { readonly tls?: { readonly cert: string; readonly key: string } } {
+  if (tlsCert === undefined || tlsKey === undefined) return {}
+  return { tls: { cert: readFileSync(tlsCert, 'utf8'), key: readFileSync(tlsKey, 'utf8') } }
+}

@@ -1,0 +1,33 @@
+import { rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import type { Installation } from '../installation.ts'
+import { bootstrap, type FirstStart } from '../tenancy/index.ts'
+
+/** The file in the data directory that holds the first ids and tokens, for scripts. */
+export const BOOTSTRAP_FILE = 'bootstrap.json'
+
+/**
+ * Makes the first team, environment and tokens unless they are there, and keeps them in `bootstrap.json`, readable by its
+ * owner only.
+ *
+ * @returns what was made, to be shown once; `undefined` on every later start
+ */
+export async function prepareFirstStart(config: Config, { database }: Installation): Promise<FirstStart | undefined> {
+  return await bootstrap(database, {
+    teamToken: config.bootstrapToken,
+    keep: (made) => writeBootstrapFile(join(config.dataDir, BOOTSTRAP_FILE), made),
+  })
+}
+
+async function writeBootstrapFile(file: string, made: FirstStart): Promise<void> {
+  const content = {
+    team_id: made.teamId,
+    environment_id: made.environmentId,
+    team_token: made.teamToken,
+    environment_token: made.environmentToken,
+  }
+  const beside = `${file}.${process.pid}`
+  await writeFile(beside, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await rename(beside, file)
+}

@@ -1,0 +1,54 @@
+/**
+ * The command line: `patchbay <command>`. Each command is one file; nothing here does work of its own.
+ */
+import { Failure } from '../base/index.ts'
+import { ConfigError } from '../config.ts'
+import type { Command } from './command.ts'
+import { migrateCommand } from './migrate.ts'
+import { serveCommand } from './serve.ts'
+import { startCommand } from './start.ts'
+import { tokenCommand } from './token.ts'
+import { UsageError } from './usage-error.ts'
+import { workerCommand } from './worker.ts'
+
+const COMMANDS: readonly Command[] = [startCommand, serveCommand, workerCommand, migrateCommand, tokenCommand]
+
+/**
+ * Runs one command to its end.
+ *
+ * @param args what stands behind `patchbay`
+ * @returns the exit code: 0 done, 1 failed, 2 wrong usage
+ */
+export async function runCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const [name, ...rest] = args
+  const command = COMMANDS.find((each) => each.name === name)
+  if (command === undefined) return usage(name)
+  try {
+    return await command.run(rest, environment)
+  } catch (error) {
+    process.stderr.write(`patchbay: ${explain(error)}\n`)
+    return error instanceof UsageError ? 2 : 1
+  }
+}
+
+/** The user's mistakes and refusals in one line; everything else with its stack, for a report. */
+function explain(error: unknown): string {
+  if (error instanceof UsageError) return `usage: patchbay ${error.message}`
+  if (error instanceof Failure) return error.publicMessage
+  if (error instanceof ConfigError) return error.message
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+function usage(name: string | undefined): number {
+  const wanted = name === undefined || name === 'help' || name === '--help' || name === '-h'
+  const lines = COMMANDS.map((command) => `  patchbay ${command.usage.padEnd(44)} ${command.summary}`)
+  const text = [
+    'Usage:',
+    ...lines,
+    '',
+    'Configuration is read from environment variables; the README lists them.',
+    '',
+  ].join('\n')
+  ;(wanted ? process.stdout : process.stderr).write(wanted ? text : `patchbay: no command ${name}\n\n${text}`)
+  return wanted && name !== undefined ? 0 : 2
+}

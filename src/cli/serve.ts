@@ -1,0 +1,29 @@
+import { createApi } from '../app.ts'
+import { readConfig } from '../config.ts'
+import { openInstallation } from '../installation.ts'
+import { createLogger } from '../telemetry/index.ts'
+import type { Command } from './command.ts'
+import { prepareFirstStart } from './first-start.ts'
+import { stopSignal } from './stop-signal.ts'
+
+/** The API alone; workers run elsewhere on the same database. */
+export const serveCommand: Command = {
+  name: 'serve',
+  usage: 'serve',
+  summary: 'run the API',
+  async run(_args, environment) {
+    const config = readConfig(environment)
+    const logger = createLogger(config.logLevel)
+    await using installation = await openInstallation(config, {
+      applicationName: 'patchbay serve',
+      ownsEmbedded: false,
+    })
+    await prepareFirstStart(config, installation)
+    await using api = createApi({ config, installation, logger })
+    const { url } = await api.listen()
+    process.stdout.write(`Patchbay API listens on ${url}\n`)
+    await stopSignal()
+    await api.drain()
+    return 0
+  },
+}

@@ -1,0 +1,105 @@
+import { removeAccountsOf, type TriggersOfAccount } from './accounts/index.ts'
+import type { ServiceDeps } from './api/index.ts'
+import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
+import type { Config } from './config.ts'
+import { listAddresses } from './definition/index.ts'
+import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
+import { createEvaluator, type Evaluator } from './expression/index.ts'
+import type { Installation } from './installation.ts'
+import {
+  createDefinitionSource,
+  createIntegrationCache,
+  type DefinitionSource,
+  removeInstallationsIn,
+  removeIntegrationsOf,
+} from './integrations/index.ts'
+import { createProxy, type Proxy } from './proxy/index.ts'
+import { RunQueue } from './queue/index.ts'
+import { CATCH_UP } from './schedule/index.ts'
+import { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './storage/index.ts'
+import { type ArgsRules, checkResources, readSyncResources, resolveArgs } from './sync/index.ts'
+import type { Logger } from './telemetry/index.ts'
+
+/** What a process is composed from. */
+export interface ProcessDeps {
+  readonly config: Config
+  readonly installation: Installation
+  readonly logger: Logger
+}
+
+/** The rooms of one process, each built once and handed what it asks for. */
+export interface Domain extends ServiceDeps, AsyncDisposable {
+  readonly clock: Clock
+  readonly http: HttpClient
+  readonly evaluator: Evaluator
+  readonly proxy: Proxy
+  readonly definitions: DefinitionSource
+  readonly queue: RunQueue
+}
+
+/** Triggers of an account that goes: nothing fires for it again, and what runs ends at its next page. */
+const triggersOfAccount: TriggersOfAccount = {
+  async removeOf(tx, environmentId, accountId) {
+    await deleteTriggersOf(tx, environmentId, 'integrated_account_id', accountId)
+    await stopRunsOfAccount(tx, environmentId, accountId)
+  },
+}
+
+/** Builds everything between the database and the doors (API, worker). */
+export function composeDomain({ config, installation: { database, secrets }, logger }: ProcessDeps): Domain {
+  const clock = systemClock
+  const policy = createEgressPolicy({ allow: config.egressAllow })
+  const http = createHttpClient({ policy })
+  const evaluator = createEvaluator({
+    clock,
+    onQuarantine: ({ owner, hash }) =>
+      logger.warn({ owner, hash }, 'an expression was set aside: it kept killing its sandbox'),
+  })
+  const definitions = createDefinitionSource(secrets)
+  const accounts = { secrets, integrations: createIntegrationCache(), definitions, triggers: triggersOfAccount }
+  const integrations = {
+    secrets,
+    checkUrls: (definition: JsonObject, path: string) =>
+      addressViolations(definition, path, (url) => findUrlViolation(policy, url)),
+    accounts: { removeOf: removeAccountsOf.bind(undefined, accounts) },
+  }
+  const queue = new RunQueue({ database, random: Math.random })
+  const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
+  const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
+  return {
+    ...{ database, secrets, clock, http, evaluator, definitions, queue, accounts, integrations, runs },
+    proxy: createProxy({ http, evaluator, clock }),
+    webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },
+    triggers: {
+      ...runs,
+      database,
+      minTickGapSeconds: config.minTickGapSeconds,
+      catchUp: { ...CATCH_UP, windowMs: config.catchupWindowSeconds * 1_000 },
+      checkResources: (resources) => checkResources(readSyncResources(resources)),
+    },
+    contents: {
+      async removeOfEnvironment(tx, environmentId) {
+        await removeInstallationsIn(integrations, tx, environmentId)
+        await deleteRemainsOfEnvironment(tx, environmentId)
+      },
+      removeIntegrationsOf: (tx, teamId) => removeIntegrationsOf(integrations, tx, teamId),
+      shredSecrets: (tx, ownerId) => secrets.shred(tx, ownerId),
+    },
+    async [Symbol.asyncDispose]() {
+      await evaluator[Symbol.asyncDispose]()
+      await http[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Findings for every written-out address of a definition that outbound calls may not reach. */
+function addressViolations(
+  definition: JsonObject,
+  prefix: string,
+  findViolation: (url: string) => string | undefined,
+): Violation[] {
+  return listAddresses(definition, prefix).flatMap(({ path, url }) => {
+    const description = findViolation(url)
+    return description === undefined ? [] : [{ field: path, description, rule: 'url.not_allowed' }]
+  })
+}
