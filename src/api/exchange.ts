@@ -49,5 +49,6 @@ export function sendAnswer(
   if (call.isClientGone) return
   const length = Buffer.byteLength(body)
   response.writeHead(status, { ...call.answerHeaders, 'content-type': contentType, 'content-length': length })
+  // HTTP/1.1 drops the body of an answer to HEAD by itself, HTTP/2 fails on it.
   response.end(request.method === 'HEAD' ? undefined : body)
 }

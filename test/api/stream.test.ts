@@ -102,6 +102,14 @@ describe.each(STREAM_WIRES)('a stream over %s', (_, createTransport) => {
     await harness.events.streamClosed.promise
   })
 
+  it('ends at the deadline although its handler never stops', async () => {
+    const [harness, transport] = await start()
+    await using _ = harness
+    const { error } = await watch(transport, { count: 2_000_000_000 }, { timeoutMs: 60 })
+    expect(error?.code).toBe(Code.DeadlineExceeded)
+    await harness.events.streamClosed.promise
+  })
+
   it('closes its handler when the client goes away', async () => {
     const [harness, transport] = await start()
     await using _ = harness

@@ -13,6 +13,7 @@ export interface BodyLimits {
 /**
  * Reads the whole body, which is where a client may first cost memory or time.
  *
+ * @param bytesMax as the body travels, that is before decompression
  * @throws Failure REQUEST_TOO_LARGE as soon as that is known, DEADLINE_EXCEEDED when the body stalls or drips,
  *   CANCELLED when the client goes away in the middle
  */

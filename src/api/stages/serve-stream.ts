@@ -1,4 +1,4 @@
-import { Failure, type StatusCode } from '../../base/index.ts'
+import type { StatusCode } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { toFailure } from '../failure/funnel.ts'
 import type { StreamOperation } from '../operation.ts'
@@ -48,8 +48,6 @@ async function runStream(core: Core, operation: StreamOperation, wire: StreamWir
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
   refuseInvalid(operation, draft)
   for await (const result of operation.handle(draft.message, call)) {
-    // Thrown into the loop, so that the handler's generator is closed too.
-    if (call.isOver) throw new Failure('CANCELLED', 'the call is over')
     const frame = wire.frame(operation, result)
     if (!response.headersSent) wire.open(exchange)
     await writeFrame(exchange, frame, limits.slowReaderMs)

@@ -5,11 +5,12 @@ import type { Exchange } from '../exchange.ts'
 /**
  * Writes one piece of a streamed answer and waits until the client has room for the next.
  *
- * @throws Failure CANCELLED when the client does not read for `slowReaderMs`, or is gone
+ * @throws Failure CANCELLED when the client does not read for `slowReaderMs`, and when the call is over
  */
 export async function writeFrame(exchange: Exchange, frame: Uint8Array, slowReaderMs: number): Promise<void> {
   const { response, call } = exchange
-  if (call.isClientGone) throw new Failure('CANCELLED', 'the client went away')
+  // Thrown into the handler's loop, which closes the handler too.
+  if (call.isOver) throw new Failure('CANCELLED', 'the call is over')
   if (response.write(frame)) return
   await new Promise<void>((resolve, reject) => {
     const slow = setTimeout(() => {
