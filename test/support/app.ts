@@ -1,12 +1,11 @@
 import { afterAll } from 'vitest'
-import { createApiServer, Health } from '../../src/api/index.ts'
-import { systemClock } from '../../src/base/index.ts'
-import { createSecrets, failureFromDatabase } from '../../src/storage/index.ts'
+import { createApi } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { createSecrets } from '../../src/storage/index.ts'
 import { type Logger, silentLogger } from '../../src/telemetry/index.ts'
-import { bootstrap, createAdmission, type FirstStart } from '../../src/tenancy/index.ts'
+import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { type Client, createClient, type Sender, WIRES, type Wire } from './client.ts'
-import { composeServices } from './compose.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 
 /** The API on a real port over a database of its own. */
@@ -21,31 +20,21 @@ export interface TestApp {
   clients(sender?: Sender): readonly Client[]
 }
 
+const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0' }
+
 /** Starts the API for one test file, without workers: nothing happens that a test did not ask for. */
 export async function startTestApp(): Promise<TestApp> {
   const { database } = await testDatabase()
   const first = await bootstrap(database)
   if (first === undefined) throw new Error('the template database is not empty')
   const secrets = createSecrets(parseKeyRing(generateKeyRingText('test')))
-  const clock = systemClock
-  const admission = createAdmission({ database, clock })
-  const services = composeServices({ database, secrets, clock })
-  const server = createApiServer({
-    services,
-    admission,
-    clock,
-    logger: defectsToConsole,
-    health: new Health(services.map(({ desc }) => desc.typeName)),
-    limits: { rateRequestsMax: 0 },
-    translateError: failureFromDatabase,
-  })
-  const { port } = await server.listen('127.0.0.1', 0)
-  const url = `http://127.0.0.1:${port}`
+  const installation = { database, secrets, embedded: undefined, [Symbol.asyncDispose]: async () => {} }
+  const api = createApi({ config: readConfig(CONFIG), installation, logger: defectsToConsole })
+  const { url } = await api.listen()
   const open: Client[] = []
   afterAll(async () => {
     for (const client of open) client.close()
-    await server[Symbol.asyncDispose]()
-    await admission[Symbol.asyncDispose]()
+    await api[Symbol.asyncDispose]()
   })
   const client = (wire: Wire, sender: Sender = { token: first.environmentToken }) => {
     const created = createClient(wire, url, sender)

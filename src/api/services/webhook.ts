@@ -63,7 +63,8 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
       access: 'environment',
       handle: (request, { principal: { environmentId } }) =>
         once(deps, environmentId, WebhookService.method.rotateWebhookSecret, request, async (tx) => {
-          const { webhook, secret } = await rotateWebhookSecret(webhooks, tx, environmentId, request.id)
+          // Secrets are sealed for the text of the id, of which a uuid has two spellings.
+          const { webhook, secret } = await rotateWebhookSecret(webhooks, tx, environmentId, request.id.toLowerCase())
           return webhookToProto(webhook, secret)
         }),
     },
