@@ -26,6 +26,13 @@ export interface StoredRun {
   readonly groupKey: string | null
 }
 
+/** What a pass may be given. */
+interface FireOptions {
+  readonly regions?: readonly string[]
+  readonly observer?: ScheduleObserver
+  readonly scan?: DueScan
+}
+
 /** Schedules of one tenant under a clock that stands until it is moved. */
 export class TriggerBench {
   readonly clock: TestClock
@@ -70,14 +77,13 @@ export class TriggerBench {
     )
   }
 
-  /** One pass of one ticker that remembers nothing. */
-  async fire(
-    more: { readonly regions?: readonly string[]; readonly observer?: ScheduleObserver } = {},
-  ): Promise<PassReport> {
+  /** One pass of a ticker that remembers nothing, or what its scan does. */
+  async fire(more: FireOptions = {}): Promise<PassReport> {
     const { queue, clock, deps } = this
     const room = new GroupRoom(queue)
     const pass = { database: this.#database, queue, room, catchUp: CATCH_UP, now: clock.now, observer: deps.observer }
-    return await fireDue({ ...pass, ...more }, new DueScan(0))
+    const { scan = new DueScan(0), ...other } = more
+    return await fireDue({ ...pass, ...other }, scan)
   }
 
   /** Every run of a trigger, in the order of their ticks. */

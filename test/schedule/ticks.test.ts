@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { listTicks } from '../../src/schedule/index.ts'
+import { DueScan } from '../../src/schedule/tick/due-scan.ts'
 import { affected } from '../../src/storage/database.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
@@ -90,14 +91,20 @@ describe('a tick', () => {
   })
 
   it('is fired in the next pass when somebody held its row in this one', async () => {
-    const at = await bench()
-    const { id } = await at.create()
+    const at = await bench(2)
+    const [held, free] = [await at.create({ account: 0 }), await at.create({ account: 1 })]
+    // Of one shard, the held one first: the pass reads past it.
+    await affected(database.direct, 'update trigger_schedule set shard = 3 where trigger_id = any(?::uuid[])', [
+      [held.id, free.id],
+    ])
+    const scan = new DueScan(0)
     at.clock.advance(10_000)
     await database.transaction(async (tx) => {
-      await affected(tx, 'select from trigger_schedule where trigger_id = ? for update', [id])
-      expect(await at.fire()).toMatchObject({ fired: 0 })
+      await affected(tx, 'select from trigger_schedule where trigger_id = ? for update', [held.id])
+      expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
     })
-    expect(await at.fire()).toMatchObject({ fired: 1 })
+    expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
+    expect(await at.ticksOf(held.id)).toEqual(['12:00:10'])
   })
 })
 

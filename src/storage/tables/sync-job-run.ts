@@ -82,7 +82,7 @@ export async function insertManualRun(tx: Tx, run: NewRun, now: NowOverride): Pr
   const inserted = await row<RunRow>(
     tx,
     `with recursive free (at) as (
-       select coalesce(?::timestamptz, clock_timestamp())::timestamptz(3)
+       select date_trunc('milliseconds', coalesce(?::timestamptz, clock_timestamp()))
        union all
        select at + interval '1 millisecond' from free
        where exists (select from sync_job_run t where t.trigger_id = ? and t.scheduled_for = free.at and t.kind = 'manual')

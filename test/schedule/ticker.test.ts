@@ -1,0 +1,87 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { newId, systemClock } from '../../src/base/index.ts'
+import { RunQueue } from '../../src/queue/index.ts'
+import { Ticker } from '../../src/schedule/index.ts'
+import { affected, rows } from '../../src/storage/database.ts'
+import { Database } from '../../src/storage/index.ts'
+import { silentLogger } from '../../src/telemetry/index.ts'
+import { createTenant } from '../queue/fixtures.ts'
+import { testDatabase } from '../support/database.ts'
+import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
+
+const { database, target } = await testDatabase()
+beforeEach(() => clearTriggers(database))
+
+/** Resolves once per call of `ring`, in order. */
+class Bell {
+  #waiting: (() => void)[] = []
+  #rung = 0
+  readonly ring = (): void => {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#rung++
+    else next()
+  }
+  async heard(): Promise<void> {
+    if (this.#rung > 0) this.#rung--
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+}
+
+function tickerOn(pool: Database, onFired: () => void): Ticker {
+  const queue = new RunQueue({ database: pool, random: Math.random })
+  return new Ticker({
+    ...{ database: pool, queue, clock: systemClock, random: Math.random, logger: silentLogger, onFired },
+  })
+}
+
+/** A trigger every second, under the database's own clock. */
+async function everySecond(): Promise<{ readonly at: TriggerBench; readonly id: string }> {
+  const at = new TriggerBench(database, await createTenant(database), new Date().toISOString())
+  return { at, id: (await at.create({ cronExpression: '* * * * * *' })).id }
+}
+
+describe('a ticker', () => {
+  it('fires by the clock of the database until it is disposed', async () => {
+    const { at, id } = await everySecond()
+    const bell = new Bell()
+    {
+      await using ticker = tickerOn(database, bell.ring)
+      ticker.start()
+      await bell.heard()
+      expect(ticker.stats).toMatchObject({ failedPasses: 0, parked: 0 })
+      expect(ticker.stats.fired).toBeGreaterThan(0)
+    }
+    const fired = await at.ticksOf(id)
+    expect(fired.length).toBeGreaterThan(0)
+    at.clock.advance(3_600_000)
+    expect(await at.ticksOf(id)).toEqual(fired)
+  })
+
+  it('goes on after its connections are cut', async () => {
+    await everySecond()
+    const bell = new Bell()
+    const name = `ticker-${newId()}`
+    await using pool = new Database({ target, applicationName: name })
+    await using ticker = tickerOn(pool, bell.ring)
+    ticker.start()
+    await bell.heard()
+    await rows(database.direct, 'select pg_terminate_backend(pid) from pg_stat_activity where application_name = ?', [
+      name,
+    ])
+    await affected(database.direct, 'truncate run_queue, run_lease') // so that the next tick fires again
+    await bell.heard()
+    expect(ticker.stats.fired).toBeGreaterThan(1)
+  })
+
+  it('goes on while no database answers, and shows how long it has not looked', async () => {
+    const nowhere = { ...target, host: `${target.host}/nowhere` }
+    await using pool = new Database({ target: nowhere })
+    await using ticker = tickerOn(pool, () => {})
+    await expect(ticker.runOnce()).rejects.toThrow()
+    ticker.start()
+    const deadline = Date.now() + 15_000
+    while (ticker.stats.failedPasses < 3 && Date.now() < deadline) await systemClock.sleep(20)
+    expect(ticker.stats.failedPasses).toBeGreaterThanOrEqual(3)
+    expect(ticker.stats.oldestDueAgeSeconds).toBeGreaterThan(0)
+  })
+})
