@@ -1,6 +1,6 @@
 /**
- * Every bound the API puts on what comes in. Sizes are bytes, times milliseconds; `DEFAULT_LIMITS` are the documented
- * defaults, and a caller overrides single ones.
+ * Every bound the API puts on what comes in. Sizes are bytes, times milliseconds; 0 switches off only
+ * what says so.
  */
 export interface ApiLimits {
   /** Largest request message, before and after decompression. */
@@ -36,6 +36,7 @@ export interface ApiLimits {
   readonly streamDrainMs: number
 }
 
+/** What applies where nothing else is configured. */
 export const DEFAULT_LIMITS: ApiLimits = {
   requestBytesMax: 4 * 1024 * 1024,
   bodyIdleMs: 10_000,

@@ -37,6 +37,7 @@ export interface DuplexOperation extends OperationBase {
   handle(requests: AsyncIterable<Message>, call: EnvironmentCall): AsyncIterable<ResultInit>
 }
 
+/** Anything an RPC path leads to. */
 export type Operation = UnaryOperation | StreamOperation | DuplexOperation
 
 const KINDS = { unary: 'unary', server_streaming: 'stream', bidi_streaming: 'duplex' } as const

@@ -68,6 +68,7 @@ export function detailJson({ desc, message }: FailureDetail): Record<string, unk
   return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as Record<string, unknown>
 }
 
+/** The detail in protobuf encoding. */
 export function detailBytes({ desc, message }: FailureDetail): Uint8Array {
   return toBinary(desc, message)
 }

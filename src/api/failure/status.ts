@@ -24,10 +24,12 @@ const SPELLINGS: Readonly<Record<StatusCode, StatusSpelling>> = {
   UNAUTHENTICATED: { grpc: 16, connect: 'unauthenticated', http: 401 },
 }
 
+/** The number in `grpc-status`. */
 export function grpcCode({ code }: Failure): number {
   return SPELLINGS[code].grpc
 }
 
+/** The word in `code` of Connect's error JSON. */
 export function connectCode({ code }: Failure): string {
   return SPELLINGS[code].connect
 }

@@ -17,7 +17,11 @@ export interface BodyLimits {
  * @throws Failure REQUEST_TOO_LARGE as soon as that is known, DEADLINE_EXCEEDED when the body stalls or drips,
  *   CANCELLED when the client goes away in the middle
  */
-export async function readBody({ request, response }: Exchange, limits: BodyLimits, bytesMax: number): Promise<Buffer> {
+export async function readBody(
+  { request, response }: Pick<Exchange, 'request' | 'response'>,
+  limits: BodyLimits,
+  bytesMax: number,
+): Promise<Buffer> {
   if (hasNoBody(request)) return EMPTY
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
   if (request.headers.expect !== undefined) response.writeContinue()

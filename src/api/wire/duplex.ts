@@ -22,8 +22,9 @@ import type { Core } from '../stages/core.ts'
 import { startDeadline } from '../stages/deadline.ts'
 import { refuseInvalid } from '../stages/inspect.ts'
 
-/** Requests as Node's two HTTP servers hand them out. */
+/** A request as one of Node's two HTTP servers hands it out. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
+/** The response that goes with a `NodeRequest`. */
 export type NodeResponse = ServerResponse | Http2ServerResponse
 
 /** Serves an interleaved stream whose exchange was opened for these two. */
