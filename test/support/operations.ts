@@ -42,7 +42,7 @@ export interface ResourceKind {
   readonly list: DescMethodUnary
   /** The field of the list answer that holds the items. */
   readonly items: string
-  readonly update?: { readonly method: DescMethodUnary; readonly change: JsonObject }
+  readonly update?: { readonly method: DescMethodUnary; change(): JsonObject }
   readonly delete?: DescMethodUnary
 }
 
@@ -57,7 +57,7 @@ export const KINDS: readonly ResourceKind[] = [
     get: TeamService.method.getTeam,
     list: TeamService.method.listTeams,
     items: 'teams',
-    update: { method: TeamService.method.updateTeam, change: { name: 'Changed' } },
+    update: { method: TeamService.method.updateTeam, change: () => ({ name: 'Changed' }) },
     delete: TeamService.method.deleteTeam,
   },
   {
@@ -69,7 +69,7 @@ export const KINDS: readonly ResourceKind[] = [
     get: EnvironmentService.method.getEnvironment,
     list: EnvironmentService.method.listEnvironments,
     items: 'environments',
-    update: { method: EnvironmentService.method.updateEnvironment, change: { name: 'changed' } },
+    update: { method: EnvironmentService.method.updateEnvironment, change: () => ({ name: freshName('changed') }) },
     delete: EnvironmentService.method.deleteEnvironment,
   },
   {
@@ -81,7 +81,7 @@ export const KINDS: readonly ResourceKind[] = [
     get: ApiTokenService.method.getApiToken,
     list: ApiTokenService.method.listApiTokens,
     items: 'api_tokens',
-    update: { method: ApiTokenService.method.updateApiToken, change: { name: 'changed' } },
+    update: { method: ApiTokenService.method.updateApiToken, change: () => ({ name: 'changed' }) },
     delete: ApiTokenService.method.deleteApiToken,
   },
   {
@@ -93,7 +93,7 @@ export const KINDS: readonly ResourceKind[] = [
     get: IntegrationService.method.getIntegration,
     list: IntegrationService.method.listIntegrations,
     items: 'integrations',
-    update: { method: IntegrationService.method.updateIntegration, change: { category: 'crm' } },
+    update: { method: IntegrationService.method.updateIntegration, change: () => ({ category: 'crm' }) },
     delete: IntegrationService.method.deleteIntegration,
   },
   {
@@ -112,7 +112,7 @@ export const KINDS: readonly ResourceKind[] = [
     items: 'environment_integrations',
     update: {
       method: EnvironmentIntegrationService.method.updateEnvironmentIntegration,
-      change: { show_in_catalog: true },
+      change: () => ({ show_in_catalog: true }),
     },
     delete: EnvironmentIntegrationService.method.deleteEnvironmentIntegration,
   },
@@ -129,7 +129,10 @@ export const KINDS: readonly ResourceKind[] = [
     get: IntegratedAccountService.method.getIntegratedAccount,
     list: IntegratedAccountService.method.listIntegratedAccounts,
     items: 'integrated_accounts',
-    update: { method: IntegratedAccountService.method.updateIntegratedAccount, change: { tenant_id: 'changed' } },
+    update: {
+      method: IntegratedAccountService.method.updateIntegratedAccount,
+      change: () => ({ tenant_id: 'changed' }),
+    },
     delete: IntegratedAccountService.method.deleteIntegratedAccount,
   },
   {
@@ -145,7 +148,7 @@ export const KINDS: readonly ResourceKind[] = [
     get: SyncJobService.method.getSyncJob,
     list: SyncJobService.method.listSyncJobs,
     items: 'sync_jobs',
-    update: { method: SyncJobService.method.updateSyncJob, change: { label: 'changed' } },
+    update: { method: SyncJobService.method.updateSyncJob, change: () => ({ label: 'changed' }) },
     delete: SyncJobService.method.deleteSyncJob,
   },
   {
@@ -164,7 +167,7 @@ export const KINDS: readonly ResourceKind[] = [
     items: 'sync_job_cron_triggers',
     update: {
       method: SyncJobCronTriggerService.method.updateSyncJobCronTrigger,
-      change: { cron_expression: '0 0 2 1 *' },
+      change: () => ({ cron_expression: '0 0 2 1 *' }),
     },
     delete: SyncJobCronTriggerService.method.deleteSyncJobCronTrigger,
   },
@@ -191,7 +194,7 @@ export const KINDS: readonly ResourceKind[] = [
     get: WebhookService.method.getWebhook,
     list: WebhookService.method.listWebhooks,
     items: 'webhooks',
-    update: { method: WebhookService.method.updateWebhook, change: { is_active: false } },
+    update: { method: WebhookService.method.updateWebhook, change: () => ({ is_active: false }) },
     delete: WebhookService.method.deleteWebhook,
   },
 ]

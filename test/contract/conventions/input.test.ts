@@ -118,7 +118,7 @@ describe.each(jsonClients)('names in lower camel case over $wire', (client) => {
     const { createIntegratedAccount } = IntegratedAccountService.method
     const refusal = await client.refusal(createIntegratedAccount, { tenant_id: 'a', tenantId: 'b' }, asAdministrator)
 
-    expect(refusal.violations).toContainEqual(expect.objectContaining({ field: 'tenantId', rule: 'duplicate_field' }))
+    expect(refusal.violations).toContainEqual(expect.objectContaining({ field: 'tenant_id', rule: 'duplicate_field' }))
   })
 })
 
