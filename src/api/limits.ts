@@ -1,6 +1,6 @@
 /**
- * Every bound the API puts on what comes in. Sizes are bytes, times milliseconds; 0 switches off only
- * what says so.
+ * Every bound the API puts on what comes in. Sizes are bytes, times milliseconds; 0 switches nothing
+ * off but where it says so.
  */
 export interface ApiLimits {
   /** Largest request message, before and after decompression. */

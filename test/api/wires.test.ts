@@ -111,6 +111,17 @@ describe('gRPC', () => {
     expect(details.toString('latin1')).toMatch(/violations[^a-z]+100/)
   })
 
+  it('repeats neither a key of any length nor one that is no text', async () => {
+    await using harness = await startHarness()
+    const headers = { 'content-type': 'application/grpc+json' }
+    for (const key of ['x'.repeat(100_000), '\\ud800']) {
+      const body = envelope(Buffer.from(`{"${key}":1}`))
+      const { trailers } = await rawGrpc(harness.baseUrl, `${RPC}/Create`, body, headers)
+      expect(trailers['grpc-status']).toBe('3')
+      expect(Buffer.byteLength(JSON.stringify(trailers))).toBeLessThan(8_192)
+    }
+  })
+
   it('names the compressions it accepts', async () => {
     await using harness = await startHarness()
     const headers = { 'grpc-encoding': 'snappy' }

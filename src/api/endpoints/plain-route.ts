@@ -1,12 +1,10 @@
 import type { StatusCode } from '../../base/index.ts'
 import type { Access, Call } from '../call.ts'
 import type { Exchange, HttpRequest, HttpResponse } from '../exchange.ts'
-import { toFailure } from '../failure/funnel.ts'
 import { admit } from '../stages/admit.ts'
 import type { Core } from '../stages/core.ts'
 import { startDeadline } from '../stages/deadline.ts'
 import { finish, refuse } from '../stages/finish.ts'
-import { cut } from '../stages/write.ts'
 import { restRefusals } from '../wire/rest.ts'
 
 /**
@@ -44,17 +42,13 @@ export function findPlainRoutes(routes: readonly PlainRoute[], path: string): re
 
 /** Serves one request of a plain route. Never rejects. */
 export async function servePlain(core: Core, route: PlainRoute, exchange: Exchange): Promise<void> {
-  const { call, response } = exchange
+  const { call } = exchange
   let outcome: StatusCode | 'OK' = 'OK'
   try {
     startDeadline(call, { defaultMs: route.deadlineDefaultMs, maxMs: core.limits.deadlineMaxMs })
     await call.guard(admit(core.gate, route.access, call).then(() => route.handle(exchange)))
   } catch (error) {
-    if (response.headersSent) {
-      outcome = toFailure(core, error, call, route.path).code
-      // Half an answer must not look like a whole one.
-      cut(exchange)
-    } else outcome = refuse(core, route.path, restRefusals, exchange, error).code
+    outcome = refuse(core, route.path, restRefusals, exchange, error).code
   }
   finish(core, route.path, restRefusals, exchange, outcome)
 }

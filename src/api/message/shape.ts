@@ -7,6 +7,9 @@ import { expectationOf } from './expectation.ts'
 /** Findings reported of one body; a body of garbage would yield millions. */
 export const FINDINGS_MAX = 100
 
+/** A key that nobody knows may be of any length; no more than this of it is repeated to its sender. */
+const PATH_LENGTH_MAX = 200
+
 /** What of a JSON value fits its message, and everything that does not. */
 export interface ShapeReport {
   readonly findings: readonly Finding[]
@@ -56,7 +59,11 @@ export function fieldNamed(desc: DescMessage, key: string): DescField | undefine
 /** A key that names no field, with the one that was probably meant. */
 export function unknownField(desc: DescMessage, key: string, at: string): Finding {
   const names = desc.fields.map(({ name }) => name)
-  return { field: at, description: `is not a known field${suggest(key, names)}`, rule: 'unknown_field' }
+  return {
+    field: at.slice(0, PATH_LENGTH_MAX),
+    description: `is not a known field${suggest(key, names)}`,
+    rule: 'unknown_field',
+  }
 }
 
 /** The field given twice, or beside another member of its oneof. `taken` maps fields and oneofs to the key that won. */
@@ -119,7 +126,7 @@ function inspectMap(field: DescField & { fieldKind: 'map' }, entries: JsonObject
 /** Lets `fromJson` judge one value, wrapped as the field wants it. */
 function probe(field: DescField, item: Json, wrapped: Json, at: string, findings: Finding[]): Json | undefined {
   try {
-    fromJson(field.parent, { [field.name]: structuredClone(wrapped) as never })
+    fromJson(field.parent, { [field.name]: wrapped as never })
     return item
   } catch {
     findings.push({ field: at, description: expectationOf(field), rule: 'type' })

@@ -5,12 +5,17 @@ import { toFailure } from '../failure/funnel.ts'
 import type { Wire } from '../wire/wire.ts'
 import { discardRest } from './body.ts'
 import type { Core } from './core.ts'
+import { cut } from './write.ts'
 
-/** Sends whatever was thrown as a refusal, in place of an answer. */
+/**
+ * Sends whatever was thrown as a refusal, in place of an answer. If part of an answer went out already, the connection
+ * is cut instead: half an answer must not look like a whole one.
+ */
 export function refuse(core: Core, operation: string, wire: Wire, exchange: Exchange, error: unknown): Failure {
   const failure = toFailure(core, error, exchange.call, operation)
   for (const [name, value] of Object.entries(failureHeaders(failure))) exchange.call.setHeader(name, value)
-  wire.refuse(exchange, failure)
+  if (exchange.response.headersSent) cut(exchange)
+  else wire.refuse(exchange, failure)
   discardRest(exchange, core.limits.lingerMs)
   return failure
 }

@@ -77,14 +77,15 @@ export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string
 }
 
 function failureTrailers(failure: Failure): GrpcTrailers {
+  const message = failure.publicMessage.slice(0, MESSAGE_LENGTH_MAX)
   const status = create(StatusSchema, {
     code: grpcCode(failure),
-    message: failure.publicMessage,
-    details: failureDetails(failure, VIOLATIONS_BYTES_MAX).map(({ desc, message }) => anyPack(desc, message)),
+    message,
+    details: failureDetails(failure, VIOLATIONS_BYTES_MAX).map((detail) => anyPack(detail.desc, detail.message)),
   })
   return {
     'grpc-status': String(status.code),
-    'grpc-message': percentEncode(failure.publicMessage.slice(0, MESSAGE_LENGTH_MAX)),
+    'grpc-message': percentEncode(message),
     'grpc-status-details-bin': Buffer.from(toBinary(StatusSchema, status)).toString('base64').replace(/=+$/, ''),
   }
 }
