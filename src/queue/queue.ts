@@ -25,7 +25,7 @@ export interface Claim {
   readonly holder: string
   readonly limit: number
   /** Only items of these regions. Absent: of any. */
-  readonly regions?: readonly string[]
+  readonly regions?: readonly string[] | undefined
   /** Items of the group that all holders together may hold; two claims at the same moment may exceed it. */
   readonly heldMax?: number
 }

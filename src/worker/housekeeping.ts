@@ -1,0 +1,43 @@
+import type { Clock } from '../base/index.ts'
+import { REAP_INTERVAL_MS, type RunQueue } from '../queue/index.ts'
+import { type Database, deleteOldIdempotencyKeys, ensureRunPartitions } from '../storage/index.ts'
+import type { LoopSpec } from './loop.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+/** Yesterday, for ticks caught up over midnight; today; and enough days ahead that a keeper may be away for a weekend. */
+const DAYS_BEHIND = 1
+const DAYS_AHEAD = 4
+/** An idempotency key answers repetitions for so long. */
+const IDEMPOTENCY_KEEP_MS = 24 * HOUR_MS
+const IDEMPOTENCY_BATCH = 1_000
+const IDEMPOTENCY_INTERVAL_MS = 10 * 60 * 1000
+
+/** Takes back leases whose holders are gone. */
+export function reaper(queue: Pick<RunQueue, 'reap'>): LoopSpec {
+  return { name: 'reap', intervalMs: REAP_INTERVAL_MS, runOnce: async () => (await queue.reap()) > 0 }
+}
+
+/** Makes the partitions of the days to come, so that old days can be dropped whole. */
+export function partitionKeeper(database: Database, clock: Clock): LoopSpec {
+  return {
+    name: 'partitions',
+    intervalMs: HOUR_MS,
+    async runOnce() {
+      const firstDay = new Date(clock.now().getTime() - DAYS_BEHIND * 24 * HOUR_MS)
+      await database.transaction((tx) => ensureRunPartitions(tx, firstDay, DAYS_BEHIND + 1 + DAYS_AHEAD))
+      return false
+    },
+  }
+}
+
+/** Forgets idempotency keys after a day, in small batches. */
+export function idempotencyCleaner(database: Database, clock: Clock): LoopSpec {
+  return {
+    name: 'idempotency-keys',
+    intervalMs: IDEMPOTENCY_INTERVAL_MS,
+    async runOnce() {
+      const before = new Date(clock.now().getTime() - IDEMPOTENCY_KEEP_MS)
+      return (await deleteOldIdempotencyKeys(database.direct, before, IDEMPOTENCY_BATCH)) === IDEMPOTENCY_BATCH
+    },
+  }
+}

@@ -1,0 +1,9 @@
+/**
+ * The process without callers: loops that fire ticks, execute runs to webhooks and keep the tables in order.
+ *
+ * What the loops do is decided elsewhere (schedule, queue, sync); here is when, how many at once, and what a failing round
+ * means: never the end.
+ */
+export { Loop, type LoopDeps, type LoopSpec } from './loop.ts'
+export type { ExecuteRun, RunExecutorStats } from './run-executor.ts'
+export { createWorker, type Worker, type WorkerDeps, type WorkerStats } from './worker.ts'

@@ -1,0 +1,75 @@
+import type { Clock } from '../base/index.ts'
+import type { RunQueue } from '../queue/index.ts'
+import { type CatchUp, type ScheduleObserver, Ticker, type TickerStats } from '../schedule/index.ts'
+import type { Database } from '../storage/index.ts'
+import type { Logger } from '../telemetry/index.ts'
+import { idempotencyCleaner, partitionKeeper, reaper } from './housekeeping.ts'
+import { Loop, type LoopSpec } from './loop.ts'
+import { type ExecuteRun, RunExecutor, type RunExecutorStats } from './run-executor.ts'
+
+/** What a worker is composed of. */
+export interface WorkerDeps {
+  readonly database: Database
+  readonly queue: RunQueue
+  readonly executeRun: ExecuteRun
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+  readonly logger: Logger
+  /** Names this process in leases, e.g. host and process id. */
+  readonly holder: string
+  /** Runs executed at once at most. */
+  readonly concurrency: number
+  /** Only triggers and runs of accounts that live in one of these. Absent: all. */
+  readonly regions?: readonly string[] | undefined
+  readonly catchUp?: CatchUp | undefined
+  readonly observer?: ScheduleObserver | undefined
+  /** Further work to do again and again, such as deliveries and token refresh. */
+  readonly loops?: readonly LoopSpec[]
+}
+
+/** How a worker stands. */
+export interface WorkerStats {
+  readonly ticker: TickerStats
+  readonly runs: RunExecutorStats
+}
+
+/** Everything that happens without a caller: ticks, runs to webhooks, and the care of both. */
+export interface Worker extends AsyncDisposable {
+  start(): void
+  readonly stats: WorkerStats
+  /** Ends gently: nothing new begins, runs end at their next page and are handed to another worker. */
+  drain(deadlineMs: number): Promise<void>
+}
+
+/**
+ * Composes a worker. Any number of them, on any number of hosts, share one database; killing one loses nothing.
+ */
+export function createWorker(deps: WorkerDeps): Worker {
+  const { database, queue, clock } = deps
+  const executor = new RunExecutor(deps)
+  const ticker = new Ticker({ ...deps, onFired: () => executor.wake() })
+  const specs = [
+    reaper(queue),
+    partitionKeeper(database, clock),
+    idempotencyCleaner(database, clock),
+    ...(deps.loops ?? []),
+  ]
+  const loops = specs.map((spec) => new Loop(deps, spec))
+  return {
+    start() {
+      for (const each of [...loops, ticker, executor]) each.start()
+    },
+    get stats() {
+      return { ticker: ticker.stats, runs: executor.stats }
+    },
+    async drain(deadlineMs) {
+      await ticker[Symbol.asyncDispose]()
+      await executor.drain(deadlineMs)
+      for (const loop of loops) await loop[Symbol.asyncDispose]()
+    },
+    async [Symbol.asyncDispose]() {
+      await this.drain(0)
+    },
+  }
+}
