@@ -56,12 +56,12 @@ export {
   type StopReason,
 } from './pagination/paginator.ts'
 export { appendQuery, type QueryArrayFormat, setQuery, writeQuery } from './query-string.ts'
+export { renderFormatReference } from './reference.ts'
 export { queryArrayFormatSchema, type RequestDefinition, requestKeys, requestSchema } from './request-keys.ts'
 export { RESPONSE_FORMATS, responseFormat } from './response/index.ts'
 export { type ResponseFormat, utf8 } from './response/response.ts'
 export { SIGNATURE_FORMATS, signatureSchema } from './signature/index.ts'
 export type { SignatureFormat } from './signature/signature.ts'
-export { suggest } from './suggest.ts'
 export {
   announced,
   anyJson,

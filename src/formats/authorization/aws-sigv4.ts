@@ -7,8 +7,8 @@ import { secretText, templateText } from '../vocabulary.ts'
 import type { AuthorizationFormat, RequestToAuthorise } from './authorization.ts'
 
 const config = z.strictObject({
-  access_key_id: templateText(),
-  secret_access_key: secretText(),
+  access_key_id: templateText().describe('Identifies the key.'),
+  secret_access_key: secretText().describe('Signs; never sent.'),
   session_token: secretText().optional().describe('Sent as `X-Amz-Security-Token`, for temporary credentials.'),
   region: templateText().describe('For example `eu-central-1`.'),
   service: templateText().describe('For example `s3` or `execute-api`.'),

@@ -6,7 +6,7 @@ import { secretText, templateMap, templateText } from '../vocabulary.ts'
 import type { AuthorizationFormat } from './authorization.ts'
 
 const config = z.strictObject({
-  algorithm: z.enum(JWT_ALGORITHMS),
+  algorithm: z.enum(JWT_ALGORITHMS).describe('Algorithm of the signature (RFC 7518).'),
   key: secretText().describe('The shared secret for HS algorithms, else a private key in PEM.'),
   claims: templateMap().default({}).describe('Claims; `iat` and `exp` are added unless they are given.'),
   expires_in: z.int().min(1).max(86_400).default(300).describe('Lifetime in seconds.'),

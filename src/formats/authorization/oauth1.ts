@@ -8,12 +8,15 @@ import type { Authorise, AuthorizationFormat, RequestToAuthorise } from './autho
 
 const config = z.strictObject({
   consumer_key: templateText().describe('Identifies the application.'),
-  consumer_secret: secretText(),
+  consumer_secret: secretText().describe('Secret of the application.'),
   token: templateText()
     .default('{{oauth.token.access_token}}')
     .describe("The account's token. Default: its access token."),
   token_secret: secretText().default('{{oauth.token.token_secret}}').describe('Default: `oauth.token.token_secret`.'),
-  signature_method: z.enum(['HMAC-SHA1', 'HMAC-SHA256', 'PLAINTEXT']).default('HMAC-SHA1'),
+  signature_method: z
+    .enum(['HMAC-SHA1', 'HMAC-SHA256', 'PLAINTEXT'])
+    .default('HMAC-SHA1')
+    .describe('How the signature is computed.'),
   realm: templateText().optional().describe('Sent first in the header, not signed.'),
 })
 

@@ -1,5 +1,4 @@
-import { isUuid, type Json, type JsonObject, type Violation } from '../../base/index.ts'
-import { suggest } from '../suggest.ts'
+import { isUuid, type Json, type JsonObject, suggest, type Violation } from '../../base/index.ts'
 import type { Field } from './field.ts'
 import { compilePattern, PATTERN_VALUE_LENGTH_MAX } from './pattern.ts'
 

@@ -24,9 +24,9 @@ export const fieldSchema = z
       .enum(['text', 'password', 'single_select'])
       .default('text')
       .describe('`password` values are credential material: stored encrypted, never shown.'),
-    required: z.boolean().default(false),
+    required: z.boolean().default(false).describe('An empty value is refused.'),
     default: z.string().optional().describe('Taken when the field is left empty.'),
-    format: z.enum(['email', 'number', 'uuid', 'url', 'hostname_label']).optional(),
+    format: z.enum(['email', 'number', 'uuid', 'url', 'hostname_label']).optional().describe('What the value must be.'),
     pattern: z
       .string()
       .max(512)
@@ -43,7 +43,7 @@ export const fieldSchema = z
       .optional()
       .describe('Shown behind the input and taken off likewise, for example `.zendesk.com`.'),
     placeholder: plainText().optional().describe('Shown in the empty input.'),
-    help_text: plainText().optional(),
+    help_text: plainText().optional().describe('Shown below the input.'),
     options: z.array(option).min(1).optional().describe('The choices of a `single_select`.'),
   })
   .superRefine(refineWith(findOptionsProblem, 'field.options'))

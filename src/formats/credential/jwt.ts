@@ -8,9 +8,9 @@ import { fieldList } from './field.ts'
 
 const config = z.strictObject({
   fields: fieldList().default([]).describe("What the customer fills in, for example the service account's key."),
-  algorithm: z.enum(JWT_ALGORITHMS),
+  algorithm: z.enum(JWT_ALGORITHMS).describe('Algorithm of the signature (RFC 7518).'),
   key: secretText().describe('Shared secret or private key in PEM.'),
-  claims: templateMap(),
+  claims: templateMap().describe('Claims of the assertion; `iat` and `exp` are added unless they are given.'),
   ttl: z.int().min(1).max(86_400).default(3600).describe('Lifetime of the assertion in seconds.'),
   exchange: z
     .strictObject({

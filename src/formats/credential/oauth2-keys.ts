@@ -5,8 +5,8 @@ import { plainText, secretText, templateMap, templateText, urlText } from '../vo
 export const oauth2Keys = {
   client: z
     .strictObject({
-      id: templateText().optional(),
-      secret: secretText().optional(),
+      id: templateText().optional().describe('Client id.'),
+      secret: secretText().optional().describe('Client secret.'),
     })
     .optional()
     .describe("The application at the third party; usually given by the environment's override."),
@@ -19,7 +19,8 @@ export const oauth2Keys = {
       authorizePath: templateText().optional().describe('Default: /oauth/authorize.'),
       revokePath: templateText().optional().describe('Without it tokens are not revoked upstream.'),
     })
-    .optional(),
+    .optional()
+    .describe('Addresses of the authorisation server.'),
   options: z
     .strictObject({
       scopeSeparator: z.string().max(8).optional().describe('Default: a space.'),
@@ -29,11 +30,12 @@ export const oauth2Keys = {
         .describe('How the client identifies itself. Default: header.'),
       bodyFormat: z.enum(['form', 'json']).optional().describe('Format of token requests. Default: form.'),
     })
-    .optional(),
+    .optional()
+    .describe('How the server wants to be spoken to.'),
   scope: z.array(z.string()).optional().describe('Scopes that are always asked for.'),
   optional_scope: z.array(z.string()).optional().describe('Scopes that the customer or an override may add.'),
   tokenParams: templateMap().optional().describe('Further parameters of the token request.'),
   refreshParams: templateMap().optional().describe('Further parameters of the refresh request.'),
   tokenExpiryDuration: plainText().optional().describe('Lifetime in seconds when the answer names none.'),
-  documentation_link: plainText().optional(),
+  documentation_link: plainText().optional().describe('Where the customer reads how to connect.'),
 } as const

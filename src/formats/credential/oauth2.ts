@@ -12,9 +12,9 @@ const config = z.strictObject({
   fields: fieldList().default([]).describe('Asked before the redirect, for example a subdomain.'),
   token_response: z
     .strictObject({
-      access_token: fieldPath().optional(),
-      refresh_token: fieldPath().optional(),
-      expires_in: fieldPath().optional(),
+      access_token: fieldPath().optional().describe('Default: access_token.'),
+      refresh_token: fieldPath().optional().describe('Default: refresh_token.'),
+      expires_in: fieldPath().optional().describe('Default: expires_in.'),
     })
     .optional()
     .describe('Paths in the token answer where they are not the standard ones.'),

@@ -8,13 +8,13 @@ import { fieldList } from './field.ts'
 const requestSteps = z.union([requestSchema, z.array(requestSchema).min(1).max(10)])
 
 const config = z.strictObject({
-  fields: fieldList().default([]),
+  fields: fieldList().default([]).describe('What the customer fills in.'),
   token_request: requestSteps.describe('One request or several, the last of which answers with the token.'),
   refresh_request: requestSteps.optional().describe('Default: token_request again.'),
   token_expression: expressionText().describe('JSONata over the answer that returns the access token.'),
-  refresh_token_expression: expressionText().optional(),
+  refresh_token_expression: expressionText().optional().describe('JSONata that returns the refresh token.'),
   expires_in_expression: expressionText().optional().describe('Lifetime in seconds.'),
-  documentation_link: plainText().optional(),
+  documentation_link: plainText().optional().describe('Where the customer reads how to connect.'),
 })
 
 /** `vendor_oauth`: exchanges that no standard describes, written as requests. */

@@ -6,6 +6,8 @@ import { singleSignatureSchema } from './single-formats.ts'
 export const anyOf: SignatureFormat = {
   format: 'any_of',
   summary: 'One of the verifications must pass.',
-  config: z.strictObject({ verifications: z.array(singleSignatureSchema).min(1).max(8) }),
+  config: z.strictObject({
+    verifications: z.array(singleSignatureSchema).min(1).max(8).describe('The verifications.'),
+  }),
   readiness: 'announced',
 }

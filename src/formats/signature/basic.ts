@@ -6,6 +6,9 @@ import type { SignatureFormat } from './signature.ts'
 export const basic: SignatureFormat = {
   format: 'basic',
   summary: 'HTTP Basic credentials.',
-  config: z.strictObject({ username: templateText(), password: secretText() }),
+  config: z.strictObject({
+    username: templateText().describe('User name.'),
+    password: secretText().describe('Password.'),
+  }),
   readiness: 'announced',
 }

@@ -6,6 +6,9 @@ import { type SignatureFormat, sharedSecret } from './signature.ts'
 export const compare: SignatureFormat = {
   format: 'compare',
   summary: 'A header, parameter or body value that equals the secret.',
-  config: z.strictObject({ compare_with: templateText(), secret: sharedSecret }),
+  config: z.strictObject({
+    compare_with: templateText().describe('Where the secret is sent, for example `$header.x-token`.'),
+    secret: sharedSecret,
+  }),
   readiness: 'announced',
 }

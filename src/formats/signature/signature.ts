@@ -15,7 +15,7 @@ export const partsSchema = z
 
 /** The keys that `hmac` and `hash` share. */
 export const digestKeys = {
-  algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
+  algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256').describe('Digest.'),
   string_type: z.enum(['hex', 'base64', 'base64url']).default('hex').describe('How the signature is written.'),
   compare_with: templateText().describe('The signature that was sent, for example `$header.x-signature`.'),
   parts: partsSchema,
@@ -24,8 +24,8 @@ export const digestKeys = {
   timestamp: z
     .strictObject({
       value: templateText().describe('Where the time of sending is, for example `$header.x-timestamp`.'),
-      unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds'),
-      tolerance_seconds: z.int().min(1).default(300),
+      unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds').describe('How the time is written.'),
+      tolerance_seconds: z.int().min(1).default(300).describe('In both directions.'),
     })
     .optional()
     .describe('Older or newer deliveries are refused.'),

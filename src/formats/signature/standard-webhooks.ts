@@ -5,6 +5,9 @@ import { type SignatureFormat, sharedSecret } from './signature.ts'
 export const standardWebhooks: SignatureFormat = {
   format: 'standard_webhooks',
   summary: 'Standard Webhooks, symmetric signatures.',
-  config: z.strictObject({ secret: sharedSecret, tolerance_seconds: z.int().min(1).default(300) }),
+  config: z.strictObject({
+    secret: sharedSecret,
+    tolerance_seconds: z.int().min(1).default(300).describe('Allowed difference of the clocks.'),
+  }),
   readiness: 'announced',
 }
