@@ -33,7 +33,7 @@ describe.each(clients)('making a token over $wire', (client) => {
       team_id: teamId,
       environment_id: environmentId,
       name: 'application',
-      prefix: expect.any(String),
+      hint: expect.any(String),
       created_at: TIME,
       updated_at: made.created_at,
       etag: '"v1"',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
@@ -102,11 +103,11 @@ describe('a request_id', () => {
   const { createWebhook, rotateWebhookSecret } = WebhookService.method
   const client = app.client('rest')
 
-  it('belongs to one operation', async () => {
-    const requestId = newId()
-    await client.ok(rotateWebhookSecret, { id: world.webhookId, request_id: requestId })
+  it('belongs to one operation, however alike the requests', async () => {
+    const request = { id: world.webhookId, request_id: newId() }
+    await client.ok(rotateWebhookSecret, request)
 
-    const refusal = await client.refusal(createWebhook, { target_url: 'https://a.example', request_id: requestId })
+    const refusal = await client.refusal(SyncJobCronTriggerService.method.runSyncJobCronTrigger, request)
     expect(refusal.reason).toBe('IDEMPOTENCY_KEY_REUSED')
   })
 
