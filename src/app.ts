@@ -1,18 +1,29 @@
 import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { loadReadyAccount } from './accounts/index.ts'
 import { createApiServer, createServices, documentRoute, Health } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
 import { integrationConfigSchema } from './definition/index.ts'
-import { composeDomain, type ProcessDeps } from './domain.ts'
+import { catchUpOf, composeDomain, type ProcessDeps } from './domain.ts'
 import { failureFromDatabase } from './storage/index.ts'
+import { executeWebhookRun } from './sync/index.ts'
 import { describeError } from './telemetry/index.ts'
 import { createAdmission } from './tenancy/index.ts'
+import { createWorker } from './worker/index.ts'
 
 /** The API of one process. */
 export interface Api extends AsyncDisposable {
   /** Resolves with the address clients use once connections are accepted. */
   listen(): Promise<{ readonly url: string }>
   /** Stops gently within the configured time. */
+  drain(): Promise<void>
+}
+
+/** The worker of one process. */
+export interface WorkerProcess extends AsyncDisposable {
+  start(): void
+  /** Stops gently within the configured time: runs end at their next page and are handed over. */
   drain(): Promise<void>
 }
 
@@ -56,6 +67,34 @@ export function createApi({ config, installation, logger }: ProcessDeps): Api {
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]()
       await admission[Symbol.asyncDispose]()
+      await domain[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Composes the worker: ticks, runs to webhooks and the upkeep of both. */
+export function createWorkerProcess({ config, installation, logger }: ProcessDeps): WorkerProcess {
+  const { database, secrets } = installation
+  const domain = composeDomain({ config, installation, logger })
+  const { clock, queue, definitions } = domain
+  const runDeps = {
+    ...{ database, secrets, clock, http: domain.http, proxy: domain.proxy, random: Math.random },
+    loadAccount: (environmentId: string, accountId: string) =>
+      loadReadyAccount({ secrets, definitions }, database.direct, environmentId, accountId),
+  }
+  const worker = createWorker({
+    ...{ database, queue, clock, logger, random: Math.random },
+    executeRun: (run, progress, signal) => executeWebhookRun(runDeps, run, progress, signal),
+    holder: `${hostname()}:${process.pid}`,
+    concurrency: config.workerConcurrency,
+    regions: config.region,
+    catchUp: catchUpOf(config),
+  })
+  return {
+    start: () => worker.start(),
+    drain: () => worker.drain(config.drainMs),
+    async [Symbol.asyncDispose]() {
+      await worker[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()
     },
   }

@@ -15,7 +15,7 @@ import {
 } from './integrations/index.ts'
 import { createProxy, type Proxy } from './proxy/index.ts'
 import { RunQueue } from './queue/index.ts'
-import { CATCH_UP } from './schedule/index.ts'
+import { CATCH_UP, type CatchUp } from './schedule/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './storage/index.ts'
 import { type ArgsRules, checkResources, readSyncResources, resolveArgs } from './sync/index.ts'
 import type { Logger } from './telemetry/index.ts'
@@ -43,6 +43,11 @@ const triggersOfAccount: TriggersOfAccount = {
     await deleteTriggersOf(tx, environmentId, 'integrated_account_id', accountId)
     await stopRunsOfAccount(tx, environmentId, accountId)
   },
+}
+
+/** How far back this installation catches missed ticks up. */
+export function catchUpOf({ catchupWindowSeconds }: Config): CatchUp {
+  return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
 }
 
 /** Builds everything between the database and the doors (API, worker). */
@@ -74,7 +79,7 @@ export function composeDomain({ config, installation: { database, secrets }, log
       ...runs,
       database,
       minTickGapSeconds: config.minTickGapSeconds,
-      catchUp: { ...CATCH_UP, windowMs: config.catchupWindowSeconds * 1_000 },
+      catchUp: catchUpOf(config),
       checkResources: (resources) => checkResources(readSyncResources(resources)),
     },
     contents: {

@@ -55,9 +55,12 @@ const sources: readonly Source[] = globSync('src/**/*.ts', { cwd: ROOT }).map((p
   const text = readFileSync(join(ROOT, path), 'utf8')
   const [, second = '', ...rest] = path.split('/')
   const imports = [
-    ...text.matchAll(
-      /^(?:import|export)\b[^'"]*?from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gms,
-    ),
+    // A type of Node's own opens no socket: of Node's modules only imports of values count.
+    ...text
+      .replace(/^import type [^'"]*['"]node:[^'"]+['"]/gm, '')
+      .matchAll(
+        /^(?:import|export)\b[^'"]*?from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gms,
+      ),
   ]
   return {
     path,

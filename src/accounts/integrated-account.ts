@@ -1,5 +1,5 @@
-import { type JsonObject, notFound } from '../base/index.ts'
-import { etagMismatch, type IntegrationCache } from '../integrations/index.ts'
+import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
+import type { IntegrationCache } from '../integrations/index.ts'
 import {
   type AccountHistoryRecord,
   type AccountWithVersions,

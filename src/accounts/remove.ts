@@ -1,9 +1,9 @@
-import { notFound } from '../base/index.ts'
-import { etagMismatch, refuseWhileUsed } from '../integrations/index.ts'
+import { etagMismatch, notFound } from '../base/index.ts'
 import {
   deleteIntegratedAccount as deleteRow,
   findIntegratedAccount,
   listIntegratedAccountIds,
+  refuseWhileUsed,
   type Secrets,
   type Tx,
 } from '../storage/index.ts'

@@ -120,6 +120,8 @@ export const FAILURE_REASONS = {
   ETAG_MISMATCH: { code: 'ABORTED' },
   LEASE_LOST: { code: 'ABORTED' },
   RATE_LIMITED: { code: 'RESOURCE_EXHAUSTED' },
+  WEBHOOK_INACTIVE: { code: 'FAILED_PRECONDITION' },
+  WEBHOOK_REFUSED: { code: 'FAILED_PRECONDITION' },
   // The definition is wrong.
   DEFINITION_INVALID: { code: 'INVALID_ARGUMENT' },
   METHOD_NOT_DEFINED: { code: 'FAILED_PRECONDITION' },
@@ -156,4 +158,10 @@ export function invalidFields(violations: readonly Violation[], reason: FailureR
 /** The same answer for an unknown id and for one of another environment (decision: never reveal which). */
 export function notFound(type: string, id: string): Failure {
   return new Failure('RESOURCE_NOT_FOUND', `no ${type} with id ${id} in this environment`, { resource: { type, id } })
+}
+
+/** The caller decided on a state of the resource that is no longer there. */
+export function etagMismatch(type: string, id: string): Failure {
+  const message = `the ${type} has changed since it was read: read it again, then repeat the change`
+  return new Failure('ETAG_MISMATCH', message, { resource: { type, id } })
 }

@@ -8,6 +8,7 @@ export { type BackoffPolicy, backoffMs } from './backoff.ts'
 export { type Clock, systemClock } from './clock.ts'
 export { type DotPath, getAtPath, parseDotPath } from './dot-path.ts'
 export {
+  etagMismatch,
   FAILURE_REASONS,
   Failure,
   type FailureDetails,
@@ -31,3 +32,4 @@ export {
   type JsonFinding,
   type JsonObject,
 } from './json.ts'
+export { suggest } from './suggest.ts'

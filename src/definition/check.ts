@@ -1,6 +1,7 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { type DotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { listPlaceholderPaths } from '../expression/index.ts'
-import { listCredentials, suggest } from '../formats/index.ts'
+import { listCredentials } from '../formats/index.ts'
+import { findKeylessPaginations } from './check-pagination.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
 import { findSchemaViolations } from './findings.ts'
 import { writePath } from './json-path.ts'
@@ -46,6 +47,7 @@ function findMeaning(config: JsonObject, path: string): Violation[] {
     ...findMixedCredentials(config, path),
     ...findUnwrittenVerbs(config, path),
     ...findUnknownRoots(config, path),
+    ...findKeylessPaginations(config, path),
     ...findAnnounced(config, path),
   ]
 }

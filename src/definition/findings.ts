@@ -1,6 +1,5 @@
 import type { z } from 'zod'
-import type { DotPath, Json, Violation } from '../base/index.ts'
-import { suggest } from '../formats/index.ts'
+import { type DotPath, type Json, suggest, type Violation } from '../base/index.ts'
 import { writePath } from './json-path.ts'
 
 /**

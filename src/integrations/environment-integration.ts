@@ -1,4 +1,4 @@
-import { deepMerge, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
+import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
 import { checkOverride, type ResolvedConfig, resolveConfig } from '../definition/index.ts'
 import {
   type EnvironmentIntegrationFilter,
@@ -18,7 +18,7 @@ import {
   updateEnvironmentIntegration as updateRow,
 } from '../storage/index.ts'
 import { describeIntegrations, type Integration } from './described.ts'
-import { type CheckUrls, etagMismatch, refuseFindings, refuseUrls } from './refusals.ts'
+import { type CheckUrls, refuseFindings, refuseUrls } from './refusals.ts'
 import { checkDiversions } from './secret-flow.ts'
 import { overrideSecrets } from './secret-refs.ts'
 import { type ConfigToStore, prepareConfig } from './stored-config.ts'

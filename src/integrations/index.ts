@@ -44,7 +44,7 @@ export {
   updateIntegration,
 } from './integration.ts'
 export { createIntegrationCache, type IntegrationCache } from './integration-cache.ts'
-export { type CheckUrls, etagMismatch, refuseWhileUsed } from './refusals.ts'
+export type { CheckUrls } from './refusals.ts'
 export {
   type AccountsOfInstallation,
   deleteEnvironmentIntegration,

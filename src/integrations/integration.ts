@@ -1,4 +1,4 @@
-import { deepMerge, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
+import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
 import { type ConfigKind, checkConfig, secretPaths } from '../definition/index.ts'
 import {
   deleteIntegration as deleteIntegrationRow,
@@ -10,6 +10,7 @@ import {
   isUniqueViolation,
   listIntegrationIdsOfTeam,
   listVisibleIntegrations,
+  refuseWhileUsed,
   type Secrets,
   type Sharing,
   type Tx,
@@ -17,7 +18,7 @@ import {
 } from '../storage/index.ts'
 import { separateSecrets } from './config-secrets.ts'
 import { describeIntegrations, type Integration } from './described.ts'
-import { type CheckUrls, etagMismatch, nameTaken, refuseFindings, refuseUrls, refuseWhileUsed } from './refusals.ts'
+import { type CheckUrls, nameTaken, refuseFindings, refuseUrls } from './refusals.ts'
 import { type AccountsOfInstallation, removeInstallationsOf } from './remove-installation.ts'
 import { integrationSecrets } from './secret-refs.ts'
 import { prepareConfig } from './stored-config.ts'

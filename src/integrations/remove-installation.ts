@@ -1,15 +1,15 @@
-import { Failure, notFound } from '../base/index.ts'
+import { etagMismatch, Failure, notFound } from '../base/index.ts'
 import {
   deleteEnvironmentIntegration as deleteRow,
   findEnvironmentIntegration,
   type IntegrationRecord,
   listEnvironmentIntegrations,
   listInstallationsOf,
+  refuseWhileUsed,
   type Scope,
   type Secrets,
   type Tx,
 } from '../storage/index.ts'
-import { etagMismatch, refuseWhileUsed } from './refusals.ts'
 import { overrideSecrets } from './secret-refs.ts'
 
 /** Installations that are removed by force per look. */

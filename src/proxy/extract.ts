@@ -1,6 +1,7 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
+import { evaluateSetting } from './evaluate-setting.ts'
 
 /**
  * Stage 8: what `response_path` selects of a successful body; `null` when there is nothing.
@@ -12,7 +13,7 @@ import type { ExpressionEvaluator } from './dependencies.ts'
 export async function extract(evaluator: ExpressionEvaluator, { responsePath }: MethodPlan, body: Json): Promise<Json> {
   if (responsePath === undefined) return body
   if (responsePath.kind === 'path') return getAtPath(body, responsePath.steps) ?? null
-  return (await evaluator.evaluate(responsePath.text, expressionInput(body))) ?? null
+  return (await evaluateSetting(evaluator, 'response_path', responsePath.text, expressionInput(body))) ?? null
 }
 
 /** The records of a list: nothing is an empty list, a single value a list of one. */

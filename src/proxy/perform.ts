@@ -6,6 +6,7 @@ import { authorise } from './authorise.ts'
 import { buildRequest } from './build.ts'
 import { type DecodedResponse, decode } from './decode.ts'
 import type { ProxyDependencies } from './dependencies.ts'
+import { evaluateSetting } from './evaluate-setting.ts'
 import { exchange } from './exchange.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { findRateLimit, rateLimited, readRateLimit } from './rate-limit.ts'
@@ -49,7 +50,7 @@ export function perform(deps: ProxyDependencies, job: Job, page?: PageRequest): 
 async function attempt(deps: ProxyDependencies, job: Job, page: PageRequest | undefined): Promise<Attempt> {
   const { method } = job.target
   const scope = page === undefined ? job.scope : { ...job.scope, pagination: page.values }
-  const tools = toolsOf(deps)
+  const tools = toolsOf(deps, 'authorization')
   const built = buildRequest(job.target, job.request, scope, page, tools.nonce)
   const ready = await authorise(method, built, scope, tools)
   const response = decode(method, await exchange(deps.http, ready, job.request))
@@ -72,10 +73,10 @@ async function attempt(deps: ProxyDependencies, job: Job, page: PageRequest | un
   }
 }
 
-/** What formats may use during a call. */
-export function toolsOf(deps: ProxyDependencies): AuthorizationTools {
+/** What formats may use during a call. @param setting whose expressions are evaluated, for messages */
+export function toolsOf(deps: ProxyDependencies, setting: 'authorization' | 'pagination'): AuthorizationTools {
   return {
-    evaluate: (expression, input) => deps.evaluator.evaluate(expression, input),
+    evaluate: (expression, input) => evaluateSetting(deps.evaluator, setting, expression, input),
     now: () => deps.clock.now(),
     nonce: deps.nonce ?? randomNonce,
   }
@@ -83,7 +84,7 @@ export function toolsOf(deps: ProxyDependencies): AuthorizationTools {
 
 /** What paging may use during a call. */
 export function listingTools(deps: ProxyDependencies, scope: Scope): ListingTools {
-  const { evaluate, now } = toolsOf(deps)
+  const { evaluate, now } = toolsOf(deps, 'pagination')
   return { evaluate, now, scope }
 }
 

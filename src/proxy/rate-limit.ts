@@ -2,6 +2,7 @@ import { type Clock, isJsonObject, type Json } from '../base/index.ts'
 import type { RateLimitRules } from '../definition/index.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
+import { evaluateSetting } from './evaluate-setting.ts'
 import type { RateLimitedOutcome, RateLimitInfo } from './outcome.ts'
 import { responseRoots } from './response-roots.ts'
 import { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'
@@ -23,7 +24,14 @@ export async function findRateLimit(
   const isLimited =
     rules.isRateLimited === undefined
       ? response.status === TOO_MANY_REQUESTS
-      : Boolean(await tools.evaluator.evaluate(rules.isRateLimited, responseRoots(response)))
+      : Boolean(
+          await evaluateSetting(
+            tools.evaluator,
+            'rate_limit.is_rate_limited',
+            rules.isRateLimited,
+            responseRoots(response),
+          ),
+        )
   return isLimited ? rateLimited(tools, rules, response, rateLimit) : undefined
 }
 
@@ -49,7 +57,12 @@ async function readRetryAfter(
   const computed =
     rules.retryAfter === undefined
       ? undefined
-      : await tools.evaluator.evaluate(rules.retryAfter, responseRoots(response))
+      : await evaluateSetting(
+          tools.evaluator,
+          'rate_limit.retry_after_header_expression',
+          rules.retryAfter,
+          responseRoots(response),
+        )
   return parseRetryAfter(computed, now) ?? parseRetryAfter(response.headers['retry-after'], now)
 }
 
@@ -62,7 +75,12 @@ export async function readRateLimit(
   response: DecodedResponse,
 ): Promise<RateLimitInfo | undefined> {
   if (rules.rateLimit === undefined) return standardHeaders(response.headers)
-  const computed = await evaluator.evaluate(rules.rateLimit, responseRoots(response))
+  const computed = await evaluateSetting(
+    evaluator,
+    'rate_limit.rate_limit_header_expression',
+    rules.rateLimit,
+    responseRoots(response),
+  )
   return isJsonObject(computed) ? rateLimitInfo(computed.limit, computed.remaining, computed.reset) : undefined
 }
 

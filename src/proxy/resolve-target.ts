@@ -1,7 +1,6 @@
-import { Failure } from '../base/index.ts'
+import { Failure, suggest } from '../base/index.ts'
 import { isWritingVerb, type MethodPlan, type Plan } from '../definition/index.ts'
 import { refuseDotSegments } from '../expression/index.ts'
-import { suggest } from '../formats/index.ts'
 import type { AccountAccess, CallTarget } from './request.ts'
 
 /** What is to be called, with everything the definition decides. */

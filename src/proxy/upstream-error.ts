@@ -2,6 +2,7 @@ import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath } fro
 import type { MethodPlan } from '../definition/index.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
+import { evaluateSetting } from './evaluate-setting.ts'
 import type { ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { responseRoots } from './response-roots.ts'
 
@@ -51,7 +52,9 @@ export async function judge(
   rateLimit: RateLimitInfo | undefined,
 ): Promise<Judgement> {
   const said =
-    errorExpression === undefined ? undefined : await evaluator.evaluate(errorExpression, responseRoots(response))
+    errorExpression === undefined
+      ? undefined
+      : await evaluateSetting(evaluator, 'error_expression', errorExpression, responseRoots(response))
   if (!isJsonObject(said))
     return response.status < 400 ? { kind: 'success', response } : errorOf(response, {}, rateLimit)
   const status = statusOf(said.status, response.status)

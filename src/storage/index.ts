@@ -25,6 +25,7 @@ export {
   pageSizeOf,
 } from './keyset.ts'
 export { type MigrationReport, migrate } from './migrate.ts'
+export { refuseWhileUsed } from './refuse-while-used.ts'
 export { isRowError } from './row-error.ts'
 export { createSecrets, type Secrets } from './secrets.ts'
 export {
@@ -159,10 +160,8 @@ export { findAccountState, findRunSubject, hasWebhook, type RunSubject } from '.
 export type { SecretRef } from './tables/secret.ts'
 export {
   deleteSyncJob,
-  deleteTriggersOfSyncJob,
   findSyncJob,
   insertSyncJob,
-  JOB_OF_TRIGGER_CONSTRAINT,
   listInstalledConfigs,
   listSyncJobs,
   lockSyncJob,
@@ -230,7 +229,6 @@ export {
   updateSchedule,
 } from './tables/trigger-schedule.ts'
 export {
-  deleteTriggersOfWebhook,
   deleteWebhook,
   findWebhook,
   insertWebhook,
@@ -238,7 +236,6 @@ export {
   lockWebhook,
   type NewWebhook,
   updateWebhook,
-  WEBHOOK_OF_TRIGGER_CONSTRAINT,
   type WebhookChange,
   type WebhookRecord,
 } from './tables/webhook.ts'

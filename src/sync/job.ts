@@ -1,6 +1,6 @@
 import {
   type Clock,
-  Failure,
+  etagMismatch,
   type FailureReason,
   invalidFields,
   type JsonObject,
@@ -11,14 +11,13 @@ import {
 import { parseExpression } from '../expression/index.ts'
 import {
   deleteSyncJob as deleteSyncJobRow,
-  deleteTriggersOfSyncJob,
+  deleteTriggersOf,
   findSyncJob,
   insertSyncJob,
-  isForeignKeyViolation,
-  JOB_OF_TRIGGER_CONSTRAINT,
   listInstalledConfigs,
   listSyncJobs as listSyncJobRows,
   lockSyncJob,
+  refuseWhileUsed,
   type SyncJobChange,
   type SyncJobRecord,
   type Tx,
@@ -102,7 +101,7 @@ export async function updateSyncJob(
 ): Promise<SyncJobRecord> {
   const { id, version, ...change } = input
   const stored = (await lockSyncJob(tx, environmentId, id)) ?? missing(id)
-  if (version !== undefined && version !== stored.version) throw etagMismatch(id)
+  if (version !== undefined && version !== stored.version) throw etagMismatch('sync_job', id)
   if (Object.values(change).every((value) => value === undefined)) return stored
   await requirePlan(tx, environmentId, {
     integrationName: stored.integrationName,
@@ -125,10 +124,10 @@ export async function deleteSyncJob(
   input: { readonly id: string; readonly force?: boolean; readonly version?: number | undefined },
 ): Promise<void> {
   const { id, version, force = false } = input
-  if (force) await deleteTriggersOfSyncJob(tx, environmentId, id)
+  if (force) await deleteTriggersOf(tx, environmentId, 'sync_job_id', id)
   if (await deleteUnlessUsed(tx, environmentId, id, version)) return
   await getSyncJob(tx, environmentId, id)
-  throw etagMismatch(id)
+  throw etagMismatch('sync_job', id)
 }
 
 /**
@@ -189,20 +188,10 @@ function checkArgsValidation(expression: string): Violation[] {
 }
 
 async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {
-  try {
-    return await deleteSyncJobRow(tx, environmentId, id, version)
-  } catch (cause) {
-    if (!isForeignKeyViolation(cause, JOB_OF_TRIGGER_CONSTRAINT)) throw cause
-    const message = 'triggers run this job: delete them first, or set force to delete them with it'
-    throw new Failure('RESOURCE_IN_USE', message, { resource: { type: 'sync_job', id }, cause })
-  }
+  const why = 'triggers run this job: delete them first, or set force to delete them with it'
+  return await refuseWhileUsed({ type: 'sync_job', id, why }, () => deleteSyncJobRow(tx, environmentId, id, version))
 }
 
 function missing(id: string): never {
   throw notFound('sync_job', id)
-}
-
-function etagMismatch(id: string): Failure {
-  const message = 'the job has changed since you read it: read it again and repeat the change'
-  return new Failure('ETAG_MISMATCH', message, { resource: { type: 'sync_job', id } })
 }

@@ -45,7 +45,8 @@ async function receiverOf(deps: WebhookRunDeps, { environmentId, destination }: 
   if (destination.kind !== 'webhook') throw new Error('a run for daemons was claimed as a run to a webhook')
   const found = await findWebhookTarget(deps, deps.database.direct, environmentId, destination.webhookId)
   if (found.kind === 'ready') return found.target
-  throw new Failure('WEBHOOK_NOT_FOUND', `the webhook of this run is ${found.kind}: name another one on the trigger`)
+  const reason = found.kind === 'missing' ? 'WEBHOOK_NOT_FOUND' : 'WEBHOOK_INACTIVE'
+  throw new Failure(reason, `the webhook of this run is ${found.kind}: name another one on the trigger`)
 }
 
 /** A refusal before the first page. @throws what is not one, and LEASE_LOST */

@@ -1,4 +1,4 @@
-import { newId, notFound } from '../base/index.ts'
+import { etagMismatch, newId, notFound } from '../base/index.ts'
 import {
   type ApiTokenRecord,
   deleteApiToken as deleteApiTokenRow,
@@ -12,7 +12,6 @@ import {
 import { mintToken } from '../vault/index.ts'
 import { getEnvironment } from './environments.ts'
 import { requireOperator, type TeamActor } from './principal.ts'
-import { etagMismatch } from './refusals.ts'
 import { getTeam } from './teams.ts'
 
 /** What a new token opens. */

@@ -1,4 +1,4 @@
-import { Failure, newId, notFound } from '../base/index.ts'
+import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
 import {
   deleteEnvironment as deleteEnvironmentRow,
   ENVIRONMENT_NAME_CONSTRAINT,
@@ -8,11 +8,11 @@ import {
   insertEnvironment,
   isUniqueViolation,
   listEnvironments as listEnvironmentRows,
+  refuseWhileUsed,
   type Tx,
   updateEnvironment as updateEnvironmentRow,
 } from '../storage/index.ts'
 import type { Contents } from './contents.ts'
-import { etagMismatch, refuseWhileUsed } from './refusals.ts'
 
 /** Environments of a deleted team that are removed per look. */
 const REMOVED_PER_LOOK = 100

@@ -1,9 +1,10 @@
-import { Failure, newId, notFound } from '../base/index.ts'
+import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
 import {
   deleteTeam as deleteTeamRow,
   findTeam,
   insertTeam,
   listTeams as listTeamRows,
+  refuseWhileUsed,
   type TeamFields,
   type TeamRecord,
   type Tx,
@@ -12,7 +13,6 @@ import {
 import type { Contents } from './contents.ts'
 import { removeEnvironmentsOf } from './environments.ts'
 import { requireOperator, type TeamActor } from './principal.ts'
-import { etagMismatch, refuseWhileUsed } from './refusals.ts'
 
 /** Changes to a team; what is undefined keeps its value. */
 export type TeamChange = { readonly [Field in keyof TeamFields]?: TeamFields[Field] | undefined }

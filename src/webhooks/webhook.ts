@@ -1,15 +1,14 @@
-import { type Clock, Failure, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
+import { type Clock, etagMismatch, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
 import {
-  deleteTriggersOfWebhook,
+  deleteTriggersOf,
   deleteWebhook as deleteWebhookRow,
   findWebhook,
   insertWebhook,
-  isForeignKeyViolation,
   listWebhooks as listWebhookRows,
   lockWebhook,
+  refuseWhileUsed,
   type Tx,
   updateWebhook as updateWebhookRow,
-  WEBHOOK_OF_TRIGGER_CONSTRAINT,
   type WebhookChange,
   type WebhookRecord,
 } from '../storage/index.ts'
@@ -108,7 +107,7 @@ export async function updateWebhook(
   if (updated !== undefined) return updated
   const stored = await getWebhook(tx, environmentId, id)
   if (isEmpty && (version === undefined || version === stored.version)) return stored
-  throw etagMismatch(id)
+  throw etagMismatch('webhook', id)
 }
 
 /**
@@ -124,11 +123,11 @@ export async function deleteWebhook(
   input: { readonly id: string; readonly force?: boolean; readonly version?: number | undefined },
 ): Promise<void> {
   const { id, version, force = false } = input
-  if (force) await deleteTriggersOfWebhook(tx, environmentId, id)
+  if (force) await deleteTriggersOf(tx, environmentId, 'webhook_id', id)
   const isDeleted = await deleteUnlessUsed(tx, environmentId, id, version)
   if (!isDeleted) {
     await getWebhook(tx, environmentId, id)
-    throw etagMismatch(id)
+    throw etagMismatch('webhook', id)
   }
   await deps.secrets.remove(tx, signingSecretRef(environmentId, id))
 }
@@ -176,20 +175,10 @@ function requireValid(deps: WebhookDeps, input: WebhookChange): void {
 }
 
 async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {
-  try {
-    return await deleteWebhookRow(tx, environmentId, id, version)
-  } catch (cause) {
-    if (!isForeignKeyViolation(cause, WEBHOOK_OF_TRIGGER_CONSTRAINT)) throw cause
-    const message = 'triggers send to this webhook: point them elsewhere first, or set force to delete them with it'
-    throw new Failure('RESOURCE_IN_USE', message, { resource: { type: 'webhook', id }, cause })
-  }
+  const why = 'triggers send to this webhook: point them elsewhere first, or set force to delete them with it'
+  return await refuseWhileUsed({ type: 'webhook', id, why }, () => deleteWebhookRow(tx, environmentId, id, version))
 }
 
 function missing(id: string): never {
   throw notFound('webhook', id)
-}
-
-function etagMismatch(id: string): Failure {
-  const message = 'the webhook has changed since you read it: read it again and repeat the change'
-  return new Failure('ETAG_MISMATCH', message, { resource: { type: 'webhook', id } })
 }

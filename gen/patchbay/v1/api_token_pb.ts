@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/api_token.proto.
  */
 export const file_patchbay_v1_api_token: GenFile = /*@__PURE__*/
-  fileDesc("ChtwYXRjaGJheS92MS9hcGlfdG9rZW4ucHJvdG8SC3BhdGNoYmF5LnYxIpIECghBcGlUb2tlbhIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESKQoEa2luZBgCIAEoCUIb4EEFukgVchNSBHRlYW1SC2Vudmlyb25tZW50EhwKB3RlYW1faWQYAyABKAlCC+BBBbpIBXIDsAEBEigKDmVudmlyb25tZW50X2lkGAQgASgJQgvgQQW6SAVyA7ABAUgAiAEBEhEKBG5hbWUYBSABKAlCA+BBAhITCgZwcmVmaXgYBiABKAlCA+BBAxIzCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEjUKDGxhc3RfdXNlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCmNyZWF0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIRCgRldGFnGAwgASgJQgPgQQMSFwoFdG9rZW4YDSABKAlCA+BBA0gBiAEBQhEKD19lbnZpcm9ubWVudF9pZEIICgZfdG9rZW5iBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
+  fileDesc("ChtwYXRjaGJheS92MS9hcGlfdG9rZW4ucHJvdG8SC3BhdGNoYmF5LnYxIpAECghBcGlUb2tlbhIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESKQoEa2luZBgCIAEoCUIb4EEFukgVchNSBHRlYW1SC2Vudmlyb25tZW50EhwKB3RlYW1faWQYAyABKAlCC+BBBbpIBXIDsAEBEigKDmVudmlyb25tZW50X2lkGAQgASgJQgvgQQW6SAVyA7ABAUgAiAEBEhEKBG5hbWUYBSABKAlCA+BBAhIRCgRoaW50GAYgASgJQgPgQQMSMwoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARI1CgxsYXN0X3VzZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgMIAEoCUID4EEDEhcKBXRva2VuGA0gASgJQgPgQQNIAYgBAUIRCg9fZW52aXJvbm1lbnRfaWRCCAoGX3Rva2VuYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
 
 /**
  * A key to this service, sent as `Authorization: Bearer <token>`. The service keeps only a hash of it.
@@ -59,11 +59,11 @@ export type ApiToken = Message<"patchbay.v1.ApiToken"> & {
   name: string;
 
   /**
-   * The first characters of the secret, to recognise it by.
+   * The last characters of the token, to recognise it by.
    *
-   * @generated from field: string prefix = 6;
+   * @generated from field: string hint = 6;
    */
-  prefix: string;
+  hint: string;
 
   /**
    * From when on the token is refused. Absent: it does not expire.

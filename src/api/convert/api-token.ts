@@ -17,7 +17,7 @@ export function apiTokenToProto(token: ApiTokenRecord, secret?: string): Message
     teamId: token.teamId,
     environmentId: token.environmentId ?? undefined,
     name: token.name,
-    prefix: token.hint,
+    hint: token.hint,
     expiresAt: timestampFrom(token.expiresAt),
     lastUsedAt: timestampFrom(token.lastUsedAt),
     revokedAt: timestampFrom(token.revokedAt),

@@ -1,6 +1,5 @@
 import { type DescField, type DescMessage, fromJson } from '@bufbuild/protobuf'
-import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
-import { suggest } from '../../formats/index.ts'
+import { isJsonObject, type Json, type JsonObject, suggest } from '../../base/index.ts'
 import type { Finding } from '../service.ts'
 import { expectationOf } from './expectation.ts'
 

@@ -1,8 +1,7 @@
-import { Failure, invalidFields } from '../../base/index.ts'
+import { etagMismatch, invalidFields } from '../../base/index.ts'
 import { type RunDestination, webhookNotFound } from '../../queue/index.ts'
 import {
   type Database,
-  etagOf,
   findDue,
   findTrigger,
   hasWebhook,
@@ -123,16 +122,5 @@ async function requireChangeable(tx: Tx, environmentId: string, id: string, chan
 
 /** @throws Failure ETAG_MISMATCH */
 export function requireVersion(stored: TriggerRecord, version: number | undefined): void {
-  if (version !== undefined && version !== stored.version) throw etagMismatch(stored.id, stored.version)
-}
-
-function etagMismatch(id: string, version: number): Failure {
-  return new Failure(
-    'ETAG_MISMATCH',
-    'the trigger has changed since it was read; read it again and repeat the change',
-    {
-      metadata: { etag: etagOf(version) },
-      resource: { type: 'sync_job_cron_trigger', id },
-    },
-  )
+  if (version !== undefined && version !== stored.version) throw etagMismatch('sync_job_cron_trigger', stored.id)
 }

@@ -30,9 +30,6 @@ export interface SyncJobChange {
   readonly argsValidation?: string | undefined
 }
 
-/** The foreign key of triggers that run a job. */
-export const JOB_OF_TRIGGER_CONSTRAINT = 'sync_job_cron_trigger_job'
-
 const COLUMNS = `id, environment_id as "environmentId", label, integration_name as "integrationName", resources,
   args_schema as "argsSchema", args_validation as "argsValidation",
   created_at as "createdAt", updated_at as "updatedAt", version`
@@ -106,7 +103,7 @@ export async function updateSyncJob(
 /**
  * Deletes a job and where its syncs stood; returns whether it was there in the given version.
  *
- * Breaks JOB_OF_TRIGGER_CONSTRAINT while triggers run it.
+ * Breaks the foreign key of triggers while some run it.
  */
 export async function deleteSyncJob(
   tx: Tx,
@@ -126,17 +123,6 @@ export async function deleteSyncJob(
     [environmentId, id, version ?? null],
   )
   return deleted > 0
-}
-
-/**
- * Deletes every trigger that runs the job, by their foreign keys with their schedules; returns how many. Rides on
- * sync_job_cron_trigger_of_job.
- */
-export async function deleteTriggersOfSyncJob(tx: Tx, environmentId: string, syncJobId: string): Promise<number> {
-  return await affected(tx, 'delete from sync_job_cron_trigger where environment_id = ? and sync_job_id = ?', [
-    environmentId,
-    syncJobId,
-  ])
 }
 
 /**

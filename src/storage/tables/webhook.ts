@@ -23,9 +23,6 @@ export interface WebhookChange {
   readonly isActive?: boolean | undefined
 }
 
-/** The foreign key of triggers that send to a webhook. */
-export const WEBHOOK_OF_TRIGGER_CONSTRAINT = 'sync_job_cron_trigger_webhook'
-
 const COLUMNS = `id, environment_id as "environmentId", target_url as "targetUrl", event_types as "eventTypes",
   is_active as "isActive", created_at as "createdAt", updated_at as "updatedAt", version`
 
@@ -91,7 +88,7 @@ export async function updateWebhook(
 /**
  * Deletes a webhook; returns whether it was there in the given version.
  *
- * Breaks WEBHOOK_OF_TRIGGER_CONSTRAINT while triggers send to it.
+ * Breaks the foreign key of triggers while some send to it.
  */
 export async function deleteWebhook(
   tx: Tx,
@@ -101,23 +98,4 @@ export async function deleteWebhook(
 ): Promise<boolean> {
   const sql = 'delete from webhook where environment_id = ? and id = ? and version = coalesce(?, version)'
   return (await affected(tx, sql, [environmentId, id, version ?? null])) > 0
-}
-
-/**
- * Deletes every trigger that sends to the webhook, by their foreign keys with their schedules, and where their syncs stood;
- * returns how many. Rides on sync_job_cron_trigger_of_webhook.
- */
-export async function deleteTriggersOfWebhook(tx: Tx, environmentId: string, webhookId: string): Promise<number> {
-  return await affected(
-    tx,
-    `with gone as (
-       delete from sync_job_cron_trigger where environment_id = ? and webhook_id = ? returning *
-     ), forgotten as (
-       delete from previous_run p using gone where p.environment_id = gone.environment_id
-         and p.sync_job_id = gone.sync_job_id and p.integrated_account_id = gone.integrated_account_id
-         and p.trigger_id = gone.id
-     )
-     select from gone`,
-    [environmentId, webhookId],
-  )
 }
