@@ -35,6 +35,7 @@ test('everything that is wrong is reported at once, with a hint where a slip is 
     'config.resources.things.list.path opens {{ without closing it',
     'config.resources.things.list.pagination.config.page_kye is not a known setting, did you mean page_key?',
     'config.base_ulr is not a known setting, did you mean base_url?',
+    'config.resources.things.list.pagination.config.page_key is required, unless a template of the definition places {{pagination.page}} itself',
   ])
 })
 
@@ -43,10 +44,26 @@ describe('a finding names the path and the rule', () => {
     ['no scheme', { base_url: 'api.example.com' }, ['config.base_url url']],
     ['an unknown format', { pagination: { format: 'pages', config: {} } }, ['config.pagination.format format.unknown']],
     ['a missing format', { pagination: { config: {} } }, ['config.pagination.format format.unknown']],
+    [
+      'paginations without the key that they need',
+      {
+        pagination: { format: 'page', config: {} },
+        resources: { a: { list: { pagination: { format: 'offset', config: { limit_key: 'n' } } } } },
+      },
+      [
+        'config.pagination.config.page_key pagination.key_missing',
+        'config.resources.a.list.pagination.config.offset_key pagination.key_missing',
+      ],
+    ],
+    [
+      'a pagination that a template places',
+      { pagination: { format: 'page', config: {} }, query: { p: '{{pagination.page}}' } },
+      [],
+    ],
     ['a wrong type', { pagination: 'page' }, ['config.pagination type']],
     [
       'a paginator without its source',
-      { pagination: { format: 'cursor', config: {} } },
+      { pagination: { format: 'cursor', config: { cursor_key: 'c' } } },
       ['config.pagination.config pagination.cursor_source'],
     ],
     [

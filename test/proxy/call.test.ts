@@ -365,6 +365,19 @@ describe('what may be repeated is repeated', () => {
   })
 })
 
+describe('an expression that fails', () => {
+  test.each<[string, JsonObject]>([
+    ['error_expression', { error_expression: '$number("x")' }],
+    ['rate_limit.is_rate_limited', { rate_limit: { is_rate_limited: '$number("x")' } }],
+    ['rate_limit.rate_limit_header_expression', { rate_limit: { rate_limit_header_expression: '$number("x")' } }],
+    ['authorization', { authorization: { format: 'header', config: { expression: '$number("x")' } } }],
+  ])('is named: %s', async (setting, settings) => {
+    if (setting !== 'authorization') engine.upstream.script({ request: 'GET /things/1', answer: { json: 1 } })
+    const call = engine.call({ ...CONFIG, ...settings }, { ...on('things', 'get'), id: 1 })
+    expect(await refusalOf(call)).toContain(`EXPRESSION_FAILED: ${setting}: `)
+  })
+})
+
 test('an address that egress does not allow is refused', async () => {
   const config = { base_url: 'http://169.254.169.254', resources: CONFIG.resources }
   expect(await refusalOf(engine.call(config, on('things', 'list')))).toContain('EGRESS_BLOCKED')

@@ -1,8 +1,8 @@
-import jsonata from 'jsonata'
 import { afterAll, afterEach } from 'vitest'
-import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
+import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { compilePlan, resolveConfig } from '../../src/definition/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import { createEvaluator } from '../../src/expression/index.ts'
 import { type AccountAccess, createProxy, type ProxyRequest } from '../../src/proxy/index.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 
@@ -30,11 +30,12 @@ export const NOW = new Date('2026-01-01T00:00:00Z')
 export async function startEngine(): Promise<Engine> {
   const upstream = await startUpstream()
   const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
+  const evaluator = createEvaluator()
   const sleptMs: number[] = []
   const slept = () => sleptMs.reduce((sum, ms) => sum + ms, 0)
   const proxy = createProxy({
     http,
-    evaluator: { evaluate },
+    evaluator,
     clock: {
       now: () => new Date(NOW.getTime() + slept()),
       sleep: async (ms) => {
@@ -49,6 +50,7 @@ export async function startEngine(): Promise<Engine> {
     upstream.verify()
   })
   afterAll(async () => {
+    await evaluator[Symbol.asyncDispose]()
     await http[Symbol.asyncDispose]()
     await upstream[Symbol.asyncDispose]()
   })
@@ -79,9 +81,4 @@ export async function refusalOf(promise: Promise<unknown>): Promise<string> {
 
 function accountOf(account: Partial<AccountAccess> = {}): AccountAccess {
   return { id: 'account-1', context: {}, credentials: {}, environmentVariables: {}, isSandbox: false, ...account }
-}
-
-async function evaluate(expression: string, roots: JsonObject): Promise<Json | undefined> {
-  const result: unknown = await jsonata(expression).evaluate(roots)
-  return result === undefined ? undefined : (JSON.parse(JSON.stringify(result)) as Json)
 }
