@@ -94,11 +94,22 @@ describe.each(clients)('an event that does not exist over $wire', (client) => {
   it('is refused with its place in the list', async () => {
     const refusal = await client.refusal(create, {
       target_url: URL,
-      event_types: ['record:created', 'record:invented', 'anything'],
+      event_types: ['record:created', 'record:invented', 'invented:*'],
     })
 
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
     expect(refusal.violations.map(({ field }) => field)).toEqual(['event_types[1]', 'event_types[2]'])
+  })
+})
+
+describe.each(clients)('a pattern of events over $wire', (client) => {
+  it('is kept as it was written', async () => {
+    expect(await make(client, { event_types: ['sync_job_run:*'] })).toMatchObject({ event_types: ['sync_job_run:*'] })
+  })
+
+  it.each(['anything', 'Record:created', '*:created', ''])('is refused when it is none: "%s"', async (pattern) => {
+    const { violations } = await client.refusal(create, { target_url: URL, event_types: [pattern] })
+    expect(violations).toEqual([expect.objectContaining({ field: 'event_types[0]', rule: 'string.pattern' })])
   })
 })
 
