@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import jsonata from 'jsonata'
 import { describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
 import { compileFast, LEFT } from '../../src/expression/jsonata/fast-lane/compile.ts'
 import { parseTree } from '../../src/expression/jsonata/parse.ts'
 import { expressionText, roots } from './jsonata-generator.ts'
@@ -24,10 +25,95 @@ describe('the fast lane', () => {
         answered++
         if (result !== undefined) mapped++
       }),
-      { numRuns: 6_000 },
+      { numRuns: 12_000 },
     )
     // Enough of what was generated must have been answered here, or the comparison says nothing.
     expect(answered).toBeGreaterThan(2_000)
     expect(mapped).toBeGreaterThan(1_000)
+  })
+
+  it.each([
+    'status = 429',
+    '$.response.body.items',
+    '$$.response.headers."retry-after"',
+    'response.body.items[0].id',
+    'response.body.items[-1]',
+    '$number(headers.`retry-after`) * 1000',
+    'status >= 400 and status != 404 ? {"status": status, "message": body.error.message ?? "failed", "tags": [1, "a"]}',
+    '"Bearer " & $string(token)',
+    'type in ["a", "b"] or $contains(name, "x")',
+    '$exists(body.next) ? body.next : null',
+    '-(a + 1) % 3',
+    '(a ?: b)',
+  ])('takes %s', (text) => {
+    expect(fast(text)).toBeTypeOf('function')
+  })
+
+  it.each([
+    ['lambda', '$map(items, function($i) { $i })'],
+    ['variable', '$x'],
+    ['binding', '($x := a; $x)'],
+    ['several expressions', '(a; b)'],
+    ['regular expression', '$contains(a, /b/)'],
+    ['range', '[1..3]'],
+    ['filter', 'items[open]'],
+    ['two indexes', 'items[0][0]'],
+    ['wildcard', 'a.*'],
+    ['descendants', 'a.**'],
+    ['parent', 'a.b.%'],
+    ['sort', 'items^(id)'],
+    ['grouping', 'items{id: name}'],
+    ['mapping to objects', 'items.{"id": id}'],
+    ['kept singleton', 'items[]'],
+    ['focus', 'items@$i.id'],
+    ['position', 'items#$i.id'],
+    ['transform', '$ ~> |a|{"b": 1}|'],
+    ['chain', 'a ~> $sum'],
+    ['partial application', '$substring(?, 0, 1)'],
+    ['computed key', '{a: 1}'],
+    ['key twice', '{"a": 1, "a": 2}'],
+    ['reserved key', '{"__proto__": 1}'],
+    ['function that is not linear', '$distinct(items)'],
+    ['function with its context left out', '$uppercase()'],
+    ['many nodes', Array.from({ length: 129 }, () => 'a').join(' & ')],
+  ])('does not take a %s', (_kind, text) => {
+    expect(parseTree(text)).toHaveProperty('tree')
+    expect(fast(text)).toBeUndefined()
+  })
+
+  it.each<[string, string, JsonObject]>([
+    ['an array on the path', 'a.b', { a: [{ b: 1 }] }],
+    ['an array in an array', 'a[0]', { a: [[1]] }],
+    ['two objects compared', 'a = b', { a: {}, b: {} }],
+    ['values of two types ordered', 'a < b', { a: 1, b: 'x' }],
+    ['an array as a condition', 'a ? 1 : 2', { a: [0, 0] }],
+    ['a text as a number', 'a + 1', { a: 'x' }],
+    ['a number out of range', 'a * a', { a: 1e200 }],
+    ['an object as a text', 'a & "x"', { a: {} }],
+    ['a text that is no number', '$number(a)', { a: '0x10' }],
+    ['data that poses as a function', 'a.b', { a: { _jsonata_lambda: true, b: 1 } }],
+    ['data that poses as a stream', '{"a": 1}', { tupleStream: true }],
+  ])('hands over at %s', (_what, text, input) => {
+    expect(fast(text)?.(input)).toBe(LEFT)
+  })
+
+  it.each<[string, string, JsonObject]>([
+    ['texts that grow', Array.from({ length: 120 }, () => 'a').join(' & '), { a: 'x'.repeat(1_000) }],
+    ['one long text again and again', `[${Array(60).fill('$length(a)').join(', ')}]`, { a: 'x'.repeat(50_000) }],
+    ['one long list again and again', `[${Array(60).fill('1 in a').join(', ')}]`, { a: Array(50_000).fill(0) }],
+    ['one large object again and again', `[${Array(60).fill('$not(a)').join(', ')}]`, { a: { b: 1 } }],
+    ['one part of the input in many places', `[${Array(60).fill('{"k": a}').join(', ')}]`, { a: { b: 1 } }],
+    ['one list in many places', `[${Array(60).fill('a').join(', ')}]`, { a: Array(50_000).fill(0) }],
+  ])('hands over before it has spent much on %s', (_what, text, input) => {
+    const run = fast(text)
+    expect(run).toBeDefined()
+    const start = performance.now()
+    expect(run?.(input)).toBe(LEFT)
+    expect(performance.now() - start).toBeLessThan(100)
+  })
+
+  it('returns parts of the input as they are', () => {
+    const items = [{ id: 1 }]
+    expect(fast('$.data.items')?.({ data: { items } })).toBe(items)
   })
 })

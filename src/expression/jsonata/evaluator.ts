@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { LRUCache } from 'lru-cache'
-import { type Clock, Failure, type Json, type JsonObject, systemClock } from '../../base/index.ts'
+import { type Clock, type Json, type JsonObject, systemClock } from '../../base/index.ts'
 import {
   failureOfError,
   failureOfKill,
@@ -15,7 +15,7 @@ import { type ExpressionProblem, parseTree } from './parse.ts'
 import { SandboxPool } from './pool.ts'
 import type { JobOutcome } from './pool-member.ts'
 import { Quarantine } from './quarantine.ts'
-import { ANSWER } from './sandbox/protocol.ts'
+import type { Answer } from './sandbox/protocol.ts'
 import { type StartSandbox, startSandbox } from './sandbox-process.ts'
 
 /** Bounds of one evaluation; what is left out has the default. */
@@ -70,9 +70,10 @@ const BYTES = 1_048_576
 const BYTES_MAX = 5 * BYTES
 const SHARED_OWNER = ''
 
-/** Slower evaluations mark their expression as slow for some time: it then shares no process with others. */
+/** Evaluations that take more processor time mark their expression and their owner for a while. */
 const SLOW_MS = 20
 const SLOW_MEMORY_MS = 60_000
+const SLOW_OWNERS_MAX = 10_000
 
 /** Compiled expressions kept, and the length of their texts together. */
 const CACHED_MAX = 4_000
@@ -96,6 +97,7 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
       maxSize: CACHED_CHARACTERS_MAX,
       sizeCalculation: ({ text }) => text.length + 1,
     }),
+    slowOwners: new LRUCache({ max: SLOW_OWNERS_MAX, ttl: SLOW_MEMORY_MS }),
     onQuarantine: options.onQuarantine ?? (() => {}),
   }
   return {
@@ -108,6 +110,8 @@ interface Service {
   readonly pool: SandboxPool
   readonly quarantine: Quarantine
   readonly compiled: LRUCache<string, Compiled>
+  /** Owners with a slow evaluation lately. */
+  readonly slowOwners: LRUCache<string, true>
   readonly onQuarantine: (event: QuarantineEvent) => void
 }
 
@@ -118,6 +122,8 @@ interface Compiled {
   readonly fast: FastExpression | undefined
   /** On the scale of `performance.now()`. */
   slowUntilMs: number
+  /** Whether an evaluation in the sandbox was quick. */
+  wasQuick: boolean
 }
 
 async function evaluate(
@@ -141,8 +147,8 @@ function compiledOf(service: Service, text: string): Compiled {
   const parsed = parseTree(text)
   const compiled: Compiled =
     'tree' in parsed
-      ? { text, problem: undefined, fast: compileFast(parsed.tree), slowUntilMs: 0 }
-      : { text, problem: parsed, fast: undefined, slowUntilMs: 0 }
+      ? { text, problem: undefined, fast: compileFast(parsed.tree), slowUntilMs: 0, wasQuick: false }
+      : { text, problem: parsed, fast: undefined, slowUntilMs: 0, wasQuick: false }
   service.compiled.set(text, compiled)
   return compiled
 }
@@ -160,7 +166,7 @@ async function evaluateInSandbox(
     owner,
     timeoutMs,
     line: requestLine(compiled.text, roots, timeoutMs, limits),
-    isSlow: compiled.slowUntilMs > performance.now(),
+    isSlow: () => isSlow(service, compiled, owner),
   })
   return interpret(service, compiled, owner, outcome)
 }
@@ -190,10 +196,11 @@ function isLongerThan(text: string, bytesMax: number): boolean {
 function interpret(service: Service, compiled: Compiled, owner: string, outcome: JobOutcome): Json | undefined {
   switch (outcome.kind) {
     case 'answer':
-      if (outcome.elapsedMs > SLOW_MS) markSlow(compiled)
-      return resultOf(outcome.line)
+      if (outcome.answer.cpuMs > SLOW_MS) markSlow(service, compiled, owner)
+      else compiled.wasQuick = true
+      return resultOf(outcome.answer)
     case 'killed':
-      markSlow(compiled)
+      markSlow(service, compiled, owner)
       strike(service, compiled, owner)
       throw failureOfKill(outcome.cause)
     case 'refused':
@@ -201,8 +208,15 @@ function interpret(service: Service, compiled: Compiled, owner: string, outcome:
   }
 }
 
-function markSlow(compiled: Compiled): void {
+function markSlow(service: Service, compiled: Compiled, owner: string): void {
   compiled.slowUntilMs = performance.now() + SLOW_MEMORY_MS
+  service.slowOwners.set(owner, true)
+}
+
+/** An owner who was slow lately does not get the benefit of the doubt for expressions that were never evaluated. */
+function isSlow(service: Service, compiled: Compiled, owner: string): boolean {
+  if (compiled.slowUntilMs > performance.now()) return true
+  return !compiled.wasQuick && service.slowOwners.has(owner)
 }
 
 function strike(service: Service, compiled: Compiled, owner: string): void {
@@ -210,16 +224,15 @@ function strike(service: Service, compiled: Compiled, owner: string): void {
   if (service.quarantine.strike(owner, hash)) service.onQuarantine({ owner, expression: compiled.text, hash })
 }
 
-function resultOf(line: string): Json | undefined {
-  switch (line[0]) {
-    case ANSWER.value:
-      return JSON.parse(line.slice(1))
-    case ANSWER.nothing:
+function resultOf({ kind, payload }: Answer): Json | undefined {
+  switch (kind) {
+    case 'value':
+      return JSON.parse(payload)
+    case 'nothing':
+    case 'ready':
       return undefined
-    case ANSWER.error:
-      throw failureOfError(JSON.parse(line.slice(1)))
-    default:
-      throw new Failure('INTERNAL', 'the expression sandbox gave an answer that cannot be read')
+    case 'error':
+      throw failureOfError(JSON.parse(payload))
   }
 }
 

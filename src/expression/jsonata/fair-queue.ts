@@ -7,7 +7,7 @@ export class FairQueue<T extends { readonly owner: string }> {
   readonly #perOwnerMax: number
   #size = 0
 
-  /** @param perOwnerMax how many items of one owner may wait */
+  /** @param perOwnerMax how many items make an owner's line full */
   constructor(perOwnerMax: number) {
     this.#perOwnerMax = perOwnerMax
   }
@@ -16,17 +16,20 @@ export class FairQueue<T extends { readonly owner: string }> {
     return this.#size
   }
 
-  /** @returns false when the owner's line is full */
-  push(item: T): boolean {
+  /** Whether the owner's line is as long as a new item may find it. */
+  isFull(owner: string): boolean {
+    return (this.#lines.get(owner)?.length ?? 0) >= this.#perOwnerMax
+  }
+
+  /** Adds an item to the end of its owner's line; whether there is room is for the caller to ask. */
+  push(item: T): void {
     const line = this.#lines.get(item.owner)
-    if (line && line.length >= this.#perOwnerMax) return false
     if (line) line.push(item)
     else this.#lines.set(item.owner, [item])
     this.#size++
-    return true
   }
 
-  /** Returns an item to the head of its owner's line, whatever the line's length. */
+  /** Returns an item to the head of its owner's line. */
   putBack(item: T): void {
     const line = this.#lines.get(item.owner)
     if (line) line.unshift(item)

@@ -1,3 +1,4 @@
+import type { Answer } from './sandbox/protocol.ts'
 import type { SandboxProcess } from './sandbox-process.ts'
 
 /** An evaluation on its way through the pool. */
@@ -7,8 +8,8 @@ export interface PoolJob {
   readonly line: string
   /** From the moment the sandbox takes it up. */
   readonly timeoutMs: number
-  /** Known to take long: shares no sandbox, and only part of the pool. */
-  readonly isSlow: boolean
+  /** Whether it is expected to take long: it then shares no sandbox, and only part of the pool. May change as it waits. */
+  isSlow(): boolean
   /** On the scale of `performance.now()`. */
   readonly queuedAt: number
   settle(outcome: JobOutcome): void
@@ -19,7 +20,7 @@ export type KillCause = 'time' | 'memory' | 'crash'
 
 /** What became of a job. */
 export type JobOutcome =
-  | { readonly kind: 'answer'; readonly line: string; readonly elapsedMs: number }
+  | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'killed'; readonly cause: KillCause }
   | { readonly kind: 'refused'; readonly cause: 'queue_full' | 'waited_too_long' | 'closed' | 'no_sandbox' }
 
@@ -30,7 +31,7 @@ const DEPTH_MAX = 8
 const AHEAD_LENGTH_MAX = 1_048_576
 
 /** A job that runs longer gives the ones sent behind it back to the queue. */
-const STALL_MS = 40
+const STALL_MS = 100
 
 /** A sandbox is replaced after so many evaluations, or so much time spent in them. */
 const SERVED_MAX = 100_000
@@ -67,7 +68,7 @@ export class PoolMember {
   }
 
   get runsSlow(): boolean {
-    return this.#jobs.some((job) => job.isSlow)
+    return this.#jobs.some((job) => job.isSlow())
   }
 
   /** Whether the process has done its share, or has jobs in its input that were taken back, and must go once idle. */
@@ -107,15 +108,14 @@ export class PoolMember {
   }
 
   /** Takes the answer of the running job, which is settled; the next one counts as running from now. */
-  takeAnswer(line: string): void {
+  takeAnswer(answer: Answer): void {
     const now = performance.now()
-    const elapsedMs = this.runningMs(now)
+    this.#busyMs += this.runningMs(now)
     const job = this.#jobs.shift()
     this.#served++
-    this.#busyMs += elapsedMs
     this.#runningSince = now
     if (this.isIdle) this.process.keepsAlive(false)
-    job?.settle({ kind: 'answer', line, elapsedMs })
+    job?.settle({ kind: 'answer', answer })
   }
 
   /** The jobs behind the running one, taken back; the process retires, because it has them in its input. */

@@ -55,8 +55,9 @@ export class SandboxPool implements Disposable {
     return new Promise((settle) => {
       if (this.#isClosed) return settle({ kind: 'refused', cause: 'closed' })
       const job: PoolJob = { ...request, queuedAt: performance.now(), settle }
-      const queue = job.isSlow ? this.#slow : this.#quick
-      if (!queue.push(job)) return settle({ kind: 'refused', cause: 'queue_full' })
+      const queue = job.isSlow() ? this.#slow : this.#quick
+      if (queue.isFull(job.owner)) return settle({ kind: 'refused', cause: 'queue_full' })
+      queue.push(job)
       this.#dispatch()
     })
   }
@@ -75,22 +76,36 @@ export class SandboxPool implements Disposable {
   }
 
   #dispatch(): void {
-    this.#place(this.#slow, () => !this.#slowShareIsTaken())
-    this.#place(this.#quick, () => true)
+    this.#placeSlow()
+    while (this.#quick.size > 0) {
+      if (!this.#placeNext(this.#quick)) break
+    }
+    // Some may have turned out to be slow while they waited.
+    this.#placeSlow()
     if (this.#members.size > 0) this.#watch ??= setInterval(() => this.#look(), WATCH_INTERVAL_MS).unref()
   }
 
-  /** Hands out waiting jobs: to an idle process, else ahead to the one with the shortest line while another starts. */
-  #place(queue: FairQueue<PoolJob>, mayPlace: () => boolean): void {
-    while (queue.size > 0 && mayPlace()) {
-      const member = this.#leastLoaded()
-      if (!member?.isIdle && this.#mayStart()) this.#start()
-      if (!member) return
-      const job = queue.shift()
-      if (!job) return
-      if (performance.now() - job.queuedAt > WAIT_MS_MAX) job.settle({ kind: 'refused', cause: 'waited_too_long' })
-      else member.send(job)
+  #placeSlow(): void {
+    while (this.#slow.size > 0 && !this.#slowShareIsTaken()) {
+      if (!this.#placeNext(this.#slow)) return
     }
+  }
+
+  /**
+   * Hands out one waiting job: to an idle process, else ahead to the one with the shortest line while another starts.
+   *
+   * @returns false when no process has room
+   */
+  #placeNext(queue: FairQueue<PoolJob>): boolean {
+    const member = this.#leastLoaded()
+    if (!member?.isIdle && this.#mayStart()) this.#start()
+    if (!member) return false
+    const job = queue.shift()
+    if (!job) return false
+    if (performance.now() - job.queuedAt > WAIT_MS_MAX) job.settle({ kind: 'refused', cause: 'waited_too_long' })
+    else if (queue === this.#quick && job.isSlow()) this.#slow.push(job)
+    else member.send(job)
+    return true
   }
 
   #leastLoaded(): PoolMember | undefined {
@@ -121,8 +136,8 @@ export class SandboxPool implements Disposable {
           member.markReady()
           this.#dispatch()
         },
-        onAnswer: (line) => {
-          member.takeAnswer(line)
+        onAnswer: (answer) => {
+          member.takeAnswer(answer)
           if (member.isIdle && member.isSpent) this.#drop(member)
           this.#dispatch()
         },
@@ -194,7 +209,7 @@ export class SandboxPool implements Disposable {
   }
 
   #putBack(jobs: readonly PoolJob[]): void {
-    for (const job of jobs.toReversed()) (job.isSlow ? this.#slow : this.#quick).putBack(job)
+    for (const job of jobs.toReversed()) (job.isSlow() ? this.#slow : this.#quick).putBack(job)
   }
 
   #refuseWaiting(cause: 'closed' | 'no_sandbox'): void {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { ANSWER, LineReader } from './sandbox/protocol.ts'
+import { type Answer, LineReader, readAnswer } from './sandbox/protocol.ts'
 
 /** Old generation of the child's heap; with it a runaway evaluation ends the child, and only the child. */
 const HEAP_MEGABYTES = 96
@@ -20,8 +20,8 @@ const ANSWER_LENGTH_MAX = 16 * 1024 * 1024
 /** What happens to a child, told to whoever started it. */
 export interface SandboxEvents {
   onReady(): void
-  /** One answer line; answers come in the order of the requests. */
-  onAnswer(line: string): void
+  /** Answers come in the order of the requests. */
+  onAnswer(answer: Answer): void
   /** The process is gone and answers nothing more; not told after `kill`. */
   onExit(): void
 }
@@ -61,8 +61,10 @@ export const startSandbox: StartSandbox = (events) => {
   }
   const reader = new LineReader((line) => {
     if (isGone) return
-    if (line === ANSWER.ready) events.onReady()
-    else events.onAnswer(line)
+    const answer = readAnswer(line)
+    if (!answer) fail()
+    else if (answer.kind === 'ready') events.onReady()
+    else events.onAnswer(answer)
   })
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     reader.push(chunk)

@@ -1,6 +1,6 @@
 import jsonata from 'jsonata'
 import { registerFunctions } from './functions.ts'
-import { ANSWER, type EvaluationError, type EvaluationRequest } from './protocol.ts'
+import type { Answer, EvaluationError, EvaluationRequest } from './protocol.ts'
 import { serialise } from './result.ts'
 
 /** Nested evaluations. Generous, because the members of one constructor count as nested: they start together. */
@@ -14,16 +14,23 @@ const CACHED_CHARACTERS_MAX = 64 * 1024
 
 const MESSAGE_LENGTH_MAX = 300
 
-/** Evaluates one request and returns its answer line; never throws. */
-export async function evaluate(request: EvaluationRequest): Promise<string> {
+/** Evaluates one request; never throws. */
+export async function evaluate(request: EvaluationRequest): Promise<Answer> {
+  const before = process.cpuUsage()
+  const result = await evaluateUntimed(request)
+  const { user, system } = process.cpuUsage(before)
+  return { ...result, cpuMs: Math.round((user + system) / 1_000) }
+}
+
+async function evaluateUntimed(request: EvaluationRequest): Promise<Omit<Answer, 'cpuMs'>> {
   try {
     const { expression, limits } = compiled(request.text)
     limits.timeout = request.timeoutMs
     const value = await expression.evaluate(request.input)
     const json = serialise(value, request.resultBytesMax)
-    return json === undefined ? ANSWER.nothing : ANSWER.value + json
+    return json === undefined ? { kind: 'nothing', payload: '' } : { kind: 'value', payload: json }
   } catch (error) {
-    return ANSWER.error + JSON.stringify(describe(error))
+    return { kind: 'error', payload: JSON.stringify(describe(error)) }
   }
 }
 
@@ -57,12 +64,15 @@ function compiled(text: string): Compiled {
   return fresh
 }
 
+const FAILED: EvaluationError = { code: 'FAILED', message: 'The evaluation failed' }
+
 /** JSONata throws plain objects with code, message, position and the offending value, which the message quotes. */
 function describe(error: unknown): EvaluationError {
   if (error instanceof RangeError) return { code: 'TOO_LARGE', message: 'A value became too large or too deep' }
-  if (typeof error !== 'object' || error === null) return { code: 'FAILED', message: 'The evaluation failed' }
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'FAILED'
-  const message = 'message' in error && typeof error.message === 'string' ? error.message : 'The evaluation failed'
+  // Without a code it is JSONata that stumbled, in words that mean nothing outside.
+  if (typeof error !== 'object' || error === null || !('code' in error)) return FAILED
+  const code = typeof error.code === 'string' ? error.code : FAILED.code
+  const message = 'message' in error && typeof error.message === 'string' ? error.message : FAILED.message
   return {
     code,
     message: (WITHOUT_VALUES.has(code) ? message : withoutValues(message, error)).slice(0, MESSAGE_LENGTH_MAX),

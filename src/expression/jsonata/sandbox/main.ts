@@ -5,7 +5,14 @@
  * It ends when its input ends, which is when its parent does.
  */
 import { evaluate } from './evaluate.ts'
-import { ANSWER, type EvaluationRequest, LineReader } from './protocol.ts'
+import { type Answer, type EvaluationRequest, LineReader, writeAnswer } from './protocol.ts'
+
+const WARM_UP: EvaluationRequest = {
+  text: '$map([1, 2], function($n) { {"n": $n} })[n > 1].n',
+  timeoutMs: 1_000,
+  resultBytesMax: 100,
+  input: {},
+}
 
 const waiting: string[] = []
 let isBusy = false
@@ -15,11 +22,14 @@ async function answerWaiting(): Promise<void> {
   isBusy = true
   for (let line = waiting.shift(); line !== undefined; line = waiting.shift()) {
     const request: EvaluationRequest = JSON.parse(line)
-    const answer = await evaluate(request)
-    // Pipes are written at once: the parent has the answer before the next evaluation can block this process.
-    process.stdout.write(`${answer}\n`)
+    say(await evaluate(request))
   }
   isBusy = false
+}
+
+/** Pipes are written at once: the parent has the answer before the next evaluation can block this process. */
+function say(answer: Answer): void {
+  process.stdout.write(`${writeAnswer(answer)}\n`)
 }
 
 const reader = new LineReader((line) => waiting.push(line))
@@ -31,4 +41,6 @@ process.stdin.on('data', (chunk: string) => {
 })
 process.stdin.on('end', () => process.exit(0))
 process.stdout.on('error', () => process.exit(0))
-process.stdout.write(`${ANSWER.ready}\n`)
+
+// The first evaluation loads and compiles; it should not count as slow.
+say({ ...(await evaluate(WARM_UP)), kind: 'ready', payload: '' })

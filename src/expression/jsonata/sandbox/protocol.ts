@@ -17,8 +17,34 @@ export interface EvaluationError {
   readonly position?: number
 }
 
-/** The first character of an answer line; the rest is JSON, or nothing. */
-export const ANSWER = { ready: '?', value: '=', nothing: '~', error: '!' } as const
+/** What the sandbox says: it is ready, or how an evaluation ended. */
+export type AnswerKind = 'ready' | 'value' | 'nothing' | 'error'
+
+/** One answer. */
+export interface Answer {
+  readonly kind: AnswerKind
+  /** Processor time the evaluation took; unlike time on the wall, it says nothing about how busy the machine is. */
+  readonly cpuMs: number
+  /** JSON of the value or of an `EvaluationError`; empty otherwise. */
+  readonly payload: string
+}
+
+/** The answer as a line, without its end. */
+export function writeAnswer(answer: Answer): string {
+  return `${answer.kind} ${answer.cpuMs} ${answer.payload}`
+}
+
+/** The answer of a line; `undefined` when it is none. */
+export function readAnswer(line: string): Answer | undefined {
+  const kindEnd = line.indexOf(' ')
+  const timeEnd = line.indexOf(' ', kindEnd + 1)
+  const kind = KINDS.find((known) => known === line.slice(0, kindEnd))
+  const cpuMs = Number(line.slice(kindEnd + 1, timeEnd))
+  if (kind === undefined || timeEnd === -1 || !Number.isFinite(cpuMs)) return undefined
+  return { kind, cpuMs, payload: line.slice(timeEnd + 1) }
+}
+
+const KINDS: readonly AnswerKind[] = ['ready', 'value', 'nothing', 'error']
 
 /** Cuts a stream of text into lines; looks at each character once, however large a line is. */
 export class LineReader {
