@@ -8,6 +8,7 @@ import { type Refusal, refusalFromDetails } from './refusal.ts'
 /** The three protocols every operation speaks. */
 export type Wire = 'grpc' | 'connect' | 'rest'
 
+/** All of them. */
 export const WIRES: readonly Wire[] = ['grpc', 'connect', 'rest']
 
 /** The wires that carry JSON: only they can send an unknown field or a value of the wrong type. */

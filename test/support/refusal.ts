@@ -29,6 +29,7 @@ interface Detail {
   readonly value: Uint8Array | JsonObject
 }
 
+/** Reads what a protocol delivered: its code in gRPC's spelling, the message and the details. */
 export function refusalFromDetails(
   code: string,
   message: string,

@@ -54,6 +54,7 @@ export const EXAMPLE_CONFIG: JsonObject = {
   },
 }
 
+/** A schedule that no test waits for. */
 export const NEVER = '0 0 1 1 *'
 
 let names = 0

@@ -36,6 +36,7 @@ export function environmentIntegrationToProto(
   }
 }
 
+/** What to install. An absent override overrides nothing. */
 export function environmentIntegrationInputFromProto(
   request: CreateEnvironmentIntegrationRequest,
 ): EnvironmentIntegrationInput {
@@ -43,6 +44,7 @@ export function environmentIntegrationInputFromProto(
   return { integrationId, showInCatalog, isEnabled, override }
 }
 
+/** What to change about an installation; absent fields stay as they are. */
 export function environmentIntegrationChangeFromProto(
   request: UpdateEnvironmentIntegrationRequest,
 ): EnvironmentIntegrationChange {
@@ -50,6 +52,7 @@ export function environmentIntegrationChangeFromProto(
   return { id, showInCatalog, isEnabled, override, replaceOverride, version: versionFrom(request.etag) }
 }
 
+/** Which installations to list; absent fields do not restrict. */
 export function environmentIntegrationFilterFromProto(
   request: ListEnvironmentIntegrationsRequest,
 ): EnvironmentIntegrationFilter {
@@ -57,6 +60,7 @@ export function environmentIntegrationFilterFromProto(
   return { integrationId, isEnabled, showInCatalog }
 }
 
+/** The config in force, and by JSON path the layer of each of its leaves. */
 export function resolvedConfigToProto({
   config,
   layers,

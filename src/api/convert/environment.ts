@@ -3,6 +3,7 @@ import type { EnvironmentSchema } from '../../../gen/patchbay/v1/environment_pb.
 import { type EnvironmentRecord, etagOf } from '../../storage/index.ts'
 import { timestampFrom } from './timestamp.ts'
 
+/** An environment of the caller's team. */
 export function environmentToProto(environment: EnvironmentRecord): MessageInitShape<typeof EnvironmentSchema> {
   return {
     id: environment.id,

@@ -62,6 +62,7 @@ export function integratedAccountToProto(account: IntegratedAccount): MessageIni
   }
 }
 
+/** The account to connect, its credentials as they were given. */
 export function integratedAccountInputFromProto(request: CreateIntegratedAccountRequest): IntegratedAccountInput {
   const { environmentIntegrationId, tenantId, credentials, context, isSandbox, objectStoreContextFields } = request
   const authenticationMethod = wordFrom(METHODS, request.authenticationMethod)
@@ -72,17 +73,20 @@ export function integratedAccountInputFromProto(request: CreateIntegratedAccount
   }
 }
 
+/** What to change about an account; a null inside the context is kept, because it removes the key. */
 export function integratedAccountChangeFromProto(request: UpdateIntegratedAccountRequest): IntegratedAccountChange {
   const { id, tenantId, context, etag } = request
   return { id, tenantId, context, version: versionFrom(etag) }
 }
 
+/** Which accounts to list; absent fields do not restrict. */
 export function integratedAccountFilterFromProto(request: ListIntegratedAccountsRequest): IntegratedAccountFilter {
   const { tenantId, environmentIntegrationId, isSandbox } = request
   const status = wordFrom(STATUSES, request.status)
   return { tenantId, status, environmentIntegrationId, isSandbox, region: wordFrom(REGIONS, request.region) }
 }
 
+/** One change of status; the first entry comes from none. */
 export function historyEntryToProto(
   entry: AccountHistoryRecord,
 ): MessageInitShape<typeof IntegratedAccountHistoryEntrySchema> {

@@ -56,11 +56,13 @@ function sharedFields(integration: IntegrationRecord) {
   }
 }
 
+/** The integration to make. The contract has seen to it that there is a config. */
 export function integrationInputFromProto(request: CreateIntegrationRequest): IntegrationInput {
   const { name, category, isBeta, config = {} } = request
   return { name, category, isBeta, sharing: wordFrom(SHARING, request.sharing), config }
 }
 
+/** What to change about an integration; the config is a merge patch. */
 export function integrationChangeFromProto(request: UpdateIntegrationRequest): IntegrationChange {
   const { id, name, category, isBeta, config } = request
   const sharing = wordFrom(SHARING, request.sharing)
@@ -72,12 +74,14 @@ export function viewFromProto(view: string | undefined): View {
   return wordFrom(VIEWS, view ?? 'basic')
 }
 
+/** A grant, which its pair of integration and team identifies. */
 export function integrationGrantToProto(
   grant: IntegrationGrantRecord,
 ): MessageInitShape<typeof IntegrationGrantSchema> {
   return { integrationId: grant.integrationId, teamId: grant.teamId, createdAt: timestampFrom(grant.createdAt) }
 }
 
+/** One finding of a check, its path from the top of the config. */
 export function findingToProto({ field, rule, description }: Violation): MessageInitShape<typeof ConfigFindingSchema> {
   return { path: field, rule, message: description }
 }

@@ -16,6 +16,7 @@ import { structFrom } from './struct.ts'
 import { syncResourcesFromProto, syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
 
+/** A trigger with its schedule. No resources mean the job's. */
 export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitShape<typeof SyncJobCronTriggerSchema> {
   return {
     id: trigger.id,
@@ -35,6 +36,7 @@ export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitSh
   }
 }
 
+/** The trigger to make. Whether it has a destination is the domain's to refuse. */
 export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest): TriggerInput {
   const { syncJobId, integratedAccountId, cronExpression, args } = request
   const destination = destinationFromProto(request.destination)
@@ -42,11 +44,13 @@ export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest):
   return { syncJobId, integratedAccountId, cronExpression, destination, args, resources }
 }
 
+/** What to change about a trigger; a destination replaces the stored one of either kind. */
 export function triggerChangeFromProto(request: UpdateSyncJobCronTriggerRequest): TriggerChange {
   const { cronExpression, etag } = request
   return { cronExpression, destination: destinationFromProto(request.destination), version: versionFrom(etag) }
 }
 
+/** Which triggers to list; absent fields do not restrict. */
 export function triggerFilterFromProto(request: ListSyncJobCronTriggersRequest): TriggerFilter {
   const { syncJobId, integratedAccountId } = request
   return { syncJobId, integratedAccountId }

@@ -24,6 +24,7 @@ const STATUSES = [
   'skipped',
 ] as const satisfies readonly RunStatus[]
 
+/** A run with its progress. Why it was skipped is in the ledger of its trigger. */
 export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunSchema> {
   return {
     id: run.id,
@@ -50,6 +51,7 @@ export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunS
   }
 }
 
+/** The run to make. Whether it has a destination is the domain's to refuse. */
 export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
   const { syncJobId, integratedAccountId, args, ignorePreviousRun } = request
   const errorHandling = wordFrom(ERROR_HANDLING, request.errorHandling)
@@ -57,6 +59,7 @@ export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
   return { syncJobId, integratedAccountId, args, destination, errorHandling, ignorePreviousRun }
 }
 
+/** Which runs to list; absent fields do not restrict. */
 export function runFilterFromProto(request: ListSyncJobRunsRequest): RunFilter {
   const { syncJobId, integratedAccountId, triggerId } = request
   return { syncJobId, integratedAccountId, triggerId, status: wordFrom(STATUSES, request.status) }

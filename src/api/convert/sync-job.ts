@@ -8,6 +8,7 @@ import { structFrom } from './struct.ts'
 import { syncResourcesFromProto, syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
 
+/** A job; its resources each with a `query`, even an empty one. */
 export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof SyncJobSchema> {
   return {
     id: job.id,
@@ -23,6 +24,7 @@ export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof Sync
   }
 }
 
+/** The job to make, its resources in the spelling of the contract. */
 export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInput {
   const { label, integrationName, argsSchema, argsValidation } = request
   return { label, integrationName, resources: syncResourcesFromProto(request.resources), argsSchema, argsValidation }

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest'
+import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import { startTestApp } from '../support/app.ts'
+import type { Client } from '../support/client.ts'
+import { statusOver, TIME } from '../support/matchers.ts'
+import { freshName, makeWorld } from '../support/world.ts'
+
+const {
+  createIntegratedAccount: create,
+  getIntegratedAccount: get,
+  updateIntegratedAccount: update,
+  listIntegratedAccountHistory: history,
+} = IntegratedAccountService.method
+
+const app = await startTestApp()
+const clients = app.clients()
+const admin = app.client('connect', { token: app.first.teamToken })
+const world = await makeWorld(app, app.first)
+
+async function connect(client: Client, fields: JsonObject = {}) {
+  return await client.ok(create, {
+    environment_integration_id: world.environmentIntegrationId,
+    tenant_id: 'acme',
+    credentials: { api_key: 'k' },
+    ...fields,
+  })
+}
+
+describe.each(clients)('updating an account over $wire', (client) => {
+  it('with an empty body changes nothing and answers the account', async () => {
+    const account = await connect(client, { context: { a: 1 } })
+    expect(await client.ok(update, { id: account.id })).toEqual(account)
+    expect(await client.ok(update, { id: account.id, context: {} })).toEqual(account)
+  })
+
+  it('changes the tenant alone', async () => {
+    const account = await connect(client, { context: { a: 1 } })
+    expect(await client.ok(update, { id: account.id, tenant_id: 'globex' })).toEqual({
+      ...account,
+      tenant_id: 'globex',
+      updated_at: TIME,
+      etag: '"v2"',
+    })
+  })
+
+  it('merges the context at the top: a given key replaces whole, null removes, the others stay', async () => {
+    const account = await connect(client, { context: { kept: 1, replaced: { a: 1, b: 2 }, removed: true } })
+
+    const updated = await client.ok(update, {
+      id: account.id,
+      context: { replaced: { c: 3 }, removed: null, added: [1, null] },
+    })
+
+    expect(updated).toEqual({
+      ...account,
+      context: { kept: 1, replaced: { c: 3 }, added: [1, null] },
+      updated_at: TIME,
+      etag: '"v2"',
+    })
+    for (const other of clients) expect(await other.ok(get, { id: account.id })).toEqual(updated)
+  })
+
+  it('works on a sandbox account', async () => {
+    const account = await connect(client, { is_sandbox: true })
+    const updated = await client.ok(update, { id: account.id, tenant_id: 'sandbox', context: { a: 1 } })
+    expect(updated).toMatchObject({ tenant_id: 'sandbox', context: { a: 1 }, is_sandbox: true })
+  })
+
+  it('shows the integration as it is now', async () => {
+    const account = await connect(client)
+    const category = freshName('category')
+    await admin.ok(IntegrationService.method.updateIntegration, { id: world.integrationId, category })
+
+    expect(await client.ok(update, { id: account.id, tenant_id: 'x' })).toMatchObject({ integration: { category } })
+    await admin.ok(IntegrationService.method.updateIntegration, { id: world.integrationId, category: '' })
+  })
+
+  it('leaves status and history alone', async () => {
+    const { id } = await connect(client)
+    const before = await client.ok(history, { id })
+    await client.ok(update, { id, context: { a: 1 } })
+    expect(await client.ok(history, { id })).toEqual(before)
+  })
+})
+
+describe('updates of different context keys at once', () => {
+  it('lose none', async () => {
+    const { id } = await connect(app.client('rest'))
+    const keys = Array.from({ length: 30 }, (_, index) => `key_${index}`)
+
+    await Promise.all(
+      keys.map((key, index) => clients[index % clients.length]?.ok(update, { id, context: { [key]: index } })),
+    )
+
+    const { context } = await app.client('rest').ok(get, { id })
+    expect(Object.keys(context as JsonObject).toSorted()).toEqual(keys.toSorted())
+  })
+})
+
+describe.each(clients)('a context key that the runtime owns over $wire', (client) => {
+  it('is refused with every such key, and nothing is changed', async () => {
+    const account = await connect(client, { context: { a: 1 } })
+
+    const refusal = await client.refusal(update, {
+      id: account.id,
+      tenant_id: 'changed',
+      context: { fine: 1, oauth: {}, env: null, environment_variables: 1 },
+    })
+
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'CONTEXT_KEY_RESERVED',
+      httpStatus: statusOver(client, 400),
+    })
+    expect(refusal.violations.map(({ field }) => field)).toEqual([
+      'context.oauth',
+      'context.env',
+      'context.environment_variables',
+    ])
+    expect(await client.ok(get, { id: account.id })).toEqual(account)
+  })
+
+  it('is refused when connecting too', async () => {
+    const request = {
+      environment_integration_id: world.environmentIntegrationId,
+      tenant_id: 'a',
+      credentials: { api_key: 'k' },
+    }
+    const refusal = await client.refusal(create, { ...request, context: { oauth: {} } })
+    expect(refusal.reason).toBe('CONTEXT_KEY_RESERVED')
+  })
+
+  it('is also the name of a credential', async () => {
+    const { id } = await connect(client)
+    const refusal = await client.refusal(update, { id, context: { api_key: 'leak' } })
+
+    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'CONTEXT_KEY_RESERVED' })
+    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'context.api_key' })])
+  })
+})
+
+describe.each(clients)('a tenant over $wire', (client) => {
+  it.each([
+    { tenant: '', rule: 'string.min_len' },
+    { tenant: 'x'.repeat(256), rule: 'string.max_len' },
+  ])('of $tenant.length characters is refused', async ({ tenant, rule }) => {
+    const account = await connect(client)
+    const refusal = await client.refusal(update, { id: account.id, tenant_id: tenant })
+
+    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'tenant_id', rule })])
+    expect(await client.ok(get, { id: account.id })).toEqual(account)
+  })
+
+  it('of 255 characters, of any script, is kept as it is', async () => {
+    const { id } = await connect(client)
+    const tenant = `${'顧'.repeat(254)}🏢`
+    expect(await client.ok(update, { id, tenant_id: tenant })).toMatchObject({ tenant_id: tenant })
+  })
+})
