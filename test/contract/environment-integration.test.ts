@@ -1,11 +1,20 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { EXAMPLE_CONFIG, freshName, idOf, makeEnvironment, makeTenant, type Tenant } from '../support/world.ts'
+import {
+  EXAMPLE_CONFIG,
+  freshName,
+  idOf,
+  makeEnvironment,
+  makeTenant,
+  makeWorld,
+  type Tenant,
+} from '../support/world.ts'
 
 const {
   createEnvironmentIntegration: create,
@@ -351,5 +360,21 @@ describe.each(clients)('removing an installation over $wire', (client) => {
     expect(await client.ok(remove, { id })).toEqual({})
     expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
     await client.ok(create, { integration_id: integration_id ?? '' })
+  })
+
+  it('that has accounts is refused, and with force takes them along', async () => {
+    const { environmentIntegrationId: id, integratedAccountId } = await makeWorld(app, app.first)
+    const { getIntegratedAccount } = IntegratedAccountService.method
+
+    expect(await client.refusal(remove, { id })).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      reason: 'RESOURCE_IN_USE',
+      resource: { type: 'environment_integration', id },
+      httpStatus: statusOver(client, 400),
+    })
+    await client.ok(getIntegratedAccount, { id: integratedAccountId })
+
+    expect(await client.ok(remove, { id, force: true })).toEqual({})
+    expect(await client.refusal(getIntegratedAccount, { id: integratedAccountId })).toMatchObject({ code: 'NOT_FOUND' })
   })
 })

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
@@ -271,5 +272,23 @@ describe.each(clients)('disconnecting an account over $wire', (client) => {
     expect(await client.ok(remove, { id })).toEqual({})
     expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
     expect(await client.refusal(history, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+  })
+
+  it('for which triggers run is refused, and with force takes them along', async () => {
+    const { integratedAccountId: id, syncJobCronTriggerId } = await makeWorld(app, app.first)
+    const { getSyncJobCronTrigger } = SyncJobCronTriggerService.method
+
+    expect(await client.refusal(remove, { id })).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      reason: 'RESOURCE_IN_USE',
+      resource: { type: 'integrated_account', id },
+      httpStatus: statusOver(client, 400),
+    })
+    await client.ok(getSyncJobCronTrigger, { id: syncJobCronTriggerId })
+
+    expect(await client.ok(remove, { id, force: true })).toEqual({})
+    expect(await client.refusal(getSyncJobCronTrigger, { id: syncJobCronTriggerId })).toMatchObject({
+      code: 'NOT_FOUND',
+    })
   })
 })

@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { type Client, JSON_WIRES } from '../support/client.ts'
@@ -77,6 +80,65 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
     const refusal = await client.refusal(create, request)
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'integrated_account_id' })])
+  })
+})
+
+describe.each(clients)('a run that cannot be executed over $wire', (client) => {
+  it('because the account is not active is refused with its status', async () => {
+    const step = { type: 'request', config: { method: 'get', path: '/me' } }
+    const other = await makeWorld(app, app.first)
+    const { updateEnvironmentIntegration } = EnvironmentIntegrationService.method
+    await client.ok(updateEnvironmentIntegration, {
+      id: other.environmentIntegrationId,
+      override: { actions: { validation: step } },
+    })
+    const account = await client.ok(IntegratedAccountService.method.createIntegratedAccount, {
+      environment_integration_id: other.environmentIntegrationId,
+      tenant_id: 'acme',
+      credentials: { api_key: 'k' },
+    })
+    const request = { sync_job_id: other.syncJobId, integrated_account_id: account.id, daemon_group_key: 'g' }
+
+    expect(await client.refusal(create, request)).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      reason: 'ACCOUNT_NOT_ACTIVE',
+      metadata: { status: 'connecting' },
+      httpStatus: statusOver(client, 400),
+    })
+  })
+
+  it('because the job refuses the arguments is refused with what it says', async () => {
+    const other = await makeWorld(app, app.first)
+    await client.ok(SyncJobService.method.updateSyncJob, {
+      id: other.syncJobId,
+      args_validation: 'args.owner = "nobody" ? {"message": "nobody owns nothing"}',
+    })
+    const request = {
+      sync_job_id: other.syncJobId,
+      integrated_account_id: other.integratedAccountId,
+      daemon_group_key: 'g',
+    }
+
+    expect(await client.refusal(create, { ...request, args: { owner: 'nobody' } })).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'ARGS_INVALID',
+      violations: [expect.objectContaining({ field: 'args', description: 'nobody owns nothing' })],
+      httpStatus: statusOver(client, 400),
+    })
+    expect(await client.ok(create, { ...request, args: { owner: 'acme' } })).toMatchObject({ args: { owner: 'acme' } })
+  })
+
+  it('because the integration is disabled is refused', async () => {
+    const other = await makeWorld(app, app.first)
+    const { updateEnvironmentIntegration } = EnvironmentIntegrationService.method
+    await client.ok(updateEnvironmentIntegration, { id: other.environmentIntegrationId, is_enabled: false })
+    const request = {
+      sync_job_id: other.syncJobId,
+      integrated_account_id: other.integratedAccountId,
+      daemon_group_key: 'g',
+    }
+
+    expect(await client.refusal(create, request)).toMatchObject({ reason: 'INTEGRATION_DISABLED' })
   })
 })
 
