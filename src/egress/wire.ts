@@ -34,7 +34,8 @@ export function requireAllowed(policy: EgressPolicy, text: string): URL {
  */
 export function wireRequest(url: URL, request: HttpStreamRequest): Dispatcher.DispatchOptions {
   const { method, body } = request
-  if (REFUSED_METHODS.has(method.toUpperCase())) throw new Failure('INVALID_FIELD', `the method ${method} is not allowed`)
+  if (REFUSED_METHODS.has(method.toUpperCase()))
+    throw new Failure('INVALID_FIELD', `the method ${method} is not allowed`)
   const headers = outgoingHeaders(request.headers)
   headers['accept-encoding'] ??= ACCEPTED_ENCODINGS
   const wire = { origin: url.origin, path: `${url.pathname}${url.search}`, method, headers }

@@ -267,15 +267,16 @@ describe('hostile expressions', () => {
     await using fair = createEvaluator({ poolSize: 2 })
     await Promise.all([1, 2, 3].map((i) => fair.evaluate(`$sum([${i}])`, {})))
     let finished = 0
-    const hog = Array.from({ length: 12 }, async (_, i) => {
-      // Twelve different texts: nothing is known of any before it has run.
+    const hog = Array.from({ length: 60 }, async (_, i) => {
+      // Different texts: nothing is known of any before it has run.
       const text = `($f := function($n) { $f($n + 1) }; $f(${i}))`
-      await outcomeOf(fair.evaluate(text, {}, { owner: 'hog', timeoutMs: 100 }))
+      await outcomeOf(fair.evaluate(text, {}, { owner: 'hog', timeoutMs: 200 }))
       finished++
     })
     for (let i = 0; i < 30; i++) await fair.evaluate('$sum([1, 2])', {}, { owner: 'polite' })
-    // Had every polite evaluation waited for one of the hog's, the hog would be through.
-    expect(finished).toBeLessThan(12)
+    // Had every polite evaluation waited for one of the hog's, thirty of them would be through.
+    expect(finished).toBeLessThan(20)
+    await fair[Symbol.asyncDispose]()
     await Promise.all(hog)
   })
 })

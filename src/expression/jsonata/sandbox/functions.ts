@@ -62,7 +62,8 @@ function pad(text: string | undefined, width: number, filler = ' '): string | un
   const missing = Math.abs(Math.trunc(width)) - [...text].length
   if (missing <= 0) return text
   const unit = [...(filler === '' ? ' ' : filler)]
-  const padding = Array.from({ length: missing }, (_, index) => unit[index % unit.length]).join('')
+  const whole = unit.join('').repeat(Math.floor(missing / unit.length))
+  const padding = whole + unit.slice(0, missing % unit.length).join('')
   return width > 0 ? text + padding : padding + text
 }
 
