@@ -1,11 +1,13 @@
-import { createServer } from 'node:http'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { GetSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { overGrpcSessions, overHttp1 } from './rpc-patch.ts'
-import { Http1Connection, jsonRequest } from './support/http1-connection.ts'
-import { type LoadResult, measure, STANDARD_LOAD } from './support/load.ts'
+import { jsonRequest } from './support/http1-connection.ts'
+import type { LoadResult } from './support/load.ts'
 import { reportAtLeast, reportFloor } from './support/report.ts'
-import { type RpcBench, withRpcBench } from './support/rpc-bench.ts'
+import { POOL_SIZE, type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
 const RATIO_MIN = 0.5
 
@@ -18,10 +20,10 @@ export async function run(): Promise<void> {
     reportFloor('rpc-get/floor', floor.perSecond, 'ops/s')
     const method = 'SyncJobCronTriggerService/GetSyncJobCronTrigger'
     const protocols = {
-      rest: await overHttp1(bench, (lane) =>
+      rest: await overHttp1(bench.product.port, (lane) =>
         jsonRequest('GET', `/sync-job-cron-trigger/${idOf(lane)}`, token, undefined),
       ),
-      connect: await overHttp1(bench, (lane) =>
+      connect: await overHttp1(bench.product.port, (lane) =>
         jsonRequest('POST', `/patchbay.v1.${method}`, token, { id: idOf(lane) }),
       ),
       grpc: await overGrpcSessions(bench, method, (lane) =>
@@ -35,33 +37,16 @@ export async function run(): Promise<void> {
   })
 }
 
-/** The floor shares the benchmark's process: it has less to do than two processes on two cores, in its own disfavour. */
+/** A bare server as its own process, as the product is: client, server and database share the same two cores. */
 async function bareSelect({ pool, product }: RpcBench, idOf: (lane: number) => string): Promise<LoadResult> {
-  const server = createServer(async (request, response) => {
-    const { rows } = await pool.query({
-      name: 'get',
-      text: `select t.*, s.* from sync_job_cron_trigger t left join trigger_schedule s on s.trigger_id = t.id
-             where t.environment_id = $1 and t.id = $2`,
-      values: [product.bootstrap.environment_id, request.url?.slice(1)],
-    })
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(rows[0]))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  const connections = await Promise.all(
-    Array.from({ length: STANDARD_LOAD.inFlight }, () => Http1Connection.open('127.0.0.1', address.port)),
-  )
+  const host = String(pool.options.host)
+  const script = join(import.meta.dirname, 'support/bare-select-server.ts')
+  const args = [script, host, product.bootstrap.environment_id, String(POOL_SIZE)]
+  const server = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
-    return await measure(STANDARD_LOAD, async (lane) => {
-      const status = await connections[lane % connections.length]?.send(
-        jsonRequest('GET', `/${idOf(lane)}`, 'none', undefined),
-      )
-      if (status !== 200) throw new Error(`status ${status}`)
-    })
+    const [port] = await once(server.stdout, 'data')
+    return await overHttp1(Number(String(port)), (lane) => jsonRequest('GET', `/${idOf(lane)}`, 'none', undefined))
   } finally {
-    for (const connection of connections) connection.close()
-    server.close()
+    server.kill()
   }
 }

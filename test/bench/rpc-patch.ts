@@ -75,13 +75,13 @@ async function compare(bench: RpcBench, name: string, floor: LoadResult, patch: 
 }
 
 async function overRest(bench: RpcBench, patch: PatchCase): Promise<LoadResult> {
-  return await overHttp1(bench, (lane, count) =>
+  return await overHttp1(bench.product.port, (lane, count) =>
     jsonRequest('PATCH', patch.path(lane), bench.product.bootstrap.environment_token, patch.body(count)),
   )
 }
 
 async function overConnect(bench: RpcBench, patch: PatchCase): Promise<LoadResult> {
-  return await overHttp1(bench, (lane, count) =>
+  return await overHttp1(bench.product.port, (lane, count) =>
     jsonRequest('POST', `/patchbay.v1.${patch.service}`, bench.product.bootstrap.environment_token, {
       id: patch.id(lane),
       ...patch.body(count),
@@ -90,12 +90,9 @@ async function overConnect(bench: RpcBench, patch: PatchCase): Promise<LoadResul
 }
 
 /** Runs ready-made requests over one HTTP/1.1 connection per lane. */
-export async function overHttp1(
-  bench: RpcBench,
-  request: (lane: number, count: number) => Buffer,
-): Promise<LoadResult> {
+export async function overHttp1(port: number, request: (lane: number, count: number) => Buffer): Promise<LoadResult> {
   const connections = await Promise.all(
-    Array.from({ length: STANDARD_LOAD.inFlight }, () => Http1Connection.open('127.0.0.1', bench.product.port)),
+    Array.from({ length: STANDARD_LOAD.inFlight }, () => Http1Connection.open('127.0.0.1', port)),
   )
   try {
     return await measure(STANDARD_LOAD, async (lane, count) => {
