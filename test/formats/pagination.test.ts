@@ -106,7 +106,8 @@ describe('a cycle of tokens is noticed, however long it is', () => {
       }
     }
     await expect(listing()).rejects.toThrow('PAGINATION_LOOP')
-    expect(pages).toBeLessThan(3 * length + 50)
+    // A short cycle is noticed on the page that closes it, a longer one within three rounds.
+    expect(pages).toBeLessThanOrEqual(length <= 48 ? length : 3 * length)
     expect(JSON.stringify(state).length).toBeLessThan(1_200)
   })
 
@@ -142,6 +143,8 @@ describe('a next link stays on the origin', () => {
     ['https://api.example.com:8443/items', []],
     ['https://api.example.com.evil.example/items', []],
     ['https://user:pass@api.example.com/items', []],
+    ['https://user@api.example.com/items', []],
+    ['https://:pass@api.example.com/items', []],
     ['https://eu.example.com/x', ['https://us.example.com', 'nonsense', '']],
     ['javascript:alert(1)', []],
     ['nonsense', []],
