@@ -35,6 +35,7 @@ export {
   listCredentials,
 } from './credential/index.ts'
 export type { Evaluate, Format, FormatChoice, Readiness } from './format.ts'
+export { isTruthy } from './is-truthy.ts'
 export { compilePagination, PAGINATION_FORMATS, paginationSchema } from './pagination/index.ts'
 export { guardOrigin } from './pagination/link.ts'
 export {

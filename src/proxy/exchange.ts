@@ -2,8 +2,14 @@ import type { HttpClient, HttpResponse } from '../egress/index.ts'
 import type { AuthorisedRequest } from './authorise.ts'
 import { type ProxyRequest, REQUEST_TIMEOUT_MS, RESPONSE_BYTES_MAX } from './request.ts'
 
+/** Redirects of a reading request that are followed: APIs answer them for what was renamed. */
+const REDIRECTS_MAX = 3
+
 /**
- * Stage 4: sends through the guarded client. Redirects are answered as they are: a definition names the address it means.
+ * Stage 4: sends through the guarded client.
+ *
+ * Redirects are followed for GET and HEAD only, credentials left behind where they change the origin. Any other method is
+ * answered the redirect itself: repeating a write elsewhere is not ours to decide.
  *
  * @throws Failure EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED
  */
@@ -19,6 +25,7 @@ export function exchange(
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
     timeoutMs: limits?.timeoutMs ?? REQUEST_TIMEOUT_MS,
+    redirects: method === 'GET' || method === 'HEAD' ? REDIRECTS_MAX : 0,
     maxResponseBytes: limits?.responseBytesMax ?? RESPONSE_BYTES_MAX,
   })
 }

@@ -1,5 +1,6 @@
 import { type Clock, isJsonObject, type Json } from '../base/index.ts'
 import type { RateLimitRules } from '../definition/index.ts'
+import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
 import { evaluateSetting } from './evaluate-setting.ts'
@@ -24,7 +25,7 @@ export async function findRateLimit(
   const isLimited =
     rules.isRateLimited === undefined
       ? response.status === TOO_MANY_REQUESTS
-      : Boolean(
+      : isTruthy(
           await evaluateSetting(
             tools.evaluator,
             'rate_limit.is_rate_limited',

@@ -378,6 +378,25 @@ describe('an expression that fails', () => {
   })
 })
 
+describe('redirects', () => {
+  test('of a reading call are followed, with the credential on the same origin', async () => {
+    const headers = { authorization: 'Bearer k' }
+    engine.upstream.script(
+      { request: 'GET /things/1', headers, answer: { status: 301, headers: { location: '/things/one' } } },
+      { request: 'GET /things/one', headers, answer: { json: { id: 1 } } },
+    )
+    const config = { ...CONFIG, authorization: { format: 'bearer' } }
+    const outcome = await engine.call(config, { ...on('things', 'get'), id: 1 }, { credentials: { api_key: 'k' } })
+    expect(outcome).toMatchObject({ kind: 'ok', result: { id: 1 } })
+  })
+
+  test('of a writing call are answered as they are', async () => {
+    engine.upstream.script({ request: 'POST /things', answer: { status: 307, headers: { location: '/elsewhere' } } })
+    const outcome = await engine.call(CONFIG, { ...on('things', 'create'), body: {} })
+    expect(outcome).toMatchObject({ kind: 'ok', status: 307, headers: { location: '/elsewhere' } })
+  })
+})
+
 test('an address that egress does not allow is refused', async () => {
   const config = { base_url: 'http://169.254.169.254', resources: CONFIG.resources }
   expect(await refusalOf(engine.call(config, on('things', 'list')))).toContain('EGRESS_BLOCKED')

@@ -1,5 +1,6 @@
 import { Failure, getAtPath, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { renderText, renderValue, type Scope } from '../../expression/index.ts'
+import { isTruthy } from '../is-truthy.ts'
 import { EMPTY_LOOP_MEMORY, type LoopMemory, rememberContent, rememberPosition } from './loop.ts'
 import { pageRoots } from './page-roots.ts'
 import type { ListingTools, Page, PageRequest, Pagination, PlacedValue, Step, StopReason } from './paginator.ts'
@@ -184,11 +185,4 @@ function loopFailure(page: number, problem: string): Failure {
 /** A definite no; a missing flag says nothing. */
 function isNo(value: Json | undefined): boolean {
   return value === false || value === 0 || (typeof value === 'string' && /^(?:false|0|no)$/i.test(value))
-}
-
-/** Truth as JSONata's boolean cast has it: empty texts, lists and objects are false. */
-function isTruthy(value: Json | undefined): boolean {
-  if (Array.isArray(value)) return value.some(isTruthy)
-  if (isJsonObject(value)) return Object.keys(value).length > 0
-  return Boolean(value)
 }
