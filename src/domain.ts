@@ -13,7 +13,7 @@ import {
   removeInstallationsIn,
   removeIntegrationsOf,
 } from './integrations/index.ts'
-import { createProxy, type Proxy } from './proxy/index.ts'
+import { createProxy, type Proxy as Engine } from './proxy/index.ts'
 import { RunQueue } from './queue/index.ts'
 import { CATCH_UP, type CatchUp } from './schedule/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './storage/index.ts'
@@ -32,7 +32,7 @@ export interface Domain extends ServiceDeps, AsyncDisposable {
   readonly clock: Clock
   readonly http: HttpClient
   readonly evaluator: Evaluator
-  readonly proxy: Proxy
+  readonly proxy: Engine
   readonly definitions: DefinitionSource
   readonly queue: RunQueue
 }

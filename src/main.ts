@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-import { runCommand } from './cli/index.ts'
+// Name look-ups take a thread of libuv's pool each; with the usual four, slow DNS of one tenant would stall files and
+// compression for everyone. Set before anything uses the pool, hence the import below.
+process.env.UV_THREADPOOL_SIZE ??= '16'
 
 const NODE_MAJOR_MIN = 24
 
@@ -7,5 +9,6 @@ if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) {
   process.stderr.write(`Patchbay needs Node ${NODE_MAJOR_MIN}: npm scripts bring it along, or install it\n`)
   process.exitCode = 1
 } else {
+  const { runCommand } = await import('./cli/index.ts')
   process.exitCode = await runCommand(process.argv.slice(2), process.env)
 }

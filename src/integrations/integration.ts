@@ -170,8 +170,13 @@ export async function removeIntegrationsOf(
 }
 
 /** Everything that would be refused about a config or an override, fields as JSON paths from its top. Stores nothing. */
-export function checkDefinition(config: JsonObject, kind: ConfigKind): readonly Violation[] {
-  return [...checkConfig(config, kind, ''), ...separateSecrets(config, secretPaths(config), [], '').violations]
+export function checkDefinition(
+  deps: Pick<IntegrationDeps, 'checkUrls'>,
+  config: JsonObject,
+  kind: ConfigKind,
+): readonly Violation[] {
+  const masks = separateSecrets(config, secretPaths(config), [], '').violations
+  return [...checkConfig(config, kind, ''), ...masks, ...deps.checkUrls(config, '')]
 }
 
 async function describe(tx: Tx, teamId: string, record: IntegrationRecord): Promise<Integration> {

@@ -98,8 +98,9 @@ function uuidOf(bytes: Uint8Array): string {
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-function placeOf(ref: SecretRef, name: string): string {
-  return `secret|sealed|${ref.subjectType}|${ref.subjectId}|${name}|${ref.ownerId}`
+/** Ids in one spelling: the same row may be addressed in capitals. */
+function placeOf({ ownerId, subjectType, subjectId }: SecretRef, name: string): string {
+  return `secret|sealed|${subjectType}|${subjectId.toLowerCase()}|${name}|${ownerId.toLowerCase()}`
 }
 
 function orUnreadable<Result>(open: () => Result): Result {

@@ -60,7 +60,8 @@ export async function updateEnvironment(
   if (version !== undefined && version !== stored.version) throw etagMismatch('environment', id)
   if (name === undefined || name === stored.name) return stored
   const holder = await findEnvironmentByName(tx, teamId, name)
-  if (holder !== undefined) throw nameTaken(name, holder)
+  // Held by the very environment: a racing call has just renamed it, so the version decides.
+  if (holder !== undefined && holder.id !== id) throw nameTaken(name, holder)
   const updated = await rename(tx, teamId, id, name, version)
   if (updated === undefined) throw etagMismatch('environment', id)
   return updated

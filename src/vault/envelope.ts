@@ -6,7 +6,11 @@ const COMMITMENT_BYTES = 32
 const IV_BYTES = 12
 const TAG_BYTES = 16
 const KEY_BYTES = 32
-const HEADER_BYTES = 1 + SALT_BYTES + COMMITMENT_BYTES + IV_BYTES + TAG_BYTES
+const SALT_AT = 1
+const COMMITMENT_AT = SALT_AT + SALT_BYTES
+const IV_AT = COMMITMENT_AT + COMMITMENT_BYTES
+const TAG_AT = IV_AT + IV_BYTES
+const TEXT_AT = TAG_AT + TAG_BYTES
 
 /**
  * Encrypts a text so that it opens only with the same key and in the same place.
@@ -30,16 +34,17 @@ export function seal(key: Uint8Array, place: string, text: string | Uint8Array):
 /** Opens what `seal` made. @throws Error when the key, the place or any bit differs */
 export function unseal(key: Uint8Array, place: string, sealed: Uint8Array): Buffer {
   const bytes = Buffer.from(sealed)
-  if (bytes.length < HEADER_BYTES || bytes[0] !== FORMAT) throw new Error('not a sealed value of a known format')
-  let at = 1
-  const take = (length: number) => bytes.subarray(at, (at += length))
-  const [salt, commitment, iv, tag] = [take(SALT_BYTES), take(COMMITMENT_BYTES), take(IV_BYTES), take(TAG_BYTES)]
+  if (bytes.length < TEXT_AT || bytes[0] !== FORMAT) throw new Error('not a sealed value of a known format')
+  const salt = bytes.subarray(SALT_AT, COMMITMENT_AT)
+  const commitment = bytes.subarray(COMMITMENT_AT, IV_AT)
+  const iv = bytes.subarray(IV_AT, TAG_AT)
+  const tag = bytes.subarray(TAG_AT, TEXT_AT)
   const derived = derive(key, salt, place)
   if (!timingSafeEqual(derived.commitment, commitment)) throw new Error('sealed under another key or for another place')
   const decipher = createDecipheriv('aes-256-gcm', derived.recordKey, iv, { authTagLength: TAG_BYTES })
   decipher.setAAD(Buffer.from(place))
   decipher.setAuthTag(tag)
-  return Buffer.concat([decipher.update(bytes.subarray(at)), decipher.final()])
+  return Buffer.concat([decipher.update(bytes.subarray(TEXT_AT)), decipher.final()])
 }
 
 function derive(key: Uint8Array, salt: Uint8Array, place: string): { recordKey: Buffer; commitment: Buffer } {

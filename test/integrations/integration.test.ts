@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
 import { newId } from '../../src/base/index.ts'
 import {
   checkDefinition,
@@ -253,19 +254,31 @@ describe('removeIntegrationsOf', () => {
   })
 })
 
+const CHECK = {
+  checkUrls: (config: JsonObject, path: string) =>
+    config.base_url === 'http://10.0.0.1'
+      ? [{ field: `${path}base_url`, description: 'is private', rule: 'url.not_allowed' }]
+      : [],
+}
+
 describe('checkDefinition', () => {
+  it('finds addresses that outbound calls may not reach', () => {
+    const findings = checkDefinition(CHECK, { ...CONFIG, base_url: 'http://10.0.0.1' }, 'integration')
+    expect(findings).toMatchObject([{ field: 'base_url', rule: 'url.not_allowed' }])
+  })
+
   it('finds nothing in a definition that would be stored', () => {
-    expect(checkDefinition(CONFIG, 'integration')).toEqual([])
+    expect(checkDefinition(CHECK, CONFIG, 'integration')).toEqual([])
   })
 
   it('names findings by their path from the top, the mask included', () => {
-    const findings = checkDefinition({ ...CONFIG, labl: 'x', headers: { 'x-token': '***' } }, 'integration')
+    const findings = checkDefinition(CHECK, { ...CONFIG, labl: 'x', headers: { 'x-token': '***' } }, 'integration')
     expect(findings.map(({ field }) => field).toSorted()).toEqual(['headers.x-token', 'labl'])
   })
 
   it('judges an override key by key', () => {
-    expect(checkDefinition({ environment_variables: { A: 1 }, label: 'x' }, 'override')).toEqual([])
-    expect(checkDefinition({ environment_variables: {} }, 'integration')).toHaveLength(1)
+    expect(checkDefinition(CHECK, { environment_variables: { A: 1 }, label: 'x' }, 'override')).toEqual([])
+    expect(checkDefinition(CHECK, { environment_variables: {} }, 'integration')).toHaveLength(1)
   })
 })
 

@@ -24,6 +24,12 @@ describe('secrets', () => {
     expect(await secrets.get(tx, refOf({ ownerId: ref.ownerId }))).toEqual({})
   })
 
+  it('come back when their subject is addressed in capitals', async () => {
+    const ref = refOf()
+    await secrets.put(tx, { ...ref, subjectId: ref.subjectId.toUpperCase() }, { token: 'abc' })
+    expect(await secrets.get(tx, ref)).toEqual({ token: 'abc' })
+  })
+
   it('are gone when removed by name', async () => {
     const ref = refOf()
     await secrets.put(tx, ref, { a: '1', b: '2' })

@@ -2,7 +2,8 @@
 export interface JsonAnswer {
   readonly id: string
   readonly secret: string
-  readonly [field: string]: any // biome-ignore lint/suspicious/noExplicitAny: tests read answers as a client of no type would
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers as a client without types would
+  readonly [field: string]: any
 }
 
 /** One REST call, whatever its outcome. */

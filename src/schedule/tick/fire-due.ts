@@ -8,7 +8,7 @@ import {
   probeDue,
 } from '../../storage/index.ts'
 import type { DueScan } from './due-scan.ts'
-import { type FireDeps, type FireReport, fireTicks } from './fire-ticks.ts'
+import { earliest, type FireDeps, type FireReport, fireTicks } from './fire-ticks.ts'
 
 /** What a pass over the schedules needs. */
 export interface FireDueDeps extends FireDeps {
@@ -29,7 +29,7 @@ export interface PassReport {
   readonly now: Date
   /** How late the latest trigger was when the pass began. */
   readonly oldestDueAgeSeconds: number
-  /** The earliest tick that lay ahead when the pass began; undefined without any. */
+  /** The earliest tick that lies ahead; undefined without any. */
   readonly nextDueAt: Date | undefined
 }
 
@@ -113,12 +113,11 @@ async function park({ database, observer }: FireDueDeps, trigger: DueTrigger, ca
   return { ...NOTHING, handled: 1, parked: 1 }
 }
 
-const NOTHING: FireReport = { handled: 0, fired: 0, skipped: {}, missed: 0, parked: 0 }
+const NOTHING: FireReport = { handled: 0, fired: 0, skipped: {}, missed: 0, parked: 0, nextDueAt: undefined }
 
 function passReport(heads: readonly DueHead[], now: Date, reports: readonly FireReport[]): PassReport {
-  const ticks = heads.flatMap(({ nextFireAt }) => (nextFireAt === null ? [] : [nextFireAt.getTime()]))
-  const oldestMs = Math.min(now.getTime(), ...ticks)
-  const nextMs = Math.min(...ticks.filter((tick) => tick > now.getTime()))
+  const ticks = heads.flatMap(({ nextFireAt }) => nextFireAt ?? [])
+  const oldest = earliest(ticks.filter((tick) => tick <= now)) ?? now
   const skipped: Record<string, number> = {}
   for (const report of reports)
     for (const [reason, count] of Object.entries(report.skipped)) skipped[reason] = (skipped[reason] ?? 0) + count
@@ -128,8 +127,8 @@ function passReport(heads: readonly DueHead[], now: Date, reports: readonly Fire
     missed: sum(reports.map(({ missed }) => missed)),
     parked: sum(reports.map(({ parked }) => parked)),
     now,
-    oldestDueAgeSeconds: (now.getTime() - oldestMs) / 1000,
-    nextDueAt: Number.isFinite(nextMs) ? new Date(nextMs) : undefined,
+    oldestDueAgeSeconds: (now.getTime() - oldest.getTime()) / 1000,
+    nextDueAt: earliest([...ticks.filter((tick) => tick > now), ...reports.map(({ nextDueAt }) => nextDueAt)]),
   }
 }
 

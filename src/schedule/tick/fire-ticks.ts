@@ -35,6 +35,8 @@ export interface FireReport {
   readonly skipped: Readonly<Record<string, number>>
   readonly missed: number
   readonly parked: number
+  /** The earliest tick the handled triggers have ahead. */
+  readonly nextDueAt: Date | undefined
 }
 
 /** Ticks written in one transaction, which bounds how long its row locks last. */
@@ -66,7 +68,13 @@ export async function fireTicks(deps: FireDeps, tx: Tx, due: readonly DueTrigger
     skipped: countBy(made.flatMap((run) => run.skipReason ?? [])),
     missed: missed.reduce((sum, { count }) => sum + count, 0),
     parked: parked.length,
+    nextDueAt: earliest(plans.map(({ owed }) => owed.next)),
   }
+}
+
+/** The first of moments in time; undefined of none. */
+export function earliest(moments: readonly (Date | undefined)[]): Date | undefined {
+  return moments.reduce<Date | undefined>((a, b) => (a === undefined || (b !== undefined && b < a) ? b : a), undefined)
 }
 
 interface TriggerPlan {
