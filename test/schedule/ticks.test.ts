@@ -18,14 +18,15 @@ describe('a tick', () => {
     const trigger = await at.create({ args: { since: '2026' } })
     expect(trigger.nextRunAt?.toISOString()).toBe('2026-11-05T12:00:10.000Z')
     at.clock.advance(10_000)
-    expect(await at.fire()).toMatchObject({ fired: 1, skipped: {}, oldestDueAgeSeconds: 0 })
+    const nextDueAt = new Date('2026-11-05T12:00:20Z')
+    expect(await at.fire()).toMatchObject({ fired: 1, skipped: {}, oldestDueAgeSeconds: 0, nextDueAt })
     const [run] = await at.claim()
     expect(run).toMatchObject({
       ...{ triggerId: trigger.id, kind: 'cron', args: { since: '2026' }, destination: trigger.destination },
       resources: [{ resource: 'repos', method: 'list' }],
       scheduledFor: new Date('2026-11-05T12:00:10Z'),
     })
-    expect(await at.fire()).toMatchObject({ fired: 0, nextDueAt: new Date('2026-11-05T12:00:20Z') })
+    expect(await at.fire()).toMatchObject({ fired: 0, nextDueAt })
   })
 
   it('syncs the trigger’s own resources when it has some', async () => {

@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { newId } from '../../../src/base/index.ts'
+import { nextTicks, shardOf } from '../../../src/schedule/index.ts'
+import { affected, rows } from '../../../src/storage/database.ts'
+import { Database, type EmbeddedServer, migrate, startEmbedded } from '../../../src/storage/index.ts'
+import { createTenant, readOne } from '../../queue/fixtures.ts'
+
+const WORKER = join(import.meta.dirname, 'tick-worker.ts')
+
+/** A trigger of the scenario, and the moment after which it owes its ticks. */
+export interface ClusterTrigger {
+  readonly id: string
+  readonly expression: string
+  readonly from: Date
+}
+
+/** A durable PostgreSQL of its own, and worker processes on it that can be killed. */
+export class TickCluster implements AsyncDisposable {
+  readonly database: Database
+  readonly #server: EmbeddedServer
+  readonly #url: string
+  readonly #dataDir: string
+  readonly #workers: ChildProcess[] = []
+
+  private constructor(server: EmbeddedServer, dataDir: string) {
+    this.#server = server
+    this.#dataDir = dataDir
+    this.#url = `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`
+    this.database = new Database({ target: { kind: 'url', url: this.#url } })
+  }
+
+  static async start(): Promise<TickCluster> {
+    const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-faults-'))
+    chmodSync(dataDir, 0o711) // root's servers run under another uid, which must be able to walk in
+    const cluster = new TickCluster(await startEmbedded({ dataDir }), dataDir)
+    await migrate(cluster.database)
+    return cluster
+  }
+
+  /** Creates triggers, each with an account of its own, all owing their ticks from now. */
+  async createTriggers(expressions: readonly string[]): Promise<readonly ClusterTrigger[]> {
+    const { environmentId, syncJobId, webhookId, accountIds } = await createTenant(this.database, expressions.length)
+    const { now } = await readOne<{ now: Date }>(this.database, 'select clock_timestamp()::timestamptz(3) as now')
+    const triggers = expressions.map((expression) => ({ id: newId(), expression, from: now }))
+    const ids = triggers.map(({ id }) => id)
+    await affected(
+      this.database.direct,
+      `insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression, webhook_id, args)
+       select ?, v.id, ?, v.account, v.expression, ?, '{}' from unnest(?::uuid[], ?::uuid[], ?::text[]) v (id, account, expression)`,
+      [environmentId, syncJobId, webhookId, ids, accountIds, expressions],
+    )
+    await affected(
+      this.database.direct,
+      `insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
+       select v.id, ?, v.shard, 'wnam', v.expression, v.next
+       from unnest(?::uuid[], ?::smallint[], ?::text[], ?::timestamptz[]) v (id, shard, expression, next)`,
+      [
+        ...[environmentId, ids, ids.map(shardOf), expressions],
+        triggers.map(({ expression, from }) => nextTicks(expression, from, 1)[0] ?? from),
+      ],
+    )
+    return triggers
+  }
+
+  /** Starts one more worker and waits until it works. */
+  async addWorker(): Promise<void> {
+    const worker = spawn(process.execPath, [WORKER, this.#url], { stdio: ['ignore', 'pipe', 'inherit'] })
+    this.#workers.push(worker)
+    await once(worker.stdout, 'data')
+  }
+
+  /** Kills a worker with SIGKILL: it can do nothing about it. */
+  async killWorker(place: number): Promise<void> {
+    const [worker] = this.#workers.splice(place, 1)
+    if (worker === undefined) throw new Error(`no worker ${place}`)
+    const gone = once(worker, 'exit')
+    worker.kill('SIGKILL')
+    await gone
+  }
+
+  get workers(): number {
+    return this.#workers.length
+  }
+
+  async stopWorkers(): Promise<void> {
+    const stopping = this.#workers.splice(0).map(async (worker) => {
+      const gone = once(worker, 'exit')
+      worker.kill('SIGTERM')
+      await gone
+    })
+    await Promise.all(stopping)
+  }
+
+  /** Every run a tick made, as `[trigger id, tick, lateness in ms]`. */
+  async readRuns(): Promise<readonly (readonly [string, Date, number])[]> {
+    const found = await rows<{ id: string; at: Date; late: number }>(
+      this.database.direct,
+      `select trigger_id as id, scheduled_for as at, extract(epoch from created_at - scheduled_for)::float8 * 1000 as late
+       from sync_job_run where kind = 'cron'`,
+    )
+    return found.map(({ id, at, late }) => [id, at, late])
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const worker of this.#workers) worker.kill('SIGKILL')
+    await this.database[Symbol.asyncDispose]()
+    await this.#server.stop()
+    rmSync(this.#dataDir, { recursive: true, force: true })
+  }
+}
