@@ -33,7 +33,12 @@ export async function loadReadyAccount(
   const { plan, environmentVariables } = await deps.definitions.at(tx, account)
   const credentials = credentialsFrom(await deps.secrets.get(tx, accountSecrets(account)))
   const { context, isSandbox, integrationName } = account
-  return { account, integrationName, plan, access: { id, context, credentials, environmentVariables, isSandbox } }
+  return {
+    account,
+    integrationName,
+    plan,
+    access: { id, context, credentials, environmentVariables, isSandbox, environmentId },
+  }
 }
 
 function credentialsFrom(texts: Readonly<Record<string, string>>): JsonObject {

@@ -268,6 +268,7 @@ describe('loadReadyAccount', () => {
     expect(ready.plan.resources.get('issues')?.has('list')).toBe(true)
     expect(ready.access).toEqual({
       id,
+      environmentId: own.environmentId,
       context: { subdomain: 'acme' },
       credentials: { api_key: 'the-accounts-secret' },
       environmentVariables: { API_TOKEN: 'variable-secret', N: 1 },

@@ -65,7 +65,8 @@ export async function startProduct(options: {
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const url = `http://127.0.0.1:${port}`
   await untilHealthy(url, child, () => output)
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  // 'close' waits for grandchildren too: under npm the server outlives npm by its drain.
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
   return {
     url,
     port,
