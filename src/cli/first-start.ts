@@ -1,5 +1,5 @@
-import { rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
 import type { Installation } from '../installation.ts'
 import { bootstrap, type FirstStart } from '../tenancy/index.ts'
@@ -28,6 +28,7 @@ async function writeBootstrapFile(file: string, made: FirstStart): Promise<void>
     environment_token: made.environmentToken,
   }
   const beside = `${file}.${process.pid}`
+  await mkdir(dirname(file), { recursive: true, mode: 0o711 })
   await writeFile(beside, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await rename(beside, file)
 }

@@ -1,9 +1,10 @@
+import { join } from 'node:path'
 import { createApi } from '../app.ts'
 import { readConfig } from '../config.ts'
 import { openInstallation } from '../installation.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { Command } from './command.ts'
-import { prepareFirstStart } from './first-start.ts'
+import { BOOTSTRAP_FILE, prepareFirstStart } from './first-start.ts'
 import { stopSignal } from './stop-signal.ts'
 
 /** The API alone; workers run elsewhere on the same database. */
@@ -18,10 +19,12 @@ export const serveCommand: Command = {
       applicationName: 'patchbay serve',
       ownsEmbedded: false,
     })
-    await prepareFirstStart(config, installation)
+    const made = await prepareFirstStart(config, installation)
     await using api = createApi({ config, installation, logger })
     const { url } = await api.listen()
     process.stdout.write(`Patchbay API listens on ${url}\n`)
+    if (made !== undefined)
+      process.stdout.write(`The first team and its tokens are in ${join(config.dataDir, BOOTSTRAP_FILE)}\n`)
     await stopSignal()
     await api.drain()
     return 0
