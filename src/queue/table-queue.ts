@@ -26,8 +26,8 @@ export interface TableQueueDeps<Carried extends CarriedValues> {
   readonly random: () => number
   /** Moves the database's clock, for tests. Absent: the clock as it is. */
   readonly now?: (() => Date) | undefined
-  /** Runs in the transaction that settled the items. */
-  readonly afterSettle?: (tx: Tx, settled: readonly (SettledItem & Carried)[]) => Promise<void>
+  /** Writes the records of items, and what else follows, in the transaction that settled them. */
+  readonly conclude: (tx: Tx, settled: readonly (SettledItem & Carried)[]) => Promise<void>
 }
 
 /** The queue seam over a waiting and a lease table. Keeps no state of its own: any number of processes share it. */
@@ -94,7 +94,7 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
 
   async #settle(tx: Tx, resolved: readonly LeaseSettlement[]): Promise<readonly (SettledItem & Carried)[]> {
     const settled = await settleLeases(tx, this.#deps.sql, resolved, this.#now())
-    if (settled.length > 0) await this.#deps.afterSettle?.(tx, settled)
+    if (settled.length > 0) await this.#deps.conclude(tx, settled)
     return settled
   }
 

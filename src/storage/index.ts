@@ -143,7 +143,7 @@ export {
   type WaitingItem,
 } from './tables/queue-statements.ts'
 export { type CarriedValues, type QueueSql, queueSql } from './tables/queue-table.ts'
-export { concludeRuns, loadRunWork, type RunWork, saveRunProgress } from './tables/run-execution.ts'
+export { beginRuns, concludeRuns, type RunWork, saveRunProgress } from './tables/run-execution.ts'
 export { ensureRunPartitions } from './tables/run-partition.ts'
 export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'
 export type {

@@ -1,7 +1,7 @@
 import { newId } from '../../src/base/index.ts'
-import { QUEUE_POLICY, TableQueue } from '../../src/queue/index.ts'
-import { affected } from '../../src/storage/database.ts'
-import { queueSql, RUN_QUEUE, requestStop, type Tx } from '../../src/storage/index.ts'
+import { type Claim, QUEUE_POLICY, RunQueue, TableQueue } from '../../src/queue/index.ts'
+import { affected, jsonb } from '../../src/storage/database.ts'
+import { enqueueItems, queueSql, RUN_QUEUE, requestStop, type Tx } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { describeQueue, type QueueUnderTest, type TestItem } from './conformance.ts'
 import { readOne, TestClock } from './fixtures.ts'
@@ -12,8 +12,8 @@ const ENVIRONMENT = newId()
 // What a further kind of work would bring: its own record, no day, no exclusive flow.
 await affected(
   database.direct,
-  `create table parcel (id uuid primary key, status text not null default 'created', attempt integer not null default 0,
-     error jsonb, started_at timestamptz, finished_at timestamptz, updated_at timestamptz, version integer default 1)`,
+  `create table parcel (parcel_id uuid primary key, status text not null default 'created',
+     attempt integer not null default 0, error jsonb)`,
 )
 await affected(
   database.direct,
@@ -30,7 +30,6 @@ await affected(
 const PARCEL_QUEUE = queueSql<{ readonly label: string }>({
   ...{ waiting: 'parcel_queue', lease: 'parcel_lease', item: 'parcel_id', flow: 'target_id' },
   carried: [{ column: 'label', field: 'label', type: 'text' }],
-  record: { table: 'parcel', key: 'r.id = h.parcel_id', settleJoin: '', settleSet: 'version = r.version + 1' },
 })
 
 function flowId(flow: number): string {
@@ -60,13 +59,15 @@ async function enqueueWith(
 async function openRuns(): Promise<QueueUnderTest> {
   await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease')
   const clock = new TestClock()
-  const queue = new TableQueue({
-    ...{ database, sql: RUN_QUEUE, policy: QUEUE_POLICY, now: clock.now },
-    random: () => 0.999,
-  })
+  const queue = new RunQueue({ database, random: () => 0.999, now: clock.now })
+  const claim = async (request: Claim) =>
+    (await queue.claim(request)).map((run) => ({
+      ...{ id: run.id, leaseId: run.leaseId, environmentId: run.environmentId, flowId: run.integratedAccountId },
+      ...{ attempt: run.attempt, expiresAt: run.leaseExpiresAt },
+    }))
   const scheduledFor = clock.now()
   return {
-    ...{ queue, database, clock, flowId },
+    ...{ database, clock, flowId, queue: bound(queue, claim) },
     enqueue: (items, beforeCommit) =>
       enqueueWith(
         items,
@@ -80,10 +81,8 @@ async function openRuns(): Promise<QueueUnderTest> {
             [scheduledFor, ENVIRONMENT, newId(), newId(), ids, items.map(({ flow }) => flowId(flow))],
           )
           const carried = { scheduledFor, triggerId: null }
-          await queue.enqueue(
-            tx,
-            items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), ...carried })),
-          )
+          const waiting = items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), ...carried }))
+          await enqueueItems(tx, RUN_QUEUE, waiting, clock.now())
         },
         beforeCommit,
       ),
@@ -94,12 +93,28 @@ async function openRuns(): Promise<QueueUnderTest> {
   }
 }
 
+/** The seam of a queue of runs, with another claim. */
+function bound(queue: RunQueue, claim: QueueUnderTest['queue']['claim']): QueueUnderTest['queue'] {
+  return {
+    claim,
+    heartbeat: queue.heartbeat.bind(queue),
+    settle: queue.settle.bind(queue),
+    reap: queue.reap.bind(queue),
+  }
+}
+
 async function openParcels(): Promise<QueueUnderTest> {
   await affected(database.direct, 'truncate parcel, parcel_queue, parcel_lease')
   const clock = new TestClock()
   const queue = new TableQueue({
     ...{ database, sql: PARCEL_QUEUE, policy: QUEUE_POLICY, now: clock.now },
     random: () => 0.999,
+    conclude: async (tx, settled) => {
+      for (const { id, status, attempt, error } of settled)
+        await affected(tx, 'update parcel set status = ?, attempt = ?, error = ?::jsonb where parcel_id = ?', [
+          ...[status, attempt, error === null ? null : jsonb(error), id],
+        ])
+    },
   })
   return {
     ...{ queue, database, clock, flowId },
@@ -107,7 +122,7 @@ async function openParcels(): Promise<QueueUnderTest> {
       enqueueWith(
         items,
         async (tx, ids) => {
-          await affected(tx, 'insert into parcel (id) select unnest(?::uuid[])', [ids])
+          await affected(tx, 'insert into parcel (parcel_id) select unnest(?::uuid[])', [ids])
           await queue.enqueue(
             tx,
             items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), label: 'a' })),
@@ -115,7 +130,14 @@ async function openParcels(): Promise<QueueUnderTest> {
         },
         beforeCommit,
       ),
-    statusOf: (id) => readOne(database, 'select status, attempt, error from parcel where id = ?', [id]),
+    statusOf: (id) =>
+      readOne(
+        database,
+        `select case when l.parcel_id is null then p.status else 'running' end as status,
+           coalesce(l.attempt, p.attempt) as attempt, p.error
+         from parcel p left join parcel_lease l using (parcel_id) where parcel_id = ?`,
+        [id],
+      ),
     requestStop: async (id) => {
       await affected(database.direct, 'update parcel_lease set stop_requested_at = ? where parcel_id = ?', [
         ...[clock.now(), id],

@@ -1,12 +1,12 @@
 import { Failure, type JsonObject } from '../../base/index.ts'
 import {
+  beginRuns,
   type ClaimedRun,
   concludeRuns,
   countWaiting,
   type Database,
   dropLeases,
   type LeaseKey,
-  loadRunWork,
   type ResourceStats,
   RUN_QUEUE,
   type RunCarried,
@@ -61,7 +61,7 @@ export class RunQueue {
       policy: this.#policy,
       random: deps.random,
       now: deps.now,
-      afterSettle: (tx, settled) => this.#conclude(tx, settled),
+      conclude: (tx, settled) => this.#conclude(tx, settled),
     })
   }
 
@@ -75,12 +75,17 @@ export class RunQueue {
     await this.#queue.enqueue(tx, items)
   }
 
-  /** Leases runs and loads what to do. One running run per account, whoever claims at the same moment. */
+  /**
+   * Leases runs, marks them running and loads what to do. One running run per account, whoever claims at the same moment.
+   *
+   * Two statements without a transaction, which an idle worker would pay for at every look: a process that dies between
+   * them leaves leases that are taken back like any others.
+   */
   async claim(claim: Claim): Promise<readonly ClaimedRun[]> {
     const leases = await this.#queue.claim(claim)
     if (leases.length === 0) return []
     const { direct } = this.#deps.database
-    const work = new Map((await loadRunWork(direct, leases)).map((each) => [each.id, each]))
+    const work = new Map((await beginRuns(direct, leases, this.#now())).map((each) => [each.id, each]))
     const orphans = leases.filter(({ id }) => !work.has(id))
     if (orphans.length > 0) await dropLeases(direct, orphans) // their day was dropped while they waited
     return leases.flatMap((lease) => {
@@ -99,9 +104,8 @@ export class RunQueue {
     checkpoint: JsonObject,
     stats: readonly ResourceStats[],
   ): Promise<{ readonly isStopRequested: boolean }> {
-    const { database, now } = this.#deps
-    const { leaseMs } = this.#policy
-    const saved = await saveRunProgress(database.direct, lease, checkpoint, stats, leaseMs, now?.() ?? null)
+    const { direct } = this.#deps.database
+    const saved = await saveRunProgress(direct, lease, checkpoint, stats, this.#policy.leaseMs, this.#now())
     if (saved === undefined) throw leaseLost(lease.id)
     return saved
   }
@@ -128,12 +132,16 @@ export class RunQueue {
   }
 
   async #conclude(tx: Tx, settled: readonly (SettledItem & RunCarried)[]): Promise<void> {
-    await concludeRuns(tx, settled)
+    await concludeRuns(tx, settled, this.#now())
     const changes = settled.map(({ id, environmentId, scheduledFor, triggerId, status }) => {
       const final = status as RunStatus // the table's check constraint allows no other
       return { runId: id, environmentId, scheduledFor, triggerId, status: final, skipReason: null }
     })
     await this.#deps.observer?.runsChanged(tx, changes)
+  }
+
+  #now(): Date | null {
+    return this.#deps.now?.() ?? null
   }
 }
 

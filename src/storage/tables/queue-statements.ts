@@ -70,6 +70,11 @@ export interface SettledItem {
   readonly flowId: string
   /** `stopped` also for an item that was to wait again although a stop had been requested. */
   readonly status: string
+  readonly error: Json
+  /** Attempts that count so far. */
+  readonly attempt: number
+  /** It is final; otherwise it waits again. */
+  readonly isOver: boolean
 }
 
 /** A lease whose holder is gone, or did not stop in time. */
@@ -105,7 +110,7 @@ export async function enqueueItems<Carried extends CarriedValues>(
 }
 
 /**
- * Leases the lowest-ranked available items whose flow is free, and marks their records running.
+ * Leases the lowest-ranked available items whose flow is free.
  *
  * Rides on the claim index of the group. Rows another claimant is taking are passed over; two items of one exclusive flow
  * are never both leased, whoever claims at the same moment.
@@ -137,7 +142,7 @@ export async function renewLeases(
   ])
 }
 
-/** Ends the leases that are still the given ones, with their records and what waits again, and returns those. */
+/** Ends the leases that are still the given ones, lets wait what is to wait again, and returns what they were leases on. */
 export async function settleLeases<Carried extends CarriedValues>(
   tx: Tx,
   sql: QueueSql<Carried>,

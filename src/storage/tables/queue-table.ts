@@ -8,7 +8,10 @@ export interface CarriedColumn<Carried extends CarriedValues> {
   readonly type: string
 }
 
-/** Where one kind of work queues: what waits, what is held, and the record that tells what became of it. */
+/**
+ * Where one kind of work queues: what waits and what is held. The records that tell what became of the work are somewhere
+ * else; whoever owns them writes them.
+ */
 export interface QueueTable<Carried extends CarriedValues> {
   /** One row per waiting item. */
   readonly waiting: string
@@ -22,15 +25,6 @@ export interface QueueTable<Carried extends CarriedValues> {
    */
   readonly flow: string
   readonly carried: readonly CarriedColumn<Carried>[]
-  readonly record: {
-    readonly table: string
-    /** Ties a record `r` to a waiting or held row `h`. */
-    readonly key: string
-    /** Further tables joined to a held row `h` when it is settled; may be empty. */
-    readonly settleJoin: string
-    /** What settling sets beside the outcome; at least the version. */
-    readonly settleSet: string
-  }
 }
 
 /** The statements of one queue. Their parameters are listed with the functions that run them, in queue-statements.ts. */
@@ -63,7 +57,7 @@ const NOW = '(select at from clock)'
  * order (items, or flows), so that two of them never wait for each other.
  */
 export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carried>): QueueSql<Carried> {
-  const { waiting, lease, item, flow, carried, record } = table
+  const { waiting, lease, item, flow, carried } = table
   const travelling = [item, flow, ...COMMON, ...carried.map(({ column }) => column)]
   const columns = travelling.join(', ')
   const fields = (alias: string) => carried.map(({ column, field }) => `${alias}.${column} as "${field}"`).join(', ')
@@ -99,12 +93,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         on conflict do nothing
         returning *
       ),
-      taken as (delete from ${waiting} q using leased h where q.${item} = h.${item}),
-      marked as (
-        update ${record.table} r set status = 'running', attempt = h.attempt, started_at = coalesce(r.started_at, ${NOW}),
-          updated_at = ${NOW}, version = r.version + 1
-        from leased h where ${record.key}
-      )
+      taken as (delete from ${waiting} q using leased h where q.${item} = h.${item})
       select h.${item} as id, h.environment_id as "environmentId", h.${flow} as "flowId", h.lease_id as "leaseId",
         h.attempt, h.expires_at as "expiresAt", ${fields('h')}
       from leased h`,
@@ -134,14 +123,9 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         insert into ${waiting} (${columns}, available_at, attempt, fair_rank)
         select ${of('h')}, h.available_at, h.attempt, ${rank('h.available_at')} + ${behind('h')}
         from h where h.available_at is not null
-      ),
-      marked as (
-        update ${record.table} r set status = h.status, error = h.error, attempt = h.attempt, updated_at = ${NOW},
-          finished_at = case when h.available_at is null then ${NOW} end, ${record.settleSet}
-        from h ${record.settleJoin} where ${record.key}
       )
       select h.${item} as id, h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
-        ${fields('h')}
+        h.error, h.attempt, h.available_at is null as "isOver", ${fields('h')}
       from h`,
 
     expired: `with ${CLOCK}

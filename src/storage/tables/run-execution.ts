@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../base/index.ts'
+import type { Json, JsonObject } from '../../base/index.ts'
 import { affected, jsonb, row, rows, type Tx } from '../database.ts'
 import type { LeaseKey, NowOverride } from './queue-statements.ts'
 import type { ClaimedRun, ResourceStats } from './run-record.ts'
@@ -9,6 +9,8 @@ const NO_TRIGGER = '00000000-0000-0000-0000-000000000000'
 /** Records changed while the last run began may have been missed by it. */
 const PREVIOUS_RUN_OVERLAP = `interval '2 minutes'`
 
+const DAY_MS = 24 * 60 * 60 * 1000
+
 /** What a leased run needs beside its lease. */
 export type RunWork = Omit<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'attempt'>
 
@@ -17,35 +19,47 @@ interface WorkRow extends Omit<RunWork, 'destination'> {
   readonly webhookId: string | null
 }
 
-/**
- * What to do for leased runs: their snapshot, what the last attempt saved, and where an incremental sync begins.
- *
- * The day of each run is given, so that one partition is read. A run whose day was dropped is not in the answer.
- */
-export async function loadRunWork(
-  tx: Tx,
-  runs: readonly { readonly id: string; readonly scheduledFor: Date }[],
-): Promise<readonly RunWork[]> {
-  const found = await rows<WorkRow>(
-    tx,
-    `select r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
-       r.integrated_account_id as "integratedAccountId", r.trigger_id as "triggerId", r.kind, r.args, r.resources,
-       r.daemon_group_key as "groupKey", r.webhook_id as "webhookId", r.error_handling as "errorHandling",
-       case when not r.ignore_previous_run then p.started_at - ${PREVIOUS_RUN_OVERLAP} end as "previousRunDate",
-       r.scheduled_for as "scheduledFor", r.started_at as "startedAt", c.checkpoint,
-       coalesce(c.resource_stats, r.resource_stats) as "resourceStats"
-     from unnest(?::uuid[], ?::timestamptz[]) as v (id, scheduled_for)
-     join sync_job_run r on r.id = v.id and r.scheduled_for = v.scheduled_for
-     left join run_checkpoint c on c.run_id = r.id
-     left join previous_run p on p.environment_id = r.environment_id and p.sync_job_id = r.sync_job_id
-       and p.integrated_account_id = r.integrated_account_id and p.trigger_id = coalesce(r.trigger_id, '${NO_TRIGGER}')`,
-    [runs.map(({ id }) => id), runs.map(({ scheduledFor }) => scheduledFor)],
-  )
-  return found.map(({ groupKey, webhookId, ...work }) => ({
-    ...work,
-    destination: destinationFromColumns(groupKey, webhookId),
-  }))
+/** A run just leased. */
+export interface LeasedRun {
+  readonly id: string
+  readonly scheduledFor: Date
+  readonly attempt: number
 }
+
+/**
+ * Marks leased runs running and returns what to do: their snapshot, what the last attempt saved, and where an incremental
+ * sync begins. A run whose day was dropped is not in the answer.
+ */
+export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOverride): Promise<readonly RunWork[]> {
+  const begun: RunWork[] = []
+  for (const { from, to, items } of groupByDay(runs)) {
+    const found = await rows<WorkRow>(tx, BEGIN_RUNS, [
+      ...[now, now, items.map(({ id }) => id), items.map(({ scheduledFor }) => scheduledFor)],
+      ...[items.map(({ attempt }) => attempt), from, to],
+    ])
+    for (const { groupKey, webhookId, ...work } of found)
+      begun.push({ ...work, destination: destinationFromColumns(groupKey, webhookId) })
+  }
+  return begun
+}
+
+const BEGIN_RUNS = `update sync_job_run r
+  set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, ?::timestamptz, now()),
+    updated_at = coalesce(?::timestamptz, now()), version = r.version + 1
+  from unnest(?::uuid[], ?::timestamptz[], ?::integer[]) as v (id, scheduled_for, attempt)
+    left join run_checkpoint c on c.run_id = v.id
+  where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
+  returning r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
+    r.integrated_account_id as "integratedAccountId", r.trigger_id as "triggerId", r.kind, r.args, r.resources,
+    r.daemon_group_key as "groupKey", r.webhook_id as "webhookId", r.error_handling as "errorHandling",
+    case when not r.ignore_previous_run then (
+      select p.started_at - ${PREVIOUS_RUN_OVERLAP} from previous_run p
+      where p.environment_id = r.environment_id and p.sync_job_id = r.sync_job_id
+        and p.integrated_account_id = r.integrated_account_id
+        and p.trigger_id = coalesce(r.trigger_id, '${NO_TRIGGER}')
+    ) end as "previousRunDate",
+    r.scheduled_for as "scheduledFor", r.started_at as "startedAt", c.checkpoint,
+    coalesce(c.resource_stats, r.resource_stats) as "resourceStats"`
 
 /**
  * Stores a checkpoint with its counters and renews the lease, together or not at all.
@@ -77,49 +91,70 @@ export async function saveRunProgress(
   )
 }
 
-/** A run that was just settled. */
+/** A run whose lease was just ended. */
 export interface SettledRun {
   readonly id: string
   readonly scheduledFor: Date
-  readonly triggerId: string | null
   readonly status: string
+  readonly error: Json
+  readonly attempt: number
+  /** It is final; otherwise it waits again. */
+  readonly isOver: boolean
 }
 
 /**
- * What follows from settled runs: completed ones drop their checkpoint and move the start of the next incremental sync;
- * final ones are shown on their trigger's schedule, whose rows are locked in the order of their ids.
+ * Writes what has become of runs, and what follows from it: progress moves from the checkpoint to the run, so that pages
+ * do not rewrite its wide row; completed runs drop their checkpoint and move the start of the next incremental sync; the
+ * trigger's schedule shows the status. Schedules are locked in the order of their ids.
  *
- * `previous_run` only moves forward: runs of one account end in order, but a retried old one may end late.
+ * `previous_run` only moves forward: runs of one account end in order, but an old one that is retried may end late.
  */
-export async function concludeRuns(tx: Tx, runs: readonly SettledRun[]): Promise<void> {
-  await affected(
-    tx,
-    `with v as (
-       select * from unnest(?::uuid[], ?::timestamptz[], ?::uuid[], ?::text[]) as v (id, scheduled_for, trigger_id, status)
-     ), gone as (
-       delete from run_checkpoint c using v where c.run_id = v.id and v.status = 'completed'
-     ), moved as (
-       insert into previous_run as p (environment_id, sync_job_id, integrated_account_id, trigger_id, started_at)
-       select r.environment_id, r.sync_job_id, r.integrated_account_id, coalesce(r.trigger_id, '${NO_TRIGGER}'), max(r.started_at)
-       from v join sync_job_run r on r.id = v.id and r.scheduled_for = v.scheduled_for
-       where v.status = 'completed' and r.started_at is not null
-       group by 1, 2, 3, 4 order by 1, 2, 3, 4
-       on conflict (environment_id, sync_job_id, integrated_account_id, trigger_id)
-         do update set started_at = greatest(p.started_at, excluded.started_at)
-     ), shown as (
-       select s.trigger_id, v.id, v.status from trigger_schedule s join v on s.trigger_id = v.trigger_id
-       order by s.trigger_id for update of s
-     )
-     update trigger_schedule s set
-       last_run_status = case when s.last_run_id = shown.id then shown.status else s.last_run_status end,
-       consecutive_failures = case shown.status when 'failed' then s.consecutive_failures + 1
-         when 'completed' then 0 else s.consecutive_failures end
-     from shown where s.trigger_id = shown.trigger_id`,
-    [
-      runs.map(({ id }) => id),
-      runs.map(({ scheduledFor }) => scheduledFor),
-      runs.map(({ triggerId }) => triggerId),
-      runs.map(({ status }) => status),
-    ],
+export async function concludeRuns(tx: Tx, runs: readonly SettledRun[], now: NowOverride): Promise<void> {
+  for (const { from, to, items } of groupByDay(runs))
+    await affected(tx, CONCLUDE_RUNS, [
+      ...[items.map(({ id }) => id), items.map(({ scheduledFor }) => scheduledFor)],
+      ...[items.map(({ status }) => status), items.map(({ error }) => (error === null ? null : jsonb(error)))],
+      ...[items.map(({ attempt }) => attempt), items.map(({ isOver }) => isOver), now, now, from, to],
+    ])
+}
+
+const CONCLUDE_RUNS = `with v as (
+    select * from unnest(?::uuid[], ?::timestamptz[], ?::text[], ?::jsonb[], ?::integer[], ?::boolean[])
+      as v (id, scheduled_for, status, error, attempt, is_over)
+  ), marked as (
+    update sync_job_run r
+    set status = v.status, error = v.error, attempt = v.attempt, updated_at = coalesce(?::timestamptz, now()),
+      finished_at = case when v.is_over then coalesce(?::timestamptz, now()) end,
+      version = r.version + 1 + coalesce(c.saves, 0),
+      resource_stats = coalesce(c.resource_stats, r.resource_stats)
+    from v left join run_checkpoint c on c.run_id = v.id
+    where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
+    returning r.id, r.environment_id, r.sync_job_id, r.integrated_account_id, r.trigger_id, r.started_at, r.status
+  ), gone as (
+    delete from run_checkpoint c using v where c.run_id = v.id and v.status = 'completed'
+  ), moved as (
+    insert into previous_run as p (environment_id, sync_job_id, integrated_account_id, trigger_id, started_at)
+    select environment_id, sync_job_id, integrated_account_id, coalesce(trigger_id, '${NO_TRIGGER}'), max(started_at)
+    from marked where status = 'completed' and started_at is not null group by 1, 2, 3, 4 order by 1, 2, 3, 4
+    on conflict (environment_id, sync_job_id, integrated_account_id, trigger_id)
+      do update set started_at = greatest(p.started_at, excluded.started_at)
+  ), shown as (
+    select s.trigger_id, m.id, m.status from trigger_schedule s join marked m on s.trigger_id = m.trigger_id
+    order by s.trigger_id for update of s
   )
+  update trigger_schedule s set
+    last_run_status = case when s.last_run_id = shown.id then shown.status else s.last_run_status end,
+    consecutive_failures = case shown.status when 'failed' then s.consecutive_failures + 1
+      when 'completed' then 0 else s.consecutive_failures end
+  from shown where s.trigger_id = shown.trigger_id`
+
+/**
+ * The items by the UTC day of their tick. A statement that names one day is planned for one partition; without it, claims
+ * were measured at 20 ms with 36 partitions against 3.5 ms with 7.
+ */
+function groupByDay<Item extends { readonly scheduledFor: Date }>(items: readonly Item[]) {
+  const days = Map.groupBy(items, ({ scheduledFor }) => Math.floor(scheduledFor.getTime() / DAY_MS))
+  return [...days].map(([day, ofDay]) => {
+    return { from: new Date(day * DAY_MS), to: new Date((day + 1) * DAY_MS), items: ofDay }
+  })
 }

@@ -8,11 +8,7 @@ export type RunCarried = {
   readonly triggerId: string | null
 }
 
-/**
- * The queue of sync runs. An account is an exclusive flow: the unique index run_lease_account allows it one running run.
- *
- * Progress moves from the checkpoint to the record when the run is settled, so that pages do not rewrite the wide record.
- */
+/** The queue of sync runs. An account is an exclusive flow: the unique index run_lease_account allows it one running run. */
 export const RUN_QUEUE = queueSql<RunCarried>({
   waiting: 'run_queue',
   lease: 'run_lease',
@@ -22,13 +18,6 @@ export const RUN_QUEUE = queueSql<RunCarried>({
     { column: 'scheduled_for', field: 'scheduledFor', type: 'timestamptz' },
     { column: 'trigger_id', field: 'triggerId', type: 'uuid' },
   ],
-  record: {
-    table: 'sync_job_run',
-    key: 'r.id = h.run_id and r.scheduled_for = h.scheduled_for',
-    settleJoin: 'left join run_checkpoint c on c.run_id = h.run_id',
-    settleSet: `version = r.version + 1 + coalesce(c.saves, 0),
-      resource_stats = coalesce(c.resource_stats, r.resource_stats)`,
-  },
 })
 
 /** What a request to stop found. */
