@@ -31,6 +31,7 @@ interface FireOptions {
   readonly regions?: readonly string[]
   readonly observer?: ScheduleObserver
   readonly scan?: DueScan
+  readonly queue?: Pick<RunQueue, 'enqueue' | 'countWaiting'>
 }
 
 /** Schedules of one tenant under a clock that stands until it is moved. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { listTicks } from '../../src/schedule/index.ts'
+import { deleteTrigger, listTicks } from '../../src/schedule/index.ts'
 import { DueScan } from '../../src/schedule/tick/due-scan.ts'
 import { affected } from '../../src/storage/database.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
@@ -11,6 +11,12 @@ const { database } = await testDatabase()
 beforeEach(() => clearTriggers(database))
 
 const bench = async (accounts = 1) => new TriggerBench(database, await createTenant(database, accounts))
+
+/** Resolves once some statement of this database waits for a lock. */
+async function waitUntilBlocked(): Promise<void> {
+  const waiting = `select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  while ((await readOne<{ count: number }>(database, waiting)).count === 0);
+}
 
 describe('a tick', () => {
   it('becomes one run with job, arguments and destination copied, and the schedule moves on', async () => {
@@ -138,6 +144,24 @@ describe('missed ticks', () => {
         missedCount: 7,
       },
     ])
+  })
+
+  it('are recorded while somebody deletes the trigger, and neither waits for the other in vain', async () => {
+    const at = await bench()
+    const { id } = await at.create({ cronExpression: '0 * * * *' })
+    at.clock.set('2026-11-05T20:30:00Z')
+    let deleted: Promise<void> = Promise.resolve()
+    const queue = {
+      countWaiting: at.queue.countWaiting.bind(at.queue),
+      enqueue: async (...given: Parameters<typeof at.queue.enqueue>) => {
+        deleted = deleteTrigger(database.direct, at.tenant.environmentId, id, undefined)
+        await waitUntilBlocked()
+        await at.queue.enqueue(...given)
+      },
+    }
+    expect(await at.fire({ queue })).toMatchObject({ fired: 1, missed: 7 })
+    await deleted
+    expect(await readOne(database, 'select count(*) as count from missed_ticks')).toEqual({ count: 0 })
   })
 
   it('of many triggers are written in bounded transactions, and all of them', async () => {

@@ -67,7 +67,8 @@ const STATEMENTS = [
     count integer not null check (count > 0),
     recorded_at timestamptz(3) not null default now(),
     primary key (trigger_id, last_at),
-    foreign key (environment_id, trigger_id) references sync_job_cron_trigger (environment_id, id) on delete cascade
+    -- Not the trigger itself: the tick that records a stretch holds the schedule, and a delete of the trigger waits for it.
+    foreign key (trigger_id) references trigger_schedule (trigger_id) on delete cascade
   )`,
 
   `create table sync_job_run (
