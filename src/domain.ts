@@ -17,7 +17,7 @@ import { createProxy, type Proxy as Engine } from './proxy/index.ts'
 import { RunQueue } from './queue/index.ts'
 import { CATCH_UP, type CatchUp } from './schedule/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './storage/index.ts'
-import { type ArgsRules, checkResources, readSyncResources, resolveArgs } from './sync/index.ts'
+import { type ArgsRules, checkTriggerResources, resolveArgs } from './sync/index.ts'
 import type { Logger } from './telemetry/index.ts'
 
 /** What a process is composed from. */
@@ -80,7 +80,7 @@ export function composeDomain({ config, installation: { database, secrets }, log
       database,
       minTickGapSeconds: config.minTickGapSeconds,
       catchUp: catchUpOf(config),
-      checkResources: (resources) => checkResources(readSyncResources(resources)),
+      checkResources: checkTriggerResources,
     },
     contents: {
       async removeOfEnvironment(tx, environmentId) {

@@ -1,6 +1,5 @@
 import { type DotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { listPlaceholderPaths } from '../expression/index.ts'
-import { listCredentials } from '../formats/index.ts'
 import { findKeylessPaginations } from './check-pagination.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
 import { findSchemaViolations } from './findings.ts'
@@ -114,9 +113,4 @@ function announcedViolation({ role, value, path: at }: RoleAt, path: string): Vi
       rule: 'format.not_available',
     },
   ]
-}
-
-/** The authentication methods that a config offers, in the order in which they are written. */
-export function listCredentialFormats(config: JsonObject): string[] {
-  return listCredentials(config.credentials).map(({ format }) => format)
 }

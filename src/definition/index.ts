@@ -5,7 +5,7 @@
  * Everything here is a pure function of JSON. Nothing here performs a call, and no other room reads a config by hand.
  */
 export { type Address, listAddresses } from './addresses.ts'
-export { type ConfigKind, checkConfig, checkOverride, listCredentialFormats } from './check.ts'
+export { type ConfigKind, checkConfig, checkOverride } from './check.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { writePath } from './json-path.ts'
 export { integrationConfigSchema } from './json-schema.ts'

@@ -51,11 +51,6 @@ export function templateMap(): z.ZodType<Record<string, Json>> {
   return z.record(z.string(), jsonTemplate())
 }
 
-/** Like `templateMap`; every literal text in it is credential material. */
-export function secretMap(): z.ZodType<Record<string, Json>> {
-  return z.record(z.string(), roleOf(templateJson(), { kind: 'template', secret: true }))
-}
-
 /** Any JSON value, kept as it is. */
 export function anyJson(): z.ZodType<Json> {
   return z.custom<Json>((value) => value !== undefined)

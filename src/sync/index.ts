@@ -8,11 +8,11 @@ export { type ArgsRules, type Evaluate, resolveArgs } from './args.ts'
 export { checkAgainstDefinition, type MethodNames, methodNamesOf } from './check-definition.ts'
 export { checkResources } from './check-resources.ts'
 export {
+  checkTriggerResources,
   createSyncJob,
   deleteSyncJob,
   getSyncJob,
   listSyncJobs,
-  requireResources,
   type SyncJobInput,
   updateSyncJob,
 } from './job.ts'

@@ -131,18 +131,18 @@ export async function deleteSyncJob(
 }
 
 /**
- * Refuses resources that are no plan, or that the environment's installation of the integration does not offer; for jobs,
- * and for triggers that bring their own.
- *
- * @throws Failure RESOURCES_INVALID with every violation
+ * Everything that keeps resources of a trigger from replacing those of its job: no plan, or not what the environment's
+ * installation of the integration offers. Of an unknown job only the plan is judged.
  */
-export async function requireResources(
+export async function checkTriggerResources(
   tx: Tx,
   environmentId: string,
-  job: Pick<SyncJobRecord, 'integrationName' | 'argsSchema' | 'resources'>,
-): Promise<void> {
-  const violations = await findResourceViolations(tx, environmentId, job)
-  if (violations.length > 0) throw invalidFields(violations, 'RESOURCES_INVALID')
+  syncJobId: string,
+  resources: readonly JsonObject[],
+): Promise<readonly Violation[]> {
+  const job = await findSyncJob(tx, environmentId, syncJobId)
+  if (job === undefined) return checkResources(readSyncResources(resources))
+  return await findResourceViolations(tx, environmentId, { ...job, resources })
 }
 
 async function requirePlan(tx: Tx, environmentId: string, job: Plannable): Promise<void> {

@@ -33,7 +33,7 @@ export async function createTrigger(
   const { syncJobId, integratedAccountId, destination, resources = [] } = input
   const violations = [
     ...checkCron(deps, input.cronExpression),
-    ...(resources.length === 0 ? [] : deps.checkResources(resources)),
+    ...(resources.length === 0 ? [] : await deps.checkResources(tx, environmentId, syncJobId, resources)),
   ]
   if (violations.length > 0) throw invalidFields(violations, reasonOf(violations))
   if (destination === undefined) throw destinationRequired()

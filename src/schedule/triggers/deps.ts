@@ -1,5 +1,6 @@
 import type { JsonObject, Violation } from '../../base/index.ts'
 import type { RunQueue, Subject } from '../../queue/index.ts'
+import type { Tx } from '../../storage/index.ts'
 import type { CatchUp } from '../tick/due-ticks.ts'
 import type { ScheduleObserver } from '../tick/observer.ts'
 
@@ -11,8 +12,13 @@ export interface TriggerDeps {
   readonly observer?: ScheduleObserver | undefined
   /** Moves the clocks of process and database, for tests. */
   readonly now?: (() => Date) | undefined
-  /** Everything that keeps resources from being a plan, with fields below `resources`. */
-  checkResources(resources: readonly JsonObject[]): readonly Violation[]
+  /** Everything that keeps resources from replacing those of the job, with fields below `resources`. */
+  checkResources(
+    tx: Tx,
+    environmentId: string,
+    syncJobId: string,
+    resources: readonly JsonObject[],
+  ): Promise<readonly Violation[]>
   /**
    * The arguments with the schema's defaults filled in.
    *
