@@ -1,4 +1,4 @@
-import { invalidFields, type Json, type JsonObject } from '../base/index.ts'
+import { invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
 
 /** Keys by which placeholders reach what the runtime owns. */
 const RESERVED: readonly string[] = ['environment_variables', 'env', 'oauth']
@@ -18,17 +18,26 @@ export function patchFrom(context: JsonObject): ContextPatch {
   }
 }
 
+/** The keys of a given context that the runtime owns. Pure, for a request that is judged before anything is read. */
+export function findReservedKeys(context: JsonObject): readonly Violation[] {
+  return Object.keys(context)
+    .filter((key) => RESERVED.includes(key))
+    .map((key) => violation(key, 'is a name that the runtime owns', 'context.reserved'))
+}
+
 /**
  * @param secretNames names of the account's credential material, where they are known
  * @throws Failure CONTEXT_KEY_RESERVED with every key that the runtime owns or that names credential material
  */
 export function refuseReservedKeys(context: JsonObject, secretNames: readonly string[] = []): void {
-  const violations = Object.keys(context).flatMap((key) => {
-    const field = `context.${key}`
-    if (RESERVED.includes(key))
-      return [{ field, description: 'is a name that the runtime owns', rule: 'context.reserved' }]
-    if (!secretNames.includes(key)) return []
-    return [{ field, description: 'is credential material: give it in credentials', rule: 'context.credential' }]
-  })
+  const secrets = Object.keys(context).filter((key) => secretNames.includes(key) && !RESERVED.includes(key))
+  const violations = [
+    ...findReservedKeys(context),
+    ...secrets.map((key) => violation(key, 'is credential material: give it in credentials', 'context.credential')),
+  ]
   if (violations.length > 0) throw invalidFields(violations, 'CONTEXT_KEY_RESERVED')
+}
+
+function violation(key: string, description: string, rule: string): Violation {
+  return { field: `context.${key}`, description, rule }
 }

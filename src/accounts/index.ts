@@ -7,6 +7,7 @@
  */
 export { changeAccountStatus, type StatusChange } from './change-status.ts'
 export { type ConnectDeps, createIntegratedAccount, type IntegratedAccountInput } from './connect.ts'
+export { findReservedKeys } from './context.ts'
 export type { IntegratedAccount } from './embedded.ts'
 export {
   type AccountDeps,

@@ -161,6 +161,33 @@ describe('a refusal', () => {
   })
 
   it.each([
+    {
+      path: '/environment-integration',
+      verb: 'POST',
+      body: { integration_id: 'x', overide: {}, override: { base_url: 1, resources: { a: { list: { pth: '/' } } } } },
+      fields: ['integration_id', 'overide', 'override.base_url', 'override.resources.a.list.pth'],
+    },
+    {
+      path: `/integrated-account/${world.integratedAccountId}`,
+      verb: 'PATCH',
+      body: { tenant_id: '', tennant: 1, context: { env: 1, ok: 'a\u0000b' } },
+      fields: ['tenant_id', 'tennant', 'context.env', 'context.ok'],
+    },
+    {
+      path: `/sync-job-cron-trigger/${world.syncJobCronTriggerId}`,
+      verb: 'PATCH',
+      body: { cron_expression: '* * * *', webhook_id: world.webhookId, daemon_group_key: 'g', cron: 1 },
+      fields: ['cron', 'cron_expression', 'daemon_group_key'],
+    },
+  ])('of $verb $path names every field at once, whatever layer found it', async ({ verb, path, body, fields }) => {
+    const answer = await http(verb, path, body)
+    const [, badRequest] = (answer.body as { error: { details: { field_violations: { field: string }[] }[] } }).error
+      .details
+    expect(answer.status).toBe(400)
+    expect(badRequest?.field_violations.map(({ field }) => field).toSorted()).toEqual(fields.toSorted())
+  })
+
+  it.each([
     { verb: 'GET', path: '/nowhere', status: 404, reason: 'ROUTE_NOT_FOUND' },
     { verb: 'PUT', path: '/environment-integration', status: 405, reason: 'METHOD_NOT_ALLOWED' },
     { verb: 'DELETE', path: '/integrated-account', status: 405, reason: 'METHOD_NOT_ALLOWED' },

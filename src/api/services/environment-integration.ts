@@ -1,4 +1,6 @@
 import { EnvironmentIntegrationService } from '../../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import type { JsonObject } from '../../base/index.ts'
+import { checkConfig } from '../../definition/index.ts'
 import {
   createEnvironmentIntegration,
   deleteEnvironmentIntegration,
@@ -20,7 +22,7 @@ import { versionFrom } from '../convert/etag.ts'
 import { viewFromProto } from '../convert/integration.ts'
 import { pageById, queryOf } from '../convert/page.ts'
 import { type IdempotencyDeps, once } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
 export interface EnvironmentIntegrationServiceDeps extends IdempotencyDeps {
@@ -33,6 +35,7 @@ export function environmentIntegrationService(deps: EnvironmentIntegrationServic
   return defineService(EnvironmentIntegrationService, {
     createEnvironmentIntegration: {
       access: 'environment',
+      check: ({ override }) => overrideFindings(override),
       handle: (request, { principal }) => {
         const { createEnvironmentIntegration: method } = EnvironmentIntegrationService.method
         const input = environmentIntegrationInputFromProto(request)
@@ -82,4 +85,13 @@ export function environmentIntegrationService(deps: EnvironmentIntegrationServic
         resolvedConfigToProto(await resolveEnvironmentIntegration(database.direct, principal, id)),
     },
   })
+}
+
+/** What is wrong with a given override by itself, to be told together with everything else that is wrong with the request. */
+function overrideFindings(override: JsonObject | undefined): readonly Finding[] {
+  if (override === undefined) return []
+  return checkConfig(override, 'override', 'override').map((violation) => ({
+    ...violation,
+    reason: 'DEFINITION_INVALID',
+  }))
 }

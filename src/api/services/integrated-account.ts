@@ -5,11 +5,13 @@ import {
   type ConnectDeps,
   createIntegratedAccount,
   deleteIntegratedAccount,
+  findReservedKeys,
   getIntegratedAccount,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
   updateIntegratedAccount,
 } from '../../accounts/index.ts'
+import type { JsonObject } from '../../base/index.ts'
 import { versionFrom } from '../convert/etag.ts'
 import {
   historyEntryToProto,
@@ -21,7 +23,7 @@ import {
 import { viewFromProto } from '../convert/integration.ts'
 import { pageById, queryOf } from '../convert/page.ts'
 import { type IdempotencyDeps, once } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
 export interface IntegratedAccountServiceDeps extends IdempotencyDeps {
@@ -34,6 +36,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
   return defineService(IntegratedAccountService, {
     createIntegratedAccount: {
       access: 'environment',
+      check: ({ context }) => contextFindings(context),
       handle: (request, { principal }) => {
         const { createIntegratedAccount: method } = IntegratedAccountService.method
         const input = integratedAccountInputFromProto(request)
@@ -61,6 +64,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
     },
     updateIntegratedAccount: {
       access: 'environment',
+      check: ({ context }) => contextFindings(context),
       // One statement, so it needs no transaction of its own.
       handle: async (request, { principal }) => {
         const change = integratedAccountChangeFromProto(request)
@@ -87,4 +91,10 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
       },
     },
   })
+}
+
+/** Keys of a given context that are refused, to be told together with everything else that is wrong with the request. */
+function contextFindings(context: JsonObject | undefined): readonly Finding[] {
+  if (context === undefined) return []
+  return findReservedKeys(context).map((violation) => ({ ...violation, reason: 'CONTEXT_KEY_RESERVED' }))
 }

@@ -1,5 +1,6 @@
 import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import {
+  checkCron,
   createTrigger,
   deleteTrigger,
   getTrigger,
@@ -24,7 +25,7 @@ import {
 import { syncJobRunToProto } from '../convert/sync-job-run.ts'
 import { dateFrom, timestampFrom } from '../convert/timestamp.ts'
 import { type IdempotencyDeps, once } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
 
 const { createSyncJobCronTrigger, runSyncJobCronTrigger } = SyncJobCronTriggerService.method
 
@@ -39,6 +40,7 @@ export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): 
   return defineService(SyncJobCronTriggerService, {
     createSyncJobCronTrigger: {
       access: 'environment',
+      check: ({ cronExpression }) => cronFindings(triggers, cronExpression),
       handle: (request, { principal: { environmentId } }) =>
         once(deps, environmentId, createSyncJobCronTrigger, request, async (tx) =>
           syncJobCronTriggerToProto(await createTrigger(triggers, tx, environmentId, triggerInputFromProto(request))),
@@ -63,6 +65,7 @@ export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): 
     },
     updateSyncJobCronTrigger: {
       access: 'environment',
+      check: ({ cronExpression }) => cronFindings(triggers, cronExpression),
       handle: async (request, { principal: { environmentId } }) =>
         syncJobCronTriggerToProto(
           await updateTrigger(triggers, environmentId, request.id, triggerChangeFromProto(request)),
@@ -107,4 +110,13 @@ export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): 
       },
     },
   })
+}
+
+/**
+ * What is wrong with a given expression, to be told together with everything else that is wrong with the request. An empty
+ * one may just be absent; the operation itself refuses it.
+ */
+function cronFindings(triggers: UpdateDeps, expression = ''): readonly Finding[] {
+  if (expression === '') return []
+  return checkCron(triggers, expression).map((violation) => ({ ...violation, reason: 'CRON_EXPRESSION_INVALID' }))
 }
