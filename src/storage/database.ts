@@ -63,6 +63,8 @@ export class Database {
       acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
       // An error's message keeps the placeholders: the values could be secrets, and messages reach the log.
       compileSqlOnError: false,
+      // Knex prints to the console what it also throws; the caller logs it once, where it decides what it means.
+      log: { debug() {}, warn() {}, error() {}, deprecate() {} },
     })
     this.direct = new Tx(this.#knex)
   }

@@ -60,7 +60,7 @@ export class TriggerBench {
     this.queue = new RunQueue({ database, random: () => 0.5, now, observer })
     this.deps = {
       ...{ database, queue: this.queue, observer, now, minTickGapSeconds: 1 },
-      checkResources: () => [],
+      checkResources: async () => [],
       resolveArgs: async (_, given) => given,
     }
   }
