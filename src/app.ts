@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { loadReadyAccount } from './accounts/index.ts'
+import { AccountVerifier, loadReadyAccount } from './accounts/index.ts'
 import { createApiServer, createServices, documentRoute, Health } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
@@ -27,6 +27,8 @@ export interface WorkerProcess extends AsyncDisposable {
   drain(): Promise<void>
 }
 
+/** How long a new account waits at most for its proof to begin. */
+const VERIFY_INTERVAL_MS = 1_000
 const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
 
 /** Composes the API: every service of the contract and the documents that describe it. */
@@ -82,6 +84,7 @@ export function createWorkerProcess({ config, installation, logger }: ProcessDep
     loadAccount: (environmentId: string, accountId: string) =>
       loadReadyAccount({ secrets, definitions }, database.direct, environmentId, accountId),
   }
+  const verifier = new AccountVerifier({ ...runDeps, definitions, regions: config.region })
   const worker = createWorker({
     ...{ database, queue, clock, logger, random: Math.random },
     executeRun: (run, progress, signal) => executeWebhookRun(runDeps, run, progress, signal),
@@ -89,6 +92,7 @@ export function createWorkerProcess({ config, installation, logger }: ProcessDep
     concurrency: config.workerConcurrency,
     regions: config.region,
     catchUp: catchUpOf(config),
+    loops: [{ name: 'verify-accounts', intervalMs: VERIFY_INTERVAL_MS, runOnce: () => verifier.runOnce() }],
   })
   return {
     start: () => worker.start(),

@@ -62,7 +62,8 @@ function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMet
   throw refuseMethod(description, 'method.not_headless')
 }
 
-function methodOf({ format }: ConnectPlan): AuthenticationMethod {
+/** The method an account records when it was connected this way. */
+export function methodOf({ format }: Pick<ConnectPlan, 'format'>): AuthenticationMethod {
   const known = CREDENTIAL_FORMATS.find((entry) => entry.format === format)
   if (known === undefined) throw new Error(`no credential format ${format} in the registry`)
   return known.authenticationMethod

@@ -2,9 +2,10 @@
  * Connected accounts: how they come about, what status they are in and why, their context, and what a call through one
  * needs.
  *
- * Lives here: the table of statuses, credentials as they are collected, context merges. Never here: calling a third party,
- * or what runs for an account.
+ * Lives here: the table of statuses, credentials as they are collected, context merges. A connecting account is proved
+ * through the engine. Never here: any other call, or what runs for an account.
  */
+export { AccountVerifier, type VerifierDeps } from './account-verifier.ts'
 export { changeAccountStatus, type StatusChange } from './change-status.ts'
 export { type ConnectDeps, createIntegratedAccount, type IntegratedAccountInput } from './connect.ts'
 export { findReservedKeys } from './context.ts'
@@ -26,3 +27,4 @@ export {
   type TriggersOfAccount,
 } from './remove.ts'
 export { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from './status.ts'
+export { type Verification, type VerifyDeps, verifyAccount } from './verify-account.ts'

@@ -2,7 +2,13 @@ import { Failure, type JsonObject, notFound } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
 import type { DefinitionSource } from '../integrations/index.ts'
 import type { AccountAccess } from '../proxy/index.ts'
-import { findIntegratedAccount, type IntegratedAccountRecord, type Secrets, type Tx } from '../storage/index.ts'
+import {
+  type AccountWithVersions,
+  findIntegratedAccount,
+  type IntegratedAccountRecord,
+  type Secrets,
+  type Tx,
+} from '../storage/index.ts'
 import { integrationDisabled } from './connect.ts'
 import { accountSecrets } from './secret-ref.ts'
 
@@ -14,6 +20,12 @@ export interface ReadyAccount {
   readonly access: AccountAccess
 }
 
+/** Where credentials and definitions come from. */
+export interface AccessDeps {
+  readonly secrets: Pick<Secrets, 'get'>
+  readonly definitions: DefinitionSource
+}
+
 /**
  * Loads an account for calls: two statements, and the plan from memory.
  *
@@ -21,7 +33,7 @@ export interface ReadyAccount {
  * DEFINITION_INVALID when override and config no longer fit, SECRET_UNREADABLE
  */
 export async function loadReadyAccount(
-  deps: { readonly secrets: Pick<Secrets, 'get'>; readonly definitions: DefinitionSource },
+  deps: AccessDeps,
   tx: Tx,
   environmentId: string,
   id: string,
@@ -30,15 +42,16 @@ export async function loadReadyAccount(
   if (account === undefined) throw notFound('integrated_account', id)
   if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
   if (account.status !== 'active') throw notActive(account)
+  return await withAccess(deps, tx, account)
+}
+
+/** What a call through the account needs, whatever its status. @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE */
+export async function withAccess(deps: AccessDeps, tx: Tx, account: AccountWithVersions): Promise<ReadyAccount> {
   const { plan, environmentVariables } = await deps.definitions.at(tx, account)
   const credentials = credentialsFrom(await deps.secrets.get(tx, accountSecrets(account)))
-  const { context, isSandbox, integrationName } = account
-  return {
-    account,
-    integrationName,
-    plan,
-    access: { id, context, credentials, environmentVariables, isSandbox, environmentId },
-  }
+  const { id, environmentId, context, isSandbox, integrationName } = account
+  const access = { id, environmentId, context, credentials, environmentVariables, isSandbox }
+  return { account, integrationName, plan, access }
 }
 
 function credentialsFrom(texts: Readonly<Record<string, string>>): JsonObject {

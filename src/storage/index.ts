@@ -41,6 +41,7 @@ export {
   touchApiToken,
   updateApiToken,
 } from './tables/api-token.ts'
+export { type AccountRef, listConnectingAccounts, storeActionResult } from './tables/connecting-account.ts'
 export {
   claimDue,
   type DueHead,

@@ -161,6 +161,8 @@ const STATEMENTS = [
       references environment_integration (environment_id, id)
   )`,
   `create index integrated_account_of_installation on integrated_account (environment_id, environment_integration_id, id desc)`,
+  // What the workers still have to prove; a handful of rows at any moment.
+  `create index integrated_account_connecting on integrated_account (updated_at) where status = 'connecting'`,
   `create index integrated_account_of_tenant on integrated_account (environment_id, tenant_id, id desc)`,
 
   `create table integrated_account_history (
