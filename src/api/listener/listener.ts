@@ -13,6 +13,8 @@ const TIMEOUT_CHECK_MS = 1_000
 
 /** Header fields of one HTTP/2 request. */
 const HEADER_PAIRS_MAX = 128
+/** Node counts ended streams until they are collected: with its 10 MB a fast client is refused far below its stream limit. */
+const SESSION_MEGABYTES_MAX = 64
 
 /**
  * The one port: HTTP/1.1 and HTTP/2, in plaintext or over TLS.
@@ -100,5 +102,6 @@ function createH1(dispatch: Dispatch, limits: ApiLimits): Http1Server {
 
 function createH2(dispatch: Dispatch, limits: ApiLimits): Http2Server {
   const settings = { maxConcurrentStreams: limits.streamsPerConnectionMax, maxHeaderListSize: limits.headerBytesMax }
-  return createHttp2({ settings, maxHeaderListPairs: HEADER_PAIRS_MAX }, dispatch).on('checkContinue', dispatch)
+  const session = { maxHeaderListPairs: HEADER_PAIRS_MAX, maxSessionMemory: SESSION_MEGABYTES_MAX }
+  return createHttp2({ settings, ...session }, dispatch).on('checkContinue', dispatch)
 }
