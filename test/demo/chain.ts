@@ -1,0 +1,112 @@
+import { systemClock } from '../../src/base/index.ts'
+import { findShippedDefinition } from '../../src/catalog/index.ts'
+import type { RunningProduct } from '../support/product.ts'
+import { expectJson, type JsonAnswer } from '../support/rest.ts'
+import type { GitHub } from './github.ts'
+import type { Receiver } from './receiver.ts'
+import { printFact, timeOf } from './report.ts'
+
+/** Records on a page of GitHub's answers: few, so that paging shows. */
+export const PAGE_SIZE = 3
+/** Where the first runs go, and where a PATCH sends the later ones. */
+export const PATHS = { inbox: '/hooks/inbox', archive: '/hooks/archive' } as const
+
+const CRON_EXPRESSION = '*/10 * * * * *'
+const PROOF_LOOK_MS = 100
+const PROOF_LOOKS_MAX = 200
+
+/** What the demonstration made and goes on to use. */
+export interface Chain {
+  readonly triggerId: string
+  /** As answered on creation. */
+  readonly trigger: JsonAnswer
+  readonly webhookIds: Readonly<Record<keyof typeof PATHS, string>>
+  /** A GET of the environment. */
+  get(path: string): Promise<JsonAnswer>
+  /** A POST to the environment. */
+  post(path: string, body: object): Promise<JsonAnswer>
+}
+
+/** What the chain stands on. */
+export interface ChainDeps {
+  readonly product: RunningProduct
+  readonly github: GitHub
+  readonly receiver: Receiver
+}
+
+/** Goes the way from the shipped definition to a trigger over REST, and says each step. */
+export async function makeChain({ product, github, receiver }: ChainDeps): Promise<Chain> {
+  const { url, bootstrap } = product
+  const post = (path: string, body: object) => expectJson('POST', `${url}${path}`, bootstrap.environment_token, body)
+  const get = (path: string) => expectJson('GET', `${url}${path}`, bootstrap.environment_token)
+
+  const integration = await expectJson('POST', `${url}/integration`, bootstrap.team_token, {
+    name: 'github',
+    config: findShippedDefinition('github')?.config,
+  })
+  printFact('integration', 'github, src/catalog/github.json as it is shipped')
+
+  const installation = await post('/environment-integration', {
+    integration_id: integration.id,
+    override: overrideFor(github.url),
+  })
+  printFact('environment integration', `overridden: base_url, ${PAGE_SIZE} records a page`)
+
+  const account = await post('/integrated-account', {
+    environment_integration_id: installation.id,
+    tenant_id: 'acme',
+    credentials: { api_key: github.token },
+  })
+  const { status } = await untilProved(() => get(`/integrated-account/${account.id}`))
+  printFact(
+    'integrated account',
+    `tenant ${account.tenant_id}, ${account.status}, then ${status}: GitHub knows the token`,
+  )
+
+  const job = await post('/sync-job', { label: 'Issues', integration_name: 'github', resources: RESOURCES })
+  printFact('sync job', 'repositories, then the issues of each through depends_on')
+
+  const webhookIds = { inbox: '', archive: '' }
+  for (const name of ['inbox', 'archive'] as const) {
+    const webhook = await post('/webhook', { target_url: receiver.urlOf(PATHS[name]) })
+    receiver.trust(PATHS[name], webhook.secret)
+    webhookIds[name] = webhook.id
+    printFact('webhook', receiver.urlOf(PATHS[name]))
+  }
+
+  const trigger = await post('/sync-job-cron-trigger', {
+    sync_job_id: job.id,
+    integrated_account_id: account.id,
+    cron_expression: CRON_EXPRESSION,
+    webhook_id: webhookIds.inbox,
+  })
+  printFact('cron trigger', `${trigger.cron_expression}   first at ${timeOf(trigger.next_run_at)}, to ${PATHS.inbox}`)
+  return { triggerId: trigger.id, trigger, webhookIds, get, post }
+}
+
+/** Where the API is, and pages short enough that there are several. */
+function overrideFor(baseUrl: string): object {
+  return { base_url: baseUrl, pagination: { config: { limit: PAGE_SIZE } } }
+}
+
+/** A worker proves a new account by the verification request of the definition. */
+async function untilProved(read: () => Promise<JsonAnswer>): Promise<JsonAnswer> {
+  for (let looks = 0; looks < PROOF_LOOKS_MAX; looks++) {
+    const account = await read()
+    if (account.status === 'active') return account
+    if (account.status !== 'connecting') throw new Error(`the account is ${account.status}: ${account.last_error}`)
+    await systemClock.sleep(PROOF_LOOK_MS)
+  }
+  throw new Error('the account was not proved in time')
+}
+
+const RESOURCES = [
+  { resource: 'repositories', method: 'list', persist: true },
+  {
+    resource: 'issues',
+    method: 'list',
+    depends_on: 'repositories',
+    query: { owner: '{{resources.repositories.owner.login}}', repo: '{{resources.repositories.name}}' },
+    persist: true,
+  },
+]

@@ -1,0 +1,94 @@
+import { createEmulator } from 'emulate'
+import { callRest, expectJson } from '../support/rest.ts'
+
+const OWNER = 'octocat'
+const TOKEN = 'ghp_the-token-of-octocat'
+/** Pages of the emulation's own answers, when it is asked what it holds. */
+const PER_PAGE = 100
+const PAGES_MAX = 10
+
+/** What the account owns: more repositories than a page of the demo, and one with more issues than two pages. */
+const REPOSITORIES: readonly { readonly name: string; readonly issues: number; readonly private?: boolean }[] = [
+  { name: 'hello-world', issues: 7 },
+  { name: 'patch-panel', issues: 3, private: true },
+  { name: 'quiet-place', issues: 0 },
+  { name: 'spoon-knife', issues: 1 },
+]
+
+/** Identifiers of all records, by the name that the definition gives the resource. */
+export type Holdings = Readonly<Record<'repositories' | 'issues', ReadonlySet<number>>>
+
+/** A GitHub on loopback. */
+export interface GitHub extends AsyncDisposable {
+  readonly url: string
+  /** A personal access token of the account that owns everything. */
+  readonly token: string
+  /** Full names of the repositories and how many issues each was given. */
+  readonly repositories: ReadonlyMap<string, number>
+  /** What it holds right now, by its own account: asked directly, not through Patchbay. */
+  holdings(): Promise<Holdings>
+}
+
+/** Starts the emulation and opens the issues; one of them is closed again, since a sync reads closed ones too. */
+export async function startGitHub(): Promise<GitHub> {
+  const emulator = await createEmulator({
+    service: 'github',
+    port: 0,
+    seed: {
+      tokens: { [TOKEN]: { login: OWNER, scopes: ['repo', 'user'] } },
+      github: {
+        users: [{ login: OWNER }],
+        repos: REPOSITORIES.map(({ name, private: isPrivate }) => ({
+          owner: OWNER,
+          name,
+          private: isPrivate ?? false,
+        })),
+      },
+    },
+  })
+  // It listens on IPv4 alone; elsewhere `localhost` may mean something else first.
+  const url = emulator.url.replace('localhost', '127.0.0.1')
+  for (const { name, issues } of REPOSITORIES)
+    for (let number = 1; number <= issues; number++)
+      await callRest('POST', `${url}/repos/${OWNER}/${name}/issues`, TOKEN, { title: `Issue ${number}` })
+  await expectJson('PATCH', `${url}/repos/${OWNER}/hello-world/issues/1`, TOKEN, { state: 'closed' })
+  return {
+    url,
+    token: TOKEN,
+    repositories: new Map(REPOSITORIES.map(({ name, issues }) => [`${OWNER}/${name}`, issues])),
+    holdings: () => readHoldings(url),
+    [Symbol.asyncDispose]: () => emulator.close(),
+  }
+}
+
+async function readHoldings(url: string): Promise<Holdings> {
+  const repositories = await readAll(`${url}/user/repos`)
+  const issues = await Promise.all(
+    repositories.map(({ full_name }) => readAll(`${url}/repos/${full_name}/issues?state=all`)),
+  )
+  return { repositories: idsOf(repositories), issues: idsOf(issues.flat()) }
+}
+
+interface GitHubRecord {
+  readonly id: number
+  readonly full_name?: string
+}
+
+/** All pages of a list, by counting pages up: not by the Link header, which is how Patchbay pages. */
+async function readAll(address: string): Promise<readonly GitHubRecord[]> {
+  const records: GitHubRecord[] = []
+  for (let page = 1; page <= PAGES_MAX; page++) {
+    const url = new URL(address)
+    url.searchParams.set('per_page', String(PER_PAGE))
+    url.searchParams.set('page', String(page))
+    const found: unknown = await expectJson('GET', url.href, TOKEN)
+    if (!Array.isArray(found)) throw new Error(`${address} does not answer with a list`)
+    records.push(...found)
+    if (found.length < PER_PAGE) return records
+  }
+  throw new Error(`${address} has more than ${PAGES_MAX} pages`)
+}
+
+function idsOf(records: readonly GitHubRecord[]): ReadonlySet<number> {
+  return new Set(records.map(({ id }) => id))
+}

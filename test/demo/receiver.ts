@@ -1,0 +1,113 @@
+import { Webhook, WebhookVerificationError } from 'standardwebhooks'
+import { type Answer, type Received, startReceiver } from '../webhooks/receiver.ts'
+
+/** One event as it is sent; the fields that the demonstration reads. */
+interface EventBody {
+  readonly event: string
+  readonly payload: {
+    /** Of the events about a whole run. */
+    readonly id?: string
+    readonly scheduled_for?: string
+    readonly error?: { readonly message: string }
+    /** Of the events about a part of one. */
+    readonly sync_job_run_id?: string
+    readonly resource?: string
+    readonly sequence?: number
+    readonly records?: readonly { readonly id: number }[]
+  }
+}
+
+/** A delivery whose signature holds. */
+export interface Verified {
+  readonly messageId: string
+  readonly path: string
+  /** `started`, `record`, …: what follows `sync_job_run:`. */
+  readonly event: string
+  readonly runId: string
+  readonly scheduledFor: string | undefined
+  readonly resource: string | undefined
+  readonly sequence: number | undefined
+  /** Identifiers of the records; undefined when the event carries none. */
+  readonly recordIds: readonly number[] | undefined
+  readonly problem: string | undefined
+}
+
+/** The customer's end: believes what is signed with the secret of the path, once, and refuses the rest. */
+export interface Receiver extends AsyncDisposable {
+  /** Address of a path. */
+  urlOf(path: string): string
+  /** Tells the secret with which deliveries to a path are signed. */
+  trust(path: string, secret: string): void
+  /** The first genuine delivery as it was on the wire that is about records. */
+  sample(): Received | undefined
+  /** Genuine deliveries, repeated ones included. */
+  readonly verified: number
+  /** Genuine deliveries whose message had arrived before. */
+  readonly duplicates: number
+  /** Deliveries whose signature does not hold. */
+  readonly refused: number
+}
+
+/** Starts the receiver; `onVerified` hears of every message once, in the order of arrival, before it is acknowledged. */
+export async function startVerifyingReceiver(onVerified: (delivery: Verified) => void): Promise<Receiver> {
+  const secrets = new Map<string, Webhook>()
+  const seen = new Set<string>()
+  const counts = { verified: 0, duplicates: 0, refused: 0 }
+  let sample: Received | undefined
+
+  const answer = (request: Received): Answer => {
+    const body = verifiedBody(secrets.get(request.path), request)
+    if (body === undefined) {
+      counts.refused += 1
+      return { status: 401 }
+    }
+    const delivery = readDelivery(request, body)
+    counts.verified += 1
+    if (seen.has(delivery.messageId)) counts.duplicates += 1
+    else onVerified(delivery)
+    seen.add(delivery.messageId)
+    if (delivery.event === 'record') sample ??= request
+    return { status: 204 }
+  }
+
+  const server = await startReceiver(answer)
+  return {
+    urlOf: (path) => new URL(path, server.url).href,
+    trust: (path, secret) => secrets.set(path, new Webhook(secret)),
+    sample: () => sample,
+    get verified() {
+      return counts.verified
+    },
+    get duplicates() {
+      return counts.duplicates
+    },
+    get refused() {
+      return counts.refused
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
+
+/** The body when the signature holds; a path without a secret believes nothing. */
+function verifiedBody(secret: Webhook | undefined, { body, headers }: Received): EventBody | undefined {
+  try {
+    return secret?.verify(body, headers as Record<string, string>) as EventBody | undefined
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return undefined
+    throw error
+  }
+}
+
+function readDelivery({ path, headers }: Received, { event, payload }: EventBody): Verified {
+  return {
+    messageId: String(headers['webhook-id']),
+    path,
+    event: event.replace(/^sync_job_run:/, ''),
+    runId: payload.sync_job_run_id ?? payload.id ?? '',
+    scheduledFor: payload.scheduled_for,
+    resource: payload.resource,
+    sequence: payload.sequence,
+    recordIds: payload.records?.map(({ id }) => id),
+    problem: payload.error?.message,
+  }
+}
