@@ -1,10 +1,10 @@
-import { systemClock } from '../../src/base/index.ts'
 import { findShippedDefinition } from '../../src/catalog/index.ts'
 import type { RunningProduct } from '../support/product.ts'
 import { expectJson, type JsonAnswer } from '../support/rest.ts'
 import type { GitHub } from './github.ts'
 import type { Receiver } from './receiver.ts'
 import { printFact, timeOf } from './report.ts'
+import type { Story } from './story.ts'
 
 /** Records on a page of GitHub's answers: few, so that paging shows. */
 export const PAGE_SIZE = 3
@@ -12,8 +12,6 @@ export const PAGE_SIZE = 3
 export const PATHS = { inbox: '/hooks/inbox', archive: '/hooks/archive' } as const
 
 const CRON_EXPRESSION = '*/10 * * * * *'
-const PROOF_LOOK_MS = 100
-const PROOF_LOOKS_MAX = 200
 
 /** What the demonstration made and goes on to use. */
 export interface Chain {
@@ -29,13 +27,14 @@ export interface Chain {
 
 /** What the chain stands on. */
 export interface ChainDeps {
+  readonly story: Story
   readonly product: RunningProduct
   readonly github: GitHub
   readonly receiver: Receiver
 }
 
 /** Goes the way from the shipped definition to a trigger over REST, and says each step. */
-export async function makeChain({ product, github, receiver }: ChainDeps): Promise<Chain> {
+export async function makeChain({ story, product, github, receiver }: ChainDeps): Promise<Chain> {
   const { url, bootstrap } = product
   const post = (path: string, body: object) => expectJson('POST', `${url}${path}`, bootstrap.environment_token, body)
   const get = (path: string) => expectJson('GET', `${url}${path}`, bootstrap.environment_token)
@@ -57,11 +56,14 @@ export async function makeChain({ product, github, receiver }: ChainDeps): Promi
     tenant_id: 'acme',
     credentials: { api_key: github.token },
   })
-  const { status } = await untilProved(() => get(`/integrated-account/${account.id}`))
-  printFact(
-    'integrated account',
-    `tenant ${account.tenant_id}, ${account.status}, then ${status}: GitHub knows the token`,
-  )
+  const status = await story.untilAnswer('the account to be proved', async () => {
+    const { status, last_error } = await get(`/integrated-account/${account.id}`)
+    if (status === 'connecting') return undefined
+    if (status !== 'active') throw new Error(`the account is ${status}: ${last_error}`)
+    return status
+  })
+  const progress = account.status === status ? status : `${account.status}, then ${status}: GitHub knows its api_key`
+  printFact('integrated account', `tenant ${account.tenant_id}, ${progress}`)
 
   const job = await post('/sync-job', { label: 'Issues', integration_name: 'github', resources: RESOURCES })
   printFact('sync job', 'repositories, then the issues of each through depends_on')
@@ -87,17 +89,6 @@ export async function makeChain({ product, github, receiver }: ChainDeps): Promi
 /** Where the API is, and pages short enough that there are several. */
 function overrideFor(baseUrl: string): object {
   return { base_url: baseUrl, pagination: { config: { limit: PAGE_SIZE } } }
-}
-
-/** A worker proves a new account by the verification request of the definition. */
-async function untilProved(read: () => Promise<JsonAnswer>): Promise<JsonAnswer> {
-  for (let looks = 0; looks < PROOF_LOOKS_MAX; looks++) {
-    const account = await read()
-    if (account.status === 'active') return account
-    if (account.status !== 'connecting') throw new Error(`the account is ${account.status}: ${account.last_error}`)
-    await systemClock.sleep(PROOF_LOOK_MS)
-  }
-  throw new Error('the account was not proved in time')
 }
 
 const RESOURCES = [

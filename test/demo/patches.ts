@@ -77,7 +77,7 @@ async function send({ product, chain }: PatchDeps, { wire, change }: Patch): Pro
 
 /** Waits for the runs of the changed trigger, prints them beside the ledger, and tells whether both are as they must be. */
 async function showEffect({ story, chain, journal }: PatchDeps, patch: Patch, answer: JsonAnswer): Promise<boolean> {
-  const from = String(answer.next_run_at)
+  const from = await firstNewTick(story, chain, String(answer.next_run_at))
   const what = `${counted(patch.runs, 'run')} from ${timeOf(from)} on to ${patch.path}`
   const runs = await story.until(what, () => journal.completedFrom(from, patch.runs))
   for (const run of runs) printFact(`run ${run.number}`, describeRun(run))
@@ -93,6 +93,15 @@ async function showEffect({ story, chain, journal }: PatchDeps, patch: Patch, an
   const rhythm = patch.runs > 1 ? `a tick every ${patch.gapSeconds} s ` : ''
   printVerdict('effect', `${rhythm}from ${timeOf(from)} on, to ${patch.path}`, isHeld)
   return isHeld
+}
+
+/** The first tick that only the changed trigger makes: one that was due when the change came belongs to what was before. */
+async function firstNewTick(story: Story, { get, triggerId }: Chain, nextRunAt: string): Promise<string> {
+  if (Date.parse(nextRunAt) > Date.now()) return nextRunAt
+  return await story.untilAnswer('the tick that was due to fire', async () => {
+    const { next_run_at } = await get(`/sync-job-cron-trigger/${triggerId}`)
+    return Date.parse(next_run_at) > Date.parse(nextRunAt) ? String(next_run_at) : undefined
+  })
 }
 
 function describeTrigger(chain: Chain, trigger: JsonAnswer): string {

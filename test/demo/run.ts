@@ -45,7 +45,7 @@ async function tell(story: Story): Promise<readonly string[]> {
     story.changed()
   })
   stack.use(receiver)
-  const chain = await makeChain({ product, github, receiver })
+  const chain = await makeChain({ story, product, github, receiver })
 
   step('The first run, as its receiver verifies it')
   printRow = deliveryTable()
