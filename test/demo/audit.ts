@@ -108,9 +108,10 @@ function judgeResource(resource: keyof Holdings, { runs, seen, holdings }: Books
     return stats?.fetched === held.size && stats.delivered === held.size && stats.failed === 0 && stats.complete
   })
   const total = delivered.reduce((sum, ids) => sum + ids.length, 0)
+  const perRun = [...new Set(delivered.map((ids) => ids.length))].join(' or ')
   return {
     label: resource,
-    text: `${total} delivered in ${counted(seen.length, 'run')}, ${held.size} each; GitHub holds ${held.size}`,
+    text: `${total} delivered in ${counted(seen.length, 'run')}, ${perRun} each; GitHub holds ${held.size}`,
     isHeld: areDelivered && isUnique && areCounted,
   }
 }

@@ -17,6 +17,8 @@ import { counted, printFact, printLine, printSection, printTable, printTitle, ti
 import { Story, StoryEnded } from './story.ts'
 
 const LIMIT_MS = 110_000
+/** Lines that Patchbay wrote last, for when it ends by itself. */
+const LAST_WORDS = 12
 const ROOT = join(import.meta.dirname, '../..')
 
 /** Tells the whole story; returns the names of what does not add up. */
@@ -74,7 +76,9 @@ async function startPatchbay(story: Story, stack: AsyncDisposableStack): Promise
   })
   let isStopping = false
   product.child.once('exit', (code) => {
-    if (!isStopping || code !== 0) story.end(`Patchbay exited with ${code}:\n${product.output()}`)
+    if (isStopping && code === 0) return
+    for (const line of product.output().trimEnd().split('\n').slice(-LAST_WORDS)) printFact('Patchbay', line)
+    story.end(`Patchbay exited with ${code}`)
   })
   stack.defer(async () => {
     isStopping = true
