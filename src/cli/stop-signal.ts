@@ -1,5 +1,7 @@
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const PARENT_CHECK_MS = 250
+/** Ctrl-C under npm can arrive twice, from the terminal and from npm: only a later one is the user's impatience. */
+const SAME_PRESS_MS = 1_000
 
 /**
  * Resolves at the first SIGTERM or SIGINT, or when the `npm` that ran this process is gone: npm does not pass SIGTERM on.
@@ -14,7 +16,9 @@ export async function stopSignal(): Promise<void> {
     function stop() {
       clearInterval(watch)
       for (const signal of SIGNALS) process.off(signal, stop)
-      for (const signal of SIGNALS) process.once(signal, () => process.exit(130))
+      const firstAt = Date.now()
+      const insist = () => Date.now() - firstAt > SAME_PRESS_MS && process.exit(130)
+      for (const signal of SIGNALS) process.on(signal, insist)
       resolve()
     }
     for (const signal of SIGNALS) process.on(signal, stop)

@@ -5,7 +5,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { GetSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { overGrpcSessions, overHttp1 } from './rpc-patch.ts'
 import { jsonRequest } from './support/http1-connection.ts'
-import type { LoadResult } from './support/load.ts'
+import { type LoadResult, measureInterleaved } from './support/load.ts'
 import { reportAtLeast, reportFloor } from './support/report.ts'
 import { POOL_SIZE, type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
@@ -16,20 +16,23 @@ export async function run(): Promise<void> {
   await withRpcBench(async (bench) => {
     const token = bench.product.bootstrap.environment_token
     const idOf = (lane: number) => bench.triggerIds[lane % bench.triggerIds.length] ?? ''
-    const floor = await bareSelect(bench, idOf)
-    reportFloor('rpc-get/floor', floor.perSecond, 'ops/s')
     const method = 'SyncJobCronTriggerService/GetSyncJobCronTrigger'
-    const protocols = {
-      rest: await overHttp1(bench.product.port, (lane) =>
-        jsonRequest('GET', `/sync-job-cron-trigger/${idOf(lane)}`, token, undefined),
-      ),
-      connect: await overHttp1(bench.product.port, (lane) =>
-        jsonRequest('POST', `/patchbay.v1.${method}`, token, { id: idOf(lane) }),
-      ),
-      grpc: await overGrpcSessions(bench, method, (lane) =>
-        toBinary(GetSyncJobCronTriggerRequestSchema, create(GetSyncJobCronTriggerRequestSchema, { id: idOf(lane) })),
-      ),
-    }
+    const { floor, ...protocols } = await measureInterleaved({
+      floor: () => bareSelect(bench, idOf),
+      rest: () =>
+        overHttp1(bench.product.port, (lane) =>
+          jsonRequest('GET', `/sync-job-cron-trigger/${idOf(lane)}`, token, undefined),
+        ),
+      connect: () =>
+        overHttp1(bench.product.port, (lane) =>
+          jsonRequest('POST', `/patchbay.v1.${method}`, token, { id: idOf(lane) }),
+        ),
+      grpc: () =>
+        overGrpcSessions(bench, method, (lane) =>
+          toBinary(GetSyncJobCronTriggerRequestSchema, create(GetSyncJobCronTriggerRequestSchema, { id: idOf(lane) })),
+        ),
+    })
+    reportFloor('rpc-get/floor', floor.perSecond, 'ops/s')
     for (const [protocol, result] of Object.entries(protocols)) {
       reportFloor(`rpc-get/${protocol}`, result.perSecond, 'ops/s')
       reportAtLeast(`rpc-get/${protocol}/ratio`, result.perSecond / floor.perSecond, 'x floor', RATIO_MIN)

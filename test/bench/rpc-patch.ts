@@ -3,7 +3,7 @@ import { UpdateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/inte
 import { UpdateSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { GrpcConnection, grpcFrame } from './support/grpc-connection.ts'
 import { Http1Connection, jsonRequest } from './support/http1-connection.ts'
-import { type LoadResult, measure, STANDARD_LOAD } from './support/load.ts'
+import { type LoadResult, measure, measureInterleaved, STANDARD_LOAD } from './support/load.ts'
 import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
 import { type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
@@ -20,7 +20,7 @@ const at = <Item>(items: readonly Item[], index: number): Item => {
 /** PATCH of triggers and accounts over the three protocols, against the same UPDATE … RETURNING through bare pg. */
 export async function run(): Promise<void> {
   await withRpcBench(async (bench) => {
-    await compare(bench, 'trigger', await triggerFloor(bench), {
+    await compare(bench, 'trigger', triggerFloor, {
       path: (lane) => `/sync-job-cron-trigger/${at(bench.triggerIds, lane)}`,
       body: (count) => ({ daemon_group_key: `group-${count % 7}` }),
       service: 'SyncJobCronTriggerService/UpdateSyncJobCronTrigger',
@@ -34,7 +34,7 @@ export async function run(): Promise<void> {
           }),
         ),
     })
-    await compare(bench, 'account', await accountFloor(bench), {
+    await compare(bench, 'account', accountFloor, {
       path: (lane) => `/integrated-account/${at(bench.accountIds, lane)}`,
       body: (count) => ({ tenant_id: `tenant-${count % 7}`, context: { seats: count } }),
       service: 'IntegratedAccountService/UpdateIntegratedAccount',
@@ -60,13 +60,19 @@ interface PatchCase {
   readonly message: (lane: number, count: number) => Uint8Array
 }
 
-async function compare(bench: RpcBench, name: string, floor: LoadResult, patch: PatchCase): Promise<void> {
+async function compare(
+  bench: RpcBench,
+  name: string,
+  measureFloor: (bench: RpcBench) => Promise<LoadResult>,
+  patch: PatchCase,
+): Promise<void> {
+  const { floor, ...protocols } = await measureInterleaved({
+    floor: () => measureFloor(bench),
+    rest: () => overRest(bench, patch),
+    connect: () => overConnect(bench, patch),
+    grpc: () => overGrpc(bench, patch),
+  })
   reportFloor(`rpc-patch/${name}/floor`, floor.perSecond, 'ops/s')
-  const protocols = {
-    rest: await overRest(bench, patch),
-    connect: await overConnect(bench, patch),
-    grpc: await overGrpc(bench, patch),
-  }
   for (const [protocol, result] of Object.entries(protocols)) {
     reportFloor(`rpc-patch/${name}/${protocol}`, result.perSecond, 'ops/s')
     reportAtLeast(`rpc-patch/${name}/${protocol}/ratio`, result.perSecond / floor.perSecond, 'x floor', RATIO_MIN)

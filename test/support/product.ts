@@ -83,7 +83,8 @@ export async function startProduct(options: {
 
 async function untilHealthy(url: string, child: ChildProcess, output: () => string): Promise<void> {
   for (const end = Date.now() + HEALTHY_DEADLINE_MS; Date.now() < end; ) {
-    if (child.exitCode !== null) throw new Error(`the product exited with ${child.exitCode}:\n${output()}`)
+    const ended = child.exitCode ?? child.signalCode
+    if (ended !== null) throw new Error(`the product ended with ${ended}:\n${output()}`)
     const answer = await fetch(`${url}/grpc.health.v1.Health/Check`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
