@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { chownSync, mkdirSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { chownSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { ChildIdentity } from './binaries.ts'
 
@@ -9,6 +9,9 @@ const UNPRIVILEGED_ID = 65_534
 /** `sun_path` holds 108 bytes including the final NUL. */
 const SOCKET_PATH_BYTES_MAX = 107
 const SYSTEM_ROOT = '/var/lib/patchbay'
+/** In the data directory: where its server lives, when that is elsewhere. */
+const NAME_FILE = 'postgres.name'
+const NAME_BYTES = 6
 const SOCKET_NAME = '.s.PGSQL.5432'
 
 /** Where one embedded server lives. */
@@ -26,8 +29,8 @@ export interface Placement {
  * Decides under which uid and in which directories the embedded server of `dataDir` lives.
  *
  * As an ordinary user: inside `dataDir`. As root, under uid 65534, which must be able to walk there; when it cannot (a
- * home of mode 700) the server lives under `/var/lib/patchbay`, named after the asked-for directory, so that the same
- * clone finds the same data again. A socket path that would not fit into `sun_path` moves to a short directory.
+ * home of mode 700) the server lives under `/var/lib/patchbay`, under a name that is kept in the data directory: the same
+ * directory finds its data again, and one that was removed begins anew. A socket path that would not fit into `sun_path` moves to a short directory.
  */
 export function placeEmbedded(dataDir: string): Placement {
   const asked = resolve(dataDir, 'postgres')
@@ -37,7 +40,7 @@ export function placeEmbedded(dataDir: string): Placement {
   const identity: ChildIdentity = isRoot ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {}
   makeOwned(asked, identity)
   const reachable = !isRoot || canEnter(asked, identity)
-  const root = reachable ? asked : join(SYSTEM_ROOT, shortHash(asked))
+  const root = reachable ? asked : join(SYSTEM_ROOT, nameKeptIn(resolve(dataDir)))
   if (!reachable) {
     mkdirSync(SYSTEM_ROOT, { recursive: true, mode: 0o755 })
     makeOwned(root, identity)
@@ -49,6 +52,22 @@ export function placeEmbedded(dataDir: string): Placement {
     socketDir: placeSocket(root, identity),
     movedFrom: reachable ? undefined : asked,
   }
+}
+
+/** The name of the server elsewhere, drawn once per data directory; of two starters at once the first one's stands. */
+function nameKeptIn(dataDir: string): string {
+  const file = join(dataDir, NAME_FILE)
+  if (!existsSync(file)) {
+    const beside = `${file}.${process.pid}`
+    writeFileSync(beside, randomBytes(NAME_BYTES).toString('hex'))
+    try {
+      linkSync(beside, file)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    }
+    rmSync(beside)
+  }
+  return readFileSync(file, 'utf8')
 }
 
 function placeSocket(root: string, identity: ChildIdentity): string {

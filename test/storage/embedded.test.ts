@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { rows } from '../../src/storage/database.ts'
+import { Database, type EmbeddedServer, startEmbedded } from '../../src/storage/index.ts'
+
+/** A data directory below one of mode 700, where root's server cannot live. */
+function closedDirectory(): string {
+  const closed = mkdtempSync(join(tmpdir(), 'patchbay-closed-'))
+  onTestFinished(() => rmSync(closed, { recursive: true, force: true }))
+  return join(closed, 'data')
+}
+
+async function start(dataDir: string): Promise<EmbeddedServer> {
+  const server = await startEmbedded({ dataDir, settings: ['fsync=off'] })
+  onTestFinished(async () => {
+    await server.stop()
+    if (server.movedFrom !== undefined) rmSync(dirname(server.dataDir), { recursive: true, force: true })
+  })
+  return server
+}
+
+async function query<Row>({ host, port, user }: EmbeddedServer, sql: string): Promise<Row[]> {
+  await using database = new Database({ target: { kind: 'socket', host, port, user, database: 'postgres' } })
+  return await rows<Row>(database.direct, sql)
+}
+
+describe('the embedded server of a directory that others cannot enter', () => {
+  it('finds its data again after a stop, and after kill -9 of its parent is adopted', async () => {
+    const dataDir = closedDirectory()
+    const first = await start(dataDir)
+    await query(first, 'create table kept (id integer)')
+    const adopted = await start(dataDir)
+    expect([adopted.adopted, adopted.pid]).toEqual([true, first.pid])
+    await first.stop()
+    const second = await start(dataDir)
+    expect([second.adopted, second.dataDir]).toEqual([false, first.dataDir])
+    expect(await query(second, 'select id from kept')).toEqual([])
+  })
+
+  it('begins anew when the directory was removed, instead of meeting a database without its key', async () => {
+    const dataDir = closedDirectory()
+    const first = await start(dataDir)
+    await query(first, 'create table kept (id integer)')
+    await first.stop()
+    rmSync(dataDir, { recursive: true })
+    const second = await start(dataDir)
+    expect(await query(second, `select to_regclass('kept') as kept`)).toEqual([{ kept: null }])
+  })
+})
