@@ -1,13 +1,6 @@
-/** Who calls, as the token says. Says nothing about what the caller may see: rows are found by environment or team. */
-export interface Principal {
-  readonly kind: 'team' | 'environment'
-  readonly tokenId: string
-  readonly teamId: string
-  /** Of the token, or named by the header `patchbay-environment` beside a team token; absent when that was not sent. */
-  readonly environmentId: string | undefined
-  /** The team operates this installation and may administer other teams. */
-  readonly isOperator: boolean
-}
+import type { Principal } from '../tenancy/index.ts'
+
+export type { Principal }
 
 /** A principal whose environment is settled. */
 export interface EnvironmentPrincipal extends Principal {
