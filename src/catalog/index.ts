@@ -2,8 +2,8 @@
  * The integration definitions that ship with the product, as data: one file per API, in the form that creating an
  * integration takes. Nothing here has behaviour, and no code elsewhere knows an API by name.
  */
+import { readdirSync, readFileSync } from 'node:fs'
 import type { JsonObject } from '../base/index.ts'
-import github from './github.json' with { type: 'json' }
 
 /** A definition as it is installed: the body of a request that creates an integration. */
 export interface ShippedDefinition {
@@ -12,12 +12,18 @@ export interface ShippedDefinition {
   readonly config: JsonObject
 }
 
-/** All of them, by name. */
-export const CATALOG: readonly ShippedDefinition[] = [github]
+const EXTENSION = '.json'
 
-/** The definition of that name. */
+/** The names of all shipped definitions, sorted; a file is its definition. */
+export const SHIPPED_NAMES: readonly string[] = readdirSync(import.meta.dirname)
+  .filter((file) => file.endsWith(EXTENSION))
+  .map((file) => file.slice(0, -EXTENSION.length))
+  .sort()
+
+/** The definition of that name, read anew. */
 export function findShippedDefinition(name: string): ShippedDefinition | undefined {
-  return CATALOG.find((definition) => definition.name === name)
+  if (!SHIPPED_NAMES.includes(name)) return undefined
+  return JSON.parse(readFileSync(new URL(`${name}${EXTENSION}`, import.meta.url), 'utf8')) as ShippedDefinition
 }
 
 /** What people call the API: the label of its config, else its name. */

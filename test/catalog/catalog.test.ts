@@ -1,37 +1,39 @@
 import { describe, expect, test } from 'vitest'
-import { CATALOG, findShippedDefinition, labelOf } from '../../src/catalog/index.ts'
+import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../../src/catalog/index.ts'
 import { checkConfig, compilePlan, secretPaths } from '../../src/definition/index.ts'
+import { shipped } from './shipped.ts'
 
-describe.each(CATALOG.map((definition) => [definition.name, definition] as const))(
-  '%s',
-  (name, { category, config }) => {
-    test('has nothing that a check complains about', () => {
-      expect(checkConfig(config, 'integration', 'config')).toEqual([])
-    })
+describe.each(SHIPPED_NAMES)('%s', (name) => {
+  const definition = shipped(name)
+  const { category, config } = definition
 
-    test('carries no secret', () => {
-      expect(secretPaths(config)).toEqual([])
-    })
+  test('has nothing that a check complains about', () => {
+    expect(checkConfig(config, 'integration', 'config')).toEqual([])
+  })
 
-    test('is listed under a name that an integration can have, with label and category', () => {
-      expect(name).toMatch(/^[a-z0-9_-]+$/)
-      expect(category).not.toBe('')
-      expect(labelOf({ name, category, config })).not.toBe('')
-      expect(findShippedDefinition(name)?.config).toBe(config)
-    })
+  test('carries no secret', () => {
+    expect(secretPaths(config)).toEqual([])
+  })
 
-    test('describes every method, and tags only resources that it has', () => {
-      const { resources } = compilePlan(config)
-      const defined = config.resources as Record<string, Record<string, { description?: string }>>
-      const silent = Object.entries(defined).flatMap(([resource, methods]) =>
-        Object.entries(methods).flatMap(([method, { description }]) => (description ? [] : [`${resource}.${method}`])),
-      )
-      expect(silent).toEqual([])
-      expect(Object.keys(config.tool_tags ?? {}).filter((resource) => !resources.has(resource))).toEqual([])
-    })
-  },
-)
+  test('has the name of its file, one that an integration can have, and label and category', () => {
+    expect(definition.name).toBe(name)
+    expect(name).toMatch(/^[a-z0-9_-]+$/)
+    expect(category).not.toBe('')
+    expect(labelOf(definition)).not.toBe(name)
+  })
 
-test('names are unique', () => {
-  expect(new Set(CATALOG.map(({ name }) => name)).size).toBe(CATALOG.length)
+  test('describes every method, and tags only resources that it has', () => {
+    const { resources } = compilePlan(config)
+    const defined = config.resources as Record<string, Record<string, { description?: string }>>
+    const silent = Object.entries(defined).flatMap(([resource, methods]) =>
+      Object.entries(methods).flatMap(([method, { description }]) => (description ? [] : [`${resource}.${method}`])),
+    )
+    expect(silent).toEqual([])
+    expect(Object.keys(config.tool_tags ?? {}).filter((resource) => !resources.has(resource))).toEqual([])
+  })
+})
+
+test('an unknown name is no definition', () => {
+  expect(findShippedDefinition('no-such-api')).toBeUndefined()
+  expect(findShippedDefinition('../catalog/github')).toBeUndefined()
 })

@@ -1,0 +1,60 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { Json, JsonObject } from '../../src/base/index.ts'
+
+/** What a definition is expected to send for each of its methods, and to make of what comes back. */
+export interface GoldenFile {
+  /** The account whose calls these are. */
+  readonly account: {
+    readonly credentials?: JsonObject
+    readonly context?: JsonObject
+    readonly environmentVariables?: JsonObject
+  }
+  readonly calls: readonly GoldenCall[]
+}
+
+/** One call: what the caller says, what must be sent, what is answered, what it must come to. */
+export interface GoldenCall {
+  /** `<resource>.<method>`, or `_.<action>`. */
+  readonly call: string
+  readonly id?: Json
+  readonly query?: JsonObject
+  readonly body?: Json
+  readonly args?: JsonObject
+  /** Page size. */
+  readonly limit?: number
+  readonly request: GoldenRequest
+  /** Default: 200 with `{}`. */
+  readonly answer?: GoldenAnswer
+  /** Absent: not asked about. */
+  readonly outcome?: 'ok' | 'rate_limited' | 'upstream_error'
+  readonly result?: Json
+  /** The request for the page after this one. */
+  readonly next?: Partial<GoldenRequest>
+  readonly stop_reason?: string
+  readonly status?: number
+  readonly message?: string
+  readonly retry_after?: number
+}
+
+export interface GoldenRequest {
+  readonly method: string
+  readonly url: string
+  /** Complete but for `user-agent`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON, or a text; `null` or absent: none. */
+  readonly body?: Json
+}
+
+export interface GoldenAnswer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly json?: Json
+  readonly text?: string
+  readonly base64?: string
+}
+
+/** The golden file of a definition; `undefined` when nobody has written one. */
+export function readGoldenFile(name: string): GoldenFile | undefined {
+  const file = new URL(`golden/${name}.json`, import.meta.url)
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as GoldenFile) : undefined
+}
