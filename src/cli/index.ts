@@ -3,7 +3,11 @@
  */
 import { Failure } from '../base/index.ts'
 import { ConfigError } from '../config.ts'
+import { catalogCommand } from './catalog.ts'
+import { checkCommand } from './check.ts'
 import type { Command } from './command.ts'
+import { FileError } from './definition-file.ts'
+import { installCommand } from './install.ts'
 import { migrateCommand } from './migrate.ts'
 import { serveCommand } from './serve.ts'
 import { startCommand } from './start.ts'
@@ -11,7 +15,16 @@ import { tokenCommand } from './token.ts'
 import { UsageError } from './usage-error.ts'
 import { workerCommand } from './worker.ts'
 
-const COMMANDS: readonly Command[] = [startCommand, serveCommand, workerCommand, migrateCommand, tokenCommand]
+const COMMANDS: readonly Command[] = [
+  startCommand,
+  serveCommand,
+  workerCommand,
+  migrateCommand,
+  tokenCommand,
+  catalogCommand,
+  checkCommand,
+  installCommand,
+]
 
 /**
  * Runs one command to its end.
@@ -34,14 +47,19 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
 /** The user's mistakes and refusals in one line; everything else with its stack, for a report. */
 function explain(error: unknown): string {
   if (error instanceof UsageError) return `usage: patchbay ${error.message}`
-  if (error instanceof Failure) return error.publicMessage
-  if (error instanceof ConfigError) return error.message
+  if (error instanceof Failure) return explainFailure(error)
+  if (error instanceof ConfigError || error instanceof FileError) return error.message
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+function explainFailure({ publicMessage, violations }: Failure): string {
+  if (violations.length < 2) return publicMessage
+  return [publicMessage, ...violations.map(({ field, description }) => `  ${field} ${description}`)].join('\n')
 }
 
 function usage(name: string | undefined): number {
   const wanted = name === undefined || name === 'help' || name === '--help' || name === '-h'
-  const lines = COMMANDS.map((command) => `  patchbay ${command.usage.padEnd(44)} ${command.summary}`)
+  const lines = COMMANDS.map((command) => `  patchbay ${command.usage.padEnd(54)} ${command.summary}`)
   const text = [
     'Usage:',
     ...lines,

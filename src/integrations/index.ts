@@ -44,6 +44,7 @@ export {
   updateIntegration,
 } from './integration.ts'
 export { createIntegrationCache, type IntegrationCache } from './integration-cache.ts'
+export { type DefinitionToPut, type PutDefinition, putDefinition } from './put-definition.ts'
 export type { CheckUrls } from './refusals.ts'
 export {
   type AccountsOfInstallation,

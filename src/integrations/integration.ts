@@ -96,8 +96,9 @@ export interface IntegrationChange {
   readonly category?: string | undefined
   readonly isBeta?: boolean | undefined
   readonly sharing?: Sharing | undefined
-  /** A merge patch (RFC 7396); needs `version`. */
+  /** A merge patch (RFC 7396), or with `replaceConfig` the whole new config; needs `version`. */
   readonly config?: JsonObject | undefined
+  readonly replaceConfig?: boolean | undefined
   /** The version the caller saw. */
   readonly version?: number | undefined
 }
@@ -114,7 +115,7 @@ export async function updateIntegration(
   teamId: string,
   change: IntegrationChange,
 ): Promise<Integration> {
-  const { id, version, config: patch, ...fields } = change
+  const { id, version, config: patch, replaceConfig = false, ...fields } = change
   if (patch !== undefined && version === undefined)
     throw new Failure(
       'ETAG_REQUIRED',
@@ -126,8 +127,11 @@ export async function updateIntegration(
   if (patch === undefined && Object.values(fields).every((value) => value === undefined))
     return await describe(tx, teamId, stored)
   await requireFreeName(tx, stored, fields.name)
+  const before = stored.config
   const config =
-    patch === undefined ? undefined : await mergeConfig(deps, tx, { ...stored, config: stored.config }, patch)
+    patch === undefined
+      ? undefined
+      : await storeConfig(deps, tx, { ...stored, config: before }, replaceConfig ? patch : deepMerge(before, patch))
   const updated = await writeChange(tx, teamId, id, { ...fields, config }, version)
   if (updated === undefined) throw etagMismatch('integration', id)
   return await describe(tx, teamId, updated)
@@ -185,16 +189,16 @@ async function describe(tx: Tx, teamId: string, record: IntegrationRecord): Prom
   return integration
 }
 
-async function mergeConfig(
+/** Checks the new config of an integration and stores its secrets. @returns the config as it is kept, masked */
+async function storeConfig(
   deps: IntegrationDeps,
   tx: Tx,
   stored: IntegrationRecord & { readonly config: JsonObject },
-  patch: JsonObject,
+  config: JsonObject,
 ): Promise<JsonObject> {
-  const merged = deepMerge(stored.config, patch)
-  refuseFindings(checkConfig(merged, 'integration', 'config'))
-  refuseUrls(deps.checkUrls(merged, 'config'))
-  const { masked, storeSecrets } = prepareConfig(deps.secrets, merged, stored.config, 'config')
+  refuseFindings(checkConfig(config, 'integration', 'config'))
+  refuseUrls(deps.checkUrls(config, 'config'))
+  const { masked, storeSecrets } = prepareConfig(deps.secrets, config, stored.config, 'config')
   await storeSecrets(tx, integrationSecrets(stored))
   return masked
 }
@@ -209,7 +213,7 @@ async function writeChange(
   tx: Tx,
   teamId: string,
   id: string,
-  fields: Omit<IntegrationChange, 'id' | 'version'>,
+  fields: Omit<IntegrationChange, 'id' | 'version' | 'replaceConfig'>,
   version: number | undefined,
 ): Promise<IntegrationRecord | undefined> {
   try {

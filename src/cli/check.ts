@@ -1,0 +1,58 @@
+import { parseArgs } from 'node:util'
+import type { JsonObject, Violation } from '../base/index.ts'
+import { checkConfig, checkOverride, compilePlan, secretPaths, writePath } from '../definition/index.ts'
+import type { Command } from './command.ts'
+import { readDefinition, readJsonFile } from './definition-file.ts'
+import { UsageError } from './usage-error.ts'
+
+const USAGE = 'check FILE|NAME… [--override FILE]'
+
+/** Checks definitions without a server or a database, for editors and builds: 1 when there is any finding. */
+export const checkCommand: Command = {
+  name: 'check',
+  usage: USAGE,
+  summary: 'say everything that is wrong with a definition',
+  async run(args) {
+    const { files, overrideFile } = parse(args)
+    const override = overrideFile === undefined ? undefined : readJsonFile(overrideFile)
+    const counts = files.map((file) => report(file, overrideFile ?? file, override))
+    return counts.some((count) => count > 0) ? 1 : 0
+  },
+}
+
+function parse(args: readonly string[]): { readonly files: readonly string[]; readonly overrideFile?: string } {
+  try {
+    const options = { override: { type: 'string' } } as const
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
+    if (positionals.length === 0) throw new UsageError(USAGE)
+    return { files: positionals, ...(values.override === undefined ? {} : { overrideFile: values.override }) }
+  } catch {
+    throw new UsageError(USAGE)
+  }
+}
+
+/** Prints the findings of one definition, or of an override over it. @returns how many there are */
+function report(file: string, blamed: string, override: JsonObject | undefined): number {
+  const { config } = readDefinition(file)
+  const findings = override === undefined ? findingsOf(config) : checkOverride(config, override, '')
+  for (const { field, description, rule } of findings)
+    process.stdout.write(`${blamed}: ${field} ${description} [${rule}]\n`)
+  if (findings.length === 0) process.stdout.write(`${blamed}: ${summaryOf(config)}\n`)
+  return findings.length
+}
+
+/** Literal secrets are no error where a definition is stored, but a file is read by others. */
+function findingsOf(config: JsonObject): readonly Violation[] {
+  const secrets = secretPaths(config).map((path) => ({
+    field: writePath('', path),
+    description: 'is a secret in a file: write {{environment_variables.<KEY>}} and set it in the override',
+    rule: 'secret.literal',
+  }))
+  return [...checkConfig(config, 'integration', ''), ...secrets]
+}
+
+function summaryOf(config: JsonObject): string {
+  const { resources } = compilePlan(config)
+  const methods = [...resources.values()].reduce((sum, each) => sum + each.size, 0)
+  return `fine, ${resources.size} resources with ${methods} methods`
+}

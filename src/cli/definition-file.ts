@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import { basename, extname } from 'node:path'
+import { isJsonObject, type Json, type JsonObject, suggest } from '../base/index.ts'
+import { findShippedDefinition, SHIPPED_NAMES } from '../catalog/index.ts'
+
+/** A definition read from a file or from the catalog. */
+export interface DefinitionFile {
+  readonly name: string
+  readonly category: string
+  readonly config: JsonObject
+}
+
+/** A file that cannot be read as what it should be; the message names the file and what is wrong. */
+export class FileError extends Error {}
+
+/**
+ * The definition that an argument of the command line names: a file, or a shipped definition by its name.
+ *
+ * A file holds `{name, category?, config}`, as creating an integration takes it, or a config alone, which is then called
+ * like the file.
+ *
+ * @throws FileError
+ */
+export function readDefinition(argument: string): DefinitionFile {
+  const shipped = findShippedDefinition(argument)
+  if (shipped !== undefined) return shipped
+  if (/^[a-z0-9_-]+$/.test(argument))
+    throw new FileError(`there is no shipped definition ${argument}${suggest(argument, SHIPPED_NAMES)}`)
+  const content = readJsonFile(argument)
+  const { name, category, config } = content
+  if (isJsonObject(config) && typeof name === 'string')
+    return { name, category: typeof category === 'string' ? category : '', config }
+  return { name: basename(argument, extname(argument)), category: '', config: content }
+}
+
+/** A JSON object from a file. @throws FileError with the line and column of what is no JSON */
+export function readJsonFile(file: string): JsonObject {
+  const text = readText(file)
+  const content = parse(file, text)
+  if (!isJsonObject(content)) throw new FileError(`${file} must hold a JSON object`)
+  return content
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new FileError(code === 'ENOENT' ? `there is no file ${file}` : `${file} cannot be read: ${message}`)
+  }
+}
+
+function parse(file: string, text: string): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    throw new FileError(`${file} is not JSON: ${message}${placeOf(text, message)}`)
+  }
+}
+
+/** V8 names a position only; people look for lines. */
+function placeOf(text: string, message: string): string {
+  const position = /at position (\d+)/.exec(message)?.[1]
+  if (position === undefined || message.includes('line ')) return ''
+  const before = text.slice(0, Number(position)).split('\n')
+  return ` (line ${before.length} column ${(before.at(-1)?.length ?? 0) + 1})`
+}

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
+import { runCommand } from '../../src/cli/index.ts'
+import {
+  findEnvironmentIntegration,
+  findIntegration,
+  findIntegrationByName,
+  findOperatorTeam,
+  listEnvironments,
+} from '../../src/storage/index.ts'
+import { generateKeyRingText } from '../../src/vault/index.ts'
+import { testDatabase } from '../support/database.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'patchbay-cli-'))
+afterAll(() => rmSync(dir, { recursive: true }))
+let printed = ''
+beforeEach(() => {
+  printed = ''
+  const keep = (text: string | Uint8Array) => {
+    printed += text
+    return true
+  }
+  vi.spyOn(process.stdout, 'write').mockImplementation(keep)
+  vi.spyOn(process.stderr, 'write').mockImplementation(keep)
+  return () => vi.restoreAllMocks()
+})
+
+/** Writes a file and returns its path. */
+function file(name: string, content: JsonObject | string): string {
+  const path = join(dir, name)
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+const CONFIG: JsonObject = {
+  base_url: 'https://api.example.com',
+  resources: { items: { list: { path: '/items' }, get: { path: '/items/{{id}}' } } },
+}
+
+describe('patchbay check', () => {
+  test.each<[string, string, JsonObject | string, number, string]>([
+    ['a config alone', 'one.json', CONFIG, 0, 'fine, 1 resources with 2 methods'],
+    ['a whole definition', 'two.json', { name: 'two', config: CONFIG }, 0, 'fine, 1 resources with 2 methods'],
+    ['an unknown key', 'three.json', { base_urll: 'x' }, 1, 'base_urll is not a known setting, did you mean base_url?'],
+    ['what is no JSON', 'four.json', '{"a": 1,\n x}', 1, 'line 2 column 2'],
+    ['a list', 'five.json', '[]', 1, 'must hold a JSON object'],
+    [
+      'a secret in the file',
+      'six.json',
+      { authorization: { format: 'bearer', config: { token: 'sk_live_1' } } },
+      1,
+      'authorization.config.token is a secret in a file',
+    ],
+  ])('%s', async (_what, name, content, code, said) => {
+    expect(await runCommand(['check', file(name, content)], {})).toBe(code)
+    expect(printed).toContain(said)
+  })
+
+  test('a shipped definition by its name, and a misspelt one with the one that was meant', async () => {
+    expect(await runCommand(['check', 'github'], {})).toBe(0)
+    expect(await runCommand(['check', 'gihub'], {})).toBe(1)
+    expect(printed).toContain('did you mean github?')
+  })
+
+  test('an override over a definition, blamed by its own path', async () => {
+    const override = file('override.json', { resources: { items: { list: { pagination: { format: 'pages' } } } } })
+    expect(await runCommand(['check', file('base.json', CONFIG), '--override', override], {})).toBe(1)
+    expect(printed).toContain(`${override}: resources.items.list.pagination.format must be one of page,`)
+  })
+
+  test('no file at all is wrong usage', async () => {
+    expect(await runCommand(['check'], {})).toBe(2)
+  })
+})
+
+describe('patchbay install', async () => {
+  const { url, database } = await testDatabase()
+  const environment = { DATABASE_URL: url, PATCHBAY_ENCRYPTION_KEYS: generateKeyRingText('k1'), PATCHBAY_DATA_DIR: dir }
+
+  /** Runs it and reads the ids it printed. */
+  async function install(...args: string[]) {
+    printed = ''
+    expect(await runCommand(['install', ...args], environment)).toBe(0)
+    const id = (noun: string) => new RegExp(`^${noun} +(\\S+)$`, 'm').exec(printed)?.[1] ?? ''
+    return { integrationId: id('integration'), installationId: id('environment_integration'), said: printed }
+  }
+
+  test('makes the integration and installs it, and said again replaces the definition where it is', async () => {
+    const path = file('example.json', { name: 'example', category: 'tests', config: CONFIG })
+    const first = await install(path)
+    expect(first.said).toContain('example is installed')
+    file('example.json', { name: 'example', category: 'tests', config: { ...CONFIG, label: 'Example', resources: {} } })
+    const second = await install(path, '--override', file('o.json', { label: 'Ours' }))
+    expect(second).toMatchObject({ ...first, said: expect.stringContaining('example is replaced') })
+    const integration = await findIntegration(database.direct, second.integrationId)
+    expect(integration?.config).toEqual({ base_url: 'https://api.example.com', label: 'Example', resources: {} })
+    const team = await findOperatorTeam(database.direct)
+    const [only] = await listEnvironments(database.direct, team?.id ?? '', undefined, 1)
+    const installed = await findEnvironmentIntegration(database.direct, only?.id ?? '', second.installationId)
+    expect(installed?.override).toEqual({ label: 'Ours' })
+  })
+
+  test('a definition that is wrong is refused with every finding, and nothing is stored', async () => {
+    const path = file('wrong.json', { name: 'wrong', config: { base_url: 'nope', pagination: { format: 'pagee' } } })
+    printed = ''
+    expect(await runCommand(['install', path], environment)).toBe(1)
+    expect(printed).toContain('config.base_url')
+    expect(printed).toContain('config.pagination.format')
+    const team = await findOperatorTeam(database.direct)
+    expect(await findIntegrationByName(database.direct, team?.id ?? '', 'wrong')).toBeUndefined()
+  })
+})
