@@ -1,16 +1,20 @@
 import type { Clock } from '../base/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { Evaluator } from '../expression/index.ts'
+import type { AccountKeeper } from './account-keeper.ts'
+import type { Budgets } from './budgets.ts'
 
 /** What the engine is built from. It knows no database: accounts and plans are handed to each call. */
 export interface ProxyDependencies {
-  readonly http: Pick<HttpClient, 'send'>
+  readonly http: Pick<HttpClient, 'send' | 'stream'>
   readonly evaluator: ExpressionEvaluator
   readonly clock: Clock
   /** A number in [0, 1), for the jitter of retries. Default: `Math.random`. */
   readonly random?: () => number
   /** A fresh unpredictable hexadecimal text. Default: 16 random bytes. */
   readonly nonce?: () => string
+  readonly keeper?: AccountKeeper
+  readonly budgets?: Budgets
 }
 
 /** The part of the sandbox that calls use. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */

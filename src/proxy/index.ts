@@ -5,6 +5,8 @@
  * Plans, accounts, clock and HTTP are handed in; nothing here knows a database, refreshes a credential or waits for a rate
  * limit.
  */
+export type { AccountKeeper, AccountSign } from './account-keeper.ts'
+export type { BudgetGrant, Budgets } from './budgets.ts'
 export type { ExpressionEvaluator, ProxyDependencies } from './dependencies.ts'
 export type {
   CallOutcome,
@@ -12,18 +14,24 @@ export type {
   PageInfo,
   RateLimitedOutcome,
   RateLimitInfo,
+  StreamedAnswer,
+  StreamOutcome,
   SuccessOutcome,
   UpstreamErrorOutcome,
 } from './outcome.ts'
 export type { PageDelayed, PageFailed, PageReached, PageStep } from './pages.ts'
+export type { PagingPreview, RequestPreview, SampleOutcome, SentRequest, StopRule } from './preview.ts'
 export { createProxy, type Proxy } from './proxy.ts'
 export {
   type AccountAccess,
   type CallLimits,
   type CallTarget,
   type PageChoice,
+  type PreviewRequest,
   type ProxyRequest,
   REQUEST_TIMEOUT_MS,
   RESPONSE_BYTES_MAX,
+  type SampleResponse,
+  type StreamRequest,
 } from './request.ts'
 export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'

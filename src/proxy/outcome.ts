@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Json, JsonObject } from '../base/index.ts'
 import type { StopReason } from '../formats/index.ts'
 
@@ -18,6 +19,23 @@ export interface SuccessOutcome {
   readonly rateLimit: RateLimitInfo | undefined
 }
 
+/** What a streamed call came to. */
+export type StreamOutcome = StreamedAnswer | RateLimitedOutcome | UpstreamErrorOutcome
+
+/** The upstream did what was asked, and its answer is on the way. */
+export interface StreamedAnswer {
+  readonly kind: 'stream'
+  readonly status: number
+  /** Lower-case names; without those that speak about the connection. `content-encoding` is kept. */
+  readonly headers: Readonly<Record<string, string>>
+  /**
+   * The bytes exactly as the upstream sent them. Read it to the end or destroy it; both release the connection. It fails with
+   * a Failure: UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED.
+   */
+  readonly body: Readable
+  readonly rateLimit: RateLimitInfo | undefined
+}
+
 /** Where a list stands after this page. */
 export interface PageInfo {
   /** Opaque; `null` at the end. */
@@ -28,9 +46,11 @@ export interface PageInfo {
   readonly stopReason: StopReason | undefined
 }
 
-/** The upstream asks to wait. */
+/** The upstream asks to wait, or the definition's budget is used up. */
 export interface RateLimitedOutcome {
   readonly kind: 'rate_limited'
+  /** `budget`: nothing was sent; the status is 429 and there is no body. */
+  readonly limitedBy: 'upstream' | 'budget'
   readonly status: number
   /** 0 or more; `RETRY_AFTER_DEFAULT_SECONDS` where the upstream gave no hint. */
   readonly retryAfterSeconds: number

@@ -2,9 +2,10 @@ import type { JsonObject } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
 import { call } from './call.ts'
 import { onBehalfOf, type ProxyDependencies } from './dependencies.ts'
-import type { CallOutcome } from './outcome.ts'
+import type { CallOutcome, StreamOutcome } from './outcome.ts'
 import { type PageStep, pages } from './pages.ts'
-import type { AccountAccess, ProxyRequest } from './request.ts'
+import type { RequestPreview } from './preview.ts'
+import type { AccountAccess, PreviewRequest, ProxyRequest, StreamRequest } from './request.ts'
 
 /** The engine: calls third-party APIs as their definitions describe them. Holds no state between calls. */
 export interface Proxy {
@@ -17,6 +18,10 @@ export interface Proxy {
     request: ProxyRequest,
     state?: JsonObject | null,
   ): AsyncGenerator<PageStep, void, void>
+  /** One call that answers as soon as the head of the answer is there; raw and binary bodies stream both ways. */
+  stream(plan: Plan, account: AccountAccess, request: StreamRequest): Promise<StreamOutcome>
+  /** The request that a call would send, secrets masked, nothing sent. */
+  preview(plan: Plan, account: AccountAccess, request: PreviewRequest): Promise<RequestPreview>
 }
 
 /** Ties the engine to its way out, its sandbox and its clock. */
@@ -25,5 +30,7 @@ export function createProxy(deps: ProxyDependencies): Proxy {
     call: (plan, account, request) => call(onBehalfOf(deps, account.environmentId), plan, account, request),
     pages: (plan, account, request, state) =>
       pages(onBehalfOf(deps, account.environmentId), plan, account, request, state),
+    stream: () => Promise.reject(new Error('streams are not built yet')),
+    preview: () => Promise.reject(new Error('previews are not built yet')),
   }
 }

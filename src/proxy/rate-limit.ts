@@ -46,7 +46,7 @@ export async function rateLimited(
 ): Promise<RateLimitedOutcome> {
   const { status, body } = response
   const retryAfterSeconds = hint ?? (await readRetryAfter(tools, rules, response)) ?? RETRY_AFTER_DEFAULT_SECONDS
-  return { kind: 'rate_limited', status, retryAfterSeconds, rateLimit, body }
+  return { kind: 'rate_limited', limitedBy: 'upstream', status, retryAfterSeconds, rateLimit, body }
 }
 
 async function readRetryAfter(

@@ -7,6 +7,10 @@ export interface AccountAccess extends AccountValues {
   readonly isSandbox: boolean
   /** Whose expressions are evaluated: environments share the sandbox fairly. Absent: shared with all who name none. */
   readonly environmentId?: string | undefined
+  /** The account was said to need to be connected again when it was loaded: a call that succeeds says otherwise. */
+  readonly needsReauth?: boolean | undefined
+  /** Of the stored credentials, so that a renewal tells whether somebody else was faster. */
+  readonly credentialVersion?: number | undefined
 }
 
 /** One call to a third party. */
@@ -34,11 +38,38 @@ export interface ProxyRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What is called: a described method, a path of the API that is not described, or the proof of a credential. */
+/** A call whose bodies are too large to hold. */
+export interface StreamRequest extends Omit<ProxyRequest, 'page'> {
+  /**
+   * Sent as it comes, instead of `body` and the definition's body; `content-type` and, where the length is known,
+   * `content-length` are taken from `headers`. It is read once, so that such a call is never repeated.
+   */
+  readonly bodyStream?: AsyncIterable<Uint8Array> | undefined
+}
+
+/** A call to look at, and an answer to think through. */
+export interface PreviewRequest extends ProxyRequest {
+  /** Default: the method's `examples.response` with status 200. */
+  readonly sample?: SampleResponse | undefined
+}
+
+/** An answer as it would be read. */
+export interface SampleResponse {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Json
+}
+
+/**
+ * What is called: a described method, a path of the API that is not described, the proof of a credential, or a named action
+ * of the definition.
+ */
 export type CallTarget =
   | { readonly kind: 'method'; readonly resource: string; readonly method: string }
   | { readonly kind: 'path'; readonly verb: string; readonly path: string }
   | { readonly kind: 'verification'; readonly format: string }
+  | { readonly kind: 'action'; readonly action: string }
 
 /** Bounds of a call. */
 export interface CallLimits {

@@ -37,6 +37,8 @@ function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
         throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${target.format}`)
       return { method: verification, path: '' }
     }
+    case 'action':
+      throw new Failure('METHOD_NOT_DEFINED', `the action ${target.action} is not one request`)
   }
 }
 

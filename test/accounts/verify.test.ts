@@ -27,6 +27,7 @@ const refusal = (status: number, action: 'fail' | 'retry'): CallOutcome => ({
 })
 const LIMITED: CallOutcome = {
   kind: 'rate_limited',
+  limitedBy: 'upstream',
   status: 429,
   retryAfterSeconds: 120,
   rateLimit: undefined,

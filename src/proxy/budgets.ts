@@ -1,0 +1,16 @@
+import type { MethodPlan } from '../definition/index.ts'
+import type { RateLimitInfo } from './outcome.ts'
+import type { AccountAccess } from './request.ts'
+
+/** Shared limits in front of sending: the definition's `budget` and `concurrency`. Without them nothing is held back. */
+export interface Budgets {
+  /** Takes one request from every budget that applies. */
+  acquire(method: MethodPlan, access: AccountAccess, signal?: AbortSignal): Promise<BudgetGrant>
+  /** Tells what the upstream said about its limit after an answer. */
+  learn(method: MethodPlan, access: AccountAccess, rateLimit: RateLimitInfo): void
+}
+
+/** `release` is called once, when the answer is there or will not come. */
+export type BudgetGrant =
+  | { readonly kind: 'granted'; release(): Promise<void> }
+  | { readonly kind: 'limited'; readonly retryAfterSeconds: number }

@@ -1,0 +1,51 @@
+import type { Json } from '../base/index.ts'
+import type { StopReason } from '../formats/index.ts'
+import type { CallOutcome } from './outcome.ts'
+
+/** A call that was thought through. Every secret in it is `***`. */
+export interface RequestPreview extends SentRequest {
+  /** Changes something upstream; refused for sandbox accounts. */
+  readonly isWrite: boolean
+  /** Requests in all when the upstream fails in a way that passes. */
+  readonly attemptsMax: number
+  /** Present for lists. */
+  readonly paging: PagingPreview | undefined
+  /** What the sample would come to; absent where there is none. */
+  readonly outcome: SampleOutcome | undefined
+}
+
+/** A request as it would be sent, secrets masked. */
+export interface SentRequest {
+  readonly method: string
+  readonly url: string
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+/** How a list is paged and why it would end. */
+export interface PagingPreview {
+  /** `null`: the list is one page. */
+  readonly format: string | null
+  /** The page size that is asked for. */
+  readonly limit: number | undefined
+  /** In the order in which they are evaluated. */
+  readonly stops: readonly StopRule[]
+}
+
+/** One reason for which a list ends, and when that is: a sentence. */
+export interface StopRule {
+  readonly reason: StopReason
+  readonly when: string
+}
+
+/** What an answer would come to. */
+export interface SampleOutcome {
+  readonly kind: CallOutcome['kind']
+  /** What `response_path` selects; of an error its message, of a rate limit the seconds to wait. */
+  readonly result: Json
+  /** The following three are present for lists: the records of the page, and how it goes on or why not. */
+  readonly recordCount?: number | undefined
+  readonly stopReason?: StopReason | undefined
+  readonly next?: SentRequest | undefined
+}
