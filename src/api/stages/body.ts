@@ -14,7 +14,7 @@ export interface BodyLimits {
  * Reads the whole body, which is where a client may first cost memory or time.
  *
  * @param bytesMax as the body travels, that is before decompression
- * @throws Failure REQUEST_TOO_LARGE as soon as that is known, DEADLINE_EXCEEDED when the body stalls or drips,
+ * @throws Failure REQUEST_TOO_LARGE as soon as that is known, REQUEST_STALLED when the body stalls or drips,
  *   CANCELLED when the client goes away in the middle
  */
 export async function readBody(
@@ -73,5 +73,5 @@ function tooLarge(bytesMax: number): Failure {
 }
 
 function stalled(): Failure {
-  return new Failure('DEADLINE_EXCEEDED', 'the request body did not arrive in time')
+  return new Failure('REQUEST_STALLED', 'the request body did not arrive in time')
 }

@@ -13,13 +13,13 @@ export const ACCEPTED_ENCODINGS = [...Object.keys(DECOMPRESSORS), 'identity'].jo
  * Undoes the compression of a message, never producing more than `bytesMax`.
  *
  * @param encoding absent or `identity`: the bytes as they are
- * @throws Failure UNSUPPORTED_MEDIA_TYPE, MALFORMED_BODY, REQUEST_TOO_LARGE
+ * @throws Failure COMPRESSION_UNSUPPORTED, MALFORMED_BODY, REQUEST_TOO_LARGE
  */
 export function decompress(bytes: Buffer, encoding: string | undefined, bytesMax: number): Buffer | Promise<Buffer> {
   if (encoding === undefined || encoding === 'identity') return bytes
   const run = Object.hasOwn(DECOMPRESSORS, encoding) ? DECOMPRESSORS[encoding] : undefined
   if (run === undefined)
-    throw new Failure('UNSUPPORTED_MEDIA_TYPE', `the compression is not one of ${ACCEPTED_ENCODINGS}`)
+    throw new Failure('COMPRESSION_UNSUPPORTED', `the compression is not one of ${ACCEPTED_ENCODINGS}`)
   return run(bytes, { maxOutputLength: bytesMax }).catch((cause) => {
     if (cause instanceof RangeError)
       throw new Failure('REQUEST_TOO_LARGE', `the request is larger than ${bytesMax} bytes`, { cause })

@@ -13,7 +13,7 @@ export interface Wire {
   readonly name: 'grpc' | 'grpc_web' | 'connect' | 'rest'
   /** Bytes the protocol adds around a message; they do not count against the size limit. */
   readonly framingBytes: number
-  /** @throws Failure MALFORMED_BODY, UNSUPPORTED_MEDIA_TYPE, REQUEST_TOO_LARGE (after decompression) */
+  /** @throws Failure MALFORMED_BODY, UNSUPPORTED_MEDIA_TYPE, COMPRESSION_UNSUPPORTED, REQUEST_TOO_LARGE (after decompression) */
   decode(operation: Operation, exchange: Exchange, body: Buffer, bytesMax: number): Draft | Promise<Draft>
   /** Sends a failure in place of an answer. Nothing was sent before. */
   refuse(exchange: Exchange, failure: Failure): void
