@@ -1,4 +1,4 @@
-import { Failure, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
+import { type DotPath, Failure, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
 import { compileJson, compileTemplate, compileUrl, listPlaceholderPaths } from '../expression/index.ts'
 import {
   bodyFormat,
@@ -98,6 +98,7 @@ function compileMethod(
     retry: retryOf(method.retry === undefined ? config.retry : method.retry),
     responsePath: method.response_path === undefined ? undefined : compileResponsePath(method.response_path),
     idPath: parseDotPath(method.id_path ?? 'id'),
+    parentPaths: findParentPaths(config, method),
   }
 }
 
@@ -137,7 +138,18 @@ function compileRequest(
     retry: retryOf(config.retry),
     responsePath: undefined,
     idPath: ['id'],
+    parentPaths: [],
   }
+}
+
+/** Whatever of the integration may take part in a request, and of the method itself. */
+function findParentPaths(config: IntegrationConfig, method: MethodDefinition): DotPath[] {
+  const shared = [config.base_url, config.headers, config.query, config.authorization, config.pagination]
+  const own = [method.base_url, method.path, method.headers, method.query, method.body]
+  const choices = [method.authorization, method.pagination]
+  return [...shared, ...own, ...choices]
+    .flatMap((template) => listPlaceholderPaths((template ?? null) as Json))
+    .flatMap(({ root, steps }) => (root === 'resources' ? [steps] : []))
 }
 
 type HeaderMap = Readonly<Record<string, string | number | boolean | null>>

@@ -55,6 +55,8 @@ export interface MethodPlan {
   readonly responsePath: ResponsePath | undefined
   /** Where a record's identifier is. */
   readonly idPath: DotPath
+  /** What its templates read of parent records: paths below the root `resources`. */
+  readonly parentPaths: readonly DotPath[]
 }
 
 /** A header: lower-case name and value. */

@@ -53,6 +53,25 @@ test('a URL without placeholders is finished when the plan is', () => {
   expect(methodOf(config)?.url?.constant).toBe('https://api.example.com/x')
 })
 
+test('a method knows what it reads of parent records, in its own templates and those it shares', () => {
+  const config = {
+    base_url: 'https://{{resources.sites.host}}.example.com',
+    authorization: { format: 'header', config: { header_name: 'x-site', header_value: '{{resources.sites.key}}' } },
+    resources: {
+      things: {
+        list: { path: '/{{resources.crm.accounts.id}}/things', query: { of: '{{query.of}}' } },
+        get: { path: '/things/{{id}}' },
+      },
+    },
+  }
+  const shared = [
+    ['sites', 'host'],
+    ['sites', 'key'],
+  ]
+  expect(methodOf(config)?.parentPaths).toEqual([...shared, ['crm', 'accounts', 'id']])
+  expect(methodOf(config, 'things', 'get')?.parentPaths).toEqual(shared)
+})
+
 test('ways of connecting keep their order, label and fields', () => {
   const plan = compilePlan({
     credentials: { oauth2: { label: 'Sign in', config: {} }, api_key: { config: { verification: { path: '/me' } } } },

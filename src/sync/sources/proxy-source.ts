@@ -16,6 +16,7 @@ export function createProxySource({ proxy, plan, access }: ProxySourceDeps): Pag
     async *pages(request, state, signal) {
       for await (const step of proxy.pages(plan, access, callOf(request, signal), state)) yield pageOf(step)
     },
+    parentPaths: (resource, method) => plan.resources.get(resource)?.get(method)?.parentPaths ?? [],
   }
 }
 
