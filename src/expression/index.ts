@@ -7,6 +7,7 @@
 export {
   createEvaluator,
   type EvaluationLimits,
+  type EvaluationOptions,
   type Evaluator,
   type EvaluatorOptions,
   type QuarantineEvent,

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
 import { createEvaluator, type QuarantineEvent } from '../../src/expression/jsonata/evaluator.ts'
-import { expressionText, roots } from './jsonata-generator.ts'
+import { bindingsFrom, expressionText, roots } from './jsonata-generator.ts'
 import { ESCAPING, EXHAUSTING } from './jsonata-hostile.ts'
 import { evaluateWithJsonata, outcomeOf } from './jsonata-reference.ts'
 
@@ -71,12 +71,31 @@ describe('evaluate', () => {
 
   it('gives what JSONata gives, in the fast lane and in the sandbox alike', { timeout: 30_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(expressionText, roots, async (text, input) => {
-        const ours = await outcomeOf(evaluator.evaluate(text, input))
-        expect(ours, text).toBe(await outcomeOf(evaluateWithJsonata(text, input)))
+      fc.asyncProperty(expressionText, roots, roots, async (text, input, others) => {
+        const bindings = bindingsFrom(others)
+        const ours = await outcomeOf(evaluator.evaluate(text, input, { bindings }))
+        expect(ours, text).toBe(await outcomeOf(evaluateWithJsonata(text, input, bindings)))
       }),
       { numRuns: 2_000 },
     )
+  })
+
+  it.each([
+    ['$previous.id', 7],
+    ['$previous.tags[0]', 'a'],
+    ['$sum([$previous.id, 1])', 8],
+    ['$map($previous.tags, function($tag) { $tag & response.status })', ['a429', 'b429']],
+    ['$exists($steps)', false],
+    ['$other', undefined],
+  ])('resolves bound variables: %s', async (text, expected) => {
+    const bindings = { previous: { id: 7, tags: ['a', 'b'] } }
+    expect(await evaluator.evaluate(text, RESPONSE, { bindings })).toEqual(expected)
+  })
+
+  it('forgets what was bound before', async () => {
+    const text = '$count([$secret, 1])'
+    expect(await evaluator.evaluate(text, {}, { bindings: { secret: 's' } })).toBe(2)
+    expect(await evaluator.evaluate(text, {})).toBe(1)
   })
 
   it('does not change the roots', async () => {
@@ -90,6 +109,7 @@ describe('evaluate', () => {
     const startSandbox = vi.fn()
     await using lazy = createEvaluator({ startSandbox })
     expect(await lazy.evaluate('response.body.items[0].id', RESPONSE)).toBe(1)
+    expect(await lazy.evaluate('$previous.id = 1', {}, { bindings: { previous: { id: 1 } } })).toBe(true)
     expect(startSandbox).not.toHaveBeenCalled()
   })
 })
@@ -128,6 +148,8 @@ describe('a failing expression', () => {
     expect(await evaluator.evaluate(text, fits)).toBe(1)
     const large = { a: 'é'.repeat(600_000) }
     expect((await failureOf(evaluator.evaluate(text, large))).metadata).toEqual({ code: 'INPUT_TOO_LARGE' })
+    const bound = { bindings: large }
+    expect((await failureOf(evaluator.evaluate(text, {}, bound))).metadata).toEqual({ code: 'INPUT_TOO_LARGE' })
     expect(await evaluator.evaluate(text, large, { inputBytesMax: 5_000_000 })).toBe(1)
   })
 

@@ -76,13 +76,13 @@ export const expressionText: fc.Arbitrary<string> = fc.letrec<{ expression: stri
   const three = fc.tuple(tie('expression'), tie('expression'), tie('expression'))
   return {
     path: fc
-      .tuple(fc.constantFrom('', '', '', '$.', '$$.'), fc.array(step, { minLength: 1, maxLength: 3 }))
+      .tuple(fc.constantFrom('', '', '', '$.', '$$.', '$bound.'), fc.array(step, { minLength: 1, maxLength: 3 }))
       .map(([root, steps]) => root + steps.join('.')),
     expression: fc.oneof(
       { maxDepth: 4, depthIdentifier: 'expression' },
       { weight: 6, arbitrary: tie('path') },
       { weight: 5, arbitrary: literal },
-      { weight: 1, arbitrary: fc.constantFrom('$', '$$', '[]', '{}', '$undefinedVariable', '[1..3]') },
+      { weight: 1, arbitrary: fc.constantFrom('$', '$$', '$bound', '[]', '{}', '$undefinedVariable', '[1..3]') },
       { weight: 8, arbitrary: fc.tuple(two, fc.constantFrom(...OPERATORS)).map(([[l, r], op]) => `(${l} ${op} ${r})`) },
       { weight: 1, arbitrary: tie('expression').map((e) => `-(${e})`) },
       { weight: 3, arbitrary: three.map(([c, t, e]) => `(${c} ? ${t} : ${e})`) },
@@ -104,6 +104,11 @@ export const expressionText: fc.Arbitrary<string> = fc.letrec<{ expression: stri
     ),
   }
 }).expression
+
+/** Values of the variables of generated expressions. */
+export function bindingsFrom(roots: JsonObject): JsonObject {
+  return { bound: roots.a ?? roots }
+}
 
 /** Input that generated paths often hit: scalars, nested objects, arrays of both, odd keys and odd texts. */
 export const roots: fc.Arbitrary<JsonObject> = fc.letrec<{ value: Json; object: JsonObject }>((tie) => ({

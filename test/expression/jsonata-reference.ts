@@ -12,8 +12,8 @@ export async function outcomeOf(promise: Promise<unknown>): Promise<string> {
 }
 
 /** JSONata itself, with a parse error as a rejection, and a number that JSON cannot hold as an error. */
-export async function evaluateWithJsonata(text: string, input: JsonObject): Promise<unknown> {
-  const value = await jsonata(text).evaluate(structuredClone(input))
+export async function evaluateWithJsonata(text: string, input: JsonObject, bindings: JsonObject): Promise<unknown> {
+  const value = await jsonata(text).evaluate(structuredClone(input), structuredClone(bindings))
   requireFinite(value)
   return value
 }

@@ -100,7 +100,7 @@ async function generated(): Promise<void> {
     for (let index = next++; index < cases.length; index = next++) {
       const [text = '', input = {}] = cases[index] ?? []
       const ours = await outcomeOf(evaluator.evaluate(text, input, { owner: String(index % 100) }))
-      const expected = await outcomeOf(evaluateWithJsonata(text, input))
+      const expected = await outcomeOf(evaluateWithJsonata(text, input, {}))
       if (ours === expected) continue
       differences++
       process.stderr.write(`${text} on ${JSON.stringify(input)}: ${ours} instead of ${expected}\n`)

@@ -30,6 +30,15 @@ export interface EvaluationLimits {
   readonly resultBytesMax?: number
 }
 
+/** What one evaluation is given besides its roots. */
+export interface EvaluationOptions extends EvaluationLimits {
+  /**
+   * Values of variables: `{previous: …}` is `$previous`. Plain JSON, counted with the roots. A name that JSONata gives to a
+   * function is not to be bound.
+   */
+  readonly bindings?: JsonObject
+}
+
 /** Evaluates JSONata written by users. */
 export interface Evaluator extends AsyncDisposable {
   /**
@@ -42,7 +51,7 @@ export interface Evaluator extends AsyncDisposable {
    * `position`), EXPRESSION_QUARANTINED, RATE_LIMITED (too many evaluations of the owner wait), DEADLINE_EXCEEDED
    * (waited too long for its turn), SHUTTING_DOWN, INTERNAL (no sandbox starts).
    */
-  evaluate(expression: string, roots: JsonObject, limits?: EvaluationLimits): Promise<Json | undefined>
+  evaluate(expression: string, roots: JsonObject, options?: EvaluationOptions): Promise<Json | undefined>
 }
 
 /** An expression was set aside; to be told to its owner. */
@@ -101,7 +110,7 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
     onQuarantine: options.onQuarantine ?? (() => {}),
   }
   return {
-    evaluate: (expression, roots, limits = {}) => evaluate(service, expression, roots, limits),
+    evaluate: (expression, roots, options = {}) => evaluate(service, expression, roots, options),
     [Symbol.asyncDispose]: async () => service.pool[Symbol.dispose](),
   }
 }
@@ -130,15 +139,15 @@ async function evaluate(
   service: Service,
   text: string,
   roots: JsonObject,
-  limits: EvaluationLimits,
+  options: EvaluationOptions,
 ): Promise<Json | undefined> {
   const compiled = compiledOf(service, text)
   if (compiled.problem) throw failureOfProblem(compiled.problem)
   if (compiled.fast) {
-    const value = compiled.fast(roots)
+    const value = compiled.fast(roots, options.bindings)
     if (value !== LEFT) return value
   }
-  return evaluateInSandbox(service, compiled, roots, limits)
+  return evaluateInSandbox(service, compiled, roots, options)
 }
 
 function compiledOf(service: Service, text: string): Compiled {
@@ -157,15 +166,15 @@ async function evaluateInSandbox(
   service: Service,
   compiled: Compiled,
   roots: JsonObject,
-  limits: EvaluationLimits,
+  options: EvaluationOptions,
 ): Promise<Json | undefined> {
-  const owner = limits.owner ?? SHARED_OWNER
-  const timeoutMs = limits.timeoutMs ?? TIMEOUT_MS
+  const owner = options.owner ?? SHARED_OWNER
+  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS
   refuseQuarantined(service, compiled, owner)
   const outcome = await service.pool.run({
     owner,
     timeoutMs,
-    line: requestLine(compiled.text, roots, timeoutMs, limits),
+    line: requestLine(compiled.text, roots, timeoutMs, options),
     isSlow: () => isSlow(service, compiled, owner),
   })
   return interpret(service, compiled, owner, outcome)
@@ -178,13 +187,14 @@ function refuseQuarantined(service: Service, compiled: Compiled, owner: string):
 }
 
 /** The roots go last and are written once: the sandbox parses the line, this process only puts it together. */
-function requestLine(text: string, roots: JsonObject, timeoutMs: number, limits: EvaluationLimits): string {
-  const inputBytesMax = Math.min(limits.inputBytesMax ?? BYTES, BYTES_MAX)
-  const resultBytesMax = Math.min(limits.resultBytesMax ?? BYTES, BYTES_MAX)
+function requestLine(text: string, roots: JsonObject, timeoutMs: number, options: EvaluationOptions): string {
+  const inputBytesMax = Math.min(options.inputBytesMax ?? BYTES, BYTES_MAX)
+  const resultBytesMax = Math.min(options.resultBytesMax ?? BYTES, BYTES_MAX)
   const input = JSON.stringify(roots)
-  if (isLongerThan(input, inputBytesMax)) throw tooLargeInput(inputBytesMax)
+  const bindings = options.bindings === undefined ? '' : `"bindings":${JSON.stringify(options.bindings)},`
+  if (isLongerThan(bindings + input, inputBytesMax)) throw tooLargeInput(inputBytesMax)
   const head = { text, timeoutMs: Math.floor(timeoutMs * SOFT_TIMEOUT_SHARE), resultBytesMax }
-  return `${JSON.stringify(head).slice(0, -1)},"input":${input}}\n`
+  return `${JSON.stringify(head).slice(0, -1)},${bindings}"input":${input}}\n`
 }
 
 /** A character takes one to three bytes, so most texts need no counting. */

@@ -4,7 +4,7 @@ import { type Evaluate, type Frame, FUEL, hasLeft, leave, SHARED_CONTAINER_FUEL,
 import { compileCall } from './functions.ts'
 import { holdsOnly, nodes, requireNode } from './nodes.ts'
 import { compileBinary, compileNegation } from './operators.ts'
-import { compilePath, isRoot } from './path.ts'
+import { compilePath, compileVariable } from './path.ts'
 import { booleanOf, isArray } from './values.ts'
 
 /** The fast lane does not vouch for this evaluation: ask the sandbox. */
@@ -12,9 +12,11 @@ export const LEFT: unique symbol = Symbol('left the fast lane')
 
 /**
  * An expression that runs in this process: synchronous, on the roots, in bounded time and memory. It never throws; what
- * would be an error is `LEFT`. The result may share objects with the roots.
+ * would be an error is `LEFT`. The result may share objects with the roots and the values of variables.
  */
-export type FastExpression = (roots: JsonObject) => Value | typeof LEFT
+export type FastExpression = (roots: JsonObject, bindings?: JsonObject) => Value | typeof LEFT
+
+const NONE: JsonObject = {}
 
 /** More nodes than this are left to the sandbox, whatever they are. */
 const NODES_MAX = 256
@@ -23,17 +25,17 @@ const NODES_MAX = 256
  * Compiles an expression to closures if it is cheap by construction, `undefined` otherwise.
  *
  * Cheap are paths of names, literals, comparisons, arithmetic, `and or in &`, conditions, constructors with constant keys,
- * and calls of functions that are linear in one operand. None of them repeats: every node runs at most once, and whatever
- * costs more than constant time pays from a fixed fuel. No lambda, variable, regular expression, range, wildcard, filter or
+ * bound variables, and calls of functions that are linear in one operand. None of them repeats: every node runs at most
+ * once, and whatever costs more than constant time pays from a fixed fuel. No lambda, assignment, regular expression, range, wildcard, filter or
  * sort is among them.
  */
 export function compileFast(tree: AstNode): FastExpression | undefined {
   const evaluate = compileOrLeave(tree)
   if (!evaluate) return undefined
-  return (roots) => {
+  return (roots, bindings = NONE) => {
     try {
       if (isMarked(roots)) leave()
-      return evaluate({ roots, fuel: FUEL })
+      return evaluate({ roots, bindings, fuel: FUEL })
     } catch (error) {
       if (hasLeft(error)) return LEFT
       throw error
@@ -69,7 +71,7 @@ function compileNode(compilation: Compilation, node: AstNode): Evaluate {
     case 'path':
       return compilePath(node)
     case 'variable':
-      return isRoot(node) ? (frame) => frame.roots : leave()
+      return compileVariable(node)
     case 'binary':
       return compileOperator(compilation, node)
     case 'unary':

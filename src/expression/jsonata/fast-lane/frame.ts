@@ -9,6 +9,8 @@ export type Evaluate = (frame: Frame) => Value
 /** One evaluation. */
 export interface Frame {
   readonly roots: JsonObject
+  /** Values of variables by name. */
+  readonly bindings: JsonObject
   /** Characters and elements that may still be looked at; every operation that is not constant pays for its operand. */
   fuel: number
 }

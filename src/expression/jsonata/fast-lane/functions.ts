@@ -8,7 +8,12 @@ export function compileCall(name: unknown, args: readonly Evaluate[]): Evaluate 
   // With fewer arguments than declared JSONata fills in the context; those calls are rare and left to it.
   if (!native || !first || args.length < native.argumentsMin || args.length > native.argumentsMax) return leave()
   const { call } = native
-  return (frame) => call(frame, first(frame), second(frame), third(frame))
+  return (frame) => call(frame, argument(first(frame)), argument(second(frame)), argument(third(frame)))
+}
+
+/** JSONata wraps functions among the arguments, and stumbles over data that poses as one. */
+function argument(value: Value): Value {
+  return typeof value !== 'object' || isArray(value) || value === null || isPlainObject(value) ? value : leave()
 }
 
 const MISSING: Evaluate = () => undefined

@@ -4,8 +4,7 @@ import { holdsOnly, isNode, nodes } from './nodes.ts'
 import { isArray, isPlainObject } from './values.ts'
 
 /**
- * Builds the closure of a path of plain names, each with at most one constant index: `a.b[0].c`, also behind `$` or
- * `$$`, which are both the roots here.
+ * Builds the closure of a path of plain names, each with at most one constant index: `a.b[0].c`, also behind a variable.
  *
  * An array may end a path or be indexed; where JSONata would map over it the evaluation leaves.
  */
@@ -13,9 +12,11 @@ export function compilePath(node: AstNode): Evaluate {
   holdsOnly(node, ['type', 'steps'])
   const [first, ...rest] = nodes(node.steps)
   if (!first) return leave()
-  const steps = (first.type === 'variable' && isRoot(first) ? rest : [first, ...rest]).map(compileStep)
+  const isAbsolute = first.type === 'variable'
+  const start = isAbsolute ? compileVariable(first) : rootsOf
+  const steps = (isAbsolute ? rest : [first, ...rest]).map(compileStep)
   return (frame) => {
-    let current: Value = frame.roots
+    let current = start(frame)
     for (const { name, index } of steps) {
       current = property(current, name)
       if (index !== undefined) current = element(current, index)
@@ -25,11 +26,19 @@ export function compilePath(node: AstNode): Evaluate {
   }
 }
 
-/** Whether a variable node is `$` or `$$`. */
-export function isRoot(node: AstNode): boolean {
+/**
+ * Builds the closure of a variable: `$` and `$$`, which are both the roots here, or one that is bound. What is not bound may
+ * still be a function, which is a value too: JSONata knows.
+ */
+export function compileVariable(node: AstNode): Evaluate {
   holdsOnly(node, ['type', 'value', 'position'])
-  return node.value === '' || node.value === '$'
+  const { value: name } = node
+  if (name === '' || name === '$') return rootsOf
+  if (typeof name !== 'string') return leave()
+  return ({ bindings }) => (Object.hasOwn(bindings, name) ? bindings[name] : leave())
 }
+
+const rootsOf: Evaluate = ({ roots }) => roots
 
 interface Step {
   readonly name: string

@@ -26,7 +26,7 @@ async function evaluateUntimed(request: EvaluationRequest): Promise<Omit<Answer,
   try {
     const { expression, limits } = compiled(request.text)
     limits.timeout = request.timeoutMs
-    const value = await expression.evaluate(request.input)
+    const value = await expression.evaluate(request.input, request.bindings)
     const json = serialise(value, request.resultBytesMax)
     return json === undefined ? { kind: 'nothing', payload: '' } : { kind: 'value', payload: json }
   } catch (error) {

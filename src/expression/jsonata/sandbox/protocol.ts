@@ -4,6 +4,8 @@ export interface EvaluationRequest {
   /** Evaluation ends itself with an error after this; the parent kills the process somewhat later. */
   readonly timeoutMs: number
   readonly resultBytesMax: number
+  /** Values of variables by name. */
+  readonly bindings?: Readonly<Record<string, unknown>>
   readonly input: unknown
 }
 
