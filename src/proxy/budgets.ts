@@ -10,7 +10,7 @@ export interface Budgets {
   learn(method: MethodPlan, access: AccountAccess, rateLimit: RateLimitInfo): void
 }
 
-/** `release` is called once, when the answer is there or will not come. */
+/** `release` is called once, when the answer is there or will not come; it never rejects. */
 export type BudgetGrant =
   | { readonly kind: 'granted'; release(): Promise<void> }
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }

@@ -1,16 +1,17 @@
 import type { Plan } from '../definition/index.ts'
 import { type Pagination, startListing } from '../formats/index.ts'
+import type { Answer } from './answer.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import type { ProxyDependencies } from './dependencies.ts'
 import { extract } from './extract.ts'
+import { type Job, listingTools, scopeOf, startJob } from './job.ts'
 import { fetchPage, fetchWhole, type ListedPage } from './list-page.ts'
 import type { CallOutcome } from './outcome.ts'
-import { type Job, listingTools, perform, scopeOf } from './perform.ts'
+import { perform } from './perform.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
-import { resolveTarget } from './resolve-target.ts'
 
 /**
- * One call: resolve → build → authorise → send → decode → rate limit → error → retry → extract.
+ * One call: resolve → build → authorise → budget → send → decode → rate limit → error → retry → extract.
  *
  * Of a list it answers one page, with a cursor to the next.
  *
@@ -24,16 +25,15 @@ export async function call(
   account: AccountAccess,
   request: ProxyRequest,
 ): Promise<CallOutcome> {
-  const target = resolveTarget(plan, account, request.target)
-  const job: Job = { target, request, scope: scopeOf(account, request) }
-  if (!target.method.isList) return callOnce(deps, job)
-  const { pagination } = target.method
+  const job = startJob(plan, account, request)
+  const { isList, pagination } = job.target.method
+  if (!isList) return singleOutcome(deps, job, await perform(deps, job))
   const page = pagination === undefined ? await fetchWhole(deps, job) : await callPage(deps, job, pagination)
   return listOutcome(page)
 }
 
-async function callOnce(deps: ProxyDependencies, job: Job): Promise<CallOutcome> {
-  const answer = await perform(deps, job)
+/** What the answer of a call that is no list comes to. @throws Failure EXPRESSION_FAILED */
+export async function singleOutcome(deps: ProxyDependencies, job: Job, answer: Answer): Promise<CallOutcome> {
   switch (answer.kind) {
     case 'rate_limited':
       return answer
@@ -53,7 +53,7 @@ async function callPage(deps: ProxyDependencies, job: Job, pagination: Paginatio
   const { cursor, limit } = job.request.page ?? {}
   const state =
     cursor === undefined
-      ? await startListing(pagination, limit, listingTools(deps, job.scope))
+      ? await startListing(pagination, limit, listingTools(deps, scopeOf(job)))
       : readCursor(pagination, cursor)
   return fetchPage(deps, job, pagination, state)
 }

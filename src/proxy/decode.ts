@@ -16,7 +16,7 @@ const JSON_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
 const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
 
 /**
- * Stage 5: reads the body in the format of the method, else by its content type.
+ * Stage 6: reads the body in the format of the method, else by its content type.
  *
  * Errors are read leniently: an error page in HTML is text, whatever the method expects.
  *

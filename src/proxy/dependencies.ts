@@ -13,16 +13,22 @@ export interface ProxyDependencies {
   readonly random?: () => number
   /** A fresh unpredictable hexadecimal text. Default: 16 random bytes. */
   readonly nonce?: () => string
-  readonly keeper?: AccountKeeper
-  readonly budgets?: Budgets
+  readonly keeper?: AccountKeeper | undefined
+  readonly budgets?: Budgets | undefined
 }
 
 /** The part of the sandbox that calls use. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
 export type ExpressionEvaluator = Pick<Evaluator, 'evaluate'>
 
+/** Of the roots and of the result: a whole page of a list goes through `response_path`. */
+const EXPRESSION_BYTES_MAX = 5 * 1024 * 1024
+
 /** The dependencies with expressions evaluated on behalf of an environment, which is served in turn with others. */
 export function onBehalfOf(deps: ProxyDependencies, environmentId: string | undefined): ProxyDependencies {
-  if (environmentId === undefined) return deps
-  const limits = { owner: environmentId }
+  const limits = {
+    inputBytesMax: EXPRESSION_BYTES_MAX,
+    resultBytesMax: EXPRESSION_BYTES_MAX,
+    ...(environmentId === undefined ? {} : { owner: environmentId }),
+  }
   return { ...deps, evaluator: { evaluate: (expression, roots) => deps.evaluator.evaluate(expression, roots, limits) } }
 }

@@ -6,7 +6,7 @@ import { type ProxyRequest, REQUEST_TIMEOUT_MS, RESPONSE_BYTES_MAX } from './req
 const REDIRECTS_MAX = 3
 
 /**
- * Stage 4: sends through the guarded client.
+ * Stage 5: sends through the guarded client.
  *
  * Redirects are followed for GET and HEAD only, credentials left behind where they change the origin. Any other method is
  * answered the redirect itself: repeating a write elsewhere is not ours to decide.

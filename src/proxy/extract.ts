@@ -4,7 +4,7 @@ import type { ExpressionEvaluator } from './dependencies.ts'
 import { evaluateSetting } from './evaluate-setting.ts'
 
 /**
- * Stage 8: what `response_path` selects of a successful body; `null` when there is nothing.
+ * Stage 10: what `response_path` selects of a successful body; `null` when there is nothing.
  *
  * JSONata sees the body as `$`; a body that is not an object is wrapped for it, so that `$.body` is always the body.
  *

@@ -1,9 +1,9 @@
 /**
- * A call to a third party as a list of stages: resolve → build → authorise → send → decode → rate limit → error → retry →
- * extract, and the walk through the pages of a list.
+ * A call to a third party as a list of stages: resolve → build → authorise → budget → send → decode → rate limit → error →
+ * retry → extract; the walk through the pages of a list, streams, and a call that is only thought through.
  *
- * Plans, accounts, clock and HTTP are handed in; nothing here knows a database, refreshes a credential or waits for a rate
- * limit.
+ * Plans, accounts, clock, HTTP, budgets and whoever renews credentials are handed in; nothing here knows a database or waits
+ * for a rate limit.
  */
 export type { AccountKeeper, AccountSign } from './account-keeper.ts'
 export type { BudgetGrant, Budgets } from './budgets.ts'

@@ -1,9 +1,11 @@
 import type { Json } from '../base/index.ts'
 import { describePage, digestPage, type ListingState, type Pagination, type StopReason } from '../formats/index.ts'
+import type { Answer, Success } from './answer.ts'
 import type { ProxyDependencies } from './dependencies.ts'
 import { extract, recordsOf } from './extract.ts'
+import { type Job, listingTools, scopeOf } from './job.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
-import { type Answer, type Job, listingTools, perform, type Success } from './perform.ts'
+import { perform } from './perform.ts'
 
 /** One page of a list, whatever pages it: also a list without paging, or a method that answers one record. */
 export type ListedPage = FetchedPage | RateLimitedOutcome | UpstreamErrorOutcome
@@ -30,7 +32,17 @@ export async function fetchPage(
   state: ListingState,
 ): Promise<ListedPage> {
   const page = describePage(pagination, state)
-  const answer = await perform(deps, job, page)
+  return digestAnswer(deps, job, pagination, state, await perform(deps, job, page))
+}
+
+/** What an answer to the request for a page comes to. @throws Failure EXPRESSION_FAILED; PAGINATION_LOOP */
+export async function digestAnswer(
+  deps: ProxyDependencies,
+  job: Job,
+  pagination: Pagination,
+  state: ListingState,
+  answer: Answer,
+): Promise<ListedPage> {
   if (answer.kind !== 'success') return endedByError(answer) ?? answer
   if (answer.isPastEnd) return lastPage(answer, [], 'range_end')
   const { status, headers, body } = answer.response
@@ -39,14 +51,18 @@ export async function fetchPage(
     pagination,
     state,
     { status, headers, body, records, url: answer.url, limit: state.limit ?? undefined },
-    listingTools(deps, { ...job.scope, pagination: page.values }),
+    listingTools(deps, scopeOf(job, describePage(pagination, state).values)),
   )
   return { kind: 'page', status, headers, body, ...digested, rateLimit: answer.rateLimit }
 }
 
 /** The only page of a list that is not paged. */
 export async function fetchWhole(deps: ProxyDependencies, job: Job): Promise<ListedPage> {
-  const answer = await perform(deps, job)
+  return wholeAnswer(deps, job, await perform(deps, job))
+}
+
+/** What the answer to a list that is not paged comes to. @throws Failure EXPRESSION_FAILED */
+export async function wholeAnswer(deps: ProxyDependencies, job: Job, answer: Answer): Promise<ListedPage> {
   if (answer.kind !== 'success') return endedByError(answer) ?? answer
   const result = await extract(deps.evaluator, job.target.method, answer.response.body)
   return lastPage(answer, recordsOf(result), 'unpaginated')

@@ -2,11 +2,10 @@ import type { Json, JsonObject } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
 import { type ListingState, parseListingState, type StopReason, startListing } from '../formats/index.ts'
 import type { ProxyDependencies } from './dependencies.ts'
+import { type Job, listingTools, scopeOf, startJob } from './job.ts'
 import { fetchPage, fetchWhole, type ListedPage } from './list-page.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
-import { type Job, listingTools, scopeOf } from './perform.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
-import { resolveTarget } from './resolve-target.ts'
 
 /** One step through a list. */
 export type PageStep = PageReached | PageDelayed | PageFailed
@@ -54,14 +53,13 @@ export async function* pages(
   request: ProxyRequest,
   state?: JsonObject | null,
 ): AsyncGenerator<PageStep, void, void> {
-  const target = resolveTarget(plan, account, request.target)
-  const job: Job = { target, request, scope: scopeOf(account, request) }
-  const { pagination } = target.method
+  const job = startJob(plan, account, request)
+  const { pagination } = job.target.method
   if (pagination === undefined) return yield* wholeList(deps, job)
   const limit = request.page?.limit
   let at: ListingState | null =
     state === undefined || state === null
-      ? await startListing(pagination, limit, listingTools(deps, job.scope))
+      ? await startListing(pagination, limit, listingTools(deps, scopeOf(job)))
       : parseListingState(pagination, state)
   while (at !== null) {
     const from: ListingState = at

@@ -15,7 +15,7 @@ interface RateLimitTools {
 
 const TOO_MANY_REQUESTS = 429
 
-/** Stage 6: tells whether the upstream asks to wait. @throws Failure EXPRESSION_FAILED */
+/** Stage 7: tells whether the upstream asks to wait. @throws Failure EXPRESSION_FAILED */
 export async function findRateLimit(
   tools: RateLimitTools,
   rules: RateLimitRules,

@@ -1,8 +1,10 @@
 import { backoffMs, type Clock, Failure, type FailureReason } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
+import type { AnyAnswer, Attempt } from './answer.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { ProxyDependencies } from './dependencies.ts'
-import type { Answer, Attempt, Job } from './perform.ts'
+import type { Job } from './job.ts'
+import type { CallLimits } from './request.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
 /** Failures of the way there and back, which another attempt may not meet. */
@@ -15,33 +17,39 @@ const RETRYABLE_REASONS: ReadonlySet<FailureReason> = new Set([
 /** HTTP methods whose repetition changes nothing (RFC 9110 §9.2.2). */
 const IDEMPOTENT_VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'QUERY'])
 
-type Tried =
-  | { readonly kind: 'answered'; readonly attempt: Attempt }
+type Tried<A extends AnyAnswer> =
+  | { readonly kind: 'answered'; readonly attempt: Attempt<A> }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
 /**
- * Repeats what may be repeated: reading methods and idempotent verbs, on statuses and failures that pass, with full jitter
- * and the upstream's own hint as the floor. Rate limits are never waited for here: the caller decides.
+ * Stage 9: repeats what may be repeated: reading methods and idempotent verbs, on statuses and failures that pass, with
+ * full jitter and the upstream's own hint as the floor. Rate limits are never waited for here: the caller decides.
  *
  * @throws Failure of the last attempt
  */
-export async function withRetries(deps: ProxyDependencies, job: Job, attempt: () => Promise<Attempt>): Promise<Answer> {
-  const { request, target } = job
-  const rules = target.method.retry
-  const attemptsMax = canRepeat(target.method)
-    ? Math.min(rules.attemptsMax, request.limits?.attemptsMax ?? rules.attemptsMax)
-    : 1
-  const startedMs = deps.clock.now().getTime()
+export async function withRetries<A extends AnyAnswer>(
+  { clock, random = Math.random }: Pick<ProxyDependencies, 'clock' | 'random'>,
+  { request, target }: Job,
+  attempt: () => Promise<Attempt<A>>,
+): Promise<A> {
+  const { elapsedMaxMs, baseMs, factor, waitMaxMs } = target.method.retry
+  const most = attemptsMax(target.method, request.limits)
+  const startedMs = clock.now().getTime()
   for (let made = 1; ; made += 1) {
     const tried = await tryOnce(attempt)
+    if (made >= most || !isWorthRepeating(tried) || isAborted(request.signal)) return settle(tried)
     const hintMs = tried.kind === 'answered' ? (tried.attempt.retryAfterSeconds ?? 0) * 1000 : 0
-    const backoff = { baseMs: rules.baseMs, factor: rules.factor, maxMs: rules.waitMaxMs, jitterFloor: 0 }
-    const waitMs = Math.max(hintMs, backoffMs(backoff, made, deps.random ?? Math.random))
-    const isTooLate = deps.clock.now().getTime() - startedMs + waitMs > rules.elapsedMaxMs
-    if (!isWorthRepeating(tried) || made >= attemptsMax || isTooLate || isAborted(request.signal)) return settle(tried)
-    await deps.clock.sleep(waitMs, request.signal)
+    const waitMs = Math.max(hintMs, backoffMs({ baseMs, factor, maxMs: waitMaxMs, jitterFloor: 0 }, made, random))
+    if (clock.now().getTime() - startedMs + waitMs > elapsedMaxMs) return settle(tried)
+    await clock.sleep(waitMs, request.signal)
     if (isAborted(request.signal)) return settle(tried)
   }
+}
+
+/** Requests in all that a call may make of one: 1 where a repetition could take effect twice. */
+export function attemptsMax({ isWrite, verb, retry }: MethodPlan, limits: CallLimits | undefined): number {
+  const canRepeat = !isWrite || IDEMPOTENT_VERBS.has(verb) || retry.isUnsafeAllowed
+  return canRepeat ? Math.min(retry.attemptsMax, limits?.attemptsMax ?? retry.attemptsMax) : 1
 }
 
 /** Seconds that an error response asks to wait. */
@@ -49,11 +57,7 @@ export function retryAfterOf(clock: Clock, { headers }: DecodedResponse): number
   return parseRetryAfter(headers['retry-after'], clock.now())
 }
 
-function canRepeat({ isWrite, verb, retry }: MethodPlan): boolean {
-  return !isWrite || IDEMPOTENT_VERBS.has(verb) || retry.isUnsafeAllowed
-}
-
-async function tryOnce(attempt: () => Promise<Attempt>): Promise<Tried> {
+async function tryOnce<A extends AnyAnswer>(attempt: () => Promise<Attempt<A>>): Promise<Tried<A>> {
   try {
     return { kind: 'answered', attempt: await attempt() }
   } catch (error) {
@@ -62,7 +66,7 @@ async function tryOnce(attempt: () => Promise<Attempt>): Promise<Tried> {
   }
 }
 
-function isWorthRepeating(tried: Tried): boolean {
+function isWorthRepeating(tried: Tried<AnyAnswer>): boolean {
   if (tried.kind === 'failed') return true
   const { answer } = tried.attempt
   return answer.kind === 'upstream_error' && answer.action === 'retry'
@@ -72,7 +76,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true
 }
 
-function settle(tried: Tried): Answer {
+function settle<A extends AnyAnswer>(tried: Tried<A>): A {
   if (tried.kind === 'failed') throw tried.failure
   return tried.attempt.answer
 }

@@ -6,7 +6,7 @@ import { evaluateSetting } from './evaluate-setting.ts'
 import type { ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { responseRoots } from './response-roots.ts'
 
-/** What stage 7 decided. */
+/** What stage 8 decided. */
 export type Judgement =
   | { readonly kind: 'success'; readonly response: DecodedResponse }
   | { readonly kind: 'error'; readonly outcome: UpstreamErrorOutcome; readonly retryAfterSeconds: number | undefined }
@@ -38,7 +38,7 @@ const MESSAGE_PATHS = [
 ].map(parseDotPath)
 
 /**
- * Stage 7: tells success from error.
+ * Stage 8: tells success from error.
  *
  * The error expression is asked about every response. Nothing from it means that the status decides; an object with a
  * status below 400 makes a success of it, with `result` as the body; any other object is the error.

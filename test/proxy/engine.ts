@@ -3,7 +3,17 @@ import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { compilePlan, resolveConfig } from '../../src/definition/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import { createEvaluator } from '../../src/expression/index.ts'
-import { type AccountAccess, createProxy, type ProxyRequest } from '../../src/proxy/index.ts'
+import {
+  type AccountAccess,
+  createProxy,
+  type PageStep,
+  type PreviewRequest,
+  type ProxyDependencies,
+  type ProxyRequest,
+  type RequestPreview,
+  type StreamOutcome,
+  type StreamRequest,
+} from '../../src/proxy/index.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 /** The engine on a scripted upstream, with a clock that only moves when something sleeps. */
@@ -22,12 +32,14 @@ export interface Engine {
     state?: JsonObject | null,
     account?: Partial<AccountAccess>,
   ): ReturnType<ReturnType<typeof createProxy>['pages']>
+  stream(config: JsonObject, request: StreamRequest, account?: Partial<AccountAccess>): Promise<StreamOutcome>
+  preview(config: JsonObject, request: PreviewRequest, account?: Partial<AccountAccess>): Promise<RequestPreview>
 }
 
 export const NOW = new Date('2026-01-01T00:00:00Z')
 
-/** Starts an engine for a test file; exchanges are verified after each test. */
-export async function startEngine(): Promise<Engine> {
+/** Starts an engine for a test file; exchanges are verified after each test. @param ports keeper and budgets, if any */
+export async function startEngine(ports: Pick<ProxyDependencies, 'keeper' | 'budgets'> = {}): Promise<Engine> {
   const upstream = await startUpstream()
   const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
   const evaluator = createEvaluator()
@@ -44,6 +56,7 @@ export async function startEngine(): Promise<Engine> {
     },
     random: () => 0.5,
     nonce: () => 'n0nce',
+    ...ports,
   })
   afterEach(() => {
     sleptMs.length = 0
@@ -60,12 +73,24 @@ export async function startEngine(): Promise<Engine> {
     sleptMs,
     call: (config, request, account) => proxy.call(planOf(config), accountOf(account), request),
     pages: (config, request, state, account) => proxy.pages(planOf(config), accountOf(account), request, state),
+    stream: (config, request, account) => proxy.stream(planOf(config), accountOf(account), request),
+    preview: (config, request, account) => proxy.preview(planOf(config), accountOf(account), request),
   }
 }
 
 /** The target of a described method. */
 export function on(resource: string, method: string): Pick<ProxyRequest, 'target'> {
   return { target: { kind: 'method', resource, method } }
+}
+
+/** The steps of a walk through a list, at most so many. */
+export async function collect(steps: AsyncIterable<PageStep>, most = 20): Promise<PageStep[]> {
+  const collected: PageStep[] = []
+  for await (const step of steps) {
+    collected.push(step)
+    if (collected.length === most) break
+  }
+  return collected
 }
 
 /** The reason and message of a refusal; fails when there is none. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { PageStep, ProxyRequest } from '../../src/proxy/index.ts'
-import { on, refusalOf, startEngine } from './engine.ts'
+import { collect, on, refusalOf, startEngine } from './engine.ts'
 
 const engine = await startEngine()
 
@@ -12,15 +12,6 @@ const PAGED = {
   },
 }
 const LIST = on('items', 'list')
-
-async function collect(steps: AsyncIterable<PageStep>, most = 20): Promise<PageStep[]> {
-  const collected: PageStep[] = []
-  for await (const step of steps) {
-    collected.push(step)
-    if (collected.length === most) break
-  }
-  return collected
-}
 
 const recordsOf = (steps: readonly PageStep[]) => steps.flatMap((step) => (step.kind === 'page' ? [step.records] : []))
 
