@@ -22,3 +22,4 @@ export type {
 } from './plan.ts'
 export { type Layer, type ResolvedConfig, resolveConfig } from './resolve.ts'
 export { secretPaths } from './secret-paths.ts'
+export { listTools, type Tool, type ToolFilter } from './tools.ts'

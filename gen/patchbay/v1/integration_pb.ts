@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/integration.proto.
  */
 export const file_patchbay_v1_integration: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wYXRjaGJheS92MS9pbnRlZ3JhdGlvbi5wcm90bxILcGF0Y2hiYXkudjEizQMKC0ludGVncmF0aW9uEhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIrCgRuYW1lGAIgASgJQh3gQQK6SBdyFTITXlthLXowLTlfLV17MSwxMjh9JBIVCghjYXRlZ29yeRgDIAEoCUID4EEBEhQKB2lzX2JldGEYBCABKAhCA+BBARIsCgZjb25maWcYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQISHAoHdGVhbV9pZBgGIAEoCUIL4EEDukgFcgOwAQESKwoHc2hhcmluZxgHIAEoCUIa4EEBukgUchJSBWFsbG93UgNhc2tSBGRlbnkSMwoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEi8KFWluc3RhbGxlZF9lbnZpcm9ubWVudBgKIAMoCUIQ4EEDukgKkgEHIgVyA7ABARIkCgR0ZWFtGAsgASgLMhEucGF0Y2hiYXkudjEuVGVhbUID4EEDEhEKBGV0YWcYDCABKAlCA+BBAyKHAwoTRW1iZWRkZWRJbnRlZ3JhdGlvbhIXCgJpZBgBIAEoCUIL4EEDukgFcgOwAQESEQoEbmFtZRgCIAEoCUID4EEDEhUKCGNhdGVnb3J5GAMgASgJQgPgQQMSFAoHaXNfYmV0YRgEIAEoCEID4EEDEiwKBmNvbmZpZxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBAxIcCgd0ZWFtX2lkGAYgASgJQgvgQQO6SAVyA7ABARIrCgdzaGFyaW5nGAcgASgJQhrgQQO6SBRyElIFYWxsb3dSA2Fza1IEZGVueRIzCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgMIAEoCUID4EEDSgQIChAMUhVpbnN0YWxsZWRfZW52aXJvbm1lbnRSBHRlYW0iigEKEEludGVncmF0aW9uR3JhbnQSIwoOaW50ZWdyYXRpb25faWQYASABKAlCC+BBCLpIBXIDsAEBEhwKB3RlYW1faWQYAiABKAlCC+BBCLpIBXIDsAEBEjMKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiSwoNQ29uZmlnRmluZGluZxIRCgRwYXRoGAEgASgJQgPgQQMSEQoEcnVsZRgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBA2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_team]);
+  fileDesc("Ch1wYXRjaGJheS92MS9pbnRlZ3JhdGlvbi5wcm90bxILcGF0Y2hiYXkudjEizQMKC0ludGVncmF0aW9uEhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIrCgRuYW1lGAIgASgJQh3gQQK6SBdyFTITXlthLXowLTlfLV17MSwxMjh9JBIVCghjYXRlZ29yeRgDIAEoCUID4EEBEhQKB2lzX2JldGEYBCABKAhCA+BBARIsCgZjb25maWcYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQISHAoHdGVhbV9pZBgGIAEoCUIL4EEDukgFcgOwAQESKwoHc2hhcmluZxgHIAEoCUIa4EEBukgUchJSBWFsbG93UgNhc2tSBGRlbnkSMwoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEi8KFWluc3RhbGxlZF9lbnZpcm9ubWVudBgKIAMoCUIQ4EEDukgKkgEHIgVyA7ABARIkCgR0ZWFtGAsgASgLMhEucGF0Y2hiYXkudjEuVGVhbUID4EEDEhEKBGV0YWcYDCABKAlCA+BBAyKHAwoTRW1iZWRkZWRJbnRlZ3JhdGlvbhIXCgJpZBgBIAEoCUIL4EEDukgFcgOwAQESEQoEbmFtZRgCIAEoCUID4EEDEhUKCGNhdGVnb3J5GAMgASgJQgPgQQMSFAoHaXNfYmV0YRgEIAEoCEID4EEDEiwKBmNvbmZpZxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBAxIcCgd0ZWFtX2lkGAYgASgJQgvgQQO6SAVyA7ABARIrCgdzaGFyaW5nGAcgASgJQhrgQQO6SBRyElIFYWxsb3dSA2Fza1IEZGVueRIzCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgMIAEoCUID4EEDSgQIChAMUhVpbnN0YWxsZWRfZW52aXJvbm1lbnRSBHRlYW0iigEKEEludGVncmF0aW9uR3JhbnQSIwoOaW50ZWdyYXRpb25faWQYASABKAlCC+BBCLpIBXIDsAEBEhwKB3RlYW1faWQYAiABKAlCC+BBCLpIBXIDsAEBEjMKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiSwoNQ29uZmlnRmluZGluZxIRCgRwYXRoGAEgASgJQgPgQQMSEQoEcnVsZRgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyL7AQoPSW50ZWdyYXRpb25Ub29sEhEKBG5hbWUYASABKAlCA+BBAxIVCghyZXNvdXJjZRgCIAEoCUID4EEDEhMKBm1ldGhvZBgDIAEoCUID4EEDEhgKC2Rlc2NyaXB0aW9uGAQgASgJQgPgQQMSEQoEdGFncxgFIAMoCUID4EEDEjIKDHF1ZXJ5X3NjaGVtYRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBAxIxCgtib2R5X3NjaGVtYRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBAxIVCghyZXF1aXJlZBgIIAMoCUID4EEDYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_team]);
 
 /**
  * A third-party API described as data: base address, credentials, paging, rate limits, resources, webhooks, errors.
@@ -272,4 +272,75 @@ export type ConfigFinding = Message<"patchbay.v1.ConfigFinding"> & {
  */
 export const ConfigFindingSchema: GenMessage<ConfigFinding> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_integration, 3);
+
+/**
+ * A described method of a definition, as something that a language model or a menu can offer.
+ *
+ * @generated from message patchbay.v1.IntegrationTool
+ */
+export type IntegrationTool = Message<"patchbay.v1.IntegrationTool"> & {
+  /**
+   * Its name, `<method>_<resource>`: letters, digits, `_` and `-`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The resource to call.
+   *
+   * @generated from field: string resource = 2;
+   */
+  resource: string;
+
+  /**
+   * The method to call.
+   *
+   * @generated from field: string method = 3;
+   */
+  method: string;
+
+  /**
+   * What it does, as the definition says.
+   *
+   * @generated from field: string description = 4;
+   */
+  description: string;
+
+  /**
+   * The tags of the resource, `tool_tags` in the definition.
+   *
+   * @generated from field: repeated string tags = 5;
+   */
+  tags: string[];
+
+  /**
+   * JSON Schema of the query parameters. `{}`: the definition has none.
+   *
+   * @generated from field: google.protobuf.Struct query_schema = 6;
+   */
+  querySchema?: JsonObject | undefined;
+
+  /**
+   * JSON Schema of the body. `{}`: the definition has none.
+   *
+   * @generated from field: google.protobuf.Struct body_schema = 7;
+   */
+  bodySchema?: JsonObject | undefined;
+
+  /**
+   * What has to be given: `id` where the method names a record, and what the schemas require, as `query.<name>` and
+   * `body.<name>`.
+   *
+   * @generated from field: repeated string required = 8;
+   */
+  required: string[];
+};
+
+/**
+ * Describes the message patchbay.v1.IntegrationTool.
+ * Use `create(IntegrationToolSchema)` to create a new message.
+ */
+export const IntegrationToolSchema: GenMessage<IntegrationTool> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integration, 4);
 

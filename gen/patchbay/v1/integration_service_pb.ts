@@ -9,7 +9,7 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.ts"
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
 import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
-import type { ConfigFinding, Integration, IntegrationGrant, IntegrationGrantSchema, IntegrationSchema } from "./integration_pb.ts";
+import type { ConfigFinding, Integration, IntegrationGrant, IntegrationGrantSchema, IntegrationSchema, IntegrationTool } from "./integration_pb.ts";
 import { file_patchbay_v1_integration } from "./integration_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/integration_service.proto.
  */
 export const file_patchbay_v1_integration_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVwYXRjaGJheS92MS9pbnRlZ3JhdGlvbl9zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSLGAgoYQ3JlYXRlSW50ZWdyYXRpb25SZXF1ZXN0EisKBG5hbWUYASABKAlCHeBBArpIF3IVMhNeW2EtejAtOV8tXXsxLDEyOH0kEiIKCGNhdGVnb3J5GAIgASgJQgvgQQG6SAVyAxiAAUgAiAEBEhkKB2lzX2JldGEYAyABKAhCA+BBAUgBiAEBEjAKB3NoYXJpbmcYBCABKAlCGuBBAbpIFHISUgVhbGxvd1IDYXNrUgRkZW55SAKIAQESMgoGY29uZmlnGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIJ4EECukgDyAEBEiQKCnJlcXVlc3RfaWQYBiABKAlCC+BBAbpIBXIDsAEBSAOIAQFCCwoJX2NhdGVnb3J5QgoKCF9pc19iZXRhQgoKCF9zaGFyaW5nQg0KC19yZXF1ZXN0X2lkIjAKFUdldEludGVncmF0aW9uUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEijAEKF0xpc3RJbnRlZ3JhdGlvbnNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBIoCgR2aWV3GAMgASgJQhXgQQG6SA9yDVIFYmFzaWNSBGZ1bGxIAIgBAUIHCgVfdmlldyJtChhMaXN0SW50ZWdyYXRpb25zUmVzcG9uc2USMwoMaW50ZWdyYXRpb25zGAEgAygLMhgucGF0Y2hiYXkudjEuSW50ZWdyYXRpb25CA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyLbAgoYVXBkYXRlSW50ZWdyYXRpb25SZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIwCgRuYW1lGAIgASgJQh3gQQG6SBdyFTITXlthLXowLTlfLV17MSwxMjh9JEgAiAEBEiIKCGNhdGVnb3J5GAMgASgJQgvgQQG6SAVyAxiAAUgBiAEBEhkKB2lzX2JldGEYBCABKAhCA+BBAUgCiAEBEjAKB3NoYXJpbmcYBSABKAlCGuBBAbpIFHISUgVhbGxvd1IDYXNrUgRkZW55SAOIAQESLAoGY29uZmlnGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBEh4KBGV0YWcYByABKAlCC+BBAbpIBXIDGIABSASIAQFCBwoFX25hbWVCCwoJX2NhdGVnb3J5QgoKCF9pc19iZXRhQgoKCF9zaGFyaW5nQgcKBV9ldGFnInAKGERlbGV0ZUludGVncmF0aW9uUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnIooBChdDaGVja0ludGVncmF0aW9uUmVxdWVzdBIyCgZjb25maWcYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgngQQK6SAPIAQESMgoEa2luZBgCIAEoCUIf4EEBukgZchdSC2ludGVncmF0aW9uUghvdmVycmlkZUgAiAEBQgcKBV9raW5kImEKGENoZWNrSW50ZWdyYXRpb25SZXNwb25zZRISCgV2YWxpZBgBIAEoCEID4EEDEjEKCGZpbmRpbmdzGAIgAygLMhoucGF0Y2hiYXkudjEuQ29uZmlnRmluZGluZ0ID4EEDIpcBCh1DcmVhdGVJbnRlZ3JhdGlvbkdyYW50UmVxdWVzdBIjCg5pbnRlZ3JhdGlvbl9pZBgBIAEoCUIL4EECukgFcgOwAQESHAoHdGVhbV9pZBgCIAEoCUIL4EECukgFcgOwAQESJAoKcmVxdWVzdF9pZBgDIAEoCUIL4EEBukgFcgOwAQFIAIgBAUINCgtfcmVxdWVzdF9pZCKDAQocTGlzdEludGVncmF0aW9uR3JhbnRzUmVxdWVzdBIjCg5pbnRlZ3JhdGlvbl9pZBgBIAEoCUIL4EECukgFcgOwAQESHQoJcGFnZV9zaXplGAIgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAyABKAlCC+BBAbpIBXIDGIAQIn0KHUxpc3RJbnRlZ3JhdGlvbkdyYW50c1Jlc3BvbnNlEj4KEmludGVncmF0aW9uX2dyYW50cxgBIAMoCzIdLnBhdGNoYmF5LnYxLkludGVncmF0aW9uR3JhbnRCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyJiCh1EZWxldGVJbnRlZ3JhdGlvbkdyYW50UmVxdWVzdBIjCg5pbnRlZ3JhdGlvbl9pZBgBIAEoCUIL4EECukgFcgOwAQESHAoHdGVhbV9pZBgCIAEoCUIL4EECukgFcgOwAQEyqwkKEkludGVncmF0aW9uU2VydmljZRJtChFDcmVhdGVJbnRlZ3JhdGlvbhIlLnBhdGNoYmF5LnYxLkNyZWF0ZUludGVncmF0aW9uUmVxdWVzdBoYLnBhdGNoYmF5LnYxLkludGVncmF0aW9uIheC0+STAhE6ASoiDC9pbnRlZ3JhdGlvbhJsCg5HZXRJbnRlZ3JhdGlvbhIiLnBhdGNoYmF5LnYxLkdldEludGVncmF0aW9uUmVxdWVzdBoYLnBhdGNoYmF5LnYxLkludGVncmF0aW9uIhyQAgGC0+STAhMSES9pbnRlZ3JhdGlvbi97aWR9EngKEExpc3RJbnRlZ3JhdGlvbnMSJC5wYXRjaGJheS52MS5MaXN0SW50ZWdyYXRpb25zUmVxdWVzdBolLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGlvbnNSZXNwb25zZSIXkAIBgtPkkwIOEgwvaW50ZWdyYXRpb24SdQoRVXBkYXRlSW50ZWdyYXRpb24SJS5wYXRjaGJheS52MS5VcGRhdGVJbnRlZ3JhdGlvblJlcXVlc3QaGC5wYXRjaGJheS52MS5JbnRlZ3JhdGlvbiIfkAICgtPkkwIWOgEqMhEvaW50ZWdyYXRpb24ve2lkfRJwChFEZWxldGVJbnRlZ3JhdGlvbhIlLnBhdGNoYmF5LnYxLkRlbGV0ZUludGVncmF0aW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIckAICgtPkkwITKhEvaW50ZWdyYXRpb24ve2lkfRKBAQoQQ2hlY2tJbnRlZ3JhdGlvbhIkLnBhdGNoYmF5LnYxLkNoZWNrSW50ZWdyYXRpb25SZXF1ZXN0GiUucGF0Y2hiYXkudjEuQ2hlY2tJbnRlZ3JhdGlvblJlc3BvbnNlIiCQAgGC0+STAhc6ASoiEi9pbnRlZ3JhdGlvbi9jaGVjaxKWAQoWQ3JlYXRlSW50ZWdyYXRpb25HcmFudBIqLnBhdGNoYmF5LnYxLkNyZWF0ZUludGVncmF0aW9uR3JhbnRSZXF1ZXN0Gh0ucGF0Y2hiYXkudjEuSW50ZWdyYXRpb25HcmFudCIxkAICgtPkkwIoOgEqIiMvaW50ZWdyYXRpb24ve2ludGVncmF0aW9uX2lkfS9ncmFudBKeAQoVTGlzdEludGVncmF0aW9uR3JhbnRzEikucGF0Y2hiYXkudjEuTGlzdEludGVncmF0aW9uR3JhbnRzUmVxdWVzdBoqLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGlvbkdyYW50c1Jlc3BvbnNlIi6QAgGC0+STAiUSIy9pbnRlZ3JhdGlvbi97aW50ZWdyYXRpb25faWR9L2dyYW50EpYBChZEZWxldGVJbnRlZ3JhdGlvbkdyYW50EioucGF0Y2hiYXkudjEuRGVsZXRlSW50ZWdyYXRpb25HcmFudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiOJACAoLT5JMCLyotL2ludGVncmF0aW9uL3tpbnRlZ3JhdGlvbl9pZH0vZ3JhbnQve3RlYW1faWR9YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_integration]);
+  fileDesc("CiVwYXRjaGJheS92MS9pbnRlZ3JhdGlvbl9zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSLGAgoYQ3JlYXRlSW50ZWdyYXRpb25SZXF1ZXN0EisKBG5hbWUYASABKAlCHeBBArpIF3IVMhNeW2EtejAtOV8tXXsxLDEyOH0kEiIKCGNhdGVnb3J5GAIgASgJQgvgQQG6SAVyAxiAAUgAiAEBEhkKB2lzX2JldGEYAyABKAhCA+BBAUgBiAEBEjAKB3NoYXJpbmcYBCABKAlCGuBBAbpIFHISUgVhbGxvd1IDYXNrUgRkZW55SAKIAQESMgoGY29uZmlnGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIJ4EECukgDyAEBEiQKCnJlcXVlc3RfaWQYBiABKAlCC+BBAbpIBXIDsAEBSAOIAQFCCwoJX2NhdGVnb3J5QgoKCF9pc19iZXRhQgoKCF9zaGFyaW5nQg0KC19yZXF1ZXN0X2lkIjAKFUdldEludGVncmF0aW9uUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEijAEKF0xpc3RJbnRlZ3JhdGlvbnNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBIoCgR2aWV3GAMgASgJQhXgQQG6SA9yDVIFYmFzaWNSBGZ1bGxIAIgBAUIHCgVfdmlldyJtChhMaXN0SW50ZWdyYXRpb25zUmVzcG9uc2USMwoMaW50ZWdyYXRpb25zGAEgAygLMhgucGF0Y2hiYXkudjEuSW50ZWdyYXRpb25CA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyLbAgoYVXBkYXRlSW50ZWdyYXRpb25SZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIwCgRuYW1lGAIgASgJQh3gQQG6SBdyFTITXlthLXowLTlfLV17MSwxMjh9JEgAiAEBEiIKCGNhdGVnb3J5GAMgASgJQgvgQQG6SAVyAxiAAUgBiAEBEhkKB2lzX2JldGEYBCABKAhCA+BBAUgCiAEBEjAKB3NoYXJpbmcYBSABKAlCGuBBAbpIFHISUgVhbGxvd1IDYXNrUgRkZW55SAOIAQESLAoGY29uZmlnGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBEh4KBGV0YWcYByABKAlCC+BBAbpIBXIDGIABSASIAQFCBwoFX25hbWVCCwoJX2NhdGVnb3J5QgoKCF9pc19iZXRhQgoKCF9zaGFyaW5nQgcKBV9ldGFnInAKGERlbGV0ZUludGVncmF0aW9uUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnIooBChdDaGVja0ludGVncmF0aW9uUmVxdWVzdBIyCgZjb25maWcYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgngQQK6SAPIAQESMgoEa2luZBgCIAEoCUIf4EEBukgZchdSC2ludGVncmF0aW9uUghvdmVycmlkZUgAiAEBQgcKBV9raW5kImEKGENoZWNrSW50ZWdyYXRpb25SZXNwb25zZRISCgV2YWxpZBgBIAEoCEID4EEDEjEKCGZpbmRpbmdzGAIgAygLMhoucGF0Y2hiYXkudjEuQ29uZmlnRmluZGluZ0ID4EEDIoEBChtMaXN0SW50ZWdyYXRpb25Ub29sc1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiUKB21ldGhvZHMYAiADKAlCFOBBAbpIDpIBCxBkIgdyBRABGIABEiIKBHRhZ3MYAyADKAlCFOBBAbpIDpIBCxBkIgdyBRABGIABIlAKHExpc3RJbnRlZ3JhdGlvblRvb2xzUmVzcG9uc2USMAoFdG9vbHMYASADKAsyHC5wYXRjaGJheS52MS5JbnRlZ3JhdGlvblRvb2xCA+BBAyKXAQodQ3JlYXRlSW50ZWdyYXRpb25HcmFudFJlcXVlc3QSIwoOaW50ZWdyYXRpb25faWQYASABKAlCC+BBArpIBXIDsAEBEhwKB3RlYW1faWQYAiABKAlCC+BBArpIBXIDsAEBEiQKCnJlcXVlc3RfaWQYAyABKAlCC+BBAbpIBXIDsAEBSACIAQFCDQoLX3JlcXVlc3RfaWQigwEKHExpc3RJbnRlZ3JhdGlvbkdyYW50c1JlcXVlc3QSIwoOaW50ZWdyYXRpb25faWQYASABKAlCC+BBArpIBXIDsAEBEh0KCXBhZ2Vfc2l6ZRgCIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAMgASgJQgvgQQG6SAVyAxiAECJ9Ch1MaXN0SW50ZWdyYXRpb25HcmFudHNSZXNwb25zZRI+ChJpbnRlZ3JhdGlvbl9ncmFudHMYASADKAsyHS5wYXRjaGJheS52MS5JbnRlZ3JhdGlvbkdyYW50QgPgQQMSHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQMiYgodRGVsZXRlSW50ZWdyYXRpb25HcmFudFJlcXVlc3QSIwoOaW50ZWdyYXRpb25faWQYASABKAlCC+BBArpIBXIDsAEBEhwKB3RlYW1faWQYAiABKAlCC+BBArpIBXIDsAEBMr0KChJJbnRlZ3JhdGlvblNlcnZpY2USbQoRQ3JlYXRlSW50ZWdyYXRpb24SJS5wYXRjaGJheS52MS5DcmVhdGVJbnRlZ3JhdGlvblJlcXVlc3QaGC5wYXRjaGJheS52MS5JbnRlZ3JhdGlvbiIXgtPkkwIROgEqIgwvaW50ZWdyYXRpb24SbAoOR2V0SW50ZWdyYXRpb24SIi5wYXRjaGJheS52MS5HZXRJbnRlZ3JhdGlvblJlcXVlc3QaGC5wYXRjaGJheS52MS5JbnRlZ3JhdGlvbiIckAIBgtPkkwITEhEvaW50ZWdyYXRpb24ve2lkfRJ4ChBMaXN0SW50ZWdyYXRpb25zEiQucGF0Y2hiYXkudjEuTGlzdEludGVncmF0aW9uc1JlcXVlc3QaJS5wYXRjaGJheS52MS5MaXN0SW50ZWdyYXRpb25zUmVzcG9uc2UiF5ACAYLT5JMCDhIML2ludGVncmF0aW9uEnUKEVVwZGF0ZUludGVncmF0aW9uEiUucGF0Y2hiYXkudjEuVXBkYXRlSW50ZWdyYXRpb25SZXF1ZXN0GhgucGF0Y2hiYXkudjEuSW50ZWdyYXRpb24iH5ACAoLT5JMCFjoBKjIRL2ludGVncmF0aW9uL3tpZH0ScAoRRGVsZXRlSW50ZWdyYXRpb24SJS5wYXRjaGJheS52MS5EZWxldGVJbnRlZ3JhdGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiHJACAoLT5JMCEyoRL2ludGVncmF0aW9uL3tpZH0SgQEKEENoZWNrSW50ZWdyYXRpb24SJC5wYXRjaGJheS52MS5DaGVja0ludGVncmF0aW9uUmVxdWVzdBolLnBhdGNoYmF5LnYxLkNoZWNrSW50ZWdyYXRpb25SZXNwb25zZSIgkAIBgtPkkwIXOgEqIhIvaW50ZWdyYXRpb24vY2hlY2sSjwEKFExpc3RJbnRlZ3JhdGlvblRvb2xzEigucGF0Y2hiYXkudjEuTGlzdEludGVncmF0aW9uVG9vbHNSZXF1ZXN0GikucGF0Y2hiYXkudjEuTGlzdEludGVncmF0aW9uVG9vbHNSZXNwb25zZSIikAIBgtPkkwIZEhcvaW50ZWdyYXRpb24ve2lkfS90b29scxKWAQoWQ3JlYXRlSW50ZWdyYXRpb25HcmFudBIqLnBhdGNoYmF5LnYxLkNyZWF0ZUludGVncmF0aW9uR3JhbnRSZXF1ZXN0Gh0ucGF0Y2hiYXkudjEuSW50ZWdyYXRpb25HcmFudCIxkAICgtPkkwIoOgEqIiMvaW50ZWdyYXRpb24ve2ludGVncmF0aW9uX2lkfS9ncmFudBKeAQoVTGlzdEludGVncmF0aW9uR3JhbnRzEikucGF0Y2hiYXkudjEuTGlzdEludGVncmF0aW9uR3JhbnRzUmVxdWVzdBoqLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGlvbkdyYW50c1Jlc3BvbnNlIi6QAgGC0+STAiUSIy9pbnRlZ3JhdGlvbi97aW50ZWdyYXRpb25faWR9L2dyYW50EpYBChZEZWxldGVJbnRlZ3JhdGlvbkdyYW50EioucGF0Y2hiYXkudjEuRGVsZXRlSW50ZWdyYXRpb25HcmFudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiOJACAoLT5JMCLyotL2ludGVncmF0aW9uL3tpbnRlZ3JhdGlvbl9pZH0vZ3JhbnQve3RlYW1faWR9YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_integration]);
 
 /**
  * Asks for a new integration.
@@ -317,6 +317,62 @@ export const CheckIntegrationResponseSchema: GenMessage<CheckIntegrationResponse
   messageDesc(file_patchbay_v1_integration_service, 7);
 
 /**
+ * Asks for the tools of an integration.
+ *
+ * @generated from message patchbay.v1.ListIntegrationToolsRequest
+ */
+export type ListIntegrationToolsRequest = Message<"patchbay.v1.ListIntegrationToolsRequest"> & {
+  /**
+   * The integration.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Only methods of these names, such as `list`. Empty: all.
+   *
+   * @generated from field: repeated string methods = 2;
+   */
+  methods: string[];
+
+  /**
+   * Only resources with one of these tags. Empty: all.
+   *
+   * @generated from field: repeated string tags = 3;
+   */
+  tags: string[];
+};
+
+/**
+ * Describes the message patchbay.v1.ListIntegrationToolsRequest.
+ * Use `create(ListIntegrationToolsRequestSchema)` to create a new message.
+ */
+export const ListIntegrationToolsRequestSchema: GenMessage<ListIntegrationToolsRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integration_service, 8);
+
+/**
+ * The tools of an integration.
+ *
+ * @generated from message patchbay.v1.ListIntegrationToolsResponse
+ */
+export type ListIntegrationToolsResponse = Message<"patchbay.v1.ListIntegrationToolsResponse"> & {
+  /**
+   * The tools.
+   *
+   * @generated from field: repeated patchbay.v1.IntegrationTool tools = 1;
+   */
+  tools: IntegrationTool[];
+};
+
+/**
+ * Describes the message patchbay.v1.ListIntegrationToolsResponse.
+ * Use `create(ListIntegrationToolsResponseSchema)` to create a new message.
+ */
+export const ListIntegrationToolsResponseSchema: GenMessage<ListIntegrationToolsResponse> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integration_service, 9);
+
+/**
  * Asks for a grant.
  *
  * @generated from message patchbay.v1.CreateIntegrationGrantRequest
@@ -350,7 +406,7 @@ export type CreateIntegrationGrantRequest = Message<"patchbay.v1.CreateIntegrati
  * Use `create(CreateIntegrationGrantRequestSchema)` to create a new message.
  */
 export const CreateIntegrationGrantRequestSchema: GenMessage<CreateIntegrationGrantRequest> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integration_service, 8);
+  messageDesc(file_patchbay_v1_integration_service, 10);
 
 /**
  * Asks for a page of grants.
@@ -385,7 +441,7 @@ export type ListIntegrationGrantsRequest = Message<"patchbay.v1.ListIntegrationG
  * Use `create(ListIntegrationGrantsRequestSchema)` to create a new message.
  */
 export const ListIntegrationGrantsRequestSchema: GenMessage<ListIntegrationGrantsRequest> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integration_service, 9);
+  messageDesc(file_patchbay_v1_integration_service, 11);
 
 /**
  * A page of grants.
@@ -413,7 +469,7 @@ export type ListIntegrationGrantsResponse = Message<"patchbay.v1.ListIntegration
  * Use `create(ListIntegrationGrantsResponseSchema)` to create a new message.
  */
 export const ListIntegrationGrantsResponseSchema: GenMessage<ListIntegrationGrantsResponse> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integration_service, 10);
+  messageDesc(file_patchbay_v1_integration_service, 12);
 
 /**
  * Names a grant to take back.
@@ -441,7 +497,7 @@ export type DeleteIntegrationGrantRequest = Message<"patchbay.v1.DeleteIntegrati
  * Use `create(DeleteIntegrationGrantRequestSchema)` to create a new message.
  */
 export const DeleteIntegrationGrantRequestSchema: GenMessage<DeleteIntegrationGrantRequest> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integration_service, 11);
+  messageDesc(file_patchbay_v1_integration_service, 13);
 
 /**
  * Keeps the definitions of third-party APIs, checks them, and grants them to other teams.
@@ -528,6 +584,19 @@ export const IntegrationService: GenService<{
     methodKind: "unary";
     input: typeof CheckIntegrationRequestSchema;
     output: typeof CheckIntegrationResponseSchema;
+  },
+  /**
+   * Lists the methods that the definition describes, as tools, ordered by resource and method. Methods without a
+   * description are left out.
+   *
+   * Failures: RESOURCE_NOT_FOUND. No side effects.
+   *
+   * @generated from rpc patchbay.v1.IntegrationService.ListIntegrationTools
+   */
+  listIntegrationTools: {
+    methodKind: "unary";
+    input: typeof ListIntegrationToolsRequestSchema;
+    output: typeof ListIntegrationToolsResponseSchema;
   },
   /**
    * Lets another team install an integration whose `sharing` is `ask`. Has no effect while `sharing` is something

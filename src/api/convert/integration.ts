@@ -4,12 +4,14 @@ import type {
   EmbeddedIntegrationSchema,
   IntegrationGrantSchema,
   IntegrationSchema,
+  IntegrationToolSchema,
 } from '../../../gen/patchbay/v1/integration_pb.ts'
 import type {
   CreateIntegrationRequest,
   UpdateIntegrationRequest,
 } from '../../../gen/patchbay/v1/integration_service_pb.ts'
 import type { Violation } from '../../base/index.ts'
+import type { Tool } from '../../definition/index.ts'
 import type { Integration, IntegrationChange, IntegrationInput } from '../../integrations/index.ts'
 import { etagOf, type IntegrationGrantRecord, type IntegrationRecord, type Sharing } from '../../storage/index.ts'
 import { versionFrom } from './etag.ts'
@@ -84,4 +86,16 @@ export function integrationGrantToProto(
 /** One finding of a check, its path from the top of the config. */
 export function findingToProto({ field, rule, description }: Violation): MessageInitShape<typeof ConfigFindingSchema> {
   return { path: field, rule, message: description }
+}
+
+/** A tool, its schemas as the definition has them. */
+export function toolToProto(tool: Tool): MessageInitShape<typeof IntegrationToolSchema> {
+  const { name, resource, method, description } = tool
+  return {
+    ...{ name, resource, method, description },
+    tags: [...tool.tags],
+    querySchema: structFrom(tool.querySchema),
+    bodySchema: structFrom(tool.bodySchema),
+    required: [...tool.required],
+  }
 }

@@ -1,4 +1,5 @@
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
+import { listTools } from '../../definition/index.ts'
 import {
   type AccountsOfInstallation,
   checkDefinition,
@@ -15,6 +16,7 @@ import {
   integrationChangeFromProto,
   integrationInputFromProto,
   integrationToProto,
+  toolToProto,
   viewFromProto,
 } from '../convert/integration.ts'
 import { pageById, queryOf } from '../convert/page.ts'
@@ -75,6 +77,13 @@ export function integrationService(deps: IntegrationServiceDeps): ServiceDefinit
       handle: async ({ config = {}, kind }) => {
         const findings = checkDefinition(integrations, config, kind === 'override' ? 'override' : 'integration')
         return { valid: findings.length === 0, findings: findings.map(findingToProto) }
+      },
+    },
+    listIntegrationTools: {
+      access: 'token',
+      handle: async ({ id, methods, tags }, { principal: { teamId } }) => {
+        const { config = {} } = await getIntegration(database.direct, teamId, id)
+        return { tools: listTools(config, { methods, tags }).map(toolToProto) }
       },
     },
     ...integrationGrantHandlers(deps),
