@@ -28,12 +28,21 @@ export type {
   CredentialPlan,
 } from './credential/credential.ts'
 export { type Field, fieldList } from './credential/field.ts'
+export { IMPORTED_FIELDS, importedToken } from './credential/imported-token.ts'
 export {
   CREDENTIAL_FORMATS,
   compileCredential,
   credentialsSchema,
   listCredentials,
 } from './credential/index.ts'
+export type {
+  TokenAnswer,
+  TokenRefusal,
+  TokenResponse,
+  TokenRules,
+  TokenSet,
+  TokenTools,
+} from './credential/token.ts'
 export type { Evaluate, Format, FormatChoice, Readiness } from './format.ts'
 export { isTruthy } from './is-truthy.ts'
 export { compilePagination, PAGINATION_FORMATS, paginationSchema } from './pagination/index.ts'

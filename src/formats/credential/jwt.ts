@@ -1,33 +1,109 @@
 import { z } from 'zod'
+import { Failure } from '../../base/index.ts'
+import { compileJson, compileTemplate, renderObject, renderText, type Scope } from '../../expression/index.ts'
 import { parsing } from '../format.ts'
 import { requestSchema } from '../request-keys.ts'
-import { JWT_ALGORITHMS } from '../sign-jwt.ts'
-import { expressionText, secretText, templateMap } from '../vocabulary.ts'
+import { JWT_ALGORITHMS, type JwtInput, signJwt } from '../sign-jwt.ts'
+import { expressionText, secretText, templateMap, templateText } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
+import { runSteps } from './request-steps.ts'
+import type { CompileTokenRules, TokenAnswer } from './token.ts'
+import { granted } from './token-grant.ts'
+import { contextFromToken, contextPaths, verification } from './token-keys.ts'
 
 const config = z.strictObject({
   fields: fieldList().default([]).describe("What the customer fills in, for example the service account's key."),
   algorithm: z.enum(JWT_ALGORITHMS).describe('Algorithm of the signature (RFC 7518).'),
   key: secretText().describe('Shared secret or private key in PEM.'),
+  key_id: templateText().optional().describe('`kid` in the header of the assertion.'),
   claims: templateMap().describe('Claims of the assertion; `iat` and `exp` are added unless they are given.'),
   ttl: z.int().min(1).max(86_400).default(3600).describe('Lifetime of the assertion in seconds.'),
   exchange: z
     .strictObject({
-      request: requestSchema.describe('`{{args.assertion}}` holds the signed token.'),
-      token_expression: expressionText().optional().describe('Default: access_token of the answer.'),
-      expires_in_expression: expressionText().optional().describe('Default: expires_in of the answer.'),
+      request: requestSchema.describe(
+        '`{{args.assertion}}` holds the signed token. It is sent without the headers, parameters and authorization of the integration.',
+      ),
+      token_expression: expressionText()
+        .optional()
+        .describe('JSONata that returns the token, as in vendor_oauth. Default: access_token of the answer.'),
+      expires_in_expression: expressionText()
+        .optional()
+        .describe('Lifetime in seconds, or the moment it ends as a date. Default: expires_in of the answer.'),
     })
     .optional()
     .describe('Where the assertion is exchanged for an access token; without it the assertion is the token.'),
+  ...contextFromToken,
+  ...verification,
 })
 
 /** `jwt`: service accounts and apps that sign an assertion (RFC 7523). */
 export const jwt: CredentialFormat = {
   format: 'jwt',
   authenticationMethod: 'vendor_oauth',
-  summary: 'A signed assertion, sent as it is or exchanged for a token.',
+  summary:
+    'A signed assertion, sent as it is or exchanged for a token: `{{oauth.token.access_token}}`. Recorded as `vendor_oauth`.',
   config,
-  readiness: 'announced',
-  compile: parsing(config, ({ fields }) => ({ format: 'jwt', fields, verification: undefined })),
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => ({
+    format: 'jwt',
+    fields: parsed.fields,
+    verification: parsed.verification,
+    token: tokenRules(parsed),
+  })),
+}
+
+function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
+  const { exchange } = parsed
+  const assert = compileAssertion(parsed)
+  const expressions = {
+    accessToken: exchange?.token_expression ?? 'body.access_token',
+    refreshToken: undefined,
+    expiresIn: exchange?.expires_in_expression ?? 'body.expires_in',
+  }
+  return (compileRequest) => {
+    const request = exchange && compileRequest(exchange.request)
+    return {
+      contextFromToken: contextPaths(parsed.context_from_token),
+      canObtain: () => true,
+      async obtain(tools, scope) {
+        const input = assert(scope, tools.now())
+        const assertion = trySign(input)
+        if (typeof assertion !== 'string') return assertion
+        if (request === undefined) return asToken(assertion, input)
+        const args = { ...scope.call.args, assertion }
+        return await runSteps(tools, [request], expressions, { ...scope, call: { ...scope.call, args } }, undefined)
+      },
+    }
+  }
+}
+
+function compileAssertion(parsed: z.output<typeof config>): (scope: Scope, now: Date) => JwtInput {
+  const key = compileTemplate(parsed.key)
+  const keyId = parsed.key_id === undefined ? undefined : compileTemplate(parsed.key_id)
+  const claims = compileJson(parsed.claims)
+  return (scope, now) => {
+    const iat = Math.floor(now.getTime() / 1_000)
+    return {
+      algorithm: parsed.algorithm,
+      key: renderText(key, scope),
+      keyId: keyId === undefined ? undefined : renderText(keyId, scope),
+      claims: { iat, exp: iat + parsed.ttl, ...renderObject(claims, scope) },
+    }
+  }
+}
+
+/** A key that does not fit is the account's: whoever connected it has to give another. */
+function trySign(input: JwtInput): string | TokenAnswer {
+  try {
+    return signJwt(input)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { kind: 'grant_refused', message: error.publicMessage, retryAfterSeconds: undefined }
+  }
+}
+
+function asToken(accessToken: string, { claims }: JwtInput): TokenAnswer {
+  const expiresAt = typeof claims.exp === 'number' ? new Date(claims.exp * 1_000) : undefined
+  return granted({ accessToken, refreshToken: undefined, expiresAt }, {}, undefined)
 }

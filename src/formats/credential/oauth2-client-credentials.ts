@@ -3,6 +3,9 @@ import { parsing } from '../format.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
 import { oauth2Keys } from './oauth2-keys.ts'
+import { compileTokenEndpoint, scopeParam, tokenPath } from './oauth2-request.ts'
+import type { CompileTokenRules } from './token.ts'
+import { contextPaths } from './token-keys.ts'
 
 const config = z.strictObject({
   ...oauth2Keys,
@@ -18,8 +21,29 @@ const config = z.strictObject({
 export const oauth2ClientCredentials: CredentialFormat = {
   format: 'oauth2_client_credentials',
   authenticationMethod: 'oauth2_client_credentials',
-  summary: "OAuth 2.0 without redirect: the customer's client id and secret are exchanged for a token.",
+  summary:
+    "OAuth 2.0 without redirect: the customer's client id and secret are exchanged for a token, `{{oauth.token.access_token}}`.",
   config,
-  readiness: 'announced',
-  compile: parsing(config, ({ fields }) => ({ format: 'oauth2_client_credentials', fields, verification: undefined })),
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => ({
+    format: 'oauth2_client_credentials',
+    fields: parsed.fields,
+    verification: parsed.verification,
+    token: tokenRules(parsed),
+  })),
+}
+
+/** The same request every time: there is no refresh token (RFC 6749 §4.4.3), and one that is given is not used. */
+function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
+  const clientOwner = parsed.client?.id === undefined ? 'account' : 'integration'
+  const grant = { path: tokenPath(parsed), extra: parsed.tokenParams, clientOwner } as const
+  return (compileRequest) => {
+    const ask = compileTokenEndpoint(parsed, grant, compileRequest)
+    return {
+      contextFromToken: contextPaths(parsed.context_from_token),
+      canObtain: () => true,
+      obtain: (tools, scope) =>
+        ask(tools, scope, { grant_type: 'client_credentials', ...scopeParam(parsed) }, undefined),
+    }
+  }
 }

@@ -1,18 +1,27 @@
 import { z } from 'zod'
-import { plainText, secretText, templateMap, templateText, urlText } from '../vocabulary.ts'
+import { JWT_ALGORITHMS } from '../sign-jwt.ts'
+import { fieldPath, headerMap, plainText, secretText, templateMap, templateText, urlText } from '../vocabulary.ts'
+import { contextFromToken, verification } from './token-keys.ts'
 
 /** Settings that every OAuth 2 grant shares. */
 export const oauth2Keys = {
   client: z
     .strictObject({
-      id: templateText().optional().describe('Client id.'),
-      secret: secretText().optional().describe('Client secret.'),
+      id: templateText().optional().describe('Client id. Default: `{{client_id}}`.'),
+      secret: secretText().optional().describe('Client secret. Default: `{{client_secret}}`.'),
+      private_key: secretText()
+        .optional()
+        .describe('For private_key_jwt: the private key in PEM. Default: `{{private_key}}`.'),
+      key_id: templateText().optional().describe('For private_key_jwt: `kid` of the assertion.'),
+      algorithm: z.enum(JWT_ALGORITHMS).optional().describe('For private_key_jwt. Default: RS256.'),
     })
     .optional()
     .describe("The application at the third party; usually given by the environment's override."),
   auth: z
     .strictObject({
-      tokenHost: urlText().optional().describe('Base address of the token endpoint.'),
+      tokenHost: urlText()
+        .optional()
+        .describe("Base address of the token endpoint. Default: the integration's base_url."),
       tokenPath: templateText().optional().describe('Default: /oauth/token.'),
       refreshPath: templateText().optional().describe('Default: tokenPath.'),
       authorizeHost: urlText().optional().describe('Default: tokenHost.'),
@@ -27,7 +36,13 @@ export const oauth2Keys = {
       authorizationMethod: z
         .enum(['header', 'body', 'private_key_jwt'])
         .optional()
-        .describe('How the client identifies itself. Default: header.'),
+        .describe(
+          'How the client identifies itself: HTTP Basic, parameters, or a signed assertion (RFC 7523 §2.2). Default: header.',
+        ),
+      credentialsEncodingMode: z
+        .enum(['strict', 'loose'])
+        .optional()
+        .describe('Whether id and secret are form-encoded inside HTTP Basic (RFC 6749 §2.3.1). Default: strict.'),
       bodyFormat: z.enum(['form', 'json']).optional().describe('Format of token requests. Default: form.'),
     })
     .optional()
@@ -36,6 +51,24 @@ export const oauth2Keys = {
   optional_scope: z.array(z.string()).optional().describe('Scopes that the customer or an override may add.'),
   tokenParams: templateMap().optional().describe('Further parameters of the token request.'),
   refreshParams: templateMap().optional().describe('Further parameters of the refresh request.'),
+  tokenHeaders: headerMap()
+    .optional()
+    .describe("Further headers of both; the integration's own headers are not sent to the token endpoint."),
   tokenExpiryDuration: plainText().optional().describe('Lifetime in seconds when the answer names none.'),
+  token_response: z
+    .strictObject({
+      access_token: fieldPath().optional().describe('Default: access_token.'),
+      refresh_token: fieldPath().optional().describe('Default: refresh_token.'),
+      expires_in: fieldPath().optional().describe('Default: expires_in.'),
+    })
+    .optional()
+    .describe('Paths in the token answer where they are not the standard ones.'),
+  ...contextFromToken,
+  ...verification,
   documentation_link: plainText().optional().describe('Where the customer reads how to connect.'),
 } as const
+
+const settings = z.strictObject(oauth2Keys)
+
+/** What a checked config says about the grant, whichever it is. */
+export type OAuth2Settings = z.output<typeof settings>

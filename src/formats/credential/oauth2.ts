@@ -1,39 +1,55 @@
 import { z } from 'zod'
 import { parsing } from '../format.ts'
-import { fieldPath, templateMap } from '../vocabulary.ts'
+import { templateMap } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
 import { oauth2Keys } from './oauth2-keys.ts'
+import { compileTokenEndpoint, tokenPath } from './oauth2-request.ts'
+import type { CompileTokenRules } from './token.ts'
+import { contextPaths } from './token-keys.ts'
 
 const config = z.strictObject({
   ...oauth2Keys,
   pkce: z.boolean().default(true).describe('Proof key for code exchange, S256.'),
   authorizeParams: templateMap().optional().describe('Further parameters of the authorisation redirect.'),
   fields: fieldList().default([]).describe('Asked before the redirect, for example a subdomain.'),
-  token_response: z
-    .strictObject({
-      access_token: fieldPath().optional().describe('Default: access_token.'),
-      refresh_token: fieldPath().optional().describe('Default: refresh_token.'),
-      expires_in: fieldPath().optional().describe('Default: expires_in.'),
-    })
-    .optional()
-    .describe('Paths in the token answer where they are not the standard ones.'),
-  context_from_token: z
-    .record(z.string(), fieldPath())
-    .optional()
-    .describe('Context keys filled from the token answer.'),
   context_from_redirect: z
     .record(z.string(), z.string())
     .optional()
     .describe('Context keys filled from parameters of the redirect.'),
 })
 
-/** `oauth2`: authorisation code grant (RFC 6749 §4.1). */
+/** `oauth2`: authorisation code grant (RFC 6749 §4.1), of which tokens that exist already are imported and refreshed. */
 export const oauth2: CredentialFormat = {
   format: 'oauth2',
   authenticationMethod: 'oauth2',
-  summary: 'OAuth 2.0 with redirect; the token is `{{oauth.token.access_token}}`.',
+  summary:
+    'OAuth 2.0 with consent. Tokens that were granted elsewhere are imported as `access_token`, `refresh_token` and `expires_in` beside the fields, and refreshed from then on; the token is `{{oauth.token.access_token}}`. There is no redirect yet.',
   config,
-  readiness: 'data',
-  compile: parsing(config, ({ fields }) => ({ format: 'oauth2', fields, verification: undefined })),
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => ({
+    format: 'oauth2',
+    fields: parsed.fields,
+    isTokenImported: true,
+    verification: parsed.verification,
+    token: tokenRules(parsed),
+  })),
+}
+
+/** The refresh grant (RFC 6749 §6). */
+function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
+  const path = parsed.auth?.refreshPath ?? tokenPath(parsed)
+  const grant = { path, extra: parsed.refreshParams, clientOwner: 'integration' } as const
+  return (compileRequest) => {
+    const ask = compileTokenEndpoint(parsed, grant, compileRequest)
+    return {
+      contextFromToken: contextPaths(parsed.context_from_token),
+      canObtain: (previous) => previous?.refreshToken !== undefined,
+      obtain: (tools, scope, previous) => {
+        const refresh_token = previous?.refreshToken
+        if (refresh_token === undefined) throw new Error('a token without a refresh token cannot be refreshed')
+        return ask(tools, scope, { grant_type: 'refresh_token', refresh_token }, previous)
+      },
+    }
+  }
 }

@@ -1,19 +1,36 @@
 import { z } from 'zod'
 import { parsing } from '../format.ts'
-import { requestSchema } from '../request-keys.ts'
+import { type RequestDefinition, requestSchema } from '../request-keys.ts'
 import { expressionText, plainText } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
+import { runSteps } from './request-steps.ts'
+import type { CompileTokenRules } from './token.ts'
+import { contextFromToken, contextPaths, verification } from './token-keys.ts'
 
-const requestSteps = z.union([requestSchema, z.array(requestSchema).min(1).max(10)])
+const REQUESTS_MAX = 10
+
+const requestSteps = z.union([requestSchema, z.array(requestSchema).min(1).max(REQUESTS_MAX)])
 
 const config = z.strictObject({
   fields: fieldList().default([]).describe('What the customer fills in.'),
-  token_request: requestSteps.describe('One request or several, the last of which answers with the token.'),
-  refresh_request: requestSteps.optional().describe('Default: token_request again.'),
-  token_expression: expressionText().describe('JSONata over the answer that returns the access token.'),
+  token_request: requestSteps.describe(
+    'One request or several, one after the other. `{{args.step1.body.x}}` is from the answer to the first. They are sent without the headers, parameters and authorization of the integration.',
+  ),
+  refresh_request: requestSteps
+    .optional()
+    .describe(
+      'How the next token is had, with `{{oauth.token.refresh_token}}`; when it is refused, token_request is sent again. Default: token_request.',
+    ),
+  token_expression: expressionText().describe(
+    'JSONata that returns the access token. Roots: the last answer as `response` and bare (`body`, `status`, `headers`), all answers as `steps`, `credentials`, `context`.',
+  ),
   refresh_token_expression: expressionText().optional().describe('JSONata that returns the refresh token.'),
-  expires_in_expression: expressionText().optional().describe('Lifetime in seconds.'),
+  expires_in_expression: expressionText()
+    .optional()
+    .describe('Lifetime in seconds, or the moment it ends as a date. Default: until it is refused.'),
+  ...contextFromToken,
+  ...verification,
   documentation_link: plainText().optional().describe('Where the customer reads how to connect.'),
 })
 
@@ -21,8 +38,41 @@ const config = z.strictObject({
 export const vendorOauth: CredentialFormat = {
   format: 'vendor_oauth',
   authenticationMethod: 'vendor_oauth',
-  summary: "A login or token exchange of the vendor's own, as request steps.",
+  summary:
+    "A login or token exchange of the vendor's own, as request steps. The token is `{{oauth.token.access_token}}`, the other fields of the last answer are beside it.",
   config,
-  readiness: 'announced',
-  compile: parsing(config, ({ fields }) => ({ format: 'vendor_oauth', fields, verification: undefined })),
+  readiness: 'ready',
+  compile: parsing(config, (parsed) => ({
+    format: 'vendor_oauth',
+    fields: parsed.fields,
+    verification: parsed.verification,
+    token: tokenRules(parsed),
+  })),
+}
+
+function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
+  const expressions = {
+    accessToken: parsed.token_expression,
+    refreshToken: parsed.refresh_token_expression,
+    expiresIn: parsed.expires_in_expression,
+  }
+  return (compileRequest) => {
+    const login = listOf(parsed.token_request).map(compileRequest)
+    const refresh = parsed.refresh_request && listOf(parsed.refresh_request).map(compileRequest)
+    return {
+      contextFromToken: contextPaths(parsed.context_from_token),
+      canObtain: () => true,
+      async obtain(tools, scope, previous) {
+        if (refresh !== undefined && previous !== undefined) {
+          const answer = await runSteps(tools, refresh, expressions, scope, previous)
+          if (answer.kind !== 'grant_refused') return answer
+        }
+        return await runSteps(tools, login, expressions, scope, undefined)
+      },
+    }
+  }
+}
+
+function listOf(requests: RequestDefinition | readonly RequestDefinition[]): readonly RequestDefinition[] {
+  return Array.isArray(requests) ? requests : [requests as RequestDefinition]
 }

@@ -1,0 +1,70 @@
+import type { JsonObject } from '../../base/index.ts'
+import { compileTemplate, renderText, renderValue, type Scope } from '../../expression/index.ts'
+import { signJwt } from '../sign-jwt.ts'
+import type { OAuth2Settings } from './oauth2-keys.ts'
+
+/** What identifies the client in a token request. */
+export interface ClientAuthentication {
+  /** Value of the header `Authorization`. */
+  readonly authorization: string | undefined
+  readonly params: JsonObject
+}
+
+/** @param audience the address of the token endpoint, for an assertion @throws Failure PLACEHOLDER_UNRESOLVED, EXPRESSION_FAILED */
+export type AuthenticateClient = (
+  scope: Scope,
+  tools: { readonly now: () => Date; readonly nonce: () => string },
+  audience: string,
+) => ClientAuthentication
+
+/** Lifetime of a client assertion. */
+const ASSERTION_SECONDS = 300
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/**
+ * RFC 6749 §2.3.1 or RFC 7523 §2.2. A client without a secret is a public one: it sends its id as a parameter.
+ */
+export function compileClientAuthentication({ client = {}, options = {} }: OAuth2Settings): AuthenticateClient {
+  const id = compileTemplate(client.id ?? '{{client_id}}')
+  const secretTemplate = compileTemplate(client.secret ?? '{{client_secret}}')
+  const clientId = (scope: Scope) => renderText(id, scope)
+  if (options.authorizationMethod === 'private_key_jwt') return assertionOf(client, clientId)
+  const encode = options.credentialsEncodingMode === 'loose' ? asIs : formEncode
+  return (scope) => {
+    const client_id = clientId(scope)
+    const secret = renderValue(secretTemplate, scope) ?? undefined
+    if (secret === undefined) return { authorization: undefined, params: { client_id } }
+    if (options.authorizationMethod === 'body')
+      return { authorization: undefined, params: { client_id, client_secret: String(secret) } }
+    const pair = Buffer.from(`${encode(client_id)}:${encode(String(secret))}`).toString('base64')
+    return { authorization: `Basic ${pair}`, params: {} }
+  }
+}
+
+function assertionOf(
+  { private_key = '{{private_key}}', key_id, algorithm = 'RS256' }: NonNullable<OAuth2Settings['client']>,
+  clientId: (scope: Scope) => string,
+): AuthenticateClient {
+  const key = compileTemplate(private_key)
+  const keyId = key_id === undefined ? undefined : compileTemplate(key_id)
+  return (scope, { now, nonce }, audience) => {
+    const client_id = clientId(scope)
+    const iat = Math.floor(now().getTime() / 1_000)
+    const exp = iat + ASSERTION_SECONDS
+    const client_assertion = signJwt({
+      algorithm,
+      key: renderText(key, scope),
+      keyId: keyId === undefined ? undefined : renderText(keyId, scope),
+      claims: { iss: client_id, sub: client_id, aud: audience, jti: nonce(), iat, exp },
+    })
+    return { authorization: undefined, params: { client_id, client_assertion_type: ASSERTION_TYPE, client_assertion } }
+  }
+}
+
+function formEncode(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1)
+}
+
+function asIs(text: string): string {
+  return text
+}

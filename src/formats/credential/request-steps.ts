@@ -1,0 +1,65 @@
+import type { Json, JsonObject } from '../../base/index.ts'
+import type { Scope } from '../../expression/index.ts'
+import type { TokenAnswer, TokenResponse, TokenSet, TokenTools } from './token.ts'
+import { granted, textOf } from './token-grant.ts'
+import { parseExpiry } from './token-lifetime.ts'
+import { isRefusal, readLoosely, refusalOf } from './token-response.ts'
+
+/** How a token is read out of the answers, in JSONata. */
+export interface TokenExpressions {
+  readonly accessToken: string
+  readonly refreshToken: string | undefined
+  readonly expiresIn: string | undefined
+}
+
+/**
+ * Sends requests one after the other and reads a token out of what they were answered.
+ *
+ * Templates see earlier answers as `{{args.step1.body.…}}`, with `status` and `headers`; expressions see the last one as
+ * `response` and bare (`status`, `headers`, `body`), all of them as the list `steps`, and `credentials` and `context`. An
+ * answer that is no success ends the sequence.
+ */
+export async function runSteps<Request>(
+  tools: TokenTools<Request>,
+  requests: readonly Request[],
+  expressions: TokenExpressions,
+  scope: Scope,
+  previous: TokenSet | undefined,
+): Promise<TokenAnswer> {
+  const steps: TokenResponse[] = []
+  for (const request of requests) {
+    const response = readLoosely(await tools.send(request, withSteps(scope, steps)))
+    if (isRefusal(response)) return refusalOf(response, 'account')
+    steps.push(response)
+  }
+  return await readToken(tools, steps, expressions, scope, previous)
+}
+
+async function readToken(
+  { evaluate, now }: Pick<TokenTools<never>, 'evaluate' | 'now'>,
+  steps: readonly TokenResponse[],
+  expressions: TokenExpressions,
+  { account }: Scope,
+  previous: TokenSet | undefined,
+): Promise<TokenAnswer> {
+  const answers = steps.map(plainAnswer)
+  const last = steps.at(-1)
+  if (last === undefined) throw new Error('a token request of no steps')
+  const { credentials, context } = account
+  const roots = { ...plainAnswer(last), response: plainAnswer(last), steps: answers, credentials, context }
+  const read = (expression: string | undefined) => (expression === undefined ? undefined : evaluate(expression, roots))
+  const accessToken = textOf(await read(expressions.accessToken))
+  if (accessToken === undefined) return refusalOf(last, 'account')
+  const refreshToken = textOf(await read(expressions.refreshToken))
+  const expiresAt = parseExpiry(await read(expressions.expiresIn), now())
+  return granted({ accessToken, refreshToken, expiresAt }, last.body, previous)
+}
+
+function withSteps(scope: Scope, steps: readonly TokenResponse[]): Scope {
+  const args = Object.fromEntries(steps.map((step, index) => [`step${index + 1}`, plainAnswer(step)]))
+  return { ...scope, call: { ...scope.call, args: { ...scope.call.args, ...args } } }
+}
+
+function plainAnswer({ status, headers, body }: TokenResponse): JsonObject & { readonly body: Json } {
+  return { status, headers, body }
+}
