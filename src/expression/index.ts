@@ -13,9 +13,11 @@ export {
   type QuarantineEvent,
 } from './jsonata/evaluator.ts'
 export { type ExpressionProblem, parseExpression } from './jsonata/parse.ts'
+export { listVariablePaths, type VariablePath } from './jsonata/variable-paths.ts'
 export { lexTemplate, type Placeholder, type PlaceholderPath } from './placeholder.ts'
 export {
   type AccountValues,
+  type ActionValues,
   type CallValues,
   isPlaceholderRoot,
   lookUp,

@@ -19,6 +19,8 @@ export const PLACEHOLDER_ROOTS = [
   'resources',
   'previous_run_date',
   'connection',
+  '$previous',
+  '$steps',
 ] as const
 
 export type PlaceholderRoot = (typeof PLACEHOLDER_ROOTS)[number]
@@ -58,6 +60,16 @@ export interface CallValues {
   readonly resources?: JsonObject | undefined
   /** RFC 3339; absent on a first or full run. */
   readonly previousRunDate?: string | undefined
+  /** Inside an action: what its steps came to so far. */
+  readonly action?: ActionValues | undefined
+}
+
+/** Results of the steps of an action, by the names that placeholders and expressions share. */
+export interface ActionValues {
+  /** Of the step before; absent in the first. */
+  readonly previous?: Json | undefined
+  /** Of the steps that have a name and have run. */
+  readonly steps: JsonObject
 }
 
 /**
@@ -96,6 +108,10 @@ export function lookUp(scope: Scope, path: PlaceholderPath): Json | undefined {
       return getAtPath(call.body, steps)
     case 'previous_run_date':
       return getAtPath(call.previousRunDate, steps)
+    case '$previous':
+      return getAtPath(call.action?.previous, steps)
+    case '$steps':
+      return getAtPath(call.action?.steps, steps)
     default:
       return assertNever(path.root)
   }

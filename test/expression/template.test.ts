@@ -34,6 +34,7 @@ const scope: Scope = {
     args: { n: '7', zero: 0, off: false, text: 'x', json: '{"a":[1]}', big: '90071992547409931', list: ['p', 'q'] },
     resources: { repositories: { owner: { login: 'octo' } } },
     previousRunDate: '2026-01-02T03:04:05.000Z',
+    action: { previous: { id: 7 }, steps: { login: { tenants: ['t-1'] } } },
   },
   pagination: { page: 3 },
 }
@@ -71,6 +72,8 @@ describe('every root is found where the vocabulary says', () => {
     ['{{resources.repositories.owner.login}}', 'octo'],
     ['{{previous_run_date}}', '2026-01-02T03:04:05.000Z'],
     ['{{connection.webhook_url}}', 'https://patchbay.example/hook'],
+    ['{{$previous.id}}', 7],
+    ['{{$steps.login.tenants[0]}}', 't-1'],
   ])('%s', (text, expected) => {
     expect(value(text)).toEqual(expected)
   })
