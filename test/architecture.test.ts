@@ -12,7 +12,7 @@ const LADDER: readonly (readonly string[])[] = [
   ['sync'],
   ['webhooks'],
   ['accounts'],
-  ['integrations', 'queue', 'tenancy'],
+  ['budgets', 'integrations', 'queue', 'tenancy'],
   ['proxy', 'storage'],
   ['definition'],
   ['formats'],

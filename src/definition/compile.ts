@@ -13,6 +13,7 @@ import {
   type RequestDefinition,
   responseFormat,
 } from '../formats/index.ts'
+import { budgetsOf } from './compile-budget.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { type MethodDefinition, retrySchema } from './method-schema.ts'
 import type {
@@ -70,12 +71,18 @@ function parseConfig(config: JsonObject): IntegrationConfig {
 }
 
 function compileConnect(config: IntegrationConfig, choice: CredentialChoice): ConnectPlan {
-  const { verification, ...plan } = compileCredential(choice)
+  const { verification, token, ...plan } = compileCredential(choice)
   return {
     ...plan,
     label: choice.label,
     verification: verification === undefined ? undefined : compileRequest(config, '', 'verification', verification),
+    token: token?.((request) => compileTokenRequest(config, request)),
   }
+}
+
+/** Headers and parameters of the integration may hold the token that is only being asked for: they are left out. */
+function compileTokenRequest({ base_url }: IntegrationConfig, request: RequestDefinition): MethodPlan {
+  return compileRequest(base_url === undefined ? {} : { base_url }, '', 'token', request)
 }
 
 function compileMethod(
@@ -96,6 +103,10 @@ function compileMethod(
     rateLimit: rateLimitOf(method.rate_limit === undefined ? config.rate_limit : method.rate_limit),
     errorExpression: errorExpression ?? undefined,
     retry: retryOf(method.retry === undefined ? config.retry : method.retry),
+    budgets:
+      method.budget === undefined
+        ? budgetsOf(config.budget, { resource, method: name })
+        : budgetsOf(method.budget ?? [], { resource, method: name }, `${resource}.${name}`),
     responsePath: method.response_path === undefined ? undefined : compileResponsePath(method.response_path),
     idPath: parseDotPath(method.id_path ?? 'id'),
     parentPaths: findParentPaths(config, method),
@@ -136,6 +147,8 @@ function compileRequest(
     rateLimit: rateLimitOf(config.rate_limit),
     errorExpression: config.error_expression,
     retry: retryOf(config.retry),
+    budgets: budgetsOf(config.budget, {}),
+    concurrencyMax: config.concurrency,
     responsePath: undefined,
     idPath: ['id'],
     parentPaths: [],

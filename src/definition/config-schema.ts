@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import {
-  announced,
   anyJson,
   authorizationSchema,
   credentialsSchema,
@@ -36,8 +35,10 @@ const configKeys = {
   pagination: paginationSchema.nullish().describe('How `list` methods are paged. Default: one page.'),
   rate_limit: rateLimitSchema.optional(),
   retry: retrySchema.optional(),
-  budget: budgetSchema.optional(),
-  concurrency: announced(z.int().min(1).max(100)).optional().describe('Requests in flight per account.'),
+  budget: budgetSchema
+    .optional()
+    .describe('Requests that may be made per stretch of time, counted by every process together.'),
+  concurrency: z.int().min(1).max(100).optional().describe('Requests of one account in flight at once.'),
   error_expression: expressionText()
     .optional()
     .describe(

@@ -10,6 +10,7 @@ export { compilePlan, isWritingVerb } from './compile.ts'
 export { writePath } from './json-path.ts'
 export { integrationConfigSchema } from './json-schema.ts'
 export type {
+  BudgetRule,
   ConnectPlan,
   MethodPlan,
   NamedJsonTemplate,

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { parseExpression } from '../expression/index.ts'
 import {
-  announced,
   anyJson,
   authorizationSchema,
   expressionText,
@@ -48,16 +47,30 @@ export const retrySchema = z
   .meta({ id: 'Retry' })
 
 /** Proactive limits, shared by everything that calls upstream. */
-export const budgetSchema = announced(
-  z.array(
+export const budgetSchema = z
+  .array(
     z.strictObject({
-      limit: z.int().min(1),
-      per: z.union([z.int().min(1), z.enum(['second', 'minute', 'hour', 'day'])]),
-      scope: z.enum(['account', 'integration', 'tenant']).default('account'),
-      match: z.strictObject({ resource: z.string().optional(), method: z.string().optional() }).optional(),
+      limit: z.int().min(1).max(1_000_000).describe('Requests in any stretch of that length.'),
+      per: z
+        .union([z.int().min(1).max(86_400), z.enum(['second', 'minute', 'hour', 'day'])])
+        .describe('Length of the stretch: a number of seconds, or a name.'),
+      scope: z
+        .enum(['account', 'tenant', 'integration'])
+        .default('account')
+        .describe('What shares the count: one account, all accounts of a tenant, or all of the installation.'),
+      match: z
+        .strictObject({
+          resource: z.string().optional().describe('Only methods of this resource.'),
+          method: z.string().optional().describe('Only methods of this name.'),
+        })
+        .optional()
+        .describe('Which calls count. Default: all.'),
     }),
-  ),
-)
+  )
+  .max(10)
+  .meta({ id: 'Budget' })
+
+export type BudgetDefinition = z.output<typeof budgetSchema>
 
 /** JSON Schema, kept as it is and handed on in the tools listing. */
 const jsonSchema = z.record(z.string(), anyJson())
@@ -83,7 +96,7 @@ export const methodSchema = z
       .nullish()
       .describe("Instead of the integration's; `null` goes back to the default rules."),
     retry: retrySchema.nullish().describe("Instead of the integration's."),
-    budget: budgetSchema.nullish(),
+    budget: budgetSchema.nullish().describe("Instead of the integration's; `null` counts none."),
     error_expression: expressionText().nullish().describe("Instead of the integration's; `null` turns it off."),
     description: plainText().optional().describe('What the method does, for people and for tools.'),
     scopes: z.array(z.string()).optional().describe('OAuth scopes the method needs.'),

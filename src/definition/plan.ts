@@ -7,6 +7,7 @@ import type {
   Pagination,
   QueryArrayFormat,
   ResponseFormat,
+  TokenRules,
 } from '../formats/index.ts'
 
 /** A definition ready to be called: everything parsed, tokenised and decided that does not depend on the call. */
@@ -20,10 +21,12 @@ export interface Plan {
 }
 
 /** One way of connecting an account. */
-export interface ConnectPlan extends Omit<CredentialPlan, 'verification'> {
+export interface ConnectPlan extends Omit<CredentialPlan, 'verification' | 'token'> {
   readonly label: string | undefined
   /** A request that must succeed before the account counts as connected. */
   readonly verification: MethodPlan | undefined
+  /** How tokens are had and kept; absent where the collected fields are all there is. */
+  readonly token: TokenRules<MethodPlan> | undefined
 }
 
 /** One callable method with the precedence integration ← method already applied. */
@@ -52,6 +55,10 @@ export interface MethodPlan {
   readonly rateLimit: RateLimitRules
   readonly errorExpression: string | undefined
   readonly retry: RetryRules
+  /** Requests per window that may be made, counted together with others. */
+  readonly budgets: readonly BudgetRule[]
+  /** Calls of one account that may be in flight at once. */
+  readonly concurrencyMax: number | undefined
   readonly responsePath: ResponsePath | undefined
   /** Where a record's identifier is. */
   readonly idPath: DotPath
@@ -98,6 +105,16 @@ export interface RetryRules {
   readonly waitMaxMs: number
   /** Methods that are not idempotent are repeated too. */
   readonly isUnsafeAllowed: boolean
+}
+
+/** At most `limit` requests in any stretch of `windowMs`. */
+export interface BudgetRule {
+  /** Methods whose rule has the same key count together; it changes with the rule. */
+  readonly key: string
+  readonly limit: number
+  readonly windowMs: number
+  /** What shares the count: one account, all accounts of a tenant, or all of an installation. */
+  readonly scope: 'account' | 'tenant' | 'integration'
 }
 
 /** Where the result is in a body. */

@@ -6,8 +6,15 @@ import type { AccountAccess } from './request.ts'
 export interface Budgets {
   /** Takes one request from every budget that applies. */
   acquire(method: MethodPlan, access: AccountAccess, signal?: AbortSignal): Promise<BudgetGrant>
-  /** Tells what the upstream said about its limit after an answer. */
-  learn(method: MethodPlan, access: AccountAccess, rateLimit: RateLimitInfo): void
+  /** Tells what an answer said about the upstream's own limits; costs the call no time. */
+  learn(method: MethodPlan, access: AccountAccess, answer: LimitSigns): void
+}
+
+/** What an answer tells about limits. */
+export interface LimitSigns {
+  readonly rateLimit: RateLimitInfo | undefined
+  /** The upstream asked to wait. */
+  readonly retryAfterSeconds?: number
 }
 
 /** `release` is called once, when the answer is there or will not come; it never rejects. */

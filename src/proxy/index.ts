@@ -6,7 +6,7 @@
  * for a rate limit.
  */
 export type { AccountKeeper, AccountSign } from './account-keeper.ts'
-export type { BudgetGrant, Budgets } from './budgets.ts'
+export type { BudgetGrant, Budgets, LimitSigns } from './budgets.ts'
 export type { ExpressionEvaluator, ProxyDependencies } from './dependencies.ts'
 export type {
   CallOutcome,

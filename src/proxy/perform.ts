@@ -24,8 +24,7 @@ async function attempt(deps: ProxyDependencies, job: Job, page: PageRequest | un
   if (grant.kind === 'limited') return final(budgetExhausted(grant.retryAfterSeconds))
   const answered = await exchange(deps.http, ready, job.request).finally(() => grant.release())
   const attempted = await judgeAnswer(deps, method, decode(method, answered), ready.publicUrl)
-  const { rateLimit } = attempted.answer
-  if (rateLimit !== undefined) deps.budgets?.learn(method, job.access, rateLimit)
+  deps.budgets?.learn(method, job.access, attempted.answer)
   return attempted
 }
 

@@ -7,6 +7,9 @@ export interface AccountAccess extends AccountValues {
   readonly isSandbox: boolean
   /** Whose expressions are evaluated: environments share the sandbox fairly. Absent: shared with all who name none. */
   readonly environmentId?: string | undefined
+  /** What else may share a limit with the account. */
+  readonly environmentIntegrationId?: string | undefined
+  readonly tenantId?: string | undefined
   /** The account was said to need to be connected again when it was loaded: a call that succeeds says otherwise. */
   readonly needsReauth?: boolean | undefined
   /** Of the stored credentials, so that a renewal tells whether somebody else was faster. */

@@ -144,6 +144,16 @@ export {
   type WaitingItem,
 } from './tables/queue-statements.ts'
 export { type CarriedValues, type QueueSql, queueSql } from './tables/queue-table.ts'
+export {
+  type BudgetState,
+  type BudgetWindow,
+  blockBudget,
+  deleteIdleBudgets,
+  findBudget,
+  returnToBudget,
+  takeFromBudget,
+} from './tables/request-budget.ts'
+export { deleteExpiredSlots, type RequestSlot, releaseSlot, takeSlot } from './tables/request-slot.ts'
 export { beginRuns, concludeRuns, type RunWork, saveRunProgress } from './tables/run-execution.ts'
 export { ensureRunPartitions } from './tables/run-partition.ts'
 export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'

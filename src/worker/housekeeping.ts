@@ -1,6 +1,12 @@
 import type { Clock } from '../base/index.ts'
 import { REAP_INTERVAL_MS, type RunQueue } from '../queue/index.ts'
-import { type Database, deleteOldIdempotencyKeys, ensureRunPartitions } from '../storage/index.ts'
+import {
+  type Database,
+  deleteExpiredSlots,
+  deleteIdleBudgets,
+  deleteOldIdempotencyKeys,
+  ensureRunPartitions,
+} from '../storage/index.ts'
 import type { LoopSpec } from './loop.ts'
 
 const HOUR_MS = 60 * 60 * 1000
@@ -10,7 +16,10 @@ const DAYS_AHEAD = 4
 /** An idempotency key answers repetitions for so long. */
 const IDEMPOTENCY_KEEP_MS = 24 * HOUR_MS
 const IDEMPOTENCY_BATCH = 1_000
-const IDEMPOTENCY_INTERVAL_MS = 10 * 60 * 1000
+const CLEAN_INTERVAL_MS = 10 * 60 * 1000
+/** Two of the longest windows: what was counted before counts for nothing. */
+const BUDGET_KEEP_MS = 48 * HOUR_MS
+const BUDGET_BATCH = 1_000
 
 /** Takes back leases whose holders are gone. */
 export function reaper(queue: Pick<RunQueue, 'reap'>): LoopSpec {
@@ -34,10 +43,23 @@ export function partitionKeeper(database: Database, clock: Clock): LoopSpec {
 export function idempotencyCleaner(database: Database, clock: Clock): LoopSpec {
   return {
     name: 'idempotency-keys',
-    intervalMs: IDEMPOTENCY_INTERVAL_MS,
+    intervalMs: CLEAN_INTERVAL_MS,
     async runOnce() {
       const before = new Date(clock.now().getTime() - IDEMPOTENCY_KEEP_MS)
       return (await deleteOldIdempotencyKeys(database.direct, before, IDEMPOTENCY_BATCH)) === IDEMPOTENCY_BATCH
+    },
+  }
+}
+
+/** Forgets counts and places of calls that nobody asks about any more. */
+export function budgetCleaner(database: Database): LoopSpec {
+  return {
+    name: 'budgets',
+    intervalMs: CLEAN_INTERVAL_MS,
+    async runOnce() {
+      const idle = await deleteIdleBudgets(database.direct, BUDGET_KEEP_MS, BUDGET_BATCH)
+      const expired = await deleteExpiredSlots(database.direct, BUDGET_BATCH)
+      return idle === BUDGET_BATCH || expired === BUDGET_BATCH
     },
   }
 }

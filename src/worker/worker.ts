@@ -3,7 +3,7 @@ import type { RunQueue } from '../queue/index.ts'
 import { type CatchUp, type ScheduleObserver, Ticker, type TickerStats } from '../schedule/index.ts'
 import type { Database } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import { idempotencyCleaner, partitionKeeper, reaper } from './housekeeping.ts'
+import { budgetCleaner, idempotencyCleaner, partitionKeeper, reaper } from './housekeeping.ts'
 import { Loop, type LoopSpec } from './loop.ts'
 import { type ExecuteRun, RunExecutor, type RunExecutorStats } from './run-executor.ts'
 
@@ -53,6 +53,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     reaper(queue),
     partitionKeeper(database, clock),
     idempotencyCleaner(database, clock),
+    budgetCleaner(database),
     ...(deps.loops ?? []),
   ]
   const loops = specs.map((spec) => new Loop(deps, spec))

@@ -16,8 +16,8 @@ const budgets: Budgets = {
       },
     }
   },
-  learn: (_method, _access, rateLimit) => {
-    shared.learned.push(rateLimit)
+  learn: (_method, _access, { rateLimit }) => {
+    if (rateLimit !== undefined) shared.learned.push(rateLimit)
   },
 }
 const engine = await startEngine({ budgets })

@@ -1,0 +1,168 @@
+import { type Clock, newId } from '../base/index.ts'
+import type { BudgetRule, MethodPlan } from '../definition/index.ts'
+import {
+  type AccountAccess,
+  type BudgetGrant,
+  type Budgets,
+  parseRetryAfter,
+  type RateLimitInfo,
+} from '../proxy/index.ts'
+import {
+  type BudgetWindow,
+  blockBudget,
+  type Database,
+  findBudget,
+  type RequestSlot,
+  releaseSlot,
+  returnToBudget,
+  takeFromBudget,
+  takeSlot,
+} from '../storage/index.ts'
+import { waitMs } from './wait.ts'
+
+/** What shared limits are built from. */
+export interface BudgetDeps {
+  readonly database: Pick<Database, 'direct'>
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+  /** Told when something that may be lost could not be written. */
+  readonly onLost: (error: unknown) => void
+}
+
+/** A call waits this long for room by itself; longer waits are the caller's to plan. */
+const WAIT_MAX_MS = 1_000
+/** Between two looks at a full account; drawn at random below it. */
+const SLOT_POLL_MS = 40
+/** A place is free again after this long, whatever became of its holder: longer than a call takes. */
+const SLOT_HOLD_MS = 60_000
+/** From the narrowest. */
+const SCOPES = ['account', 'tenant', 'integration'] as const
+
+/** Limits by the definition's `budget` and `concurrency`, counted in the database. Methods without them cost nothing. */
+export function createBudgets(deps: BudgetDeps): Budgets {
+  return {
+    acquire: (method, access, signal) => acquire(deps, method, access, signal),
+    learn(method, access, answer) {
+      if (method.budgets.length === 0) return
+      const seconds = answer.retryAfterSeconds ?? untilReset(answer.rateLimit, deps.clock)
+      if (seconds !== undefined) void block(deps, method, access, seconds * 1_000)
+    },
+  }
+}
+
+async function acquire(
+  deps: BudgetDeps,
+  method: MethodPlan,
+  access: AccountAccess,
+  signal: AbortSignal | undefined,
+): Promise<BudgetGrant> {
+  const slot = await acquireSlot(deps, method, access, signal)
+  if (slot === 'full') return { kind: 'limited', retryAfterSeconds: WAIT_MAX_MS / 1_000 }
+  const release = async () => {
+    if (slot !== undefined) await releaseSlot(deps.database.direct, slot).catch(deps.onLost)
+  }
+  try {
+    const limitedMs = await takeAll(deps, windowsOf(method, access), signal)
+    if (limitedMs === undefined) return { kind: 'granted', release }
+    await release()
+    return { kind: 'limited', retryAfterSeconds: Math.ceil(limitedMs / 1_000) }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+/** A place among the account's calls; none is needed without a limit. */
+async function acquireSlot(
+  { database, clock, random }: BudgetDeps,
+  { concurrencyMax }: MethodPlan,
+  { id, environmentId }: AccountAccess,
+  signal: AbortSignal | undefined,
+): Promise<RequestSlot | 'full' | undefined> {
+  if (concurrencyMax === undefined || environmentId === undefined) return undefined
+  const slot = { environmentId, accountId: id, holder: newId() }
+  const untilMs = clock.now().getTime() + WAIT_MAX_MS
+  while (!(await takeSlot(database.direct, slot, concurrencyMax, SLOT_HOLD_MS))) {
+    if (clock.now().getTime() >= untilMs || signal?.aborted === true) return 'full'
+    await clock.sleep(SLOT_POLL_MS * random(), signal)
+  }
+  return slot
+}
+
+/** Takes one request from every window, or none at all. @returns how long to wait; `undefined` when all had room */
+async function takeAll(
+  deps: BudgetDeps,
+  windows: readonly BudgetWindow[],
+  signal: AbortSignal | undefined,
+): Promise<number | undefined> {
+  const { direct } = deps.database
+  for (const [at, window] of windows.entries()) {
+    const limitedMs = await take(deps, window, signal)
+    if (limitedMs === undefined) continue
+    for (const taken of windows.slice(0, at)) await returnToBudget(direct, taken)
+    return limitedMs
+  }
+  return undefined
+}
+
+async function take(
+  { database: { direct }, clock }: BudgetDeps,
+  window: BudgetWindow,
+  signal: AbortSignal | undefined,
+): Promise<number | undefined> {
+  const untilMs = clock.now().getTime() + WAIT_MAX_MS
+  while (!(await takeFromBudget(direct, window))) {
+    const state = await findBudget(direct, window)
+    const ms = state === undefined ? 1 : waitMs(window, state)
+    if (clock.now().getTime() + ms > untilMs || signal?.aborted === true) return ms
+    await clock.sleep(ms, signal)
+  }
+  return undefined
+}
+
+/**
+ * The third party wants nothing more for a while: every process keeps still, and not only this one. It spoke about the
+ * narrowest count that the call was part of; what others share goes on.
+ */
+async function block(
+  { database, onLost }: BudgetDeps,
+  method: MethodPlan,
+  access: AccountAccess,
+  forMs: number,
+): Promise<void> {
+  const narrowest = SCOPES.find((scope) => method.budgets.some((rule) => rule.scope === scope))
+  const budgets = method.budgets.filter(({ scope }) => scope === narrowest)
+  try {
+    for (const window of windowsOf({ budgets }, access)) await blockBudget(database.direct, window, forMs)
+  } catch (error) {
+    onLost(error)
+  }
+}
+
+/** Seconds until there is room again, when the answer says that there is none left. */
+function untilReset(rateLimit: RateLimitInfo | undefined, clock: Clock): number | undefined {
+  const isSpent = rateLimit?.remaining !== undefined && Number(rateLimit.remaining) <= 0
+  return isSpent ? parseRetryAfter(rateLimit.reset, clock.now()) : undefined
+}
+
+/** The counts a call is part of. An account that is not kept in a database has none. */
+function windowsOf({ budgets }: Pick<MethodPlan, 'budgets'>, access: AccountAccess): BudgetWindow[] {
+  const { environmentId } = access
+  if (environmentId === undefined) return []
+  return budgets.map(({ key, limit, windowMs, scope }) => ({
+    ...{ environmentId, limit, windowMs },
+    subject: `${scope}:${subjectOf(scope, access)}:${key}`,
+  }))
+}
+
+function subjectOf(scope: BudgetRule['scope'], { id, environmentIntegrationId, tenantId }: AccountAccess): string {
+  switch (scope) {
+    case 'account':
+      return id
+    case 'integration':
+      return environmentIntegrationId ?? id
+    case 'tenant':
+      return `${environmentIntegrationId ?? ''}:${tenantId ?? id}`
+  }
+}

@@ -1,0 +1,99 @@
+import { affected, row, type Tx } from '../database.ts'
+
+/** Requests that may be made, counted under one subject. */
+export interface BudgetWindow {
+  readonly environmentId: string
+  readonly subject: string
+  readonly limit: number
+  readonly windowMs: number
+}
+
+/** What is counted under a subject, as of `nowMs`. */
+export interface BudgetState {
+  readonly used: number
+  /** Requests of the window before, all of it. */
+  readonly previous: number
+  /** How much of the window under way has passed, 0 to 1. */
+  readonly elapsed: number
+  readonly blockedMs: number
+}
+
+/** The database's clock in milliseconds, and what a row counts as of now: windows gone by are forgotten. */
+const CLOCK = `(extract(epoch from clock_timestamp()) * 1000)`
+const USED = `case when b.window_number = excluded.window_number then b.used else 0 end`
+const PREVIOUS = `case b.window_number when excluded.window_number then b.previous
+  when excluded.window_number - 1 then b.used else 0 end`
+
+/**
+ * Takes one request if the sliding window has room: the requests of this window, and of the window before as much as still
+ * counts, stay below the limit. One statement on one row: any number of processes share the count. Rides on the primary
+ * key.
+ */
+export async function takeFromBudget(
+  tx: Tx,
+  { environmentId, subject, limit, windowMs }: BudgetWindow,
+): Promise<boolean> {
+  const taken = await affected(
+    tx,
+    `insert into request_budget as b (environment_id, subject, window_number, used, previous)
+     values (?, ?, floor(${CLOCK} / ?)::bigint, 1, 0)
+     on conflict (environment_id, subject) do update
+       set used = ${USED} + 1, previous = ${PREVIOUS}, window_number = excluded.window_number, touched_at = now()
+       where coalesce(b.blocked_until <= clock_timestamp(), true)
+         and (${USED}) + (${PREVIOUS}) * (1 - (${CLOCK} / ? - excluded.window_number)) + 1 <= ?`,
+    [environmentId, subject, windowMs, windowMs, limit],
+  )
+  return taken === 1
+}
+
+/** Gives one request back that was not made after all. */
+export async function returnToBudget(tx: Tx, { environmentId, subject }: BudgetWindow): Promise<void> {
+  await affected(
+    tx,
+    'update request_budget set used = greatest(0, used - 1) where environment_id = ? and subject = ?',
+    [environmentId, subject],
+  )
+}
+
+/** What is counted under a subject; `undefined` when nothing is. Rides on the primary key. */
+export async function findBudget(
+  tx: Tx,
+  { environmentId, subject, windowMs }: BudgetWindow,
+): Promise<BudgetState | undefined> {
+  return await row(
+    tx,
+    `select ${USED} as used, ${PREVIOUS} as previous,
+       (excluded.at - excluded.window_number)::float8 as elapsed,
+       greatest(0, coalesce(extract(epoch from b.blocked_until - clock_timestamp()) * 1000, 0))::float8 as "blockedMs"
+     from request_budget b,
+       (select ${CLOCK} / ? as at, floor(${CLOCK} / ?)::bigint as window_number) as excluded
+     where b.environment_id = ? and b.subject = ?`,
+    [windowMs, windowMs, environmentId, subject],
+  )
+}
+
+/** Lets nothing through under a subject for a while; a longer block that is there stays. */
+export async function blockBudget(
+  tx: Tx,
+  { environmentId, subject, windowMs }: BudgetWindow,
+  forMs: number,
+): Promise<void> {
+  await affected(
+    tx,
+    `insert into request_budget as b (environment_id, subject, window_number, used, previous, blocked_until)
+     values (?, ?, floor(${CLOCK} / ?)::bigint, 0, 0, clock_timestamp() + ? * interval '1 millisecond')
+     on conflict (environment_id, subject) do update
+       set blocked_until = greatest(b.blocked_until, excluded.blocked_until), touched_at = now()`,
+    [environmentId, subject, windowMs, forMs],
+  )
+}
+
+/** Forgets counts that nothing has touched for longer than the longest window. Reads the table, which is small. */
+export async function deleteIdleBudgets(tx: Tx, idleMs: number, limit: number): Promise<number> {
+  return await affected(
+    tx,
+    `delete from request_budget where ctid = any(array(
+       select ctid from request_budget where touched_at < now() - ? * interval '1 millisecond' limit ?))`,
+    [idleMs, limit],
+  )
+}
