@@ -29,6 +29,17 @@ export { refuseWhileUsed } from './refuse-while-used.ts'
 export { isRowError } from './row-error.ts'
 export { createSecrets, type Secrets } from './secrets.ts'
 export {
+  claimDueTokens,
+  type LeaseAttempt,
+  type LeaseRequest,
+  resetToken,
+  settleToken,
+  settleTokenRefusal,
+  type TokenLease,
+  type TokenTimes,
+  takeTokenLease,
+} from './tables/account-token.ts'
+export {
   type ApiTokenRecord,
   deleteApiToken,
   findApiToken,
@@ -89,6 +100,7 @@ export {
   type AccountWithVersions,
   type AuthenticationMethod,
   deleteIntegratedAccount,
+  type ForbiddenError,
   findIntegratedAccount,
   type IntegratedAccountFilter,
   type IntegratedAccountPatch,
@@ -100,6 +112,7 @@ export {
   type Region,
   type StatusStep,
   stepAccountStatus,
+  storeForbiddenError,
   updateIntegratedAccount,
 } from './tables/integrated-account.ts'
 export {

@@ -22,6 +22,7 @@ export interface IntegratedAccountRecord {
   /** Empty when there is none. */
   readonly lastError: string
   readonly lastActionResult: JsonObject
+  readonly lastForbiddenError: ForbiddenError | null
   readonly isSandbox: boolean
   readonly region: Region
   readonly objectStoreContextFields: readonly string[]
@@ -30,13 +31,22 @@ export interface IntegratedAccountRecord {
   readonly version: number
 }
 
+/** The last time the third party said that the account may not (403); the status is not touched by it. */
+export interface ForbiddenError {
+  /** Empty for a call by path. */
+  readonly resource: string
+  readonly method: string
+  /** RFC 3339. */
+  readonly occurred_at: string
+}
+
 /** An account and the versions of what it is an account of. */
 export type AccountWithVersions = IntegratedAccountRecord & DefinitionVersions
 
 /** An account to be stored. */
 export type NewIntegratedAccount = Omit<
   IntegratedAccountRecord,
-  'lastError' | 'lastActionResult' | 'createdAt' | 'updatedAt' | 'version'
+  'lastError' | 'lastActionResult' | 'lastForbiddenError' | 'createdAt' | 'updatedAt' | 'version'
 >
 
 /** Which accounts to list; what is undefined does not restrict. */
@@ -67,6 +77,7 @@ const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.environment_integration_id as "environmentIntegrationId", account.tenant_id as "tenantId",
   account.authentication_method as "authenticationMethod", account.context, account.status,
   account.last_error as "lastError", account.last_action_result as "lastActionResult",
+  account.last_forbidden_error as "lastForbiddenError",
   account.is_sandbox as "isSandbox", account.region,
   account.object_store_context_fields as "objectStoreContextFields",
   account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`
@@ -205,6 +216,29 @@ export async function stepAccountStatus(
       ...[steps.map(({ from }) => from), steps.map(({ to }) => to)],
       ...[entry.lastError, account.environmentId, account.id],
       ...[account.environmentId, account.id, entry.cause, entry.lastError],
+    ],
+  )
+}
+
+/**
+ * Keeps the last 403. Counts as no change of the account: its etag stays. The same one again within `quietMs` writes nothing,
+ * so that a sync that is refused everywhere does not write its account a thousand times.
+ */
+export async function storeForbiddenError(
+  tx: Tx,
+  account: { readonly environmentId: string; readonly id: string },
+  error: ForbiddenError,
+  quietMs: number,
+): Promise<void> {
+  await affected(
+    tx,
+    `update integrated_account set last_forbidden_error = ?::jsonb
+     where environment_id = ? and id = ? and (last_forbidden_error is null
+       or last_forbidden_error ->> 'resource' <> ? or last_forbidden_error ->> 'method' <> ?
+       or (last_forbidden_error ->> 'occurred_at')::timestamptz < ?::timestamptz - ? * interval '1 millisecond')`,
+    [
+      ...[jsonb({ ...error }), account.environmentId, account.id],
+      ...[error.resource, error.method, error.occurred_at, quietMs],
     ],
   )
 }
