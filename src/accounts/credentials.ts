@@ -20,7 +20,13 @@ export interface CollectedCredentials {
 const HEADLESS_FORMATS: readonly string[] = ['api_key']
 
 /** A definition without credentials: whoever calls needs none. */
-const NO_CREDENTIALS: ConnectPlan = { format: 'api_key', fields: [], label: undefined, verification: undefined }
+const NO_CREDENTIALS: ConnectPlan = {
+  format: 'api_key',
+  fields: [],
+  label: undefined,
+  verification: undefined,
+  token: undefined,
+}
 
 /**
  * Takes credentials for one of the methods that a definition offers.
