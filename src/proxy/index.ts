@@ -35,3 +35,4 @@ export {
   type StreamRequest,
 } from './request.ts'
 export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'
+export { type OnceAnswer, type OnceLimits, sendOnce } from './send-once.ts'
