@@ -1,23 +1,37 @@
 import { z } from 'zod'
-import { anyJson, expressionText, fieldList } from '../formats/index.ts'
-import { methodSchema } from './method-schema.ts'
+import type { Json } from '../base/index.ts'
+import { expressionText, fieldList, refineWith, templateMap } from '../formats/index.ts'
+import { methodSchema, nameOf } from './method-schema.ts'
 
 /** What an expression may be written as: the text, or `{expression}`. */
 const expression = z.union([expressionText(), z.strictObject({ expression: expressionText() })])
 
+/** Context keys by name; an object that holds `expression` alone is the long form of one. */
+const contextKeys = templateMap().superRefine(refineWith(findLongExpression, 'update_context.expression'))
+
 const stepTypes = [
-  z.strictObject({ type: z.literal('request'), config: methodSchema }),
-  z.strictObject({ type: z.literal('transform'), config: expression }),
+  z.strictObject({ type: z.literal('request'), config: methodSchema.describe('A request; steps are not paged.') }),
+  z.strictObject({
+    type: z.literal('transform'),
+    config: expression.describe('JSONata over the call: context, args, query, body, id; and $previous, $steps.<name>.'),
+  }),
   z.strictObject({
     type: z.literal('update_context'),
-    config: z.union([expression, z.record(z.string(), anyJson())]).optional(),
+    config: z
+      .union([contextKeys, expression])
+      .optional()
+      .describe('Context keys: an object with placeholders, or JSONata that returns one. Default: the result before.'),
   }),
   z.strictObject({ type: z.literal('form'), config: z.strictObject({ fields: fieldList() }) }),
 ] as const
 
 const stepKeys = {
-  name: z.string().optional().describe('Other steps read the result as $steps.<name>.'),
-  run_if: expressionText().optional().describe('JSONata; the step is skipped unless the result is truthy.'),
+  name: nameOf('step')
+    .optional()
+    .describe('Later steps read the result as $steps.<name>. Default: type and place, for example request_1.'),
+  run_if: expressionText()
+    .optional()
+    .describe('JSONata, as for transform; the step is skipped unless the result is truthy.'),
 }
 
 const step = z.discriminatedUnion('type', [
@@ -31,3 +45,23 @@ const steps = z.strictObject({ steps: z.array(step).min(1).max(50) })
 
 /** A named action: one step, or several that share a running context. */
 export const actionSchema = z.union([z.discriminatedUnion('type', stepTypes), steps]).meta({ id: 'Action' })
+
+export type ActionDefinition = z.output<typeof actionSchema>
+export type StepDefinition = z.output<typeof step>
+
+/** Names of actions that the life of an account runs; no caller may. */
+export const RESERVED_ACTIONS = ['post_install', 'validation', 'refresh_token', 'post_connect_user_form'] as const
+
+/** The name of a step, given or not. @param index from 0 */
+export function stepName({ name, type }: { readonly name?: string | undefined; readonly type: string }, index: number) {
+  return name ?? `${type}_${index + 1}`
+}
+
+/** Whether a config of `update_context` is the long form of an expression, `{expression: "…"}`. */
+export function isLongExpression(config: object): config is { readonly expression: string } {
+  return 'expression' in config && typeof config.expression === 'string' && Object.keys(config).length === 1
+}
+
+function findLongExpression(keys: Readonly<Record<string, Json>>): string | undefined {
+  return isLongExpression(keys) ? 'is not a JSONata expression' : undefined
+}

@@ -13,6 +13,7 @@ import {
   type RequestDefinition,
   responseFormat,
 } from '../formats/index.ts'
+import { ACTION_RESOURCE, compileActions } from './compile-action.ts'
 import { budgetsOf } from './compile-budget.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { type MethodDefinition, retrySchema } from './method-schema.ts'
@@ -55,6 +56,7 @@ export function compilePlan(config: JsonObject): Plan {
     passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
     // From the config as written: parsing sorts the map's keys.
     credentials: listCredentials(config.credentials).map((choice) => compileConnect(parsed, choice)),
+    actions: compileActions(parsed.actions ?? {}, (name, request) => compileStepRequest(parsed, name, request)),
   }
 }
 
@@ -111,6 +113,13 @@ function compileMethod(
     idPath: parseDotPath(method.id_path ?? 'id'),
     parentPaths: findParentPaths(config, method),
   }
+}
+
+/** A request of an action is never paged, and what the caller gave reaches it only where its templates read it. */
+function compileStepRequest(config: IntegrationConfig, action: string, request: MethodDefinition): MethodPlan {
+  const plan = compileMethod(config, ACTION_RESOURCE, action, request)
+  const placed = { ...plan.placed, wholeQuery: true, wholeBody: true }
+  return { ...plan, isList: false, isWrite: isWritingVerb(plan.verb), pagination: undefined, placed }
 }
 
 /** The request part, with everything else as the integration has it. */
@@ -199,10 +208,12 @@ function findPlacedNames(templates: readonly Json[]): PlacedNames {
   const paths = listPlaceholderPaths(templates)
   const first = (root: string) =>
     paths.filter((path) => path.root === root && path.steps.length > 0).map(({ steps }) => String(steps[0]))
+  const hasWhole = (root: string) => paths.some((path) => path.root === root && path.steps.length === 0)
   return {
     query: new Set(first('query')),
     body: new Set(first('body')),
-    wholeBody: paths.some((path) => path.root === 'body' && path.steps.length === 0),
+    wholeQuery: hasWhole('query'),
+    wholeBody: hasWhole('body'),
   }
 }
 

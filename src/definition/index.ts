@@ -4,9 +4,19 @@
  *
  * Everything here is a pure function of JSON. Nothing here performs a call, and no other room reads a config by hand.
  */
+export type {
+  ActionPlan,
+  ContextSource,
+  RequestStepPlan,
+  StepPlan,
+  TransformStepPlan,
+  UpdateContextStepPlan,
+} from './action-plan.ts'
+export { RESERVED_ACTIONS } from './action-schema.ts'
 export { type Address, listAddresses } from './addresses.ts'
 export { type ConfigKind, checkConfig, checkOverride } from './check.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
+export { ACTION_RESOURCE } from './compile-action.ts'
 export { writePath } from './json-path.ts'
 export { integrationConfigSchema } from './json-schema.ts'
 export type {

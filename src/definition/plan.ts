@@ -9,6 +9,7 @@ import type {
   ResponseFormat,
   TokenRules,
 } from '../formats/index.ts'
+import type { ActionPlan } from './action-plan.ts'
 
 /** A definition ready to be called: everything parsed, tokenised and decided that does not depend on the call. */
 export interface Plan {
@@ -18,6 +19,7 @@ export interface Plan {
   readonly passthrough: MethodPlan
   /** Ways of connecting an account, in the order in which they are written. */
   readonly credentials: readonly ConnectPlan[]
+  readonly actions: ReadonlyMap<string, ActionPlan>
 }
 
 /** One way of connecting an account. */
@@ -85,6 +87,8 @@ export interface NamedJsonTemplate {
 export interface PlacedNames {
   readonly query: ReadonlySet<string>
   readonly body: ReadonlySet<string>
+  /** `{{query}}` as a whole is read. */
+  readonly wholeQuery: boolean
   /** `{{body}}` as a whole is read. */
   readonly wholeBody: boolean
 }

@@ -78,8 +78,8 @@ function mergeQuery(
     const rendered = renderJson(value, scope)
     if (rendered !== undefined) merged[name] = rendered
   }
-  for (const [name, value] of Object.entries(request.query ?? {}))
-    if (!method.placed.query.has(name)) merged[name] = value
+  const passed = method.placed.wholeQuery ? {} : (request.query ?? {})
+  for (const [name, value] of Object.entries(passed)) if (!method.placed.query.has(name)) merged[name] = value
   for (const { place, key, value } of placed) if (place === 'query') merged[key] = value
   return merged
 }

@@ -1,0 +1,56 @@
+import type { JsonObject } from '../base/index.ts'
+import { compileJson } from '../expression/index.ts'
+import type { ActionPlan, ContextSource, StepPlan } from './action-plan.ts'
+import { type ActionDefinition, isLongExpression, type StepDefinition, stepName } from './action-schema.ts'
+import type { MethodDefinition } from './method-schema.ts'
+import type { MethodPlan } from './plan.ts'
+
+/** The resource name of actions: in addresses (`/proxy/_/{action}`), syncs and reports. */
+export const ACTION_RESOURCE = '_'
+
+/** Compiles a request of the named action. */
+export type CompileRequest = (action: string, request: MethodDefinition) => MethodPlan
+
+/** Compiles the actions of a config. */
+export function compileActions(
+  actions: Readonly<Record<string, ActionDefinition>>,
+  compileRequest: CompileRequest,
+): ReadonlyMap<string, ActionPlan> {
+  return new Map(
+    Object.entries(actions).map(([name, action]) => {
+      const steps = stepsOf(action).map((step, index) => compileStep(name, step, index, compileRequest))
+      const isWrite = steps.some((step) => step.type === 'request' && step.request.isWrite)
+      return [name, { name, steps, isWrite }] as const
+    }),
+  )
+}
+
+function stepsOf(action: ActionDefinition): readonly StepDefinition[] {
+  return 'steps' in action ? action.steps : [action]
+}
+
+function compileStep(action: string, step: StepDefinition, index: number, compileRequest: CompileRequest): StepPlan {
+  const common = { name: stepName(step, index), runIf: step.run_if }
+  switch (step.type) {
+    case 'request':
+      return { ...common, type: 'request', request: compileRequest(action, step.config) }
+    case 'transform':
+      return { ...common, type: 'transform', expression: expressionOf(step.config) }
+    case 'update_context':
+      return { ...common, type: 'update_context', patch: sourceOf(step.config) }
+    case 'form':
+      return { ...common, type: 'form' }
+  }
+}
+
+function expressionOf(config: string | { readonly expression: string }): string {
+  return typeof config === 'string' ? config : config.expression
+}
+
+function sourceOf(config: string | JsonObject | undefined): ContextSource {
+  if (config === undefined) return { kind: 'previous' }
+  if (typeof config === 'string') return { kind: 'expression', text: config }
+  return isLongExpression(config)
+    ? { kind: 'expression', text: config.expression }
+    : { kind: 'template', template: compileJson(config) }
+}
