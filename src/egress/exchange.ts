@@ -23,6 +23,8 @@ export interface ExchangeLimits {
   readonly signal: AbortSignal | undefined
   /** On the scale of `performance.now()`. */
   readonly deadlineAt: number
+  /** How long nothing may move in either direction. */
+  readonly idleMs?: number | undefined
   /** Of the body as sent. */
   readonly bytesMax: number
 }
@@ -44,7 +46,8 @@ export class UnansweredError extends Error {
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #limits: ExchangeLimits
   readonly #sink: ExchangeSink
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
+  #movedAt = performance.now()
   #controller: Dispatcher.DispatchController | undefined
   #outcome: { readonly error: unknown } | undefined
   #answered = false
@@ -53,8 +56,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   constructor(limits: ExchangeLimits, sink: ExchangeSink) {
     this.#limits = limits
     this.#sink = sink
-    const remainingMs = Math.max(0, limits.deadlineAt - performance.now())
-    this.#timer = setTimeout(() => this.abort(deadlineExceeded(limits.host)), remainingMs)
+    this.#watch()
     if (limits.signal?.aborted) this.abort(cancelled())
     else limits.signal?.addEventListener('abort', this.#onSignal)
   }
@@ -74,17 +76,24 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.#movedAt = performance.now()
     if (this.#outcome) controller.abort(asError(this.#outcome.error))
+  }
+
+  onBodySent(): void {
+    this.#movedAt = performance.now()
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200 || this.#outcome) return
     this.#answered = true
+    this.#movedAt = performance.now()
     this.#sink.head({ status, headers })
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#outcome) return
+    this.#movedAt = performance.now()
     this.#bytes += chunk.length
     if (this.#bytes > this.#limits.bytesMax) this.abort(tooLarge(this.#limits))
     else if (!this.#sink.chunk(chunk)) controller.pause()
@@ -104,6 +113,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   readonly #onSignal = () => this.abort(cancelled())
+
+  /** Sleeps until the exchange could be over time, looks, and sleeps again when bytes have moved meanwhile. */
+  #watch(): void {
+    const { host, deadlineAt, idleMs = Number.POSITIVE_INFINITY } = this.#limits
+    const remainingMs = Math.min(deadlineAt, this.#movedAt + idleMs) - performance.now()
+    if (remainingMs <= 0) this.abort(deadlineExceeded(host))
+    else this.#timer = setTimeout(() => this.#watch(), remainingMs)
+  }
 
   #settle(error: unknown): void {
     this.#outcome = { error }

@@ -50,6 +50,7 @@ const PROBLEMS: Readonly<Record<string, readonly [FailureReason, string]>> = {
   HTTPParserError: ['UPSTREAM_INVALID_RESPONSE', 'its answer is not valid HTTP'],
   UND_ERR_HEADERS_OVERFLOW: ['UPSTREAM_INVALID_RESPONSE', 'its response headers are too large'],
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: ['UPSTREAM_INVALID_RESPONSE', 'its body is shorter than announced'],
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: ['INVALID_FIELD', 'its body is not as long as its content-length says'],
   UND_ERR_INVALID_ARG: ['INVALID_FIELD', 'it cannot be written as HTTP'],
   UND_ERR_DESTROYED: ['SHUTTING_DOWN', 'the client is closed'],
   UND_ERR_CLOSED: ['SHUTTING_DOWN', 'the client is closed'],

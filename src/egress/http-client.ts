@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { Agent } from 'undici'
 import { createGuardedConnector } from './connector.ts'
 import type { HeaderMap } from './headers.ts'
@@ -34,17 +35,22 @@ export interface HttpResponse {
   readonly url: string
 }
 
-/** A call whose bodies are too large to hold; redirects are not followed. */
-export interface HttpStreamRequest extends Omit<HttpRequest, 'body' | 'redirects'> {
+/** A call whose bodies are too large to hold. */
+export interface HttpStreamRequest extends Omit<HttpRequest, 'body'> {
+  /** A body that is read as it comes is released when the call ends, however it ends: destroyed, or its iterator returned. */
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
+  /** Of a body that is read as it comes, where it is known: announced as `content-length`, and held to. */
+  readonly bodyBytes?: number
+  /** The call fails when no byte of either body has moved for so long. Default: only `timeoutMs` counts. */
+  readonly idleTimeoutMs?: number
 }
 
 /** An answer whose body arrives in pieces, exactly as sent: not content-decoded, `content-encoding` kept. */
 export interface HttpStreamResponse {
   readonly status: number
   readonly headers: HeaderMap
-  /** Read it to the end or leave the loop; both release the connection. Throws the failures of `send`. */
-  readonly body: AsyncIterable<Uint8Array>
+  /** Read it to the end, leave the loop, or destroy it; each releases the connection. Fails with the failures of `send`. */
+  readonly body: Readable
 }
 
 /**

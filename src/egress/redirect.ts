@@ -1,8 +1,12 @@
 import { Failure } from '../base/index.ts'
 import type { ResponseHead } from './exchange.ts'
 import { headersAcrossOrigins } from './headers.ts'
-import type { HttpRequest } from './http-client.ts'
+
 import { hostOf } from './policy.ts'
+import type { WireRequest } from './wire.ts'
+
+/** What a caller may ask for at most. */
+export const REDIRECTS_MAX = 3
 
 /**
  * The request a redirect asks for, or `undefined` when the answer is not one.
@@ -12,7 +16,7 @@ import { hostOf } from './policy.ts'
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when the target is no URL, or a body would have to go to another origin
  */
-export function followRedirect(request: HttpRequest, from: URL, head: ResponseHead): HttpRequest | undefined {
+export function followRedirect(request: WireRequest, from: URL, head: ResponseHead): WireRequest | undefined {
   const { location } = head.headers
   if (!REDIRECTS.has(head.status) || location === undefined) return undefined
   const target = URL.parse(location, from.href)
@@ -30,10 +34,15 @@ function becomesGet(method: string, status: number): boolean {
   return (status === 301 || status === 302) && method === 'POST'
 }
 
-function withoutBody(request: HttpRequest): HttpRequest {
+function withoutBody(request: WireRequest): WireRequest {
   const { body: _dropped, ...rest } = request
   const headers = Object.entries(rest.headers).filter(([name]) => !name.toLowerCase().startsWith('content-'))
   return { ...rest, method: 'GET', headers: Object.fromEntries(headers) }
+}
+
+/** The refusal to follow any further. */
+export function tooManyRedirects(from: URL, redirectsMax: number): Failure {
+  return new Failure('UPSTREAM_INVALID_RESPONSE', `"${hostOf(from)}" redirected more than ${redirectsMax} times`)
 }
 
 function unfollowable(from: URL, why: string): Failure {

@@ -1,30 +1,27 @@
 import type { Agent } from 'undici'
-import { Failure } from '../base/index.ts'
 import { decodeBody } from './decode.ts'
 import { Exchange, type ResponseHead } from './exchange.ts'
-import { isStaleConnection, upstreamFailure } from './failures.ts'
+import { upstreamFailure } from './failures.ts'
 import { incomingHeaders } from './headers.ts'
 import type { HttpRequest, HttpResponse } from './http-client.ts'
 import { hostOf } from './policy.ts'
-import { followRedirect } from './redirect.ts'
-import { type Outlet, requireAllowed, wireRequest } from './wire.ts'
-
-/** What a caller may ask for at most. */
-const REDIRECTS_MAX = 3
+import { followRedirect, REDIRECTS_MAX, tooManyRedirects } from './redirect.ts'
+import { onceOrTwice } from './repeat.ts'
+import { type Outlet, requireAllowed, type WireRequest, wireRequest } from './wire.ts'
 
 /** Makes the request, follows redirects, reads and decodes the whole answer; see `HttpClient`. */
 export async function send(outlet: Outlet, request: HttpRequest): Promise<HttpResponse> {
   const deadlineAt = performance.now() + request.timeoutMs
   const redirectsMax = Math.min(request.redirects ?? 0, REDIRECTS_MAX)
-  let current = request
+  let current: WireRequest = request
   for (let redirects = 0; ; redirects++) {
     const url = requireAllowed(outlet.policy, current.url)
-    const answer = await exchangeOnceOrTwice(outlet.agent, url, current, deadlineAt)
-    const next = redirectsMax === 0 ? undefined : followRedirect(current, url, answer.head)
+    const asked = current
+    const rules = { host: hostOf(url), method: asked.method }
+    const answer = await onceOrTwice(rules, () => exchangeWhole(outlet.agent, url, asked, deadlineAt))
+    const next = redirectsMax === 0 ? undefined : followRedirect(asked, url, answer.head)
     if (next === undefined) return decoded(url, answer, request.maxResponseBytes)
-    if (redirects === redirectsMax) {
-      throw new Failure('UPSTREAM_INVALID_RESPONSE', `"${hostOf(url)}" redirected more than ${redirectsMax} times`)
-    }
+    if (redirects === redirectsMax) throw tooManyRedirects(url, redirectsMax)
     current = next
   }
 }
@@ -34,32 +31,7 @@ interface WholeAnswer {
   readonly body: Buffer
 }
 
-/** Methods that may be repeated without asking: a server that did the work twice is no different. */
-const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-
-/**
- * A kept-alive connection may close under a request. If nothing of an answer arrived and repeating is harmless, the
- * request is made once more.
- */
-async function exchangeOnceOrTwice(
-  agent: Agent,
-  url: URL,
-  request: HttpRequest,
-  deadlineAt: number,
-): Promise<WholeAnswer> {
-  try {
-    return await exchangeWhole(agent, url, request, deadlineAt)
-  } catch (error) {
-    if (!REPEATABLE.has(request.method) || !isStaleConnection(error)) throw upstreamFailure(hostOf(url), error)
-  }
-  try {
-    return await exchangeWhole(agent, url, request, deadlineAt)
-  } catch (error) {
-    throw upstreamFailure(hostOf(url), error)
-  }
-}
-
-function exchangeWhole(agent: Agent, url: URL, request: HttpRequest, deadlineAt: number): Promise<WholeAnswer> {
+function exchangeWhole(agent: Agent, url: URL, request: WireRequest, deadlineAt: number): Promise<WholeAnswer> {
   const wire = wireRequest(url, request)
   const limits = { host: hostOf(url), signal: request.signal, deadlineAt, bytesMax: request.maxResponseBytes }
   return new Promise((resolve, reject) => {

@@ -12,6 +12,11 @@ export interface Outlet {
   readonly policy: EgressPolicy
 }
 
+/** A request whose body is at hand, or a stream that undici reads at its own pace. */
+export interface WireRequest extends Omit<HttpStreamRequest, 'body'> {
+  readonly body?: string | Uint8Array | Readable
+}
+
 /** Larger bodies go out in pieces, so that a connection is dropped, not reused, when the answer overtakes them. */
 const WHOLE_BODY_BYTES_MAX = 64 * 1024
 
@@ -32,7 +37,7 @@ export function requireAllowed(policy: EgressPolicy, text: string): URL {
  *
  * @throws Failure INVALID_FIELD for a method or header that must not be sent
  */
-export function wireRequest(url: URL, request: HttpStreamRequest): Dispatcher.DispatchOptions {
+export function wireRequest(url: URL, request: WireRequest): Dispatcher.DispatchOptions {
   const { method, body } = request
   if (REFUSED_METHODS.has(method.toUpperCase()))
     throw new Failure('INVALID_FIELD', `the method ${method} is not allowed`)
@@ -40,7 +45,10 @@ export function wireRequest(url: URL, request: HttpStreamRequest): Dispatcher.Di
   headers['accept-encoding'] ??= ACCEPTED_ENCODINGS
   const wire = { origin: url.origin, path: `${url.pathname}${url.search}`, method, headers }
   if (body === undefined) return wire
-  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return { ...wire, body: Readable.from(body) }
+  if (body instanceof Readable) {
+    if (request.bodyBytes !== undefined) headers['content-length'] = String(request.bodyBytes)
+    return { ...wire, body }
+  }
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   if (bytes.byteLength <= WHOLE_BODY_BYTES_MAX) return { ...wire, body: bytes }
   headers['content-length'] = String(bytes.byteLength)

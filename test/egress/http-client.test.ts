@@ -12,12 +12,6 @@ function get(url: string, more: Partial<HttpRequest> = {}): Promise<HttpResponse
   return client.send({ method: 'GET', url, headers: {}, timeoutMs: 5_000, maxResponseBytes: 100_000, ...more })
 }
 
-async function collect(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of body) pieces.push(piece)
-  return Buffer.concat(pieces)
-}
-
 const text = (response: HttpResponse) => Buffer.from(response.body).toString()
 
 describe('a call', () => {
@@ -330,76 +324,5 @@ describe('cancelling', () => {
     })
     await other[Symbol.asyncDispose]()
     await expect(call).rejects.toMatchObject({ reason: 'SHUTTING_DOWN' })
-  })
-})
-
-describe('a stream', () => {
-  const STREAM = { method: 'GET', headers: {}, timeoutMs: 5_000, maxResponseBytes: 100_000_000 }
-
-  it('hands on the body as it was sent, in pieces', async () => {
-    const sent = gzipSync(Buffer.alloc(100_000))
-    await using upstream = await startUpstream((_request, response) => {
-      response.writeHead(200, { 'content-encoding': 'gzip' }).end(sent)
-    })
-    const response = await client.stream({ ...STREAM, url: `${upstream.origin}/` })
-    expect(response).toMatchObject({ status: 200, headers: { 'content-encoding': 'gzip' } })
-    expect((await collect(response.body)).equals(sent)).toBe(true)
-  })
-
-  it('sends a body piece by piece', async () => {
-    await using upstream = await startUpstream(({ body }, response) => void response.end(body.toUpperCase()))
-    async function* pieces() {
-      yield Buffer.from('one ')
-      yield Buffer.from('two')
-    }
-    const response = await client.stream({ ...STREAM, method: 'POST', url: `${upstream.origin}/`, body: pieces() })
-    expect((await collect(response.body)).toString()).toBe('ONE TWO')
-  })
-
-  it('slows a fast sender down to its reader', async () => {
-    let written = 0
-    await using upstream = await startRawUpstream((socket) => {
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n')
-      const pour = () => {
-        while (written < 50_000_000) {
-          written += 65_536
-          if (!socket.write(Buffer.alloc(65_536))) return
-        }
-      }
-      socket.on('drain', pour)
-      pour()
-    })
-    const response = await client.stream({ ...STREAM, url: `${upstream.origin}/` })
-    const reader = response.body[Symbol.asyncIterator]()
-    await reader.next()
-    // A round trip on another connection gives the sender every chance to run ahead.
-    await using other = await startUpstream((_request, answer) => void answer.end())
-    for (let i = 0; i < 20; i++) await get(`${other.origin}/`)
-    expect(written).toBeLessThan(20_000_000)
-    await reader.return?.()
-  })
-
-  it('closes the connection when its reader leaves', async () => {
-    let closed: Promise<unknown> | undefined
-    await using upstream = await startRawUpstream((socket) => {
-      closed = once(socket, 'close')
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\nstart')
-    })
-    const response = await client.stream({ ...STREAM, url: `${upstream.origin}/` })
-    for await (const _piece of response.body) break
-    await closed
-  })
-
-  it('fails while it is read when the limit is passed, and not before', async () => {
-    await using upstream = await startUpstream((_request, response) => void response.end(Buffer.alloc(1_000_000)))
-    const response = await client.stream({ ...STREAM, maxResponseBytes: 500_000, url: `${upstream.origin}/` })
-    expect(response.status).toBe(200)
-    await expect(collect(response.body)).rejects.toMatchObject({ reason: 'UPSTREAM_INVALID_RESPONSE' })
-  })
-
-  it('fails at the start when nothing answers', async () => {
-    await using upstream = await startRawUpstream(() => {})
-    const call = client.stream({ ...STREAM, timeoutMs: 100, url: `${upstream.origin}/` })
-    await expect(call).rejects.toMatchObject({ reason: 'DEADLINE_EXCEEDED' })
   })
 })
