@@ -1,3 +1,5 @@
+import type { Json } from './json.ts'
+
 /**
  * The one error type that may cross a room's border on purpose.
  *
@@ -16,6 +18,10 @@ export class Failure extends Error {
   readonly resource: ResourceRef | undefined
   /** Lower bound for the next attempt, seconds; absent when retrying does not help. */
   readonly retryAfterSeconds: number | undefined
+  /** HTTP status of this one refusal over REST, instead of its reason's. */
+  readonly httpStatus: number | undefined
+  /** What a third party answered, for a caller who asked to see it. */
+  readonly raw: Json | undefined
 
   constructor(reason: FailureReason, publicMessage: string, details: FailureDetails = {}) {
     super(`${reason}: ${publicMessage}`, details.cause === undefined ? undefined : { cause: details.cause })
@@ -26,6 +32,8 @@ export class Failure extends Error {
     this.violations = details.violations ?? []
     this.resource = details.resource
     this.retryAfterSeconds = details.retryAfterSeconds
+    this.httpStatus = details.httpStatus
+    this.raw = details.raw
   }
 
   /** The code the reason stands for. */
@@ -40,6 +48,8 @@ export interface FailureDetails {
   readonly violations?: readonly Violation[]
   readonly resource?: ResourceRef
   readonly retryAfterSeconds?: number
+  readonly httpStatus?: number | undefined
+  readonly raw?: Json | undefined
   /** Evidence for the log; never shown. */
   readonly cause?: unknown
 }

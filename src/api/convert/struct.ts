@@ -1,8 +1,41 @@
-import type { JsonObject as WireObject } from '@bufbuild/protobuf'
-import type { JsonObject } from '../../base/index.ts'
+import { fromJson, toJson, type JsonObject as WireObject } from '@bufbuild/protobuf'
+import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt'
+import { Failure, JSON_DEPTH_MAX, type Json, type JsonObject } from '../../base/index.ts'
 
 /** A free-form object as a message holds it; absent becomes `{}`, so that no client ever misses the key. */
 export function structFrom(json: JsonObject | undefined): WireObject {
   // protobuf's JSON type is ours without `readonly`, and nothing here or there changes what it holds.
   return (json ?? {}) as WireObject
+}
+
+/**
+ * A value of a third party as a message holds it.
+ *
+ * @throws Failure UPSTREAM_INVALID_RESPONSE when it is nested deeper than binary clients read (they stop at 100 messages, and
+ *   a level takes up to three)
+ */
+export function valueFrom(json: Json): Value {
+  if (isDeeperThan(json, JSON_DEPTH_MAX))
+    throw new Failure(
+      'UPSTREAM_INVALID_RESPONSE',
+      `the answer is nested deeper than ${JSON_DEPTH_MAX} levels, which only REST can carry`,
+    )
+  return fromJson(ValueSchema, json as never)
+}
+
+/** The JSON that a message holds; absent stays absent. Numbers were found to be finite. */
+export function jsonFrom(value: Value | undefined): Json | undefined {
+  return value === undefined ? undefined : toJson(ValueSchema, value)
+}
+
+/** Tells whether a message can hold the value. */
+export function fitsMessage(json: Json): boolean {
+  return !isDeeperThan(json, JSON_DEPTH_MAX)
+}
+
+function isDeeperThan(value: Json, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  const items: readonly Json[] = Array.isArray(value) ? value : Object.values(value)
+  return items.some((item) => isDeeperThan(item, levels - 1))
 }

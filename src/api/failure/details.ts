@@ -1,4 +1,5 @@
 import { create, type DescMessage, type Message, toBinary, toJson } from '@bufbuild/protobuf'
+import { ValueSchema } from '@bufbuild/protobuf/wkt'
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -6,6 +7,7 @@ import {
   RetryInfoSchema,
 } from '../../../gen/google/rpc/error_details_pb.ts'
 import type { Failure, Violation } from '../../base/index.ts'
+import { fitsMessage, valueFrom } from '../convert/struct.ts'
 import { restStatus } from './status.ts'
 
 /** The namespace of the reasons in `google.rpc.ErrorInfo`. */
@@ -18,6 +20,19 @@ const RETRY_AFTER_DEFAULT_SECONDS = 1
 export interface FailureDetail {
   readonly desc: DescMessage
   readonly message: Message
+}
+
+/**
+ * The details of a failure as RPC protocols carry them: those of every protocol, and what the third party answered as a
+ * `google.protobuf.Value`.
+ *
+ * @param bytesMax room where the details go; of the violations the first ones are given, a larger answer is left out
+ */
+export function rpcDetails(failure: Failure, bytesMax = Number.POSITIVE_INFINITY): readonly FailureDetail[] {
+  const details = failureDetails(failure, bytesMax)
+  const { raw } = failure
+  if (raw === undefined || !fitsMessage(raw) || Buffer.byteLength(JSON.stringify(raw)) > bytesMax) return details
+  return [...details, { desc: ValueSchema, message: valueFrom(raw) }]
 }
 
 /**

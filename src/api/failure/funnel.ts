@@ -13,13 +13,16 @@ export interface FunnelDependencies {
 /**
  * The one way from anything thrown to an answer: failures pass, known errors are translated, everything else is a bug,
  * logged and shown as nothing but "internal error".
+ *
+ * What an upstream said goes to the caller alone: it may quote what it was sent.
  */
 export function toFailure(deps: FunnelDependencies, error: unknown, call: OpenCall, operation: string): Failure {
   const failure = error instanceof Failure ? error : (deps.translateError?.(error) ?? internal(error))
   const fields = { request_id: call.requestId, operation, reason: failure.reason }
   if (restStatus(failure) === 500)
     deps.logger.error({ ...fields, ...describeError(failure.cause ?? failure) }, 'call failed')
-  else if (restStatus(failure) > 500) deps.logger.warn({ ...fields, ...describeError(failure) }, 'call failed')
+  else if (restStatus(failure) > 500 && failure.reason !== 'UPSTREAM_ERROR')
+    deps.logger.warn({ ...fields, ...describeError(failure) }, 'call failed')
   else deps.logger.debug(fields, 'call refused')
   return failure
 }

@@ -39,8 +39,9 @@ export function connectStatus({ code }: Failure): number {
   return SPELLINGS[code].http
 }
 
-/** The HTTP status of a REST answer: the reason's own where it has one. */
-export function restStatus({ reason, code }: Failure): number {
+/** The HTTP status of a REST answer: the failure's own, else the reason's, else the code's. */
+export function restStatus({ reason, code, httpStatus }: Failure): number {
+  if (httpStatus !== undefined) return httpStatus
   const entry = FAILURE_REASONS[reason]
   return 'http' in entry ? entry.http : SPELLINGS[code].http
 }

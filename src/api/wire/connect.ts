@@ -1,6 +1,6 @@
 import type { Failure } from '../../base/index.ts'
 import { type Exchange, sendAnswer } from '../exchange.ts'
-import { detailBytes, detailJson, failureDetails } from '../failure/details.ts'
+import { detailBytes, detailJson, rpcDetails } from '../failure/details.ts'
 import { connectCode, connectStatus } from '../failure/status.ts'
 import { encodeJson } from '../message/codec.ts'
 import type { Operation } from '../operation.ts'
@@ -42,7 +42,7 @@ export function connectErrorJson(failure: Failure): Record<string, unknown> {
   return {
     code: connectCode(failure),
     message: failure.publicMessage,
-    details: failureDetails(failure).map((detail) => ({
+    details: rpcDetails(failure).map((detail) => ({
       type: detail.desc.typeName,
       value: Buffer.from(detailBytes(detail)).toString('base64').replace(/=+$/, ''),
       debug: detailJson(detail),

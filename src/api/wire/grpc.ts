@@ -3,7 +3,7 @@ import { anyPack } from '@bufbuild/protobuf/wkt'
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts'
 import type { Failure } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
-import { failureDetails } from '../failure/details.ts'
+import { rpcDetails } from '../failure/details.ts'
 import { grpcCode } from '../failure/status.ts'
 import type { Operation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
@@ -14,9 +14,9 @@ import type { StreamWire, UnaryWire } from './wire.ts'
 
 const OK: GrpcTrailers = { 'grpc-status': '0' }
 
-/** Longest `grpc-message`, and room for violations in the details: some clients accept no more than 8 KiB of trailers. */
+/** Longest `grpc-message`, and room for what grows in the details: some clients accept no more than 8 KiB of trailers. */
 const MESSAGE_LENGTH_MAX = 512
-const VIOLATIONS_BYTES_MAX = 4_096
+const DETAILS_BYTES_MAX = 4_096
 
 /** The end of a gRPC answer. */
 export type GrpcTrailers = Readonly<Record<string, string>>
@@ -81,7 +81,7 @@ function failureTrailers(failure: Failure): GrpcTrailers {
   const status = create(StatusSchema, {
     code: grpcCode(failure),
     message,
-    details: failureDetails(failure, VIOLATIONS_BYTES_MAX).map((detail) => anyPack(detail.desc, detail.message)),
+    details: rpcDetails(failure, DETAILS_BYTES_MAX).map((detail) => anyPack(detail.desc, detail.message)),
   })
   return {
     'grpc-status': String(status.code),

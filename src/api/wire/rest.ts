@@ -43,7 +43,7 @@ export function createRestWire(request: RestRequest): UnaryWire {
   }
 }
 
-/** A failure as AIP-193 writes it. */
+/** A failure as AIP-193 writes it, and beside it what a third party answered. */
 function restErrorJson(failure: Failure): Record<string, unknown> {
   return {
     code: restStatus(failure),
@@ -53,6 +53,7 @@ function restErrorJson(failure: Failure): Record<string, unknown> {
       '@type': `type.googleapis.com/${detail.desc.typeName}`,
       ...detailJson(detail),
     })),
+    ...(failure.raw === undefined ? {} : { raw: failure.raw }),
   }
 }
 

@@ -1,0 +1,63 @@
+import { type Clock, Failure, type Json, type JsonObject } from '../../base/index.ts'
+import {
+  type CallTarget,
+  parseRetryAfter,
+  type RateLimitedOutcome,
+  type UpstreamErrorOutcome,
+} from '../../proxy/index.ts'
+import { namesOf } from '../convert/call-target.ts'
+
+/** An outcome that is not what the caller asked for. */
+export type UnwantedOutcome = RateLimitedOutcome | UpstreamErrorOutcome
+
+/** Metadata that an error expression may add, and how long each may be: error details travel in headers over gRPC. */
+const METADATA_ENTRIES_MAX = 16
+const METADATA_KEY_LENGTH_MAX = 64
+const METADATA_VALUE_LENGTH_MAX = 256
+
+/** Failures of the third party that a caller understands as such; all other 5xx would look like ours. */
+const KEPT_SERVER_ERRORS: ReadonlySet<number> = new Set([503, 504])
+
+/** What a caller is told of an upstream that refused, failed, or asked to wait. */
+export function upstreamFailure(
+  outcome: UnwantedOutcome,
+  target: CallTarget,
+  { clock, includeRaw }: { readonly clock: Pick<Clock, 'now'>; readonly includeRaw: boolean },
+): Failure {
+  const raw = includeRaw ? outcome.body : undefined
+  if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, target, raw)
+  const { status, message, metadata, headers } = outcome
+  const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
+  return new Failure('UPSTREAM_ERROR', message, {
+    metadata: { ...flattened(metadata), upstream_status: String(status), ...namesOf(target) },
+    httpStatus: restStatusOf(status),
+    raw,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  })
+}
+
+function rateLimitFailure(
+  { limitedBy, retryAfterSeconds }: RateLimitedOutcome,
+  target: CallTarget,
+  raw: Json | undefined,
+): Failure {
+  const details = { metadata: namesOf(target), retryAfterSeconds }
+  const seconds = Math.ceil(retryAfterSeconds)
+  return limitedBy === 'budget'
+    ? new Failure('BUDGET_EXHAUSTED', `the budget of the definition is used up: wait ${seconds} s`, details)
+    : new Failure('UPSTREAM_RATE_LIMITED', `the third party asks to wait ${seconds} s`, { ...details, raw })
+}
+
+function restStatusOf(status: number): number {
+  return (status >= 400 && status < 500) || KEPT_SERVER_ERRORS.has(status) ? status : 502
+}
+
+function flattened(metadata: JsonObject): Record<string, string> {
+  const entries = Object.entries(metadata).slice(0, METADATA_ENTRIES_MAX)
+  return Object.fromEntries(
+    entries.map(([key, value]) => [
+      key.slice(0, METADATA_KEY_LENGTH_MAX),
+      (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, METADATA_VALUE_LENGTH_MAX),
+    ]),
+  )
+}

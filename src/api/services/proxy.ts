@@ -1,0 +1,66 @@
+import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
+import type { ReadyAccount } from '../../accounts/index.ts'
+import type { Clock } from '../../base/index.ts'
+import type { Proxy as Engine, PageDelayed } from '../../proxy/index.ts'
+import type { EnvironmentCall } from '../call.ts'
+import {
+  callFindings,
+  callFromProto,
+  listFromProto,
+  previewToProto,
+  stepToProto,
+  successToProto,
+} from '../convert/call.ts'
+import { upstreamFailure } from '../failure/upstream.ts'
+import { defineService, type ServiceDefinition } from '../service.ts'
+
+/** What calling through accounts needs. */
+export interface CallDeps {
+  readonly proxy: Engine
+  readonly clock: Clock
+  /** Loads an account that may be called through, its token fresh. @throws Failure as `readyAccess` does */
+  readonly readyAccount: (environmentId: string, id: string) => Promise<ReadyAccount>
+}
+
+/** Longest wait for a rate limit that a stream sits out, and how many in a row for one page. */
+const WAIT_SECONDS_MAX = 300
+const WAITS_MAX = 20
+
+/** Calls third-party APIs through connected accounts. */
+export function proxyService(deps: { readonly calls: CallDeps }): ServiceDefinition {
+  const { proxy, clock, readyAccount } = deps.calls
+  return defineService(ProxyService, {
+    call: {
+      access: 'environment',
+      check: callFindings,
+      handle: async (request, { principal, signal }) => {
+        const { integratedAccountId, includeRaw, dryRun } = request
+        const { sample, ...asked } = callFromProto(request)
+        const { plan, access } = await readyAccount(principal.environmentId, integratedAccountId)
+        if (dryRun) return { dryRun: previewToProto(await proxy.preview(plan, access, { ...asked, sample })) }
+        const outcome = await proxy.call(plan, access, { ...asked, signal })
+        if (outcome.kind === 'ok') return successToProto(outcome, includeRaw)
+        throw upstreamFailure(outcome, asked.target, { clock, includeRaw })
+      },
+    },
+    listPages: {
+      access: 'environment',
+      async *handle(request, call) {
+        const asked = { ...listFromProto(request), signal: call.signal }
+        const { plan, access } = await readyAccount(call.principal.environmentId, request.integratedAccountId)
+        let waits = 0
+        for await (const step of proxy.pages(plan, access, asked, request.state)) {
+          const isEnd = step.kind === 'upstream_error' || (step.kind === 'rate_limited' && !canWait(step, waits, call))
+          if (isEnd) throw upstreamFailure(step, asked.target, { clock, includeRaw: false })
+          yield stepToProto(step)
+          waits = step.kind === 'rate_limited' ? waits + 1 : 0
+          if (step.kind === 'rate_limited') await clock.sleep(step.retryAfterSeconds * 1_000, call.signal)
+        }
+      },
+    },
+  })
+}
+
+function canWait({ retryAfterSeconds }: PageDelayed, waits: number, call: EnvironmentCall): boolean {
+  return waits < WAITS_MAX && retryAfterSeconds <= WAIT_SECONDS_MAX && retryAfterSeconds * 1_000 < call.remainingMs()
+}
