@@ -30,5 +30,10 @@ export function onBehalfOf(deps: ProxyDependencies, environmentId: string | unde
     resultBytesMax: EXPRESSION_BYTES_MAX,
     ...(environmentId === undefined ? {} : { owner: environmentId }),
   }
-  return { ...deps, evaluator: { evaluate: (expression, roots) => deps.evaluator.evaluate(expression, roots, limits) } }
+  return {
+    ...deps,
+    evaluator: {
+      evaluate: (expression, roots, options) => deps.evaluator.evaluate(expression, roots, { ...limits, ...options }),
+    },
+  }
 }

@@ -4,6 +4,7 @@ import type { ExpressionEvaluator } from './dependencies.ts'
 /**
  * Evaluates the expression of a setting; a failure names the setting, because one answer may pass several expressions.
  *
+ * @param bindings values of variables
  * @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED and the other reasons of the evaluator
  */
 export async function evaluateSetting(
@@ -11,9 +12,10 @@ export async function evaluateSetting(
   setting: string,
   expression: string,
   roots: JsonObject,
+  bindings: JsonObject = {},
 ): Promise<Json | undefined> {
   try {
-    return await evaluator.evaluate(expression, roots)
+    return await evaluator.evaluate(expression, roots, { bindings })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const { reason, publicMessage, metadata, retryAfterSeconds } = error

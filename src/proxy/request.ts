@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
-import type { AccountValues } from '../expression/index.ts'
+import type { AccountValues, ActionValues } from '../expression/index.ts'
 
 /** What the engine needs of an account. Credentials are handed in by whoever keeps them fresh. */
 export interface AccountAccess extends AccountValues {
@@ -35,6 +35,8 @@ export interface ProxyRequest {
   readonly resources?: JsonObject | undefined
   /** RFC 3339. */
   readonly previousRunDate?: string | undefined
+  /** Inside an action: what its earlier steps came to. */
+  readonly action?: ActionValues | undefined
   /** Which page of a list; the first one by default. Ignored by `pages`, which keeps a state of its own. */
   readonly page?: PageChoice | undefined
   readonly limits?: CallLimits | undefined
@@ -45,7 +47,8 @@ export interface ProxyRequest {
 export interface StreamRequest extends Omit<ProxyRequest, 'page'> {
   /**
    * Sent as it comes, instead of `body` and the definition's body; `content-type` and, where the length is known,
-   * `content-length` are taken from `headers`. It is read once, so that such a call is never repeated.
+   * `content-length` are taken from `headers`. It is read once, so that such a call is never repeated. A Node stream is
+   * destroyed when the call ends, however it ends, and left alone where nothing is sent.
    */
   readonly bodyStream?: AsyncIterable<Uint8Array> | undefined
 }
@@ -76,9 +79,9 @@ export type CallTarget =
 
 /** Bounds of a call. */
 export interface CallLimits {
-  /** For one request, whole. Default `REQUEST_TIMEOUT_MS`. */
+  /** For one request, whole. Default `REQUEST_TIMEOUT_MS`, of a stream `STREAM_TIMEOUT_MS`. */
   readonly timeoutMs?: number | undefined
-  /** Decoded bytes of one answer. Default `RESPONSE_BYTES_MAX`. */
+  /** Decoded bytes of one answer. Default `RESPONSE_BYTES_MAX`; of a stream bytes as sent, `STREAM_BYTES_MAX`. */
   readonly responseBytesMax?: number | undefined
   /** Requests in all when the definition allows to repeat them; 1 turns retries off. Default: what the definition says. */
   readonly attemptsMax?: number | undefined
@@ -94,3 +97,7 @@ export interface PageChoice {
 
 export const REQUEST_TIMEOUT_MS = 30_000
 export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
+
+/** For a stream as a whole; it also ends when nothing has moved for `REQUEST_TIMEOUT_MS`. */
+export const STREAM_TIMEOUT_MS = 3_600_000
+export const STREAM_BYTES_MAX = 5 * 1024 ** 3
