@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { AccountVerifier, loadReadyAccount } from './accounts/index.ts'
-import { createApiServer, createServices, documentRoute, Health } from './api/index.ts'
+import { createApiServer, createServices, customRoute, documentRoute, Health, proxyRoute } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
 import { integrationConfigSchema } from './definition/index.ts'
@@ -56,6 +56,8 @@ export function createApi({ config, installation, logger }: ProcessDeps): Api {
     extraRoutes: [
       documentRoute('/openapi.json', JSON.parse(readFileSync(OPENAPI, 'utf8'))),
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
+      proxyRoute(domain.calls),
+      customRoute(domain.calls),
     ],
     translateError: failureFromDatabase,
     ...tlsOf(config),

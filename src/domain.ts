@@ -1,4 +1,4 @@
-import { removeAccountsOf, type TriggersOfAccount } from './accounts/index.ts'
+import { loadReadyAccount, removeAccountsOf, type TriggersOfAccount } from './accounts/index.ts'
 import type { ServiceDeps } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
 import type { Config } from './config.ts'
@@ -71,9 +71,13 @@ export function composeDomain({ config, installation: { database, secrets }, log
   const queue = new RunQueue({ database, random: Math.random })
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
   const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
+  const proxy = createProxy({ http, evaluator, clock })
   return {
-    ...{ database, secrets, clock, http, evaluator, definitions, queue, accounts, integrations, runs },
-    proxy: createProxy({ http, evaluator, clock }),
+    ...{ database, secrets, clock, http, evaluator, definitions, queue, accounts, integrations, runs, proxy },
+    calls: {
+      ...{ proxy, clock },
+      readyAccount: (environmentId, id) => loadReadyAccount({ secrets, definitions }, database.direct, environmentId, id),
+    },
     webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },
     triggers: {
       ...runs,

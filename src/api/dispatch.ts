@@ -1,5 +1,5 @@
 import { Failure } from '../base/index.ts'
-import { findPlainRoutes, type PlainRoute, servePlain } from './endpoints/plain-route.ts'
+import { type PlainRouter, servePlain } from './endpoints/plain-route.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 import type { DuplexOperation, Operation } from './operation.ts'
 import type { Binding } from './rest/bindings.ts'
@@ -18,7 +18,7 @@ import type { Wire } from './wire/wire.ts'
 export interface Routes {
   readonly operations: ReadonlyMap<string, Operation>
   readonly rest: Router<Binding>
-  readonly plain: readonly PlainRoute[]
+  readonly plain: PlainRouter
   readonly serveDuplex: ServeDuplex
 }
 
@@ -40,7 +40,7 @@ export function createDispatch(core: Core, { operations, plain, rest, serveDuple
     if (operation?.kind === 'duplex') serveDuplex(exchange, request, response)
     else if (operation !== undefined) void serveRpc(core, operation, exchange, query)
     else if (request.headers['content-type']?.startsWith('application/grpc')) void refuseUnknownRpc(core, exchange)
-    else void (servePlainPath(core, plain, exchange, path) ?? serveRest(core, rest, exchange, path, query))
+    else void (servePlainPath(core, plain, exchange, path, query) ?? serveRest(core, rest, exchange, path, query))
   }
 }
 
@@ -75,14 +75,15 @@ function refuseUnknownRpc(core: Core, exchange: Exchange): Promise<void> {
 /** Serves the plain route at the path; `undefined` when there is none. */
 function servePlainPath(
   core: Core,
-  routes: readonly PlainRoute[],
+  find: PlainRouter,
   exchange: Exchange,
   path: string,
+  query: string,
 ): Promise<void> | undefined {
-  const here = findPlainRoutes(routes, path)
+  const here = find(path)
   if (here.length === 0) return undefined
   const route = here.find(({ verbs }) => verbs.includes(verbOf(exchange)))
-  if (route !== undefined) return servePlain(core, route, exchange)
+  if (route !== undefined) return servePlain(core, route, exchange, { path, query })
   return refuseVerb(
     core,
     exchange,

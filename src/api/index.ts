@@ -12,8 +12,11 @@ export type {
   EnvironmentPrincipal,
   Principal,
 } from './call.ts'
+export type { CallThroughDeps } from './call-through.ts'
+export { customRoute } from './endpoints/custom-route.ts'
 export { Health } from './endpoints/health.ts'
 export { documentRoute, type PlainExchange, type PlainRoute } from './endpoints/plain-route.ts'
+export { proxyRoute } from './endpoints/proxy-route.ts'
 export { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
 export type { TlsKeys } from './listener/front.ts'
 export { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts'

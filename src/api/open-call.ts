@@ -21,6 +21,7 @@ export class OpenCall implements Call {
   readonly startedMs = performance.now()
   readonly #headers: IncomingHttpHeaders
   #principal: Principal | undefined
+  #timeoutMs: number | undefined
   #deadlineMs = Number.POSITIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #controller: AbortController | undefined
@@ -75,12 +76,17 @@ export class OpenCall implements Call {
     this.answerHeaders[name.toLowerCase()] = value
   }
 
+  removeHeader(name: string): void {
+    delete this.answerHeaders[name.toLowerCase()]
+  }
+
   admitAs(principal: Principal): void {
     this.#principal = principal
   }
 
   /** Interrupts the call with DEADLINE_EXCEEDED after `timeoutMs`, which timers bound to 24 days. */
   startDeadline(timeoutMs: number): void {
+    this.#timeoutMs = timeoutMs
     this.#deadlineMs = performance.now() + timeoutMs
     this.#timer = setTimeout(
       () => {
@@ -88,6 +94,18 @@ export class OpenCall implements Call {
       },
       Math.min(timeoutMs, TIMER_MAX_MS),
     )
+  }
+
+  /** Lets the call take as long as it needs, for a body whose length only its sender knows. */
+  pauseDeadline(): void {
+    clearTimeout(this.#timer)
+    this.#deadlineMs = Number.POSITIVE_INFINITY
+  }
+
+  /** Starts the deadline anew, with all of its time. */
+  resumeDeadline(): void {
+    clearTimeout(this.#timer)
+    if (this.#timeoutMs !== undefined && !this.isOver) this.startDeadline(this.#timeoutMs)
   }
 
   /** The result of `work`, or the failure that interrupts the call first; `work` itself is then ignored. */

@@ -6,7 +6,7 @@ import type { Logger } from '../telemetry/index.ts'
 import type { Admission } from './call.ts'
 import { createDispatch } from './dispatch.ts'
 import { type Health, healthService } from './endpoints/health.ts'
-import type { PlainRoute } from './endpoints/plain-route.ts'
+import { createPlainRouter, type PlainRoute } from './endpoints/plain-route.ts'
 import { reflectionServices } from './endpoints/reflection.ts'
 import { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
 import type { TlsKeys } from './listener/front.ts'
@@ -81,7 +81,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const dispatch = createDispatch(core, {
     operations,
     rest: createRestRouter(operations.values()),
-    plain: options.extraRoutes ?? [],
+    plain: createPlainRouter(options.extraRoutes ?? []),
     serveDuplex: createDuplexServer(core, duplex),
   })
   const listener = new Listener(dispatch, limits, options.tls)

@@ -1,6 +1,7 @@
 import type { StatusCode } from '../../base/index.ts'
-import type { Access, Call } from '../call.ts'
-import type { Exchange, HttpRequest, HttpResponse } from '../exchange.ts'
+import type { Access } from '../call.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ApiLimits } from '../limits.ts'
 import { admit } from '../stages/admit.ts'
 import type { Core } from '../stages/core.ts'
 import { startDeadline } from '../stages/deadline.ts'
@@ -25,28 +26,48 @@ export interface PlainRoute {
 }
 
 /** What a plain route works with. */
-export interface PlainExchange {
-  readonly request: HttpRequest
-  readonly response: HttpResponse
-  readonly call: Call & { readonly answerHeaders: Readonly<Record<string, string>> }
+export interface PlainExchange extends Exchange {
+  /** Of the request, not decoded. */
+  readonly path: string
+  /** The text after `?`, or empty. */
+  readonly query: string
+  readonly limits: ApiLimits
 }
 
-/** The routes of one path, found by exact path first, then by the longest prefix. */
-export function findPlainRoutes(routes: readonly PlainRoute[], path: string): readonly PlainRoute[] {
-  const exact = routes.filter((route) => route.isPrefix !== true && route.path === path)
-  if (exact.length > 0) return exact
-  const under = routes.filter((route) => route.isPrefix === true && path.startsWith(route.path))
-  const longest = Math.max(...under.map((route) => route.path.length))
-  return under.filter((route) => route.path.length === longest)
+/** Finds the routes of a path. */
+export type PlainRouter = (path: string) => readonly PlainRoute[]
+
+const NO_ROUTES: readonly PlainRoute[] = []
+
+/** Routes are found by exact path first, then by the longest prefix. Routes of one path differ in their verbs. */
+export function createPlainRouter(routes: readonly PlainRoute[]): PlainRouter {
+  const exact = Map.groupBy(
+    routes.filter(({ isPrefix }) => isPrefix !== true),
+    ({ path }) => path,
+  )
+  const prefixes = Map.groupBy(
+    routes.filter(({ isPrefix }) => isPrefix === true),
+    ({ path }) => path,
+  )
+  const longestFirst = [...prefixes].sort(([one], [other]) => other.length - one.length)
+  return (path) => exact.get(path) ?? longestFirst.find(([prefix]) => path.startsWith(prefix))?.[1] ?? NO_ROUTES
 }
 
 /** Serves one request of a plain route. Never rejects. */
-export async function servePlain(core: Core, route: PlainRoute, exchange: Exchange): Promise<void> {
+export async function servePlain(
+  core: Core,
+  route: PlainRoute,
+  exchange: Exchange,
+  { path, query }: Pick<PlainExchange, 'path' | 'query'>,
+): Promise<void> {
   const { call } = exchange
+  const { limits } = core
   let outcome: StatusCode | 'OK' = 'OK'
   try {
-    startDeadline(call, { defaultMs: route.deadlineDefaultMs, maxMs: core.limits.deadlineMaxMs })
-    await call.guard(admit(core.gate, route.access, call).then(() => route.handle(exchange)))
+    startDeadline(call, { defaultMs: route.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
+    await call.guard(
+      admit(core.gate, route.access, call).then(() => route.handle({ ...exchange, path, query, limits })),
+    )
   } catch (error) {
     outcome = refuse(core, route.path, restRefusals, exchange, error).code
   }

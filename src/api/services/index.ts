@@ -4,6 +4,7 @@ import { type EnvironmentServiceDeps, environmentService } from './environment.t
 import { type EnvironmentIntegrationServiceDeps, environmentIntegrationService } from './environment-integration.ts'
 import { type IntegratedAccountServiceDeps, integratedAccountService } from './integrated-account.ts'
 import { type IntegrationServiceDeps, integrationService } from './integration.ts'
+import { type ProxyServiceDeps, proxyService } from './proxy.ts'
 import { type SyncJobServiceDeps, syncJobService } from './sync-job.ts'
 import { type SyncJobCronTriggerServiceDeps, syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
 import { type SyncJobRunServiceDeps, syncJobRunService } from './sync-job-run.ts'
@@ -19,7 +20,8 @@ export type ServiceDeps = TeamServiceDeps &
   SyncJobServiceDeps &
   SyncJobCronTriggerServiceDeps &
   SyncJobRunServiceDeps &
-  WebhookServiceDeps
+  WebhookServiceDeps &
+  ProxyServiceDeps
 
 /** The services of the contract, in the order of its table. */
 export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] {
@@ -34,5 +36,6 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     syncJobCronTriggerService(deps),
     syncJobRunService(deps),
     webhookService(deps),
+    proxyService(deps),
   ]
 }

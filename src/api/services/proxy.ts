@@ -1,8 +1,7 @@
 import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
-import type { ReadyAccount } from '../../accounts/index.ts'
-import type { Clock } from '../../base/index.ts'
-import type { Proxy as Engine, PageDelayed } from '../../proxy/index.ts'
+import type { PageDelayed } from '../../proxy/index.ts'
 import type { EnvironmentCall } from '../call.ts'
+import type { CallThroughDeps } from '../call-through.ts'
 import {
   callFindings,
   callFromProto,
@@ -14,12 +13,9 @@ import {
 import { upstreamFailure } from '../failure/upstream.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 
-/** What calling through accounts needs. */
-export interface CallDeps {
-  readonly proxy: Engine
-  readonly clock: Clock
-  /** Loads an account that may be called through, its token fresh. @throws Failure as `readyAccess` does */
-  readonly readyAccount: (environmentId: string, id: string) => Promise<ReadyAccount>
+/** What the service needs. */
+export interface ProxyServiceDeps {
+  readonly calls: CallThroughDeps
 }
 
 /** Longest wait for a rate limit that a stream sits out, and how many in a row for one page. */
@@ -27,7 +23,7 @@ const WAIT_SECONDS_MAX = 300
 const WAITS_MAX = 20
 
 /** Calls third-party APIs through connected accounts. */
-export function proxyService(deps: { readonly calls: CallDeps }): ServiceDefinition {
+export function proxyService(deps: ProxyServiceDeps): ServiceDefinition {
   const { proxy, clock, readyAccount } = deps.calls
   return defineService(ProxyService, {
     call: {

@@ -24,7 +24,7 @@ export async function readBody(
 ): Promise<Buffer> {
   if (hasNoBody(request)) return EMPTY
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
-  if (request.headers.expect !== undefined) response.writeContinue()
+  inviteBody({ request, response })
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     const startedMs = performance.now()
@@ -50,6 +50,11 @@ export async function readBody(
   })
 }
 
+/** Tells a client to send the body that it holds back until it is asked (`Expect: 100-continue`). */
+export function inviteBody({ request, response }: Pick<Exchange, 'request' | 'response'>): void {
+  if (request.headers.expect !== undefined) response.writeContinue()
+}
+
 /**
  * Drains what is left of an unread body after the answer, so that the client can read that answer and keep its
  * connection; a client that goes on too long is cut off.
@@ -63,7 +68,8 @@ export function discardRest(exchange: Exchange, lingerMs: number): void {
   request.resume()
 }
 
-function hasNoBody({ headers, stream }: HttpRequest): boolean {
+/** Tells, from the head alone, that no body follows. */
+export function hasNoBody({ headers, stream }: HttpRequest): boolean {
   if (stream !== undefined) return 'endAfterHeaders' in stream && stream.endAfterHeaders === true
   return headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
 }

@@ -40,3 +40,11 @@ function grpcChoices(base: string, form: typeof grpcForm): [string, WireChoice][
     return [contentType, { unary: wire, stream: wire }]
   })
 }
+
+/** JSON in UTF-8 under any of its names, e.g. `application/merge-patch+json`. */
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i
+
+/** Tells whether a body is JSON; one that does not say what it is counts as such. */
+export function isJsonType(contentType: string | undefined): boolean {
+  return contentType === undefined || contentType === 'application/json' || JSON_TYPE.test(contentType)
+}

@@ -5,12 +5,10 @@ import { restStatus } from '../failure/status.ts'
 import { decodeJson, encodeJson } from '../message/codec.ts'
 import { type RestRequest, requestJson } from '../rest/request-json.ts'
 import { decompress } from './compression.ts'
+import { isJsonType } from './content-types.ts'
 import type { UnaryWire, Wire } from './wire.ts'
 
 const JSON_TYPE = 'application/json'
-
-/** Content types of a REST body: JSON in UTF-8 under any of its names, e.g. `application/merge-patch+json`. */
-const JSON_BODY = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i
 
 /** How REST refuses, also where no operation was found. */
 export const restRefusals: Wire = {
@@ -58,6 +56,6 @@ function restErrorJson(failure: Failure): Record<string, unknown> {
 }
 
 function requireJson(contentType: string | undefined, body: Buffer): void {
-  if (body.length === 0 || contentType === undefined || JSON_BODY.test(contentType)) return
+  if (body.length === 0 || isJsonType(contentType)) return
   throw new Failure('UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json')
 }

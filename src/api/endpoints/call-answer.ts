@@ -1,0 +1,54 @@
+import type { RateLimitInfo, StreamedAnswer } from '../../proxy/index.ts'
+import { type Exchange, sendAnswer } from '../exchange.ts'
+import type { OpenCall } from '../open-call.ts'
+import { discardRest } from '../stages/body.ts'
+import { writeFrame } from '../stages/write.ts'
+import type { PlainExchange } from './plain-route.ts'
+
+const RATE_LIMIT_PARTS = ['limit', 'remaining', 'reset'] as const
+
+/** Speak about the third party's own address, and would be believed about this one. */
+const ORIGIN_HEADERS: ReadonlySet<string> = new Set([
+  ...['alt-svc', 'clear-site-data', 'nel', 'report-to', 'reporting-endpoints', 'set-cookie', 'set-cookie2'],
+  ...['strict-transport-security', 'public-key-pins', 'expect-ct', 'service-worker-allowed'],
+])
+
+/** What a header may carry; a third party may send more. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Sends one JSON object. */
+export function sendJson(exchange: Exchange, json: object): void {
+  sendAnswer(exchange, 200, 'application/json', JSON.stringify(json))
+}
+
+/** Passes a third party's answer on as it arrives, as fast as the client reads. */
+export async function sendStream(exchange: PlainExchange, answer: StreamedAnswer): Promise<void> {
+  const { request, response, call, limits } = exchange
+  const { body } = answer
+  try {
+    response.writeHead(answer.status, { ...passedOn(answer.headers), ...call.answerHeaders })
+    call.pauseDeadline()
+    if (request.method !== 'HEAD')
+      for await (const chunk of body) await writeFrame(exchange, chunk as Uint8Array, limits.slowReaderMs)
+    response.end()
+  } finally {
+    body.destroy()
+  }
+  discardRest(exchange, limits.lingerMs)
+}
+
+/** Shows the third party's rate limit in place of this service's own, where it tells of one. */
+export function showRateLimit(call: OpenCall, info: RateLimitInfo | undefined): void {
+  if (info === undefined) return
+  for (const part of RATE_LIMIT_PARTS) {
+    const value = info[part]
+    if (value !== undefined && HEADER_VALUE.test(value)) call.setHeader(`ratelimit-${part}`, value)
+    else call.removeHeader(`ratelimit-${part}`)
+  }
+}
+
+function passedOn(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name, value]) => !ORIGIN_HEADERS.has(name) && HEADER_VALUE.test(value)),
+  )
+}

@@ -1,0 +1,55 @@
+import { findUnstorable, invalidFields, type Json } from '../../base/index.ts'
+import type { Exchange, HttpRequest } from '../exchange.ts'
+import { parseJson } from '../message/json-text.ts'
+import { isStorable } from '../message/storable.ts'
+import { hasNoBody, inviteBody, readBody } from '../stages/body.ts'
+import { decompress } from '../wire/compression.ts'
+import { isJsonType } from '../wire/content-types.ts'
+import type { PlainExchange } from './plain-route.ts'
+
+/** The body of a call: a value that the definition can read, or bytes that pass through. */
+export type CallBody =
+  | { readonly kind: 'value'; readonly value: Json | undefined }
+  | { readonly kind: 'bytes'; readonly bytes: AsyncIterable<Uint8Array>; readonly headers: HeaderTexts }
+
+type HeaderTexts = Readonly<Record<string, string>>
+
+/** What a body says about itself. */
+const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'content-length'] as const
+
+/**
+ * JSON, or no content type, is read whole; a body of any other type is left to be streamed.
+ *
+ * @throws Failure as `readBody` and `parseJson` do; INVALID_FIELD for what no message could hold
+ */
+export async function callBody(exchange: PlainExchange): Promise<CallBody> {
+  const { request, limits } = exchange
+  if (hasNoBody(request)) return { kind: 'value', value: undefined }
+  if (!isJsonType(request.headers['content-type'])) return { kind: 'bytes', ...streamedBody(exchange) }
+  const body = await readBody(exchange, limits, limits.requestBytesMax)
+  const bytes = await decompress(body, request.headers['content-encoding'], limits.requestBytesMax)
+  if (bytes.length === 0) return { kind: 'value', value: undefined }
+  const value = parseJson(bytes)
+  if (!isStorable(value, 0))
+    throw invalidFields(findUnstorable(value, 'body').map(({ path: field, ...rest }) => ({ field, ...rest })))
+  return { kind: 'value', value }
+}
+
+/** The body as it arrives, whatever its size, with the headers that describe it. The deadline rests until it has arrived. */
+export function streamedBody(exchange: Exchange): { readonly bytes: AsyncIterable<Uint8Array>; headers: HeaderTexts } {
+  inviteBody(exchange)
+  return { bytes: arriving(exchange), headers: headersOf(exchange.request) }
+}
+
+async function* arriving({ request, call }: Exchange): AsyncGenerator<Uint8Array> {
+  call.pauseDeadline()
+  // A request that is not read to its end stays open, or its client would never see the answer that came first.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk
+  call.resumeDeadline()
+}
+
+function headersOf({ headers }: HttpRequest): HeaderTexts {
+  return Object.fromEntries(
+    BODY_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const])),
+  )
+}

@@ -1,0 +1,108 @@
+import { CallPreviewSchema } from '../../../gen/patchbay/v1/proxy_pb.ts'
+import type { ReadyAccount } from '../../accounts/index.ts'
+import { Failure } from '../../base/index.ts'
+import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
+import type { CallThroughDeps } from '../call-through.ts'
+import { previewToProto } from '../convert/call.ts'
+import { upstreamFailure } from '../failure/upstream.ts'
+import { DEFAULT_LIMITS } from '../limits.ts'
+import { encodeJson } from '../message/codec.ts'
+import { type CallAddress, PROXY_PREFIX, PROXY_VERBS, readCallAddress } from './call-address.ts'
+import { sendJson, sendStream, showRateLimit } from './call-answer.ts'
+import { type CallBody, callBody } from './call-body.ts'
+import { acceptedEncoding, upstreamHeaders } from './call-headers.ts'
+import { type CallQuery, readCallQuery } from './call-query.ts'
+import type { PlainExchange, PlainRoute } from './plain-route.ts'
+
+/** A call as it was asked for, and the account it goes through. */
+interface AskedCall {
+  readonly target: CallTarget
+  readonly id: string | undefined
+  readonly query: CallQuery
+  readonly body: CallBody
+  readonly account: ReadyAccount
+}
+
+/** `/proxy/…`: calls to what definitions describe, in HTTP's own terms. */
+export function proxyRoute(deps: CallThroughDeps): PlainRoute {
+  return {
+    verbs: PROXY_VERBS,
+    path: PROXY_PREFIX,
+    isPrefix: true,
+    access: 'environment',
+    deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
+    async handle(exchange) {
+      const { request, call } = exchange
+      const { target, id } = requireTarget(exchange)
+      const query = readCallQuery(exchange.query)
+      const body = await callBody(exchange)
+      const account = await deps.readyAccount(call.principal.environmentId, query.accountId)
+      const asked = { target, id, query, body, account }
+      if (query.isDryRun) return preview(deps, exchange, asked)
+      if (body.kind === 'bytes' || answersBytes(account, target)) return passThrough(deps, exchange, asked)
+      const { plan, access } = account
+      const outcome = await deps.proxy.call(plan, access, {
+        ...{ target, id, query: query.query, body: body.value, headers: upstreamHeaders(request.headers) },
+        page: { limit: query.limit, cursor: query.cursor },
+        signal: call.signal,
+      })
+      showRateLimit(call, outcome.rateLimit)
+      if (outcome.kind !== 'ok')
+        throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
+      sendJson(exchange, answerJson(outcome, query.includeRaw))
+    },
+  }
+}
+
+function requireTarget({ request, path, call }: PlainExchange): Extract<CallAddress, { kind: 'target' }> {
+  const verb = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
+  const address = readCallAddress(verb, path.slice(PROXY_PREFIX.length))
+  if (address.kind === 'target') return address
+  call.setHeader('allow', address.allow.join(', '))
+  throw new Failure('METHOD_NOT_ALLOWED', `this path takes ${address.allow.join(', ')}`)
+}
+
+/** Tells whether the definition says that the method's answer is bytes. What is not described is found out by the call. */
+function answersBytes({ plan }: ReadyAccount, target: CallTarget): boolean {
+  if (target.kind !== 'method') return false
+  return plan.resources.get(target.resource)?.get(target.method)?.responseFormat?.format === 'binary'
+}
+
+async function preview(deps: CallThroughDeps, exchange: PlainExchange, asked: AskedCall): Promise<void> {
+  const { target, id, query, body, account } = asked
+  const preview = await deps.proxy.preview(account.plan, account.access, {
+    ...{ target, id, query: query.query, headers: upstreamHeaders(exchange.request.headers) },
+    body: body.kind === 'value' ? body.value : undefined,
+    page: { limit: query.limit, cursor: query.cursor },
+  })
+  sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
+}
+
+async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked: AskedCall): Promise<void> {
+  const { request, call } = exchange
+  const { target, id, query, body, account } = asked
+  const outcome = await deps.proxy.stream(account.plan, account.access, {
+    ...{ target, id, query: query.query, signal: call.signal },
+    headers: {
+      ...acceptedEncoding(request.headers),
+      ...(body.kind === 'bytes' ? body.headers : {}),
+      ...upstreamHeaders(request.headers),
+    },
+    ...(body.kind === 'bytes' ? { bodyStream: body.bytes } : { body: body.value }),
+  })
+  showRateLimit(call, outcome.rateLimit)
+  if (outcome.kind !== 'stream')
+    throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
+  await sendStream(exchange, outcome)
+}
+
+/** The answer of a call; what does not apply is absent. */
+function answerJson({ result, page, body }: SuccessOutcome, includeRaw: boolean): object {
+  return {
+    result,
+    next_cursor: page?.nextCursor ?? undefined,
+    prev_cursor: page?.previousCursor,
+    stop_reason: page?.stopReason,
+    raw: includeRaw ? body : undefined,
+  }
+}
