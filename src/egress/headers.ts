@@ -19,6 +19,18 @@ const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
+/** Speak about one connection only (RFC 9110 §7.6.1); what arrived on it is handed on without them. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
 /** The only request headers that follow a redirect to another origin: none of them can carry a credential. */
 const SAFE_ACROSS_ORIGINS: ReadonlySet<string> = new Set([
   'accept',
@@ -57,16 +69,22 @@ export function headersAcrossOrigins(headers: HeaderMap): Record<string, string>
   return Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_ACROSS_ORIGINS.has(name.toLowerCase())))
 }
 
-/** Response headers as one string each: repeated ones joined with a comma, cookies left out. */
+/** Response headers as one string each: repeated ones joined with a comma; cookies and connection headers left out. */
 export function incomingHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const incoming: Record<string, string> = {}
   for (const name in headers) {
     const value = headers[name]
-    if (name === 'set-cookie' || value === undefined) continue
+    if (value === undefined || name === 'set-cookie' || HOP_BY_HOP.has(name)) continue
     incoming[name] = typeof value === 'string' ? value : value.join(', ')
   }
+  const named = headers.connection
+  if (named !== undefined && !PLAIN_CONNECTION.test(named))
+    for (const name of named.toLowerCase().split(',')) delete incoming[name.trim()]
   return incoming
 }
+
+/** What nearly every `connection` header says; anything else names further headers of the connection. */
+const PLAIN_CONNECTION = /^(?:keep-alive|close)$/i
 
 function printable(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 64)

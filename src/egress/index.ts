@@ -4,6 +4,7 @@
  * Lives here: the address policy and the HTTP client that enforces it. Never here: credentials, retries, rate limits,
  * or any idea of what is called and why.
  */
+export { type DecodedContent, decodeContent } from './decode-content.ts'
 export type { HeaderMap } from './headers.ts'
 export {
   createHttpClient,

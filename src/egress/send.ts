@@ -1,7 +1,6 @@
 import type { Agent } from 'undici'
-import { decodeBody } from './decode.ts'
+import { decodeContent } from './decode-content.ts'
 import { Exchange, type ResponseHead } from './exchange.ts'
-import { upstreamFailure } from './failures.ts'
 import { incomingHeaders } from './headers.ts'
 import type { HttpRequest, HttpResponse } from './http-client.ts'
 import { hostOf } from './policy.ts'
@@ -57,16 +56,9 @@ function joined(chunks: readonly Buffer[]): Buffer {
   return chunks.length === 1 && only ? only : Buffer.concat(chunks)
 }
 
-async function decoded(url: URL, answer: WholeAnswer, bytesMax: number): Promise<HttpResponse> {
-  const headers = incomingHeaders(answer.head.headers)
-  const encoding = headers['content-encoding']
-  if (encoding === undefined) return { status: answer.head.status, headers, body: answer.body, url: url.href }
-  try {
-    const body = await decodeBody(encoding, answer.body, bytesMax)
-    delete headers['content-encoding']
-    delete headers['content-length']
-    return { status: answer.head.status, headers, body, url: url.href }
-  } catch (error) {
-    throw upstreamFailure(hostOf(url), error)
-  }
+async function decoded(url: URL, { head, body }: WholeAnswer, bytesMax: number): Promise<HttpResponse> {
+  const headers = incomingHeaders(head.headers)
+  if (headers['content-encoding'] === undefined) return { status: head.status, headers, body, url: url.href }
+  const content = await decodeContent(hostOf(url), headers, body, bytesMax)
+  return { status: head.status, ...content, url: url.href }
 }

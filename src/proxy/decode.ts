@@ -34,9 +34,14 @@ export function decode(method: MethodPlan, { status, headers, body }: HttpRespon
   }
 }
 
+/** Tells whether a content type is JSON or a vendor's kind of it. */
+export function isJsonType(contentType: string): boolean {
+  return JSON_TYPE.test(contentType)
+}
+
 function readBody(method: MethodPlan, contentType: string, body: Uint8Array): Json {
   if (method.responseFormat !== undefined) return method.responseFormat.decode(body)
-  if (JSON_TYPE.test(contentType)) return responseFormat('json').decode(body)
+  if (isJsonType(contentType)) return responseFormat('json').decode(body)
   if (NDJSON_TYPE.test(contentType)) return responseFormat('ndjson').decode(body)
   return guessBody(utf8(body))
 }

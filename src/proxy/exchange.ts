@@ -25,7 +25,12 @@ export function exchange(
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
     timeoutMs: limits?.timeoutMs ?? REQUEST_TIMEOUT_MS,
-    redirects: method === 'GET' || method === 'HEAD' ? REDIRECTS_MAX : 0,
+    redirects: redirectsMax(method),
     maxResponseBytes: limits?.responseBytesMax ?? RESPONSE_BYTES_MAX,
   })
+}
+
+/** How many redirects of a request are followed. */
+export function redirectsMax(method: string): number {
+  return method === 'GET' || method === 'HEAD' ? REDIRECTS_MAX : 0
 }

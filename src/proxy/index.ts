@@ -6,6 +6,7 @@
  * for a rate limit.
  */
 export type { AccountKeeper, AccountSign } from './account-keeper.ts'
+export type { ActionEnd, ActionRequest, ActionRun, StepResult } from './actions/action-run.ts'
 export type { BudgetGrant, Budgets, LimitSigns } from './budgets.ts'
 export type { ExpressionEvaluator, ProxyDependencies } from './dependencies.ts'
 export type {
@@ -32,6 +33,8 @@ export {
   REQUEST_TIMEOUT_MS,
   RESPONSE_BYTES_MAX,
   type SampleResponse,
+  STREAM_BYTES_MAX,
+  STREAM_TIMEOUT_MS,
   type StreamRequest,
 } from './request.ts'
 export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'

@@ -1,16 +1,22 @@
 import type { JsonObject } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
+import { type ActionRequest, type ActionRun, isActionRequest } from './actions/action-run.ts'
+import { actionPages, callAction } from './actions/call-action.ts'
+import { runAction } from './actions/run-action.ts'
 import { call } from './call.ts'
 import { onBehalfOf, type ProxyDependencies } from './dependencies.ts'
 import type { CallOutcome, StreamOutcome } from './outcome.ts'
 import { type PageStep, pages } from './pages.ts'
 import type { RequestPreview } from './preview.ts'
 import type { AccountAccess, PreviewRequest, ProxyRequest, StreamRequest } from './request.ts'
+import { stream } from './stream.ts'
 
 /** The engine: calls third-party APIs as their definitions describe them. Holds no state between calls. */
 export interface Proxy {
   /** One call; of a list, one page. See `call`. */
   call(plan: Plan, account: AccountAccess, request: ProxyRequest): Promise<CallOutcome>
+  /** A named action, reserved ones too, step by step. See `runAction`. */
+  runAction(plan: Plan, account: AccountAccess, request: ActionRequest): Promise<ActionRun>
   /** A whole list, page by page, resumable. See `pages`. */
   pages(
     plan: Plan,
@@ -18,7 +24,7 @@ export interface Proxy {
     request: ProxyRequest,
     state?: JsonObject | null,
   ): AsyncGenerator<PageStep, void, void>
-  /** One call that answers as soon as the head of the answer is there; raw and binary bodies stream both ways. */
+  /** One call that answers as soon as the head of the answer is there; raw and binary bodies stream both ways. See `stream`. */
   stream(plan: Plan, account: AccountAccess, request: StreamRequest): Promise<StreamOutcome>
   /** The request that a call would send, secrets masked, nothing sent. */
   preview(plan: Plan, account: AccountAccess, request: PreviewRequest): Promise<RequestPreview>
@@ -27,10 +33,18 @@ export interface Proxy {
 /** Ties the engine to its way out, its sandbox and its clock. */
 export function createProxy(deps: ProxyDependencies): Proxy {
   return {
-    call: (plan, account, request) => call(onBehalfOf(deps, account.environmentId), plan, account, request),
-    pages: (plan, account, request, state) =>
-      pages(onBehalfOf(deps, account.environmentId), plan, account, request, state),
-    stream: () => Promise.reject(new Error('streams are not built yet')),
+    call(plan, account, request) {
+      const own = onBehalfOf(deps, account.environmentId)
+      return isActionRequest(request) ? callAction(own, plan, account, request) : call(own, plan, account, request)
+    },
+    pages(plan, account, request, state) {
+      const own = onBehalfOf(deps, account.environmentId)
+      return isActionRequest(request)
+        ? actionPages(own, plan, account, request)
+        : pages(own, plan, account, request, state)
+    },
+    runAction: (plan, account, request) => runAction(onBehalfOf(deps, account.environmentId), plan, account, request),
+    stream: (plan, account, request) => stream(onBehalfOf(deps, account.environmentId), plan, account, request),
     preview: () => Promise.reject(new Error('previews are not built yet')),
   }
 }

@@ -17,12 +17,14 @@ export interface ResolvedTarget {
  */
 export function resolveTarget(plan: Plan, account: AccountAccess, target: CallTarget): ResolvedTarget {
   const resolved = findTarget(plan, target)
-  if (account.isSandbox && resolved.method.isWrite)
-    throw new Failure(
-      'SANDBOX_ACCOUNT_READ_ONLY',
-      'sandbox accounts only read: this call would change something upstream',
-    )
+  if (account.isSandbox && resolved.method.isWrite) throw sandboxReadOnly()
   return resolved
+}
+
+/** The refusal of whatever would change something upstream through a sandbox account. */
+export function sandboxReadOnly(): Failure {
+  const message = 'sandbox accounts only read: this call would change something upstream'
+  return new Failure('SANDBOX_ACCOUNT_READ_ONLY', message)
 }
 
 function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import { zeros } from '../support/zeros.ts'
 import { startRawUpstream, startUpstream } from './upstream.ts'
 
 const client = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
@@ -197,19 +198,6 @@ describe('a body', () => {
     await released
   })
 })
-
-/** So many zeros, made as they are asked for. */
-function zeros(bytes: number): { readonly body: Readable; readonly produced: () => number } {
-  let produced = 0
-  const body = new Readable({
-    read() {
-      if (produced >= bytes) return void this.push(null)
-      produced += 65_536
-      this.push(Buffer.alloc(65_536))
-    },
-  })
-  return { body, produced: () => produced }
-}
 
 /** Round trips on other connections give a sender every chance to run ahead. */
 async function roundTrips(): Promise<void> {
