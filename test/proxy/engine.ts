@@ -5,6 +5,8 @@ import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import { createEvaluator } from '../../src/expression/index.ts'
 import {
   type AccountAccess,
+  type ActionRequest,
+  type ActionRun,
   createProxy,
   type PageStep,
   type PreviewRequest,
@@ -32,6 +34,7 @@ export interface Engine {
     state?: JsonObject | null,
     account?: Partial<AccountAccess>,
   ): ReturnType<ReturnType<typeof createProxy>['pages']>
+  runAction(config: JsonObject, request: ActionRequest, account?: Partial<AccountAccess>): Promise<ActionRun>
   stream(config: JsonObject, request: StreamRequest, account?: Partial<AccountAccess>): Promise<StreamOutcome>
   preview(config: JsonObject, request: PreviewRequest, account?: Partial<AccountAccess>): Promise<RequestPreview>
 }
@@ -73,6 +76,7 @@ export async function startEngine(ports: Pick<ProxyDependencies, 'keeper' | 'bud
     sleptMs,
     call: (config, request, account) => proxy.call(planOf(config), accountOf(account), request),
     pages: (config, request, state, account) => proxy.pages(planOf(config), accountOf(account), request, state),
+    runAction: (config, request, account) => proxy.runAction(planOf(config), accountOf(account), request),
     stream: (config, request, account) => proxy.stream(planOf(config), accountOf(account), request),
     preview: (config, request, account) => proxy.preview(planOf(config), accountOf(account), request),
   }

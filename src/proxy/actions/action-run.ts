@@ -1,0 +1,41 @@
+import type { Failure } from '../../base/index.ts'
+import type { StepPlan } from '../../definition/index.ts'
+import type { CallOutcome } from '../outcome.ts'
+import type { CallTarget, ProxyRequest } from '../request.ts'
+
+/** A call of a named action. Headers and page of the caller do not take part. */
+export type ActionRequest = ProxyRequest & { readonly target: ActionTarget }
+
+export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' }>
+
+export function isActionRequest(request: ProxyRequest): request is ActionRequest {
+  return request.target.kind === 'action'
+}
+
+/** What an action came to. */
+export interface ActionRun {
+  readonly end: ActionEnd
+  /** The steps that ran, in order; those that `run_if` skipped left no trace. */
+  readonly steps: readonly StepResult[]
+}
+
+/**
+ * How it ended: as the last step that ran, or as the first that failed.
+ *
+ * The `result` of `ok` is that of the last step, `null` when none ran; status, headers and body are those of the upstream
+ * only when the last step is a request.
+ */
+export type ActionEnd = CallOutcome | { readonly kind: 'refused'; readonly failure: Failure }
+
+/** One step as it is reported; says nothing of what was sent or received but the status. */
+export interface StepResult {
+  readonly name: string
+  readonly type: StepPlan['type']
+  readonly ok: boolean
+  /** Of the upstream, for requests that were answered. */
+  readonly status: number | undefined
+  readonly startedAt: Date
+  readonly durationMs: number
+  /** Present when it failed; credentials and results of earlier steps are masked in it. */
+  readonly error: string | undefined
+}

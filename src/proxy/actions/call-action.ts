@@ -1,0 +1,45 @@
+import type { Plan } from '../../definition/index.ts'
+import type { ProxyDependencies } from '../dependencies.ts'
+import { recordsOf } from '../extract.ts'
+import type { CallOutcome } from '../outcome.ts'
+import type { PageStep } from '../pages.ts'
+import type { AccountAccess } from '../request.ts'
+import type { ActionRequest } from './action-run.ts'
+import { refuseReserved } from './find-action.ts'
+import { runAction } from './run-action.ts'
+
+/**
+ * Runs an action for a caller; its outcome is that of its last step.
+ *
+ * @throws Failure as `call` does; METHOD_NOT_DEFINED also for the actions that are an account's own business
+ */
+export async function callAction(
+  deps: ProxyDependencies,
+  plan: Plan,
+  account: AccountAccess,
+  request: ActionRequest,
+): Promise<CallOutcome> {
+  refuseReserved(request.target.action)
+  const { end } = await runAction(deps, plan, account, request)
+  if (end.kind === 'refused') throw end.failure
+  return end
+}
+
+/** An action as a list: of its records when the result is a list, else of its one result. Never paged. */
+export async function* actionPages(
+  deps: ProxyDependencies,
+  plan: Plan,
+  account: AccountAccess,
+  request: ActionRequest,
+): AsyncGenerator<PageStep, void, void> {
+  for (;;) {
+    const outcome = await callAction(deps, plan, account, request)
+    if (outcome.kind !== 'ok') yield { ...outcome, page: 1, state: null }
+    else {
+      const { result, rateLimit } = outcome
+      yield { kind: 'page', page: 1, records: recordsOf(result), state: null, stopReason: 'unpaginated', rateLimit }
+    }
+    // Taking the next step after a rate limit runs the action once more.
+    if (outcome.kind !== 'rate_limited') return
+  }
+}

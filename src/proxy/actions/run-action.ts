@@ -1,0 +1,88 @@
+import { Failure } from '../../base/index.ts'
+import type { Plan, StepPlan } from '../../definition/index.ts'
+import type { ProxyDependencies } from '../dependencies.ts'
+import type { AccountAccess } from '../request.ts'
+import type { ActionEnd, ActionRequest, ActionRun, StepResult } from './action-run.ts'
+import { findAction } from './find-action.ts'
+import { keeperWithin, withContext } from './keeper-within.ts'
+import { computed, isWanted, type RunningContext, runStep } from './run-step.ts'
+import { stepResult } from './step-result.ts'
+
+/** How far an action has come. */
+interface Progress {
+  readonly end: ActionEnd
+  readonly running: RunningContext
+}
+
+/**
+ * Runs a named action, reserved ones too: its steps in order until one fails.
+ *
+ * What `update_context` steps computed is seen by later steps at once and handed to the keeper when all steps have passed;
+ * of an action that fails nothing is kept. Whatever goes wrong after the start is told by `end`.
+ *
+ * @throws Failure METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY
+ */
+export async function runAction(
+  deps: ProxyDependencies,
+  plan: Plan,
+  account: AccountAccess,
+  request: ActionRequest,
+): Promise<ActionRun> {
+  const action = findAction(plan, account, request.target.action)
+  const steps: StepResult[] = []
+  let progress: Progress = {
+    end: computed(null),
+    running: { access: account, previous: undefined, steps: {}, patch: {} },
+  }
+  for (const step of action.steps) {
+    const startedAt = deps.clock.now()
+    const advanced = await advance(within(deps, request, progress.running), step, request, progress.running)
+    if (advanced === undefined) continue
+    progress = advanced
+    steps.push(stepResult(step, progress.end, startedAt, deps.clock.now(), progress.running))
+    if (progress.end.kind !== 'ok') return { end: progress.end, steps }
+  }
+  return { end: await keepContext(deps, progress), steps }
+}
+
+/** Runs the next step; `undefined` when it is to be skipped. */
+async function advance(
+  deps: ProxyDependencies,
+  step: StepPlan,
+  request: ActionRequest,
+  running: RunningContext,
+): Promise<Progress | undefined> {
+  try {
+    if (!(await isWanted(deps, step, request, running))) return undefined
+    const { outcome, access, patch } = await runStep(deps, step, request, running)
+    if (outcome.kind !== 'ok') return { end: outcome, running: { ...running, access } }
+    const next: RunningContext = {
+      access: withContext(access, patch),
+      previous: outcome.result,
+      steps: { ...running.steps, [step.name]: outcome.result },
+      patch: { ...running.patch, ...patch },
+    }
+    return { end: outcome, running: next }
+  } catch (error) {
+    return { end: refused(error), running }
+  }
+}
+
+async function keepContext({ keeper }: ProxyDependencies, { end, running }: Progress): Promise<ActionEnd> {
+  if (Object.keys(running.patch).length === 0) return end
+  try {
+    await keeper?.updateContext(running.access, running.patch)
+    return end
+  } catch (error) {
+    return refused(error)
+  }
+}
+
+function refused(error: unknown): ActionEnd {
+  if (!(error instanceof Failure)) throw error
+  return { kind: 'refused', failure: error }
+}
+
+function within(deps: ProxyDependencies, { target }: ActionRequest, { patch }: RunningContext): ProxyDependencies {
+  return deps.keeper === undefined ? deps : { ...deps, keeper: keeperWithin(deps.keeper, target.action, patch) }
+}
