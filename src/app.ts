@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { AccountVerifier, loadReadyAccount } from './accounts/index.ts'
+import { AccountVerifier, readyAccess, TokenRefresher } from './accounts/index.ts'
 import { createApiServer, createServices, customRoute, documentRoute, Health, proxyRoute } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
@@ -29,6 +29,8 @@ export interface WorkerProcess extends AsyncDisposable {
 
 /** How long a new account waits at most for its proof to begin. */
 const VERIFY_INTERVAL_MS = 1_000
+/** Far below the margin before a token ends, of all but those that live for seconds. */
+const REFRESH_INTERVAL_MS = 5_000
 const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
 
 /** Composes the API: every service of the contract and the documents that describe it. */
@@ -84,9 +86,10 @@ export function createWorkerProcess({ config, installation, logger }: ProcessDep
   const runDeps = {
     ...{ database, secrets, clock, http: domain.http, proxy: domain.proxy, random: Math.random },
     loadAccount: (environmentId: string, accountId: string) =>
-      loadReadyAccount({ secrets, definitions }, database.direct, environmentId, accountId),
+      readyAccess(domain.accounts, environmentId, accountId, 'sync'),
   }
   const verifier = new AccountVerifier({ ...runDeps, definitions, regions: config.region })
+  const refresher = new TokenRefresher({ ...domain.accounts, regions: config.region })
   const worker = createWorker({
     ...{ database, queue, clock, logger, random: Math.random },
     executeRun: (run, progress, signal) => executeWebhookRun(runDeps, run, progress, signal),
@@ -94,7 +97,10 @@ export function createWorkerProcess({ config, installation, logger }: ProcessDep
     concurrency: config.workerConcurrency,
     regions: config.region,
     catchUp: catchUpOf(config),
-    loops: [{ name: 'verify-accounts', intervalMs: VERIFY_INTERVAL_MS, runOnce: () => verifier.runOnce() }],
+    loops: [
+      { name: 'verify-accounts', intervalMs: VERIFY_INTERVAL_MS, runOnce: () => verifier.runOnce() },
+      { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
+    ],
   })
   return {
     start: () => worker.start(),

@@ -1,4 +1,12 @@
-import { loadReadyAccount, removeAccountsOf, type TriggersOfAccount } from './accounts/index.ts'
+import {
+  createAccountKeeper,
+  createTokens,
+  readyAccess,
+  removeAccountsOf,
+  type Tokens,
+  type TokensDeps,
+  type TriggersOfAccount,
+} from './accounts/index.ts'
 import type { ServiceDeps } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
 import type { Config } from './config.ts'
@@ -18,7 +26,7 @@ import { RunQueue } from './queue/index.ts'
 import { CATCH_UP, type CatchUp } from './schedule/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './storage/index.ts'
 import { type ArgsRules, checkTriggerResources, resolveArgs } from './sync/index.ts'
-import type { Logger } from './telemetry/index.ts'
+import { describeError, type Logger } from './telemetry/index.ts'
 
 /** What a process is composed from. */
 export interface ProcessDeps {
@@ -33,6 +41,7 @@ export interface Domain extends ServiceDeps, AsyncDisposable {
   readonly http: HttpClient
   readonly evaluator: Evaluator
   readonly proxy: Engine
+  readonly accounts: ServiceDeps['accounts'] & TokensDeps & { readonly tokens: Tokens }
   readonly definitions: DefinitionSource
   readonly queue: RunQueue
 }
@@ -61,7 +70,9 @@ export function composeDomain({ config, installation: { database, secrets }, log
       logger.warn({ owner, hash }, 'an expression was set aside: it kept killing its sandbox'),
   })
   const definitions = createDefinitionSource(secrets)
-  const accounts = { secrets, integrations: createIntegrationCache(), definitions, triggers: triggersOfAccount }
+  const tokenDeps = { database, secrets, definitions, http, evaluator, clock, random: Math.random }
+  const tokens = createTokens(tokenDeps)
+  const accounts = { ...tokenDeps, tokens, integrations: createIntegrationCache(), triggers: triggersOfAccount }
   const integrations = {
     secrets,
     checkUrls: (definition: JsonObject, path: string) =>
@@ -71,12 +82,16 @@ export function composeDomain({ config, installation: { database, secrets }, log
   const queue = new RunQueue({ database, random: Math.random })
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
   const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
-  const proxy = createProxy({ http, evaluator, clock })
+  const keeper = createAccountKeeper({
+    ...accounts,
+    onNotNoted: (error) => logger.warn(describeError(error), 'what a call says about its account could not be noted'),
+  })
+  const proxy = createProxy({ http, evaluator, clock, keeper })
   return {
     ...{ database, secrets, clock, http, evaluator, definitions, queue, accounts, integrations, runs, proxy },
     calls: {
       ...{ proxy, clock },
-      readyAccount: (environmentId, id) => loadReadyAccount({ secrets, definitions }, database.direct, environmentId, id),
+      readyAccount: (environmentId, id) => readyAccess(accounts, environmentId, id, 'call'),
     },
     webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },
     triggers: {

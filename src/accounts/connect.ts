@@ -1,4 +1,4 @@
-import { Failure, isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
+import { type Clock, Failure, isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
 import type { DefinitionSource, ResolvedDefinition } from '../integrations/index.ts'
 import {
   type AuthenticationMethod,
@@ -17,6 +17,7 @@ import { type CollectedCredentials, collectCredentials } from './credentials.ts'
 import { embedIntegrations, type IntegratedAccount } from './embedded.ts'
 import { accountSecrets } from './secret-ref.ts'
 import { ACCOUNT_TRANSITIONS } from './status.ts'
+import { importToken } from './tokens/import-token.ts'
 
 const CREATED = ACCOUNT_TRANSITIONS.new.created
 const PASSED = ACCOUNT_TRANSITIONS.connecting.steps_passed
@@ -25,6 +26,9 @@ const PASSED = ACCOUNT_TRANSITIONS.connecting.steps_passed
 export interface ConnectDeps {
   readonly secrets: Pick<Secrets, 'put'>
   readonly definitions: DefinitionSource
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
 }
 
 /** An account to be connected with credentials that the application holds. */
@@ -34,7 +38,10 @@ export interface IntegratedAccountInput {
   readonly tenantId: string
   /** Absent: the only one the definition offers. */
   readonly authenticationMethod?: AuthenticationMethod | undefined
-  /** Values of the method's fields, by name. */
+  /**
+   * Values of the method's fields, by name. For `oauth2` also `access_token`, `refresh_token` and `expires_in` (seconds; 0: it
+   * has ended) of a token that was granted elsewhere.
+   */
   readonly credentials?: JsonObject | undefined
   readonly context?: JsonObject | undefined
   /** Absent: `wnam`. */
@@ -78,6 +85,8 @@ export async function createIntegratedAccount(
   }
   await insert(tx, account)
   await deps.secrets.put(tx, accountSecrets(account), credentials.secrets)
+  if (credentials.importedToken !== undefined)
+    await importToken(deps, tx, account, credentials.connect, credentials.importedToken)
   await writeFirstHistory(tx, account)
   return await readBack(tx, account)
 }
@@ -90,12 +99,10 @@ export function integrationDisabled(environmentIntegrationId: string): Failure {
 }
 
 /** Whether nothing has to run before the account works. */
-function isReady(
-  { config }: Pick<ResolvedDefinition, 'config'>,
-  { isVerificationPending }: CollectedCredentials,
-): boolean {
+function isReady({ config }: Pick<ResolvedDefinition, 'config'>, { connect }: CollectedCredentials): boolean {
   const actions = isJsonObject(config.actions) ? config.actions : {}
-  return !isVerificationPending && actions.post_install === undefined && actions.validation === undefined
+  const isProved = connect.verification === undefined && connect.token === undefined
+  return isProved && actions.post_install === undefined && actions.validation === undefined
 }
 
 async function insert(tx: Tx, account: NewIntegratedAccount): Promise<void> {

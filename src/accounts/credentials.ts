@@ -1,10 +1,11 @@
-import { type Failure, invalidFields, type JsonObject, type Violation } from '../base/index.ts'
+import { type Failure, invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import type { ConnectPlan, Plan } from '../definition/index.ts'
-import { CREDENTIAL_FORMATS, collectFields } from '../formats/index.ts'
+import { CREDENTIAL_FORMATS, collectFields, IMPORTED_FIELDS } from '../formats/index.ts'
 import type { AuthenticationMethod } from '../storage/index.ts'
 
 /** What an application gave to connect an account, checked and taken apart. */
 export interface CollectedCredentials {
+  readonly connect: ConnectPlan
   readonly authenticationMethod: AuthenticationMethod
   /** Credential material as JSON texts by field name. */
   readonly secrets: Readonly<Record<string, string>>
@@ -12,12 +13,9 @@ export interface CollectedCredentials {
   readonly visible: JsonObject
   /** Names that are credential material, given or not: no context key may be called so. */
   readonly secretNames: readonly string[]
-  /** Whether a request has to prove the credentials before they count. */
-  readonly isVerificationPending: boolean
+  /** Values of `IMPORTED_FIELDS`, when a token that was granted elsewhere came with the fields. */
+  readonly importedToken: JsonObject | undefined
 }
-
-/** Formats whose credentials an application can hand in whole, without its customer. */
-const HEADLESS_FORMATS: readonly string[] = ['api_key']
 
 /** A definition without credentials: whoever calls needs none. */
 const NO_CREDENTIALS: ConnectPlan = {
@@ -28,11 +26,13 @@ const NO_CREDENTIALS: ConnectPlan = {
   token: undefined,
 }
 
+const IMPORTED_NAMES: ReadonlySet<string> = new Set(IMPORTED_FIELDS.map(({ name }) => name))
+
 /**
  * Takes credentials for one of the methods that a definition offers.
  *
  * @param method absent: the only one offered
- * @param given field values by name
+ * @param given field values by name, and a token that was granted elsewhere where the method needs the customer's consent
  * @throws Failure CREDENTIALS_INVALID with every finding under `credentials` and `authentication_method`; SECRET_MASKED when
  * the mask was given for a secret
  */
@@ -42,30 +42,56 @@ export function collectCredentials(
   given: JsonObject,
 ): CollectedCredentials {
   const connect = chooseMethod(plan.credentials, method)
-  const collected = collectFields(connect.fields, given, 'credentials')
+  if (connect.isTokenImported === true && !hasToken(given)) throw refuseMethod(NEEDS_CONSENT, 'method.not_headless')
+  return collectFor(connect, given)
+}
+
+/** Takes credentials for a method; one that needs a token is content without a new one. @throws Failure as above */
+export function collectFor(connect: ConnectPlan, given: JsonObject): CollectedCredentials {
+  const isImport = connect.isTokenImported === true && hasToken(given)
+  const collected = collectFields(
+    isImport ? [...connect.fields, ...IMPORTED_FIELDS] : connect.fields,
+    given,
+    'credentials',
+  )
   if (collected.kind === 'refused') throw refusalOf(collected.violations)
+  const [secrets, visible] = [split(collected.secrets, isImport), split(collected.visible, isImport)]
+  const passwords = connect.fields.filter(({ type }) => type === 'password').map(({ name }) => name)
   return {
+    connect,
     authenticationMethod: methodOf(connect),
-    secrets: Object.fromEntries(
-      Object.entries(collected.secrets).map(([name, value]) => [name, JSON.stringify(value)]),
-    ),
-    visible: collected.visible,
-    secretNames: connect.fields.filter(({ type }) => type === 'password').map(({ name }) => name),
-    isVerificationPending: connect.verification !== undefined,
+    secrets: Object.fromEntries(Object.entries(secrets.others).map(([name, value]) => [name, JSON.stringify(value)])),
+    visible: visible.others,
+    secretNames: connect.token === undefined ? passwords : [...passwords, ...IMPORTED_NAMES],
+    importedToken: isImport ? { ...secrets.imported, ...visible.imported } : undefined,
   }
 }
 
-function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMethod | undefined): ConnectPlan {
+const NEEDS_CONSENT =
+  "needs the customer's consent; a token that was granted elsewhere can be given as access_token in credentials, with refresh_token and expires_in beside it"
+
+function hasToken(given: JsonObject): boolean {
+  return [...IMPORTED_NAMES].some((name) => (given[name] ?? '') !== '')
+}
+
+function split(values: JsonObject, isImport: boolean): { readonly imported: JsonObject; readonly others: JsonObject } {
+  const isImported = ([name]: readonly [string, Json]) => isImport && IMPORTED_NAMES.has(name)
+  const entries = Object.entries(values)
+  return {
+    imported: Object.fromEntries(entries.filter(isImported)),
+    others: Object.fromEntries(entries.filter((entry) => !isImported(entry))),
+  }
+}
+
+/** The offered way that a method names, or the only one. @throws Failure CREDENTIALS_INVALID */
+export function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMethod | undefined): ConnectPlan {
   const possible = offered.length === 0 ? [NO_CREDENTIALS] : offered
   const fitting = method === undefined ? possible : possible.filter((connect) => methodOf(connect) === method)
   const [chosen, another] = fitting
   const names = [...new Set(possible.map(methodOf))].join(', ')
   if (chosen === undefined) throw refuseMethod(`is not offered by the integration: it offers ${names}`, 'enum')
   if (another !== undefined && method === undefined) throw refuseMethod(`is required: one of ${names}`, 'required')
-  const headless = fitting.find(({ format }) => HEADLESS_FORMATS.includes(format))
-  if (headless !== undefined) return headless
-  const description = `cannot be connected by handing in credentials: ${chosen.format} needs the customer's consent or a token request`
-  throw refuseMethod(description, 'method.not_headless')
+  return chosen
 }
 
 /** The method an account records when it was connected this way. */

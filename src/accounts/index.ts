@@ -5,6 +5,7 @@
  * Lives here: the table of statuses, credentials as they are collected, context merges. A connecting account is proved
  * through the engine. Never here: any other call, or what runs for an account.
  */
+export { createAccountKeeper, type KeeperDeps } from './account-keeper.ts'
 export { AccountVerifier, type VerifierDeps } from './account-verifier.ts'
 export { changeAccountStatus, type StatusChange } from './change-status.ts'
 export { type ConnectDeps, createIntegratedAccount, type IntegratedAccountInput } from './connect.ts'
@@ -19,7 +20,14 @@ export {
   listIntegratedAccounts,
   updateIntegratedAccount,
 } from './integrated-account.ts'
-export { loadReadyAccount, type ReadyAccount } from './ready-account.ts'
+export {
+  type AccessPurpose,
+  findReadyAccount,
+  type ReadyAccount,
+  type ReadyDeps,
+  readyAccess,
+} from './ready-account.ts'
+export { type RefreshDeps, refreshCredentials } from './refresh-credentials.ts'
 export {
   type AccountRemovalDeps,
   deleteIntegratedAccount,
@@ -27,4 +35,7 @@ export {
   type TriggersOfAccount,
 } from './remove.ts'
 export { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from './status.ts'
+export { type RefresherDeps, TokenRefresher } from './tokens/token-refresher.ts'
+export { createTokens, type Tokens, type TokensDeps } from './tokens/tokens.ts'
+export { type CredentialsChange, type UpdateCredentialsDeps, updateCredentials } from './update-credentials.ts'
 export { type Verification, type VerifyDeps, verifyAccount } from './verify-account.ts'

@@ -1,23 +1,31 @@
-import { Failure, type JsonObject, notFound } from '../base/index.ts'
-import type { Plan } from '../definition/index.ts'
+import { assertNever, Failure, type JsonObject, notFound } from '../base/index.ts'
+import type { ConnectPlan, MethodPlan, Plan } from '../definition/index.ts'
+import type { TokenRules } from '../formats/index.ts'
 import type { DefinitionSource } from '../integrations/index.ts'
 import type { AccountAccess } from '../proxy/index.ts'
 import {
+  type AccountStatus,
   type AccountWithVersions,
+  type Database,
   findIntegratedAccount,
   type IntegratedAccountRecord,
   type Secrets,
   type Tx,
 } from '../storage/index.ts'
 import { integrationDisabled } from './connect.ts'
+import { methodOf } from './credentials.ts'
 import { accountSecrets } from './secret-ref.ts'
+import { readToken, type StoredToken, TOKEN_SECRET } from './tokens/stored-token.ts'
+import type { Tokens } from './tokens/tokens.ts'
 
 /** An account that may be called through, with all that a call needs. Holds plain credentials: never shown, never logged. */
 export interface ReadyAccount {
-  readonly account: IntegratedAccountRecord
+  readonly account: AccountWithVersions
   readonly integrationName: string
   readonly plan: Plan
   readonly access: AccountAccess
+  /** Absent for accounts that need none, or have none yet. */
+  readonly token: StoredToken | undefined
 }
 
 /** Where credentials and definitions come from. */
@@ -26,13 +34,42 @@ export interface AccessDeps {
   readonly definitions: DefinitionSource
 }
 
+/** What loading an account with a good token needs. */
+export interface ReadyDeps extends AccessDeps {
+  readonly database: Database
+  readonly tokens: Pick<Tokens, 'fresh'>
+}
+
 /**
- * Loads an account for calls: two statements, and the plan from memory.
+ * Why an account is loaded. `call` takes one that needs reauthorisation too: a call that succeeds says otherwise. `sync` takes
+ * active ones only. `connect` takes those that are being connected.
+ */
+export type AccessPurpose = 'call' | 'sync' | 'connect'
+
+/**
+ * Loads an account with a token that will do for a while, obtained or refreshed where it has to be: two statements and the
+ * plan from memory when there is nothing to obtain. Not in a transaction: a third party may have to be asked.
  *
  * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE with the status in its metadata,
- * DEFINITION_INVALID when override and config no longer fit, SECRET_UNREADABLE
+ * TOKEN_REQUEST_FAILED while no token is to be had, CREDENTIALS_INVALID when the third party refuses the account (an active
+ * one is `needs_reauth` from then on), DEFINITION_INVALID when override and config no longer fit, SECRET_UNREADABLE
  */
-export async function loadReadyAccount(
+export async function readyAccess(
+  deps: ReadyDeps,
+  environmentId: string,
+  id: string,
+  purpose: AccessPurpose,
+): Promise<ReadyAccount> {
+  const tx = deps.database.direct
+  const account = await findIntegratedAccount(tx, environmentId, id)
+  if (account === undefined) throw notFound('integrated_account', id)
+  if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
+  if (!isAdmitted(purpose, account.status)) throw notActive(account)
+  return await deps.tokens.fresh(await withAccess(deps, tx, account))
+}
+
+/** An account whatever its status, with the token it has. @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE */
+export async function findReadyAccount(
   deps: AccessDeps,
   tx: Tx,
   environmentId: string,
@@ -40,18 +77,58 @@ export async function loadReadyAccount(
 ): Promise<ReadyAccount> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
-  if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
-  if (account.status !== 'active') throw notActive(account)
   return await withAccess(deps, tx, account)
 }
 
-/** What a call through the account needs, whatever its status. @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE */
+/**
+ * What a call through the account needs, whatever its status, with the token that is stored, whatever its age. One statement:
+ * the token is among the secrets. @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE
+ */
 export async function withAccess(deps: AccessDeps, tx: Tx, account: AccountWithVersions): Promise<ReadyAccount> {
   const { plan, environmentVariables } = await deps.definitions.at(tx, account)
-  const credentials = credentialsFrom(await deps.secrets.get(tx, accountSecrets(account)))
-  const { id, environmentId, context, isSandbox, integrationName } = account
-  const access = { id, environmentId, context, credentials, environmentVariables, isSandbox }
-  return { account, integrationName, plan, access }
+  const { [TOKEN_SECRET]: tokenText, ...texts } = await deps.secrets.get(tx, accountSecrets(account))
+  const { id, environmentId, environmentIntegrationId, tenantId, context, isSandbox, integrationName } = account
+  const access = {
+    ...{ id, environmentId, environmentIntegrationId, tenantId, context, environmentVariables, isSandbox },
+    credentials: credentialsFrom(texts),
+    needsReauth: account.status === 'needs_reauth',
+  }
+  const ready = { account, integrationName, plan, access, token: undefined }
+  return tokenText === undefined ? ready : withToken(ready, readToken(tokenText))
+}
+
+/** The account with another token. */
+export function withToken(ready: ReadyAccount, token: StoredToken): ReadyAccount {
+  const { access, account } = ready
+  const credentials = { ...access.credentials, oauth: { token: token.fields } }
+  return {
+    ...ready,
+    token,
+    access: { ...access, context: account.context, credentials, credentialVersion: token.version },
+  }
+}
+
+/** The way in which the account was connected, as its definition has it now. */
+export function connectPlanOf({ plan, account }: Pick<ReadyAccount, 'plan' | 'account'>): ConnectPlan | undefined {
+  return plan.credentials.find((each) => methodOf(each) === account.authenticationMethod)
+}
+
+/** How the account's tokens are had; absent where its fields are all there is. */
+export function tokenRulesOf(ready: Pick<ReadyAccount, 'plan' | 'account'>): TokenRules<MethodPlan> | undefined {
+  return connectPlanOf(ready)?.token
+}
+
+function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {
+  switch (purpose) {
+    case 'call':
+      return status === 'active' || status === 'needs_reauth'
+    case 'sync':
+      return status === 'active'
+    case 'connect':
+      return status === 'connecting'
+    default:
+      return assertNever(purpose)
+  }
 }
 
 function credentialsFrom(texts: Readonly<Record<string, string>>): JsonObject {

@@ -5,7 +5,7 @@ import {
   type TriggersOfAccount,
   updateIntegratedAccount,
 } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import { type JsonObject, systemClock } from '../../src/base/index.ts'
 import { createDefinitionSource, createIntegrationCache } from '../../src/integrations/index.ts'
 import { affected } from '../../src/storage/database.ts'
 import type { Scope } from '../../src/storage/index.ts'
@@ -35,7 +35,7 @@ export async function accountsFixture() {
   const { database, tx, secrets, own, addIntegration, install } = fixture
   const definitions = createDefinitionSource(secrets)
   const integrations = createIntegrationCache()
-  const deps = { secrets, definitions, integrations }
+  const deps = { secrets, definitions, integrations, clock: systemClock, random: Math.random }
 
   /** An installation in the scope; `FIELDS_CONFIG` unless another config is given. */
   async function addInstallation(config: JsonObject = FIELDS_CONFIG, scope: Scope = own) {

@@ -1,17 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import {
+  type AccessPurpose,
   changeAccountStatus,
   deleteIntegratedAccount,
   getIntegratedAccount,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
-  loadReadyAccount,
+  type ReadyAccount,
+  readyAccess,
   removeAccountsOf,
 } from '../../src/accounts/index.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { updateEnvironmentIntegration } from '../../src/integrations/index.ts'
 import { affected, rows, Tx } from '../../src/storage/database.ts'
-import type { IntegratedAccountFilter, Scope } from '../../src/storage/index.ts'
+import type { AccountStatus, IntegratedAccountFilter, Scope } from '../../src/storage/index.ts'
 import { collide } from '../integrations/collide.ts'
 import { FIRST_PAGE } from '../integrations/fixture.ts'
 import { accountsFixture, triggersOfTests } from './fixture.ts'
@@ -253,8 +255,10 @@ describe('removeAccountsOf', () => {
   })
 })
 
-describe('loadReadyAccount', () => {
-  const load = (id: string, scope: Scope = own) => loadReadyAccount(accountDeps, tx, scope.environmentId, id)
+describe('readyAccess', () => {
+  const readyDeps = { ...accountDeps, database, tokens: { fresh: async (ready: ReadyAccount) => ready } }
+  const load = (id: string, scope: Scope = own, purpose: AccessPurpose = 'sync') =>
+    readyAccess(readyDeps, scope.environmentId, id, purpose)
 
   it('hands out context, credentials and variables, and the compiled plan', async () => {
     const installation = await addInstallation()
@@ -269,22 +273,30 @@ describe('loadReadyAccount', () => {
     expect(ready.access).toEqual({
       id,
       environmentId: own.environmentId,
+      environmentIntegrationId: installation.id,
+      tenantId: 'acme',
       context: { subdomain: 'acme' },
       credentials: { api_key: 'the-accounts-secret' },
       environmentVariables: { API_TOKEN: 'variable-secret', N: 1 },
       isSandbox: true,
+      needsReauth: false,
     })
     expect((await load(id)).plan).toBe(ready.plan)
   })
 
-  it.each(['connecting', 'post_install_error', 'validation_error', 'needs_reauth'])(
-    'refuses an account that is %s',
-    async (status) => {
-      const { id } = await connect()
+  it.each<[AccessPurpose, AccountStatus[]]>([
+    ['call', ['active', 'needs_reauth']],
+    ['sync', ['active']],
+    ['connect', ['connecting']],
+  ])('admits to a %s nothing but what is %s', async (purpose, admitted) => {
+    const { id } = await connect()
+    for (const status of ['active', 'connecting', 'post_install_error', 'validation_error', 'needs_reauth'] as const) {
       await affected(tx, 'update integrated_account set status = ? where id = ?', [status, id])
-      await expect(load(id)).rejects.toMatchObject({ reason: 'ACCOUNT_NOT_ACTIVE', metadata: { status } })
-    },
-  )
+      const loaded = load(id, own, purpose)
+      if (admitted.includes(status)) expect((await loaded).access.needsReauth).toBe(status === 'needs_reauth')
+      else await expect(loaded).rejects.toMatchObject({ reason: 'ACCOUNT_NOT_ACTIVE', metadata: { status } })
+    }
+  })
 
   it('refuses a disabled installation at once', async () => {
     const account = await connect()

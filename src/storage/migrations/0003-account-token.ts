@@ -33,7 +33,7 @@ const STATEMENTS = [
     retry_at timestamptz(3),
     refusal jsonb,
     primary key (environment_id, integrated_account_id),
-    foreign key (environment_id, integrated_account_id)
+    constraint account_token_account foreign key (environment_id, integrated_account_id)
       references integrated_account (environment_id, id) on delete cascade
   ) with (fillfactor = 80)`,
   `create index account_token_due on account_token (due_at) where due_at is not null`,
