@@ -1,4 +1,4 @@
-import { type DotPath, Failure, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
+import { type DotPath, Failure, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
 import { compileJson, compileTemplate, compileUrl, listPlaceholderPaths } from '../expression/index.ts'
 import {
   bodyFormat,
@@ -27,6 +27,7 @@ import type {
   ResponsePath,
   RetryRules,
 } from './plan.ts'
+import { secretTexts } from './secret-paths.ts'
 
 /** Methods that read; all others count as writing, whatever HTTP method they use. */
 const READING_METHODS: readonly string[] = ['list', 'get']
@@ -57,6 +58,7 @@ export function compilePlan(config: JsonObject): Plan {
     // From the config as written: parsing sorts the map's keys.
     credentials: listCredentials(config.credentials).map((choice) => compileConnect(parsed, choice)),
     actions: compileActions(parsed.actions ?? {}, (name, request) => compileStepRequest(parsed, name, request)),
+    secrets: secretTexts(config),
   }
 }
 
@@ -111,6 +113,7 @@ function compileMethod(
         : budgetsOf(method.budget ?? [], { resource, method: name }, `${resource}.${name}`),
     responsePath: method.response_path === undefined ? undefined : compileResponsePath(method.response_path),
     idPath: parseDotPath(method.id_path ?? 'id'),
+    exampleResponse: isJsonObject(method.examples) ? method.examples.response : undefined,
     parentPaths: findParentPaths(config, method),
   }
 }
@@ -160,6 +163,7 @@ function compileRequest(
     concurrencyMax: config.concurrency,
     responsePath: undefined,
     idPath: ['id'],
+    exampleResponse: undefined,
     parentPaths: [],
   }
 }

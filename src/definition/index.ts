@@ -32,5 +32,5 @@ export type {
   RetryRules,
 } from './plan.ts'
 export { type Layer, type ResolvedConfig, resolveConfig } from './resolve.ts'
-export { secretPaths } from './secret-paths.ts'
+export { secretPaths, secretTexts } from './secret-paths.ts'
 export { listTools, type Tool, type ToolFilter } from './tools.ts'

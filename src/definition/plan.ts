@@ -1,4 +1,4 @@
-import type { DotPath } from '../base/index.ts'
+import type { DotPath, Json } from '../base/index.ts'
 import type { JsonTemplate, Template, UrlTemplate } from '../expression/index.ts'
 import type {
   Authorise,
@@ -20,6 +20,8 @@ export interface Plan {
   /** Ways of connecting an account, in the order in which they are written. */
   readonly credentials: readonly ConnectPlan[]
   readonly actions: ReadonlyMap<string, ActionPlan>
+  /** Credential material that is written out in the definition; whoever shows something of a call masks it. */
+  readonly secrets: readonly string[]
 }
 
 /** One way of connecting an account. */
@@ -64,6 +66,8 @@ export interface MethodPlan {
   readonly responsePath: ResponsePath | undefined
   /** Where a record's identifier is. */
   readonly idPath: DotPath
+  /** What an answer looks like, where the definition gives an example. */
+  readonly exampleResponse: Json | undefined
   /** What its templates read of parent records: paths below the root `resources`. */
   readonly parentPaths: readonly DotPath[]
 }

@@ -1,4 +1,4 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { type DotPath, getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { findTemplateProblem, listPlaceholderPaths } from '../expression/index.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { listRoles } from './schema-walk.ts'
@@ -20,6 +20,12 @@ export function secretPaths(config: JsonObject): DotPath[] {
   )
   const variables = variableLeaves(config.environment_variables ?? null, ['environment_variables'], false)
   return [...marked, ...variables]
+}
+
+/** The texts of those leaves. */
+export function secretTexts(config: JsonObject): string[] {
+  const values = secretPaths(config).map((path) => getAtPath(config, path))
+  return values.flatMap((value) => (typeof value === 'string' || typeof value === 'number' ? [String(value)] : []))
 }
 
 function secretLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] {

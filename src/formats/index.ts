@@ -64,14 +64,18 @@ export {
   type PlacedValue,
   STOP_REASONS,
   type StopReason,
+  type StopRule,
 } from './pagination/paginator.ts'
+export { listStopRules } from './pagination/stop-rules.ts'
 export { appendQuery, type QueryArrayFormat, setQuery, writeQuery } from './query-string.ts'
 export { renderFormatReference } from './reference.ts'
 export { queryArrayFormatSchema, type RequestDefinition, requestKeys, requestSchema } from './request-keys.ts'
 export { RESPONSE_FORMATS, responseFormat } from './response/index.ts'
 export { type ResponseFormat, utf8 } from './response/response.ts'
-export { SIGNATURE_FORMATS, signatureSchema } from './signature/index.ts'
-export type { SignatureFormat } from './signature/signature.ts'
+export { compileSignature, SIGNATURE_FORMATS, signatureSchema } from './signature/index.ts'
+export { createKeySource, type KeySource, type KeySourceDeps } from './signature/key-source.ts'
+export type { Delivery, SignatureFormat, SignatureTools, Verify } from './signature/signature.ts'
+export type { Verdict } from './signature/verdict.ts'
 export {
   announced,
   anyJson,

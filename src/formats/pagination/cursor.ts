@@ -70,7 +70,9 @@ function cursorPaginator(parsed: CursorConfig): Paginator {
   const previousPath = parsed.prev_cursor_path === undefined ? undefined : parseDotPath(parsed.prev_cursor_path)
   const position = (token: Json, url: string): JsonObject =>
     parsed.is_link ? { url: absoluteLink(String(token), url) } : { cursor: token }
+  const unchanged = parsed.detect_loop ? ', or it is the one that was sent' : ''
   return {
+    ends: [{ reason: 'no_cursor', when: `the page names no next ${parsed.is_link ? 'link' : 'cursor'}${unchanged}` }],
     start: () => ({}),
     request: (at) => cursorRequest(parsed, place, at),
     next: async (page, at, tools): Promise<Step> => {

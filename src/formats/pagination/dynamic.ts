@@ -30,6 +30,7 @@ export const dynamic: PaginationFormat = {
     format: 'dynamic',
     rules: compileRules(parsed, false),
     paginator: {
+      ends: [{ reason: 'no_cursor', when: 'the expressions give no values for a next page' }],
       start: async ({ evaluate, scope }) => {
         const initial = parsed.get_initial_pagination_values_expression
         const roots = { query: scope.call.query ?? {}, args: scope.call.args ?? {}, context: scope.account.context }

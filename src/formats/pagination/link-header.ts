@@ -22,6 +22,7 @@ export const linkHeader: PaginationFormat = {
     format: 'link_header',
     rules: compileRules(parsed, false),
     paginator: {
+      ends: [{ reason: 'link_absent', when: `the Link header names no relation "${parsed.rel}"` }],
       start: () => ({}),
       request: (position) => ({
         url: position.url === undefined ? undefined : textAt(position, 'url'),

@@ -35,6 +35,7 @@ export const offset: PaginationFormat = {
     format: 'offset',
     rules: compileRules(parsed, true),
     paginator: {
+      ends: [],
       start: () => ({ offset: parsed.start_offset }),
       request: (position) => ({
         placed:

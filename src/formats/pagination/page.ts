@@ -27,6 +27,7 @@ export const page: PaginationFormat = {
     format: 'page',
     rules: compileRules(parsed, true),
     paginator: {
+      ends: [],
       start: () => ({ page: parsed.start_page }),
       request: (position) => ({
         placed:

@@ -30,6 +30,14 @@ export interface Paginator {
   readonly previous?: (page: Page) => JsonObject | undefined
   /** A status that means "past the end" and not an error. */
   readonly endStatus?: number
+  /** Why `next` may end the listing, for people. */
+  readonly ends: readonly StopRule[]
+}
+
+/** One reason for which a listing ends, and when that is: a clause that goes on after "it ends when". */
+export interface StopRule {
+  readonly reason: StopReason
+  readonly when: string
 }
 
 /** What one page adds to the request of the method. */

@@ -27,6 +27,7 @@ export const range: PaginationFormat = {
     format: 'range',
     rules: compileRules(parsed, true),
     paginator: {
+      ends: [{ reason: 'range_end', when: 'the range reaches the last record, or the answer was not a part' }],
       start: () => ({ from: 0 }),
       request: (position, limit = RANGE_SIZE_DEFAULT) => {
         const from = position.next === undefined ? integerAt(position, 'from') : undefined

@@ -67,6 +67,7 @@ function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): P
   const start = compileTemplate(parsed.start)
   const end = parsed.end === undefined ? undefined : compileTemplate(parsed.end)
   return {
+    ends: [{ reason: 'window_end', when: 'the last interval has been read' }],
     start: async (tools) => {
       const last = end === undefined ? tools.now() : renderMoment(end, tools.scope)
       return interval(renderMoment(start, tools.scope), last, step, await innerStart(inner, tools))
