@@ -6,6 +6,7 @@
 const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
   'rpc-patch': () => import('./rpc-patch.ts'),
   'rpc-get': () => import('./rpc-get.ts'),
+  expression: () => import('./expression.ts'),
   start: () => import('./start.ts'),
 }
 

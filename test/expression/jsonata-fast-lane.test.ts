@@ -47,6 +47,9 @@ describe('the fast lane', () => {
     '-(a + 1) % 3',
     '(a ?: b)',
     '$previous.items[0].id',
+    'data.items.{"id": id, "by": user.login}',
+    'data.repository.issues.edges.node',
+    'items.{"id": id}.id',
   ])('takes %s', (text) => {
     expect(fast(text)).toBeTypeOf('function')
   })
@@ -64,7 +67,7 @@ describe('the fast lane', () => {
     ['parent', 'a.b.%'],
     ['sort', 'items^(id)'],
     ['grouping', 'items{id: name}'],
-    ['mapping to objects', 'items.{"id": id}'],
+    ['mapping to lists', 'items.[id, name]'],
     ['kept singleton', 'items[]'],
     ['focus', 'items@$i.id'],
     ['position', 'items#$i.id'],
@@ -83,8 +86,8 @@ describe('the fast lane', () => {
   })
 
   it.each<[string, string, JsonObject]>([
-    ['an array on the path', 'a.b', { a: [{ b: 1 }] }],
     ['an array in an array', 'a[0]', { a: [[1]] }],
+    ['an array among the elements', 'a.b', { a: [[{ b: 1 }], { b: 2 }] }],
     ['two objects compared', 'a = b', { a: {}, b: {} }],
     ['values of two types ordered', 'a < b', { a: 1, b: 'x' }],
     ['an array as a condition', 'a ? 1 : 2', { a: [0, 0] }],
@@ -106,6 +109,15 @@ describe('the fast lane', () => {
     ['one long list again and again', `[${Array(60).fill('1 in a').join(', ')}]`, { a: Array(50_000).fill(0) }],
     ['one large object again and again', `[${Array(60).fill('$not(a)').join(', ')}]`, { a: { b: 1 } }],
     ['one part of the input in many places', `[${Array(60).fill('{"k": a}').join(', ')}]`, { a: { b: 1 } }],
+    ['one long text in every element', 'a.{"k": $$.b}', { a: Array(50_000).fill({}), b: 'x'.repeat(50_000) }],
+    ['one object in every element', 'a.{"k": $$.b}', { a: Array(50_000).fill({}), b: { c: 1 } }],
+    ['a long key in every element', `a.{"${'k'.repeat(9_000)}": 1}`, { a: Array(50_000).fill({}) }],
+    [
+      'a field of every element in many places',
+      `a.{${Array.from({ length: 60 }, (_, k) => `"${k}": b`).join()}}`,
+      { a: Array(5_000).fill({ b: [] }) },
+    ],
+    ['elements of elements', 'a.{"k": $$.a.{"l": $$.a.{"m": 1}}}', { a: Array(1_000).fill({}) }],
     ['one list in many places', `[${Array(60).fill('a').join(', ')}]`, { a: Array(50_000).fill(0) }],
   ])('hands over before it has spent much on %s', (_what, text, input) => {
     const run = fast(text)

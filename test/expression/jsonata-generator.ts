@@ -71,6 +71,7 @@ export const expressionText: fc.Arbitrary<string> = fc.letrec<{ expression: stri
         '[a]',
       ),
     },
+    { weight: 2, arbitrary: fc.tuple(tie('expression'), tie('expression')).map(([x, y]) => `{"a": ${x}, "b": ${y}}`) },
   )
   const two = fc.tuple(tie('expression'), tie('expression'))
   const three = fc.tuple(tie('expression'), tie('expression'), tie('expression'))

@@ -11,10 +11,11 @@ import {
   tooLargeInput,
 } from './failures.ts'
 import { compileFast, type FastExpression, LEFT } from './fast-lane/compile.ts'
-import { type ExpressionProblem, parseTree } from './parse.ts'
+import { type AstNode, type ExpressionProblem, parseTree } from './parse.ts'
 import { SandboxPool } from './pool.ts'
 import type { JobOutcome } from './pool-member.ts'
 import { Quarantine } from './quarantine.ts'
+import { readPart, rootsRead } from './roots-read.ts'
 import type { Answer } from './sandbox/protocol.ts'
 import { type StartSandbox, startSandbox } from './sandbox-process.ts'
 
@@ -129,6 +130,8 @@ interface Compiled {
   readonly text: string
   readonly problem: ExpressionProblem | undefined
   readonly fast: FastExpression | undefined
+  /** Keys of the roots that the sandbox needs; `undefined`: all. */
+  readonly reads: ReadonlySet<string> | undefined
   /** On the scale of `performance.now()`. */
   slowUntilMs: number
   /** Whether an evaluation in the sandbox was quick. */
@@ -151,15 +154,17 @@ async function evaluate(
 }
 
 function compiledOf(service: Service, text: string): Compiled {
-  const known = service.compiled.get(text)
-  if (known) return known
+  const cached = service.compiled.get(text)
+  if (cached) return cached
   const parsed = parseTree(text)
-  const compiled: Compiled =
-    'tree' in parsed
-      ? { text, problem: undefined, fast: compileFast(parsed.tree), slowUntilMs: 0, wasQuick: false }
-      : { text, problem: parsed, fast: undefined, slowUntilMs: 0, wasQuick: false }
+  const known = 'tree' in parsed ? factsOf(parsed.tree) : { problem: parsed, fast: undefined, reads: undefined }
+  const compiled: Compiled = { text, ...known, slowUntilMs: 0, wasQuick: false }
   service.compiled.set(text, compiled)
   return compiled
+}
+
+function factsOf(tree: AstNode): Pick<Compiled, 'problem' | 'fast' | 'reads'> {
+  return { problem: undefined, fast: compileFast(tree), reads: rootsRead(tree) }
 }
 
 async function evaluateInSandbox(
@@ -174,7 +179,7 @@ async function evaluateInSandbox(
   const outcome = await service.pool.run({
     owner,
     timeoutMs,
-    line: requestLine(compiled.text, roots, timeoutMs, options),
+    line: requestLine(compiled.text, readPart(roots, compiled.reads), timeoutMs, options),
     isSlow: () => isSlow(service, compiled, owner),
   })
   return interpret(service, compiled, owner, outcome)

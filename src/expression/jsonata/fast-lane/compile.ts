@@ -2,9 +2,9 @@ import type { Json, JsonObject } from '../../../base/index.ts'
 import type { AstNode } from '../parse.ts'
 import { type Evaluate, type Frame, FUEL, hasLeft, leave, SHARED_CONTAINER_FUEL, spend, type Value } from './frame.ts'
 import { compileCall } from './functions.ts'
-import { holdsOnly, nodes, requireNode } from './nodes.ts'
+import { holdsOnly, isNode, nodes, requireNode } from './nodes.ts'
 import { compileBinary, compileNegation } from './operators.ts'
-import { compilePath, compileVariable } from './path.ts'
+import { type Construction, compilePath, compileVariable } from './path.ts'
 import { booleanOf, isArray } from './values.ts'
 
 /** The fast lane does not vouch for this evaluation: ask the sandbox. */
@@ -25,9 +25,9 @@ const NODES_MAX = 256
  * Compiles an expression to closures if it is cheap by construction, `undefined` otherwise.
  *
  * Cheap are paths of names, literals, comparisons, arithmetic, `and or in &`, conditions, constructors with constant keys,
- * bound variables, and calls of functions that are linear in one operand. None of them repeats: every node runs at most
- * once, and whatever costs more than constant time pays from a fixed fuel. No lambda, assignment, regular expression, range, wildcard, filter or
- * sort is among them.
+ * bound variables, and calls of functions that are linear in one operand. A node runs once, or in a path once for each
+ * element of an array, and whatever costs more than constant time pays from a fixed fuel. No lambda, assignment, regular
+ * expression, range, wildcard, filter or sort is among them.
  */
 export function compileFast(tree: AstNode): FastExpression | undefined {
   const evaluate = compileOrLeave(tree)
@@ -35,7 +35,7 @@ export function compileFast(tree: AstNode): FastExpression | undefined {
   return (roots, bindings = NONE) => {
     try {
       if (isMarked(roots)) leave()
-      return evaluate({ roots, bindings, fuel: FUEL })
+      return evaluate({ roots, context: roots, copies: 1, bindings, fuel: FUEL })
     } catch (error) {
       if (hasLeft(error)) return LEFT
       throw error
@@ -45,7 +45,7 @@ export function compileFast(tree: AstNode): FastExpression | undefined {
 
 function compileOrLeave(tree: AstNode): Evaluate | undefined {
   try {
-    return compileNode({ nodes: 0 }, tree)
+    return compileNode({ nodes: 0, characters: 0 }, tree)
   } catch (error) {
     if (hasLeft(error)) return undefined
     throw error
@@ -59,6 +59,8 @@ function isMarked(roots: JsonObject): boolean {
 
 interface Compilation {
   nodes: number
+  /** Of keys and literals: constructing an element writes them once more. */
+  characters: number
 }
 
 function compileNode(compilation: Compilation, node: AstNode): Evaluate {
@@ -67,9 +69,9 @@ function compileNode(compilation: Compilation, node: AstNode): Evaluate {
     case 'string':
     case 'number':
     case 'value':
-      return compileLiteral(node)
+      return compileLiteral(compilation, node)
     case 'path':
-      return compilePath(node)
+      return compilePath(node, (step) => compileConstruction(compilation, step))
     case 'variable':
       return compileVariable(node)
     case 'binary':
@@ -87,9 +89,10 @@ function compileNode(compilation: Compilation, node: AstNode): Evaluate {
   }
 }
 
-function compileLiteral(node: AstNode): Evaluate {
+function compileLiteral(compilation: Compilation, node: AstNode): Evaluate {
   holdsOnly(node, ['type', 'value', 'position'])
   const { value } = node
+  if (typeof value === 'string') compilation.characters += value.length
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || value === null) {
     return () => value
   }
@@ -117,6 +120,13 @@ function compileUnary(compilation: Compilation, node: AstNode): Evaluate {
     default:
       return leave()
   }
+}
+
+/** An object constructor as a step: it runs once for each element, and each time costs its nodes and what it writes. */
+function compileConstruction(compilation: Compilation, node: AstNode): Construction {
+  const before = { ...compilation }
+  const evaluate = compileNode(compilation, node)
+  return { evaluate, cost: compilation.nodes - before.nodes + compilation.characters - before.characters }
 }
 
 function compileCondition(compilation: Compilation, node: AstNode): Evaluate {
@@ -173,7 +183,9 @@ function compileObject(compilation: Compilation, pairs: unknown): Evaluate {
   if (!Array.isArray(pairs)) return leave()
   const entries = pairs.map((pair) => {
     const [keyNode, valueNode] = nodes(pair)
-    return { key: constantKey(keyNode), evaluate: compilePart(compilation, requireNode(valueNode)) }
+    const key = constantKey(keyNode)
+    compilation.characters += key.length
+    return { key, evaluate: compilePart(compilation, requireNode(valueNode)) }
   })
   if (new Set(entries.map(({ key }) => key)).size < entries.length) return leave()
   return (frame) => {
@@ -193,15 +205,27 @@ function constantKey(node: AstNode | undefined): string {
 }
 
 /**
- * A part of a constructed value. Objects and arrays taken from the input are counted, because the result is written out
- * later and each mention would be written in full; those constructed here are bounded by the expression itself.
+ * A part of a constructed value. What is taken from the input is counted, because the result is written out later and each
+ * mention would be written in full; what is constructed here is bounded by the expression itself.
+ *
+ * Elements of an array are different parts of the input: mentioning a field of each writes no more than the input once.
  */
 function compilePart(compilation: Compilation, node: AstNode): Evaluate {
   const evaluate = compileNode(compilation, node)
   if (node.type === 'unary') return evaluate
+  const isOfElement = !mentionsVariable(node)
   return (frame) => {
     const value = evaluate(frame)
-    if (typeof value === 'object' && value !== null) spend(frame, SHARED_CONTAINER_FUEL)
+    if (typeof value === 'object' && value !== null)
+      spend(frame, isOfElement ? SHARED_CONTAINER_FUEL / frame.copies : SHARED_CONTAINER_FUEL)
+    else if (typeof value === 'string' && frame.copies > 1) spend(frame, isOfElement ? value.length / 8 : value.length)
     return value
   }
+}
+
+/** Whether something in it may be the same for every element. */
+function mentionsVariable(part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return false
+  if (isNode(part) && part.type === 'variable') return true
+  return Object.values(part).some(mentionsVariable)
 }

@@ -9,6 +9,10 @@ export type Evaluate = (frame: Frame) => Value
 /** One evaluation. */
 export interface Frame {
   readonly roots: JsonObject
+  /** What names are looked up in: the roots, or the element that an object is being made of. */
+  context: Value
+  /** How many elements are gone through where this is: what does not depend on the element is repeated so often. */
+  copies: number
   /** Values of variables by name. */
   readonly bindings: JsonObject
   /** Characters and elements that may still be looked at; every operation that is not constant pays for its operand. */

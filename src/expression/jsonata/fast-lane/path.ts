@@ -1,54 +1,131 @@
+import type { Json } from '../../../base/index.ts'
 import type { AstNode } from '../parse.ts'
-import { type Evaluate, leave, type Value } from './frame.ts'
+import { type Evaluate, type Frame, leave, spend, type Value } from './frame.ts'
 import { holdsOnly, isNode, nodes } from './nodes.ts'
 import { isArray, isPlainObject } from './values.ts'
 
+/** A step of a path: what it makes of one value that is no array. */
+interface Step {
+  apply(frame: Frame, value: Json): Value
+  /** Of one application. */
+  readonly cost: number
+}
+
+/** An object constructor and what running it once costs. */
+export interface Construction {
+  readonly evaluate: Evaluate
+  readonly cost: number
+}
+
 /**
- * Builds the closure of a path of plain names, each with at most one constant index: `a.b[0].c`, also behind a variable.
+ * Builds the closure of a path of plain names, each with at most one constant index, and object constructors:
+ * `a.b[0].c`, `data.items.{"id": id}`, also behind a variable.
  *
- * An array may end a path or be indexed; where JSONata would map over it the evaluation leaves.
+ * A step behind an array is taken for each of its elements and paid for each time. Where an element is an array itself the
+ * evaluation leaves.
  */
-export function compilePath(node: AstNode): Evaluate {
+export function compilePath(node: AstNode, construct: (node: AstNode) => Construction): Evaluate {
   holdsOnly(node, ['type', 'steps'])
   const [first, ...rest] = nodes(node.steps)
   if (!first) return leave()
   const isAbsolute = first.type === 'variable'
-  const start = isAbsolute ? compileVariable(first) : rootsOf
-  const steps = (isAbsolute ? rest : [first, ...rest]).map(compileStep)
+  const start = isAbsolute ? compileVariable(first) : contextOf
+  const steps = (isAbsolute ? rest : [first, ...rest]).map((step) => compileStep(step, construct))
   return (frame) => {
     let current = start(frame)
-    for (const { name, index } of steps) {
-      current = property(current, name)
-      if (index !== undefined) current = element(current, index)
-      if (current === undefined) return undefined
+    for (let at = 0; at < steps.length; at++) {
+      if (isArray(current)) return mapSteps(frame, current, steps, at)
+      const step = steps[at]
+      if (step === undefined || current === undefined) return undefined
+      current = step.apply(frame, current)
     }
     return current
   }
 }
 
 /**
- * Builds the closure of a variable: `$` and `$$`, which are both the roots here, or one that is bound. What is not bound may
- * still be a function, which is a value too: JSONata knows.
+ * The remaining steps over the elements of an array. Like JSONata: results that are arrays are flattened, one result is not
+ * a list, and an array that is the only result of the last step stays as it is.
+ */
+function mapSteps(frame: Frame, array: readonly Json[], steps: readonly Step[], from: number): Value {
+  let sequence = array
+  for (let at = from; at < steps.length; at++) {
+    const step = steps[at]
+    if (step === undefined) return leave()
+    const results = resultsOf(frame, step, sequence)
+    const [only] = results
+    if (at === steps.length - 1 && results.length === 1 && isArray(only)) return only
+    sequence = flattened(frame, results)
+    if (sequence.length === 0) return undefined
+  }
+  return sequence.length === 1 ? sequence[0] : sequence
+}
+
+function resultsOf(frame: Frame, step: Step, sequence: readonly Json[]): Json[] {
+  spend(frame, sequence.length * step.cost)
+  const outer = frame.copies
+  frame.copies = outer * Math.max(1, sequence.length)
+  const results: Json[] = []
+  for (const item of sequence) {
+    const result = isArray(item) ? leave() : step.apply(frame, item)
+    if (result !== undefined) results.push(result)
+  }
+  frame.copies = outer
+  return results
+}
+
+function flattened(frame: Frame, results: readonly Json[]): readonly Json[] {
+  if (!results.some(isArray)) return results
+  const flat: Json[] = []
+  for (const result of results) {
+    if (!isArray(result)) {
+      flat.push(result)
+      continue
+    }
+    spend(frame, result.length)
+    for (const item of result) flat.push(item)
+  }
+  return flat
+}
+
+/**
+ * Builds the closure of a variable: `$`, what the expression is about here; `$$`, the roots; or one that is bound. What is
+ * not bound may still be a function, which is a value too: JSONata knows.
  */
 export function compileVariable(node: AstNode): Evaluate {
   holdsOnly(node, ['type', 'value', 'position'])
   const { value: name } = node
-  if (name === '' || name === '$') return rootsOf
+  if (name === '') return contextOf
+  if (name === '$') return rootsOf
   if (typeof name !== 'string') return leave()
   return ({ bindings }) => (Object.hasOwn(bindings, name) ? bindings[name] : leave())
 }
 
 const rootsOf: Evaluate = ({ roots }) => roots
+const contextOf: Evaluate = ({ context }) => context
 
-interface Step {
-  readonly name: string
-  readonly index: number | undefined
-}
-
-function compileStep(node: AstNode): Step {
+function compileStep(node: AstNode, construct: (node: AstNode) => Construction): Step {
+  if (node.type === 'unary' && node.value === '{') return constructingStep(construct(node))
   holdsOnly(node, ['type', 'value', 'position', 'stages'])
   if (node.type !== 'name' || typeof node.value !== 'string') return leave()
-  return { name: node.value, index: node.stages === undefined ? undefined : constantIndex(node.stages) }
+  const name = node.value
+  if (node.stages === undefined) return { cost: 1, apply: (_frame, value) => property(value, name) }
+  const index = constantIndex(node.stages)
+  return { cost: 1, apply: (_frame, value) => element(property(value, name), index) }
+}
+
+/** Inside the constructor the element is what names are looked up in. */
+function constructingStep({ evaluate, cost }: Construction): Step {
+  return {
+    cost,
+    apply(frame, value) {
+      const outer = frame.context
+      frame.context = value
+      const result = evaluate(frame)
+      frame.context = outer
+      return result
+    },
+  }
 }
 
 function constantIndex(stages: unknown): number {
@@ -60,8 +137,7 @@ function constantIndex(stages: unknown): number {
   return type === 'number' && typeof value === 'number' ? Math.floor(value) : leave()
 }
 
-function property(value: Value, name: string): Value {
-  if (isArray(value)) return leave()
+function property(value: Json, name: string): Value {
   return isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }
 
