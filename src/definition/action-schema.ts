@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { Json } from '../base/index.ts'
+import { parseExpression } from '../expression/index.ts'
 import { expressionText, fieldList, refineWith, templateMap } from '../formats/index.ts'
 import { methodSchema, nameOf } from './method-schema.ts'
 
 /** What an expression may be written as: the text, or `{expression}`. */
 const expression = z.union([expressionText(), z.strictObject({ expression: expressionText() })])
 
-/** Context keys by name; an object that holds `expression` alone is the long form of one. */
-const contextKeys = templateMap().superRefine(refineWith(findLongExpression, 'update_context.expression'))
+/** Context keys by name. An object that holds `expression` alone is left to the other option of the union. */
+const contextKeys = templateMap().superRefine(refineWith(findLongExpression, 'expression.syntax'))
 
 const stepTypes = [
   z.strictObject({ type: z.literal('request'), config: methodSchema.describe('A request; steps are not paged.') }),
@@ -63,5 +64,7 @@ export function isLongExpression(config: object): config is { readonly expressio
 }
 
 function findLongExpression(keys: Readonly<Record<string, Json>>): string | undefined {
-  return isLongExpression(keys) ? 'is not a JSONata expression' : undefined
+  if (!isLongExpression(keys)) return undefined
+  const parsed = parseExpression(keys.expression)
+  return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : 'is an expression'
 }

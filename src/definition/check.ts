@@ -1,5 +1,6 @@
 import { type DotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { listPlaceholderPaths } from '../expression/index.ts'
+import { findActionProblems } from './check-actions.ts'
 import { findKeylessPaginations } from './check-pagination.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
 import { findSchemaViolations } from './findings.ts'
@@ -47,6 +48,7 @@ function findMeaning(config: JsonObject, path: string): Violation[] {
     ...findUnwrittenVerbs(config, path),
     ...findUnknownRoots(config, path),
     ...findKeylessPaginations(config, path),
+    ...findActionProblems(config, path),
     ...findAnnounced(config, path),
   ]
 }

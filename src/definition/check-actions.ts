@@ -1,0 +1,144 @@
+import { type DotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import { listPlaceholderPaths, listVariablePaths } from '../expression/index.ts'
+import { type RESERVED_ACTIONS, stepName } from './action-schema.ts'
+import { resolvedSchema } from './config-schema.ts'
+import { writePath } from './json-path.ts'
+import { listRoles } from './schema-walk.ts'
+
+/** The action whose steps ask a person. */
+const FORM_ACTION = 'post_connect_user_form' satisfies (typeof RESERVED_ACTIONS)[number]
+
+/** One step of an action as it is written, wherever the schema allows it to be. */
+interface StepAt {
+  readonly name: string
+  readonly step: JsonObject
+  readonly path: DotPath
+}
+
+/**
+ * What no schema can say about actions: names taken twice, results read before they are there or outside of any action,
+ * steps where they cannot run.
+ *
+ * @param path prefix of the reported fields: `config`, `override`
+ */
+export function findActionProblems(config: JsonObject, path: string): Violation[] {
+  const reads = listResultReads(config)
+  const actions = isJsonObject(config.actions) ? Object.entries(config.actions) : []
+  const found = actions.flatMap(([action, definition]) => {
+    const steps = stepsOf(action, definition)
+    return [
+      ...findTakenNames(steps),
+      ...findMisplacedSteps(action, steps),
+      ...steps.flatMap(findPagination),
+      ...steps.flatMap((step, index) => findUnknownResults(step, steps.slice(0, index), reads)),
+    ]
+  })
+  const outside = reads.filter(({ at }) => at[0] !== 'actions').map(unreadable)
+  return [...found, ...outside].map(({ at, ...finding }) => ({
+    field: writePath(path, at),
+    ...finding,
+  }))
+}
+
+type Finding = Omit<Violation, 'field'> & { readonly at: DotPath }
+
+function stepsOf(action: string, definition: Json): StepAt[] {
+  if (!isJsonObject(definition)) return []
+  const isList = Array.isArray(definition.steps)
+  const steps: readonly Json[] = Array.isArray(definition.steps) ? definition.steps : [definition]
+  return steps.flatMap((step, index) => {
+    if (!isJsonObject(step)) return []
+    const name = stepName(
+      { name: typeof step.name === 'string' ? step.name : undefined, type: String(step.type) },
+      index,
+    )
+    return [{ name, step, path: isList ? ['actions', action, 'steps', index] : ['actions', action] }]
+  })
+}
+
+function findTakenNames(steps: readonly StepAt[]): Finding[] {
+  return steps.flatMap(({ name, path }, index) => {
+    if (!steps.slice(0, index).some((before) => before.name === name)) return []
+    const description = `is the name of an earlier step too: $steps.${name} could be either`
+    return [{ at: [...path, 'name'], description, rule: 'actions.duplicate_step' }]
+  })
+}
+
+/** Forms ask a person and nothing else does; a token comes from a request. */
+function findMisplacedSteps(action: string, steps: readonly StepAt[]): Finding[] {
+  const rule = 'actions.wrong_step'
+  const misplaced = steps.flatMap(({ step, path }) => {
+    if ((step.type === 'form') === (action === FORM_ACTION)) return []
+    const description = step.type === 'form' ? `is possible in ${FORM_ACTION} only` : `must be form in ${FORM_ACTION}`
+    return [{ at: [...path, 'type'], description, rule }]
+  })
+  if (action !== 'refresh_token' || steps.some(({ step }) => step.type === 'request')) return misplaced
+  return [...misplaced, { at: ['actions', action], description: 'must have a step that sends a request', rule }]
+}
+
+function findPagination({ step: { type, config }, path }: StepAt): Finding[] {
+  if (type !== 'request' || !isJsonObject(config) || !isJsonObject(config.pagination)) return []
+  const description = 'is not possible: a step sends one request; write a method of a resource for a list'
+  return [{ at: [...path, 'config', 'pagination'], description, rule: 'actions.pagination' }]
+}
+
+/** A result that is read by a template or an expression: `$previous`, or `$steps` and a name. */
+interface ResultRead {
+  readonly place: 'template' | 'expression'
+  readonly root: 'previous' | 'steps'
+  readonly step: string | undefined
+  readonly at: DotPath
+}
+
+function findUnknownResults(
+  { step, path }: StepAt,
+  before: readonly StepAt[],
+  reads: readonly ResultRead[],
+): Finding[] {
+  const names = before.map(({ name }) => name)
+  return reads
+    .filter(({ at }) => path.every((key, index) => at[index] === key))
+    .flatMap((read) => {
+      const { place, root, step: name, at } = read
+      // What judges an answer (error_expression and the like) sees the answer alone.
+      if (place === 'expression' && step.type === 'request' && at[path.length] === 'config') return [unreadable(read)]
+      if (root === 'previous' && names.length === 0)
+        return [{ at, description: 'reads $previous, but this is the first step', rule: 'actions.unknown_step' }]
+      if (root === 'previous' || name === undefined || names.includes(name)) return []
+      const description = `reads $steps.${name}, but no step of that name runs before${suggest(name, names)}`
+      return [{ at, description, rule: 'actions.unknown_step' }]
+    })
+}
+
+function unreadable({ root, at }: ResultRead): Finding {
+  const description = `reads $${root}, which is there in templates, transform, update_context and run_if of actions only`
+  return { at, description, rule: 'actions.result_outside' }
+}
+
+function listResultReads(config: JsonObject): ResultRead[] {
+  return listRoles(resolvedSchema, config).flatMap(({ role, value, path: at }) => {
+    switch (role.kind) {
+      case 'template':
+      case 'url':
+        return templateReads(value, at)
+      case 'expression':
+        return typeof value === 'string' ? expressionReads(value, at) : []
+      default:
+        return []
+    }
+  })
+}
+
+function templateReads(value: Json, at: DotPath): ResultRead[] {
+  return listPlaceholderPaths(value).flatMap(({ root, steps: [step] }): ResultRead[] => {
+    if (root === '$previous') return [{ place: 'template', root: 'previous', step: undefined, at }]
+    if (root !== '$steps') return []
+    return [{ place: 'template', root: 'steps', step: step === undefined ? undefined : String(step), at }]
+  })
+}
+
+function expressionReads(text: string, at: DotPath): ResultRead[] {
+  return listVariablePaths(text).flatMap(({ variable, step }) =>
+    variable === 'previous' || variable === 'steps' ? [{ place: 'expression', root: variable, step, at }] : [],
+  )
+}
