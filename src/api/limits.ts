@@ -9,6 +9,8 @@ export interface ApiLimits {
   readonly bodyIdleMs: number
   /** Longest time a request body may take altogether, so that a dripping client does not live off `bodyIdleMs`. */
   readonly bodyTotalMs: number
+  /** Longest time a body may take that passes through to a third party. */
+  readonly streamedBodyMs: number
   /** How long the rest of an unwanted body is drained after an early answer, before the connection is cut. */
   readonly lingerMs: number
   /** Longest wait for a client that does not read what it asked for. */
@@ -41,6 +43,7 @@ export const DEFAULT_LIMITS: ApiLimits = {
   requestBytesMax: 4 * 1024 * 1024,
   bodyIdleMs: 10_000,
   bodyTotalMs: 60_000,
+  streamedBodyMs: 3_600_000,
   lingerMs: 2_000,
   slowReaderMs: 30_000,
   deadlineDefaultMs: 30_000,

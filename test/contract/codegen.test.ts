@@ -37,6 +37,8 @@ const image = fromBinary(
 )
 const files = [...createFileRegistry(image).files].filter((file) => file.proto.package === 'patchbay.v1')
 const methods = files.flatMap((file) => file.services).flatMap((service) => service.methods)
+/** Those with an address in REST. */
+const bound = methods.filter((method) => getOption(method, http).pattern.case !== undefined)
 const messages = files.flatMap((file) => file.messages)
 const fields = messages.flatMap((message) => message.fields)
 
@@ -65,10 +67,12 @@ describe('the contract', () => {
     return getOption(method, http)
   }
 
-  it('binds every unary RPC to REST, each to an address of its own', () => {
-    expect(namesOf(methods.filter((method) => method.methodKind === 'unary' && !verbOf(method)))).toEqual([])
+  it('binds every unary RPC to REST, each to an address of its own, but the one that is HTTP itself there', () => {
+    expect(namesOf(methods.filter((method) => method.methodKind === 'unary' && !verbOf(method)))).toEqual([
+      'ProxyService.Call',
+    ])
 
-    const addresses = methods.map((method) => `${verbOf(method)} ${pathOf(method)}`)
+    const addresses = bound.map((method) => `${verbOf(method)} ${pathOf(method)}`)
     expect(addresses.filter((address, index) => addresses.indexOf(address) !== index)).toEqual([])
   })
 
@@ -97,13 +101,20 @@ describe('the contract', () => {
       const { type } = getOption(field, fieldRules)
       return !(type.case === 'string' && type.value.wellKnown.case === 'uuid' && type.value.wellKnown.value)
     })
-    // The tenant is named in the application's own words.
-    expect([...new Set(free.map((field) => field.name))]).toEqual(['tenant_id'])
+    // The tenant is named in the application's own words, a record in those of the third party.
+    expect([...new Set(namesOf(free))].toSorted()).toEqual([
+      'CallRequest.id',
+      'CreateIntegratedAccountRequest.tenant_id',
+      'ListIntegratedAccountsRequest.tenant_id',
+      'ListPagesRequest.id',
+      'UpdateIntegratedAccountRequest.tenant_id',
+    ])
   })
 
   it('gives every string, list and number of a request a limit', () => {
     const isLimited = (field: DescField) => {
       const { type } = getOption(field, fieldRules)
+      if (field.fieldKind === 'map') return type.case === 'map' && type.value.maxPairs > 0n
       if (field.fieldKind === 'list') return type.case === 'repeated' && type.value.maxItems > 0n
       if (field.scalar === ScalarType.INT32) return type.case === 'int32' && type.value.greaterThan.case !== undefined
       if (field.scalar !== ScalarType.STRING) return true
@@ -111,13 +122,14 @@ describe('the contract', () => {
       const { maxLen, pattern, in: values, wellKnown } = type.value
       return maxLen > 0n || pattern !== '' || values.length > 0 || wellKnown.case !== undefined
     }
-    const inputs = messages.filter(({ name }) => name.endsWith('Request') || name === 'SyncResource')
+    const parts = ['SyncResource', 'RawTarget', 'PageChoice', 'SampleAnswer']
+    const inputs = messages.filter(({ name }) => name.endsWith('Request') || parts.includes(name))
     expect(namesOf(inputs.flatMap((message) => message.fields).filter((field) => !isLimited(field)))).toEqual([])
   })
 
-  it('tells clients which RPCs may be repeated: all but creates, runs, retries and rotations', () => {
+  it('tells clients which RPCs may be repeated: all but creates, runs, retries, rotations and calls', () => {
     const unmarked = methods.filter((method) => method.idempotency === 0).map((method) => method.name)
-    expect(unmarked.filter((name) => !/^(Create|Run|Retry|Rotate)/.test(name))).toEqual([])
+    expect(unmarked.filter((name) => !/^(Create|Run|Retry|Rotate|Call$|ListPages$)/.test(name))).toEqual([])
   })
 })
 
@@ -162,10 +174,12 @@ describe('the OpenAPI document', () => {
 
   const at = (...path: readonly string[]) => path.reduce<unknown>((node, key) => (node as JsonObject)?.[key], document)
 
-  it('has exactly one operation per RPC', () => {
+  it('has exactly one operation per RPC that REST serves, and those of the raw endpoints', () => {
     const operations = Object.values(at('paths') as Record<string, JsonObject>).flatMap((item) => Object.values(item))
     const ids = operations.map((operation) => (operation as JsonObject).operationId)
-    expect(ids.toSorted()).toEqual(methods.map((method) => method.name).toSorted())
+    const raw = ids.filter((id) => /^(Proxy|Custom)/.test(String(id)))
+    expect(raw).toHaveLength(new Set(raw).size)
+    expect(ids.filter((id) => !raw.includes(id)).toSorted()).toEqual(bound.map((method) => method.name).toSorted())
   })
 
   it('refers only to what it defines', () => {

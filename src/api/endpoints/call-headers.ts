@@ -14,8 +14,9 @@ export function upstreamHeaders(headers: IncomingHttpHeaders): Record<string, st
   return upstream
 }
 
-/** What streamed answers may be compressed with: they pass through as they are, so it is the client's own choice. */
-export function acceptedEncoding(headers: IncomingHttpHeaders): Record<string, string> {
-  const given = headers['accept-encoding']
-  return { 'accept-encoding': Array.isArray(given) ? given.join(', ') : (given ?? 'identity') }
+/** The same for a call whose answer passes through as it is, so that its encoding is the client's own choice. */
+export function passingHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const accepted = headers['accept-encoding']
+  const upstream = upstreamHeaders(headers)
+  return typeof accepted === 'string' ? { 'accept-encoding': accepted, ...upstream } : upstream
 }

@@ -7,7 +7,7 @@ import type { Finding } from '../service.ts'
 import { hasNoBody } from '../stages/body.ts'
 import { sendStream, showRateLimit } from './call-answer.ts'
 import { streamedBody } from './call-body.ts'
-import { acceptedEncoding, upstreamHeaders } from './call-headers.ts'
+import { passingHeaders } from './call-headers.ts'
 import { ACCOUNT_PARAMETER, accountIdFrom } from './call-query.ts'
 import type { PlainRoute } from './plain-route.ts'
 
@@ -16,7 +16,10 @@ const CUSTOM_PREFIX = '/custom/'
 /** Every verb but those that concern the connection to this service. HEAD is GET without the body, also upstream. */
 const CUSTOM_VERBS = METHODS.filter((verb) => !['CONNECT', 'HEAD', 'OPTIONS', 'TRACE'].includes(verb))
 
-/** `/custom/{path}`: any path of the third party, with the account's authorization, bytes both ways as they are. */
+/**
+ * `/custom/{path}`: any path of the third party, with the account's authorization, bytes both ways as they are. What the
+ * definition counts as an error or a rate limit is answered as such, with what the third party said.
+ */
 export function customRoute(deps: CallThroughDeps): PlainRoute {
   return {
     verbs: CUSTOM_VERBS,
@@ -33,12 +36,12 @@ export function customRoute(deps: CallThroughDeps): PlainRoute {
       const body = hasNoBody(request) ? undefined : streamedBody(exchange)
       const outcome = await deps.proxy.stream(plan, access, {
         target,
-        headers: { ...acceptedEncoding(request.headers), ...body?.headers, ...upstreamHeaders(request.headers) },
+        headers: { ...body?.headers, ...passingHeaders(request.headers) },
         bodyStream: body?.bytes,
         signal: call.signal,
       })
       showRateLimit(call, outcome.rateLimit)
-      if (outcome.kind !== 'stream') throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: false })
+      if (outcome.kind !== 'stream') throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: true })
       await sendStream(exchange, outcome)
     },
   }

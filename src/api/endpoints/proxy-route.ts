@@ -10,7 +10,7 @@ import { encodeJson } from '../message/codec.ts'
 import { type CallAddress, PROXY_PREFIX, PROXY_VERBS, readCallAddress } from './call-address.ts'
 import { sendJson, sendStream, showRateLimit } from './call-answer.ts'
 import { type CallBody, callBody } from './call-body.ts'
-import { acceptedEncoding, upstreamHeaders } from './call-headers.ts'
+import { passingHeaders, upstreamHeaders } from './call-headers.ts'
 import { type CallQuery, readCallQuery } from './call-query.ts'
 import type { PlainExchange, PlainRoute } from './plain-route.ts'
 
@@ -83,11 +83,7 @@ async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked
   const { target, id, query, body, account } = asked
   const outcome = await deps.proxy.stream(account.plan, account.access, {
     ...{ target, id, query: query.query, signal: call.signal },
-    headers: {
-      ...acceptedEncoding(request.headers),
-      ...(body.kind === 'bytes' ? body.headers : {}),
-      ...upstreamHeaders(request.headers),
-    },
+    headers: { ...(body.kind === 'bytes' ? body.headers : {}), ...passingHeaders(request.headers) },
     ...(body.kind === 'bytes' ? { bodyStream: body.bytes } : { body: body.value }),
   })
   showRateLimit(call, outcome.rateLimit)

@@ -89,7 +89,7 @@ function createH1(dispatch: Dispatch, limits: ApiLimits): Http1Server {
   const options = {
     headersTimeout: limits.headersMs,
     // The stages watch the body more closely; this one only catches what never reaches them.
-    requestTimeout: limits.headersMs + limits.bodyTotalMs + limits.lingerMs,
+    requestTimeout: limits.headersMs + limits.streamedBodyMs + limits.lingerMs,
     keepAliveTimeout: limits.keepAliveMs,
     maxHeaderSize: limits.headerBytesMax,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,

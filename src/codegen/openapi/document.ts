@@ -2,6 +2,7 @@ import type { DescFile, DescService, JsonObject } from '@bufbuild/protobuf'
 import { type Annotations, description, readAnnotations } from './annotations.ts'
 import { errorSchema, HEADER_COMPONENTS, RESPONSE_COMPONENTS, reasonSchema } from './errors.ts'
 import { operation, PARAMETER_COMPONENTS } from './operation.ts'
+import { CALL_PARAMETERS, rawPathItems } from './raw-endpoints.ts'
 import { createSchemaBook, type SchemaBook } from './schemas.ts'
 
 const PRODUCT_PACKAGE = /^patchbay\./
@@ -29,7 +30,7 @@ const SECURITY_SCHEMES: JsonObject = {
  * The OpenAPI 3.1 document of the product's services among `files`.
  *
  * `allFiles` holds these and everything they import: annotations and error details are looked up there. Services of
- * other packages and RPCs without a REST binding are left out.
+ * other packages and RPCs without a REST binding are left out; addresses without an RPC are added.
  */
 export function openApiDocument(files: readonly DescFile[], allFiles: readonly DescFile[]): JsonObject {
   const annotations = readAnnotations(allFiles)
@@ -38,7 +39,7 @@ export function openApiDocument(files: readonly DescFile[], allFiles: readonly D
     .flatMap((file) => file.services)
     .filter((service) => PRODUCT_PACKAGE.test(service.typeName))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
-  const paths = pathItems(services, annotations, book)
+  const paths = { ...pathItems(services, annotations, book), ...rawPathItems(allFiles, book) }
   const error = errorSchema(allFiles, book)
   return {
     openapi: '3.1.0',
@@ -49,7 +50,7 @@ export function openApiDocument(files: readonly DescFile[], allFiles: readonly D
     paths,
     components: {
       schemas: sorted({ ...book.schemas, Error: error, ErrorReason: reasonSchema(allFiles) }),
-      parameters: PARAMETER_COMPONENTS,
+      parameters: { ...PARAMETER_COMPONENTS, ...CALL_PARAMETERS },
       headers: HEADER_COMPONENTS,
       responses: RESPONSE_COMPONENTS,
       securitySchemes: SECURITY_SCHEMES,

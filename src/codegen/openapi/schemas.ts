@@ -20,6 +20,7 @@ export type Role = 'request' | 'response'
 /** Messages whose JSON form is not an object of their fields. */
 const WELL_KNOWN: Readonly<Record<string, JsonObject>> = {
   'google.protobuf.Struct': { type: 'object', additionalProperties: true },
+  'google.protobuf.Value': {},
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
   'google.protobuf.Duration': { type: 'string', pattern: '^-?[0-9]+(\\.[0-9]{1,9})?s$' },
   'google.protobuf.Empty': { type: 'object', maxProperties: 0 },
