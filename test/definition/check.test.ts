@@ -99,13 +99,9 @@ describe('a finding names the path and the rule', () => {
     [
       'formats that nothing acts on yet',
       {
-        credentials: { oauth2_client_credentials: { config: {} } },
         webhook: { signature_verification: { format: 'bearer', config: { token: '{{env.TOKEN}}' } } },
       },
-      [
-        'config.credentials.oauth2_client_credentials format.not_available',
-        'config.webhook.signature_verification.format format.not_available',
-      ],
+      ['config.webhook.signature_verification.format format.not_available'],
     ],
     [
       'both shapes of credentials at once',
