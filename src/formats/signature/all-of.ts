@@ -1,13 +1,22 @@
-import { z } from 'zod'
+import { parsing } from '../format.ts'
+import { combinationConfig, compileSingle } from './combination.ts'
 import type { SignatureFormat } from './signature.ts'
-import { singleSignatureSchema } from './single-formats.ts'
+import { GENUINE } from './verdict.ts'
 
-/** `all_of`: every one of several verifications must pass. */
+/** `all_of`: every one of several verifications must pass; the first that does not gives the reason. */
 export const allOf: SignatureFormat = {
   format: 'all_of',
   summary: 'All of the verifications must pass.',
-  config: z.strictObject({
-    verifications: z.array(singleSignatureSchema).min(1).max(8).describe('The verifications.'),
+  config: combinationConfig,
+  readiness: 'ready',
+  compile: parsing(combinationConfig, ({ verifications }) => {
+    const all = verifications.map(compileSingle)
+    return async (delivery, scope, tools) => {
+      for (const verify of all) {
+        const verdict = await verify(delivery, scope, tools)
+        if (verdict.kind === 'refused') return verdict
+      }
+      return GENUINE
+    }
   }),
-  readiness: 'announced',
 }

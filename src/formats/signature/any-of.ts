@@ -1,13 +1,24 @@
-import { z } from 'zod'
+import { parsing } from '../format.ts'
+import { combinationConfig, compileSingle } from './combination.ts'
 import type { SignatureFormat } from './signature.ts'
-import { singleSignatureSchema } from './single-formats.ts'
+import { GENUINE, refused } from './verdict.ts'
 
 /** `any_of`: one of several verifications is enough, for example during a change of secrets. */
 export const anyOf: SignatureFormat = {
   format: 'any_of',
   summary: 'One of the verifications must pass.',
-  config: z.strictObject({
-    verifications: z.array(singleSignatureSchema).min(1).max(8).describe('The verifications.'),
+  config: combinationConfig,
+  readiness: 'ready',
+  compile: parsing(combinationConfig, ({ verifications }) => {
+    const all = verifications.map(compileSingle)
+    return async (delivery, scope, tools) => {
+      const reasons: string[] = []
+      for (const verify of all) {
+        const verdict = await verify(delivery, scope, tools)
+        if (verdict.kind === 'genuine') return GENUINE
+        reasons.push(verdict.why)
+      }
+      return refused(reasons.join('; '))
+    }
   }),
-  readiness: 'announced',
 }

@@ -1,21 +1,116 @@
+import { constants, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto'
 import { z } from 'zod'
-import { templateText, urlText } from '../vocabulary.ts'
-import { partsSchema, type SignatureFormat } from './signature.ts'
+import { compileTemplate } from '../../expression/index.ts'
+import { parsing } from '../format.ts'
+import { refineWith, templateText } from '../vocabulary.ts'
+import { compileCertificate, type ReadCertificateKey } from './certificate.ts'
+import { decodeExactly } from './encoding.ts'
+import { readPublicKey } from './public-key.ts'
+import { renderSetting } from './secret.ts'
+import type { SignatureFormat } from './signature.ts'
+import { compileSigned, signedKeys, stringType } from './signed.ts'
+import { sourceText } from './source.ts'
+import { findTimestampProblem } from './timestamp.ts'
+import { found, GENUINE, refused } from './verdict.ts'
+
+interface Algorithm {
+  readonly keyType: KeyObject['asymmetricKeyType']
+  /** `null` where the algorithm hashes by itself. */
+  readonly hash: string | null
+  readonly options?: Omit<VerifyKeyObjectInput, 'key'>
+}
+
+const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+
+/** The keys that say where the public key is. */
+interface KeyPlace {
+  readonly public_key?: string | undefined
+  readonly certificate_url?: string | undefined
+  readonly certificate_host?: string | undefined
+}
+
+const ALGORITHMS = {
+  'rsa-sha256': { keyType: 'rsa', hash: 'sha256' },
+  'rsa-sha512': { keyType: 'rsa', hash: 'sha512' },
+  'rsa-pss-sha256': { keyType: 'rsa', hash: 'sha256', options: PSS },
+  /** The signature in DER. */
+  'ecdsa-sha256': { keyType: 'ec', hash: 'sha256' },
+  ed25519: { keyType: 'ed25519', hash: null },
+} as const satisfies Record<string, Algorithm>
+
+type AlgorithmName = keyof typeof ALGORITHMS
+
+const config = z
+  .strictObject({
+    algorithm: z
+      .enum(Object.keys(ALGORITHMS) as [AlgorithmName, ...AlgorithmName[]])
+      .describe('Algorithm of the signature.'),
+    public_key: templateText()
+      .optional()
+      .describe('PEM, base64 of the DER, a JWK, or the 32 bytes of an Ed25519 key in hexadecimal or base64.'),
+    certificate_url: sourceText()
+      .optional()
+      .describe(
+        'Where the address of the certificate is, for example `$header.x-cert-url`; only on `certificate_host`.',
+      ),
+    certificate_host: templateText()
+      .optional()
+      .describe('The only host that a certificate is taken from, always over HTTPS.'),
+    string_type: stringType.default('base64'),
+    ...signedKeys,
+  })
+  .superRefine(refineWith(findKeyProblem, 'signature.key'))
+  .superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
 
 /** `asymmetric`: RSA, ECDSA or Ed25519 with a public key, or a certificate from a pinned host. */
 export const asymmetric: SignatureFormat = {
   format: 'asymmetric',
   summary: 'RSA, ECDSA or Ed25519 signature over the parts.',
-  config: z.strictObject({
-    algorithm: z
-      .enum(['rsa-sha256', 'rsa-sha512', 'rsa-pss-sha256', 'ecdsa-sha256', 'ed25519'])
-      .describe('Algorithm of the signature.'),
-    public_key: templateText().optional().describe('PEM, or base64 of the DER.'),
-    certificate_url: urlText().optional().describe('Where the certificate is; only on `certificate_host`.'),
-    certificate_host: z.string().optional().describe('The only host a certificate is taken from.'),
-    compare_with: templateText().describe('The signature that was sent.'),
-    string_type: z.enum(['hex', 'base64', 'base64url']).default('base64').describe('How the signature is written.'),
-    parts: partsSchema,
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (keys) => {
+    const readSigned = compileSigned(keys)
+    const readKey = compileKey(keys)
+    const algorithm: Algorithm = ALGORITHMS[keys.algorithm]
+    return async (delivery, scope, tools) => {
+      const signed = readSigned(delivery, scope, tools.now())
+      if (signed.kind === 'refused') return signed
+      const key = await readKey(delivery, scope, tools)
+      if (key.kind === 'refused') return key
+      if (key.value.asymmetricKeyType !== algorithm.keyType) return refused(`the key is not one for ${keys.algorithm}`)
+      const { content, signatures } = signed.value
+      const isGenuine = signatures
+        .map((text) => decodeExactly(text, keys.string_type))
+        .some((bytes) => bytes !== undefined && isSignature(algorithm, key.value, content, bytes))
+      return isGenuine ? GENUINE : refused('the signature does not match')
+    }
   }),
-  readiness: 'announced',
+}
+
+function compileKey({ public_key, certificate_url, certificate_host }: KeyPlace): ReadCertificateKey {
+  if (certificate_url !== undefined) return compileCertificate(certificate_url, certificate_host ?? '')
+  const template = compileTemplate(public_key ?? '')
+  return async (_delivery, scope) => {
+    const text = renderSetting(template, scope, 'the public key')
+    if (text.kind === 'refused') return text
+    const key = readPublicKey(text.value)
+    return key === undefined ? refused('the public key is not readable, or too weak') : found(key)
+  }
+}
+
+function isSignature(
+  { hash, options }: Algorithm,
+  key: KeyObject,
+  content: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  return verify(hash, content, { ...options, key }, signature)
+}
+
+function findKeyProblem({ public_key, certificate_url, certificate_host }: KeyPlace): string | undefined {
+  if ((public_key === undefined) === (certificate_url === undefined))
+    return 'needs either public_key or certificate_url'
+  if ((certificate_url === undefined) !== (certificate_host === undefined))
+    return 'needs certificate_url and certificate_host together'
+  return undefined
 }

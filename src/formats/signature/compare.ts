@@ -1,14 +1,31 @@
 import { z } from 'zod'
-import { templateText } from '../vocabulary.ts'
-import { type SignatureFormat, sharedSecret } from './signature.ts'
+import { parsing } from '../format.ts'
+import { isSame } from './encoding.ts'
+import { compileSecret, sharedSecret } from './secret.ts'
+import type { SignatureFormat } from './signature.ts'
+import { compileSource, readText, tokenText } from './source.ts'
+import { GENUINE, refused } from './verdict.ts'
+
+const config = z.strictObject({
+  compare_with: tokenText().describe('Where the secret is sent, for example `$header.x-token`.'),
+  secret: sharedSecret,
+})
 
 /** `compare`: a value of the delivery equals a secret. */
 export const compare: SignatureFormat = {
   format: 'compare',
   summary: 'A header, parameter or body value that equals the secret.',
-  config: z.strictObject({
-    compare_with: templateText().describe('Where the secret is sent, for example `$header.x-token`.'),
-    secret: sharedSecret,
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (keys) => {
+    const readSecret = compileSecret(keys.secret, 'utf8')
+    const source = compileSource(keys.compare_with)
+    return async (delivery, scope) => {
+      const secret = readSecret(scope)
+      if (secret.kind === 'refused') return secret
+      const sent = readText(source, delivery, scope)
+      if (sent.kind === 'refused') return sent
+      return isSame(secret.value, sent.value) ? GENUINE : refused('the secret does not match')
+    }
   }),
-  readiness: 'announced',
 }

@@ -1,14 +1,33 @@
+import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { digestKeys, type SignatureFormat, sharedSecret } from './signature.ts'
+import { parsing } from '../format.ts'
+import { refineWith } from '../vocabulary.ts'
+import { digestKeys, judgeDigest } from './digest.ts'
+import { compileSecret, secretEncoding, sharedSecret } from './secret.ts'
+import type { SignatureFormat } from './signature.ts'
+import { compileSigned } from './signed.ts'
+import { findTimestampProblem } from './timestamp.ts'
+
+const config = z
+  .strictObject({ ...digestKeys, secret: sharedSecret, secret_encoding: secretEncoding })
+  .superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
 
 /** `hmac`: a keyed digest over parts of the delivery (RFC 2104). */
 export const hmac: SignatureFormat = {
   format: 'hmac',
   summary: 'HMAC over the parts, compared with what was sent.',
-  config: z.strictObject({
-    ...digestKeys,
-    secret: sharedSecret,
-    secret_encoding: z.enum(['utf8', 'hex', 'base64']).default('utf8').describe('How the secret is written.'),
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (keys) => {
+    const readSecret = compileSecret(keys.secret, keys.secret_encoding)
+    const readSigned = compileSigned(keys)
+    return async (delivery, scope, { now }) => {
+      const secret = readSecret(scope)
+      if (secret.kind === 'refused') return secret
+      const signed = readSigned(delivery, scope, now())
+      if (signed.kind === 'refused') return signed
+      const digest = createHmac(keys.algorithm, secret.value).update(signed.value.content).digest()
+      return judgeDigest(digest, keys.string_type, signed.value.signatures)
+    }
   }),
-  readiness: 'data',
 }

@@ -3,13 +3,22 @@
  *
  * @module
  */
-import { familySchema } from '../format.ts'
+import { type FormatChoice, familySchema, formatOf } from '../format.ts'
+import { refineWith } from '../vocabulary.ts'
 import { allOf } from './all-of.ts'
 import { anyOf } from './any-of.ts'
-import type { SignatureFormat } from './signature.ts'
+import { findForgeable } from './combination.ts'
+import type { SignatureFormat, Verify } from './signature.ts'
 import { SINGLE_SIGNATURE_FORMATS } from './single-formats.ts'
 
 export const SIGNATURE_FORMATS: readonly SignatureFormat[] = [...SINGLE_SIGNATURE_FORMATS, anyOf, allOf]
 
 /** `{format, config}` of the family. */
-export const signatureSchema = familySchema('SignatureVerification', SIGNATURE_FORMATS)
+export const signatureSchema = familySchema('SignatureVerification', SIGNATURE_FORMATS).superRefine(
+  refineWith(findForgeable, 'signature.forgeable'),
+)
+
+/** The behaviour of a checked choice. */
+export function compileSignature({ format, config }: FormatChoice): Verify {
+  return formatOf(SIGNATURE_FORMATS, format).compile(config)
+}

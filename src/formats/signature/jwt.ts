@@ -1,19 +1,77 @@
 import { z } from 'zod'
-import { secretText, templateText, urlText } from '../vocabulary.ts'
-import type { SignatureFormat } from './signature.ts'
+import type { Scope } from '../../expression/index.ts'
+import { parsing } from '../format.ts'
+import { refineWith, secretText, templateMap, templateText, urlText } from '../vocabulary.ts'
+import { bearerToken } from './bearer.ts'
+import { BYTE_ENCODINGS } from './encoding.ts'
+import { checkBodyHash, checkClaims, compileExpectation } from './jwt-claims.ts'
+import { compileVerifier, findKeyProblem, JWT_ALGORITHM_NAMES } from './jwt-keys.ts'
+import type { Delivery, SignatureFormat } from './signature.ts'
+import { compileSource, readText, tokenText } from './source.ts'
+import { type Found, found, GENUINE, refused } from './verdict.ts'
 
-/** `jwt`: a signed token in the delivery. */
-export const jwt: SignatureFormat = {
-  format: 'jwt',
-  summary: "A JWT, verified with a secret or the sender's key set.",
-  config: z.strictObject({
-    token: templateText().optional().describe('Default: the bearer token of the Authorization header.'),
-    secret: secretText().optional().describe('For HS algorithms.'),
+const config = z
+  .strictObject({
+    token: tokenText()
+      .optional()
+      .describe('Where the token is. Default: the bearer token of the Authorization header.'),
+    token_prefix: z
+      .string()
+      .optional()
+      .describe('Stands before the token at the place that `token` names, for example `JWT `.'),
+    secret: secretText().optional().describe('Shared with the sender, for HS algorithms.'),
+    public_key: templateText().optional().describe('Public key of the sender: PEM, base64 of the DER, or a JWK.'),
     jwks_url: urlText().optional().describe('Key set of the sender.'),
-    algorithms: z.array(z.string()).optional().describe('Allowed algorithms.'),
+    algorithms: z
+      .array(z.enum(JWT_ALGORITHM_NAMES))
+      .min(1)
+      .optional()
+      .describe('Allowed algorithms. Default: those that fit the kind of key.'),
     issuer: templateText().optional().describe('Required `iss`.'),
     audience: templateText().optional().describe('Required `aud`.'),
-    body_hash_claim: z.string().optional().describe('Claim that holds the SHA-256 of the body.'),
+    claims: templateMap().optional().describe('Claims that have to be there with exactly these values.'),
+    max_age_seconds: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('Since `iat`. Without it, and without a hash of the body, the token has to name its end in `exp`.'),
+    tolerance_seconds: z.int().min(0).max(600).default(60).describe('Allowed difference of the clocks.'),
+    body_hash_claim: z.string().min(1).optional().describe('Claim that holds the SHA-256 of the body.'),
+    body_hash_type: z.enum(BYTE_ENCODINGS).default('hex').describe('How the hash of the body is written.'),
+  })
+  .superRefine(refineWith(findKeyProblem, 'signature.key'))
+
+type JwtConfig = z.output<typeof config>
+
+/** `jwt`: a signed token in the delivery (RFC 7519). Says nothing about the body unless a claim holds its hash. */
+export const jwt: SignatureFormat = {
+  format: 'jwt',
+  summary: "A JWT, verified with a secret, a public key or the sender's key set.",
+  config,
+  readiness: 'ready',
+  compile: parsing(config, (keys) => {
+    const readToken = compileToken(keys)
+    const verify = compileVerifier(keys)
+    const expect = compileExpectation(keys)
+    return async (delivery, scope, tools) => {
+      const token = readToken(delivery, scope)
+      if (token.kind === 'refused') return token
+      const expected = expect(scope)
+      if (expected.kind === 'refused') return expected
+      const claims = await verify(token.value, expected.value, scope, tools)
+      if (claims.kind === 'refused') return claims
+      const problem = checkClaims(claims.value, expected.value) ?? checkBodyHash(claims.value, keys, delivery.body)
+      return problem ?? GENUINE
+    }
   }),
-  readiness: 'announced',
+}
+
+function compileToken({ token, token_prefix: prefix = '' }: JwtConfig) {
+  const source = token === undefined ? undefined : compileSource(token)
+  return (delivery: Delivery, scope: Scope): Found<string> => {
+    const read = source === undefined ? bearerToken(delivery) : readText(source, delivery, scope)
+    if (read.kind === 'refused' || source === undefined) return read
+    const hasPrefix = read.value.startsWith(prefix)
+    return hasPrefix ? found(read.value.slice(prefix.length)) : refused(`the token does not start with ${prefix}`)
+  }
 }

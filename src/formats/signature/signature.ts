@@ -1,35 +1,40 @@
-import { z } from 'zod'
+import type { Json } from '../../base/index.ts'
+import type { Scope } from '../../expression/index.ts'
 import type { Format } from '../format.ts'
-import { secretText, templateText } from '../vocabulary.ts'
+import type { KeySource } from './key-source.ts'
+import type { Verdict } from './verdict.ts'
 
 /** One way of proving that an inbound webhook is genuine. */
-export interface SignatureFormat extends Format {}
+export interface SignatureFormat extends Format {
+  readonly compile: (config: Json | undefined) => Verify
+}
 
-/** Text that the parts of a signature are made of: `$body`, `$header.<name>`, `$query.<name>`, `$url`, `$method`, `$payload.<path>`, literals, placeholders. */
-export const partsSchema = z
-  .array(templateText())
-  .min(1)
-  .describe(
-    'What is signed, in order: $body, $header.<name>, $query.<name>, $url, $method, $payload.<path>, literals, placeholders.',
-  )
+/**
+ * Judges one delivery. Whatever is missing, empty or not readable refuses.
+ *
+ * Replays within the tolerance are not noticed here; whoever accepts deliveries remembers them.
+ *
+ * @throws Failure UPSTREAM_UNREACHABLE, or what the fetch throws, while the sender's public keys cannot be had: the delivery
+ * is then neither genuine nor forged, and the sender should try again
+ */
+export type Verify = (delivery: Delivery, scope: Scope, tools: SignatureTools) => Promise<Verdict>
 
-/** The keys that `hmac` and `hash` share. */
-export const digestKeys = {
-  algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256').describe('Digest.'),
-  string_type: z.enum(['hex', 'base64', 'base64url']).default('hex').describe('How the signature is written.'),
-  compare_with: templateText().describe('The signature that was sent, for example `$header.x-signature`.'),
-  parts: partsSchema,
-  separator: z.string().optional().describe('Stands between the parts. Default: nothing.'),
-  signature_prefix: z.string().optional().describe('Stands before the signature, for example `sha256=`.'),
-  timestamp: z
-    .strictObject({
-      value: templateText().describe('Where the time of sending is, for example `$header.x-timestamp`.'),
-      unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds').describe('How the time is written.'),
-      tolerance_seconds: z.int().min(1).default(300).describe('In both directions.'),
-    })
-    .optional()
-    .describe('Older or newer deliveries are refused.'),
-} as const
+/** An inbound webhook as it arrived. */
+export interface Delivery {
+  /** Upper case. */
+  readonly method: string
+  /** The address as the sender called it: the public base address, with path and query exactly as received. */
+  readonly url: string
+  /** Lower-case names; repeated headers joined by a comma. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  /** The bytes as received. */
+  readonly body: Uint8Array
+  /** The body parsed, after `payload_transform`. */
+  readonly payload: Json
+}
 
-/** A secret shared with the sender. */
-export const sharedSecret = secretText().describe('Shared with the sender; an empty one refuses every delivery.')
+export interface SignatureTools {
+  readonly now: () => Date
+  readonly keys: KeySource
+}

@@ -1,31 +1,77 @@
+import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import { SignJWT } from 'jose'
+import { Webhook } from 'standardwebhooks'
 import type { Json } from '../../../src/base/index.ts'
+import { CERTIFICATE, CERTIFIED } from './certificate.ts'
+import { MILLISECONDS, NOW, SECONDS, type SignatureRow } from './delivery.ts'
 
 /** One promise about the config of a signature format: accepted, or refused at this path. */
-export interface SignatureRow {
+export interface SignatureConfigRow {
   readonly promise: string
   readonly config?: Json
   readonly refusedAt?: string
 }
 
 const PARTS = { parts: ['$header.x-timestamp', '.', '$body'], compare_with: '$header.x-signature' }
+const KEY = { secret: '{{env.SECRET}}' }
 
-export const SIGNATURE_ROWS: Readonly<Record<string, readonly SignatureRow[]>> = {
+export const SIGNATURE_CONFIG_ROWS: Readonly<Record<string, readonly SignatureConfigRow[]>> = {
   hmac: [
     {
       promise: "takes the specification's shape",
       config: { ...PARTS, secret: '{{environment_variables.SECRET}}', algorithm: 'sha256', string_type: 'hex' },
     },
     { promise: 'needs a secret', config: PARTS, refusedAt: 'config.secret' },
-    { promise: 'needs something to sign', config: { ...PARTS, secret: 's', parts: [] }, refusedAt: 'config.parts' },
-    { promise: 'knows no md5', config: { ...PARTS, secret: 's', algorithm: 'md5' }, refusedAt: 'config.algorithm' },
+    { promise: 'needs something to sign', config: { ...PARTS, ...KEY, parts: [] }, refusedAt: 'config.parts' },
+    { promise: 'knows no md5', config: { ...PARTS, ...KEY, algorithm: 'md5' }, refusedAt: 'config.algorithm' },
+    { promise: 'knows its tokens', config: { ...PARTS, ...KEY, parts: ['$bodi'] }, refusedAt: 'config.parts.0' },
+    {
+      promise: 'takes no path that is none',
+      config: { ...PARTS, ...KEY, parts: ['$payload.a..b'] },
+      refusedAt: 'config.parts.0',
+    },
+    {
+      promise: 'wants to be told where in the delivery the signature is',
+      config: { ...PARTS, ...KEY, compare_with: 'x-signature' },
+      refusedAt: 'config.compare_with',
+    },
+    {
+      promise: 'takes no timestamp that is not signed',
+      config: { ...PARTS, ...KEY, timestamp: { value: '$header.x-time' } },
+      refusedAt: 'config',
+    },
+    {
+      promise: 'takes a timestamp of the query when the address is signed',
+      config: { ...PARTS, ...KEY, parts: ['$url'], timestamp: { value: '$query.t' } },
+    },
   ],
-  hash: [{ promise: 'has its secret among the parts', config: { ...PARTS, parts: ['{{context.secret}}', '$body'] } }],
+  hash: [
+    { promise: 'has its secret among the parts', config: { ...PARTS, parts: ['{{context.secret}}', '$body'] } },
+    { promise: 'takes nothing that anyone can compute', config: PARTS, refusedAt: '' },
+  ],
   asymmetric: [
     { promise: 'takes a key', config: { ...PARTS, algorithm: 'ed25519', public_key: '{{env.KEY}}' } },
-    { promise: 'needs an algorithm', config: PARTS, refusedAt: 'config.algorithm' },
+    { promise: 'needs an algorithm', config: { ...PARTS, public_key: 'k' }, refusedAt: 'config.algorithm' },
+    { promise: 'needs a key', config: { ...PARTS, algorithm: 'ed25519' }, refusedAt: 'config' },
+    {
+      promise: 'takes certificates from a named host only',
+      config: { ...PARTS, algorithm: 'rsa-sha256', certificate_url: '$header.x-cert' },
+      refusedAt: 'config',
+    },
   ],
   jwt: [
-    { promise: 'takes a key set', config: { jwks_url: 'https://example.com/keys', issuer: 'https://example.com' } },
+    {
+      promise: 'takes a key set',
+      config: { jwks_url: 'https://example.com/keys', issuer: 'https://example.com' },
+    },
+    { promise: 'needs a key', config: { issuer: 'https://example.com' }, refusedAt: 'config' },
+    { promise: 'takes one key', config: { secret: 's', public_key: 'k' }, refusedAt: 'config' },
+    { promise: 'never allows none', config: { secret: 's', algorithms: ['none'] }, refusedAt: 'config.algorithms.0' },
+    {
+      promise: 'takes no symmetric algorithm with a public key',
+      config: { public_key: 'k', algorithms: ['RS256', 'HS256'] },
+      refusedAt: 'config',
+    },
   ],
   basic: [{ promise: 'takes a pair', config: { username: 'u', password: '{{env.PASSWORD}}' } }],
   bearer: [{ promise: 'takes a token', config: { token: '{{env.TOKEN}}' } }],
@@ -43,7 +89,712 @@ export const SIGNATURE_ROWS: Readonly<Record<string, readonly SignatureRow[]>> =
       config: { verifications: [{ format: 'any_of', config: {} }] },
       refusedAt: 'config.verifications.0.format',
     },
+    {
+      promise: 'takes nothing that anyone can compute',
+      config: {
+        verifications: [
+          { format: 'bearer', config: { token: 'a' } },
+          { format: 'hash', config: PARTS },
+        ],
+      },
+      refusedAt: '',
+    },
   ],
-  all_of: [{ promise: 'combines others', config: { verifications: [{ format: 'bearer', config: { token: 'a' } }] } }],
+  all_of: [
+    { promise: 'combines others', config: { verifications: [{ format: 'bearer', config: { token: 'a' } }] } },
+    {
+      promise: 'takes a plain digest beside something with a secret',
+      config: {
+        verifications: [
+          { format: 'bearer', config: { token: 'a' } },
+          { format: 'hash', config: PARTS },
+        ],
+      },
+    },
+    {
+      promise: 'takes nothing that anyone can compute',
+      config: { verifications: [{ format: 'hash', config: PARTS }] },
+      refusedAt: '',
+    },
+  ],
   none: [{ promise: 'needs nothing' }],
+}
+
+const SECRET = 'shared secret'
+const BODY = '{"a":1}'
+const env = { SECRET }
+
+const mac = (content: string | Uint8Array, encoding: 'hex' | 'base64' | 'base64url' = 'hex', algorithm = 'sha256') =>
+  createHmac(algorithm, SECRET).update(content).digest(encoding)
+
+/** What most senders do: the body signed, the signature in a header. */
+const simple = {
+  config: { ...KEY, parts: ['$body'], compare_with: '$header.x-signature' },
+  env,
+  headers: { 'x-signature': mac(BODY) },
+  body: BODY,
+}
+/** The same with a time of sending. */
+const timed = {
+  config: { ...KEY, ...PARTS, timestamp: { value: '$header.x-timestamp' } },
+  env,
+  headers: { 'x-timestamp': SECONDS, 'x-signature': mac(`${SECONDS}.${BODY}`) },
+  body: BODY,
+}
+const withTime = (time: string) => ({ 'x-timestamp': time, 'x-signature': mac(`${time}.${BODY}`) })
+const withUnit = (unit: string) => ({ ...timed.config, timestamp: { ...timed.config.timestamp, unit } })
+
+const standard = new Webhook(Buffer.from('a secret of at least 24 bytes').toString('base64'))
+const STANDARD_ENV = { SECRET: `whsec_${Buffer.from('a secret of at least 24 bytes').toString('base64')}` }
+const standardHeaders = (id = 'msg_1') => ({
+  'webhook-id': id,
+  'webhook-timestamp': SECONDS,
+  'webhook-signature': standard.sign(id, new Date(NOW), BODY),
+})
+
+const ed25519 = generateKeyPairSync('ed25519')
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const weak = generateKeyPairSync('rsa', { modulusLength: 1024 })
+const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const pem = (key: typeof rsa.publicKey) => key.export({ type: 'spki', format: 'pem' }).toString()
+
+const signedBy = (algorithm: string, key: typeof rsa.publicKey, signature: Buffer) => ({
+  config: {
+    algorithm,
+    public_key: '{{env.KEY}}',
+    parts: ['$body'],
+    compare_with: '$header.x-signature',
+  },
+  env: { KEY: pem(key) },
+  headers: { 'x-signature': signature.toString('base64') },
+  body: BODY,
+})
+const certified = {
+  config: {
+    algorithm: 'rsa-sha256',
+    certificate_url: '$header.x-cert-url',
+    certificate_host: 'api.example.com',
+    parts: ['$header.x-id', '$header.x-time', CERTIFIED.webhookId, '$body.crc32'],
+    separator: '|',
+    compare_with: '$header.x-signature',
+  },
+  headers: {
+    'x-id': CERTIFIED.id,
+    'x-time': CERTIFIED.time,
+    'x-signature': CERTIFIED.signature,
+    'x-cert-url': 'https://api.example.com/cert',
+  },
+  body: CERTIFIED.body,
+  now: CERTIFIED.time,
+  documents: { 'https://api.example.com/cert': CERTIFICATE },
+}
+const certificateAt = (url: string) => ({ ...certified.headers, 'x-cert-url': url })
+
+const JWKS = 'https://keys.example.com/jwks'
+const jwk = (key: typeof rsa.publicKey, kid: string) => ({ ...key.export({ format: 'jwk' }), kid })
+const keySet = (...keys: object[]) => ({ [JWKS]: JSON.stringify({ keys }) })
+
+interface TokenInput {
+  readonly alg?: string
+  readonly kid?: string
+  readonly claims?: Record<string, unknown>
+  readonly key?: typeof rsa.privateKey | Uint8Array
+}
+
+/** A bearer token; by default signed with the RSA key and good for an hour. */
+async function token({ alg = 'RS256', kid = 'k1', claims = {}, key = rsa.privateKey }: TokenInput = {}) {
+  const issuedAt = Number(SECONDS)
+  const payload = { iat: issuedAt, exp: issuedAt + 3600, iss: 'issuer', aud: 'audience', ...claims }
+  const given = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined))
+  return { authorization: `Bearer ${await new SignJWT(given).setProtectedHeader({ alg, kid }).sign(key)}` }
+}
+
+const unsecured = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(`{"exp":${Number(SECONDS) + 60}}`).toString('base64url')}.`
+const byKeySet = { config: { jwks_url: JWKS }, documents: keySet(jwk(rsa.publicKey, 'k1')), proves: [] }
+const bySecret = { config: { secret: '{{env.SECRET}}' }, env, proves: [] }
+const byHash = {
+  config: { jwks_url: JWKS, body_hash_claim: 'h' },
+  documents: byKeySet.documents,
+  body: BODY,
+}
+const bodyHash = (encoding: 'hex' | 'base64') => createHash('sha256').update(BODY).digest(encoding)
+
+const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })
+const byBasic = { config: { username: 'user', password: '{{env.SECRET}}' }, env, proves: [] }
+const byBearer = { config: { token: '{{env.TOKEN}}' }, env: { TOKEN: 'tok-en' }, proves: [] }
+const byCompare = {
+  config: { ...KEY, compare_with: '$payload.value[0].clientState' },
+  env,
+  proves: ['payload'],
+} as const
+
+const single = (format: string, config: Json) => ({ format, config })
+const current = single('hmac', { ...simple.config, secret: '{{env.NEW}}' })
+const previous = single('hmac', { ...simple.config, secret: '{{env.OLD}}' })
+
+export const SIGNATURE_ROWS: Readonly<Record<string, readonly SignatureRow[]>> = {
+  hmac: [
+    { promise: 'knows a signed body', ...simple },
+    {
+      promise: 'signs bytes, not what they would be as text',
+      ...simple,
+      body: Uint8Array.of(0, 255, 128, 13, 10),
+      headers: { 'x-signature': mac(Uint8Array.of(0, 255, 128, 13, 10)) },
+    },
+    { promise: 'signs an empty body too', ...simple, body: '', headers: { 'x-signature': mac('') }, proves: [] },
+    { promise: 'knows a time in seconds', ...timed, window: 300 },
+    {
+      promise: 'knows a time in milliseconds',
+      ...timed,
+      config: withUnit('milliseconds'),
+      headers: withTime(MILLISECONDS),
+      window: 300,
+    },
+    {
+      promise: 'knows a time with an offset',
+      ...timed,
+      config: withUnit('iso'),
+      headers: withTime('2026-01-01T02:00:00.000+02:00'),
+      window: 300,
+    },
+    {
+      promise: 'keeps to its tolerance',
+      ...timed,
+      config: { ...timed.config, timestamp: { value: '$header.x-timestamp', tolerance_seconds: 5 } },
+      window: 5,
+    },
+    {
+      promise: 'reads base64',
+      ...simple,
+      config: { ...simple.config, string_type: 'base64' },
+      headers: { 'x-signature': mac(BODY, 'base64') },
+    },
+    {
+      promise: 'reads base64url with other algorithms',
+      ...simple,
+      config: { ...simple.config, string_type: 'base64url', algorithm: 'sha512' },
+      headers: { 'x-signature': mac(BODY, 'base64url', 'sha512') },
+    },
+    {
+      promise: 'reads hexadecimal in capitals',
+      ...simple,
+      headers: { 'x-signature': mac(BODY).toUpperCase() },
+    },
+    {
+      promise: 'takes a secret written in base64',
+      ...simple,
+      config: { ...simple.config, secret_encoding: 'base64' },
+      env: { SECRET: Buffer.from(SECRET).toString('base64') },
+    },
+    {
+      promise: 'takes any of several signatures in one header',
+      ...simple,
+      config: { ...simple.config, compare_with: '$header.x-signature[v1]' },
+      headers: { 'x-signature': `v0=00, v1=${mac('other')}, v1=${mac(BODY)}` },
+      hasSpare: true,
+    },
+    {
+      promise: 'signs query parameters, values of the payload and the method',
+      config: {
+        ...KEY,
+        parts: ['$method', '$query.a', '$payload.b.c', '{{env.SUFFIX}}'],
+        separator: '\n',
+        compare_with: '$query.sig',
+      },
+      env: { ...env, SUFFIX: 'end' },
+      method: 'PUT',
+      query: { a: 'x y', sig: mac('PUT\nx y\n7\nend') },
+      payload: { b: { c: '7' } },
+      proves: ['method', 'query', 'payload'],
+    },
+    { promise: 'refuses without the signature', ...simple, headers: {}, why: 'the header x-signature is missing' },
+    { promise: 'refuses an empty signature', ...simple, headers: { 'x-signature': '' }, why: 'x-signature is missing' },
+    { promise: 'refuses another secret', ...simple, env: { SECRET: 'other' }, why: 'the signature does not match' },
+    { promise: 'refuses an empty secret', ...simple, env: { SECRET: '' }, why: 'the secret is empty' },
+    { promise: 'refuses an unknown secret', ...simple, env: {}, why: '{{env.SECRET}} has no value' },
+    {
+      promise: 'refuses a signature over nothing with an empty secret',
+      ...simple,
+      env: { SECRET: '=' },
+      config: { ...simple.config, secret_encoding: 'base64' },
+      headers: { 'x-signature': createHmac('sha256', '').update(BODY).digest('hex') },
+      why: 'the secret is not base64',
+    },
+    {
+      promise: 'refuses a secret that is not what it says',
+      ...simple,
+      config: { ...simple.config, secret_encoding: 'hex' },
+      why: 'the secret is not hex',
+    },
+    {
+      promise: 'refuses a signature without its prefix',
+      ...simple,
+      config: { ...simple.config, signature_prefix: 'sha256=' },
+      why: 'does not start with sha256=',
+    },
+    {
+      promise: 'refuses the signature sent twice',
+      ...simple,
+      headers: { 'x-signature': `${mac(BODY)}, ${mac(BODY)}` },
+      why: 'does not match',
+    },
+    {
+      promise: 'refuses a signature that goes on',
+      ...simple,
+      headers: { 'x-signature': `${mac(BODY)}zz` },
+      why: 'does not match',
+    },
+    {
+      promise: 'refuses a field that is not there',
+      ...simple,
+      config: { ...simple.config, compare_with: '$header.x-signature[v1]' },
+      why: 'has no field v1',
+    },
+    {
+      promise: 'refuses to choose between two times',
+      ...timed,
+      config: {
+        ...KEY,
+        parts: ['$header.x-signature[t]', '$body'],
+        compare_with: '$header.x-signature[v]',
+        timestamp: { value: '$header.x-signature[t]' },
+      },
+      headers: { 'x-signature': `t=${SECONDS},t=1,v=${mac(SECONDS + BODY)}` },
+      why: 'more than once',
+    },
+    {
+      promise: 'refuses without the time',
+      ...timed,
+      headers: { 'x-signature': mac(`.${BODY}`) },
+      why: 'x-timestamp is missing',
+    },
+    { promise: 'refuses a time that is none', ...timed, headers: withTime('soon'), why: 'not a time' },
+    { promise: 'refuses a time with a sign', ...timed, headers: withTime(`+${SECONDS}`), why: 'not a time' },
+    { promise: 'refuses a time in another unit', ...timed, headers: withTime(MILLISECONDS), why: '300 seconds off' },
+    {
+      promise: 'refuses a date without a time zone',
+      ...timed,
+      config: withUnit('iso'),
+      headers: withTime('2026-01-01T00:00:00'),
+      why: 'not a time',
+    },
+    {
+      promise: 'refuses a signed parameter that is missing',
+      ...simple,
+      config: { ...simple.config, parts: ['$query.a'] },
+      why: 'the query parameter a is missing',
+    },
+    {
+      promise: 'refuses a signed value that is no text',
+      ...simple,
+      config: { ...simple.config, parts: ['$payload.a.b'] },
+      why: 'the payload has no text at a.b',
+    },
+    {
+      promise: 'takes no header from the prototype of all objects',
+      ...simple,
+      config: { ...simple.config, parts: ['$header.constructor'] },
+      why: 'the header constructor is missing',
+    },
+    {
+      promise: 'refuses a part that has no value',
+      ...simple,
+      config: { ...simple.config, parts: ['{{env.NOTHING}}', '$body'] },
+      why: '{{env.NOTHING}} has no value',
+    },
+  ],
+  hash: [
+    {
+      promise: 'knows a digest with the secret in front',
+      config: { parts: ['{{env.SECRET}}', '$body'], compare_with: '$header.x-signature', algorithm: 'sha1' },
+      env,
+      headers: {
+        'x-signature': createHash('sha1')
+          .update(SECRET + BODY)
+          .digest('hex'),
+      },
+      body: BODY,
+    },
+    {
+      promise: 'refuses an empty secret',
+      config: { parts: ['{{env.SECRET}}', '$body'], compare_with: '$header.x-signature' },
+      env: { SECRET: '' },
+      headers: { 'x-signature': createHash('sha256').update(BODY).digest('hex') },
+      body: BODY,
+      why: 'is empty',
+    },
+  ],
+  asymmetric: [
+    {
+      promise: 'knows RSA',
+      ...signedBy('rsa-sha256', rsa.publicKey, sign('sha256', Buffer.from(BODY), rsa.privateKey)),
+    },
+    {
+      promise: 'knows RSA with SHA-512',
+      ...signedBy('rsa-sha512', rsa.publicKey, sign('sha512', Buffer.from(BODY), rsa.privateKey)),
+    },
+    {
+      promise: 'knows RSA-PSS',
+      ...signedBy(
+        'rsa-pss-sha256',
+        rsa.publicKey,
+        sign('sha256', Buffer.from(BODY), { key: rsa.privateKey, padding: 6, saltLength: 32 }),
+      ),
+    },
+    {
+      promise: 'knows ECDSA',
+      ...signedBy('ecdsa-sha256', p256.publicKey, sign('sha256', Buffer.from(BODY), p256.privateKey)),
+    },
+    {
+      promise: 'knows Ed25519',
+      ...signedBy('ed25519', ed25519.publicKey, sign(null, Buffer.from(BODY), ed25519.privateKey)),
+    },
+    {
+      promise: 'takes a PEM on one line',
+      ...signedBy('ed25519', ed25519.publicKey, sign(null, Buffer.from(BODY), ed25519.privateKey)),
+      env: { KEY: pem(ed25519.publicKey).replaceAll('\n', '\\n') },
+    },
+    { promise: 'takes the key of a certificate', ...certified },
+    {
+      promise: 'refuses a key of another kind',
+      ...signedBy('rsa-sha256', ed25519.publicKey, sign(null, Buffer.from(BODY), ed25519.privateKey)),
+      why: 'not one for rsa-sha256',
+    },
+    {
+      promise: 'refuses a weak key',
+      ...signedBy('rsa-sha256', weak.publicKey, sign('sha256', Buffer.from(BODY), weak.privateKey)),
+      why: 'too weak',
+    },
+    {
+      promise: 'refuses what is no key',
+      ...signedBy('ed25519', ed25519.publicKey, sign(null, Buffer.from(BODY), ed25519.privateKey)),
+      env: { KEY: 'AAAA' },
+      why: 'not readable',
+    },
+    {
+      promise: 'refuses a signature with something behind it',
+      ...signedBy('ed25519', ed25519.publicKey, sign(null, Buffer.from(BODY), ed25519.privateKey)),
+      headers: { 'x-signature': `${sign(null, Buffer.from(BODY), ed25519.privateKey).toString('base64')}!` },
+      why: 'does not match',
+    },
+    ...[
+      'http://api.example.com/cert',
+      'https://api.example.com.evil.example/cert',
+      'https://evil.example/https://api.example.com/cert',
+      'https://user@api.example.com/cert',
+      'https://api.example.com@evil.example/cert',
+      'https://api.example.com:8443/cert',
+      'nonsense',
+    ].map((url) => ({
+      promise: `refuses a certificate from ${url}`,
+      ...certified,
+      headers: certificateAt(url),
+      documents: { [url]: CERTIFICATE },
+      why: 'not on https://api.example.com',
+    })),
+    {
+      promise: 'refuses a certificate before its time',
+      ...certified,
+      now: '2026-01-01T00:00:00Z',
+      why: 'not valid at this time',
+    },
+    {
+      promise: 'refuses what is no certificate',
+      ...certified,
+      documents: { 'https://api.example.com/cert': 'x' },
+      why: 'not readable',
+    },
+    { promise: 'refuses an address without a certificate', ...certified, documents: {}, why: 'answered 404' },
+  ],
+  jwt: [
+    { promise: 'knows a key of a set', ...byKeySet, headers: await token() },
+    {
+      promise: 'reads the set again when it does not hold the key',
+      ...byKeySet,
+      documents: keySet(jwk(p256.publicKey, 'k0'), jwk(rsa.publicKey, 'k1')),
+      headers: await token(),
+    },
+    { promise: 'knows a shared secret', ...bySecret, headers: await token({ alg: 'HS256', key: Buffer.from(SECRET) }) },
+    {
+      promise: 'knows a public key',
+      config: { public_key: '{{env.KEY}}', algorithms: ['ES256'] },
+      env: { KEY: pem(p256.publicKey) },
+      headers: await token({ alg: 'ES256', key: p256.privateKey }),
+      proves: [],
+    },
+    {
+      promise: 'knows Ed25519',
+      config: { public_key: '{{env.KEY}}' },
+      env: { KEY: pem(ed25519.publicKey) },
+      headers: await token({ alg: 'EdDSA', key: ed25519.privateKey }),
+      proves: [],
+    },
+    {
+      promise: 'takes the token from the payload',
+      ...byKeySet,
+      config: { jwks_url: JWKS, token: '$payload.tokens[0]' },
+      payload: { tokens: [(await token()).authorization.slice('Bearer '.length)] },
+      proves: ['payload'],
+    },
+    {
+      promise: 'compares issuer, audience and claims',
+      ...byKeySet,
+      config: { jwks_url: JWKS, issuer: 'issuer', audience: '{{env.AUD}}', claims: { n: 1, l: ['a'] } },
+      env: { AUD: 'audience' },
+      headers: await token({ claims: { n: 1, l: ['a'] } }),
+    },
+    { promise: 'knows the hash of the body', ...byHash, headers: await token({ claims: { h: bodyHash('hex') } }) },
+    {
+      promise: 'takes a token without an end when it is bound to the body',
+      ...byHash,
+      config: { ...byHash.config, body_hash_type: 'base64' },
+      headers: await token({ claims: { h: bodyHash('base64'), exp: undefined } }),
+    },
+    {
+      promise: 'takes a token without an end when its age is limited',
+      ...byKeySet,
+      config: { jwks_url: JWKS, max_age_seconds: 300, tolerance_seconds: 0 },
+      headers: await token({ claims: { exp: undefined } }),
+    },
+    {
+      promise: 'refuses a token without an end otherwise',
+      ...byKeySet,
+      headers: await token({ claims: { exp: undefined } }),
+      why: 'the claim exp',
+    },
+    {
+      promise: 'refuses an old token',
+      ...byKeySet,
+      config: { jwks_url: JWKS, max_age_seconds: 300, tolerance_seconds: 0 },
+      headers: await token({ claims: { iat: Number(SECONDS) - 301 } }),
+      why: 'has expired',
+    },
+    {
+      promise: 'refuses an expired token',
+      ...byKeySet,
+      headers: await token({ claims: { exp: Number(SECONDS) - 61 } }),
+      why: 'has expired',
+    },
+    {
+      promise: 'refuses a token of the future',
+      ...byKeySet,
+      headers: await token({ claims: { nbf: Number(SECONDS) + 61 } }),
+      why: 'the claim nbf',
+    },
+    {
+      promise: 'refuses another issuer',
+      ...byKeySet,
+      config: { jwks_url: JWKS, issuer: 'me' },
+      headers: await token(),
+      why: 'the claim iss',
+    },
+    {
+      promise: 'refuses another audience',
+      ...byKeySet,
+      config: { jwks_url: JWKS, audience: 'me' },
+      headers: await token(),
+      why: 'the claim aud',
+    },
+    {
+      promise: 'refuses another claim',
+      ...byKeySet,
+      config: { jwks_url: JWKS, claims: { sub: 'me' } },
+      headers: await token(),
+      why: 'the claim sub',
+    },
+    {
+      promise: 'refuses when it does not know what to expect',
+      ...byKeySet,
+      config: { jwks_url: JWKS, claims: { sub: '{{env.NOBODY}}' } },
+      headers: await token(),
+      why: 'the claim sub needs is not known',
+    },
+    {
+      promise: 'refuses an unknown audience',
+      ...byKeySet,
+      config: { jwks_url: JWKS, audience: '{{env.NOBODY}}' },
+      headers: await token(),
+      why: '{{env.NOBODY}} has no value',
+    },
+    {
+      promise: 'refuses an unsigned token',
+      ...byKeySet,
+      headers: { authorization: `Bearer ${unsecured}` },
+      why: 'not a JWT',
+    },
+    {
+      promise: 'refuses a token signed with the public key as a secret',
+      config: { public_key: '{{env.KEY}}' },
+      env: { KEY: pem(rsa.publicKey) },
+      headers: await token({ alg: 'HS256', key: Buffer.from(pem(rsa.publicKey)) }),
+      why: 'algorithm that is not allowed',
+    },
+    {
+      promise: 'refuses a symmetric token where a key set is expected',
+      ...byKeySet,
+      documents: keySet({ kty: 'oct', kid: 'k1', k: Buffer.from(SECRET).toString('base64url') }),
+      headers: await token({ alg: 'HS256', key: Buffer.from(SECRET) }),
+      why: 'algorithm that is not allowed',
+    },
+    {
+      promise: 'refuses an empty secret',
+      ...bySecret,
+      env: { SECRET: '' },
+      headers: await token({ alg: 'HS256', key: Buffer.from(SECRET) }),
+      why: 'the secret is empty',
+    },
+    {
+      promise: 'refuses an algorithm that is not listed',
+      ...byKeySet,
+      config: { jwks_url: JWKS, algorithms: ['ES256'] },
+      headers: await token(),
+      why: 'not allowed',
+    },
+    {
+      promise: 'refuses a key that no set holds',
+      ...byKeySet,
+      headers: await token({ kid: 'k9' }),
+      why: 'does not hold the key',
+    },
+    {
+      promise: 'refuses what is no key set',
+      ...byKeySet,
+      documents: { [JWKS]: '<html>' },
+      headers: await token(),
+      why: 'not readable',
+    },
+    { promise: 'refuses without a token', ...byKeySet, why: 'holds no bearer token' },
+    {
+      promise: 'refuses another body',
+      ...byHash,
+      headers: await token({ claims: { h: bodyHash('hex') } }),
+      body: '{"a":2}',
+      why: 'not the hash of the body',
+    },
+    { promise: 'refuses a token without the hash', ...byHash, headers: await token(), why: 'not the hash of the body' },
+  ],
+  basic: [
+    { promise: 'knows the pair', ...byBasic, headers: basic(`user:${SECRET}`) },
+    { promise: 'takes a password with a colon', ...byBasic, env: { SECRET: 'a:b' }, headers: basic('user:a:b') },
+    { promise: 'refuses another name', ...byBasic, headers: basic(`root:${SECRET}`), why: 'does not match' },
+    {
+      promise: 'refuses an empty password',
+      ...byBasic,
+      env: { SECRET: '' },
+      headers: basic('user:'),
+      why: 'the password is empty',
+    },
+    {
+      promise: 'refuses another scheme',
+      ...byBasic,
+      headers: { authorization: 'Bearer x' },
+      why: 'no basic credentials',
+    },
+  ],
+  bearer: [
+    { promise: 'knows the token', ...byBearer, headers: { authorization: 'Bearer tok-en' } },
+    { promise: 'refuses a part of it', ...byBearer, headers: { authorization: 'Bearer tok' }, why: 'does not match' },
+    {
+      promise: 'refuses an empty one',
+      ...byBearer,
+      env: { TOKEN: '' },
+      headers: { authorization: 'Bearer ' },
+      why: 'is empty',
+    },
+    { promise: 'refuses none', ...byBearer, why: 'no bearer token' },
+  ],
+  compare: [
+    { promise: 'finds the secret in the payload', ...byCompare, payload: { value: [{ clientState: SECRET }] } },
+    { promise: 'refuses another', ...byCompare, payload: { value: [{ clientState: 'x' }] }, why: 'does not match' },
+    { promise: 'refuses none', ...byCompare, payload: { value: [] }, why: 'no text at value[0].clientState' },
+    { promise: 'refuses an object', ...byCompare, payload: { value: [{ clientState: {} }] }, why: 'no text at' },
+  ],
+  standard_webhooks: [
+    {
+      promise: 'knows what the library of the scheme signs',
+      config: KEY,
+      env: STANDARD_ENV,
+      headers: standardHeaders(),
+      body: BODY,
+      window: 300,
+    },
+    {
+      promise: 'takes any of several signatures, others beside it',
+      config: KEY,
+      env: STANDARD_ENV,
+      headers: {
+        ...standardHeaders(),
+        'webhook-signature': `v1a,AAAA v1,${mac('other', 'base64')} ${standardHeaders()['webhook-signature']}`,
+      },
+      body: BODY,
+      hasSpare: true,
+    },
+    {
+      promise: 'refuses the signature of another version',
+      config: KEY,
+      env: STANDARD_ENV,
+      headers: {
+        ...standardHeaders(),
+        'webhook-signature': standardHeaders()['webhook-signature'].replace('v1,', 'v2,'),
+      },
+      body: BODY,
+      why: 'does not match',
+    },
+    {
+      promise: 'refuses an id that could be read differently',
+      config: KEY,
+      env: STANDARD_ENV,
+      headers: standardHeaders('msg.1'),
+      body: BODY,
+      why: 'the id of the message',
+    },
+    {
+      promise: 'refuses a secret that is only its prefix',
+      config: KEY,
+      env: { SECRET: 'whsec_' },
+      headers: standardHeaders(),
+      body: BODY,
+      why: 'the secret is empty',
+    },
+  ],
+  any_of: [
+    {
+      promise: 'takes the new secret',
+      ...simple,
+      config: { verifications: [previous, current] },
+      env: { NEW: SECRET, OLD: 'old' },
+      hasSpare: true,
+    },
+    {
+      promise: 'takes the old one too',
+      ...simple,
+      config: { verifications: [previous, current] },
+      env: { NEW: 'new', OLD: SECRET },
+      hasSpare: true,
+    },
+    {
+      promise: 'refuses with all reasons',
+      ...simple,
+      config: { verifications: [previous, current] },
+      env: { NEW: 'new', OLD: '' },
+      why: 'the secret is empty; the signature does not match',
+    },
+  ],
+  all_of: [
+    {
+      promise: 'wants everything',
+      ...simple,
+      config: { verifications: [single('hmac', simple.config), single('bearer', { token: '{{env.TOKEN}}' })] },
+      env: { ...env, TOKEN: 't' },
+      headers: { ...simple.headers, authorization: 'Bearer t' },
+    },
+    {
+      promise: 'refuses when one is missing',
+      ...simple,
+      config: { verifications: [single('hmac', simple.config), single('bearer', { token: '{{env.TOKEN}}' })] },
+      env: { ...env, TOKEN: 't' },
+      why: 'no bearer token',
+    },
+  ],
+  none: [{ promise: 'takes everything', hasSpare: true, proves: [] }],
 }

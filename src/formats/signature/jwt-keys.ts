@@ -1,0 +1,160 @@
+import type { KeyObject } from 'node:crypto'
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { Failure, type JsonObject } from '../../base/index.ts'
+import { compileTemplate, compileUrl, renderUrl, type Scope } from '../../expression/index.ts'
+import type { Expectation } from './jwt-claims.ts'
+import { readPublicKey } from './public-key.ts'
+import { compileSecret, renderSetting } from './secret.ts'
+import type { SignatureTools } from './signature.ts'
+import { type Found, found, refused } from './verdict.ts'
+
+const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
+
+/** By type of key. A public key never verifies a symmetric signature, which anyone who knows the key could make. */
+const ASYMMETRIC = {
+  rsa: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ec: ['ES256', 'ES384', 'ES512'],
+  ed25519: ['EdDSA'],
+} as const
+
+const ALL_ASYMMETRIC = Object.values(ASYMMETRIC).flat()
+
+/** The algorithms that a definition may allow (RFC 7518, RFC 8037); `none` is not one. */
+export const JWT_ALGORITHM_NAMES = [...SYMMETRIC, ...ALL_ASYMMETRIC]
+
+type AlgorithmName = (typeof JWT_ALGORITHM_NAMES)[number]
+
+/** The keys of `jwt` that say what a token is verified with: exactly one besides `algorithms`. */
+interface VerifierKeys {
+  readonly secret?: string | undefined
+  readonly public_key?: string | undefined
+  readonly jwks_url?: string | undefined
+  readonly algorithms?: readonly AlgorithmName[] | undefined
+}
+
+/** The claims of a token whose signature, times, issuer and audience are right. */
+type VerifyToken = (
+  token: string,
+  expected: Expectation,
+  scope: Scope,
+  tools: SignatureTools,
+) => Promise<Found<JsonObject>>
+
+/** A sentence when keys and algorithms do not fit together. */
+export function findKeyProblem({ secret, public_key, jwks_url, algorithms }: VerifierKeys): string | undefined {
+  if ([secret, public_key, jwks_url].filter((key) => key !== undefined).length !== 1)
+    return 'needs exactly one of secret, public_key or jwks_url'
+  const fitting: readonly string[] = secret === undefined ? ALL_ASYMMETRIC : SYMMETRIC
+  const other = algorithms?.find((name) => !fitting.includes(name))
+  return other === undefined ? undefined : `allows ${other}, which is not for the kind of key it names`
+}
+
+export function compileVerifier({ secret, public_key, jwks_url, algorithms }: VerifierKeys): VerifyToken {
+  if (secret !== undefined) return withSecret(secret, algorithms ?? SYMMETRIC)
+  if (jwks_url !== undefined) return withKeySet(jwks_url, algorithms ?? ALL_ASYMMETRIC)
+  return withPublicKey(public_key ?? '', algorithms)
+}
+
+function withSecret(text: string, algorithms: readonly string[]): VerifyToken {
+  const readSecret = compileSecret(text, 'utf8')
+  return async (token, expected, scope, tools) => {
+    const secret = readSecret(scope)
+    if (secret.kind === 'refused') return secret
+    return (await verifyWith(token, secret.value, algorithms, expected, tools)).claims
+  }
+}
+
+function withPublicKey(text: string, allowed: readonly string[] | undefined): VerifyToken {
+  const template = compileTemplate(text)
+  return async (token, expected, scope, tools) => {
+    const rendered = renderSetting(template, scope, 'the public key')
+    if (rendered.kind === 'refused') return rendered
+    const key = readPublicKey(rendered.value)
+    if (key === undefined) return refused('the public key is not readable, or too weak')
+    const fitting = algorithmsOf(key).filter((name) => allowed?.includes(name) ?? true)
+    return (await verifyWith(token, key, fitting, expected, tools)).claims
+  }
+}
+
+/** A key that the set does not hold may be a new one: the set is read again, which the source bounds. */
+function withKeySet(address: string, algorithms: readonly string[]): VerifyToken {
+  const template = compileUrl(address, '')
+  return async (token, expected, scope, tools) => {
+    const url = renderAddress(template, scope)
+    if (url.kind === 'refused') return url
+    const known = await tools.keys.read(url.value)
+    if (known.kind === 'refused') return known
+    const first = await verifyWith(token, parseKeySet(known.value), algorithms, expected, tools)
+    if (!first.isKeyMissing) return first.claims
+    const newer = await tools.keys.reread(url.value)
+    if (newer.kind === 'refused') return newer
+    return (await verifyWith(token, parseKeySet(newer.value), algorithms, expected, tools)).claims
+  }
+}
+
+interface Attempt {
+  readonly claims: Found<JsonObject>
+  readonly isKeyMissing: boolean
+}
+
+async function verifyWith(
+  token: string,
+  key: Uint8Array | KeyObject | JWTVerifyGetKey,
+  algorithms: readonly string[],
+  expected: Expectation,
+  { now }: SignatureTools,
+): Promise<Attempt> {
+  // Another spelling of the same signature would be another delivery to whoever remembers signatures.
+  if (!token.split('.').every(isCanonical)) return { claims: refused('the token is not a JWT'), isKeyMissing: false }
+  const options = { ...expected.options, algorithms: [...algorithms], currentDate: now() }
+  try {
+    const { payload } = await jwtVerify<JsonObject>(token, key, options)
+    return { claims: found(payload), isKeyMissing: false }
+  } catch (error) {
+    // Also what is thrown for keys that cannot be imported: whatever went wrong, the token is not proved.
+    return { claims: refused(describe(error)), isKeyMissing: error instanceof errors.JWKSNoMatchingKey }
+  }
+}
+
+function isCanonical(segment: string): boolean {
+  return segment !== '' && Buffer.from(segment, 'base64url').toString('base64url') === segment
+}
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  ERR_JWT_EXPIRED: 'the token has expired',
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'the signature of the token does not match',
+  ERR_JOSE_ALG_NOT_ALLOWED: 'the token is signed with an algorithm that is not allowed',
+  ERR_JWKS_NO_MATCHING_KEY: 'the key set of the sender does not hold the key of the token',
+  ERR_JWKS_INVALID: 'the key set of the sender is not readable',
+}
+
+function describe(error: unknown): string {
+  if (error instanceof errors.JWTClaimValidationFailed) return `the claim ${error.claim} of the token does not fit`
+  const sentence = error instanceof errors.JOSEError ? SENTENCES[error.code] : undefined
+  return sentence ?? 'the token is not a JWT that the key can verify'
+}
+
+function algorithmsOf(key: KeyObject): readonly string[] {
+  const type = key.asymmetricKeyType ?? ''
+  return Object.hasOwn(ASYMMETRIC, type) ? ASYMMETRIC[type as keyof typeof ASYMMETRIC] : []
+}
+
+/** Resolves keys from the document of a key set; one that is no key set has no keys. */
+function parseKeySet(document: string): JWTVerifyGetKey {
+  try {
+    return createLocalJWKSet(JSON.parse(document) as JSONWebKeySet)
+  } catch {
+    return async () => {
+      throw new errors.JWKSInvalid()
+    }
+  }
+}
+
+function renderAddress(template: ReturnType<typeof compileUrl>, scope: Scope): Found<string> {
+  try {
+    return found(renderUrl(template, scope))
+  } catch (error) {
+    if (error instanceof Failure) return refused(`the address of the key set is not known: ${error.publicMessage}`)
+    throw error
+  }
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { Failure } from '../../base/index.ts'
+import { compileTemplate, renderText, type Scope, type Template } from '../../expression/index.ts'
+import { secretText } from '../vocabulary.ts'
+import { decodeExactly } from './encoding.ts'
+import { type Found, found, refused } from './verdict.ts'
+
+/** A secret shared with the sender. */
+export const sharedSecret = secretText().describe('Shared with the sender; an empty one refuses every delivery.')
+
+/** How a shared secret is written. */
+export const secretEncoding = z.enum(['utf8', 'hex', 'base64']).default('utf8').describe('How the secret is written.')
+
+/**
+ * Reads a secret that is never empty.
+ *
+ * @param prefix may stand before the secret and is not part of it
+ */
+export function compileSecret(
+  text: string,
+  encoding: z.output<typeof secretEncoding>,
+  prefix = '',
+): (scope: Scope) => Found<Uint8Array> {
+  const template = compileTemplate(text)
+  return (scope) => {
+    const secret = renderSetting(template, scope, 'the secret')
+    if (secret.kind === 'refused') return secret
+    const written = secret.value.startsWith(prefix) ? secret.value.slice(prefix.length) : secret.value
+    const bytes = encoding === 'utf8' ? Buffer.from(written) : decodeExactly(written, encoding)
+    if (bytes === undefined) return refused(`the secret is not ${encoding}`)
+    return bytes.byteLength === 0 ? refused('the secret is empty') : found(bytes)
+  }
+}
+
+/**
+ * The text of a setting that verification stands on; what is empty or has no value refuses.
+ *
+ * @param name for the refusal, for example `the secret`
+ */
+export function renderSetting(template: Template, scope: Scope, name: string): Found<string> {
+  try {
+    const text = renderText(template, scope)
+    return text === '' ? refused(`${name} is empty`) : found(text)
+  } catch (error) {
+    // Names the placeholder, never a value.
+    if (error instanceof Failure) return refused(`${name} is not known: ${error.publicMessage}`)
+    throw error
+  }
+}

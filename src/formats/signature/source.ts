@@ -1,0 +1,133 @@
+import type { z } from 'zod'
+import { getAtPath, type Json, parseDotPath } from '../../base/index.ts'
+import { compileTemplate, type Scope } from '../../expression/index.ts'
+import { fieldPath, refineWith, templateText } from '../vocabulary.ts'
+import { crc32Decimal, decodeUrl, sha256Hex, sortedForm } from './derived.ts'
+import { renderSetting } from './secret.ts'
+import type { Delivery } from './signature.ts'
+import { type Found, found, refused } from './verdict.ts'
+
+/**
+ * Reads something of a delivery. At least one value; several only where a header names a field more than once
+ * (`v1=…,v1=…`), which happens while the sender changes its secret.
+ */
+export type Source = (delivery: Delivery, scope: Scope) => Found<readonly (string | Uint8Array)[]>
+
+/** The tokens that stand for one thing each. */
+const FIXED: Readonly<Record<string, (delivery: Delivery) => string | Uint8Array>> = {
+  $body: ({ body }) => body,
+  '$body.sha256': ({ body }) => sha256Hex(body),
+  '$body.crc32': ({ body }) => crc32Decimal(body),
+  '$form.sorted': ({ body }) => sortedForm(body),
+  $method: ({ method }) => method,
+  $url: ({ url }) => url,
+  '$url.decoded': ({ url }) => decodeUrl(url),
+}
+
+/** `$header.stripe-signature[v1]`: kind, name, field of a header that is a list. */
+const HEADER = /^\$header\.([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\[([^[\]{}=]+)\])?$/
+const QUERY = /^\$query\.([^{}]+)$/
+const PAYLOAD = /^\$payload\.(.+)$/
+
+/** Most values of one field; a sender that changes its secret has two. */
+const VALUES_MAX = 8
+
+/** A place of the delivery. */
+export function tokenText(): z.ZodString {
+  return templateText().superRefine(refineWith(findTokenProblem, 'signature.token'))
+}
+
+/** A place of the delivery, or a text with or without placeholders. */
+export function sourceText(): z.ZodString {
+  return templateText()
+    .min(1)
+    .superRefine(refineWith((text) => (text.startsWith('$') ? findTokenProblem(text) : undefined), 'signature.token'))
+}
+
+function findTokenProblem(text: string): string | undefined {
+  if (Object.hasOwn(FIXED, text) || HEADER.test(text) || QUERY.test(text)) return undefined
+  const [, path] = PAYLOAD.exec(text) ?? []
+  if (path !== undefined && fieldPath().safeParse(path).success) return undefined
+  const tokens = [
+    ...Object.keys(FIXED),
+    '$header.<name>',
+    '$header.<name>[<field>]',
+    '$query.<name>',
+    '$payload.<path>',
+  ]
+  return `must say where in the delivery: ${tokens.join(', ')}`
+}
+
+/** Compiles a checked text. */
+export function compileSource(text: string): Source {
+  if (!text.startsWith('$')) return templateSource(text)
+  const fixed = FIXED[text]
+  if (fixed !== undefined) return (delivery) => found([fixed(delivery)])
+  const [, header, field] = HEADER.exec(text) ?? []
+  if (header !== undefined) return headerSource(header.toLowerCase(), field)
+  const [, parameter] = QUERY.exec(text) ?? []
+  if (parameter !== undefined) return querySource(parameter)
+  return payloadSource(text.slice('$payload.'.length))
+}
+
+/** The only value of a source, as text. */
+export function readText(source: Source, delivery: Delivery, scope: Scope): Found<string> {
+  const read = source(delivery, scope)
+  if (read.kind === 'refused') return read
+  const [value = '', ...more] = read.value
+  return more.length > 0 ? refused('a field of a header is there more than once') : found(asText(value))
+}
+
+/** A value as text. */
+export function asText(value: string | Uint8Array): string {
+  return typeof value === 'string' ? value : Buffer.from(value).toString()
+}
+
+function templateSource(text: string): Source {
+  const template = compileTemplate(text)
+  return (_delivery, scope) => {
+    const rendered = renderSetting(template, scope, 'a setting of the signature')
+    return rendered.kind === 'refused' ? rendered : found([rendered.value])
+  }
+}
+
+function headerSource(name: string, field: string | undefined): Source {
+  return ({ headers }) => {
+    const value = Object.hasOwn(headers, name) ? (headers[name] ?? '') : ''
+    if (value === '') return refused(`the header ${name} is missing`)
+    if (field === undefined) return found([value])
+    const values = fieldValues(value, field)
+    if (values.length === 0) return refused(`the header ${name} has no field ${field}`)
+    if (values.length > VALUES_MAX) return refused(`the header ${name} has the field ${field} too often`)
+    return found(values)
+  }
+}
+
+/** The values of a field in `t=1,v1=a,v1=b` or `ts=1;h1=a`; empty ones do not count. */
+function fieldValues(header: string, field: string): string[] {
+  return header
+    .split(/[,;]/)
+    .map((entry) => entry.trim())
+    .filter((entry) => entry.startsWith(`${field}=`))
+    .map((entry) => entry.slice(field.length + 1))
+    .filter((value) => value !== '')
+}
+
+function querySource(name: string): Source {
+  return ({ query }) => {
+    const value = Object.hasOwn(query, name) ? (query[name] ?? '') : ''
+    return value === '' ? refused(`the query parameter ${name} is missing`) : found([value])
+  }
+}
+
+function payloadSource(path: string): Source {
+  const steps = parseDotPath(path)
+  return ({ payload }) => {
+    const text = scalarText(getAtPath(payload, steps))
+    return text === '' ? refused(`the payload has no text at ${path}`) : found([text])
+  }
+}
+
+function scalarText(value: Json | undefined): string {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+}
