@@ -33,15 +33,18 @@ function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
       return { method: findMethod(plan, target.resource, target.method), path: '' }
     case 'path':
       return { method: passthrough(plan, target.verb), path: callerPath(target.path) }
-    case 'verification': {
-      const verification = plan.credentials.find((credential) => credential.format === target.format)?.verification
-      if (verification === undefined)
-        throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${target.format}`)
-      return { method: verification, path: '' }
-    }
+    case 'verification':
+      return { method: findVerification(plan, target.format), path: '' }
     case 'action':
       throw new Failure('METHOD_NOT_DEFINED', `the action ${target.action} is not one request`)
   }
+}
+
+/** The request that proves a credential. @throws Failure METHOD_NOT_DEFINED */
+export function findVerification(plan: Plan, format: string): MethodPlan {
+  const verification = plan.credentials.find((credential) => credential.format === format)?.verification
+  if (verification !== undefined) return verification
+  throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${format}`)
 }
 
 function findMethod(plan: Plan, resource: string, name: string): MethodPlan {

@@ -311,3 +311,15 @@ describe('calling an action', () => {
     expect(end).toMatchObject({ kind: 'upstream_error', status: 401 })
   })
 })
+
+test('the proof of a credential is an action of one step', async () => {
+  script({ request: 'GET /me', answer: { status: 401, json: { message: 'bad k-canary' } } })
+  renewed = { id: 'a', context: {}, credentials: {}, environmentVariables: {}, isSandbox: false }
+  const config = { credentials: { api_key: { config: { verification: { path: '/me' } } } } }
+  const target = { kind: 'verification', format: 'api_key' } as const
+  const { end, steps } = await engine.runAction(config, { target }, { credentials: { api_key: 'k-canary' } })
+  expect(end).toMatchObject({ kind: 'upstream_error', status: 401 })
+  expect(steps).toMatchObject([
+    { name: 'verification', type: 'request', ok: false, error: 'the upstream answered 401: bad ***' },
+  ])
+})

@@ -3,12 +3,16 @@ import type { StepPlan } from '../../definition/index.ts'
 import type { CallOutcome } from '../outcome.ts'
 import type { CallTarget, ProxyRequest } from '../request.ts'
 
-/** A call of a named action. Headers and page of the caller do not take part. */
+/** What is run step by step. The proof of a credential is an action of one step, which is called `verification`. */
+export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' | 'verification' }>
+
+/** A call in steps. Headers and page of the caller do not take part. */
 export type ActionRequest = ProxyRequest & { readonly target: ActionTarget }
 
-export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' }>
+/** A caller's call of a named action. */
+export type NamedActionRequest = ProxyRequest & { readonly target: Extract<CallTarget, { readonly kind: 'action' }> }
 
-export function isActionRequest(request: ProxyRequest): request is ActionRequest {
+export function isActionRequest(request: ProxyRequest): request is NamedActionRequest {
   return request.target.kind === 'action'
 }
 

@@ -4,7 +4,7 @@ import { recordsOf } from '../extract.ts'
 import type { CallOutcome } from '../outcome.ts'
 import type { PageStep } from '../pages.ts'
 import type { AccountAccess } from '../request.ts'
-import type { ActionRequest } from './action-run.ts'
+import type { NamedActionRequest } from './action-run.ts'
 import { refuseReserved } from './find-action.ts'
 import { runAction } from './run-action.ts'
 
@@ -17,7 +17,7 @@ export async function callAction(
   deps: ProxyDependencies,
   plan: Plan,
   account: AccountAccess,
-  request: ActionRequest,
+  request: NamedActionRequest,
 ): Promise<CallOutcome> {
   refuseReserved(request.target.action)
   const { end } = await runAction(deps, plan, account, request)
@@ -30,7 +30,7 @@ export async function* actionPages(
   deps: ProxyDependencies,
   plan: Plan,
   account: AccountAccess,
-  request: ActionRequest,
+  request: NamedActionRequest,
 ): AsyncGenerator<PageStep, void, void> {
   for (;;) {
     const outcome = await callAction(deps, plan, account, request)

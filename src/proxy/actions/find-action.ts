@@ -1,21 +1,23 @@
 import { Failure, suggest } from '../../base/index.ts'
-import { type ActionPlan, type Plan, RESERVED_ACTIONS } from '../../definition/index.ts'
+import { type ActionPlan, type MethodPlan, type Plan, RESERVED_ACTIONS } from '../../definition/index.ts'
 import type { AccountAccess } from '../request.ts'
-import { sandboxReadOnly } from '../resolve-target.ts'
+import { findVerification, sandboxReadOnly } from '../resolve-target.ts'
+import type { ActionTarget } from './action-run.ts'
 
 /** Actions that prove or renew the credential itself, which sandbox accounts need as any other. */
 const OF_CREDENTIALS: readonly string[] = ['validation', 'refresh_token'] satisfies (typeof RESERVED_ACTIONS)[number][]
 
 /**
- * The action of that name, reserved or not, if this account may run it.
+ * The action that is meant, reserved or not, if this account may run it.
  *
  * @throws Failure METHOD_NOT_DEFINED; SANDBOX_ACCOUNT_READ_ONLY when a sandbox account would send anything but GET, HEAD or
  * OPTIONS, unless the action is about the credential itself
  */
-export function findAction({ actions }: Plan, account: AccountAccess, name: string): ActionPlan {
-  const action = actions.get(name)
-  if (action === undefined) throw notDefined(name, [...actions.keys()])
-  if (account.isSandbox && action.isWrite && !OF_CREDENTIALS.includes(name)) throw sandboxReadOnly()
+export function findAction(plan: Plan, account: AccountAccess, target: ActionTarget): ActionPlan {
+  if (target.kind === 'verification') return verificationAction(findVerification(plan, target.format))
+  const action = plan.actions.get(target.action)
+  if (action === undefined) throw notDefined(target.action, [...plan.actions.keys()])
+  if (account.isSandbox && action.isWrite && !OF_CREDENTIALS.includes(action.name)) throw sandboxReadOnly()
   return action
 }
 
@@ -23,6 +25,11 @@ export function findAction({ actions }: Plan, account: AccountAccess, name: stri
 export function refuseReserved(name: string): void {
   if (!isReserved(name)) return
   throw new Failure('METHOD_NOT_DEFINED', `the action ${name} belongs to connecting an account: it cannot be called`)
+}
+
+function verificationAction(request: MethodPlan): ActionPlan {
+  const step = { name: 'verification', type: 'request', runIf: undefined, request } as const
+  return { name: step.name, steps: [step], isWrite: false }
 }
 
 function isReserved(name: string): boolean {

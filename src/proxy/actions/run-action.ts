@@ -1,5 +1,5 @@
 import { Failure } from '../../base/index.ts'
-import type { Plan, StepPlan } from '../../definition/index.ts'
+import type { ActionPlan, Plan, StepPlan } from '../../definition/index.ts'
 import type { ProxyDependencies } from '../dependencies.ts'
 import type { AccountAccess } from '../request.ts'
 import type { ActionEnd, ActionRequest, ActionRun, StepResult } from './action-run.ts'
@@ -15,7 +15,7 @@ interface Progress {
 }
 
 /**
- * Runs a named action, reserved ones too: its steps in order until one fails.
+ * Runs a named action, reserved ones too, or the proof of a credential: its steps in order until one fails.
  *
  * What `update_context` steps computed is seen by later steps at once and handed to the keeper when all steps have passed;
  * of an action that fails nothing is kept. Whatever goes wrong after the start is told by `end`.
@@ -28,7 +28,7 @@ export async function runAction(
   account: AccountAccess,
   request: ActionRequest,
 ): Promise<ActionRun> {
-  const action = findAction(plan, account, request.target.action)
+  const action = findAction(plan, account, request.target)
   const steps: StepResult[] = []
   let progress: Progress = {
     end: computed(null),
@@ -36,7 +36,7 @@ export async function runAction(
   }
   for (const step of action.steps) {
     const startedAt = deps.clock.now()
-    const advanced = await advance(within(deps, request, progress.running), step, request, progress.running)
+    const advanced = await advance(within(deps, action, progress.running), step, request, progress.running)
     if (advanced === undefined) continue
     progress = advanced
     steps.push(stepResult(step, progress.end, startedAt, deps.clock.now(), progress.running))
@@ -83,6 +83,6 @@ function refused(error: unknown): ActionEnd {
   return { kind: 'refused', failure: error }
 }
 
-function within(deps: ProxyDependencies, { target }: ActionRequest, { patch }: RunningContext): ProxyDependencies {
-  return deps.keeper === undefined ? deps : { ...deps, keeper: keeperWithin(deps.keeper, target.action, patch) }
+function within(deps: ProxyDependencies, { name }: ActionPlan, { patch }: RunningContext): ProxyDependencies {
+  return deps.keeper === undefined ? deps : { ...deps, keeper: keeperWithin(deps.keeper, name, patch) }
 }
