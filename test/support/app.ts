@@ -22,14 +22,18 @@ export interface TestApp {
 
 const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0' }
 
-/** Starts the API for one test file, without workers: nothing happens that a test did not ask for. */
-export async function startTestApp(): Promise<TestApp> {
+/**
+ * Starts the API for one test file, without workers: nothing happens that a test did not ask for.
+ *
+ * @param settings environment variables over those of all tests
+ */
+export async function startTestApp(settings: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   const { database } = await testDatabase()
   const first = await bootstrap(database)
   if (first === undefined) throw new Error('the template database is not empty')
   const secrets = createSecrets(parseKeyRing(generateKeyRingText('test')))
   const installation = { database, secrets, embedded: undefined, [Symbol.asyncDispose]: async () => {} }
-  const api = createApi({ config: readConfig(CONFIG), installation, logger: defectsToConsole })
+  const api = createApi({ config: readConfig({ ...CONFIG, ...settings }), installation, logger: defectsToConsole })
   const { url } = await api.listen()
   const open: Client[] = []
   afterAll(async () => {

@@ -204,6 +204,7 @@ interface RestRequest {
 }
 
 function restRequest(method: DescMethodUnary, request: JsonObject): RestRequest {
+  if (method.name === 'Call') return callRequest(request)
   const { pattern, body } = getOption(method, http)
   if (pattern.case === undefined || pattern.case === 'custom') throw new Error(`${method.name} has no REST binding`)
   const rest = { ...request }
@@ -219,4 +220,19 @@ function restRequest(method: DescMethodUnary, request: JsonObject): RestRequest 
   )
   const query = pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
   return { verb, path, query, body: undefined }
+}
+
+/** A call in HTTP's own terms: the one RPC that no address is bound to. */
+function callRequest(request: JsonObject): RestRequest {
+  const { integrated_account_id, resource = 'repos', method = 'list', id = '_', page, query, body, ...rest } = request
+  const flags = { dry_run: rest.dry_run, include_raw: rest.include_raw }
+  const parameters = { integrated_account_id, ...(page as JsonObject), ...flags, ...(query as JsonObject) }
+  const pairs = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  const segments = resource === '_' ? ['_', method] : [resource, id, method]
+  return {
+    verb: 'POST',
+    path: `/proxy/${segments.map((segment) => encodeURIComponent(String(segment))).join('/')}`,
+    query: `?${new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, String(value)]))}`,
+    body: body === undefined ? undefined : JSON.stringify(body),
+  }
 }

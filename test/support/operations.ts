@@ -4,6 +4,7 @@ import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
@@ -25,6 +26,7 @@ export const SERVICES: readonly DescService[] = [
   SyncJobCronTriggerService,
   SyncJobRunService,
   WebhookService,
+  ProxyService,
 ]
 
 /** What a kind of resource lets clients do, for tests that hold of all kinds. */
@@ -209,9 +211,18 @@ export const OPERATIONS: readonly DescMethodUnary[] = SERVICES.flatMap(({ method
   methods.filter((method): method is DescMethodUnary => method.methodKind === 'unary'),
 )
 
+/** Fields whose identifiers are not this service's. */
+const FOREIGN_IDS = [
+  'CreateIntegratedAccountRequest.tenant_id',
+  'UpdateIntegratedAccountRequest.tenant_id',
+  'ListIntegratedAccountsRequest.tenant_id',
+  'CallRequest.id',
+]
+
 /** Names of request fields that hold a uuid: identifiers of resources. */
 export function idFieldsOf({ input }: DescMethodUnary): readonly string[] {
   return input.fields
-    .filter(({ name, fieldKind }) => fieldKind === 'scalar' && /(^|_)id$/.test(name) && name !== 'tenant_id')
+    .filter(({ name, fieldKind }) => fieldKind === 'scalar' && /(^|_)id$/.test(name))
+    .filter(({ name }) => !FOREIGN_IDS.includes(`${input.name}.${name}`))
     .map(({ name }) => name)
 }

@@ -10,7 +10,7 @@ const app = await startTestApp()
 const clients = app.clients({})
 
 const TEAM_SERVICES = ['TeamService', 'EnvironmentService', 'ApiTokenService']
-const READS_OF_INTEGRATIONS = ['GetIntegration', 'ListIntegrations', 'CheckIntegration']
+const READS_OF_INTEGRATIONS = ['GetIntegration', 'ListIntegrations', 'CheckIntegration', 'ListIntegrationTools']
 
 const needsTeam = OPERATIONS.filter(
   ({ parent, name }) =>

@@ -5,6 +5,7 @@ import { EnvironmentIntegrationService } from '../../../gen/patchbay/v1/environm
 import { EnvironmentService } from '../../../gen/patchbay/v1/environment_service_pb.ts'
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
+import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
 import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { SyncJobService } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
@@ -59,7 +60,7 @@ const TEAM_PLACES: readonly Place[] = [
     kind: 'environment',
     name: 'x',
   })),
-  ...(['getIntegration', 'updateIntegration', 'deleteIntegration'] as const).map((name) =>
+  ...(['getIntegration', 'updateIntegration', 'deleteIntegration', 'listIntegrationTools'] as const).map((name) =>
     place(integrations[name], 'integration', 'integrationId'),
   ),
   place(integrations.createIntegrationGrant, 'integration', 'integrationId', 'integration_id', ({ teamId }) => ({
@@ -130,6 +131,10 @@ const ENVIRONMENT_PLACES: readonly Place[] = [
     'integrated_account_id',
     plan,
   ),
+  place(ProxyService.method.call, 'integrated_account', 'integratedAccountId', 'integrated_account_id', () => ({
+    resource: 'repos',
+    method: 'list',
+  })),
   ...(['getWebhook', 'updateWebhook', 'deleteWebhook', 'rotateWebhookSecret'] as const).map((name) =>
     place(WebhookService.method[name], 'webhook', 'webhookId'),
   ),
