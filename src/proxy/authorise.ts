@@ -1,6 +1,6 @@
 import type { MethodPlan } from '../definition/index.ts'
 import type { Scope } from '../expression/index.ts'
-import { type AuthorizationTools, setQuery } from '../formats/index.ts'
+import { type AuthorizationEffect, type AuthorizationTools, setQuery } from '../formats/index.ts'
 import type { BuiltRequest } from './build.ts'
 
 /** A request that may be sent. `url` without the parameters of the authorization is what logs and loop guards may see. */
@@ -19,11 +19,15 @@ export async function authorise(
   scope: Scope,
   tools: AuthorizationTools,
 ): Promise<AuthorisedRequest> {
-  const effect = await method.authorise(built, scope, tools)
+  return withEffect(built, await method.authorise(built, scope, tools))
+}
+
+/** The request with what authorization puts on it. */
+export function withEffect(built: BuiltRequest, { headers, query }: AuthorizationEffect): AuthorisedRequest {
   return {
     ...built,
     publicUrl: built.url,
-    url: setQuery(built.url, effect.query),
-    headers: { ...built.headers, ...effect.headers },
+    url: setQuery(built.url, query),
+    headers: { ...built.headers, ...headers },
   }
 }

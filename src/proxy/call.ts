@@ -1,11 +1,11 @@
 import type { Plan } from '../definition/index.ts'
-import { type Pagination, startListing } from '../formats/index.ts'
+import type { Pagination } from '../formats/index.ts'
 import type { Answer } from './answer.ts'
-import { readCursor, writeCursor } from './cursor.ts'
+import { writeCursor } from './cursor.ts'
 import type { ProxyDependencies } from './dependencies.ts'
 import { extract } from './extract.ts'
-import { type Job, listingTools, scopeOf, startJob } from './job.ts'
-import { fetchPage, fetchWhole, type ListedPage } from './list-page.ts'
+import { type Job, startJob } from './job.ts'
+import { fetchPage, fetchWhole, firstState, type ListedPage } from './list-page.ts'
 import type { CallOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
@@ -17,7 +17,7 @@ import type { AccountAccess, ProxyRequest } from './request.ts'
  *
  * @throws Failure by the stage that refused: METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY, PLACEHOLDER_UNRESOLVED,
  * PAGE_TOKEN_INVALID, PAGINATION_LOOP, PAGINATION_ORIGIN, EXPRESSION_FAILED, EGRESS_BLOCKED, UPSTREAM_UNREACHABLE,
- * UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED, DEFINITION_INVALID, INVALID_FIELD
+ * UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED, DEFINITION_INVALID, INVALID_FIELD, TOKEN_REQUEST_FAILED
  */
 export async function call(
   deps: ProxyDependencies,
@@ -50,12 +50,7 @@ export async function singleOutcome(deps: ProxyDependencies, job: Job, answer: A
 }
 
 async function callPage(deps: ProxyDependencies, job: Job, pagination: Pagination): Promise<ListedPage> {
-  const { cursor, limit } = job.request.page ?? {}
-  const state =
-    cursor === undefined
-      ? await startListing(pagination, limit, listingTools(deps, scopeOf(job)))
-      : readCursor(pagination, cursor)
-  return fetchPage(deps, job, pagination, state)
+  return fetchPage(deps, job, pagination, await firstState(deps, job, pagination))
 }
 
 function listOutcome(page: ListedPage): CallOutcome {

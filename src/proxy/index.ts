@@ -21,7 +21,7 @@ export type {
   UpstreamErrorOutcome,
 } from './outcome.ts'
 export type { PageDelayed, PageFailed, PageReached, PageStep } from './pages.ts'
-export type { PagingPreview, RequestPreview, SampleOutcome, SentRequest, StopRule } from './preview.ts'
+
 export { createProxy, type Proxy } from './proxy.ts'
 export {
   type AccountAccess,
@@ -37,5 +37,6 @@ export {
   STREAM_TIMEOUT_MS,
   type StreamRequest,
 } from './request.ts'
+export type { PagingPreview, RequestPreview, SampleOutcome, SentRequest } from './request-preview.ts'
 export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'
 export { type OnceAnswer, type OnceLimits, sendOnce } from './send-once.ts'

@@ -1,6 +1,14 @@
 import type { Json } from '../base/index.ts'
-import { describePage, digestPage, type ListingState, type Pagination, type StopReason } from '../formats/index.ts'
+import {
+  describePage,
+  digestPage,
+  type ListingState,
+  type Pagination,
+  type StopReason,
+  startListing,
+} from '../formats/index.ts'
 import type { Answer, Success } from './answer.ts'
+import { readCursor } from './cursor.ts'
 import type { ProxyDependencies } from './dependencies.ts'
 import { extract, recordsOf } from './extract.ts'
 import { type Job, listingTools, scopeOf } from './job.ts'
@@ -22,6 +30,13 @@ export interface FetchedPage {
   /** Present at the end. */
   readonly stopReason: StopReason | undefined
   readonly rateLimit: RateLimitInfo | undefined
+}
+
+/** Where a caller's page of a list is: at its cursor, else at the beginning. @throws Failure PAGE_TOKEN_INVALID */
+export async function firstState(deps: ProxyDependencies, job: Job, pagination: Pagination): Promise<ListingState> {
+  const { cursor, limit } = job.request.page ?? {}
+  if (cursor !== undefined) return readCursor(pagination, cursor)
+  return startListing(pagination, limit, listingTools(deps, scopeOf(job)))
 }
 
 /** Fetches the page that a state describes and tells where it leads. @throws Failure of any stage; PAGINATION_LOOP */

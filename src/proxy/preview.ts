@@ -1,51 +1,73 @@
-import type { Json } from '../base/index.ts'
-import type { StopReason } from '../formats/index.ts'
-import type { CallOutcome } from './outcome.ts'
+import type { MethodPlan, Plan } from '../definition/index.ts'
+import { listStopRules, type StopRule } from '../formats/index.ts'
+import type { DecodedResponse } from './decode.ts'
+import type { ProxyDependencies } from './dependencies.ts'
+import { draftRequest, type Listing } from './draft.ts'
+import { type Job, startJob } from './job.ts'
+import { firstState } from './list-page.ts'
+import { createMask } from './mask.ts'
+import type { AccountAccess, PreviewRequest } from './request.ts'
+import type { PagingPreview, RequestPreview } from './request-preview.ts'
+import { attemptsMax } from './retry.ts'
+import { thinkThrough } from './think-through.ts'
 
-/** A call that was thought through. Every secret in it is `***`. */
-export interface RequestPreview extends SentRequest {
-  /** Changes something upstream; refused for sandbox accounts. */
-  readonly isWrite: boolean
-  /** Requests in all when the upstream fails in a way that passes. */
-  readonly attemptsMax: number
-  /** Present for lists. */
-  readonly paging: PagingPreview | undefined
-  /** What the sample would come to; absent where there is none. */
-  readonly outcome: SampleOutcome | undefined
+/**
+ * A call without sending anything: resolve → build → authorise with the account's credentials, then masked; and a sample
+ * answer through rate limit → error → extract → next page.
+ *
+ * No credential is renewed, no budget used, nothing noted about the account. The result of a sample is the sample's own and
+ * is not masked.
+ *
+ * @throws Failure as `call` does, but for what the way out and back may throw
+ */
+export async function preview(
+  deps: ProxyDependencies,
+  plan: Plan,
+  account: AccountAccess,
+  request: PreviewRequest,
+): Promise<RequestPreview> {
+  const job = startJob(plan, account, request)
+  const { method } = job.target
+  const mask = createMask(plan, account)
+  const listing = await startingPoint(deps, job)
+  const draft = await draftRequest(deps, job, listing, mask)
+  const sample = sampleOf(method, request)
+  return {
+    ...draft.shown,
+    isWrite: method.isWrite,
+    attemptsMax: attemptsMax(method, request.limits),
+    paging: method.isList ? pagingOf(method, listing) : undefined,
+    outcome: sample === undefined ? undefined : await thinkThrough(deps, { job, draft, listing, mask }, sample),
+  }
 }
 
-/** A request as it would be sent, secrets masked. */
-export interface SentRequest {
-  readonly method: string
-  readonly url: string
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
+async function startingPoint(deps: ProxyDependencies, job: Job): Promise<Listing | undefined> {
+  const { pagination } = job.target.method
+  return pagination === undefined ? undefined : { pagination, state: await firstState(deps, job, pagination) }
 }
 
-/** How a list is paged and why it would end. */
-export interface PagingPreview {
-  /** `null`: the list is one page. */
-  readonly format: string | null
-  /** The page size that is asked for. */
-  readonly limit: number | undefined
-  /** In the order in which they are evaluated. */
-  readonly stops: readonly StopRule[]
+/** The caller's sample, its header names as an answer has them; else the example of the definition. */
+function sampleOf({ exampleResponse }: MethodPlan, { sample }: PreviewRequest): DecodedResponse | undefined {
+  if (sample === undefined)
+    return exampleResponse === undefined ? undefined : { status: 200, headers: {}, body: exampleResponse }
+  const headers = Object.entries(sample.headers).map(([name, value]) => [name.toLowerCase(), value])
+  return { ...sample, headers: Object.fromEntries(headers) }
 }
 
-/** One reason for which a list ends, and when that is: a sentence. */
-export interface StopRule {
-  readonly reason: StopReason
-  readonly when: string
+function pagingOf(method: MethodPlan, listing: Listing | undefined): PagingPreview {
+  const errors = method.errorExpression === undefined ? [] : HARMLESS_ERRORS
+  if (listing === undefined) return { format: null, limit: undefined, stops: [...errors, ONE_PAGE] }
+  const { pagination, state } = listing
+  return {
+    format: pagination.format,
+    limit: state.limit ?? undefined,
+    stops: [...errors, ...listStopRules(pagination)],
+  }
 }
 
-/** What an answer would come to. */
-export interface SampleOutcome {
-  readonly kind: CallOutcome['kind']
-  /** What `response_path` selects; of an error its message, of a rate limit the seconds to wait. */
-  readonly result: Json
-  /** The following three are present for lists: the records of the page, and how it goes on or why not. */
-  readonly recordCount?: number | undefined
-  readonly stopReason?: StopReason | undefined
-  readonly next?: SentRequest | undefined
-}
+/** Errors are told before anything else about a page is looked at. */
+const HARMLESS_ERRORS: readonly StopRule[] = [
+  { reason: 'error_ignored', when: 'error_expression answers with the action "ignore"' },
+  { reason: 'error_stopped', when: 'error_expression answers with the action "stop"' },
+]
+const ONE_PAGE: StopRule = { reason: 'unpaginated', when: 'its only page was read' }

@@ -7,8 +7,9 @@ import { call } from './call.ts'
 import { onBehalfOf, type ProxyDependencies } from './dependencies.ts'
 import type { CallOutcome, StreamOutcome } from './outcome.ts'
 import { type PageStep, pages } from './pages.ts'
-import type { RequestPreview } from './preview.ts'
+import { preview } from './preview.ts'
 import type { AccountAccess, PreviewRequest, ProxyRequest, StreamRequest } from './request.ts'
+import type { RequestPreview } from './request-preview.ts'
 import { stream } from './stream.ts'
 
 /** The engine: calls third-party APIs as their definitions describe them. Holds no state between calls. */
@@ -26,7 +27,7 @@ export interface Proxy {
   ): AsyncGenerator<PageStep, void, void>
   /** One call that answers as soon as the head of the answer is there; raw and binary bodies stream both ways. See `stream`. */
   stream(plan: Plan, account: AccountAccess, request: StreamRequest): Promise<StreamOutcome>
-  /** The request that a call would send, secrets masked, nothing sent. */
+  /** The request that a call would send, secrets masked, nothing sent. See `preview`. */
   preview(plan: Plan, account: AccountAccess, request: PreviewRequest): Promise<RequestPreview>
 }
 
@@ -45,6 +46,6 @@ export function createProxy(deps: ProxyDependencies): Proxy {
     },
     runAction: (plan, account, request) => runAction(onBehalfOf(deps, account.environmentId), plan, account, request),
     stream: (plan, account, request) => stream(onBehalfOf(deps, account.environmentId), plan, account, request),
-    preview: () => Promise.reject(new Error('previews are not built yet')),
+    preview: (plan, account, request) => preview(onBehalfOf(deps, account.environmentId), plan, account, request),
   }
 }

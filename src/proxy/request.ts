@@ -62,7 +62,7 @@ export interface PreviewRequest extends ProxyRequest {
 /** An answer as it would be read. */
 export interface SampleResponse {
   readonly status: number
-  /** Lower-case names. */
+  /** Names in any case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Json
 }
