@@ -5,7 +5,7 @@ import {
   type TriggersOfAccount,
   updateIntegratedAccount,
 } from '../../src/accounts/index.ts'
-import { type JsonObject, systemClock } from '../../src/base/index.ts'
+import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
 import { createDefinitionSource, createIntegrationCache } from '../../src/integrations/index.ts'
 import { affected } from '../../src/storage/database.ts'
 import type { Scope } from '../../src/storage/index.ts'
@@ -30,12 +30,12 @@ export const FIELDS_CONFIG: JsonObject = {
 export const CREDENTIALS: JsonObject = { api_key: 'the-accounts-secret', subdomain: 'Acme.example.com' }
 
 /** The integrations fixture, and accounts on top of it. */
-export async function accountsFixture() {
+export async function accountsFixture(clock: Clock = systemClock) {
   const fixture = await integrationsFixture()
   const { database, tx, secrets, own, addIntegration, install } = fixture
   const definitions = createDefinitionSource(secrets)
   const integrations = createIntegrationCache()
-  const deps = { secrets, definitions, integrations, clock: systemClock, random: Math.random }
+  const deps = { secrets, definitions, integrations, clock, random: () => 0 }
 
   /** An installation in the scope; `FIELDS_CONFIG` unless another config is given. */
   async function addInstallation(config: JsonObject = FIELDS_CONFIG, scope: Scope = own) {
