@@ -37,7 +37,10 @@ export interface HttpResponse {
 
 /** A call whose bodies are too large to hold. */
 export interface HttpStreamRequest extends Omit<HttpRequest, 'body'> {
-  /** A body that is read as it comes is released when the call ends, however it ends: destroyed, or its iterator returned. */
+  /**
+   * A body that is read as it comes is released when the call ends, however it ends: destroyed, or its iterator returned. One
+   * that was not begun, because the request was refused or nobody answered the dial, stays its owner's.
+   */
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
   /** Of a body that is read as it comes, where it is known: announced as `content-length`, and held to. */
   readonly bodyBytes?: number

@@ -15,14 +15,9 @@ export async function stream(outlet: Outlet, request: HttpStreamRequest): Promis
   if (body === undefined) return followed(outlet, rest)
   if (typeof body === 'string' || body instanceof Uint8Array) return followed(outlet, { ...rest, body })
   const source = body instanceof Readable ? body : Readable.from(body, { objectMode: false })
-  // Without a listener, a source that fails before it is read, or is released because the call failed, would end the process.
+  // Without a listener, a source that is released because the call failed would end the process.
   source.on('error', () => {})
-  try {
-    return await followed(outlet, { ...rest, body: source })
-  } catch (error) {
-    source.destroy()
-    throw error
-  }
+  return followed(outlet, { ...rest, body: source })
 }
 
 interface OpenAnswer {

@@ -47,8 +47,8 @@ export interface ProxyRequest {
 export interface StreamRequest extends Omit<ProxyRequest, 'page'> {
   /**
    * Sent as it comes, instead of `body` and the definition's body; `content-type` and, where the length is known,
-   * `content-length` are taken from `headers`. It is read once, so that such a call is never repeated. A Node stream is
-   * destroyed when the call ends, however it ends, and left alone where nothing is sent.
+   * `content-length` are taken from `headers`. It is read once, so that such a call is never repeated. It is
+   * destroyed when the call ends, however it ends; one that was not begun to be sent stays its owner's.
    */
   readonly bodyStream?: AsyncIterable<Uint8Array> | undefined
 }
