@@ -40,11 +40,8 @@ function family(name: string, formats: readonly Format[], shared: readonly strin
   return `## ${name}\n\n${entries.join('\n\n')}`
 }
 
-function names(name: string, formats: readonly Pick<Format, 'format' | 'summary' | 'readiness'>[]): string {
-  const rows = formats.map(({ format, summary, readiness }) => [
-    `\`${format}\``,
-    `${summary}${readiness === 'announced' ? ' _Not available yet._' : ''}`,
-  ])
+function names(name: string, formats: readonly Pick<Format, 'format' | 'summary'>[]): string {
+  const rows = formats.map(({ format, summary }) => [`\`${format}\``, summary])
   return `## ${name}\n\n${table(['name', 'what it is'], rows)}`
 }
 

@@ -4,7 +4,6 @@ import type { Json } from '../../base/index.ts'
 export interface BodyFormat {
   readonly format: string
   readonly summary: string
-  readonly readiness: 'ready' | 'announced'
   /** @throws Failure INVALID_FIELD when the value cannot be written in this format */
   readonly encode: (value: Json, tools: BodyTools) => EncodedBody
 }

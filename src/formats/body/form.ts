@@ -6,7 +6,6 @@ import type { BodyFormat } from './body.ts'
 export const form: BodyFormat = {
   format: 'form',
   summary: 'A URL-encoded form (`application/x-www-form-urlencoded`).',
-  readiness: 'ready',
   encode: (value) => {
     if (!isJsonObject(value)) throw new Failure('INVALID_FIELD', 'a form body must be an object of fields')
     return { content: writeQuery(value, 'brackets'), contentType: 'application/x-www-form-urlencoded' }

@@ -5,7 +5,6 @@
  */
 import { z } from 'zod'
 import { formatOf } from '../format.ts'
-import { announced } from '../vocabulary.ts'
 import type { BodyFormat } from './body.ts'
 import { form } from './form.ts'
 import { json } from './json.ts'
@@ -15,10 +14,8 @@ import { xml } from './xml.ts'
 
 export const BODY_FORMATS: readonly BodyFormat[] = [json, form, multipart, raw, xml]
 
-const pending = BODY_FORMATS.filter((entry) => entry.readiness === 'announced').map((entry) => entry.format)
-
 /** The name of a body format. */
-export const bodyFormatSchema = announced(z.enum(BODY_FORMATS.map((entry) => entry.format)), pending)
+export const bodyFormatSchema = z.enum(BODY_FORMATS.map((entry) => entry.format))
 
 /** The format of that name. */
 export function bodyFormat(name: string): BodyFormat {

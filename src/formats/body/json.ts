@@ -4,6 +4,5 @@ import type { BodyFormat } from './body.ts'
 export const json: BodyFormat = {
   format: 'json',
   summary: 'JSON (`application/json`).',
-  readiness: 'ready',
   encode: (value) => ({ content: JSON.stringify(value), contentType: 'application/json' }),
 }

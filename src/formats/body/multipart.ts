@@ -9,7 +9,6 @@ export const multipart: BodyFormat = {
   format: 'multipart',
   summary:
     'Form fields and files (`multipart/form-data`); a file is `{filename, content, content_type?, encoding?: "base64"}`.',
-  readiness: 'ready',
   encode: (value, { nonce }) => {
     if (!isJsonObject(value)) throw new Failure('INVALID_FIELD', 'a multipart body must be an object of fields')
     const boundary = `patchbay-${nonce()}`

@@ -1,12 +1,73 @@
-import { Failure } from '../../base/index.ts'
+import { Failure, isJsonObject, type Json } from '../../base/index.ts'
+import { isXmlName, isXmlText } from '../xml-characters.ts'
 import type { BodyFormat } from './body.ts'
 
-/** `xml`: part of the vocabulary, not built yet; Check says so. */
+/** Deepest nesting of elements. */
+const DEPTH_MAX = 64
+
+/**
+ * `xml`: the convention of the response format the other way round: one key at the top is the root element, keys are
+ * elements, lists repeat them, `@name` is an attribute, `#text` the text beside them. `null` is an empty element, and leaves
+ * an attribute out.
+ */
 export const xml: BodyFormat = {
   format: 'xml',
-  summary: 'XML (`application/xml`).',
-  readiness: 'announced',
-  encode: () => {
-    throw new Failure('DEFINITION_INVALID', 'the body format xml is not available')
+  summary:
+    'XML (`application/xml`) of an object with one root element: `@name` attributes, `#text`, lists repeat an element.',
+  encode: (value) => {
+    const [root, ...others] = isJsonObject(value) ? Object.entries(value) : []
+    if (root === undefined || others.length > 0 || Array.isArray(root[1]))
+      throw refusal('must be an object with one key, the root element')
+    return {
+      content: `<?xml version="1.0" encoding="UTF-8"?>${writeElement(root[0], root[1], 1)}`,
+      contentType: 'application/xml',
+    }
   },
+}
+
+function writeElement(name: string, value: Json, depth: number): string {
+  if (depth > DEPTH_MAX) throw refusal(`is nested deeper than ${DEPTH_MAX} elements`)
+  if (!isXmlName(name)) throw refusal(`has a key that no element can have: ${JSON.stringify(name)}`)
+  if (Array.isArray(value)) throw refusal(`has a list within a list at ${name}`)
+  const { '#text': text = null, ...rest } = isJsonObject(value) ? value : { '#text': value }
+  const entries = Object.entries(rest)
+  const attributes = entries
+    .filter(([key]) => key.startsWith('@'))
+    .map(([key, item]) => writeAttribute(key.slice(1), item))
+  const children = entries
+    .filter(([key]) => !key.startsWith('@'))
+    .map(([key, item]) => writeChildren(key, item, depth + 1))
+  const content = escapeXml(scalarText(text, '#text'), TEXT_ESCAPED) + children.join('')
+  const head = `${name}${attributes.join('')}`
+  return content === '' ? `<${head}/>` : `<${head}>${content}</${name}>`
+}
+
+function writeChildren(name: string, value: Json, depth: number): string {
+  const items: readonly Json[] = Array.isArray(value) ? value : [value]
+  return items.map((item) => writeElement(name, item, depth)).join('')
+}
+
+function writeAttribute(name: string, value: Json): string {
+  if (!isXmlName(name)) throw refusal(`has a key that no attribute can have: ${JSON.stringify(`@${name}`)}`)
+  return value === null ? '' : ` ${name}="${escapeXml(scalarText(value, `@${name}`), ATTRIBUTE_ESCAPED)}"`
+}
+
+function scalarText(value: Json, key: string): string {
+  if (typeof value === 'object' && value !== null)
+    throw refusal(`has an object or a list at ${key}, where a text belongs`)
+  return value === null ? '' : String(value)
+}
+
+/** Readers take `\r` for a line end, and every blank of an attribute for a space, unless they are written as numbers. */
+const TEXT_ESCAPED = /[&<>\r]/g
+const ATTRIBUTE_ESCAPED = /[&<>"\t\n\r]/g
+const NAMED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+function escapeXml(text: string, escaped: RegExp): string {
+  if (!isXmlText(text)) throw refusal('has a text with a character that XML cannot hold')
+  return text.replace(escaped, (character) => NAMED[character] ?? `&#${character.charCodeAt(0)};`)
+}
+
+function refusal(problem: string): Failure {
+  return new Failure('INVALID_FIELD', `an XML body ${problem}`)
 }

@@ -4,7 +4,6 @@ import type { ResponseFormat } from './response.ts'
 export const binary: ResponseFormat = {
   format: 'binary',
   summary: 'Bytes; where the answer is JSON they are base64.',
-  readiness: 'ready',
   accept: '*/*',
   decode: (body) => Buffer.from(body).toString('base64'),
 }

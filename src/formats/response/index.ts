@@ -5,7 +5,6 @@
  */
 import { z } from 'zod'
 import { formatOf } from '../format.ts'
-import { announced } from '../vocabulary.ts'
 import { binary } from './binary.ts'
 import { csv } from './csv.ts'
 import { json } from './json.ts'
@@ -16,10 +15,8 @@ import { xml } from './xml.ts'
 
 export const RESPONSE_FORMATS: readonly ResponseFormat[] = [json, ndjson, text, binary, xml, csv]
 
-const pending = RESPONSE_FORMATS.filter((entry) => entry.readiness === 'announced').map((entry) => entry.format)
-
 /** The name of a response format. */
-export const responseFormatSchema = announced(z.enum(RESPONSE_FORMATS.map((entry) => entry.format)), pending)
+export const responseFormatSchema = z.enum(RESPONSE_FORMATS.map((entry) => entry.format))
 
 /** The format of that name. */
 export function responseFormat(name: string): ResponseFormat {

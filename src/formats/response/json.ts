@@ -5,7 +5,6 @@ import { type ResponseFormat, utf8 } from './response.ts'
 export const json: ResponseFormat = {
   format: 'json',
   summary: 'JSON.',
-  readiness: 'ready',
   accept: 'application/json',
   decode: (body) => JSON.parse(utf8(body)) as Json,
 }

@@ -5,7 +5,6 @@ import { type ResponseFormat, utf8 } from './response.ts'
 export const ndjson: ResponseFormat = {
   format: 'ndjson',
   summary: 'One JSON value per line, read as a list.',
-  readiness: 'ready',
   accept: 'application/x-ndjson',
   decode: (body) => {
     const lines = utf8(body).split('\n')

@@ -4,7 +4,6 @@ import type { Json } from '../../base/index.ts'
 export interface ResponseFormat {
   readonly format: string
   readonly summary: string
-  readonly readiness: 'ready' | 'announced'
   /** Sent as `Accept` unless a header says otherwise. */
   readonly accept: string
   /** Reads a body that is not empty. @throws when it is not in this format; the caller decides what that means */

@@ -4,7 +4,6 @@ import { type ResponseFormat, utf8 } from './response.ts'
 export const text: ResponseFormat = {
   format: 'text',
   summary: 'The body as one text.',
-  readiness: 'ready',
   accept: '*/*',
   decode: utf8,
 }

@@ -43,5 +43,50 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
     { promise: 'writes a text as it is', value: '<a/>', content: '<a/>', contentType: 'text/plain; charset=utf-8' },
     { promise: 'writes anything else as JSON', value: [1], content: '[1]', contentType: 'application/json' },
   ],
-  xml: [{ promise: 'says that it is not available', value: {}, refusal: 'DEFINITION_INVALID' }],
+  xml: [
+    {
+      promise: 'writes elements, attributes, text, lists and nothing',
+      value: {
+        order: {
+          '@id': 7,
+          '@gone': null,
+          'n:item': [{ '@sku': 'a' }, { '#text': 'b', '@sku': 'c' }, 'd'],
+          empty: null,
+          none: [],
+          paid: true,
+        },
+      },
+      content:
+        '<?xml version="1.0" encoding="UTF-8"?><order id="7"><n:item sku="a"/><n:item sku="c">b</n:item><n:item>d</n:item><empty/><paid>true</paid></order>',
+      contentType: 'application/xml',
+    },
+    {
+      promise: 'keeps texts inside their element or attribute',
+      value: { a: { '@b': '"<&>\'\n\t', '#text': '</a><!-- & ]]> \r' } },
+      content:
+        '<?xml version="1.0" encoding="UTF-8"?><a b="&quot;&lt;&amp;&gt;\'&#10;&#9;">&lt;/a&gt;&lt;!-- &amp; ]]&gt; &#13;</a>',
+      contentType: 'application/xml',
+    },
+    { promise: 'refuses what is no object', value: 'a', refusal: 'INVALID_FIELD' },
+    { promise: 'refuses an object without a root', value: {}, refusal: 'one key, the root element' },
+    { promise: 'refuses two roots', value: { a: 1, b: 2 }, refusal: 'one key, the root element' },
+    { promise: 'refuses a list of roots', value: { a: [1] }, refusal: 'one key, the root element' },
+    { promise: 'refuses a key that is no name', value: { 'a b': 1 }, refusal: 'no element can have: "a b"' },
+    { promise: 'refuses a key that would close the tag', value: { 'a><b': 1 }, refusal: 'no element can have' },
+    { promise: 'refuses an attribute that is no name', value: { a: { '@b c': 1 } }, refusal: '"@b c"' },
+    { promise: 'refuses a list within a list', value: { a: { b: [[1]] } }, refusal: 'a list within a list at b' },
+    {
+      promise: 'refuses an object as an attribute',
+      value: { a: { '@b': {} } },
+      refusal: 'at @b, where a text belongs',
+    },
+    { promise: 'refuses a list as a text', value: { a: { '#text': [1] } }, refusal: 'at #text, where a text belongs' },
+    { promise: 'refuses what XML cannot hold', value: { a: '\u0000' }, refusal: 'a character that XML cannot hold' },
+    { promise: 'refuses half a pair', value: { a: '\ud800' }, refusal: 'a character that XML cannot hold' },
+    { promise: 'refuses what is nested without end', value: nested(65), refusal: 'deeper than 64' },
+  ],
+}
+
+function nested(depth: number): Json {
+  return Array.from({ length: depth }).reduce<Json>((inner) => ({ a: inner }), 'x')
 }

@@ -1,0 +1,47 @@
+/** Most characters of a document; a page of records has about one in ten of them. */
+const LENGTH_MAX = 8 * 1024 * 1024
+/** Most tags, opening and closing ones together. */
+const TAGS_MAX = 500_000
+/** Longest single tag with its attributes. */
+const TAG_LENGTH_MAX = 64 * 1024
+
+const ENCODING = /^<\?xml[^>]{0,64}?\sencoding\s*=\s*["']([\w.-]{1,40})["']/
+
+/** The text of a document in the encoding that its byte order mark or its declaration names. @throws when the encoding is unknown */
+export function decodeXml(body: Uint8Array): string {
+  const [first, second] = body
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(body)
+  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(body)
+  const [, encoding = 'utf-8'] = ENCODING.exec(Buffer.from(body.subarray(0, 256)).toString('latin1')) ?? []
+  return new TextDecoder(encoding).decode(body)
+}
+
+/**
+ * Refuses, in one pass, what would cost a parser more than its length suggests.
+ *
+ * @throws when a limit is exceeded
+ */
+export function boundXml(text: string): void {
+  if (text.length > LENGTH_MAX) throw new Error(`is longer than ${LENGTH_MAX} characters`)
+  let tags = 0
+  for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', at + 1)) {
+    tags += 1
+    if (tags > TAGS_MAX) throw new Error(`has more than ${TAGS_MAX} tags`)
+    // Comments, CDATA and declarations hold no attributes.
+    if (text[at + 1] !== '!' && tagEnd(text, at) - at > TAG_LENGTH_MAX)
+      throw new Error(`has a tag of more than ${TAG_LENGTH_MAX} characters`)
+  }
+}
+
+/** Where a tag ends, `>` in quotes aside; not looked for beyond the limit. */
+function tagEnd(text: string, start: number): number {
+  const limit = start + TAG_LENGTH_MAX + 1
+  let quote = ''
+  for (let at = start; at < limit && at < text.length; at += 1) {
+    const character = text[at] ?? ''
+    if (quote === '' && character === '>') return at
+    if (quote === character) quote = ''
+    else if (quote === '' && (character === '"' || character === "'")) quote = character
+  }
+  return limit
+}
