@@ -168,6 +168,14 @@ describe('a body', () => {
     await bytesOf(await engine.stream({}, { target: UPLOAD, body: { a: 1 } }))
   })
 
+  test('of which only the caller knows the hash is signed by it', async () => {
+    const config = { access_key_id: 'id', secret_access_key: 's', region: 'eu-central-1', service: 's3' }
+    const headers = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }
+    engine.upstream.script({ request: 'PUT /file', headers, body: 'x', answer: { status: 200 } })
+    const request = { target: UPLOAD, headers, bodyStream: Readable.from([Buffer.from('x')]) }
+    await bytesOf(await engine.stream({ authorization: { format: 'aws_sigv4', config } }, request))
+  })
+
   test('does not leave through a sandbox account', async () => {
     const request = { target: UPLOAD, bodyStream: Readable.from([Buffer.from('x')]) }
     expect(await refusalOf(engine.stream({}, request, { isSandbox: true }))).toContain('SANDBOX_ACCOUNT_READ_ONLY')

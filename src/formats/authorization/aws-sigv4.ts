@@ -24,7 +24,8 @@ interface SigningKey {
 /** `aws_sigv4`: Signature Version 4 in the Authorization header. */
 export const awsSigv4: AuthorizationFormat = {
   format: 'aws_sigv4',
-  summary: 'Signs the request with AWS Signature Version 4.',
+  summary:
+    'Signs the request with AWS Signature Version 4; the caller of a streamed body names its hash, or `UNSIGNED-PAYLOAD`, in `x-amz-content-sha256`.',
   config,
   readiness: 'ready',
   compile: parsing(config, (parsed) => {
@@ -48,7 +49,10 @@ export const awsSigv4: AuthorizationFormat = {
   }),
 }
 
-/** The headers that are signed: host (undici sends it), time, payload hash, session token. */
+/**
+ * The headers that are signed: host (undici sends it), time, payload hash, session token. Of a body that is streamed only the
+ * caller can know the hash.
+ */
 function signingHeaders(
   request: RequestToAuthorise,
   now: Date,
@@ -56,7 +60,7 @@ function signingHeaders(
 ): Record<string, string> {
   const headers: Record<string, string> = {
     host: new URL(request.url).host,
-    'x-amz-content-sha256': sha256(request.body ?? ''),
+    'x-amz-content-sha256': request.headers['x-amz-content-sha256'] ?? sha256(request.body ?? ''),
     'x-amz-date': now.toISOString().replace(/[-:]|\.\d{3}/g, ''),
   }
   if (sessionToken !== undefined) headers['x-amz-security-token'] = sessionToken
