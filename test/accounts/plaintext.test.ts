@@ -4,10 +4,11 @@ import { createIntegration, updateEnvironmentIntegration, updateIntegration } fr
 import { rows } from '../../src/storage/database.ts'
 import { createApiToken } from '../../src/tenancy/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
-import { accountsFixture, CREDENTIALS } from './fixture.ts'
+import { CREDENTIALS } from './fixture.ts'
+import { tokensFixture } from './token-fixture.ts'
 
-const fixture = await accountsFixture()
-const { database, tx, own, deps, accountDeps, addInstallation, connect, install } = fixture
+const fixture = await tokensFixture()
+const { database, tx, own, deps, accountDeps, addInstallation, connect, install, addConsent, server, process } = fixture
 
 /** Every value of every column of every table as text, bytes too as the text they would spell. */
 async function everythingStored(): Promise<string> {
@@ -34,6 +35,9 @@ it('stores no plain text of any secret in any column of any table', async () => 
     variable: 'canary-in-a-variable',
     overridden: 'canary-in-an-override',
     account: 'canary-of-an-account',
+    imported: 'canary-access-token',
+    refresh: 'canary-refresh-token',
+    obtained: 'canary-obtained-token',
   }
   const config = {
     ...CONFIG,
@@ -54,6 +58,10 @@ it('stores no plain text of any secret in any column of any table', async () => 
   const { id } = await connect({ environmentIntegrationId, credentials, context: { marker: 'not-a-secret' } })
   const overheard = updateIntegratedAccount(accountDeps, tx, own, { id, context: { api_key: canaries.account } })
   await expect(overheard).rejects.toMatchObject({ reason: 'CONTEXT_KEY_RESERVED' })
+  await addConsent({ access_token: canaries.imported })
+  const consenting = await addConsent({ access_token: 'old', refresh_token: canaries.refresh, expires_in: 0 })
+  server.answer({ access_token: canaries.obtained, api_domain: canaries.obtained, user: { id: canaries.refresh } })
+  await process().load(consenting)
   const operator = { teamId: own.teamId, isOperator: true }
   const { token } = await createApiToken(tx, operator, { kind: 'team', name: 'canary' })
 

@@ -106,12 +106,12 @@ export async function tokensFixture() {
   const evaluator = createEvaluator()
   afterAll(() => evaluator[Symbol.asyncDispose]())
   const server = tokenServer()
-  const deps: TokensDeps = { ...accountDeps, database, evaluator, http: server.http }
+  const tokenDeps: TokensDeps = { ...accountDeps, database, evaluator, http: server.http }
 
   /** What one process has: a keeper of tokens of its own. */
   function process() {
-    const tokens = createTokens(deps)
-    const ready = { ...deps, tokens, integrations: accountDeps.integrations }
+    const tokens = createTokens(tokenDeps)
+    const ready = { ...tokenDeps, tokens, integrations: accountDeps.integrations }
     return {
       ...ready,
       load: (id: string, purpose: 'call' | 'sync' | 'connect' = 'call') =>
@@ -128,7 +128,7 @@ export async function tokensFixture() {
 
   return {
     ...fixture,
-    ...{ deps, server, clock, process },
+    ...{ tokenDeps, server, clock, process },
     /** How often somebody has slept so far. */
     naps: () => naps,
     pass: (ms: number) => {

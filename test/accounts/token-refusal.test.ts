@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest'
+import { listIntegratedAccountHistory } from '../../src/accounts/index.ts'
+import { Failure } from '../../src/base/index.ts'
+import { CLIENT_CREDENTIALS, OAUTH2, refusal, type TokenServerAnswer, tokensFixture } from './token-fixture.ts'
+
+const fixture = await tokensFixture()
+const { tx, own, server, pass, process, addClient, addConsent, statusOf, tokenRow, alterToken } = fixture
+
+const HOUR = 3_600_000
+const CONSENT = { access_token: 'first-token', refresh_token: 'first-refresh', expires_in: 3600 }
+const html = (status: number): TokenServerAnswer => ({ status, text: '<html>Sorry</html>' })
+const code = (error: string, status = 400) => refusal(status, { error })
+
+/** What an answer is, and what becomes of the account: whose matter it is and what its callers get. */
+const MATRIX: readonly [what: string, answer: TokenServerAnswer, verdict: 'account' | 'integration' | 'nobody'][] = [
+  ['a grant that is revoked', code('invalid_grant'), 'account'],
+  ['a consent that is missing', code('consent_required'), 'account'],
+  ['a customer who is asked for', code('interaction_required'), 'account'],
+  ['access that is denied', code('access_denied', 403), 'account'],
+  ['an error in a success', code('bad_refresh_token', 200), 'account'],
+  ['an error as a form', { status: 400, text: 'error=invalid_grant&error_description=gone' }, 'account'],
+  ['an error of a kind of its own', code('token_is_weird'), 'account'],
+  ['a refusal without a code', refusal(400, { message: 'no' }), 'account'],
+  ['an error as an object', refusal(400, { error: { code: 'invalid_grant', message: 'no' } }), 'account'],
+  ['an unknown client', code('invalid_client', 401), 'integration'],
+  ['an unknown client in a success', code('incorrect_client_credentials', 200), 'integration'],
+  ['a client that is not let in', refusal(401, {}), 'integration'],
+  ['a request that is wrong', code('invalid_request'), 'integration'],
+  ['a scope that does not exist', code('invalid_scope'), 'integration'],
+  ['a path that does not exist', refusal(404, { message: 'not found' }), 'integration'],
+  ['a redirect', { status: 302, text: '{}', headers: { location: 'https://elsewhere.example.com' } }, 'integration'],
+  ['a success without a token', refusal(200, { token: 'x' }), 'integration'],
+  ['an address that is not allowed', new Failure('EGRESS_BLOCKED', 'not there'), 'integration'],
+  ['a server that is down', html(503), 'nobody'],
+  ['a server that failed, whatever it says', code('invalid_grant', 500), 'nobody'],
+  ['a server that says it is busy', code('temporarily_unavailable'), 'nobody'],
+  ['a server that asks to wait', refusal(429, { error: 'slow' }), 'nobody'],
+  ['a page of a firewall', html(403), 'nobody'],
+  ['a page as a success', html(200), 'nobody'],
+  ['an empty answer', { status: 200, text: '' }, 'nobody'],
+  ['no connection', new Failure('UPSTREAM_UNREACHABLE', 'away'), 'nobody'],
+  ['no answer in time', new Failure('DEADLINE_EXCEEDED', 'late'), 'nobody'],
+  ['an answer that is too large', new Failure('UPSTREAM_INVALID_RESPONSE', 'large'), 'nobody'],
+]
+
+const EXPECTED = {
+  account: { status: 'needs_reauth', reason: 'CREDENTIALS_INVALID', kind: 'grant_refused', pauseMs: 60_000 },
+  integration: { status: 'active', reason: 'TOKEN_REQUEST_FAILED', kind: 'client_refused', pauseMs: 30_000 },
+  nobody: { status: 'active', reason: 'TOKEN_REQUEST_FAILED', kind: 'transient', pauseMs: 5_000 },
+} as const
+
+describe('what a refresh is answered', () => {
+  it.each(MATRIX)('%s', async (_, answer, verdict) => {
+    const { status, reason, kind, pauseMs } = EXPECTED[verdict]
+    const id = await addConsent(CONSENT)
+    pass(HOUR)
+    server.answer(answer)
+    await expect(process().load(id)).rejects.toMatchObject({ reason, metadata: { cause: kind } })
+    expect(await statusOf(id)).toMatchObject({ status })
+    expect(await tokenRow(id)).toMatchObject({ version: 1, failures: 1, lease_id: null, refusal: { kind } })
+    const failure = await process()
+      .load(id)
+      .catch((error) => error)
+    expect(failure).toMatchObject({ reason })
+    expect(failure.retryAfterSeconds).toBeGreaterThan(pauseMs / 2_000 - 2)
+    expect(failure.retryAfterSeconds).toBeLessThanOrEqual(pauseMs / 1_000)
+    expect(server.asked).toHaveLength(1)
+  })
+})
+
+describe('a refusal', () => {
+  it('is one step of the history, with what was said', async () => {
+    const id = await addConsent(CONSENT)
+    pass(HOUR)
+    server.answer(refusal(400, { error: 'invalid_grant', error_description: 'The user left.' }))
+    await Promise.allSettled([process(), process(), process()].map(({ load }) => load(id)))
+    const [latest, before] = await listIntegratedAccountHistory(tx, own, id, { before: undefined, limit: 2 })
+    const lastError = expect.stringContaining('invalid_grant: The user left.')
+    expect(latest).toMatchObject({ fromStatus: 'active', toStatus: 'needs_reauth', cause: 'refresh_failed', lastError })
+    expect(before).toMatchObject({ cause: 'created' })
+  })
+
+  it('never repeats a secret, whatever the server does', async () => {
+    const id = await addConsent(CONSENT)
+    const basic = Buffer.from('app:the-clients-secret').toString('base64')
+    pass(HOUR)
+    const error_description = `first-refresh of first-token by Basic ${basic}`
+    server.answer(refusal(400, { error: 'invalid_grant', error_description }))
+    await expect(process().load(id)).rejects.toMatchObject({
+      publicMessage: expect.stringContaining('(invalid_grant: *** of *** by ***)'),
+    })
+    const { lastError } = await statusOf(id)
+    for (const secret of ['first-refresh', 'first-token', basic]) {
+      expect(lastError).not.toContain(secret)
+      expect(JSON.stringify(await tokenRow(id))).not.toContain(secret)
+    }
+  })
+
+  it('waits as long as the server asks to', async () => {
+    const id = await addConsent(CONSENT)
+    pass(HOUR)
+    server.answer({ status: 429, text: '{}', headers: { 'retry-after': '300' } })
+    await expect(process().load(id)).rejects.toMatchObject({ retryAfterSeconds: 300 })
+  })
+
+  it('is forgotten with the next token', async () => {
+    const id = await addConsent(CONSENT)
+    pass(HOUR)
+    server.answer(html(503), { access_token: 'second-token' })
+    await expect(process().load(id)).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
+    await alterToken(id, 'retry_at = now()')
+    await process().load(id)
+    expect(await tokenRow(id)).toMatchObject({ failures: 0, refusal: null, retry_at: null, version: 2 })
+  })
+
+  it("is the account's matter when the client is the account's own", async () => {
+    const id = await addClient(CLIENT_CREDENTIALS)
+    server.answer(code('invalid_client', 401))
+    await expect(process().load(id)).rejects.toMatchObject({ reason: 'CREDENTIALS_INVALID' })
+    expect(await statusOf(id)).toMatchObject({ status: 'needs_reauth' })
+  })
+
+  it('names the placeholder that an incomplete definition lacks', async () => {
+    const id = await addConsent(CONSENT, {
+      ...OAUTH2,
+      credentials: {
+        format: 'oauth2',
+        config: { auth: { tokenHost: 'https://x.example.com' }, fields: [{ name: 'subdomain' }] },
+      },
+    })
+    pass(HOUR)
+    await expect(process().load(id)).rejects.toMatchObject({
+      reason: 'TOKEN_REQUEST_FAILED',
+      publicMessage: expect.stringContaining('{{client_id}}'),
+    })
+    expect(await statusOf(id)).toMatchObject({ status: 'active' })
+  })
+})
