@@ -88,39 +88,6 @@ test('a credential is proved by its verification request', async () => {
   expect(outcome).toMatchObject({ kind: 'upstream_error', status: 401, action: 'refresh_token', message: 'no' })
 })
 
-describe('the body is read by its content type', () => {
-  test.each<[string, Answer, Json]>([
-    ['JSON', { json: { a: 1 } }, { a: 1 }],
-    [
-      'JSON of a vendor',
-      { text: '{"a":1}', headers: { 'content-type': 'application/vnd.api+json; charset=utf-8' } },
-      { a: 1 },
-    ],
-    ['JSON called text', { text: ' [1]', headers: { 'content-type': 'text/plain' } }, [1]],
-    ['JSON without a name', { text: '{"a":1}' }, { a: 1 }],
-    [
-      'lines of JSON',
-      { text: '{"a":1}\n\n[2]\n', headers: { 'content-type': 'application/x-ndjson' } },
-      [{ a: 1 }, [2]],
-    ],
-    ['text', { text: 'hello', headers: { 'content-type': 'text/plain' } }, 'hello'],
-    ['text that only looks like JSON', { text: '{hello', headers: { 'content-type': 'text/html' } }, '{hello'],
-    ['nothing', { status: 204 }, null],
-  ])('%s', async (_what, answer, body) => {
-    expect(await get({}, answer)).toMatchObject({ kind: 'ok', body, result: body })
-  })
-
-  test('a success that is not what it claims is a failure of the upstream', async () => {
-    const answer = { text: '{"a":', headers: { 'content-type': 'application/json' } }
-    expect(await refusalOf(get({}, answer))).toContain('UPSTREAM_INVALID_RESPONSE')
-  })
-
-  test('an error that is not what it claims is text', async () => {
-    const answer = { status: 503, text: '<html>', headers: { 'content-type': 'application/json' } }
-    expect(await get({}, answer)).toMatchObject({ kind: 'upstream_error', status: 503, body: '<html>' })
-  })
-})
-
 describe('a rate limit is an outcome of its own', () => {
   const limited = { rate_limit: { is_rate_limited: 'status = 403 and headers."x-remaining" = "0"' } }
 
@@ -362,19 +329,6 @@ describe('what may be repeated is repeated', () => {
 
   test('nothing is repeated where the caller forbids it', async () => {
     expect((await get({}, flaky, 1)).kind).toBe('upstream_error')
-  })
-})
-
-describe('an expression that fails', () => {
-  test.each<[string, JsonObject]>([
-    ['error_expression', { error_expression: '$number("x")' }],
-    ['rate_limit.is_rate_limited', { rate_limit: { is_rate_limited: '$number("x")' } }],
-    ['rate_limit.rate_limit_header_expression', { rate_limit: { rate_limit_header_expression: '$number("x")' } }],
-    ['authorization', { authorization: { format: 'header', config: { expression: '$number("x")' } } }],
-  ])('is named: %s', async (setting, settings) => {
-    if (setting !== 'authorization') engine.upstream.script({ request: 'GET /things/1', answer: { json: 1 } })
-    const call = engine.call({ ...CONFIG, ...settings }, { ...on('things', 'get'), id: 1 })
-    expect(await refusalOf(call)).toContain(`EXPRESSION_FAILED: ${setting}: `)
   })
 })
 
