@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import { compileSignature, createKeySource, SIGNATURE_FORMATS, signatureSchema } from '../../src/formats/index.ts'
 import { NOW, type SignatureRow } from './rows/delivery.ts'
-import { SIGNATURE_CONFIG_ROWS, SIGNATURE_ROWS } from './rows/signature.ts'
+import { SIGNATURE_ROWS } from './rows/signature.ts'
+import { SIGNATURE_CONFIG_ROWS } from './rows/signature-config.ts'
 import { PROVIDER_ROWS } from './rows/signature-providers.ts'
 
 type Case = Omit<SignatureRow, 'promise'>
