@@ -127,9 +127,9 @@ describe('the contract', () => {
     expect(namesOf(inputs.flatMap((message) => message.fields).filter((field) => !isLimited(field)))).toEqual([])
   })
 
-  it('tells clients which RPCs may be repeated: all but creates, runs, retries, rotations and calls', () => {
+  it('tells clients which RPCs may be repeated: all but creates, runs, retries, rotations, refreshes and calls', () => {
     const unmarked = methods.filter((method) => method.idempotency === 0).map((method) => method.name)
-    expect(unmarked.filter((name) => !/^(Create|Run|Retry|Rotate|Call$|ListPages$)/.test(name))).toEqual([])
+    expect(unmarked.filter((name) => !/^(Create|Run|Retry|Rotate|Refresh|Call$|ListPages$)/.test(name))).toEqual([])
   })
 })
 

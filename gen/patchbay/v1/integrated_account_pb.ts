@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/integrated_account.proto.
  */
 export const file_patchbay_v1_integrated_account: GenFile = /*@__PURE__*/
-  fileDesc("CiRwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnQucHJvdG8SC3BhdGNoYmF5LnYxIo0GChFJbnRlZ3JhdGVkQWNjb3VudBIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESFgoJdGVuYW50X2lkGAIgASgJQgPgQQISLwoaZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWQYAyABKAlCC+BBBbpIBXIDsAEBEi0KB2NvbnRleHQYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESYAoGc3RhdHVzGAUgASgJQlDgQQO6SEpySFIGYWN0aXZlUgpjb25uZWN0aW5nUhJwb3N0X2luc3RhbGxfZXJyb3JSEHZhbGlkYXRpb25fZXJyb3JSDG5lZWRzX3JlYXV0aBIXCgpsYXN0X2Vycm9yGAYgASgJQgPgQQMSOAoSbGFzdF9hY3Rpb25fcmVzdWx0GAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEDEjMKCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgppc19zYW5kYm94GAogASgIQgPgQQUSYQoVYXV0aGVudGljYXRpb25fbWV0aG9kGAsgASgJQkLgQQW6SDxyOlIGb2F1dGgyUgdhcGlfa2V5UhlvYXV0aDJfY2xpZW50X2NyZWRlbnRpYWxzUgx2ZW5kb3Jfb2F1dGgSLgoGcmVnaW9uGAwgASgJQh7gQQW6SBhyFlIEd25hbVIEZW5hbVIEYXBhY1ICZXUSIwoOZW52aXJvbm1lbnRfaWQYDSABKAlCC+BBA7pIBXIDsAEBEjoKC2ludGVncmF0aW9uGA4gASgLMiAucGF0Y2hiYXkudjEuRW1iZWRkZWRJbnRlZ3JhdGlvbkID4EEDEigKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgPIAMoCUID4EEFEhEKBGV0YWcYECABKAlCA+BBAyLJAQodSW50ZWdyYXRlZEFjY291bnRIaXN0b3J5RW50cnkSHQoLZnJvbV9zdGF0dXMYASABKAlCA+BBA0gAiAEBEhYKCXRvX3N0YXR1cxgCIAEoCUID4EEDEhIKBWNhdXNlGAMgASgJQgPgQQMSFwoKbGFzdF9lcnJvchgEIAEoCUID4EEDEjQKC29jY3VycmVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDQg4KDF9mcm9tX3N0YXR1c2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
+  fileDesc("CiRwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnQucHJvdG8SC3BhdGNoYmF5LnYxIs0GChFJbnRlZ3JhdGVkQWNjb3VudBIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESFgoJdGVuYW50X2lkGAIgASgJQgPgQQISLwoaZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWQYAyABKAlCC+BBBbpIBXIDsAEBEi0KB2NvbnRleHQYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESYAoGc3RhdHVzGAUgASgJQlDgQQO6SEpySFIGYWN0aXZlUgpjb25uZWN0aW5nUhJwb3N0X2luc3RhbGxfZXJyb3JSEHZhbGlkYXRpb25fZXJyb3JSDG5lZWRzX3JlYXV0aBIXCgpsYXN0X2Vycm9yGAYgASgJQgPgQQMSOAoSbGFzdF9hY3Rpb25fcmVzdWx0GAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEDEjMKCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgppc19zYW5kYm94GAogASgIQgPgQQUSYQoVYXV0aGVudGljYXRpb25fbWV0aG9kGAsgASgJQkLgQQW6SDxyOlIGb2F1dGgyUgdhcGlfa2V5UhlvYXV0aDJfY2xpZW50X2NyZWRlbnRpYWxzUgx2ZW5kb3Jfb2F1dGgSLgoGcmVnaW9uGAwgASgJQh7gQQW6SBhyFlIEd25hbVIEZW5hbVIEYXBhY1ICZXUSIwoOZW52aXJvbm1lbnRfaWQYDSABKAlCC+BBA7pIBXIDsAEBEjoKC2ludGVncmF0aW9uGA4gASgLMiAucGF0Y2hiYXkudjEuRW1iZWRkZWRJbnRlZ3JhdGlvbkID4EEDEigKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgPIAMoCUID4EEFEhEKBGV0YWcYECABKAlCA+BBAxI+ChRsYXN0X2ZvcmJpZGRlbl9lcnJvchgRIAEoCzIbLnBhdGNoYmF5LnYxLkZvcmJpZGRlbkVycm9yQgPgQQMicgoORm9yYmlkZGVuRXJyb3ISFQoIcmVzb3VyY2UYASABKAlCA+BBAxITCgZtZXRob2QYAiABKAlCA+BBAxI0CgtvY2N1cnJlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyLJAQodSW50ZWdyYXRlZEFjY291bnRIaXN0b3J5RW50cnkSHQoLZnJvbV9zdGF0dXMYASABKAlCA+BBA0gAiAEBEhYKCXRvX3N0YXR1cxgCIAEoCUID4EEDEhIKBWNhdXNlGAMgASgJQgPgQQMSFwoKbGFzdF9lcnJvchgEIAEoCUID4EEDEjQKC29jY3VycmVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDQg4KDF9mcm9tX3N0YXR1c2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
 
 /**
  * A customer's connected account of an installed integration. Its credentials are stored apart, encrypted, and appear
@@ -140,6 +140,14 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
    * @generated from field: string etag = 16;
    */
   etag: string;
+
+  /**
+   * The last time the third party said that the account may not do something (its status 403). Absent: it never did. The
+   * account's `status` is not touched by it, and neither is `updated_at`.
+   *
+   * @generated from field: patchbay.v1.ForbiddenError last_forbidden_error = 17;
+   */
+  lastForbiddenError?: ForbiddenError | undefined;
 };
 
 /**
@@ -148,6 +156,41 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
  */
 export const IntegratedAccountSchema: GenMessage<IntegratedAccount> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_integrated_account, 0);
+
+/**
+ * A call that the third party did not permit the account.
+ *
+ * @generated from message patchbay.v1.ForbiddenError
+ */
+export type ForbiddenError = Message<"patchbay.v1.ForbiddenError"> & {
+  /**
+   * The resource that was called. Empty: a path that the definition does not describe.
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * The method that was called. Empty as `resource`.
+   *
+   * @generated from field: string method = 2;
+   */
+  method: string;
+
+  /**
+   * When it happened.
+   *
+   * @generated from field: google.protobuf.Timestamp occurred_at = 3;
+   */
+  occurredAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.ForbiddenError.
+ * Use `create(ForbiddenErrorSchema)` to create a new message.
+ */
+export const ForbiddenErrorSchema: GenMessage<ForbiddenError> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account, 1);
 
 /**
  * One change of an account's status. Entries are written with the change and never altered.
@@ -196,5 +239,5 @@ export type IntegratedAccountHistoryEntry = Message<"patchbay.v1.IntegratedAccou
  * Use `create(IntegratedAccountHistoryEntrySchema)` to create a new message.
  */
 export const IntegratedAccountHistoryEntrySchema: GenMessage<IntegratedAccountHistoryEntry> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integrated_account, 1);
+  messageDesc(file_patchbay_v1_integrated_account, 2);
 

@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/integrated_account_service.proto.
  */
 export const file_patchbay_v1_integrated_account_service: GenFile = /*@__PURE__*/
-  fileDesc("CixwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnRfc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEitwQKHkNyZWF0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBIvChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgBIAEoCUIL4EECukgFcgOwAQESIAoJdGVuYW50X2lkGAIgASgJQg3gQQK6SAdyBRABGP8BEmYKFWF1dGhlbnRpY2F0aW9uX21ldGhvZBgDIAEoCUJC4EEBukg8cjpSBm9hdXRoMlIHYXBpX2tleVIZb2F1dGgyX2NsaWVudF9jcmVkZW50aWFsc1IMdmVuZG9yX29hdXRoSACIAQESMQoLY3JlZGVudGlhbHMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQQSLQoHY29udGV4dBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIzCgZyZWdpb24YBiABKAlCHuBBAbpIGHIWUgR3bmFtUgRlbmFtUgRhcGFjUgJldUgBiAEBEhwKCmlzX3NhbmRib3gYByABKAhCA+BBAUgCiAEBEjwKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgIIAMoCUIX4EEBukgRkgEOEOgHGAEiB3IFEAEY/wESJAoKcmVxdWVzdF9pZBgJIAEoCUIL4EEBukgFcgOwAQFIA4gBAUIYChZfYXV0aGVudGljYXRpb25fbWV0aG9kQgkKB19yZWdpb25CDQoLX2lzX3NhbmRib3hCDQoLX3JlcXVlc3RfaWQiNgobR2V0SW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASL7AwodTGlzdEludGVncmF0ZWRBY2NvdW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAiABKAlCC+BBAbpIBXIDGIAQEiUKCXRlbmFudF9pZBgDIAEoCUIN4EEBukgHcgUQARj/AUgAiAEBEmUKBnN0YXR1cxgEIAEoCUJQ4EEBukhKckhSBmFjdGl2ZVIKY29ubmVjdGluZ1IScG9zdF9pbnN0YWxsX2Vycm9yUhB2YWxpZGF0aW9uX2Vycm9yUgxuZWVkc19yZWF1dGhIAYgBARI0ChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgFIAEoCUIL4EEBukgFcgOwAQFIAogBARIcCgppc19zYW5kYm94GAYgASgIQgPgQQFIA4gBARIzCgZyZWdpb24YByABKAlCHuBBAbpIGHIWUgR3bmFtUgRlbmFtUgRhcGFjUgJldUgEiAEBEigKBHZpZXcYCCABKAlCFeBBAbpID3INUgViYXNpY1IEZnVsbEgFiAEBQgwKCl90ZW5hbnRfaWRCCQoHX3N0YXR1c0IdChtfZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWRCDQoLX2lzX3NhbmRib3hCCQoHX3JlZ2lvbkIHCgVfdmlldyKAAQoeTGlzdEludGVncmF0ZWRBY2NvdW50c1Jlc3BvbnNlEkAKE2ludGVncmF0ZWRfYWNjb3VudHMYASADKAsyHi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIsYBCh5VcGRhdGVJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiUKCXRlbmFudF9pZBgCIAEoCUIN4EEBukgHcgUQARj/AUgAiAEBEi0KB2NvbnRleHQYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESHgoEZXRhZxgEIAEoCUIL4EEBukgFcgMYgAFIAYgBAUIMCgpfdGVuYW50X2lkQgcKBV9ldGFnInYKHkRlbGV0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnIn4KI0xpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIdCglwYWdlX3NpemUYAiABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgDIAEoCUIL4EEBukgFcgMYgBAijgEKJExpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXNwb25zZRJICg9oaXN0b3J5X2VudHJpZXMYASADKAsyKi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlFbnRyeUID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDMokHChhJbnRlZ3JhdGVkQWNjb3VudFNlcnZpY2UShgEKF0NyZWF0ZUludGVncmF0ZWRBY2NvdW50EisucGF0Y2hiYXkudjEuQ3JlYXRlSW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiHoLT5JMCGDoBKiITL2ludGVncmF0ZWQtYWNjb3VudBKFAQoUR2V0SW50ZWdyYXRlZEFjY291bnQSKC5wYXRjaGJheS52MS5HZXRJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QaHi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudCIjkAIBgtPkkwIaEhgvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0SkQEKFkxpc3RJbnRlZ3JhdGVkQWNjb3VudHMSKi5wYXRjaGJheS52MS5MaXN0SW50ZWdyYXRlZEFjY291bnRzUmVxdWVzdBorLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGVkQWNjb3VudHNSZXNwb25zZSIekAIBgtPkkwIVEhMvaW50ZWdyYXRlZC1hY2NvdW50Eo4BChdVcGRhdGVJbnRlZ3JhdGVkQWNjb3VudBIrLnBhdGNoYmF5LnYxLlVwZGF0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBoeLnBhdGNoYmF5LnYxLkludGVncmF0ZWRBY2NvdW50IiaQAgKC0+STAh06ASoyGC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfRKDAQoXRGVsZXRlSW50ZWdyYXRlZEFjY291bnQSKy5wYXRjaGJheS52MS5EZWxldGVJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiI5ACAoLT5JMCGioYL2ludGVncmF0ZWQtYWNjb3VudC97aWR9ErABChxMaXN0SW50ZWdyYXRlZEFjY291bnRIaXN0b3J5EjAucGF0Y2hiYXkudjEuTGlzdEludGVncmF0ZWRBY2NvdW50SGlzdG9yeVJlcXVlc3QaMS5wYXRjaGJheS52MS5MaXN0SW50ZWdyYXRlZEFjY291bnRIaXN0b3J5UmVzcG9uc2UiK5ACAYLT5JMCIhIgL2ludGVncmF0ZWQtYWNjb3VudC97aWR9L2hpc3RvcnliBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_integrated_account]);
+  fileDesc("CixwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnRfc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEitwQKHkNyZWF0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBIvChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgBIAEoCUIL4EECukgFcgOwAQESIAoJdGVuYW50X2lkGAIgASgJQg3gQQK6SAdyBRABGP8BEmYKFWF1dGhlbnRpY2F0aW9uX21ldGhvZBgDIAEoCUJC4EEBukg8cjpSBm9hdXRoMlIHYXBpX2tleVIZb2F1dGgyX2NsaWVudF9jcmVkZW50aWFsc1IMdmVuZG9yX29hdXRoSACIAQESMQoLY3JlZGVudGlhbHMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQQSLQoHY29udGV4dBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIzCgZyZWdpb24YBiABKAlCHuBBAbpIGHIWUgR3bmFtUgRlbmFtUgRhcGFjUgJldUgBiAEBEhwKCmlzX3NhbmRib3gYByABKAhCA+BBAUgCiAEBEjwKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgIIAMoCUIX4EEBukgRkgEOEOgHGAEiB3IFEAEY/wESJAoKcmVxdWVzdF9pZBgJIAEoCUIL4EEBukgFcgOwAQFIA4gBAUIYChZfYXV0aGVudGljYXRpb25fbWV0aG9kQgkKB19yZWdpb25CDQoLX2lzX3NhbmRib3hCDQoLX3JlcXVlc3RfaWQiNgobR2V0SW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASL7AwodTGlzdEludGVncmF0ZWRBY2NvdW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAiABKAlCC+BBAbpIBXIDGIAQEiUKCXRlbmFudF9pZBgDIAEoCUIN4EEBukgHcgUQARj/AUgAiAEBEmUKBnN0YXR1cxgEIAEoCUJQ4EEBukhKckhSBmFjdGl2ZVIKY29ubmVjdGluZ1IScG9zdF9pbnN0YWxsX2Vycm9yUhB2YWxpZGF0aW9uX2Vycm9yUgxuZWVkc19yZWF1dGhIAYgBARI0ChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgFIAEoCUIL4EEBukgFcgOwAQFIAogBARIcCgppc19zYW5kYm94GAYgASgIQgPgQQFIA4gBARIzCgZyZWdpb24YByABKAlCHuBBAbpIGHIWUgR3bmFtUgRlbmFtUgRhcGFjUgJldUgEiAEBEigKBHZpZXcYCCABKAlCFeBBAbpID3INUgViYXNpY1IEZnVsbEgFiAEBQgwKCl90ZW5hbnRfaWRCCQoHX3N0YXR1c0IdChtfZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWRCDQoLX2lzX3NhbmRib3hCCQoHX3JlZ2lvbkIHCgVfdmlldyKAAQoeTGlzdEludGVncmF0ZWRBY2NvdW50c1Jlc3BvbnNlEkAKE2ludGVncmF0ZWRfYWNjb3VudHMYASADKAsyHi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIsYBCh5VcGRhdGVJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiUKCXRlbmFudF9pZBgCIAEoCUIN4EEBukgHcgUQARj/AUgAiAEBEi0KB2NvbnRleHQYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESHgoEZXRhZxgEIAEoCUIL4EEBukgFcgMYgAFIAYgBAUIMCgpfdGVuYW50X2lkQgcKBV9ldGFnIqABCilVcGRhdGVJbnRlZ3JhdGVkQWNjb3VudENyZWRlbnRpYWxzUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESMQoLY3JlZGVudGlhbHMYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQQSHgoEZXRhZxgDIAEoCUIL4EEBukgFcgMYgAFIAIgBAUIHCgVfZXRhZyJFCipSZWZyZXNoSW50ZWdyYXRlZEFjY291bnRDcmVkZW50aWFsc1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIj0KIlJ1bkludGVncmF0ZWRBY2NvdW50QWN0aW9uc1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBInYKHkRlbGV0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnIn4KI0xpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIdCglwYWdlX3NpemUYAiABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgDIAEoCUIL4EEBukgFcgMYgBAijgEKJExpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXNwb25zZRJICg9oaXN0b3J5X2VudHJpZXMYASADKAsyKi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlFbnRyeUID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDMpgLChhJbnRlZ3JhdGVkQWNjb3VudFNlcnZpY2UShgEKF0NyZWF0ZUludGVncmF0ZWRBY2NvdW50EisucGF0Y2hiYXkudjEuQ3JlYXRlSW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiHoLT5JMCGDoBKiITL2ludGVncmF0ZWQtYWNjb3VudBKFAQoUR2V0SW50ZWdyYXRlZEFjY291bnQSKC5wYXRjaGJheS52MS5HZXRJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QaHi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudCIjkAIBgtPkkwIaEhgvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0SkQEKFkxpc3RJbnRlZ3JhdGVkQWNjb3VudHMSKi5wYXRjaGJheS52MS5MaXN0SW50ZWdyYXRlZEFjY291bnRzUmVxdWVzdBorLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGVkQWNjb3VudHNSZXNwb25zZSIekAIBgtPkkwIVEhMvaW50ZWdyYXRlZC1hY2NvdW50Eo4BChdVcGRhdGVJbnRlZ3JhdGVkQWNjb3VudBIrLnBhdGNoYmF5LnYxLlVwZGF0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBoeLnBhdGNoYmF5LnYxLkludGVncmF0ZWRBY2NvdW50IiaQAgKC0+STAh06ASoyGC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfRKwAQoiVXBkYXRlSW50ZWdyYXRlZEFjY291bnRDcmVkZW50aWFscxI2LnBhdGNoYmF5LnYxLlVwZGF0ZUludGVncmF0ZWRBY2NvdW50Q3JlZGVudGlhbHNSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiMpACAoLT5JMCKToBKjIkL2ludGVncmF0ZWQtYWNjb3VudC97aWR9L2NyZWRlbnRpYWxzErcBCiNSZWZyZXNoSW50ZWdyYXRlZEFjY291bnRDcmVkZW50aWFscxI3LnBhdGNoYmF5LnYxLlJlZnJlc2hJbnRlZ3JhdGVkQWNjb3VudENyZWRlbnRpYWxzUmVxdWVzdBoeLnBhdGNoYmF5LnYxLkludGVncmF0ZWRBY2NvdW50IjeC0+STAjE6ASoiLC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfS9yZWZyZXNoLWNyZWRlbnRpYWxzEp8BChtSdW5JbnRlZ3JhdGVkQWNjb3VudEFjdGlvbnMSLy5wYXRjaGJheS52MS5SdW5JbnRlZ3JhdGVkQWNjb3VudEFjdGlvbnNSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiL4LT5JMCKToBKiIkL2ludGVncmF0ZWQtYWNjb3VudC97aWR9L3J1bi1hY3Rpb25zEoMBChdEZWxldGVJbnRlZ3JhdGVkQWNjb3VudBIrLnBhdGNoYmF5LnYxLkRlbGV0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIjkAICgtPkkwIaKhgvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0SsAEKHExpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnkSMC5wYXRjaGJheS52MS5MaXN0SW50ZWdyYXRlZEFjY291bnRIaXN0b3J5UmVxdWVzdBoxLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXNwb25zZSIrkAIBgtPkkwIiEiAvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0vaGlzdG9yeWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_integrated_account]);
 
 /**
  * Asks to connect an account.
@@ -262,6 +262,84 @@ export const UpdateIntegratedAccountRequestSchema: GenMessage<UpdateIntegratedAc
   messageDesc(file_patchbay_v1_integrated_account_service, 4);
 
 /**
+ * Gives an account new credentials.
+ *
+ * @generated from message patchbay.v1.UpdateIntegratedAccountCredentialsRequest
+ */
+export type UpdateIntegratedAccountCredentialsRequest = Message<"patchbay.v1.UpdateIntegratedAccountCredentialsRequest"> & {
+  /**
+   * The account.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Values of the fields of the account's authentication method, by name. A field left out keeps its value, null removes
+   * an optional one. Stored encrypted and never shown. Absent: all keep their values.
+   *
+   * @generated from field: google.protobuf.Struct credentials = 2;
+   */
+  credentials?: JsonObject | undefined;
+
+  /**
+   * The version the caller saw. Absent: change whatever version is stored.
+   *
+   * @generated from field: optional string etag = 3;
+   */
+  etag?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.UpdateIntegratedAccountCredentialsRequest.
+ * Use `create(UpdateIntegratedAccountCredentialsRequestSchema)` to create a new message.
+ */
+export const UpdateIntegratedAccountCredentialsRequestSchema: GenMessage<UpdateIntegratedAccountCredentialsRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account_service, 5);
+
+/**
+ * Names an account whose token to refresh.
+ *
+ * @generated from message patchbay.v1.RefreshIntegratedAccountCredentialsRequest
+ */
+export type RefreshIntegratedAccountCredentialsRequest = Message<"patchbay.v1.RefreshIntegratedAccountCredentialsRequest"> & {
+  /**
+   * The account.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message patchbay.v1.RefreshIntegratedAccountCredentialsRequest.
+ * Use `create(RefreshIntegratedAccountCredentialsRequestSchema)` to create a new message.
+ */
+export const RefreshIntegratedAccountCredentialsRequestSchema: GenMessage<RefreshIntegratedAccountCredentialsRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account_service, 6);
+
+/**
+ * Names an account whose steps to run again.
+ *
+ * @generated from message patchbay.v1.RunIntegratedAccountActionsRequest
+ */
+export type RunIntegratedAccountActionsRequest = Message<"patchbay.v1.RunIntegratedAccountActionsRequest"> & {
+  /**
+   * The account.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message patchbay.v1.RunIntegratedAccountActionsRequest.
+ * Use `create(RunIntegratedAccountActionsRequestSchema)` to create a new message.
+ */
+export const RunIntegratedAccountActionsRequestSchema: GenMessage<RunIntegratedAccountActionsRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account_service, 7);
+
+/**
  * Names an account to disconnect.
  *
  * @generated from message patchbay.v1.DeleteIntegratedAccountRequest
@@ -294,7 +372,7 @@ export type DeleteIntegratedAccountRequest = Message<"patchbay.v1.DeleteIntegrat
  * Use `create(DeleteIntegratedAccountRequestSchema)` to create a new message.
  */
 export const DeleteIntegratedAccountRequestSchema: GenMessage<DeleteIntegratedAccountRequest> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integrated_account_service, 5);
+  messageDesc(file_patchbay_v1_integrated_account_service, 8);
 
 /**
  * Asks for a page of an account's history.
@@ -329,7 +407,7 @@ export type ListIntegratedAccountHistoryRequest = Message<"patchbay.v1.ListInteg
  * Use `create(ListIntegratedAccountHistoryRequestSchema)` to create a new message.
  */
 export const ListIntegratedAccountHistoryRequestSchema: GenMessage<ListIntegratedAccountHistoryRequest> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integrated_account_service, 6);
+  messageDesc(file_patchbay_v1_integrated_account_service, 9);
 
 /**
  * A page of an account's history.
@@ -357,7 +435,7 @@ export type ListIntegratedAccountHistoryResponse = Message<"patchbay.v1.ListInte
  * Use `create(ListIntegratedAccountHistoryResponseSchema)` to create a new message.
  */
 export const ListIntegratedAccountHistoryResponseSchema: GenMessage<ListIntegratedAccountHistoryResponse> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integrated_account_service, 7);
+  messageDesc(file_patchbay_v1_integrated_account_service, 10);
 
 /**
  * Connects customers' accounts and keeps them.
@@ -418,6 +496,49 @@ export const IntegratedAccountService: GenService<{
   updateIntegratedAccount: {
     methodKind: "unary";
     input: typeof UpdateIntegratedAccountRequestSchema;
+    output: typeof IntegratedAccountSchema;
+  },
+  /**
+   * Gives an account new credentials. It is `connecting` from then on, whatever it was, and its steps are run again with
+   * the new credentials. Fields left out keep their values.
+   *
+   * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, CREDENTIALS_INVALID, SECRET_MASKED, DEFINITION_INVALID. Nothing is
+   * changed then. Idempotent.
+   *
+   * @generated from rpc patchbay.v1.IntegratedAccountService.UpdateIntegratedAccountCredentials
+   */
+  updateIntegratedAccountCredentials: {
+    methodKind: "unary";
+    input: typeof UpdateIntegratedAccountCredentialsRequestSchema;
+    output: typeof IntegratedAccountSchema;
+  },
+  /**
+   * Asks the third party for a new token now, however good the present one is, and returns the account as it is
+   * afterwards. The token itself is never shown.
+   *
+   * Failures: RESOURCE_NOT_FOUND, METHOD_NOT_DEFINED when there is no token that could be refreshed,
+   * CREDENTIALS_INVALID when the third party refuses (an active account needs to be reauthorized then),
+   * TOKEN_REQUEST_FAILED when it does not answer. May be repeated; every call asks for another token.
+   *
+   * @generated from rpc patchbay.v1.IntegratedAccountService.RefreshIntegratedAccountCredentials
+   */
+  refreshIntegratedAccountCredentials: {
+    methodKind: "unary";
+    input: typeof RefreshIntegratedAccountCredentialsRequestSchema;
+    output: typeof IntegratedAccountSchema;
+  },
+  /**
+   * Runs the post-install and validation steps again, of an account in which they failed. It is `connecting` until they
+   * have ended.
+   *
+   * Failures: RESOURCE_NOT_FOUND, ACCOUNT_STATUS_CONFLICT in any other status. Not idempotent: a second call finds the
+   * account connecting.
+   *
+   * @generated from rpc patchbay.v1.IntegratedAccountService.RunIntegratedAccountActions
+   */
+  runIntegratedAccountActions: {
+    methodKind: "unary";
+    input: typeof RunIntegratedAccountActionsRequestSchema;
     output: typeof IntegratedAccountSchema;
   },
   /**

@@ -6,14 +6,21 @@ import type {
 import type {
   CreateIntegratedAccountRequest,
   ListIntegratedAccountsRequest,
+  UpdateIntegratedAccountCredentialsRequest,
   UpdateIntegratedAccountRequest,
 } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
-import type { IntegratedAccount, IntegratedAccountChange, IntegratedAccountInput } from '../../accounts/index.ts'
+import type {
+  CredentialsChange,
+  IntegratedAccount,
+  IntegratedAccountChange,
+  IntegratedAccountInput,
+} from '../../accounts/index.ts'
 import {
   type AccountHistoryRecord,
   type AccountStatus,
   type AuthenticationMethod,
   etagOf,
+  type ForbiddenError,
   type IntegratedAccountFilter,
   type Region,
 } from '../../storage/index.ts'
@@ -59,7 +66,13 @@ export function integratedAccountToProto(account: IntegratedAccount): MessageIni
     integration: embeddedIntegrationToProto(account.integration),
     objectStoreContextFields: [...account.objectStoreContextFields],
     etag: etagOf(account.version),
+    lastForbiddenError:
+      account.lastForbiddenError === null ? undefined : forbiddenErrorToProto(account.lastForbiddenError),
   }
+}
+
+function forbiddenErrorToProto({ resource, method, occurred_at }: ForbiddenError) {
+  return { resource, method, occurredAt: timestampFrom(new Date(occurred_at)) }
 }
 
 /** The account to connect, its credentials as they were given. */
@@ -77,6 +90,12 @@ export function integratedAccountInputFromProto(request: CreateIntegratedAccount
 export function integratedAccountChangeFromProto(request: UpdateIntegratedAccountRequest): IntegratedAccountChange {
   const { id, tenantId, context, etag } = request
   return { id, tenantId, context, version: versionFrom(etag) }
+}
+
+/** New credentials for an account. */
+export function credentialsChangeFromProto(request: UpdateIntegratedAccountCredentialsRequest): CredentialsChange {
+  const { id, credentials = {}, etag } = request
+  return { id, credentials, version: versionFrom(etag) }
 }
 
 /** Which accounts to list; absent fields do not restrict. */

@@ -9,11 +9,17 @@ import {
   getIntegratedAccount,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
+  type RefreshDeps,
+  refreshCredentials,
+  runAccountActions,
+  type UpdateCredentialsDeps,
+  updateCredentials,
   updateIntegratedAccount,
 } from '../../accounts/index.ts'
 import type { JsonObject } from '../../base/index.ts'
 import { versionFrom } from '../convert/etag.ts'
 import {
+  credentialsChangeFromProto,
   historyEntryToProto,
   integratedAccountChangeFromProto,
   integratedAccountFilterFromProto,
@@ -27,7 +33,7 @@ import { defineService, type Finding, type ServiceDefinition } from '../service.
 
 /** What the service needs. */
 export interface IntegratedAccountServiceDeps extends IdempotencyDeps {
-  readonly accounts: AccountDeps & ConnectDeps & AccountRemovalDeps
+  readonly accounts: AccountDeps & ConnectDeps & AccountRemovalDeps & UpdateCredentialsDeps & RefreshDeps
 }
 
 /** Connects customers' accounts and keeps them. */
@@ -70,6 +76,27 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
         const change = integratedAccountChangeFromProto(request)
         return integratedAccountToProto(await updateIntegratedAccount(accounts, database.direct, principal, change))
       },
+    },
+    updateIntegratedAccountCredentials: {
+      access: 'environment',
+      handle: async (request, { principal }) => {
+        const change = credentialsChangeFromProto(request)
+        return integratedAccountToProto(
+          await database.transaction((tx) => updateCredentials(accounts, tx, principal, change)),
+        )
+      },
+    },
+    refreshIntegratedAccountCredentials: {
+      access: 'environment',
+      handle: async ({ id }, { principal }) =>
+        integratedAccountToProto(await refreshCredentials(accounts, principal.environmentId, id)),
+    },
+    runIntegratedAccountActions: {
+      access: 'environment',
+      handle: async ({ id }, { principal }) =>
+        integratedAccountToProto(
+          await database.transaction((tx) => runAccountActions(accounts, tx, principal, { id })),
+        ),
     },
     deleteIntegratedAccount: {
       access: 'environment',

@@ -87,6 +87,9 @@ const ENVIRONMENT_PLACES: readonly Place[] = [
     [
       'getIntegratedAccount',
       'updateIntegratedAccount',
+      'updateIntegratedAccountCredentials',
+      'refreshIntegratedAccountCredentials',
+      'runIntegratedAccountActions',
       'deleteIntegratedAccount',
       'listIntegratedAccountHistory',
     ] as const
