@@ -8,7 +8,7 @@ import type { Tokens } from './tokens/tokens.ts'
 
 /** What keeping accounts needs. */
 export interface KeeperDeps extends AccessDeps {
-  readonly database: Database
+  readonly database: Pick<Database, 'direct'>
   readonly tokens: Pick<Tokens, 'renewed'>
   readonly clock: Clock
   /** Told of a note that could not be taken. */

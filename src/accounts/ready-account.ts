@@ -36,7 +36,7 @@ export interface AccessDeps {
 
 /** What loading an account with a good token needs. */
 export interface ReadyDeps extends AccessDeps {
-  readonly database: Database
+  readonly database: Pick<Database, 'direct' | 'transaction'>
   readonly tokens: Pick<Tokens, 'fresh'>
 }
 

@@ -7,7 +7,7 @@ import type { Tokens } from './tokens/tokens.ts'
 
 /** What refreshing on request needs. */
 export interface RefreshDeps extends AccessDeps {
-  readonly database: Database
+  readonly database: Pick<Database, 'direct'>
   readonly tokens: Pick<Tokens, 'renewed'>
   readonly integrations: IntegrationCache
 }

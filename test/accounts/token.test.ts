@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { refreshCredentials } from '../../src/accounts/index.ts'
+import { createTokens, readyAccess, refreshCredentials } from '../../src/accounts/index.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { Tx } from '../../src/storage/database.ts'
 import { CLIENT_CREDENTIALS, refusal, tokensFixture } from './token-fixture.ts'
@@ -107,6 +107,34 @@ describe('the token of an account', () => {
     await expect(refreshCredentials(process(), own.environmentId, id)).rejects.toMatchObject({
       reason: 'METHOD_NOT_DEFINED',
     })
+  })
+})
+
+describe('a token that was paid for', () => {
+  /** A process whose database is away for some commits. */
+  const failing = (times: number) => {
+    let left = times
+    const transaction: typeof database.transaction = async (work) => {
+      if (left-- > 0) throw new Error('Connection terminated unexpectedly')
+      return await database.transaction(work)
+    }
+    const one = process()
+    return { ...one, tokens: createTokens({ ...one, database: { direct: database.direct, transaction } }) }
+  }
+
+  it('is stored as soon as the database is back', async () => {
+    const id = await addConsent({ ...CONSENT, expires_in: 0 })
+    server.answer({ ...SECOND, refresh_token: 'second-refresh' })
+    const { access } = await readyAccess(failing(4), own.environmentId, id, 'call')
+    expect(access.credentials.oauth).toMatchObject({ token: SECOND })
+    expect(JSON.stringify(await secretsOf(id))).toContain('second-refresh')
+  })
+
+  it('is used by nobody unless it is stored', async () => {
+    const id = await addConsent({ ...CONSENT, expires_in: 0 })
+    server.answer(SECOND)
+    await expect(readyAccess(failing(5), own.environmentId, id, 'call')).rejects.toThrow('Connection terminated')
+    expect(await tokenRow(id)).toMatchObject({ version: 1 })
   })
 })
 

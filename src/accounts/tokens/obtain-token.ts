@@ -21,7 +21,7 @@ import { failureOf, pauseMsAfter, writeRefusal } from './token-failure.ts'
 
 /** What obtaining tokens needs. */
 export interface ObtainDeps extends AskDeps {
-  readonly database: Database
+  readonly database: Pick<Database, 'direct' | 'transaction'>
   readonly secrets: Pick<Secrets, 'put'>
   /** A number in [0, 1). */
   readonly random: () => number
