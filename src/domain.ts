@@ -9,6 +9,7 @@ import {
 } from './accounts/index.ts'
 import type { ServiceDeps } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
+import { createBudgets } from './budgets/index.ts'
 import type { Config } from './config.ts'
 import { listAddresses } from './definition/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
@@ -86,7 +87,11 @@ export function composeDomain({ config, installation: { database, secrets }, log
     ...accounts,
     onNotNoted: (error) => logger.warn(describeError(error), 'what a call says about its account could not be noted'),
   })
-  const proxy = createProxy({ http, evaluator, clock, keeper })
+  const budgets = createBudgets({
+    ...{ database, clock, random: Math.random },
+    onLost: (error) => logger.warn(describeError(error), 'what is known about a limit could not be shared'),
+  })
+  const proxy = createProxy({ http, evaluator, clock, keeper, budgets })
   return {
     ...{ database, secrets, clock, http, evaluator, definitions, queue, accounts, integrations, runs, proxy },
     calls: {

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest'
-import { createApi } from '../../src/app.ts'
+import { createApi, createWorkerProcess } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createSecrets } from '../../src/storage/index.ts'
 import { type Logger, silentLogger } from '../../src/telemetry/index.ts'
@@ -18,6 +18,8 @@ export interface TestApp {
   client(wire: Wire, sender?: Sender): Client
   /** One client per wire. */
   clients(sender?: Sender): readonly Client[]
+  /** Starts a worker over the same database, until the file ends: accounts are connected, ticks fire, runs run. */
+  startWorker(): void
 }
 
 const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0' }
@@ -33,7 +35,8 @@ export async function startTestApp(settings: Readonly<Record<string, string>> = 
   if (first === undefined) throw new Error('the template database is not empty')
   const secrets = createSecrets(parseKeyRing(generateKeyRingText('test')))
   const installation = { database, secrets, embedded: undefined, [Symbol.asyncDispose]: async () => {} }
-  const api = createApi({ config: readConfig({ ...CONFIG, ...settings }), installation, logger: defectsToConsole })
+  const process = { config: readConfig({ ...CONFIG, ...settings }), installation, logger: defectsToConsole }
+  const api = createApi(process)
   const { url } = await api.listen()
   const open: Client[] = []
   afterAll(async () => {
@@ -45,7 +48,13 @@ export async function startTestApp(settings: Readonly<Record<string, string>> = 
     open.push(created)
     return created
   }
-  return { url, database, first, client, clients: (sender) => WIRES.map((wire) => client(wire, sender)) }
+  const startWorker = () => {
+    const worker = createWorkerProcess(process)
+    afterAll(() => worker[Symbol.asyncDispose]())
+    worker.start()
+  }
+  const clients = (sender?: Sender) => WIRES.map((wire) => client(wire, sender))
+  return { url, database, first, client, clients, startWorker }
 }
 
 /** No test expects a defect, so the log of one is the first thing to read when it happens. */
