@@ -9,7 +9,7 @@ import { findMissingVerbs } from './method-schema.ts'
 import { layerOver } from './partial-schema.ts'
 import { listBareNames } from './placeholder-names.ts'
 import { resolveConfig } from './resolve.ts'
-import { listRoles, type RoleAt } from './schema-walk.ts'
+import { listRoles } from './schema-walk.ts'
 
 /** Which document is checked: a whole definition, or a layer that is merged over one. */
 export type ConfigKind = 'integration' | 'override'
@@ -23,8 +23,7 @@ export type ConfigKind = 'integration' | 'override'
  * @param path prefix of the reported fields: `config`, `override`
  */
 export function checkConfig(config: JsonObject, kind: ConfigKind, path: string): Violation[] {
-  if (kind === 'override')
-    return [...findSchemaViolations(layerOver(resolvedSchema), config, path), ...findAnnounced(config, path)]
+  if (kind === 'override') return findSchemaViolations(layerOver(resolvedSchema), config, path)
   return [...findSchemaViolations(configSchema, config, path), ...findMeaning(config, path)]
 }
 
@@ -41,7 +40,7 @@ export function checkOverride(config: JsonObject, override: JsonObject, path: st
   return [...alone, ...together.filter(({ field, rule }) => !known.has(`${field} ${rule}`))]
 }
 
-/** What no schema can say: shapes that contradict each other, names that lead nowhere, formats that are not built. */
+/** What no schema can say: shapes that contradict each other, names that lead nowhere. */
 function findMeaning(config: JsonObject, path: string): Violation[] {
   return [
     ...findMixedCredentials(config, path),
@@ -49,7 +48,6 @@ function findMeaning(config: JsonObject, path: string): Violation[] {
     ...findUnknownRoots(config, path),
     ...findKeylessPaginations(config, path),
     ...findActionProblems(config, path),
-    ...findAnnounced(config, path),
   ]
 }
 
@@ -96,23 +94,4 @@ function listTexts(value: Json, path: DotPath): { value: string; path: DotPath }
   if (typeof value === 'string') return [{ value, path }]
   if (Array.isArray(value)) return value.flatMap((item: Json, index) => listTexts(item, [...path, index]))
   return isJsonObject(value) ? Object.entries(value).flatMap(([key, item]) => listTexts(item, [...path, key])) : []
-}
-
-function findAnnounced(config: JsonObject, path: string): Violation[] {
-  return listRoles(resolvedSchema, config).flatMap((at) => announcedViolation(at, path))
-}
-
-function announcedViolation({ role, value, path: at }: RoleAt, path: string): Violation[] {
-  if (role.kind !== 'announced' || value === null) return []
-  if (role.values !== undefined && !role.values.includes(String(value))) return []
-  const format = isJsonObject(value) && typeof value.format === 'string' ? value.format : undefined
-  const field = writePath(path, format === undefined ? at : [...at, 'format'])
-  const subject = format ?? (role.values === undefined ? (at.at(-1) ?? 'this setting') : String(value))
-  return [
-    {
-      field,
-      description: `${subject} is part of the vocabulary, but this version cannot act on it`,
-      rule: 'format.not_available',
-    },
-  ]
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Json, JsonObject } from '../base/index.ts'
-import { announced } from './vocabulary.ts'
 
 /** What every entry of a family has in common: a name, its documentation and the schema of its `config`. */
 export interface Format {
@@ -10,16 +9,7 @@ export interface Format {
   readonly summary: string
   /** Schema of `config`; an optional schema lets a definition omit it. */
   readonly config: z.ZodType
-  readonly readiness: Readiness
 }
-
-/**
- * How far a format is built.
- *
- * `ready`: it has behaviour. `data`: it is accepted and stored, and the part of the product that acts on it reads the config
- * itself. `announced`: its config is validated, but using it is a finding (`format.not_available`).
- */
-export type Readiness = 'ready' | 'data' | 'announced'
 
 /** A choice as a definition writes it: `{"format": "bearer", "config": {…}}`. */
 export interface FormatChoice {
@@ -60,6 +50,5 @@ function choiceSchema(
   entry: Format,
 ): z.ZodObject<{ format: z.ZodLiteral<string>; config: z.ZodType<Json | undefined> }> {
   const config = entry.config as z.ZodType<Json | undefined>
-  const schema = z.strictObject({ format: z.literal(entry.format), config }).describe(entry.summary)
-  return entry.readiness === 'announced' ? announced(schema) : schema
+  return z.strictObject({ format: z.literal(entry.format), config }).describe(entry.summary)
 }

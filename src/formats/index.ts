@@ -43,7 +43,7 @@ export type {
   TokenSet,
   TokenTools,
 } from './credential/token.ts'
-export type { Evaluate, Format, FormatChoice, Readiness } from './format.ts'
+export type { Evaluate, Format, FormatChoice } from './format.ts'
 export { isTruthy } from './is-truthy.ts'
 export { compilePagination, PAGINATION_FORMATS, paginationSchema } from './pagination/index.ts'
 export { guardOrigin } from './pagination/link.ts'
@@ -77,7 +77,6 @@ export { createKeySource, type KeySource, type KeySourceDeps } from './signature
 export type { Delivery, SignatureFormat, SignatureTools, Verify } from './signature/signature.ts'
 export type { Verdict } from './signature/verdict.ts'
 export {
-  announced,
   anyJson,
   expressionText,
   fieldPath,

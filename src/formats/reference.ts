@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { AUTHORIZATION_FORMATS } from './authorization/index.ts'
 import { BODY_FORMATS } from './body/index.ts'
 import { CREDENTIAL_FORMATS } from './credential/index.ts'
-import type { Format, Readiness } from './format.ts'
+import type { Format } from './format.ts'
 import { PAGINATION_FORMATS } from './pagination/index.ts'
 import { commonKeys } from './pagination/rules.ts'
 import { RESPONSE_FORMATS } from './response/index.ts'
@@ -26,16 +26,10 @@ export function renderFormatReference(): string {
   return `${sections.join('\n\n')}\n`
 }
 
-const NOTES: Readonly<Record<Readiness, string>> = {
-  ready: '',
-  data: '',
-  announced: '\n\n_Validated, but not available yet: using it is a finding._',
-}
-
 function family(name: string, formats: readonly Format[], shared: readonly string[] = []): string {
-  const entries = formats.map(({ format, summary, config, readiness }) => {
+  const entries = formats.map(({ format, summary, config }) => {
     const keys = keyTable(schemaOf(config), shared)
-    return `### \`${format}\`\n\n${summary}${NOTES[readiness]}${keys === '' ? '' : `\n\n${keys}`}`
+    return `### \`${format}\`\n\n${summary}${keys === '' ? '' : `\n\n${keys}`}`
   })
   return `## ${name}\n\n${entries.join('\n\n')}`
 }

@@ -6,7 +6,7 @@ import { findBaseUrlProblem, findTemplateProblem, parseExpression } from '../exp
  * What a leaf of the config is, beyond its JSON type.
  *
  * One walk over schema and config together (`definition/schema-walk.ts`) reads these to find unknown placeholder roots,
- * credential material, addresses and settings that nothing implements yet.
+ * credential material and addresses.
  */
 export type LeafRole =
   /** A text, or a JSON value of texts, with placeholders. `secret`: literal text here is credential material. */
@@ -14,8 +14,6 @@ export type LeafRole =
   | { readonly kind: 'expression' }
   /** An address that the product will call. */
   | { readonly kind: 'url' }
-  /** Accepted and validated, but nothing acts on it yet; Check says so. `values`: only these values of an enumeration. */
-  | { readonly kind: 'announced'; readonly values: readonly string[] | undefined }
 
 /** The role of a schema; schemas without one are plain values. */
 export const leafRoles = z.registry<LeafRole>()
@@ -90,11 +88,6 @@ export function templatedInteger(minimum: number, maximum: number): z.ZodType<nu
 /** Header values by name; `null` removes a header that another level sets. */
 export function headerMap(): z.ZodType<Record<string, string | number | boolean | null>> {
   return z.record(headerName(), z.union([templateText(), z.number(), z.boolean(), z.null()]))
-}
-
-/** Marks a setting, or some values of an enumeration, that are validated and stored but that nothing acts on yet. */
-export function announced<S extends z.ZodType>(schema: S, values?: readonly string[]): S {
-  return roleOf(schema, { kind: 'announced', values })
 }
 
 /** Adds a cross-field or syntax rule: the finding is the sentence that `find` returns. */

@@ -92,18 +92,6 @@ describe('a finding names the path and the rule', () => {
       ['config.pagination.config.max_limit min'],
     ],
     [
-      'a setting that nothing acts on yet',
-      { concurrency: 3, budget: [{ limit: 1, per: 'second' }] },
-      ['config.concurrency format.not_available', 'config.budget format.not_available'],
-    ],
-    [
-      'formats that nothing acts on yet',
-      {
-        webhook: { signature_verification: { format: 'bearer', config: { token: '{{env.TOKEN}}' } } },
-      },
-      ['config.webhook.signature_verification.format format.not_available'],
-    ],
-    [
       'both shapes of credentials at once',
       { credentials: { format: 'api_key', config: {}, oauth2: { config: {} } } },
       ['config.credentials.oauth2 unknown_field', 'config.credentials credentials.mixed_shapes'],
@@ -148,11 +136,6 @@ describe('a finding names the path and the rule', () => {
       ['config.resources.things.list.body placeholder.syntax'],
     ],
     ['a body format', { path: '/x', body_format: 'jsn' }, ['config.resources.things.list.body_format enum']],
-    [
-      'a body format that is not built',
-      { path: '/x', body_format: 'xml' },
-      ['config.resources.things.list.body_format format.not_available'],
-    ],
     ['an unknown key', { path: '/x', reponse_path: 'a' }, ['config.resources.things.list.reponse_path unknown_field']],
   ])('%s', (_what, method, expected) => {
     expect(ofMethod(method)).toEqual(expected)

@@ -27,7 +27,6 @@ export const awsSigv4: AuthorizationFormat = {
   summary:
     'Signs the request with AWS Signature Version 4; the caller of a streamed body names its hash, or `UNSIGNED-PAYLOAD`, in `x-amz-content-sha256`.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => {
     const accessKeyId = compileTemplate(parsed.access_key_id)
     const secretAccessKey = compileTemplate(parsed.secret_access_key)

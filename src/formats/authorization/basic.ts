@@ -16,7 +16,6 @@ export const basic: AuthorizationFormat = {
   format: 'basic',
   summary: 'Sends `Authorization: Basic <base64 of username:password>`.',
   config,
-  readiness: 'ready',
   compile: parsing(config, ({ username, password }) => {
     const user = compileTemplate(username)
     const secret = compileTemplate(password)

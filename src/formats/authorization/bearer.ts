@@ -20,7 +20,6 @@ export const bearer: AuthorizationFormat = {
   format: 'bearer',
   summary: 'Sends `Authorization: Bearer <token>`.',
   config,
-  readiness: 'ready',
   compile: parsing(config, ({ token }) => {
     const template = compileTemplate(`Bearer ${token}`)
     return (_request, scope) => ({ headers: { authorization: renderText(template, scope) }, query: {} })

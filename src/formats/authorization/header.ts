@@ -25,7 +25,6 @@ export const header: AuthorizationFormat = {
   format: 'header',
   summary: 'Sends one header (`header_name`, `header_value`), a map of `headers`, or what an `expression` returns.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) =>
     parsed.expression === undefined ? literalHeaders(parsed) : computedHeaders(parsed.expression),
   ),

@@ -18,7 +18,6 @@ export const jwt: AuthorizationFormat = {
   format: 'jwt',
   summary: 'Signs a short-lived JWT for each request and sends it as `Authorization: Bearer …`.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => {
     const key = compileTemplate(parsed.key)
     const claims = compileJson(parsed.claims)

@@ -6,6 +6,5 @@ export const none: AuthorizationFormat = {
   format: 'none',
   summary: 'Sends no credential. The same as `authorization: null` on a method.',
   config: z.strictObject({}).optional(),
-  readiness: 'ready',
   compile: () => () => NO_AUTHORIZATION,
 }

@@ -27,7 +27,6 @@ export const oauth1: AuthorizationFormat = {
   format: 'oauth1',
   summary: 'Signs the request with OAuth 1.0a and sends the parameters in `Authorization: OAuth …`.',
   config,
-  readiness: 'ready',
   compile: parsing(config, compileOAuth1),
 }
 

@@ -13,7 +13,6 @@ export const query: AuthorizationFormat = {
   format: 'query',
   summary: 'Adds query parameters, after all others; they are never logged.',
   config,
-  readiness: 'ready',
   compile: parsing(config, ({ params }) => {
     const templates = Object.entries(params).map(([name, value]) => [name, compileTemplate(value)] as const)
     return (_request, scope) => {

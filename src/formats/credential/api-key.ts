@@ -21,6 +21,5 @@ export const apiKey: CredentialFormat = {
   authenticationMethod: 'api_key',
   summary: 'Fields that the customer fills in. Every field is a placeholder of its name.',
   config,
-  readiness: 'ready',
   compile: parsing(config, ({ fields, verification }) => ({ format: 'api_key', fields, verification })),
 }

@@ -8,7 +8,7 @@
 import { z } from 'zod'
 import { isJsonObject, type Json } from '../../base/index.ts'
 import { familySchema, formatOf } from '../format.ts'
-import { announced, plainText } from '../vocabulary.ts'
+import { plainText } from '../vocabulary.ts'
 import { apiKey } from './api-key.ts'
 import type { CredentialChoice, CredentialFormat, CredentialPlan } from './credential.ts'
 import { jwt } from './jwt.ts'
@@ -51,12 +51,11 @@ export function compileCredential({ format, config }: CredentialChoice): Credent
 
 /** An entry of the map; it may repeat its key as `format`. */
 function mapEntry(entry: CredentialFormat) {
-  const schema = z
+  return z
     .strictObject({
       format: z.literal(entry.format).optional(),
       label: plainText().optional().describe('Shown where the customer picks one of several.'),
       config: entry.config,
     })
     .describe(entry.summary)
-  return entry.readiness === 'announced' ? announced(schema) : schema
 }

@@ -44,7 +44,6 @@ export const jwt: CredentialFormat = {
   summary:
     'A signed assertion, sent as it is or exchanged for a token: `{{oauth.token.access_token}}`. Recorded as `vendor_oauth`.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'jwt',
     fields: parsed.fields,

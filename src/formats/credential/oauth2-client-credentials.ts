@@ -24,7 +24,6 @@ export const oauth2ClientCredentials: CredentialFormat = {
   summary:
     "OAuth 2.0 without redirect: the customer's client id and secret are exchanged for a token, `{{oauth.token.access_token}}`.",
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'oauth2_client_credentials',
     fields: parsed.fields,

@@ -26,7 +26,6 @@ export const oauth2: CredentialFormat = {
   summary:
     'OAuth 2.0 with consent. Tokens that were granted elsewhere are imported as `access_token`, `refresh_token` and `expires_in` beside the fields, and refreshed from then on; the token is `{{oauth.token.access_token}}`. There is no redirect yet.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'oauth2',
     fields: parsed.fields,

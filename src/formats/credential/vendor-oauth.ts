@@ -41,7 +41,6 @@ export const vendorOauth: CredentialFormat = {
   summary:
     "A login or token exchange of the vendor's own, as request steps. The token is `{{oauth.token.access_token}}`, the other fields of the last answer are beside it.",
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'vendor_oauth',
     fields: parsed.fields,

@@ -53,7 +53,6 @@ export const cursor: PaginationFormat = {
   summary:
     'Sends back the token of the page before, in query, body or header, or follows it when it is a link. `{{pagination.cursor}}` holds it.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'cursor',
     rules: compileRules(

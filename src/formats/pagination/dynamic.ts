@@ -25,7 +25,6 @@ export const dynamic: PaginationFormat = {
   summary:
     'JSONata computes the values of each page: objects `query`, `headers`, `body` are added to the request, `url` is followed, and every value is `{{pagination.<name>}}`.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'dynamic',
     rules: compileRules(parsed, false),

@@ -17,7 +17,6 @@ export const linkHeader: PaginationFormat = {
   format: 'link_header',
   summary: 'Follows the `Link` header as given, never rebuilt, on the origin of the request or `allowed_origins`.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'link_header',
     rules: compileRules(parsed, false),

@@ -30,7 +30,6 @@ export const offset: PaginationFormat = {
   summary:
     'Skips the records already read until a page is empty. `{{pagination.offset}}` and `{{pagination.limit}}` hold the values.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'offset',
     rules: compileRules(parsed, true),

@@ -22,7 +22,6 @@ export const page: PaginationFormat = {
   format: 'page',
   summary: 'Counts pages up until one is empty. `{{pagination.page}}` and `{{pagination.limit}}` hold the values.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'page',
     rules: compileRules(parsed, true),

@@ -22,7 +22,6 @@ export const range: PaginationFormat = {
   summary:
     'Asks for record ranges with the `Range` header; follows `Next-Range` where the API sends it. 416 is the end.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => ({
     format: 'range',
     rules: compileRules(parsed, true),

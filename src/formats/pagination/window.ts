@@ -38,7 +38,6 @@ export const window: PaginationFormat = {
   format: 'window',
   summary: 'Asks for one time interval after the other, each with paging of its own where `pagination` is given.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (parsed) => {
     const inner = parsed.pagination === undefined ? undefined : compileInner(parsed.pagination)
     return { format: 'window', rules: windowRules(parsed, inner), paginator: windowPaginator(parsed, inner) }

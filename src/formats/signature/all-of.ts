@@ -8,7 +8,6 @@ export const allOf: SignatureFormat = {
   format: 'all_of',
   summary: 'All of the verifications must pass.',
   config: combinationConfig,
-  readiness: 'ready',
   compile: parsing(combinationConfig, ({ verifications }) => {
     const all = verifications.map(compileSingle)
     return async (delivery, scope, tools) => {

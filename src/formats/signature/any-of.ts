@@ -8,7 +8,6 @@ export const anyOf: SignatureFormat = {
   format: 'any_of',
   summary: 'One of the verifications must pass.',
   config: combinationConfig,
-  readiness: 'ready',
   compile: parsing(combinationConfig, ({ verifications }) => {
     const all = verifications.map(compileSingle)
     return async (delivery, scope, tools) => {

@@ -67,7 +67,6 @@ export const asymmetric: SignatureFormat = {
   format: 'asymmetric',
   summary: 'RSA, ECDSA or Ed25519 signature over the parts.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (keys) => {
     const readSigned = compileSigned(keys)
     const readKey = compileKey(keys)

@@ -19,7 +19,6 @@ export const basic: SignatureFormat = {
   format: 'basic',
   summary: 'HTTP Basic credentials.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (keys) => {
     const username = compileTemplate(keys.username)
     const password = compileTemplate(keys.password)

@@ -14,7 +14,6 @@ export const bearer: SignatureFormat = {
   format: 'bearer',
   summary: 'A fixed bearer token.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (keys) => {
     const readToken = compileSecret(keys.token, 'utf8')
     return async (delivery, scope) => {

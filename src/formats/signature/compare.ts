@@ -16,7 +16,6 @@ export const compare: SignatureFormat = {
   format: 'compare',
   summary: 'A header, parameter or body value that equals the secret.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (keys) => {
     const readSecret = compileSecret(keys.secret, 'utf8')
     const source = compileSource(keys.compare_with)

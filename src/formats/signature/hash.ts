@@ -17,7 +17,6 @@ export const hash: SignatureFormat = {
   format: 'hash',
   summary: 'Digest over the parts, one of which is the secret, as a placeholder.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (keys) => {
     const readSigned = compileSigned(keys)
     return async (delivery, scope, { now }) => {

@@ -17,7 +17,6 @@ export const hmac: SignatureFormat = {
   format: 'hmac',
   summary: 'HMAC over the parts, compared with what was sent.',
   config,
-  readiness: 'ready',
   compile: parsing(config, (keys) => {
     const readSecret = compileSecret(keys.secret, keys.secret_encoding)
     const readSigned = compileSigned(keys)

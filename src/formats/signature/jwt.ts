@@ -48,7 +48,6 @@ export const jwt: SignatureFormat = {
   format: 'jwt',
   summary: "A JWT, verified with a secret, a public key or the sender's key set.",
   config,
-  readiness: 'ready',
   compile: parsing(config, (keys) => {
     const readToken = compileToken(keys)
     const verify = compileVerifier(keys)

@@ -7,6 +7,5 @@ export const none: SignatureFormat = {
   format: 'none',
   summary: 'Deliveries are accepted unverified; has to be written out.',
   config: z.strictObject({}).optional(),
-  readiness: 'ready',
   compile: () => async () => GENUINE,
 }

@@ -27,7 +27,6 @@ export const standardWebhooks: SignatureFormat = {
   format: 'standard_webhooks',
   summary: 'Standard Webhooks, symmetric signatures; also as Svix sends them.',
   config,
-  readiness: 'ready',
   compile: parsing(config, ({ secret, tolerance_seconds, header_prefix }) => {
     const readSecret = compileSecret(secret, 'base64', SECRET_PREFIX)
     const [id, timestamp] = [`$header.${header_prefix}id`, `$header.${header_prefix}timestamp`]
