@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { AccountVerifier, readyAccess, TokenRefresher } from './accounts/index.ts'
+import { AccountConnector, readyAccess, TokenRefresher } from './accounts/index.ts'
 import { createApiServer, createServices, customRoute, documentRoute, Health, proxyRoute } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
@@ -10,7 +10,7 @@ import { failureFromDatabase } from './storage/index.ts'
 import { executeWebhookRun } from './sync/index.ts'
 import { describeError } from './telemetry/index.ts'
 import { createAdmission } from './tenancy/index.ts'
-import { createWorker } from './worker/index.ts'
+import { createWorker, type LoopSpec } from './worker/index.ts'
 
 /** The API of one process. */
 export interface Api extends AsyncDisposable {
@@ -27,8 +27,9 @@ export interface WorkerProcess extends AsyncDisposable {
   drain(): Promise<void>
 }
 
-/** How long a new account waits at most for its proof to begin. */
-const VERIFY_INTERVAL_MS = 1_000
+/** How long a new account waits at most for its steps to begin, while one of so many is free. */
+const CONNECT_INTERVAL_MS = 1_000
+const CONNECTED_AT_ONCE = 4
 /** Far below the margin before a token ends, of all but those that live for seconds. */
 const REFRESH_INTERVAL_MS = 5_000
 const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
@@ -82,13 +83,13 @@ export function createApi({ config, installation, logger }: ProcessDeps): Api {
 export function createWorkerProcess({ config, installation, logger }: ProcessDeps): WorkerProcess {
   const { database, secrets } = installation
   const domain = composeDomain({ config, installation, logger })
-  const { clock, queue, definitions } = domain
+  const { clock, queue } = domain
   const runDeps = {
     ...{ database, secrets, clock, http: domain.http, proxy: domain.proxy, random: Math.random },
     loadAccount: (environmentId: string, accountId: string) =>
       readyAccess(domain.accounts, environmentId, accountId, 'sync'),
   }
-  const verifier = new AccountVerifier({ ...runDeps, definitions, regions: config.region })
+  const connector = new AccountConnector({ ...domain.accounts, proxy: domain.proxy, regions: config.region })
   const refresher = new TokenRefresher({ ...domain.accounts, regions: config.region })
   const worker = createWorker({
     ...{ database, queue, clock, logger, random: Math.random },
@@ -98,18 +99,31 @@ export function createWorkerProcess({ config, installation, logger }: ProcessDep
     regions: config.region,
     catchUp: catchUpOf(config),
     loops: [
-      { name: 'verify-accounts', intervalMs: VERIFY_INTERVAL_MS, runOnce: () => verifier.runOnce() },
+      ...connectLoops(connector),
       { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
     ],
   })
   return {
     start: () => worker.start(),
-    drain: () => worker.drain(config.drainMs),
+    drain() {
+      connector.stop()
+      return worker.drain(config.drainMs)
+    },
     async [Symbol.asyncDispose]() {
+      connector.stop()
       await worker[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()
     },
   }
+}
+
+/** A third party that does not answer holds up one of them. */
+function connectLoops(connector: AccountConnector): LoopSpec[] {
+  return Array.from({ length: CONNECTED_AT_ONCE }, (_, index) => ({
+    name: `connect-accounts-${index + 1}`,
+    intervalMs: CONNECT_INTERVAL_MS,
+    runOnce: () => connector.runOnce(),
+  }))
 }
 
 function tlsOf({ tlsCert, tlsKey }: Config): { readonly tls?: { readonly cert: string; readonly key: string } } {

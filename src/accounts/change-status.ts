@@ -23,5 +23,6 @@ export async function changeAccountStatus(
 ): Promise<StatusChange> {
   const step = await stepAccountStatus(tx, account, stepsOf(cause), { cause, lastError })
   if (step === undefined) throw notFound('integrated_account', account.id)
-  return step.from === step.to ? { kind: 'impossible', from: step.from } : { kind: 'changed', ...step }
+  const { from, to } = step
+  return to === null ? { kind: 'impossible', from } : { kind: 'changed', from, to }
 }

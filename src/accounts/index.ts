@@ -5,8 +5,9 @@
  * Lives here: the table of statuses, credentials as they are collected, context merges. A connecting account is proved
  * through the engine. Never here: any other call, or what runs for an account.
  */
+
+export { AccountConnector, type ConnectorDeps } from './account-connector.ts'
 export { createAccountKeeper, type KeeperDeps } from './account-keeper.ts'
-export { AccountVerifier, type VerifierDeps } from './account-verifier.ts'
 export { changeAccountStatus, type StatusChange } from './change-status.ts'
 export { type ConnectDeps, createIntegratedAccount, type IntegratedAccountInput } from './connect.ts'
 export { findReservedKeys } from './context.ts'
@@ -34,8 +35,8 @@ export {
   removeAccountsOf,
   type TriggersOfAccount,
 } from './remove.ts'
+export { runAccountActions } from './run-account-actions.ts'
 export { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from './status.ts'
 export { type RefresherDeps, TokenRefresher } from './tokens/token-refresher.ts'
 export { createTokens, type Tokens, type TokensDeps } from './tokens/tokens.ts'
 export { type CredentialsChange, type UpdateCredentialsDeps, updateCredentials } from './update-credentials.ts'
-export { type Verification, type VerifyDeps, verifyAccount } from './verify-account.ts'

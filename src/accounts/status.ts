@@ -20,12 +20,14 @@ type Transitions = Readonly<Record<AccountStatus | typeof NEW, Partial<Readonly<
 /**
  * Every change of status there is; anything else is impossible.
  *
- * An account that is reconnected runs its steps again, whatever it was before. `unauthorized` is an upstream 401 that a
- * refresh cannot cure, `call_succeeded` a real call by an account that was thought to be in need of reauthorisation.
+ * An account that is reconnected runs its steps again, whatever it was before: also one that is just being connected, whose
+ * steps so far were about other credentials. `unauthorized` is an upstream 401 that a refresh cannot cure, `call_succeeded` a
+ * real call by an account that was thought to be in need of reauthorisation.
  */
 export const ACCOUNT_TRANSITIONS = {
   new: { created: 'connecting' },
   connecting: {
+    reconnected: 'connecting',
     steps_passed: 'active',
     post_install_failed: 'post_install_error',
     validation_failed: 'validation_error',

@@ -52,7 +52,14 @@ export {
   touchApiToken,
   updateApiToken,
 } from './tables/api-token.ts'
-export { type AccountRef, listConnectingAccounts, storeActionResult } from './tables/connecting-account.ts'
+export {
+  type AccountRef,
+  type ConnectingClaim,
+  type ConnectingLease,
+  claimConnectingAccount,
+  postponeConnecting,
+  storeActionResult,
+} from './tables/connecting-account.ts'
 export {
   claimDue,
   type DueHead,

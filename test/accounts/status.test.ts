@@ -16,7 +16,7 @@ describe('the table of statuses', () => {
 
   it.each<[AccountStatus | undefined, StatusCause[]]>([
     [undefined, ['created']],
-    ['connecting', ['steps_passed', 'post_install_failed', 'validation_failed']],
+    ['connecting', ['reconnected', 'steps_passed', 'post_install_failed', 'validation_failed']],
     ['active', ['reconnected', 'refresh_failed', 'unauthorized']],
     ['post_install_error', ['reconnected', 'steps_repeated']],
     ['validation_error', ['reconnected', 'steps_repeated']],

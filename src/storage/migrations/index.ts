@@ -3,6 +3,7 @@ import * as core from './0001-core.ts'
 import * as runs from './0002-runs.ts'
 import * as accountToken from './0003-account-token.ts'
 import * as budgets from './0004-budgets.ts'
+import * as connecting from './0005-connecting.ts'
 
 /** Every migration, oldest first. Names are final once released; a new one is one file and one line here. */
 export const MIGRATIONS: readonly { readonly name: string; readonly migration: Knex.Migration }[] = [
@@ -10,4 +11,5 @@ export const MIGRATIONS: readonly { readonly name: string; readonly migration: K
   { name: '0002-runs', migration: runs },
   { name: '0003-account-token', migration: accountToken },
   { name: '0004-budgets', migration: budgets },
+  { name: '0005-connecting', migration: connecting },
 ]

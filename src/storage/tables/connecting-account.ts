@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { affected, jsonb, rows, type Tx } from '../database.ts'
+import { affected, jsonb, row, type Tx } from '../database.ts'
 
 /** Names an account. */
 export interface AccountRef {
@@ -7,26 +7,74 @@ export interface AccountRef {
   readonly id: string
 }
 
-/** Accounts whose steps have not run yet, the longest waiting first. Rides on integrated_account_connecting. */
-export async function listConnectingAccounts(
+/** The right to connect an account, until it expires, is taken over, or the account is to be connected anew. */
+export interface ConnectingLease extends AccountRef {
+  readonly leaseId: string
+  /** This one included. */
+  readonly tries: number
+}
+
+/** A claim as it is made. */
+export interface ConnectingClaim {
+  readonly leaseId: string
+  readonly leaseMs: number
+  /** Only accounts that live in one of these; `undefined`: all. */
+  readonly regions: readonly string[] | undefined
+}
+
+/** What every statement of a holder is bound to. */
+const HELD = `environment_id = ? and id = ? and connecting_lease_id = ? and status = 'connecting'`
+
+/**
+ * Takes the connecting account that has been due the longest. Any number of workers may do so at once: rows that another one
+ * is looking at are skipped. Rides on integrated_account_connecting.
+ */
+export async function claimConnectingAccount(
   tx: Tx,
-  regions: readonly string[] | undefined,
-  limit: number,
-): Promise<readonly AccountRef[]> {
-  return await rows(
+  { leaseId, leaseMs, regions }: ConnectingClaim,
+): Promise<ConnectingLease | undefined> {
+  return await row(
     tx,
-    `select environment_id as "environmentId", id from integrated_account
-     where status = 'connecting' and (?::text[] is null or region = any(?::text[]))
-     order by updated_at limit ?`,
-    [regions ?? null, regions ?? null, limit],
+    `update integrated_account account set connecting_lease_id = ?, connecting_tries = connecting_tries + 1,
+       connecting_due_at = now() + ? * interval '1 millisecond'
+     from (
+       select environment_id, id from integrated_account
+       where status = 'connecting' and connecting_due_at <= now()
+         and (?::text[] is null or region = any(?::text[]))
+       order by connecting_due_at limit 1 for update skip locked
+     ) due
+     where account.environment_id = due.environment_id and account.id = due.id
+     returning account.environment_id as "environmentId", account.id, account.connecting_lease_id as "leaseId",
+       account.connecting_tries as tries`,
+    [leaseId, leaseMs, regions ?? null, regions ?? null],
   )
 }
 
-/** Keeps what the steps of an account came to. Counts as no change of the account: its etag stays. */
-export async function storeActionResult(tx: Tx, { environmentId, id }: AccountRef, result: JsonObject): Promise<void> {
+/**
+ * Adds what steps of an account came to, as long as the lease is the caller's; returns whether it is. Counts as no change of
+ * the account: its etag stays.
+ *
+ * @param result replaces what is kept under the same keys
+ */
+export async function storeActionResult(tx: Tx, lease: ConnectingLease, result: JsonObject): Promise<boolean> {
+  const sql = `update integrated_account set last_action_result = last_action_result || ?::jsonb where ${HELD}`
+  return (await affected(tx, sql, [jsonb(result), ...holderOf(lease)])) > 0
+}
+
+/** Gives the account back, to be taken again after a pause. @param isCounted whether it was a try */
+export async function postponeConnecting(
+  tx: Tx,
+  lease: ConnectingLease,
+  { afterMs, isCounted }: { readonly afterMs: number; readonly isCounted: boolean },
+): Promise<void> {
   await affected(
     tx,
-    'update integrated_account set last_action_result = ?::jsonb where environment_id = ? and id = ?',
-    [jsonb(result), environmentId, id],
+    `update integrated_account set connecting_lease_id = null, connecting_tries = ?,
+       connecting_due_at = now() + ? * interval '1 millisecond' where ${HELD}`,
+    [isCounted ? lease.tries : lease.tries - 1, afterMs, ...holderOf(lease)],
   )
+}
+
+function holderOf({ environmentId, id, leaseId }: ConnectingLease): readonly string[] {
+  return [environmentId, id, leaseId]
 }

@@ -184,16 +184,17 @@ export async function updateIntegratedAccount(
 
 /**
  * Takes the step that starts from the account's present status, if one of the given does, and writes it to the history:
- * one statement, so that of two that race one takes the step and the other finds it taken.
+ * one statement, so that of two that race one takes the step and the other finds it taken. A step to `connecting` begins
+ * anew: results of earlier steps are gone, and so is the lease of whoever was connecting the account.
  *
- * Returns the statuses before and after (equal when no step starts there), `undefined` when there is no such account.
+ * Returns the statuses before and after (null when no step starts there), `undefined` when there is no such account.
  */
 export async function stepAccountStatus(
   tx: Tx,
   account: { readonly environmentId: string; readonly id: string },
   steps: readonly StatusStep[],
   entry: { readonly cause: string; readonly lastError: string },
-): Promise<StatusStep | undefined> {
+): Promise<{ readonly from: AccountStatus; readonly to: AccountStatus | null } | undefined> {
   return await row(
     tx,
     `with present as (
@@ -202,14 +203,16 @@ export async function stepAccountStatus(
        select from_status, to_status
        from present join unnest(?::text[], ?::text[]) as steps (from_status, to_status) on from_status = present.status
      ), changed as (
-       update integrated_account set status = to_status, last_error = ?, updated_at = now(), version = version + 1
+       update integrated_account set status = to_status, last_error = ?, updated_at = now(), version = version + 1,
+         last_action_result = case to_status when 'connecting' then '{}' else last_action_result end,
+         connecting_due_at = now(), connecting_lease_id = null, connecting_tries = 0
        from step where environment_id = ? and id = ? returning status, version
      ), written as (
        insert into integrated_account_history
          (environment_id, integrated_account_id, id, from_status, to_status, cause, last_error)
        select ?, ?, ${historyId('version')}, from_status, to_status, ?, ? from step, changed
      )
-     select present.status as "from", coalesce(changed.status, present.status) as "to"
+     select present.status as "from", changed.status as "to"
      from present left join changed on true`,
     [
       ...[account.environmentId, account.id],

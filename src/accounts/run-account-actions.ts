@@ -1,0 +1,31 @@
+import { Failure } from '../base/index.ts'
+import type { IntegrationCache } from '../integrations/index.ts'
+import type { Tx } from '../storage/index.ts'
+import { changeAccountStatus } from './change-status.ts'
+import type { IntegratedAccount } from './embedded.ts'
+import { getIntegratedAccount, type InEnvironment } from './integrated-account.ts'
+
+/**
+ * Has the steps of an account repeated after they failed: it is `connecting` from then on, and every step runs again.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND; ACCOUNT_STATUS_CONFLICT, with the status in its metadata, for an account whose steps have
+ * not failed
+ */
+export async function runAccountActions(
+  deps: { readonly integrations: IntegrationCache },
+  tx: Tx,
+  scope: InEnvironment,
+  { id }: { readonly id: string },
+): Promise<IntegratedAccount> {
+  const change = await changeAccountStatus(tx, { environmentId: scope.environmentId, id }, 'steps_repeated')
+  if (change.kind === 'impossible') throw notFailed(id, change.from)
+  return await getIntegratedAccount(deps, tx, scope, id)
+}
+
+function notFailed(id: string, status: string): Failure {
+  const message = `the account is ${status}: steps are repeated for post_install_error and validation_error only`
+  return new Failure('ACCOUNT_STATUS_CONFLICT', message, {
+    resource: { type: 'integrated_account', id },
+    metadata: { status },
+  })
+}
