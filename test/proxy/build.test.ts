@@ -123,6 +123,16 @@ describe('a request is built from the definition, the account and the caller', (
       sent: { request: 'POST /x', headers: { 'content-type': 'text/csv' }, body: 'a,b\n1,2' },
     },
     {
+      promise: 'an XML body is one root element',
+      method: { method: 'POST', path: '/x', body_format: 'xml' },
+      request: { body: { order: { '@id': 7, item: ['a', 'b'] } } },
+      sent: {
+        request: 'POST /x',
+        headers: { 'content-type': 'application/xml' },
+        body: '<?xml version="1.0" encoding="UTF-8"?><order id="7"><item>a</item><item>b</item></order>',
+      },
+    },
+    {
       promise: 'a multipart body carries fields, JSON parts and files',
       method: { method: 'POST', path: '/x', body_format: 'multipart' },
       request: {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { PageStep, ProxyRequest } from '../../src/proxy/index.ts'
+import { startUpstream } from '../support/upstream.ts'
 import { collect, on, refusalOf, startEngine } from './engine.ts'
 
 const engine = await startEngine()
@@ -204,13 +205,15 @@ describe('next links', () => {
   })
 
   test('to another origin are refused and no credential leaves', async () => {
+    await using elsewhere = await startUpstream()
     engine.upstream.script({
       request: 'GET /items?sort=id&per_page=2&key=secret',
-      answer: { json: [1], headers: { link: '<http://127.0.0.2:9/items>; rel="next"' } },
+      answer: { json: [1], headers: { link: `<${elsewhere.url}/items>; rel="next"` } },
     })
     const steps = engine.pages(linked, LIST, null, account)
     expect((await steps.next()).value).toMatchObject({ kind: 'page', records: [1] })
     expect(await refusalOf(steps.next())).toContain('PAGINATION_ORIGIN')
+    expect(elsewhere.requests).toEqual([])
   })
 
   test('in a forged cursor are refused as well', async () => {

@@ -27,8 +27,17 @@ const account = (credentials: JsonObject): Partial<AccountAccess> => ({ credenti
 /** Every way of writing the secret that a reader could turn back. */
 function traces(secret: string): string[] {
   const bytes = Buffer.from(secret)
+  const xml = secret.replace('&', '&amp;').replaceAll('"', '&quot;')
   const json = JSON.stringify(secret).slice(1, -1)
-  return [secret, json, encodeURIComponent(secret), encodeURIComponent(json), ...encodings(bytes)]
+  return [
+    secret,
+    json,
+    xml,
+    xml.replace('&quot;', '"'),
+    encodeURIComponent(secret),
+    encodeURIComponent(json),
+    ...encodings(bytes),
+  ]
 }
 
 function encodings(bytes: Buffer): string[] {
@@ -125,6 +134,7 @@ describe('a secret is masked wherever a template puts it', () => {
     ['whole credentials', { method: 'POST', path: '/x', body: { all: '{{credentials.account:json}}' } }],
     ['form', { method: 'POST', path: '/x', body: { a: '{{api_key}} {{account}}' }, body_format: 'form' }],
     ['multipart', { method: 'POST', path: '/x', body: { a: '{{api_key}}' }, body_format: 'multipart' }],
+    ['XML', { method: 'POST', path: '/x', body: { a: { '@k': '{{api_key}}', b: '{{api_key}}' } }, body_format: 'xml' }],
     ['text', { method: 'POST', path: '/x', body: 'key={{api_key}}', body_format: 'raw' }],
   ])('%s', async (_place, method) => {
     const { shown, text } = await previewText({ resources: { things: { get: method } } }, GET, account(both))
