@@ -362,14 +362,17 @@ export const ErrorReason = {
   EGRESS_BLOCKED: 45,
 
   /**
-   * The third party answered with an error. FAILED_PRECONDITION, HTTP 502. Metadata: `status`.
+   * The third party answered with an error. FAILED_PRECONDITION, HTTP 502; over `/proxy` and `/custom` its own status, where
+   * that is 4xx, 503 or 504. Metadata: `upstream_status`, `resource`, `method`, and what the definition's error expression
+   * adds.
    *
    * @generated from enum value: ERROR_REASON_UPSTREAM_ERROR = 46;
    */
   UPSTREAM_ERROR: 46,
 
   /**
-   * The third party asked to wait; `RetryInfo` and `Retry-After` say how long. RESOURCE_EXHAUSTED.
+   * The third party asked to wait; `RetryInfo` and `Retry-After` say how long. RESOURCE_EXHAUSTED. Metadata: `resource`,
+   * `method`.
    *
    * @generated from enum value: ERROR_REASON_UPSTREAM_RATE_LIMITED = 47;
    */
