@@ -28,7 +28,11 @@ const MATRIX: readonly [what: string, answer: TokenServerAnswer, verdict: 'accou
   ['a request that is wrong', code('invalid_request'), 'integration'],
   ['a scope that does not exist', code('invalid_scope'), 'integration'],
   ['a path that does not exist', refusal(404, { message: 'not found' }), 'integration'],
-  ['a redirect', { status: 302, text: '{}', headers: { location: 'https://elsewhere.example.com' } }, 'integration'],
+  [
+    'a redirect',
+    { status: 302, text: '<html>', headers: { location: 'https://elsewhere.example.com' } },
+    'integration',
+  ],
   ['a success without a token', refusal(200, { token: 'x' }), 'integration'],
   ['an address that is not allowed', new Failure('EGRESS_BLOCKED', 'not there'), 'integration'],
   ['a server that is down', html(503), 'nobody'],

@@ -37,7 +37,7 @@ export const oauth2Keys = {
         .enum(['header', 'body', 'private_key_jwt'])
         .optional()
         .describe(
-          'How the client identifies itself: HTTP Basic, parameters, or a signed assertion (RFC 7523 §2.2). Default: header.',
+          'How the client identifies itself: HTTP Basic, parameters, or a signed assertion (RFC 7523 §2.2; it names tokenHost, which then has to be there). Default: header.',
         ),
       credentialsEncodingMode: z
         .enum(['strict', 'loose'])

@@ -58,6 +58,7 @@ function kindOf({ status, body }: TokenResponse, code: string | undefined, clien
   if (code !== undefined && clientOwner === 'account' && ABOUT_THE_CLIENT.has(code)) return 'grant_refused'
   const known = code === undefined ? undefined : KINDS[code]
   if (known !== undefined) return known
+  if (status >= 300 && status < 400) return 'client_refused'
   // A page in HTML is not the token endpoint speaking: a firewall, a gateway, a maintenance notice.
   if (!isJsonObject(body) && (clientOwner === 'integration' || isMarkup(body))) return 'transient'
   if (code !== undefined) return 'grant_refused'
