@@ -5,7 +5,6 @@
  * Lives here: the table of statuses, credentials as they are collected, context merges. A connecting account is proved
  * through the engine. Never here: any other call, or what runs for an account.
  */
-
 export { AccountConnector, type ConnectorDeps } from './account-connector.ts'
 export { createAccountKeeper, type KeeperDeps } from './account-keeper.ts'
 export { changeAccountStatus, type StatusChange } from './change-status.ts'

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { changeAccountStatus } from '../../src/accounts/index.ts'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
+import { Failure, type JsonObject, newId } from '../../src/base/index.ts'
 import type { Proxy as Engine } from '../../src/proxy/index.ts'
 import { affected } from '../../src/storage/database.ts'
+import { claimConnectingAccount } from '../../src/storage/index.ts'
 import { connectorFixture } from './connector-fixture.ts'
 
 const { database, tx, own, upstream, worker, proxy, connectTo, read, repeat, causes, pass } = await connectorFixture()
@@ -21,6 +22,7 @@ const VALIDATION: JsonObject = { validation: { type: 'request', config: { path: 
 const WHOLE: JsonObject = { ...VERIFIED, actions: { ...INSTALL, ...VALIDATION } }
 
 const OK = { json: {} }
+const AWAY = { request: 'GET /me', answer: { status: 503, json: {} } }
 const script = upstream.script
 const scriptInstall = () => script({ request: 'POST /hooks', answer: { status: 201, json: { id: 7 } } })
 const scriptProof = () => script({ request: 'GET /me', answer: OK }, { request: 'GET /hooks/7', answer: OK })
@@ -177,11 +179,9 @@ describe('steps that failed are repeated', () => {
 })
 
 describe('a third party that gives no verdict', () => {
-  const away = { request: 'GET /me', answer: { status: 503, json: {} } }
-
   it('is asked again after a growing pause', async () => {
     const { id } = await connectTo(VERIFIED)
-    script({ ...away, times: 2 })
+    script({ ...AWAY, times: 2 })
     await worker().runOnce()
     await pass(id, 1_900)
     expect(await worker().runOnce()).toBe(false)
@@ -206,7 +206,7 @@ describe('a third party that gives no verdict', () => {
 
   it('is given up after five tries, whichever workers made them', async () => {
     const { id } = await connectTo(VERIFIED)
-    script({ ...away, times: 5 })
+    script({ ...AWAY, times: 5 })
     for (let round = 0; round < 6; round++) {
       await worker().runOnce()
       await pass(id, 60_000)
@@ -221,7 +221,7 @@ describe('a third party that gives no verdict', () => {
   it('after the preparation is not prepared for twice', async () => {
     const { id } = await connectTo(WHOLE)
     scriptInstall()
-    script(away)
+    script(AWAY)
     await worker().runOnce()
     expect((await read(id)).lastActionResult).toMatchObject({ post_install: [{ ok: true }, { ok: true }] })
     await pass(id, 60_000)
@@ -238,6 +238,15 @@ describe('workers', () => {
     scriptProof()
     expect((await Promise.all([worker().runOnce(), worker().runOnce()])).sort()).toEqual([false, true])
     expect(await causes(id)).toEqual(['created', 'steps_passed'])
+  })
+
+  it('pass over an account that another one is just taking', async () => {
+    await connectTo(VERIFIED)
+    const claim = { leaseMs: 60_000, regions: undefined }
+    await database.transaction(async (other) => {
+      expect(await claimConnectingAccount(other, { ...claim, leaseId: newId() })).toMatchObject({ tries: 1 })
+      expect(await claimConnectingAccount(tx, { ...claim, leaseId: newId() })).toBeUndefined()
+    })
   })
 
   it('take accounts of their regions only', async () => {
@@ -287,9 +296,9 @@ describe('workers', () => {
       expect(await stopped.runOnce()).toBe(false)
       await pass(id, 1)
     }
-    script({ request: 'GET /me', answer: OK })
+    script(AWAY)
     await worker().runOnce()
-    expect((await read(id)).status).toBe('active')
+    expect((await read(id)).status).toBe('connecting')
   })
 
   it('leave accounts of disabled installations alone', async () => {
@@ -306,7 +315,9 @@ describe('workers', () => {
     }
     expect((await read(id)).status).toBe('connecting')
     await enable(true)
-    script({ request: 'GET /me', answer: OK })
+    script(AWAY, { request: 'GET /me', answer: OK })
+    await worker().runOnce()
+    await pass(id, 60_000)
     await worker().runOnce()
     expect((await read(id)).status).toBe('active')
   })
