@@ -5,7 +5,7 @@ import { listRoles } from './schema-walk.ts'
 
 /** Names under which people keep secrets: variables, headers, parameters. */
 const SECRET_NAME =
-  /secret|token|password|passwd|private_?key|api[-_]?key|access[-_]?key|^(?:proxy-)?authorization$|^cookie$/i
+  /secret|token(?!_?(?:path|host|url))|password|passwd|private_?key|api[-_]?key|access[-_]?key|^(?:proxy-)?authorization$|^cookie$/i
 
 /**
  * The leaves of a config, or of an override, that are credential material and are stored encrypted and shown masked.

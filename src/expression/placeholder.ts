@@ -22,7 +22,7 @@ export interface PlaceholderPath {
 }
 
 /** What a value is turned into when its placeholder is the whole string. */
-export type Cast = 'int' | 'num' | 'bool' | 'str' | 'json'
+export type Cast = 'int' | 'num' | 'bool' | 'str' | 'json' | 'epoch' | 'epoch_ms'
 
 /** Literal text, or a placeholder. */
 export type TemplatePart = string | Placeholder
@@ -37,7 +37,7 @@ const ALTERNATIVES_MAX = 8
 
 const STEP = '[^\\s{}|?:[\\].,"\'`]+'
 const PATH = new RegExp(`^${STEP}(?:\\.${STEP}|\\[\\d{1,6}\\])*$`)
-const CAST_SUFFIX = /:\s*(int|num|bool|str|json)\s*$/
+const CAST_SUFFIX = /:\s*(int|num|bool|str|json|epoch|epoch_ms)\s*$/
 
 /**
  * Splits a text into literals and placeholders: the only lexer of `{{…}}` in the product.
@@ -98,7 +98,8 @@ export function placeholderPath(text: string): PlaceholderPath {
 
 function pathProblem(source: string, path: string): string {
   if (path === '') return `{{${source}}} names nothing`
-  if (path.includes(':')) return `{{${source}}} has an unknown cast: use :int, :num, :bool, :str or :json`
+  if (path.includes(':'))
+    return `{{${source}}} has an unknown cast: use :int, :num, :bool, :str, :json, :epoch or :epoch_ms`
   return `{{${source}}} is not a path such as context.name, args.items[0] or api_key`
 }
 

@@ -171,7 +171,20 @@ function castValue(value: Json, cast: Cast, placeholder: Placeholder): Json {
       return castNumber(value, cast, placeholder)
     case 'json':
       return typeof value === 'string' ? parseJson(value, placeholder) : value
+    case 'epoch':
+      return Math.floor(castMoment(value, placeholder) / 1_000)
+    case 'epoch_ms':
+      return castMoment(value, placeholder)
   }
+}
+
+const ISO_DATE = /^\d{4}-\d{2}-\d{2}/
+
+/** Milliseconds since 1970 of an ISO 8601 date, for APIs that count. */
+function castMoment(value: Json, placeholder: Placeholder): number {
+  const moment = typeof value === 'string' && ISO_DATE.test(value) ? Date.parse(value) : Number.NaN
+  if (Number.isNaN(moment)) throw unresolved(placeholder, 'is not a date')
+  return moment
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i

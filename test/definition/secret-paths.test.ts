@@ -48,6 +48,11 @@ describe('credential material is found', () => {
       { headers: { 'X-Api-Key': 'k', Authorization: 'a', Accept: 'x' } },
       ['headers.X-Api-Key', 'headers.Authorization'],
     ],
+    [
+      'no addresses of token endpoints',
+      { credentials: { oauth2: { config: { auth: { tokenHost: 'https://a.example.com', tokenPath: '/token' } } } } },
+      [],
+    ],
     ['parameters whose name says so', { query: { access_token: 't', page: 1 } }, ['query.access_token']],
     [
       'signature secrets',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
-import { compileTemplate, renderText, type Scope, type Template } from '../../expression/index.ts'
+import { compileTemplate, renderText, renderValue } from '../../expression/index.ts'
 import { type FormatChoice, familySchema, formatOf, parsing } from '../format.ts'
 import { refineWith, templateText } from '../vocabulary.ts'
 import { addIsoDuration, type IsoDuration, parseIsoDuration } from './iso-duration.ts'
@@ -21,7 +21,11 @@ const config = z.strictObject({
   start: templateText().describe(
     'Begin of the first interval, for example `{{previous_run_date?:2024-01-01T00:00:00Z}}`.',
   ),
-  end: templateText().optional().describe('End of the last interval. Default: the moment the listing starts.'),
+  end: templateText()
+    .optional()
+    .describe(
+      'End of the last interval. Default, also where its placeholder has no value: the moment the listing starts.',
+    ),
   value_format: z
     .enum(['iso', 'date', 'epoch_seconds', 'epoch_milliseconds'])
     .default('iso')
@@ -68,8 +72,10 @@ function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): P
   return {
     ends: [{ reason: 'window_end', when: 'the last interval has been read' }],
     start: async (tools) => {
-      const last = end === undefined ? tools.now() : renderMoment(end, tools.scope)
-      return interval(renderMoment(start, tools.scope), last, step, await innerStart(inner, tools))
+      const from = momentOf(renderText(start, tools.scope))
+      const given = end === undefined ? undefined : renderValue(end, tools.scope)
+      const last = given === undefined || given === null ? tools.now() : momentOf(given)
+      return interval(from, last, step, await innerStart(inner, tools))
     },
     request: (position, limit) => windowRequest(parsed, inner, position, limit),
     next: async (page, position, tools) => {
@@ -132,8 +138,8 @@ function innerPosition(position: JsonObject): JsonObject {
   return isJsonObject(position.inner) ? position.inner : {}
 }
 
-function renderMoment(template: Template, scope: Scope): Date {
-  const moment = new Date(renderText(template, scope))
+function momentOf(value: Json): Date {
+  const moment = new Date(String(value))
   if (Number.isNaN(moment.getTime()))
     throw new Failure('PLACEHOLDER_UNRESOLVED', 'start and end of a window must be dates such as 2024-01-31T00:00:00Z')
   return moment

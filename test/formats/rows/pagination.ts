@@ -445,6 +445,14 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'window_end',
     },
     {
+      promise: 'ends now where the end it names has no value',
+      config: { from_key: 'since', to_key: 'until', step: 'P7D', start: '2026-01-01', end: '{{args.until}}' },
+      now: '2026-01-02T06:00:00Z',
+      answers: [EMPTY],
+      requests: ['query since="2026-01-01T00:00:00.000Z" query until="2026-01-02T06:00:00.000Z"'],
+      end: 'window_end',
+    },
+    {
       promise: 'counts months by the calendar and writes dates or epochs',
       config: { from_key: 'a', to_key: 'b', step: 'P1M', start: '2026-01-31', end: '2026-04-01', value_format: 'date' },
       answers: [page(1), EMPTY, EMPTY],
