@@ -1,3 +1,4 @@
+import type { DotPath } from '../base/index.ts'
 import type { JsonTemplate } from '../expression/index.ts'
 import type { MethodPlan } from './plan.ts'
 
@@ -7,6 +8,8 @@ export interface ActionPlan {
   readonly steps: readonly StepPlan[]
   /** One of its requests may change something upstream: it is neither GET, HEAD nor OPTIONS. */
   readonly isWrite: boolean
+  /** What its templates read of parent records: paths below the root `resources`. */
+  readonly parentPaths: readonly DotPath[]
 }
 
 export type StepPlan = RequestStepPlan | TransformStepPlan | UpdateContextStepPlan | FormStepPlan

@@ -1,6 +1,7 @@
 import { type DotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { listPlaceholderPaths, listVariablePaths } from '../expression/index.ts'
 import { type RESERVED_ACTIONS, stepName } from './action-schema.ts'
+import { ACTION_RESOURCE } from './compile-action.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { writePath } from './json-path.ts'
 import { listRoles } from './schema-walk.ts'
@@ -34,13 +35,19 @@ export function findActionProblems(config: JsonObject, path: string): Violation[
     ]
   })
   const outside = reads.filter(({ at }) => at[0] !== 'actions').map(unreadable)
-  return [...found, ...outside].map(({ at, ...finding }) => ({
+  return [...findShadowedResource(config), ...found, ...outside].map(({ at, ...finding }) => ({
     field: writePath(path, at),
     ...finding,
   }))
 }
 
 type Finding = Omit<Violation, 'field'> & { readonly at: DotPath }
+
+function findShadowedResource({ resources }: JsonObject): Finding[] {
+  if (!isJsonObject(resources) || resources[ACTION_RESOURCE] === undefined) return []
+  const description = 'is the name under which actions are called: no call would reach this resource'
+  return [{ at: ['resources', ACTION_RESOURCE], description, rule: 'resources.reserved_name' }]
+}
 
 function stepsOf(action: string, definition: Json): StepAt[] {
   if (!isJsonObject(definition)) return []

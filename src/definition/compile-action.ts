@@ -1,5 +1,5 @@
-import type { JsonObject } from '../base/index.ts'
-import { compileJson } from '../expression/index.ts'
+import type { DotPath, Json, JsonObject } from '../base/index.ts'
+import { compileJson, listPlaceholderPaths } from '../expression/index.ts'
 import type { ActionPlan, ContextSource, StepPlan } from './action-plan.ts'
 import { type ActionDefinition, isLongExpression, type StepDefinition, stepName } from './action-schema.ts'
 import type { MethodDefinition } from './method-schema.ts'
@@ -20,9 +20,15 @@ export function compileActions(
     Object.entries(actions).map(([name, action]) => {
       const steps = stepsOf(action).map((step, index) => compileStep(name, step, index, compileRequest))
       const isWrite = steps.some((step) => step.type === 'request' && step.request.isWrite)
-      return [name, { name, steps, isWrite }] as const
+      return [name, { name, steps, isWrite, parentPaths: findParentPaths(action, steps) }] as const
     }),
   )
+}
+
+/** Requests name what the integration reads for them too; contexts are updated by templates of the step alone. */
+function findParentPaths(action: ActionDefinition, steps: readonly StepPlan[]): DotPath[] {
+  const own = listPlaceholderPaths(action as Json).flatMap((path) => (path.root === 'resources' ? [path.steps] : []))
+  return [...own, ...steps.flatMap((step) => (step.type === 'request' ? step.request.parentPaths : []))]
 }
 
 function stepsOf(action: ActionDefinition): readonly StepDefinition[] {

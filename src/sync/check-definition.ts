@@ -1,18 +1,23 @@
 import { deepMerge, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { ACTION_RESOURCE, RESERVED_ACTIONS } from '../definition/index.ts'
 import { isUnifiedName, type SyncResource } from './resource.ts'
 
 /** Method names by resource name, as a definition offers them. */
 export type MethodNames = Readonly<Record<string, readonly string[]>>
 
+const RESERVED: readonly string[] = RESERVED_ACTIONS
+
 /** Names listed in a message at most. */
 const NAMES_SHOWN_MAX = 20
 
-/** What a config under an override offers. */
+/** What a config under an override offers: methods of resources, and as those of `_` the actions that may be called. */
 export function methodNamesOf(config: JsonObject, override: JsonObject): MethodNames {
-  const { resources } = deepMerge(config, override)
-  return Object.fromEntries(
-    Object.entries(objectOf(resources)).map(([name, methods]) => [name, Object.keys(objectOf(methods))]),
-  )
+  const { resources, actions } = deepMerge(config, override)
+  const callable = Object.keys(objectOf(actions)).filter((name) => !RESERVED.includes(name))
+  return Object.fromEntries([
+    ...Object.entries(objectOf(resources)).map(([name, methods]) => [name, Object.keys(objectOf(methods))] as const),
+    ...(callable.length === 0 ? [] : [[ACTION_RESOURCE, callable] as const]),
+  ])
 }
 
 /**

@@ -94,6 +94,11 @@ describe('a finding names the step', () => {
       ['config.error_expression actions.result_outside', 'config.resources.things.get.path actions.result_outside'],
     ],
     [
+      'a resource in the place of actions',
+      { resources: { _: { get: {} } } },
+      ['config.resources._ resources.reserved_name'],
+    ],
+    [
       'an expression that does not parse in the long form',
       withSteps({ type: 'update_context', config: { expression: 'a +' } }),
       ['config.actions.run.steps[0].config expression.syntax'],
@@ -126,6 +131,17 @@ describe('a compiled action', () => {
     const pagination = { format: 'page', config: { page_key: 'page' } }
     const { actions } = compilePlan({ pagination, actions: { list: { type: 'request', config: { path: '/' } } } })
     expect(actions.get('list')?.steps[0]).toMatchObject({ request: { isList: false, pagination: undefined } })
+  })
+
+  test('tells what it reads of parent records', () => {
+    const config = { id: '{{resources.repos.id}}' }
+    const request = { type: 'request', config: { path: '/{{resources.repos.name}}' } }
+    const { actions } = compilePlan({
+      ...withSteps(request, { type: 'update_context', config }),
+      headers: { x: '{{resources.repos.owner}}' },
+    })
+    const paths = actions.get('run')?.parentPaths.map((path) => path.join('.'))
+    expect(new Set(paths)).toEqual(new Set(['repos.name', 'repos.id', 'repos.owner']))
   })
 
   test.each<[Json, JsonObject]>([

@@ -140,6 +140,12 @@ describe('a definition', () => {
     expect(offered).toEqual({ repos: ['list'], 'crm/contacts': ['list'], teams: ['list'] })
   })
 
+  it('offers its actions under the resource _, but those that belong to connecting', () => {
+    const actions = { search: {}, post_install: {}, validation: {}, refresh_token: {}, post_connect_user_form: {} }
+    expect(methodNamesOf({ actions }, { actions: { look: {} } })).toEqual({ _: ['search', 'look'] })
+    expect(methodNamesOf({ actions: { validation: {} } }, {})).toEqual({})
+  })
+
   it.each([
     { resource: 'repos', method: 'list', field: undefined },
     { resource: 'teams', method: 'list', field: undefined },

@@ -29,7 +29,7 @@ export function refuseReserved(name: string): void {
 
 function verificationAction(request: MethodPlan): ActionPlan {
   const step = { name: 'verification', type: 'request', runIf: undefined, request } as const
-  return { name: step.name, steps: [step], isWrite: false }
+  return { name: step.name, steps: [step], isWrite: false, parentPaths: [] }
 }
 
 function isReserved(name: string): boolean {

@@ -1,6 +1,6 @@
 import { assertNever, Failure } from '../../base/index.ts'
-import type { Plan } from '../../definition/index.ts'
-import type { AccountAccess, Proxy as Engine, PageFailed, PageStep } from '../../proxy/index.ts'
+import { ACTION_RESOURCE, type Plan } from '../../definition/index.ts'
+import type { AccountAccess, CallTarget, Proxy as Engine, PageFailed, PageStep } from '../../proxy/index.ts'
 import type { PageRequest, PageSource, SourcePage } from '../source.ts'
 
 /** What reading through the engine of this process needs. */
@@ -16,13 +16,22 @@ export function createProxySource({ proxy, plan, access }: ProxySourceDeps): Pag
     async *pages(request, state, signal) {
       for await (const step of proxy.pages(plan, access, callOf(request, signal), state)) yield pageOf(step)
     },
-    parentPaths: (resource, method) => plan.resources.get(resource)?.get(method)?.parentPaths ?? [],
+    parentPaths: (resource, method) => planned(plan, resource, method)?.parentPaths ?? [],
   }
 }
 
 function callOf(request: PageRequest, signal: AbortSignal): Parameters<Engine['pages']>[2] {
   const { resource, method, id, query, args, resources, previousRunDate } = request
-  return { target: { kind: 'method', resource, method }, id, query, args, resources, previousRunDate, signal }
+  return { target: targetOf(resource, method), id, query, args, resources, previousRunDate, signal }
+}
+
+/** A method of a resource, or with `_` for the resource an action. */
+function targetOf(resource: string, method: string): CallTarget {
+  return resource === ACTION_RESOURCE ? { kind: 'action', action: method } : { kind: 'method', resource, method }
+}
+
+function planned({ actions, resources }: Plan, resource: string, method: string) {
+  return resource === ACTION_RESOURCE ? actions.get(method) : resources.get(resource)?.get(method)
 }
 
 /** @throws Failure for a step that is not a page, as `PageSource` promises */
