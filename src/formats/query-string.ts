@@ -7,8 +7,9 @@ export type QueryArrayFormat = (typeof QUERY_ARRAY_FORMATS)[number]
 /**
  * Parameters as a query string or form body, without a leading `?`.
  *
- * Objects nest in brackets (`filter[state]=open`), `null` and empty lists are left out, booleans are `true` and `false`.
- * Names keep their brackets and values their commas readable; everything else is percent-encoded.
+ * Objects nest in brackets (`filter[state]=open`), in a list under their index, so that their fields stay together; `null`
+ * and empty lists are left out, booleans are `true` and `false`. Names keep their brackets and values
+ * their commas readable; everything else is percent-encoded.
  */
 export function writeQuery(parameters: JsonObject, arrayFormat: QueryArrayFormat): string {
   const pairs: string[] = []
@@ -55,7 +56,8 @@ function writeList(pairs: string[], name: string, items: readonly Json[], format
       if (items.length > 0) pairs.push(`${name}=${items.map((item) => encodeURIComponent(scalarText(item))).join(',')}`)
       return
     case 'brackets':
-      for (const item of items) writeParameter(pairs, `${name}[]`, item, format)
+      for (const [index, item] of items.entries())
+        writeParameter(pairs, isJsonObject(item) ? `${name}[${index}]` : `${name}[]`, item, format)
       return
     case 'indices':
       for (const [index, item] of items.entries()) writeParameter(pairs, `${name}[${index}]`, item, format)

@@ -20,6 +20,12 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
       content: 'a=%C3%A4%26%3D&b[c][]=1&b[c][]=true',
       contentType: 'application/x-www-form-urlencoded',
     },
+    {
+      promise: 'keeps the fields of objects in a list together',
+      value: { items: [{ price: 'p1', quantity: 1 }, { price: 'p2' }] },
+      content: 'items[0][price]=p1&items[0][quantity]=1&items[1][price]=p2',
+      contentType: 'application/x-www-form-urlencoded',
+    },
     { promise: 'refuses what has no fields', value: [1], refusal: 'INVALID_FIELD' },
   ],
   multipart: [
