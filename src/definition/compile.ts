@@ -29,7 +29,7 @@ import type {
 } from './plan.ts'
 import { secretTexts } from './secret-paths.ts'
 
-/** Methods that read; all others count as writing, whatever HTTP method they use. */
+/** Methods that read by their name; all others count as writing, whatever HTTP method they use, unless they say otherwise. */
 const READING_METHODS: readonly string[] = ['list', 'get']
 
 /** HTTP methods that read, for paths that the definition does not describe. */
@@ -101,7 +101,7 @@ function compileMethod(
   return {
     ...compileRequest(config, resource, name, method),
     isList,
-    isWrite: !READING_METHODS.includes(name),
+    isWrite: !(method.read_only ?? READING_METHODS.includes(name)),
     pagination: isList ? paginationOf(choice ?? undefined) : undefined,
     authorise: authoriseOf(method.authorization === undefined ? config.authorization : method.authorization),
     rateLimit: rateLimitOf(method.rate_limit === undefined ? config.rate_limit : method.rate_limit),

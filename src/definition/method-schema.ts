@@ -98,6 +98,12 @@ export const methodSchema = z
     retry: retrySchema.nullish().describe("Instead of the integration's."),
     budget: budgetSchema.nullish().describe("Instead of the integration's; `null` counts none."),
     error_expression: expressionText().nullish().describe("Instead of the integration's; `null` turns it off."),
+    read_only: z
+      .boolean()
+      .optional()
+      .describe(
+        'Changes nothing upstream, whatever its name and verb: sandbox accounts may call it. Default: list and get.',
+      ),
     description: plainText().optional().describe('What the method does, for people and for tools.'),
     scopes: z.array(z.string()).optional().describe('OAuth scopes the method needs.'),
     query_schema: jsonSchema.optional().describe('JSON Schema of the query parameters.'),

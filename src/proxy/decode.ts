@@ -18,14 +18,14 @@ const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
 /**
  * Stage 6: reads the body in the format of the method, else by its content type.
  *
- * Errors are read leniently: an error page in HTML is text, whatever the method expects.
+ * Errors are read leniently: JSON where they say so, although the method expects a file; an HTML page as text.
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format it claims
  */
 export function decode(method: MethodPlan, { status, headers, body }: HttpResponse): DecodedResponse {
   if (body.byteLength === 0) return { status, headers, body: null }
   try {
-    return { status, headers, body: readBody(method, headers['content-type'] ?? '', body) }
+    return { status, headers, body: readBody(method, status, headers['content-type'] ?? '', body) }
   } catch (error) {
     if (status >= 400) return { status, headers, body: utf8(body) }
     throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that does not parse`, {
@@ -39,9 +39,10 @@ export function isJsonType(contentType: string): boolean {
   return JSON_TYPE.test(contentType)
 }
 
-function readBody(method: MethodPlan, contentType: string, body: Uint8Array): Json {
-  if (method.responseFormat !== undefined) return method.responseFormat.decode(body)
-  if (isJsonType(contentType)) return responseFormat('json').decode(body)
+function readBody({ responseFormat: format }: MethodPlan, status: number, contentType: string, body: Uint8Array): Json {
+  const isJson = isJsonType(contentType)
+  if (format !== undefined && !(status >= 400 && isJson)) return format.decode(body)
+  if (isJson) return responseFormat('json').decode(body)
   if (NDJSON_TYPE.test(contentType)) return responseFormat('ndjson').decode(body)
   return guessBody(utf8(body))
 }

@@ -8,6 +8,7 @@ export interface GoldenFile {
     readonly credentials?: JsonObject
     readonly context?: JsonObject
     readonly environmentVariables?: JsonObject
+    readonly connection?: JsonObject
   }
   readonly calls: readonly GoldenCall[]
 }

@@ -53,6 +53,15 @@ test('a URL without placeholders is finished when the plan is', () => {
   expect(methodOf(config)?.url?.constant).toBe('https://api.example.com/x')
 })
 
+test('a method that reads by another name says so', () => {
+  const search = { method: 'POST', path: '/search' }
+  const config = {
+    resources: { things: { search, find: { ...search, read_only: true }, get: { path: '/x', read_only: false } } },
+  }
+  const isWrite = (method: string) => methodOf(config, 'things', method)?.isWrite
+  expect(['search', 'find', 'get'].map(isWrite)).toEqual([true, false, true])
+})
+
 test('a method knows what it reads of parent records, in its own templates and those it shares', () => {
   const config = {
     base_url: 'https://{{resources.sites.host}}.example.com',

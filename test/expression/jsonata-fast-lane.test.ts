@@ -47,6 +47,7 @@ describe('the fast lane', () => {
     '-(a + 1) % 3',
     '(a ?: b)',
     '$previous.items[0].id',
+    '"Basic " & $base64encode(user & ":" & password)',
     'data.items.{"id": id, "by": user.login}',
     'data.repository.issues.edges.node',
     'items.{"id": id}.id',

@@ -50,6 +50,11 @@ describe('the body is read by its content type', () => {
   })
 })
 
+test('an error in JSON is read although the method expects a file', async () => {
+  const answer = { status: 409, json: { error: 'path/not_found' } }
+  expect(await get({ response_format: 'binary' }, answer)).toMatchObject({ body: { error: 'path/not_found' } })
+})
+
 describe('a method may say in which format its answers are', () => {
   const named: Readonly<Record<string, readonly [Answer, Json]>> = {
     json: [{ text: '\uFEFF{"a":1}', headers: { 'content-type': 'text/plain' } }, { a: 1 }],

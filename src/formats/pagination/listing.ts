@@ -41,9 +41,9 @@ export async function startListing(
   tools: ListingTools,
 ): Promise<ListingState> {
   const { rules, paginator, format } = pagination
-  const position = await paginator.start(tools)
   const wish = limit ?? definedLimit(rules, tools.scope)
   const size = wish === undefined ? null : Math.min(wish, rules.limitMax)
+  const position = await paginator.start(tools, size ?? undefined)
   return { format, position, limit: size, pages: 0, records: 0, empties: 0, loop: EMPTY_LOOP_MEMORY }
 }
 

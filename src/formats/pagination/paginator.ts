@@ -20,8 +20,8 @@ export interface Pagination {
  * can go on.
  */
 export interface Paginator {
-  /** Where a listing starts. */
-  readonly start: (tools: ListingTools) => JsonObject | Promise<JsonObject>
+  /** Where a listing starts. @param limit page size, where one is known */
+  readonly start: (tools: ListingTools, limit: number | undefined) => JsonObject | Promise<JsonObject>
   /** What a position adds to the method's request. */
   readonly request: (position: JsonObject, limit: number | undefined) => PageRequest
   /** Where the page leads. Called only when no common rule ended the listing before. */

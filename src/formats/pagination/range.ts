@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { compileTemplate, renderText } from '../../expression/index.ts'
 import { parsing } from '../format.ts'
-import type { Page, PaginationFormat, Step } from './paginator.ts'
+import { templateText } from '../vocabulary.ts'
+import type { Page, PaginationFormat, Paginator, Step } from './paginator.ts'
 import { integerAt, textAt } from './position.ts'
 import { commonKeys, compileRules } from './rules.ts'
 
@@ -8,6 +10,11 @@ const config = z
   .strictObject({
     ...commonKeys,
     unit: z.string().min(1).default('items').describe('Range unit, for example `items` or `records`.'),
+    first: templateText()
+      .optional()
+      .describe(
+        'The first header, where an API has a grammar of its own and names the later ones in `Next-Range`: `id ..; max={{pagination.limit}}`.',
+      ),
   })
   .prefault({})
 
@@ -25,18 +32,24 @@ export const range: PaginationFormat = {
   compile: parsing(config, (parsed) => ({
     format: 'range',
     rules: compileRules(parsed, true),
-    paginator: {
-      ends: [{ reason: 'range_end', when: 'the range reaches the last record, or the answer was not a part' }],
-      start: () => ({ from: 0 }),
-      request: (position, limit = RANGE_SIZE_DEFAULT) => {
-        const from = position.next === undefined ? integerAt(position, 'from') : undefined
-        const value = from === undefined ? textAt(position, 'next') : `${parsed.unit}=${from}-${from + limit - 1}`
-        return { placed: [{ place: 'header', key: 'range', value }], values: { range: value } }
-      },
-      next: nextRange,
-      endStatus: 416,
-    },
+    paginator: rangePaginator(parsed),
   })),
+}
+
+function rangePaginator(parsed: z.output<typeof config>): Paginator {
+  const first = parsed.first === undefined ? undefined : compileTemplate(parsed.first)
+  return {
+    ends: [{ reason: 'range_end', when: 'the range reaches the last record, or the answer was not a part' }],
+    start: ({ scope }, limit = RANGE_SIZE_DEFAULT) =>
+      first === undefined ? { from: 0 } : { next: renderText(first, { ...scope, pagination: { limit } }) },
+    request: (position, limit = RANGE_SIZE_DEFAULT) => {
+      const from = position.next === undefined ? integerAt(position, 'from') : undefined
+      const value = from === undefined ? textAt(position, 'next') : `${parsed.unit}=${from}-${from + limit - 1}`
+      return { placed: [{ place: 'header', key: 'range', value }], values: { range: value } }
+    },
+    next: nextRange,
+    endStatus: 416,
+  }
 }
 
 function nextRange({ headers, records, status }: Page, position: { readonly [key: string]: unknown }): Step {

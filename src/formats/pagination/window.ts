@@ -96,7 +96,7 @@ function interval(from: Date, last: Date, step: IsoDuration, inner: JsonObject):
 }
 
 async function innerStart(inner: Pagination | undefined, tools: ListingTools): Promise<JsonObject> {
-  return inner === undefined ? {} : inner.paginator.start(tools)
+  return inner === undefined ? {} : inner.paginator.start(tools, undefined)
 }
 
 /** The position of the next page inside the interval, `undefined` when the interval is done. */

@@ -369,6 +369,16 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'empty_page',
     },
     {
+      promise: 'begins as the definition says, with the size of a page',
+      config: { first: 'id ..; max={{pagination.limit}}', limit: 50 },
+      answers: [
+        { status: 206, records: [1], headers: { 'next-range': 'id ]a..; max=50' } },
+        { status: 200, records: [2] },
+      ],
+      requests: ['header range="id ..; max=50"', 'header range="id ]a..; max=50"'],
+      end: 'range_end',
+    },
+    {
       promise: 'follows the next range that the API names',
       answers: [
         { status: 206, records: [1], headers: { 'next-range': 'id ]a..; max=200' } },

@@ -44,6 +44,9 @@ const NATIVES: ReadonlyMap<string, Native> = new Map<string, Native>([
   ['substringBefore', binary(substringBefore)],
   ['substringAfter', binary(substringAfter)],
   ['lookup', binary((_frame, object, key) => lookUp(object, key))],
+  // Latin-1 of the text, as JSONata has it.
+  ['base64encode', onText((text) => Buffer.from(text, 'latin1').toString('base64'))],
+  ['base64url', onText((text) => Buffer.from(text).toString('base64url'))],
   ['substring', { argumentsMin: 2, argumentsMax: 3, call: substring }],
 ])
 
