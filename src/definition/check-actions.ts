@@ -9,6 +9,9 @@ import { listRoles } from './schema-walk.ts'
 /** The action whose steps ask a person. */
 const FORM_ACTION = 'post_connect_user_form' satisfies (typeof RESERVED_ACTIONS)[number]
 
+/** The action that asks for the next token. */
+const RENEWAL_ACTION = 'refresh_token' satisfies (typeof RESERVED_ACTIONS)[number]
+
 /** One step of an action as it is written, wherever the schema allows it to be. */
 interface StepAt {
   readonly name: string
@@ -71,16 +74,22 @@ function findTakenNames(steps: readonly StepAt[]): Finding[] {
   })
 }
 
-/** Forms ask a person and nothing else does; a token comes from a request. */
 function findMisplacedSteps(action: string, steps: readonly StepAt[]): Finding[] {
   const rule = 'actions.wrong_step'
   const misplaced = steps.flatMap(({ step, path }) => {
-    if ((step.type === 'form') === (action === FORM_ACTION)) return []
-    const description = step.type === 'form' ? `is possible in ${FORM_ACTION} only` : `must be form in ${FORM_ACTION}`
-    return [{ at: [...path, 'type'], description, rule }]
+    const description = describeMisplaced(action, step.type)
+    return description === undefined ? [] : [{ at: [...path, 'type'], description, rule }]
   })
-  if (action !== 'refresh_token' || steps.some(({ step }) => step.type === 'request')) return misplaced
+  if (action !== RENEWAL_ACTION || steps.some(({ step }) => step.type === 'request')) return misplaced
   return [...misplaced, { at: ['actions', action], description: 'must have a step that sends a request', rule }]
+}
+
+/** Forms ask a person and nothing else does. What a token brings for the context, `context_from_token` takes. */
+function describeMisplaced(action: string, type: Json | undefined): string | undefined {
+  if (action === FORM_ACTION) return type === 'form' ? undefined : `must be form in ${FORM_ACTION}`
+  if (type === 'form') return `is possible in ${FORM_ACTION} only`
+  if (action === RENEWAL_ACTION && type === 'update_context') return `has no effect in ${RENEWAL_ACTION}`
+  return undefined
 }
 
 function findPagination({ step: { type, config }, path }: StepAt): Finding[] {

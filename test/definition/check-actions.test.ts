@@ -58,6 +58,11 @@ describe('a finding names the step', () => {
       ['config.actions.refresh_token actions.wrong_step'],
     ],
     [
+      'a change of the context by a renewal',
+      { actions: { refresh_token: { steps: [login, { type: 'update_context', config: { a: 1 } }] } } },
+      ['config.actions.refresh_token.steps[1].type actions.wrong_step'],
+    ],
+    [
       'a page of a step',
       withSteps({ type: 'request', config: { path: '/', pagination: { format: 'link_header', config: {} } } }),
       ['config.actions.run.steps[0].config.pagination actions.pagination'],
