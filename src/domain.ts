@@ -1,6 +1,8 @@
 import {
   createAccountKeeper,
+  createAccountReader,
   createTokens,
+  type ReadyDeps,
   readyAccess,
   removeAccountsOf,
   type Tokens,
@@ -42,7 +44,7 @@ export interface Domain extends ServiceDeps, AsyncDisposable {
   readonly http: HttpClient
   readonly evaluator: Evaluator
   readonly proxy: Engine
-  readonly accounts: ServiceDeps['accounts'] & TokensDeps & { readonly tokens: Tokens }
+  readonly accounts: ServiceDeps['accounts'] & TokensDeps & ReadyDeps & { readonly tokens: Tokens }
   readonly definitions: DefinitionSource
   readonly queue: RunQueue
 }
@@ -71,9 +73,14 @@ export function composeDomain({ config, installation: { database, secrets }, log
       logger.warn({ owner, hash }, 'an expression was set aside: it kept killing its sandbox'),
   })
   const definitions = createDefinitionSource(secrets)
-  const tokenDeps = { database, secrets, definitions, http, evaluator, clock, random: Math.random }
+  // Tokens are renewed by an engine that asks nobody to renew them.
+  const engine = createProxy({ http, evaluator, clock })
+  const tokenDeps = { database, secrets, definitions, http, evaluator, clock, engine, random: Math.random }
   const tokens = createTokens(tokenDeps)
-  const accounts = { ...tokenDeps, tokens, integrations: createIntegrationCache(), triggers: triggersOfAccount }
+  const accounts = {
+    ...{ ...tokenDeps, tokens, reader: createAccountReader(database) },
+    ...{ integrations: createIntegrationCache(), triggers: triggersOfAccount },
+  }
   const integrations = {
     secrets,
     checkUrls: (definition: JsonObject, path: string) =>

@@ -7,6 +7,7 @@
  */
 export { AccountConnector, type ConnectorDeps } from './account-connector.ts'
 export { createAccountKeeper, type KeeperDeps } from './account-keeper.ts'
+export { type AccountReader, createAccountReader } from './account-reader.ts'
 export { changeAccountStatus, type StatusChange } from './change-status.ts'
 export { type ConnectDeps, createIntegratedAccount, type IntegratedAccountInput } from './connect.ts'
 export { findReservedKeys } from './context.ts'

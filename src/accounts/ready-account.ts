@@ -1,7 +1,7 @@
 import { assertNever, Failure, type JsonObject, notFound } from '../base/index.ts'
 import type { ConnectPlan, MethodPlan, Plan } from '../definition/index.ts'
 import type { TokenRules } from '../formats/index.ts'
-import type { DefinitionSource } from '../integrations/index.ts'
+import type { DefinitionInForce, DefinitionSource } from '../integrations/index.ts'
 import type { AccountAccess } from '../proxy/index.ts'
 import {
   type AccountStatus,
@@ -12,9 +12,11 @@ import {
   type Secrets,
   type Tx,
 } from '../storage/index.ts'
+import type { AccountReader } from './account-reader.ts'
 import { integrationDisabled } from './connect.ts'
 import { methodOf } from './credentials.ts'
 import { accountSecrets } from './secret-ref.ts'
+import { RENEWAL_ACTION } from './tokens/ask-by-action.ts'
 import { readToken, type StoredToken, TOKEN_SECRET } from './tokens/stored-token.ts'
 import type { Tokens } from './tokens/tokens.ts'
 
@@ -35,8 +37,11 @@ export interface AccessDeps {
 }
 
 /** What loading an account with a good token needs. */
-export interface ReadyDeps extends AccessDeps {
+export interface ReadyDeps {
   readonly database: Pick<Database, 'direct' | 'transaction'>
+  readonly reader: AccountReader
+  readonly secrets: Pick<Secrets, 'open'>
+  readonly definitions: DefinitionSource
   readonly tokens: Pick<Tokens, 'fresh'>
 }
 
@@ -47,8 +52,8 @@ export interface ReadyDeps extends AccessDeps {
 export type AccessPurpose = 'call' | 'sync' | 'connect'
 
 /**
- * Loads an account with a token that will do for a while, obtained or refreshed where it has to be: two statements and the
- * plan from memory when there is nothing to obtain. Not in a transaction: a third party may have to be asked.
+ * Loads an account with a token that will do for a while, obtained or refreshed where it has to be: one statement, shared with
+ * whoever asks at the same time, and the plan from memory when there is nothing to obtain. Not in a transaction: a third party may have to be asked.
  *
  * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE with the status in its metadata,
  * TOKEN_REQUEST_FAILED while no token is to be had, CREDENTIALS_INVALID when the third party refuses the account (an active
@@ -60,12 +65,15 @@ export async function readyAccess(
   id: string,
   purpose: AccessPurpose,
 ): Promise<ReadyAccount> {
-  const tx = deps.database.direct
-  const account = await findIntegratedAccount(tx, environmentId, id)
-  if (account === undefined) throw notFound('integrated_account', id)
+  const found = await deps.reader.read({ environmentId, id })
+  if (found === undefined) throw notFound('integrated_account', id)
+  const { account, secrets } = found
   if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
   if (!isAdmitted(purpose, account.status)) throw notActive(account)
-  return await deps.tokens.fresh(await withAccess(deps, tx, account))
+  const tx = deps.database.direct
+  const definition = await deps.definitions.at(tx, account)
+  const texts = await deps.secrets.open(tx, accountSecrets(account), secrets)
+  return await deps.tokens.fresh(readyFrom(account, definition, texts))
 }
 
 /** An account whatever its status, with the token it has. @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE */
@@ -85,8 +93,16 @@ export async function findReadyAccount(
  * the token is among the secrets. @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE
  */
 export async function withAccess(deps: AccessDeps, tx: Tx, account: AccountWithVersions): Promise<ReadyAccount> {
-  const { plan, environmentVariables } = await deps.definitions.at(tx, account)
-  const { [TOKEN_SECRET]: tokenText, ...texts } = await deps.secrets.get(tx, accountSecrets(account))
+  const definition = await deps.definitions.at(tx, account)
+  return readyFrom(account, definition, await deps.secrets.get(tx, accountSecrets(account)))
+}
+
+function readyFrom(
+  account: AccountWithVersions,
+  { plan, environmentVariables }: DefinitionInForce,
+  secrets: Readonly<Record<string, string>>,
+): ReadyAccount {
+  const { [TOKEN_SECRET]: tokenText, ...texts } = secrets
   const { id, environmentId, environmentIntegrationId, tenantId, context, isSandbox, integrationName } = account
   const access = {
     ...{ id, environmentId, environmentIntegrationId, tenantId, context, environmentVariables, isSandbox },
@@ -115,7 +131,14 @@ export function connectPlanOf({ plan, account }: Pick<ReadyAccount, 'plan' | 'ac
 
 /** How the account's tokens are had; absent where its fields are all there is. */
 export function tokenRulesOf(ready: Pick<ReadyAccount, 'plan' | 'account'>): TokenRules<MethodPlan> | undefined {
-  return connectPlanOf(ready)?.token
+  const rules = connectPlanOf(ready)?.token
+  if (rules === undefined || !ready.plan.actions.has(RENEWAL_ACTION)) return rules
+  return { ...rules, canObtain: (previous) => previous !== undefined || rules.canObtain(previous) }
+}
+
+/** Whether the next token is asked for in steps of the definition's own. The first one never is. */
+export function isRenewedByAction({ plan, token }: Pick<ReadyAccount, 'plan' | 'token'>): boolean {
+  return token !== undefined && plan.actions.has(RENEWAL_ACTION)
 }
 
 function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {

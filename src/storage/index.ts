@@ -104,10 +104,12 @@ export {
 } from './tables/idempotency-key.ts'
 export {
   type AccountStatus,
+  type AccountWithSecrets,
   type AccountWithVersions,
   type AuthenticationMethod,
   deleteIntegratedAccount,
   type ForbiddenError,
+  findAccountsWithSecrets,
   findIntegratedAccount,
   type IntegratedAccountFilter,
   type IntegratedAccountPatch,

@@ -3,10 +3,19 @@ import { Failure, newId } from '../base/index.ts'
 import { type KeyRing, seal, unseal } from '../vault/index.ts'
 import type { Tx } from './database.ts'
 import { type DataKeyRecord, findCurrentDataKey, findDataKey, insertDataKey } from './tables/data-key.ts'
-import { deleteSecrets, listSecrets, type SecretRef, shredSecrets, upsertSecret } from './tables/secret.ts'
+import {
+  deleteSecrets,
+  listSecrets,
+  type SealedSecret,
+  type SecretRef,
+  shredSecrets,
+  upsertSecret,
+} from './tables/secret.ts'
 
 /** Unwrapped data keys kept in memory, per process. */
 const DATA_KEYS_CACHED_MAX = 1_000
+/** Opened values kept in memory, per process: opening one costs as much as reading its row. */
+const TEXTS_CACHED_MAX = 5_000
 
 /** Encrypted values of a subject, by name. Whoever holds this sees plain text, nobody else does. */
 export interface Secrets {
@@ -14,6 +23,8 @@ export interface Secrets {
   put(tx: Tx, ref: SecretRef, values: Readonly<Record<string, string>>): Promise<void>
   /** All values of the subject, `{}` when there are none. @throws Failure SECRET_UNREADABLE when a row does not open */
   get(tx: Tx, ref: SecretRef): Promise<Record<string, string>>
+  /** The same for rows of the subject that were read already. */
+  open(tx: Tx, ref: SecretRef, rows: readonly SealedSecret[]): Promise<Record<string, string>>
   /** Removes the named values, or all. */
   remove(tx: Tx, ref: SecretRef, names?: readonly string[]): Promise<void>
   /** Makes everything the owner ever stored unreadable, in backups too. */
@@ -32,6 +43,8 @@ export interface Secrets {
  */
 export function createSecrets(ring: KeyRing): Secrets {
   const opened = new LRUCache<string, Uint8Array>({ max: DATA_KEYS_CACHED_MAX })
+  /** By place and ciphertext, which open to nothing else: what is stored anew, or elsewhere, is not found here. */
+  const texts = new LRUCache<string, string>({ max: TEXTS_CACHED_MAX })
 
   /** Not cached by owner: a key made in a transaction that rolls back never existed. */
   async function currentKey(tx: Tx, ownerId: string): Promise<{ readonly id: string; readonly key: Uint8Array }> {
@@ -61,7 +74,25 @@ export function createSecrets(ring: KeyRing): Secrets {
     return key
   }
 
+  async function textOf(tx: Tx, ref: SecretRef, { name, dataKeyId, sealed }: SealedSecret): Promise<string> {
+    const place = placeOf(ref, name)
+    const memo = `${place}|${Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength).toString('latin1')}`
+    const known = texts.get(memo)
+    if (known !== undefined) return known
+    const key = await keyById(tx, ref.ownerId, dataKeyId)
+    const text = orUnreadable(() => unseal(key, place, sealed)).toString('utf8')
+    texts.set(memo, text)
+    return text
+  }
+
+  async function openAll(tx: Tx, ref: SecretRef, rows: readonly SealedSecret[]): Promise<Record<string, string>> {
+    const values: Record<string, string> = {}
+    for (const row of rows) values[row.name] = await textOf(tx, ref, row)
+    return values
+  }
+
   return {
+    open: openAll,
     async put(tx, ref, values) {
       const entries = Object.entries(values)
       if (entries.length === 0) return
@@ -69,14 +100,7 @@ export function createSecrets(ring: KeyRing): Secrets {
       for (const [name, text] of entries)
         await upsertSecret(tx, ref, { name, dataKeyId: id, sealed: seal(key, placeOf(ref, name), text) })
     },
-    async get(tx, ref) {
-      const values: Record<string, string> = {}
-      for (const { name, dataKeyId, sealed } of await listSecrets(tx, ref)) {
-        const key = await keyById(tx, ref.ownerId, dataKeyId)
-        values[name] = orUnreadable(() => unseal(key, placeOf(ref, name), sealed)).toString('utf8')
-      }
-      return values
-    },
+    get: async (tx, ref) => await openAll(tx, ref, await listSecrets(tx, ref)),
     remove: deleteSecrets,
     shred: shredSecrets,
     async sealFor(tx, ownerId, place, bytes) {

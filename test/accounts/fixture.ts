@@ -1,4 +1,5 @@
 import {
+  createAccountReader,
   createIntegratedAccount,
   type IntegratedAccountChange,
   type IntegratedAccountInput,
@@ -35,7 +36,8 @@ export async function accountsFixture(clock: Clock = systemClock) {
   const { database, tx, secrets, own, addIntegration, install } = fixture
   const definitions = createDefinitionSource(secrets)
   const integrations = createIntegrationCache()
-  const deps = { secrets, definitions, integrations, clock, random: () => 0 }
+  const reader = createAccountReader(database)
+  const deps = { secrets, definitions, integrations, reader, clock, random: () => 0 }
 
   /** An installation in the scope; `FIELDS_CONFIG` unless another config is given. */
   async function addInstallation(config: JsonObject = FIELDS_CONFIG, scope: Scope = own) {

@@ -1,8 +1,15 @@
 import { afterAll } from 'vitest'
-import { createTokens, type IntegratedAccountInput, readyAccess, type TokensDeps } from '../../src/accounts/index.ts'
+import {
+  createTokens,
+  type IntegratedAccountInput,
+  type ReadyDeps,
+  readyAccess,
+  type TokensDeps,
+} from '../../src/accounts/index.ts'
 import type { Failure, Json, JsonObject } from '../../src/base/index.ts'
 import type { HttpRequest, HttpResponse } from '../../src/egress/index.ts'
 import { createEvaluator } from '../../src/expression/index.ts'
+import { createProxy } from '../../src/proxy/index.ts'
 import { affected, row, rows } from '../../src/storage/database.ts'
 import type { AccountStatus } from '../../src/storage/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
@@ -106,7 +113,15 @@ export async function tokensFixture() {
   const evaluator = createEvaluator()
   afterAll(() => evaluator[Symbol.asyncDispose]())
   const server = tokenServer()
-  const tokenDeps: TokensDeps = { ...accountDeps, database, evaluator, http: server.http }
+  const http = { ...server.http, stream: () => Promise.reject(new Error('tokens are not streamed')) }
+  const engine = createProxy({ http, evaluator, clock })
+  const tokenDeps: TokensDeps & Pick<ReadyDeps, 'reader' | 'secrets'> = {
+    ...accountDeps,
+    database,
+    evaluator,
+    http,
+    engine,
+  }
 
   /** What one process has: a keeper of tokens of its own. */
   function process() {

@@ -1,7 +1,9 @@
 import type { JsonObject } from '../../base/index.ts'
 import { affected, type Binding, jsonb, row, rows, type Tx } from '../database.ts'
+import type { AccountRef } from './connecting-account.ts'
 import type { DefinitionVersions } from './environment-integration.ts'
 import { historyId } from './integrated-account-history.ts'
+import type { SealedSecret } from './secret.ts'
 
 /** Whether an account works, and if not why. */
 export type AccountStatus = 'active' | 'connecting' | 'post_install_error' | 'validation_error' | 'needs_reauth'
@@ -118,6 +120,43 @@ export async function findIntegratedAccount(
      where account.environment_id = ? and account.id = ?`,
     [environmentId, id],
   )
+}
+
+/** An account with what it is an account of, and its secrets as they are sealed. */
+export interface AccountWithSecrets {
+  readonly account: AccountWithVersions
+  readonly secrets: readonly SealedSecret[]
+}
+
+/**
+ * Those of the accounts that there are, of whatever environments, in any order: one statement for any number of them. Rides
+ * on primary keys.
+ */
+export async function findAccountsWithSecrets(
+  tx: Tx,
+  wanted: readonly AccountRef[],
+): Promise<readonly AccountWithSecrets[]> {
+  const found = await rows<AccountWithVersions & { readonly secrets: readonly SecretText[] | null }>(
+    tx,
+    `select ${COLUMNS}, ${VERSIONS}, held.secrets
+     from unnest(?::uuid[], ?::uuid[]) as wanted (environment_id, id)
+     join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
+     join (${INSTALLATION}) on ${OF_ACCOUNT}
+     left join lateral (
+       select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'sealed', encode(sealed, 'base64'))) as secrets
+       from secret where owner_id = account.environment_id and subject_type = 'integrated_account' and subject_id = account.id
+     ) held on true`,
+    [wanted.map(({ environmentId }) => environmentId), wanted.map(({ id }) => id)],
+  )
+  return found.map(({ secrets, ...account }) => ({ account, secrets: (secrets ?? []).map(secretFrom) }))
+}
+
+interface SecretText extends Omit<SealedSecret, 'sealed'> {
+  readonly sealed: string
+}
+
+function secretFrom({ sealed, ...rest }: SecretText): SealedSecret {
+  return { ...rest, sealed: Buffer.from(sealed, 'base64') }
 }
 
 /**
