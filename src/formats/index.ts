@@ -43,6 +43,7 @@ export type {
   TokenSet,
   TokenTools,
 } from './credential/token.ts'
+export { tokenAnswerOf } from './credential/token-grant.ts'
 export type { Evaluate, Format, FormatChoice } from './format.ts'
 export { isTruthy } from './is-truthy.ts'
 export { compilePagination, PAGINATION_FORMATS, paginationSchema } from './pagination/index.ts'

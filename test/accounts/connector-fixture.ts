@@ -27,7 +27,8 @@ export async function connectorFixture() {
   })
   const fixture = await accountsFixture()
   const { database, tx, own, accountDeps, addInstallation, connect } = fixture
-  const tokens = createTokens({ ...accountDeps, database, evaluator, http })
+  const engine = createProxy({ http, evaluator, clock: accountDeps.clock })
+  const tokens = createTokens({ ...accountDeps, database, evaluator, http, engine })
   const onNotNoted = (error: unknown) => {
     throw error
   }

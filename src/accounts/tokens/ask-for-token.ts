@@ -1,16 +1,17 @@
-import { type Clock, Failure, type FailureReason, newId } from '../../base/index.ts'
+import { Failure, type FailureReason, newId } from '../../base/index.ts'
 import type { MethodPlan } from '../../definition/index.ts'
 import type { HttpClient } from '../../egress/index.ts'
 import type { Scope } from '../../expression/index.ts'
-import type { TokenAnswer, TokenRules, TokenSet, TokenTools } from '../../formats/index.ts'
+import type { TokenAnswer, TokenRules, TokenTools } from '../../formats/index.ts'
 import { type AccountAccess, type ExpressionEvaluator, sendOnce } from '../../proxy/index.ts'
+import { isRenewedByAction, type ReadyAccount } from '../ready-account.ts'
+import { askByAction, type ByActionDeps } from './ask-by-action.ts'
 import { scrub } from './scrub.ts'
 
 /** What asking a token endpoint needs. */
-export interface AskDeps {
+export interface AskDeps extends ByActionDeps {
   readonly http: Pick<HttpClient, 'send'>
   readonly evaluator: ExpressionEvaluator
-  readonly clock: Clock
 }
 
 /** One request, and all requests of one token together. */
@@ -30,19 +31,24 @@ const PASSING: ReadonlySet<FailureReason> = new Set([
 ])
 
 /**
- * Asks for a token as the definition says. Whatever goes wrong is an answer; its message holds nothing that was sent.
+ * Asks for a token as the definition says: for the next one by its action `refresh_token`, where it has one. Whatever goes
+ * wrong is an answer; its message holds nothing that was sent.
  *
- * @param previous the token that is to be replaced
+ * @param ready with the token that is to be replaced, if there is one
  */
 export async function askForToken(
   deps: AskDeps,
   rules: TokenRules<MethodPlan>,
-  access: AccountAccess,
-  previous: TokenSet | undefined,
+  ready: ReadyAccount,
 ): Promise<TokenAnswer> {
+  const { access, token: previous } = ready
   const scope: Scope = { account: access, call: {} }
   const sent: Scope[] = [scope]
-  const answer = await answerOrRefusal(() => rules.obtain(toolsOf(deps, access, sent), scope, previous))
+  const answer = await answerOrRefusal(() =>
+    isRenewedByAction(ready)
+      ? askByAction(deps, ready, AbortSignal.timeout(ASK_MS_MAX))
+      : rules.obtain(toolsOf(deps, access, sent), scope, previous),
+  )
   return answer.kind === 'granted' ? answer : { ...answer, message: scrub(answer.message, sent) }
 }
 

@@ -48,7 +48,7 @@ export async function obtainToken(
   rules: TokenRules<MethodPlan>,
   lease: TokenLease,
 ): Promise<ReadyAccount | undefined> {
-  const answer = await askForToken(deps, rules, ready.access, ready.token)
+  const answer = await askForToken(deps, rules, ready)
   if (answer.kind !== 'granted') return await refuse(deps, ready, lease, answer)
   return await durably(deps, () =>
     deps.database.transaction((tx) => store(deps, tx, ready, { rules, lease, token: answer.token })),

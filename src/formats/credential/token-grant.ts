@@ -21,17 +21,21 @@ export function tokenPaths(
   }
 }
 
+/** What an answer that has the names of RFC 6749 §5.1 came to, wherever it comes from. */
+export function tokenAnswerOf(response: TokenResponse, rules: AnswerRules): TokenAnswer {
+  return answerOf(response, tokenPaths(), rules)
+}
+
+/** What else an answer is read by. */
+export interface AnswerRules {
+  readonly clientOwner: ClientOwner
+  readonly now: Date
+  readonly previous: TokenSet | undefined
+  readonly lifetimeSeconds?: number | undefined
+}
+
 /** What an answer to a standard token request came to. @param lifetimeSeconds of a token whose answer names none */
-export function answerOf(
-  response: TokenResponse,
-  paths: TokenPaths,
-  rules: {
-    readonly clientOwner: ClientOwner
-    readonly now: Date
-    readonly previous: TokenSet | undefined
-    readonly lifetimeSeconds?: number | undefined
-  },
-): TokenAnswer {
+export function answerOf(response: TokenResponse, paths: TokenPaths, rules: AnswerRules): TokenAnswer {
   const read = readLoosely(response)
   const accessToken = textOf(getAtPath(read.body, paths.accessToken))
   if (isRefusal(read) || accessToken === undefined) return refusalOf(read, rules.clientOwner)
