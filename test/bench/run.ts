@@ -6,8 +6,12 @@
 const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
   'rpc-patch': () => import('./rpc-patch.ts'),
   'rpc-get': () => import('./rpc-get.ts'),
+  'proxy-hop': () => import('./proxy-hop.ts'),
+  'proxy-stream': () => import('./proxy-stream.ts'),
   expression: () => import('./expression.ts'),
   start: () => import('./start.ts'),
+  'sync-webhook': () => import('./sync-webhook.ts'),
+  'runs-queue': () => import('./runs-queue.ts'),
 }
 
 const asked = process.argv.slice(2)
