@@ -3,7 +3,7 @@ import { UpdateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/inte
 import { UpdateSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { GrpcConnection, grpcFrame } from './support/grpc-connection.ts'
 import { Http1Connection, jsonRequest } from './support/http1-connection.ts'
-import { type LoadResult, measure, measureInterleaved, STANDARD_LOAD } from './support/load.ts'
+import { type LoadPlan, type LoadResult, measure, measureInterleaved, STANDARD_LOAD } from './support/load.ts'
 import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
 import { type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
@@ -96,12 +96,16 @@ async function overConnect(bench: RpcBench, patch: PatchCase): Promise<LoadResul
 }
 
 /** Runs ready-made requests over one HTTP/1.1 connection per lane. */
-export async function overHttp1(port: number, request: (lane: number, count: number) => Buffer): Promise<LoadResult> {
+export async function overHttp1(
+  port: number,
+  request: (lane: number, count: number) => Buffer,
+  plan: LoadPlan = STANDARD_LOAD,
+): Promise<LoadResult> {
   const connections = await Promise.all(
-    Array.from({ length: STANDARD_LOAD.inFlight }, () => Http1Connection.open('127.0.0.1', port)),
+    Array.from({ length: plan.inFlight }, () => Http1Connection.open('127.0.0.1', port)),
   )
   try {
-    return await measure(STANDARD_LOAD, async (lane, count) => {
+    return await measure(plan, async (lane, count) => {
       const status = await at(connections, lane).send(request(lane, count))
       if (status !== 200) throw new Error(`status ${status}`)
     })
