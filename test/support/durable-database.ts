@@ -1,0 +1,29 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Database, migrate, startEmbedded } from '../../src/storage/index.ts'
+
+/** A PostgreSQL of its own with the product's durable settings and schema; it goes with its data. */
+export interface DurableDatabase extends AsyncDisposable {
+  readonly database: Database
+  /** For other processes. */
+  readonly url: string
+}
+
+/** Starts one, for figures and faults: the databases of tests trade durability for speed. */
+export async function startDurableDatabase(poolMax = 16): Promise<DurableDatabase> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-durable-'))
+  chmodSync(dataDir, 0o711) // root's servers run under another uid, which must be able to walk in
+  const server = await startEmbedded({ dataDir })
+  const url = `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`
+  const database = new Database({ target: { kind: 'url', url }, poolMax })
+  await migrate(database)
+  return {
+    ...{ database, url },
+    async [Symbol.asyncDispose]() {
+      await database[Symbol.asyncDispose]()
+      await server.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
