@@ -31,6 +31,7 @@ describe('the keys an expression reads', () => {
     ['a wildcard', '*.a'],
     ['descendants', '**.a'],
     ['a parent', 'a.b.%.c'],
+    ['a focus', '[a@$x]'],
     ['a function that takes the context', '$lookup("a")'],
     ['a function that takes the context whole', '$string()'],
     ['a function that is not known', '$unknown(a)'],

@@ -41,8 +41,8 @@ const CONTEXT_BELOW: ReadonlyMap<string, number> = new Map([
  * The keys of the roots that an expression may read; `undefined` when it may read any.
  *
  * Every name that occurs anywhere counts, whether it is looked up in the roots or further down. Whatever sees the roots as a
- * whole (`$`, `$$`, wildcards, parents, transforms, functions that take the context for a missing argument) may read any
- * key. Nodes of a type that is not known may too.
+ * whole (`$`, `$$`, wildcards, parents, `a@$x`, transforms, functions that take the context for a missing argument) may read
+ * any key. Nodes of a type that is not known may too.
  */
 export function rootsRead(tree: AstNode): ReadonlySet<string> | undefined {
   const names = new Set<string>()
@@ -88,6 +88,8 @@ function collect(part: unknown, names: Set<string>, seen: Set<unknown>): boolean
 
 /** Whether the node by itself reads no more than the names it adds. */
 function isBounded(node: AstNode, names: Set<string>, seen: Set<unknown>): boolean {
+  // A focus stays where it was: after `a@$x` the context is still the roots.
+  if (node.focus !== undefined) return false
   switch (node.type) {
     case 'name':
       names.add(String(node.value))
