@@ -49,7 +49,7 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
       holder: claim.holder,
       regions: claim.regions ?? null,
       leaseIds: Array.from({ length: claim.limit }, () => newId()),
-      heldMax: claim.heldMax ?? Number.MAX_SAFE_INTEGER,
+      heldMax: claim.heldMax ?? null,
       leaseMs: policy.leaseMs,
     }
     return await claimItems(database.direct, sql, request, this.#now())

@@ -25,8 +25,8 @@ export interface ClaimRequest {
   readonly regions: readonly string[] | null
   /** One id per item wanted at most. */
   readonly leaseIds: readonly string[]
-  /** Items of the group that may be held at once, by all holders together; advisory under concurrency. */
-  readonly heldMax: number
+  /** Items of the group that may be held at once, by all holders together, advisory under concurrency; null: any number. */
+  readonly heldMax: number | null
   readonly holder: string
   readonly leaseMs: number
 }
@@ -122,7 +122,7 @@ export async function claimItems<Carried extends CarriedValues>(
   now: NowOverride,
 ): Promise<readonly (TakenLease & Carried)[]> {
   const { group, regions, leaseIds, heldMax, holder, leaseMs } = request
-  const wanted: Binding[] = [leaseIds.length, heldMax, group, leaseIds, holder, leaseMs / 1000]
+  const wanted: Binding[] = [leaseIds.length, heldMax, heldMax, group, leaseIds, holder, leaseMs / 1000]
   return await rows(tx, sql.claim, [now, group, regions, regions, ...wanted])
 }
 

@@ -46,6 +46,12 @@ const FLOW_WEIGHT_MS = 1_000
 /** Waiting items of a flow are counted this far: behind so many, order no longer matters. */
 const FLOW_BACKLOG_MAX = 1_000
 
+/**
+ * Items one claim takes at most. Written out, because a limit that is a parameter is planned as a tenth of the table, for
+ * which the planner would read and sort all of it.
+ */
+const CLAIM_MAX = 1_000
+
 /** The moment a statement calls now: the database's clock, unless a test moves it. Takes one parameter. */
 const CLOCK = 'clock as (select coalesce(?::timestamptz, now()) as at)'
 const NOW = '(select at from clock)'
@@ -78,12 +84,16 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
 
     claim: `with ${CLOCK},
       candidate as materialized (
-        select q.* from ${waiting} q
-        where q.queue_group = ? and q.available_at <= ${NOW} and (?::text[] is null or q.region = any(?))
-          and not exists (select from ${lease} l where l.${flow} = q.${flow})
-        order by q.fair_rank, q.${item}
-        limit least(?::bigint, greatest(0, ?::bigint - (select count(*) from ${lease} l where l.queue_group = ?)))
-        for update of q skip locked
+        select c.* from (
+          select q.* from ${waiting} q
+          where q.queue_group = ? and q.available_at <= ${NOW} and (?::text[] is null or q.region = any(?))
+            and not exists (select from ${lease} l where l.${flow} = q.${flow})
+          order by q.fair_rank, q.${item}
+          limit ${CLAIM_MAX}
+          for update of q skip locked
+        ) c
+        limit least(?::bigint, case when ?::bigint is not null
+          then greatest(0, ?::bigint - (select count(*) from ${lease} l where l.queue_group = ?)) end)
       ),
       numbered as (select c.*, row_number() over (order by c.fair_rank, c.${item}) as place from candidate c),
       leased as (
@@ -93,7 +103,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         on conflict do nothing
         returning *
       ),
-      taken as (delete from ${waiting} q using leased h where q.${item} = h.${item})
+      taken as (delete from ${waiting} q where q.${item} = any(array(select h.${item} from leased h)))
       select h.${item} as id, h.environment_id as "environmentId", h.${flow} as "flowId", h.lease_id as "leaseId",
         h.attempt, h.expires_at as "expiresAt", ${fields('h')}
       from leased h`,
