@@ -15,6 +15,8 @@ export async function run(): Promise<void> {
   await withProxyBench(BLOB_BYTES, async ({ product, accountId, bareProxyPort }) => {
     const path = `/custom/blob?integrated_account_id=${accountId}`
     const token = product.bootstrap.environment_token
+    // Code, buffers and connections of both directions are there before memory is looked at.
+    for (const method of ['GET', 'POST'] as const) await transfer(product.port, method, path, token)
     const megabytesBefore = peakMegabytes(product.child.pid)
     for (const [direction, method] of [
       ['down', 'GET'],
