@@ -34,9 +34,14 @@ export function connectCode({ code }: Failure): string {
   return SPELLINGS[code].connect
 }
 
-/** The HTTP status the Connect protocol prescribes for the code; its clients read the word in the body. */
-export function connectStatus({ code }: Failure): number {
-  return SPELLINGS[code].http
+/**
+ * The HTTP status the Connect protocol prescribes for the code; its clients read the word in the body. Where that would blame
+ * this server for a client's mistake, the status of the reason.
+ */
+export function connectStatus({ reason, code }: Failure): number {
+  const prescribed = SPELLINGS[code].http
+  const entry = FAILURE_REASONS[reason]
+  return prescribed >= 500 && 'http' in entry && entry.http < 500 ? entry.http : prescribed
 }
 
 /** The HTTP status of a REST answer: the failure's own, else the reason's, else the code's. */
