@@ -6,7 +6,7 @@ import { insertBacklog } from './support/run-backlog.ts'
 /** A million runs, as 100 environments with a full queue each have them. */
 const BACKLOG = { environments: 100, accountsPerEnvironment: 2_000, runsPerAccount: 5 }
 /** Workers at once, and runs each claims, renews and settles in one call. */
-const HOLDERS = 4
+const HOLDERS = 2
 const BATCH = 50
 const WARM_UP_MS = 3_000
 const MEASURE_MS = 15_000
