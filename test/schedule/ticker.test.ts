@@ -74,8 +74,7 @@ describe('a ticker', () => {
   })
 
   it('goes on while no database answers, and shows how long it has not looked', async () => {
-    const nowhere = { ...target, host: `${target.host}/nowhere` }
-    await using pool = new Database({ target: nowhere })
+    await using pool = new Database({ target: { kind: 'url', url: 'postgres://nobody@127.0.0.1:1/nowhere' } })
     await using ticker = tickerOn(pool, () => {})
     await expect(ticker.runOnce()).rejects.toThrow()
     ticker.start()

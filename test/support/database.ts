@@ -3,43 +3,49 @@ import pg from 'pg'
 import { afterAll, inject } from 'vitest'
 import { Database, type DatabaseTarget } from '../../src/storage/index.ts'
 
-/** The migrated, empty database that others are cloned from. */
-export const TEMPLATE = 'patchbay_template'
-const PORT = 5432
-const USER = 'patchbay'
-
 /** A database of one test file. */
 export interface TestDatabase {
-  readonly target: Extract<DatabaseTarget, { kind: 'socket' }>
-  /** The same as `postgres://…`, for processes that are started with DATABASE_URL. */
+  /** `postgres://…`, also for processes that are started with DATABASE_URL. */
   readonly url: string
+  readonly target: DatabaseTarget
   readonly database: Database
 }
 
 /** Clones the template into a fresh database that lives until the test file ends. Call at the top of a file or suite. */
 export async function testDatabase(): Promise<TestDatabase> {
-  const host = inject('databaseHost')
-  const name = `t_${randomBytes(6).toString('hex')}`
-  await createDatabase(host, name, TEMPLATE)
-  const target = { kind: 'socket', host, port: PORT, user: USER, database: name } as const
+  const { serverUrl, template } = inject('databases')
+  const name = `patchbay_t_${randomBytes(6).toString('hex')}`
+  const url = await createDatabase(serverUrl, name, template)
+  const target = { kind: 'url', url } as const
   const database = new Database({ target })
   afterAll(async () => {
     await database[Symbol.asyncDispose]()
-    await onServer(host, (client) => client.query(`drop database if exists ${name} with (force)`))
+    await dropDatabase(serverUrl, name)
   })
-  return { target, url: `postgres://${USER}@/${name}?host=${encodeURIComponent(host)}&port=${PORT}`, database }
+  return { url, target, database }
 }
 
-/** Creates a database, from a template when one is named. */
-export async function createDatabase(host: string, name: string, template = 'template1'): Promise<void> {
-  await onServer(host, (client) => client.query(`create database ${name} template ${template}`))
+/** Creates a database, from a template when one is named, and returns its URL. */
+export async function createDatabase(serverUrl: string, name: string, template = 'template1'): Promise<string> {
+  await onServer(serverUrl, `create database ${name} template ${template}`)
+  return urlOfDatabase(serverUrl, name)
 }
 
-async function onServer(host: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client({ host, port: PORT, user: USER, database: 'postgres' })
+/** Drops a database with whoever is still connected to it. */
+export async function dropDatabase(serverUrl: string, name: string): Promise<void> {
+  await onServer(serverUrl, `drop database if exists ${name} with (force)`)
+}
+
+/** The URL of another database of the same server. Sockets have URLs without a host, which `URL` does not take. */
+function urlOfDatabase(serverUrl: string, name: string): string {
+  return serverUrl.replace(/^(\w+:\/\/[^/?]*)(\/[^?]*)?/, `$1/${name}`)
+}
+
+async function onServer(serverUrl: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()
   try {
-    await work(client)
+    await client.query(statement)
   } finally {
     await client.end()
   }

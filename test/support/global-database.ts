@@ -1,36 +1,60 @@
+import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { Database, migrate, startEmbedded } from '../../src/storage/index.ts'
-import { createDatabase, TEMPLATE } from './database.ts'
+import { createDatabase, dropDatabase } from './database.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    databaseHost: string
+    databases: {
+      /** A database of the server under test that is only connected to for creating others. */
+      readonly serverUrl: string
+      /** The migrated, empty database that others are cloned from. */
+      readonly template: string
+    }
   }
 }
 
+/** The server under test. */
+interface Server {
+  readonly url: string
+  stop(): Promise<void>
+}
+
 /**
- * One real PostgreSQL for the whole run, with a migrated template database that every test file clones in milliseconds.
- *
- * Durability is off: these databases die with the run. Tests that kill the server start their own.
+ * One real PostgreSQL for the whole run, with a migrated template database that every test file clones in milliseconds:
+ * the embedded one, or the one of TEST_DATABASE_URL, whose role must be allowed to create databases.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const given = process.env.TEST_DATABASE_URL
+  const server = given === undefined || given === '' ? await startOwn() : { url: given, stop: async () => {} }
+  const template = `patchbay_template_${randomBytes(6).toString('hex')}`
+  await migrateNew(server.url, template)
+  project.provide('databases', { serverUrl: server.url, template })
+  return async () => {
+    await dropDatabase(server.url, template)
+    await server.stop()
+  }
+}
+
+/** Durability is off: these databases die with the run. Tests that kill the server start their own. */
+async function startOwn(): Promise<Server> {
   const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-test-'))
   chmodSync(dataDir, 0o711) // root's servers run under another uid, which must be able to walk in
-  const server = await startEmbedded({
-    dataDir,
-    settings: ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'],
-  })
-  await createDatabase(server.host, TEMPLATE)
-  await using template = new Database({
-    target: { kind: 'socket', host: server.host, port: server.port, user: server.user, database: TEMPLATE },
-  })
-  await migrate(template)
-  project.provide('databaseHost', server.host)
-  return async () => {
-    await server.stop()
-    rmSync(dataDir, { recursive: true, force: true })
+  const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400']
+  const server = await startEmbedded({ dataDir, settings })
+  return {
+    url: `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`,
+    async stop() {
+      await server.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
   }
+}
+
+async function migrateNew(serverUrl: string, name: string): Promise<void> {
+  await using database = new Database({ target: { kind: 'url', url: await createDatabase(serverUrl, name) } })
+  await migrate(database)
 }
