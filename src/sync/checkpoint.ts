@@ -1,4 +1,5 @@
 import type { JsonObject } from '../base/index.ts'
+import type { RunError } from '../queue/index.ts'
 import type { Position } from './position.ts'
 import type { NodeCounts } from './tally.ts'
 
@@ -11,13 +12,25 @@ export type Checkpoint = {
   readonly next_sequence: number
   readonly position: Position
   readonly counts: readonly NodeCounts[]
+  /** Waits in a row for a destination that is away. */
+  readonly waits: number
+  /** The run has failed and only its destination is not told yet; `null` while it goes on. */
+  readonly failure: RunError | null
 }
 
 /** Changes when a process of this version could not go on from an older checkpoint. */
 const FORMAT = 1
 
 /** Where a run begins. */
-export const BEGINNING: Checkpoint = { format: FORMAT, is_started: false, next_sequence: 1, position: [], counts: [] }
+export const BEGINNING: Checkpoint = {
+  format: FORMAT,
+  is_started: false,
+  next_sequence: 1,
+  position: [],
+  counts: [],
+  waits: 0,
+  failure: null,
+}
 
 /** Reads what `save` stored. @throws Error for a checkpoint of another version: going on would repeat or skip records */
 export function readCheckpoint(stored: JsonObject | null): Checkpoint {

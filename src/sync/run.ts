@@ -1,6 +1,7 @@
 import { assertNever, type Clock, Failure } from '../base/index.ts'
 import type { AccountValues } from '../expression/index.ts'
-import type { ClaimedRun, RunOutcome, RunProgress } from '../queue/index.ts'
+import type { ClaimedRun, RunError, RunOutcome, RunProgress } from '../queue/index.ts'
+import { failRun, stepAside } from './away.ts'
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
 import { type EarlyEnd, Fetcher } from './listing.ts'
 import { oneAhead } from './ordered.ts'
@@ -8,7 +9,7 @@ import { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
 import type { Position } from './position.ts'
 import { projectionFor } from './projection.ts'
 import { readSyncResources } from './resource.ts'
-import type { Sink, SinkAnswer, SinkPage } from './sink.ts'
+import type { DestinationAway, Sink, SinkAnswer, SinkPage } from './sink.ts'
 import type { PageSource } from './source.ts'
 import { Tally } from './tally.ts'
 import { errorAt, runErrorFrom } from './verdict.ts'
@@ -36,6 +37,8 @@ export type ExecutableRun = Pick<
 >
 
 const CONCURRENCY_DEFAULT = 4
+/** Pages of which nothing was sent are saved no oftener: reading them again repeats nothing. */
+const QUIET_SAVE_INTERVAL_MS = 1_000
 
 /**
  * Executes a run from its checkpoint: reads pages, delivers them in order, and saves a checkpoint after each.
@@ -54,7 +57,7 @@ export async function executeRun(
   signal: AbortSignal,
 ): Promise<RunOutcome> {
   const plan = planOf(run)
-  if ('kind' in plan) return plan
+  if (!('nodes' in plan)) return await failRun({ ...deps, progress }, readCheckpoint(run.checkpoint), plan, [])
   // Reading runs ahead of delivering: when the run ends, what is still being read ends too.
   const ended = new AbortController()
   const execution = new Execution(deps, run, progress, plan, AbortSignal.any([signal, ended.signal]))
@@ -69,11 +72,11 @@ export async function executeRun(
   }
 }
 
-function planOf(run: ExecutableRun): SyncPlan | EarlyEnd {
+function planOf(run: ExecutableRun): SyncPlan | RunError {
   try {
     return compileSyncPlan(readSyncResources(run.resources))
   } catch (error) {
-    if (error instanceof Failure) return { kind: 'failed', error: runErrorFrom(error) }
+    if (error instanceof Failure) return runErrorFrom(error)
     throw error
   }
 }
@@ -87,6 +90,9 @@ class Execution {
   readonly #signal: AbortSignal
   readonly #tally: Tally
   #checkpoint: Checkpoint
+  /** The checkpoint is the one that is stored. */
+  #isSaved = true
+  #savedMs: number
 
   constructor(deps: RunDeps, run: ExecutableRun, progress: RunProgress, plan: SyncPlan, signal: AbortSignal) {
     this.#deps = deps
@@ -96,13 +102,20 @@ class Execution {
     this.#signal = signal
     this.#checkpoint = readCheckpoint(run.checkpoint)
     this.#tally = new Tally(plan, this.#checkpoint.counts)
+    this.#savedMs = deps.clock.now().getTime()
   }
 
   async run(): Promise<RunOutcome> {
     const outcome = (await this.#start()) ?? (await this.#deliverAll()) ?? (await this.#complete())
     const isOver = outcome.kind === 'failed' || (outcome.kind === 'retry' && this.#isLastAttempt)
-    if (isOver) await this.#deps.sink.failed(outcome.error, this.#tally.stats(false))
-    return isOver ? { kind: 'failed', error: outcome.error } : outcome
+    if (isOver) return await this.#fail(outcome.error)
+    if (!this.#isSaved) await this.#save({}, false)
+    return outcome
+  }
+
+  async #fail(error: RunError): Promise<RunOutcome> {
+    const deps = { ...this.#deps, progress: this.#progress }
+    return await failRun(deps, this.#checkpoint, error, this.#tally.stats(false))
   }
 
   get #isLastAttempt(): boolean {
@@ -111,10 +124,12 @@ class Execution {
   }
 
   async #start(): Promise<EarlyEnd | undefined> {
-    if (this.#checkpoint.is_started) return undefined
+    const { failure, is_started } = this.#checkpoint
+    if (failure !== null) return { kind: 'failed', error: failure }
+    if (is_started) return undefined
     const answer = await this.#deps.sink.started()
-    if (answer.kind === 'end') return answer.outcome
-    return await this.#save({ is_started: true }, false)
+    if (answer.kind !== 'accepted') return await this.#endAt(answer)
+    return await this.#save({ is_started: true, waits: 0 }, false)
   }
 
   async #deliverAll(): Promise<EarlyEnd | undefined> {
@@ -129,7 +144,14 @@ class Execution {
     const end = await this.#save({}, true)
     if (end !== undefined) return end
     const answer = await this.#deps.sink.completed(this.#tally.stats(true))
-    return answer.kind === 'end' ? answer.outcome : { kind: 'completed' }
+    return answer.kind === 'accepted' ? { kind: 'completed' } : await this.#endAt(answer)
+  }
+
+  /** What was not accepted is offered again from the checkpoint as it is. */
+  async #endAt(answer: DestinationAway | Extract<SinkAnswer, { kind: 'end' }>): Promise<EarlyEnd> {
+    if (answer.kind === 'end') return answer.outcome
+    const { outcome, checkpoint } = stepAside(this.#deps.random, answer, this.#checkpoint)
+    return (await this.#save(checkpoint, false)) ?? outcome
   }
 
   async #deliver(step: Step): Promise<EarlyEnd | undefined> {
@@ -151,7 +173,7 @@ class Execution {
     const answer = isSent
       ? await this.#deps.sink.page({ ...this.#head(node), records, errors: [], hasMore: next !== undefined })
       : NOTHING_SENT
-    if (answer.kind === 'end') return answer.outcome
+    if (answer.kind !== 'accepted') return await this.#endAt(answer)
     this.#tally.page(node, { fetched: records.length, delivered: isSent ? records.length : 0 })
     if (next === undefined) this.#tally.listingEnded(node, stopReason)
     return await this.#advance(after, answer.sequences)
@@ -166,7 +188,7 @@ class Execution {
       errorHandling === 'batch'
         ? await sink.page({ ...head, records: [], errors: [error], hasMore: false })
         : await sink.problem({ ...head, error })
-    if (answer.kind === 'end') return answer.outcome
+    if (answer.kind !== 'accepted') return await this.#endAt(answer)
     this.#tally.listingFailed(node)
     return await this.#advance(after, answer.sequences)
   }
@@ -176,13 +198,27 @@ class Execution {
   }
 
   async #advance(position: Position, sequences: number): Promise<EarlyEnd | undefined> {
-    return await this.#save({ position, next_sequence: this.#checkpoint.next_sequence + sequences }, false)
+    const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0 }
+    if (sequences > 0 || this.#isSaveDue()) return await this.#save(change, false)
+    this.#remember(change)
+    return undefined
+  }
+
+  #isSaveDue(): boolean {
+    return this.#deps.clock.now().getTime() >= this.#savedMs + QUIET_SAVE_INTERVAL_MS
   }
 
   async #save(change: Partial<Checkpoint>, isDone: boolean): Promise<EarlyEnd | undefined> {
-    this.#checkpoint = { ...this.#checkpoint, ...change, counts: this.#tally.counts }
+    this.#remember(change)
+    this.#savedMs = this.#deps.clock.now().getTime()
+    this.#isSaved = true
     const answer = await this.#progress.save(this.#checkpoint, this.#tally.stats(isDone))
     return answer === 'stop' ? { kind: 'stopped' } : undefined
+  }
+
+  #remember(change: Partial<Checkpoint>): void {
+    this.#checkpoint = { ...this.#checkpoint, ...change, counts: this.#tally.counts }
+    this.#isSaved = false
   }
 
   #walk(): Walk {

@@ -16,7 +16,7 @@ export interface Sink {
   /** A listing failed and the run goes on (`error_handling: ignore`). */
   problem(problem: SinkProblem): Promise<SinkAnswer>
   completed(stats: readonly ResourceStats[]): Promise<SinkAnswer>
-  /** The run is over for good. Its answer changes nothing. */
+  /** The run is over for good, which only `away` delays. */
   failed(error: RunError, stats: readonly ResourceStats[]): Promise<SinkAnswer>
 }
 
@@ -45,3 +45,12 @@ export interface SinkProblem {
 export type SinkAnswer =
   | { readonly kind: 'accepted'; readonly sequences: number }
   | { readonly kind: 'end'; readonly outcome: EarlyEnd }
+  | DestinationAway
+
+/** Nobody is there to take anything: the run waits and offers the same again. */
+export interface DestinationAway {
+  readonly kind: 'away'
+  readonly error: RunError
+  /** The least that the destination asked to wait. */
+  readonly afterMs?: number
+}

@@ -17,14 +17,18 @@ export type Verdict =
 const KINDS: Partial<Record<FailureReason, Verdict['kind']>> = {
   UPSTREAM_RATE_LIMITED: 'wait',
   RATE_LIMITED: 'wait',
+  BUDGET_EXHAUSTED: 'wait',
   UPSTREAM_UNREACHABLE: 'retry',
   DEADLINE_EXCEEDED: 'retry',
+  REQUEST_STALLED: 'retry',
+  TOKEN_REQUEST_FAILED: 'retry',
   DATABASE_UNAVAILABLE: 'retry',
   SHUTTING_DOWN: 'retry',
   CANCELLED: 'retry',
   UPSTREAM_INVALID_RESPONSE: 'problem',
   PLACEHOLDER_UNRESOLVED: 'problem',
   EXPRESSION_FAILED: 'problem',
+  ACTION_FAILED: 'problem',
   PAGINATION_LOOP: 'problem',
   PAGINATION_ORIGIN: 'problem',
 }

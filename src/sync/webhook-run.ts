@@ -2,7 +2,10 @@ import type { ReadyAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
 import type { Proxy as Engine } from '../proxy/index.ts'
 import { type ClaimedRun, QUEUE_POLICY, type RunOutcome, type RunProgress } from '../queue/index.ts'
+import { findIntegratedAccount } from '../storage/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
+import { failRun } from './away.ts'
+import { readCheckpoint } from './checkpoint.ts'
 import { executeRun } from './run.ts'
 import { createWebhookSink } from './sinks/webhook-sink.ts'
 import { createProxySource } from './sources/proxy-source.ts'
@@ -18,7 +21,8 @@ export interface WebhookRunDeps extends DeliverDeps {
 
 /**
  * Executes a claimed run whose destination is a webhook: account and receiver as they are now, job and arguments as they
- * were when the run was made.
+ * were when the run was made. A run that may not begin, because its account may not be called, fails like any other: its
+ * receiver is told.
  *
  * @returns `failed` when the account may not be called or the webhook is gone or inactive, `retry` while the database is away
  * @throws Failure LEASE_LOST, and bugs
@@ -29,16 +33,31 @@ export async function executeWebhookRun(
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<RunOutcome> {
-  try {
-    const ready = await deps.loadAccount(run.environmentId, run.integratedAccountId)
-    const target = await receiverOf(deps, run)
-    const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })
-    const sink = createWebhookSink(deps, target, { ...run, tenantId: ready.account.tenantId }, signal)
-    const { attemptsMax } = QUEUE_POLICY
-    return await executeRun({ ...deps, source, sink, account: ready.access, attemptsMax }, run, progress, signal)
-  } catch (error) {
-    return outcomeOf(error)
-  }
+  const target = await orOutcome(() => receiverOf(deps, run))
+  if ('kind' in target) return target
+  const ready = await orOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
+  if ('kind' in ready) return await refuse(deps, run, ready, target, progress, signal)
+  const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })
+  const sink = createWebhookSink(deps, target, { ...run, tenantId: ready.account.tenantId }, signal)
+  const { attemptsMax } = QUEUE_POLICY
+  return await executeRun({ ...deps, source, sink, account: ready.access, attemptsMax }, run, progress, signal)
+}
+
+/** The run ends before its first page; when that is for good, its receiver is told. */
+async function refuse(
+  deps: WebhookRunDeps,
+  run: ClaimedRun,
+  outcome: RunOutcome,
+  target: WebhookTarget,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<RunOutcome> {
+  const isLastAttempt = run.attempt >= QUEUE_POLICY.attemptsMax
+  if (outcome.kind !== 'failed' && !(outcome.kind === 'retry' && isLastAttempt)) return outcome
+  const account = await findIntegratedAccount(deps.database.direct, run.environmentId, run.integratedAccountId)
+  const sink = createWebhookSink(deps, target, { ...run, tenantId: account?.tenantId ?? null }, signal)
+  const { random } = deps
+  return await failRun({ sink, random, progress }, readCheckpoint(run.checkpoint), outcome.error, run.resourceStats)
 }
 
 async function receiverOf(deps: WebhookRunDeps, { environmentId, destination }: ClaimedRun): Promise<WebhookTarget> {
@@ -49,7 +68,15 @@ async function receiverOf(deps: WebhookRunDeps, { environmentId, destination }: 
   throw new Failure(reason, `the webhook of this run is ${found.kind}: name another one on the trigger`)
 }
 
-/** A refusal before the first page. @throws what is not one, and LEASE_LOST */
+/** What is loaded, or how the run ends without it. @throws what is no refusal, and LEASE_LOST */
+async function orOutcome<Loaded extends object>(load: () => Promise<Loaded>): Promise<Loaded | RunOutcome> {
+  try {
+    return await load()
+  } catch (error) {
+    return outcomeOf(error)
+  }
+}
+
 function outcomeOf(error: unknown): RunOutcome {
   const verdict = verdictOn(error)
   switch (verdict.kind) {

@@ -279,6 +279,28 @@ describe('depends_on', () => {
     expect(most).toBe(3)
   })
 
+  it('saves pages of which nothing is sent once a second, and what is left when the run ends early', async () => {
+    const clock = fastClock(new Date(0))
+    const script: SourceScript = {
+      records: ({ resource }) => (resource === 'orgs' ? Array.from({ length: 40 }, (_, id) => ({ id })) : []),
+      pageSize: 100,
+      failure: (_, index) => {
+        clock.advance(100)
+        return index === 35 ? new Failure('UPSTREAM_UNREACHABLE', 'down') : undefined
+      },
+    }
+    const resources = [
+      { resource: 'orgs', method: 'list' },
+      { ...tree[1], resource: 'repos' },
+    ] as JsonObject[]
+    const { outcome, progress } = await execute(script, runOf(resources), { clock, concurrency: 1 })
+    expect(outcome.kind).toBe('retry')
+    expect(progress.saves).toBeLessThan(8)
+    const rest = await execute({ ...script, failure: () => undefined }, runOf(resources, progress))
+    expect(rest.calls).toHaveLength(41 - 35)
+    expect(rest.progress.stats).toMatchObject([{ fetched: 40 }, { pages: 40, complete: true }])
+  })
+
   it('keeps only the fields of parents that somebody reads in the checkpoint', async () => {
     const fat = (id: string) => ({ id, text: 'x'.repeat(5_000), meta: { key: `k-${id}`, more: 1 } })
     const script: SourceScript = {

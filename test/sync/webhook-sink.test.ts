@@ -154,17 +154,31 @@ describe('what a receiver answers', () => {
     expect(answer).toMatchObject(end({ kind: 'failed', error: { reason: 'WEBHOOK_REFUSED' } }))
   })
 
-  it('sends the run back to the queue while it is down, with the wait it asked for', async () => {
+  it('makes it away while it does not answer, with the reason', async () => {
     const down = await withSink(
       () => 'hang-up',
       (sink) => sink.completed([]),
     )
-    expect(down).toMatchObject(end({ kind: 'retry', error: { reason: 'UPSTREAM_UNREACHABLE' } }))
-    const busy = await withSink(
-      () => ({ status: 503, headers: { 'retry-after': '90' } }),
+    expect(down).toMatchObject({ kind: 'away', error: { reason: 'UPSTREAM_UNREACHABLE' } })
+  })
+
+  it.each([408, 425, 429, 500, 502, 503, 504, 521, 530])(
+    'makes it away with %i, for as long as it asks',
+    async (status) => {
+      const answer = await withSink(
+        () => ({ status, headers: { 'retry-after': '90' } }),
+        (sink) => sink.page({ ...PAGE, records: [1] }),
+      )
+      expect(answer).toMatchObject({ kind: 'away', error: { reason: 'WEBHOOK_REFUSED' }, afterMs: 90_000 })
+    },
+  )
+
+  it.each([301, 401, 404, 422])('ends the attempt with %i, which does not pass by itself', async (status) => {
+    const answer = await withSink(
+      () => ({ status }),
       (sink) => sink.completed([]),
     )
-    expect(busy).toMatchObject(end({ kind: 'retry', afterMs: 90_000 }))
+    expect(answer).toMatchObject(end({ kind: 'retry', error: { reason: 'WEBHOOK_REFUSED' } }))
   })
 
   it('cannot be had from an address that may not be called: the run fails', async () => {

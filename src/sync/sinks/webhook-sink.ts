@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../base/index.ts'
-import type { ClaimedRun, ResourceStats } from '../../queue/index.ts'
+import { assertNever, type JsonObject } from '../../base/index.ts'
+import type { ClaimedRun, ResourceStats, RunError } from '../../queue/index.ts'
 import {
   type Attempt,
   type DeliverDeps,
@@ -21,22 +21,27 @@ export interface WebhookRun
     ClaimedRun,
     'id' | 'syncJobId' | 'triggerId' | 'integratedAccountId' | 'args' | 'errorHandling' | 'scheduledFor' | 'attempt'
   > {
-  readonly tenantId: string
+  /** `null` when the account is gone. */
+  readonly tenantId: string | null
 }
 
 /** A receiver that answers `started` with this declines the run. */
 const DECLINED_STATUS = 400
 /** A receiver that is gone for good. */
 const GONE_STATUS = 410
+const BUSY_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 /** Reason on the run when the receiver answers, but not with a 2xx. */
 const REFUSED_REASON = 'WEBHOOK_REFUSED'
+
+type Refusal = Extract<Attempt, { kind: 'refused' }>
 
 /**
  * Delivers a run as signed events: `sync_job_run:started`, then `:record` and `:record_error` in order, then `:completed`
  * or `:failed`. Each waits for a 2xx before the next is sent.
  *
- * Ids derive from the run and the sequence, so whatever is sent again is recognisable. A receiver that stays away ends the
- * attempt with `retry`; 410 fails the run; 400 to `started` stops it.
+ * Ids derive from the run and the sequence, so whatever is sent again is recognisable. A receiver that does not answer, or
+ * answers that it is busy or broken, is `away`; other refusals end the attempt with `retry`; 410 fails the run; 400 to
+ * `started` stops it.
  */
 export function createWebhookSink(
   deps: DeliverDeps,
@@ -58,7 +63,7 @@ export function createWebhookSink(
     async started() {
       const delivery = await tell('started', 'started', runPayload(run, 'running', []))
       const isDeclined = delivery.kind === 'refused' && delivery.status === DECLINED_STATUS
-      return isDeclined ? { kind: 'end', outcome: { kind: 'stopped' } } : answerTo(delivery, 0)
+      return isDeclined ? end({ kind: 'stopped' }) : answerTo(delivery, 0)
     },
     async page(page) {
       const batches = page.records.length === 0 ? [[]] : batchesOf(page.records)
@@ -85,19 +90,36 @@ export function createWebhookSink(
 }
 
 function answerTo(delivery: Delivery, sequences: number): SinkAnswer {
-  return delivery.kind === 'accepted' ? { kind: 'accepted', sequences } : { kind: 'end', outcome: endAfter(delivery) }
+  const after = `after ${delivery.attempts} ${delivery.attempts === 1 ? 'attempt' : 'attempts'}`
+  switch (delivery.kind) {
+    case 'accepted':
+      return { kind: 'accepted', sequences }
+    case 'unanswered': {
+      const error = { reason: delivery.reason, message: `the webhook did not answer ${after}: ${delivery.message}` }
+      return delivery.reason === 'EGRESS_BLOCKED' ? end({ kind: 'failed', error }) : { kind: 'away', error }
+    }
+    case 'refused': {
+      const error = { reason: REFUSED_REASON, message: `the webhook answered with status ${delivery.status} ${after}` }
+      return answerToRefusal(delivery, error)
+    }
+    default:
+      return assertNever(delivery)
+  }
 }
 
-function endAfter(delivery: Exclude<Attempt, { kind: 'accepted' }> & Delivery): EarlyEnd {
-  const after = `after ${delivery.attempts} ${delivery.attempts === 1 ? 'attempt' : 'attempts'}`
-  if (delivery.kind === 'unanswered') {
-    const error = { reason: delivery.reason, message: `the webhook did not answer ${after}: ${delivery.message}` }
-    return delivery.reason === 'EGRESS_BLOCKED' ? { kind: 'failed', error } : { kind: 'retry', error }
-  }
-  const { status, retryAfterMs } = delivery
-  const error = { reason: REFUSED_REASON, message: `the webhook answered with status ${status} ${after}` }
-  if (status === GONE_STATUS) return { kind: 'failed', error }
-  return { kind: 'retry', error, ...(retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }) }
+function answerToRefusal({ status, retryAfterMs }: Refusal, error: RunError): SinkAnswer {
+  if (status === GONE_STATUS) return end({ kind: 'failed', error })
+  const wait = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }
+  return isAway(status) ? { kind: 'away', error, ...wait } : end({ kind: 'retry', error, ...wait })
+}
+
+/** Busy or broken: the same event may be welcome later. */
+function isAway(status: number): boolean {
+  return status >= 500 || BUSY_STATUSES.has(status)
+}
+
+function end(outcome: EarlyEnd): SinkAnswer {
+  return { kind: 'end', outcome }
 }
 
 function runPayload(run: WebhookRun, status: string, stats: readonly ResourceStats[]): JsonObject {

@@ -1,0 +1,176 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ReadyAccount } from '../../src/accounts/index.ts'
+import { Failure, type JsonObject } from '../../src/base/index.ts'
+import { compilePlan } from '../../src/definition/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import type { PageStep } from '../../src/proxy/index.ts'
+import { type ClaimedRun, createRun, getRun, type RunOutcome, RunQueue, WEBHOOK_GROUP } from '../../src/queue/index.ts'
+import { affected, jsonb } from '../../src/storage/database.ts'
+import { createSecrets } from '../../src/storage/index.ts'
+import { executeWebhookRun, type WebhookRunDeps } from '../../src/sync/index.ts'
+import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
+import { createWebhook } from '../../src/webhooks/index.ts'
+import { createTenant, type Tenant, TestClock } from '../queue/fixtures.ts'
+import { testDatabase } from '../support/database.ts'
+import { fastClock } from '../webhooks/fast-clock.ts'
+import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
+
+const { database } = await testDatabase()
+const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
+const secrets = createSecrets(parseKeyRing(generateKeyRingText('k')))
+/** The receiver is down for everything from this event on, until it is up for all. */
+let downFrom: string | undefined
+let isReceiverUp = true
+const receiver: Receiver = await startReceiver(({ body }) => {
+  if (downFrom !== undefined && body.includes(downFrom)) isReceiverUp = false
+  return isReceiverUp ? { status: 204 } : 'hang-up'
+})
+afterAll(async () => {
+  await receiver[Symbol.asyncDispose]()
+  await http[Symbol.asyncDispose]()
+})
+
+const PAGES: readonly PageStep[] = [1, 2, 3].map((page) => ({
+  ...{ kind: 'page', page, records: [{ id: page }], rateLimit: undefined },
+  ...{ state: page < 3 ? { page } : null, stopReason: page < 3 ? undefined : 'no_cursor' },
+}))
+const PLAN = compilePlan({ base_url: 'https://api.example.com', resources: { repos: { list: { path: '/repos' } } } })
+
+let tenant: Tenant
+let clock: TestClock
+let queue: RunQueue
+let webhookId: string
+let seen: number
+
+beforeEach(async () => {
+  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
+  tenant = await createTenant(database)
+  clock = new TestClock()
+  queue = new RunQueue({ database, random: () => 0, now: clock.now })
+  const webhookDeps = { secrets, clock: fastClock(), findUrlViolation: () => undefined }
+  const { webhook } = await database.transaction((tx) =>
+    createWebhook(webhookDeps, tx, tenant.environmentId, { targetUrl: receiver.url }),
+  )
+  webhookId = webhook.id
+  isReceiverUp = true
+  downFrom = undefined
+  seen = receiver.received.length
+})
+
+async function create(node: JsonObject = { resource: 'repos', method: 'list', persist: true }): Promise<string> {
+  const { environmentId, syncJobId, accountIds } = tenant
+  await affected(database.direct, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb([node]), syncJobId])
+  const destination = { kind: 'webhook', webhookId } as const
+  const input = { syncJobId, integratedAccountId: accountIds[0] ?? '', destination }
+  const deps = { queue, now: clock.now, resolveArgs: async () => ({}) }
+  const run = await database.transaction((tx) => createRun(deps, tx, environmentId, input))
+  return run.id
+}
+
+/** Claims the one run that waits, executes it as a worker does, and settles it. */
+async function work(deps: Partial<WebhookRunDeps> = {}): Promise<{ run: ClaimedRun; outcome: RunOutcome }> {
+  const [run] = await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })
+  if (run === undefined) throw new Error('nothing waits')
+  const progress = {
+    save: async (...saved: [Parameters<typeof queue.save>[1], Parameters<typeof queue.save>[2]]) =>
+      (await queue.save(run, ...saved)).isStopRequested ? ('stop' as const) : ('continue' as const),
+  }
+  const all: WebhookRunDeps = {
+    ...{ http, secrets, clock: fastClock(), random: () => 0, database, loadAccount: async () => readyAccount() },
+    proxy: { pages: pagesFrom },
+    ...deps,
+  }
+  const outcome = await executeWebhookRun(all, run, progress, new AbortController().signal)
+  await queue.settle([{ ...run, outcome }])
+  return { run, outcome }
+}
+
+async function* pagesFrom(...[, , , state]: Parameters<WebhookRunDeps['proxy']['pages']>): AsyncGenerator<PageStep> {
+  yield* PAGES.slice(Number(state?.page ?? 0))
+}
+
+function readyAccount(): ReadyAccount {
+  const access = { id: 'account', isSandbox: false, context: {}, credentials: {}, environmentVariables: {} }
+  return { account: { tenantId: 'acme' }, plan: PLAN, access } as ReadyAccount
+}
+
+function events() {
+  return receiver.received.slice(seen).map(({ body }) => JSON.parse(body))
+}
+
+const names = () => events().map(({ event, payload }) => `${event.split(':')[1]}${payload.sequence ?? ''}`)
+const read = (id: string) => getRun(database.direct, tenant.environmentId, id)
+
+describe('a run whose receiver goes down', () => {
+  it('waits without a worker and without losing attempts, and goes on at the page', async () => {
+    const id = await create()
+    downFrom = '"sequence":2'
+    for (let outage = 1; outage <= 8; outage++) {
+      const { outcome } = await work()
+      expect(outcome.kind).toBe('rate_limited')
+      expect(await read(id)).toMatchObject({ attempt: 0, finishedAt: null })
+      expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })).toEqual([])
+      clock.advance(15 * 60_000)
+    }
+    expect([...new Set(names())]).toEqual(['started', 'record1', 'record2'])
+    downFrom = undefined
+    isReceiverUp = true
+    seen = receiver.received.length
+    expect((await work()).outcome).toEqual({ kind: 'completed' })
+    expect(names()).toEqual(['record2', 'record3', 'completed'])
+    expect(await read(id)).toMatchObject({ status: 'completed', attempt: 1, resourceStats: [{ delivered: 3 }] })
+  })
+})
+
+describe('a run that may not begin', () => {
+  const refusal = (reason: 'ACCOUNT_NOT_ACTIVE' | 'DATABASE_UNAVAILABLE' | 'TOKEN_REQUEST_FAILED') => async () => {
+    throw new Failure(reason, 'not now')
+  }
+
+  it('because its account may not be called fails, and its receiver is told', async () => {
+    const id = await create()
+    const error = { reason: 'ACCOUNT_NOT_ACTIVE', message: 'not now' }
+    expect((await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })).outcome).toEqual({ kind: 'failed', error })
+    expect(events()).toMatchObject([
+      { event: 'sync_job_run:failed', payload: { id, tenant_id: 'acme', status: 'failed', error, resource_stats: [] } },
+    ])
+    expect(await read(id)).toMatchObject({ status: 'failed', error })
+  })
+
+  it('tells its receiver when that is back, and is failed only then', async () => {
+    const id = await create()
+    isReceiverUp = false
+    expect((await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })).outcome.kind).toBe('rate_limited')
+    isReceiverUp = true
+    seen = receiver.received.length
+    clock.advance(60_000)
+    await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })
+    expect(names()).toEqual(['failed'])
+    expect(await read(id)).toMatchObject({ status: 'failed' })
+  })
+
+  it('for a reason that passes tries again, and tells its receiver after the last attempt alone', async () => {
+    const id = await create()
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      expect(names()).toEqual([])
+      await work({ loadAccount: refusal('TOKEN_REQUEST_FAILED') })
+      clock.advance(15 * 60_000)
+    }
+    expect(names()).toEqual(['failed'])
+    expect(await read(id)).toMatchObject({ status: 'failed', attempt: 5 })
+  })
+
+  it('because its webhook is gone or off fails', async () => {
+    const id = await create()
+    await affected(database.direct, 'update webhook set is_active = false where id = ?', [webhookId])
+    expect((await work()).outcome).toMatchObject({ kind: 'failed', error: { reason: 'WEBHOOK_INACTIVE' } })
+    expect(names()).toEqual([])
+    expect(await read(id)).toMatchObject({ status: 'failed' })
+  })
+
+  it('because its stored resources make no plan fails, and its receiver is told', async () => {
+    await create({ resource: 'a', method: 'list', depends_on: 'a' })
+    expect((await work()).outcome).toMatchObject({ kind: 'failed', error: { reason: 'RESOURCES_INVALID' } })
+    expect(names()).toEqual(['failed'])
+  })
+})
