@@ -2,7 +2,7 @@ import type { RateLimitInfo, StreamedAnswer } from '../../proxy/index.ts'
 import { type Exchange, sendAnswer } from '../exchange.ts'
 import type { OpenCall } from '../open-call.ts'
 import { discardRest } from '../stages/body.ts'
-import { writeFrame } from '../stages/write.ts'
+import { writeBody } from '../stages/write.ts'
 import type { PlainExchange } from './plain-route.ts'
 
 const RATE_LIMIT_PARTS = ['limit', 'remaining', 'reset'] as const
@@ -24,15 +24,13 @@ export function sendJson(exchange: Exchange, json: object): void {
 /** Passes a third party's answer on as it arrives, as fast as the client reads. */
 export async function sendStream(exchange: PlainExchange, answer: StreamedAnswer): Promise<void> {
   const { request, response, call, limits } = exchange
-  const { body } = answer
   try {
     response.writeHead(answer.status, { ...passedOn(answer.headers), ...call.answerHeaders })
     call.pauseDeadline()
-    if (request.method !== 'HEAD')
-      for await (const chunk of body) await writeFrame(exchange, chunk as Uint8Array, limits.slowReaderMs)
+    if (request.method !== 'HEAD') await writeBody(exchange, answer.body, limits.slowReaderMs)
     response.end()
   } finally {
-    body.destroy()
+    answer.body.destroy()
   }
   discardRest(exchange, limits.lingerMs)
 }

@@ -1,4 +1,5 @@
-import { findUnstorable, invalidFields, type Json } from '../../base/index.ts'
+import { Readable } from 'node:stream'
+import { Failure, findUnstorable, invalidFields, type Json } from '../../base/index.ts'
 import type { Exchange, HttpRequest } from '../exchange.ts'
 import { parseJson } from '../message/json-text.ts'
 import { isStorable } from '../message/storable.ts'
@@ -10,7 +11,7 @@ import type { PlainExchange } from './plain-route.ts'
 /** The body of a call: a value that the definition can read, or bytes that pass through. */
 export type CallBody =
   | { readonly kind: 'value'; readonly value: Json | undefined }
-  | { readonly kind: 'bytes'; readonly bytes: AsyncIterable<Uint8Array>; readonly headers: HeaderTexts }
+  | { readonly kind: 'bytes'; readonly bytes: Readable; readonly headers: HeaderTexts }
 
 type HeaderTexts = Readonly<Record<string, string>>
 
@@ -36,16 +37,37 @@ export async function callBody(exchange: PlainExchange): Promise<CallBody> {
 }
 
 /** The body as it arrives, whatever its size, with the headers that describe it. The deadline rests until it has arrived. */
-export function streamedBody(exchange: Exchange): { readonly bytes: AsyncIterable<Uint8Array>; headers: HeaderTexts } {
+export function streamedBody(exchange: Exchange): { readonly bytes: Readable; readonly headers: HeaderTexts } {
   inviteBody(exchange)
   return { bytes: arriving(exchange), headers: headersOf(exchange.request) }
 }
 
-async function* arriving({ request, call }: Exchange): AsyncGenerator<Uint8Array> {
+/**
+ * The bytes of a request as a stream of their own: whoever destroys it leaves the request open, or its client would never see
+ * the answer that came before the end.
+ */
+function arriving({ request, call }: Exchange): Readable {
+  const onData = (chunk: Buffer) => {
+    if (!bytes.push(chunk)) request.pause()
+  }
+  const onEnd = () => {
+    // A request closes as soon as it has ended, while its last bytes may still wait here.
+    request.off('close', onBroken)
+    call.resumeDeadline()
+    bytes.push(null)
+  }
+  const onBroken = () => bytes.destroy(new Failure('CANCELLED', 'the client went away'))
+  const bytes = new Readable({
+    read: () => request.resume(),
+    destroy(error, done) {
+      // An error handler stays: a connection that breaks later must not become an uncaught error.
+      request.off('data', onData).off('end', onEnd).off('close', onBroken).pause()
+      done(error)
+    },
+  })
   call.pauseDeadline()
-  // A request that is not read to its end stays open, or its client would never see the answer that came first.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk
-  call.resumeDeadline()
+  request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken).pause()
+  return bytes
 }
 
 function headersOf({ headers }: HttpRequest): HeaderTexts {

@@ -1,4 +1,5 @@
 import { constants } from 'node:http2'
+import type { Readable } from 'node:stream'
 import { Failure } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 
@@ -25,6 +26,43 @@ export async function writeFrame(exchange: Exchange, frame: Uint8Array, slowRead
       then()
     }
     response.on('drain', onDrain).on('close', onClose)
+  })
+}
+
+/**
+ * Writes a whole body as fast as the client reads it, without a promise per piece: that alone cost a fifth of the speed.
+ *
+ * @throws Failure CANCELLED when the client does not read for `slowReaderMs`, or goes away; and what the body fails with
+ */
+export function writeBody(exchange: Exchange, body: Readable, slowReaderMs: number): Promise<void> {
+  const { response, call } = exchange
+  return new Promise((resolve, reject) => {
+    let slow: NodeJS.Timeout | undefined
+    const settle = (failure?: unknown) => {
+      clearTimeout(slow)
+      response.off('drain', onDrain).off('close', onClose)
+      body.destroy()
+      if (failure === undefined) resolve()
+      else reject(failure)
+    }
+    const onSlow = () => {
+      settle(new Failure('CANCELLED', 'the client does not read its answer'))
+      cut(exchange)
+    }
+    const onDrain = () => {
+      clearTimeout(slow)
+      body.resume()
+    }
+    const onClose = () => settle(new Failure('CANCELLED', 'the client went away'))
+    if (call.isOver) return onClose()
+    if (body.destroyed) return settle(body.errored ?? new Failure('CANCELLED', 'the body was given up'))
+    response.on('drain', onDrain).on('close', onClose)
+    body.on('end', () => settle()).on('error', settle)
+    body.on('data', (chunk: Buffer) => {
+      if (response.write(chunk)) return
+      body.pause()
+      slow = setTimeout(onSlow, slowReaderMs)
+    })
   })
 }
 
