@@ -25,7 +25,7 @@ import {
   removeIntegrationsOf,
 } from './integrations/index.ts'
 import { createProxy, type Proxy as Engine } from './proxy/index.ts'
-import { RunQueue } from './queue/index.ts'
+import { RunQueue, RunWatch } from './queue/index.ts'
 import { CATCH_UP, type CatchUp } from './schedule/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './storage/index.ts'
 import { type ArgsRules, checkTriggerResources, resolveArgs } from './sync/index.ts'
@@ -105,6 +105,7 @@ export function composeDomain({ config, installation: { database, secrets }, log
       ...{ proxy, clock },
       readyAccount: (environmentId, id) => readyAccess(accounts, environmentId, id, 'call'),
     },
+    runWatch: new RunWatch({ database, clock }),
     webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },
     triggers: {
       ...runs,

@@ -190,6 +190,7 @@ export type {
   RunStatus,
 } from './tables/run-record.ts'
 export { findAccountState, findRunSubject, hasWebhook, type RunSubject } from './tables/run-subject.ts'
+export { findRunVersions, type RunKey } from './tables/run-version.ts'
 export type { SecretRef } from './tables/secret.ts'
 export {
   deleteSyncJob,

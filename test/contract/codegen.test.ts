@@ -122,14 +122,29 @@ describe('the contract', () => {
       const { maxLen, pattern, in: values, wellKnown } = type.value
       return maxLen > 0n || pattern !== '' || values.length > 0 || wellKnown.case !== undefined
     }
-    const parts = ['SyncResource', 'RawTarget', 'PageChoice', 'SampleAnswer']
+    const parts = [
+      'SyncResource',
+      'RawTarget',
+      'PageChoice',
+      'SampleAnswer',
+      'HeldRun',
+      'ResourceStats',
+      'SyncJobRunError',
+    ]
     const inputs = messages.filter(({ name }) => name.endsWith('Request') || parts.includes(name))
     expect(namesOf(inputs.flatMap((message) => message.fields).filter((field) => !isLimited(field)))).toEqual([])
   })
 
-  it('tells clients which RPCs may be repeated: all but creates, runs, retries, rotations, refreshes and calls', () => {
+  it('tells clients which RPCs may be repeated: all but creates, runs, retries, rotations, refreshes, calls and what daemons do', () => {
     const unmarked = methods.filter((method) => method.idempotency === 0).map((method) => method.name)
-    expect(unmarked.filter((name) => !/^(Create|Run|Retry|Rotate|Refresh|Call$|ListPages$)/.test(name))).toEqual([])
+    expect(
+      unmarked.filter(
+        (name) =>
+          !/^(Create|Run|Retry|Rotate|Refresh|Call$|ListPages$|Register|ClaimRuns|(Complete|Fail|Release)Run$)/.test(
+            name,
+          ),
+      ),
+    ).toEqual([])
   })
 })
 

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/sync_job_run_service.proto.
  */
 export const file_patchbay_v1_sync_job_run_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZwYXRjaGJheS92MS9zeW5jX2pvYl9ydW5fc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEisAMKF0NyZWF0ZVN5bmNKb2JSdW5SZXF1ZXN0EiAKC3N5bmNfam9iX2lkGAEgASgJQgvgQQK6SAVyA7ABARIqChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAiABKAlCC+BBArpIBXIDsAEBEioKBGFyZ3MYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESPgoQZGFlbW9uX2dyb3VwX2tleRgEIAEoCUIi4EEBukgcchoyGF5bQS1aYS16MC05Xy46LV17MSwxMjh9JEgAEiEKCndlYmhvb2tfaWQYBSABKAlCC+BBAbpIBXIDsAEBSAASPwoOZXJyb3JfaGFuZGxpbmcYBiABKAlCIuBBAbpIHHIaUglmYWlsX2Zhc3RSBmlnbm9yZVIFYmF0Y2hIAYgBARIgChNpZ25vcmVfcHJldmlvdXNfcnVuGAcgASgIQgPgQQESJAoKcmVxdWVzdF9pZBgIIAEoCUIL4EEBukgFcgOwAQFIAogBAUINCgtkZXN0aW5hdGlvbkIRCg9fZXJyb3JfaGFuZGxpbmdCDQoLX3JlcXVlc3RfaWQiLwoUR2V0U3luY0pvYlJ1blJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIv4CChZMaXN0U3luY0pvYlJ1bnNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBIlCgtzeW5jX2pvYl9pZBgDIAEoCUIL4EEBukgFcgOwAQFIAIgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYBCABKAlCC+BBAbpIBXIDsAEBSAGIAQESJAoKdHJpZ2dlcl9pZBgFIAEoCUIL4EEBukgFcgOwAQFIAogBARJiCgZzdGF0dXMYBiABKAlCTeBBAbpIR3JFUgdjcmVhdGVkUgdydW5uaW5nUgxyYXRlX2xpbWl0ZWRSCWNvbXBsZXRlZFIGZmFpbGVkUgdzdG9wcGVkUgdza2lwcGVkSAOIAQFCDgoMX3N5bmNfam9iX2lkQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRCDQoLX3RyaWdnZXJfaWRCCQoHX3N0YXR1cyJsChdMaXN0U3luY0pvYlJ1bnNSZXNwb25zZRIzCg1zeW5jX2pvYl9ydW5zGAEgAygLMhcucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIjAKFVN0b3BTeW5jSm9iUnVuUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEiMQoWUmV0cnlTeW5jSm9iUnVuUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEy0AQKEVN5bmNKb2JSdW5TZXJ2aWNlEmsKEENyZWF0ZVN5bmNKb2JSdW4SJC5wYXRjaGJheS52MS5DcmVhdGVTeW5jSm9iUnVuUmVxdWVzdBoXLnBhdGNoYmF5LnYxLlN5bmNKb2JSdW4iGILT5JMCEjoBKiINL3N5bmMtam9iLXJ1bhJqCg1HZXRTeW5jSm9iUnVuEiEucGF0Y2hiYXkudjEuR2V0U3luY0pvYlJ1blJlcXVlc3QaFy5wYXRjaGJheS52MS5TeW5jSm9iUnVuIh2QAgGC0+STAhQSEi9zeW5jLWpvYi1ydW4ve2lkfRJ2Cg9MaXN0U3luY0pvYlJ1bnMSIy5wYXRjaGJheS52MS5MaXN0U3luY0pvYlJ1bnNSZXF1ZXN0GiQucGF0Y2hiYXkudjEuTGlzdFN5bmNKb2JSdW5zUmVzcG9uc2UiGJACAYLT5JMCDxINL3N5bmMtam9iLXJ1bhJ0Cg5TdG9wU3luY0pvYlJ1bhIiLnBhdGNoYmF5LnYxLlN0b3BTeW5jSm9iUnVuUmVxdWVzdBoXLnBhdGNoYmF5LnYxLlN5bmNKb2JSdW4iJZACAoLT5JMCHDoBKiIXL3N5bmMtam9iLXJ1bi97aWR9L3N0b3ASdAoPUmV0cnlTeW5jSm9iUnVuEiMucGF0Y2hiYXkudjEuUmV0cnlTeW5jSm9iUnVuUmVxdWVzdBoXLnBhdGNoYmF5LnYxLlN5bmNKb2JSdW4iI4LT5JMCHToBKiIYL3N5bmMtam9iLXJ1bi97aWR9L3JldHJ5YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_patchbay_v1_sync_job_run]);
+  fileDesc("CiZwYXRjaGJheS92MS9zeW5jX2pvYl9ydW5fc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEisAMKF0NyZWF0ZVN5bmNKb2JSdW5SZXF1ZXN0EiAKC3N5bmNfam9iX2lkGAEgASgJQgvgQQK6SAVyA7ABARIqChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAiABKAlCC+BBArpIBXIDsAEBEioKBGFyZ3MYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESPgoQZGFlbW9uX2dyb3VwX2tleRgEIAEoCUIi4EEBukgcchoyGF5bQS1aYS16MC05Xy46LV17MSwxMjh9JEgAEiEKCndlYmhvb2tfaWQYBSABKAlCC+BBAbpIBXIDsAEBSAASPwoOZXJyb3JfaGFuZGxpbmcYBiABKAlCIuBBAbpIHHIaUglmYWlsX2Zhc3RSBmlnbm9yZVIFYmF0Y2hIAYgBARIgChNpZ25vcmVfcHJldmlvdXNfcnVuGAcgASgIQgPgQQESJAoKcmVxdWVzdF9pZBgIIAEoCUIL4EEBukgFcgOwAQFIAogBAUINCgtkZXN0aW5hdGlvbkIRCg9fZXJyb3JfaGFuZGxpbmdCDQoLX3JlcXVlc3RfaWQiLwoUR2V0U3luY0pvYlJ1blJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIv4CChZMaXN0U3luY0pvYlJ1bnNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBIlCgtzeW5jX2pvYl9pZBgDIAEoCUIL4EEBukgFcgOwAQFIAIgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYBCABKAlCC+BBAbpIBXIDsAEBSAGIAQESJAoKdHJpZ2dlcl9pZBgFIAEoCUIL4EEBukgFcgOwAQFIAogBARJiCgZzdGF0dXMYBiABKAlCTeBBAbpIR3JFUgdjcmVhdGVkUgdydW5uaW5nUgxyYXRlX2xpbWl0ZWRSCWNvbXBsZXRlZFIGZmFpbGVkUgdzdG9wcGVkUgdza2lwcGVkSAOIAQFCDgoMX3N5bmNfam9iX2lkQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRCDQoLX3RyaWdnZXJfaWRCCQoHX3N0YXR1cyJsChdMaXN0U3luY0pvYlJ1bnNSZXNwb25zZRIzCg1zeW5jX2pvYl9ydW5zGAEgAygLMhcucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIjAKFVN0b3BTeW5jSm9iUnVuUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEiMQoWUmV0cnlTeW5jSm9iUnVuUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEiMQoWV2F0Y2hTeW5jSm9iUnVuUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEiTQoXV2F0Y2hTeW5jSm9iUnVuUmVzcG9uc2USMgoMc3luY19qb2JfcnVuGAEgASgLMhcucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkID4EEDMrUFChFTeW5jSm9iUnVuU2VydmljZRJrChBDcmVhdGVTeW5jSm9iUnVuEiQucGF0Y2hiYXkudjEuQ3JlYXRlU3luY0pvYlJ1blJlcXVlc3QaFy5wYXRjaGJheS52MS5TeW5jSm9iUnVuIhiC0+STAhI6ASoiDS9zeW5jLWpvYi1ydW4SagoNR2V0U3luY0pvYlJ1bhIhLnBhdGNoYmF5LnYxLkdldFN5bmNKb2JSdW5SZXF1ZXN0GhcucGF0Y2hiYXkudjEuU3luY0pvYlJ1biIdkAIBgtPkkwIUEhIvc3luYy1qb2ItcnVuL3tpZH0SdgoPTGlzdFN5bmNKb2JSdW5zEiMucGF0Y2hiYXkudjEuTGlzdFN5bmNKb2JSdW5zUmVxdWVzdBokLnBhdGNoYmF5LnYxLkxpc3RTeW5jSm9iUnVuc1Jlc3BvbnNlIhiQAgGC0+STAg8SDS9zeW5jLWpvYi1ydW4SdAoOU3RvcFN5bmNKb2JSdW4SIi5wYXRjaGJheS52MS5TdG9wU3luY0pvYlJ1blJlcXVlc3QaFy5wYXRjaGJheS52MS5TeW5jSm9iUnVuIiWQAgKC0+STAhw6ASoiFy9zeW5jLWpvYi1ydW4ve2lkfS9zdG9wEnQKD1JldHJ5U3luY0pvYlJ1bhIjLnBhdGNoYmF5LnYxLlJldHJ5U3luY0pvYlJ1blJlcXVlc3QaFy5wYXRjaGJheS52MS5TeW5jSm9iUnVuIiOC0+STAh06ASoiGC9zeW5jLWpvYi1ydW4ve2lkfS9yZXRyeRJjCg9XYXRjaFN5bmNKb2JSdW4SIy5wYXRjaGJheS52MS5XYXRjaFN5bmNKb2JSdW5SZXF1ZXN0GiQucGF0Y2hiYXkudjEuV2F0Y2hTeW5jSm9iUnVuUmVzcG9uc2UiA5ACATABYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_patchbay_v1_sync_job_run]);
 
 /**
  * Asks for a run.
@@ -247,6 +247,48 @@ export const RetrySyncJobRunRequestSchema: GenMessage<RetrySyncJobRunRequest> = 
   messageDesc(file_patchbay_v1_sync_job_run_service, 5);
 
 /**
+ * Names a run to follow.
+ *
+ * @generated from message patchbay.v1.WatchSyncJobRunRequest
+ */
+export type WatchSyncJobRunRequest = Message<"patchbay.v1.WatchSyncJobRunRequest"> & {
+  /**
+   * The run.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message patchbay.v1.WatchSyncJobRunRequest.
+ * Use `create(WatchSyncJobRunRequestSchema)` to create a new message.
+ */
+export const WatchSyncJobRunRequestSchema: GenMessage<WatchSyncJobRunRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_sync_job_run_service, 6);
+
+/**
+ * A change of a run that is followed.
+ *
+ * @generated from message patchbay.v1.WatchSyncJobRunResponse
+ */
+export type WatchSyncJobRunResponse = Message<"patchbay.v1.WatchSyncJobRunResponse"> & {
+  /**
+   * The run as it is now. Absent: nothing has changed for 15 seconds, and the message only shows that the stream lives.
+   *
+   * @generated from field: patchbay.v1.SyncJobRun sync_job_run = 1;
+   */
+  syncJobRun?: SyncJobRun | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.WatchSyncJobRunResponse.
+ * Use `create(WatchSyncJobRunResponseSchema)` to create a new message.
+ */
+export const WatchSyncJobRunResponseSchema: GenMessage<WatchSyncJobRunResponse> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_sync_job_run_service, 7);
+
+/**
  * Runs sync jobs by hand, and shows, stops and retries runs.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
@@ -319,6 +361,20 @@ export const SyncJobRunService: GenService<{
     methodKind: "unary";
     input: typeof RetrySyncJobRunRequestSchema;
     output: typeof SyncJobRunSchema;
+  },
+  /**
+   * Follows one run: sends it as it is, then again whenever its status or progress has changed, and ends after its final
+   * status. Changes that follow each other within half a second are sent as one.
+   *
+   * Failures: RESOURCE_NOT_FOUND, also when the run is removed meanwhile; RATE_LIMITED while this server follows too many
+   * runs. No side effects.
+   *
+   * @generated from rpc patchbay.v1.SyncJobRunService.WatchSyncJobRun
+   */
+  watchSyncJobRun: {
+    methodKind: "server_streaming";
+    input: typeof WatchSyncJobRunRequestSchema;
+    output: typeof WatchSyncJobRunResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_patchbay_v1_sync_job_run_service, 0);

@@ -1,5 +1,5 @@
 import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
-import { type CreateRunDeps, createRun, getRun, listRuns, retryRun, stopRun } from '../../queue/index.ts'
+import { type CreateRunDeps, createRun, getRun, listRuns, type RunWatch, retryRun, stopRun } from '../../queue/index.ts'
 import { runFilterFromProto, runInputFromProto, syncJobRunToProto } from '../convert/sync-job-run.ts'
 import { type IdempotencyDeps, once } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
@@ -7,11 +7,12 @@ import { defineService, type ServiceDefinition } from '../service.ts'
 /** What the service needs. */
 export interface SyncJobRunServiceDeps extends IdempotencyDeps {
   readonly runs: CreateRunDeps
+  readonly runWatch: Pick<RunWatch, 'watch'>
 }
 
 /** Runs sync jobs by hand, and shows, stops and retries runs. */
 export function syncJobRunService(deps: SyncJobRunServiceDeps): ServiceDefinition {
-  const { database, runs } = deps
+  const { database, runs, runWatch } = deps
   return defineService(SyncJobRunService, {
     createSyncJobRun: {
       access: 'environment',
@@ -41,6 +42,13 @@ export function syncJobRunService(deps: SyncJobRunServiceDeps): ServiceDefinitio
       access: 'environment',
       handle: async ({ id }, { principal: { environmentId } }) =>
         syncJobRunToProto(await database.transaction((tx) => retryRun(runs, tx, environmentId, id))),
+    },
+    watchSyncJobRun: {
+      access: 'environment',
+      async *handle({ id }, { principal: { environmentId }, signal }) {
+        for await (const run of runWatch.watch(environmentId, id, signal))
+          yield { syncJobRun: run && syncJobRunToProto(run) }
+      },
     },
   })
 }

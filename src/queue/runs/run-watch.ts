@@ -1,0 +1,142 @@
+import { type Clock, Failure } from '../../base/index.ts'
+import { type Database, findRunVersions, type Run } from '../../storage/index.ts'
+import { requireRun } from './read-runs.ts'
+
+/** What following runs needs. */
+export interface RunWatchDeps {
+  readonly database: Pick<Database, 'direct'>
+  readonly clock: Pick<Clock, 'sleep'>
+}
+
+/** How often the runs that somebody follows are looked at, all of them in one statement. */
+const LOOK_INTERVAL_MS = 500
+/** A watcher hears something at least so often. */
+const SILENCE_MAX_MS = 15_000
+/** Runs of one process that are followed at once. */
+const WATCHED_MAX = 1_000
+
+/** One run that somebody follows. */
+interface Watched {
+  run: Run
+  /** Why it cannot be followed any more. */
+  failure: unknown
+  watchers: number
+  /** Resolves at the next change, and is then another one. */
+  changed: PromiseWithResolvers<void>
+}
+
+/**
+ * Follows runs for all watchers of this process: one look per interval, however many they are, and none while there are
+ * none. Nothing is kept beyond the last watcher.
+ */
+export class RunWatch {
+  readonly #deps: RunWatchDeps
+  readonly #watched = new Map<string, Watched>()
+  #isLooking = false
+
+  constructor(deps: RunWatchDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * The run as it is and after every change, until it is over; changes between two looks are one. `undefined` says that
+   * nothing has changed for a while.
+   *
+   * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed; RATE_LIMITED while WATCHED_MAX runs are followed
+   */
+  async *watch(environmentId: string, id: string, signal: AbortSignal): AsyncGenerator<Run | undefined> {
+    const watched = this.#join(await requireRun(this.#deps.database.direct, environmentId, id))
+    try {
+      for (let seen: Run | undefined; !isOver(seen) && !signal.aborted; ) {
+        if (watched.failure !== undefined) throw watched.failure
+        const isNew = watched.run !== seen
+        seen = watched.run
+        yield isNew ? seen : undefined
+        if (watched.run === seen && !isOver(seen)) await this.#silence(watched, signal)
+      }
+    } finally {
+      this.#leave(watched)
+    }
+  }
+
+  #join(run: Run): Watched {
+    const known = this.#watched.get(run.id)
+    if (known === undefined && this.#watched.size >= WATCHED_MAX)
+      throw new Failure('RATE_LIMITED', `${WATCHED_MAX} runs are followed here already`, { retryAfterSeconds: 30 })
+    const watched = known ?? { run, failure: undefined, watchers: 0, changed: Promise.withResolvers<void>() }
+    watched.watchers++
+    if (run.version > watched.run.version) show(watched, run)
+    this.#watched.set(run.id, watched)
+    void this.#look()
+    return watched
+  }
+
+  #leave(watched: Watched): void {
+    watched.watchers--
+    if (watched.watchers === 0) this.#forget(watched)
+  }
+
+  #forget(watched: Watched): void {
+    if (this.#watched.get(watched.run.id) === watched) this.#watched.delete(watched.run.id)
+  }
+
+  async #silence({ changed }: Watched, signal: AbortSignal): Promise<void> {
+    const heard = new AbortController()
+    await Promise.race([
+      changed.promise,
+      this.#deps.clock.sleep(SILENCE_MAX_MS, AbortSignal.any([signal, heard.signal])),
+    ])
+    heard.abort()
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    while (this.#watched.size > 0) {
+      await this.#deps.clock.sleep(LOOK_INTERVAL_MS)
+      await this.#lookOnce([...this.#watched.values()])
+    }
+    this.#isLooking = false
+  }
+
+  async #lookOnce(all: readonly Watched[]): Promise<void> {
+    const runs = all.map(({ run }) => run)
+    const versions = await findRunVersions(this.#deps.database.direct, runs).catch((error: unknown) => ({ error }))
+    for (const watched of all) {
+      if ('error' in versions) this.#fail(watched, versions.error)
+      else await this.#compare(watched, versions.get(watched.run.id))
+    }
+  }
+
+  async #compare(watched: Watched, version: number | undefined): Promise<void> {
+    const { environmentId, id, version: known } = watched.run
+    if (version === known) return
+    try {
+      show(watched, await requireRun(this.#deps.database.direct, environmentId, id))
+    } catch (error) {
+      this.#fail(watched, error)
+    }
+  }
+
+  /** Whoever waits is told, and asks again when they like. */
+  #fail(watched: Watched, failure: unknown): void {
+    this.#forget(watched)
+    watched.failure = failure
+    announce(watched)
+  }
+}
+
+function show(watched: Watched, run: Run): void {
+  watched.run = run
+  announce(watched)
+}
+
+function announce(watched: Watched): void {
+  const { changed } = watched
+  watched.changed = Promise.withResolvers<void>()
+  changed.resolve()
+}
+
+function isOver(run: Run | undefined): boolean {
+  return run !== undefined && ['completed', 'failed', 'stopped', 'skipped'].includes(run.status)
+}
