@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
+import { arrayLiteral } from './array-literal.ts'
 
 // Knex exports its PostgreSQL dialect only as a CommonJS path, and leaves the query method out of its types.
 const dialect = createRequire(import.meta.url)('knex/lib/dialects/postgres/index.js')
@@ -34,6 +35,11 @@ interface PooledConnection {
  * Statements list their columns, so that an added column does not even do that.
  */
 export class NamedStatementClient extends PostgresDialect {
+  /** Spells arrays, which the driver does at length. Knex asks twice; what is spelled already stays as it is. */
+  override prepBindings(bindings: readonly unknown[] | undefined): readonly unknown[] | undefined {
+    return bindings?.map((value) => (Array.isArray(value) ? (arrayLiteral(value) ?? value) : value))
+  }
+
   async _query(connection: PooledConnection, query: QueryObject): Promise<unknown> {
     if (query.options?.name === undefined && query.bindings?.length) {
       const name = nameOf(query.sql)
