@@ -29,6 +29,8 @@ export interface FetchedPage {
   readonly previous: ListingState | undefined
   /** Present at the end. */
   readonly stopReason: StopReason | undefined
+  /** How many records the list has in all, as the upstream claims. */
+  readonly total?: number | undefined
   readonly rateLimit: RateLimitInfo | undefined
 }
 

@@ -20,6 +20,8 @@ export interface PageReached {
   readonly state: JsonObject | null
   /** Present at the end. */
   readonly stopReason: StopReason | undefined
+  /** How many records the list has in all, as the upstream claims; it may change from page to page. */
+  readonly total?: number | undefined
   readonly rateLimit: RateLimitInfo | undefined
 }
 
@@ -85,9 +87,17 @@ function stepOf(
   resume: JsonObject | null,
 ): { readonly step: PageStep; readonly next?: ListingState | null } {
   if (listed.kind !== 'page') return { step: { ...listed, page, state: resume } }
-  const { records, state, stopReason, rateLimit } = listed
+  const { records, state, stopReason, total, rateLimit } = listed
   return {
-    step: { kind: 'page', page, records, state: state === null ? null : stateJson(state), stopReason, rateLimit },
+    step: {
+      kind: 'page',
+      page,
+      records,
+      state: state === null ? null : stateJson(state),
+      stopReason,
+      total,
+      rateLimit,
+    },
     next: state,
   }
 }

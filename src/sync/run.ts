@@ -101,7 +101,7 @@ class Execution {
     this.#plan = plan
     this.#signal = signal
     this.#checkpoint = readCheckpoint(run.checkpoint)
-    this.#tally = new Tally(plan, this.#checkpoint.counts)
+    this.#tally = new Tally(plan, deps.source.idPath, this.#checkpoint.counts)
     this.#savedMs = deps.clock.now().getTime()
   }
 
@@ -168,13 +168,13 @@ class Execution {
   }
 
   async #deliverPage({ node, page, after }: Extract<Step, { kind: 'page' }>): Promise<EarlyEnd | undefined> {
-    const { records, next, stopReason } = page
+    const { records, next, stopReason, total } = page
     const isSent = node.isDelivered && records.length > 0
     const answer = isSent
       ? await this.#deps.sink.page({ ...this.#head(node), records, errors: [], hasMore: next !== undefined })
       : NOTHING_SENT
     if (answer.kind !== 'accepted') return await this.#endAt(answer)
-    this.#tally.page(node, { fetched: records.length, delivered: isSent ? records.length : 0 })
+    this.#tally.page(node, { records, delivered: isSent ? records.length : 0, total })
     if (next === undefined) this.#tally.listingEnded(node, stopReason)
     return await this.#advance(after, answer.sequences)
   }

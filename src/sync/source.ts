@@ -22,6 +22,8 @@ export interface SourcePage {
   readonly next: JsonObject | undefined
   /** Why paging ended, on the last page: `empty_page`, `no_cursor`, `max_pages`, … */
   readonly stopReason: string | undefined
+  /** How many records the listing has in all, as the third party claims. */
+  readonly total?: number | undefined
 }
 
 /**
@@ -38,4 +40,6 @@ export interface PageSource {
    * kept. Absent: unknown, whole records are kept.
    */
   readonly parentPaths?: (resource: string, method: string) => readonly DotPath[]
+  /** Where records of the method keep their identifier. Absent: `id`. */
+  readonly idPath?: (resource: string, method: string) => DotPath
 }

@@ -1,5 +1,9 @@
+import type { DotPath, Json } from '../base/index.ts'
 import type { ResourceStats } from '../queue/index.ts'
+import { DistinctIds, type DistinctState, limitsFor } from './distinct.ts'
 import type { SyncNode, SyncPlan } from './plan.ts'
+import { DEFAULT_ID_PATH, identityOf } from './record-id.ts'
+import type { PageSource } from './source.ts'
 
 /** What a node has done so far, as a checkpoint keeps it. */
 export type NodeCounts = {
@@ -11,70 +15,117 @@ export type NodeCounts = {
   readonly stop_reason: string
   /** Some listing ended before its natural end. */
   readonly is_cut: boolean
+  /** Records that the third party claims for the listings that have ended; `null` when one of them did not say. */
+  readonly claimed: number | null
+  /** The same of the listing that is being read. */
+  readonly claiming: number | null
+  readonly ids: DistinctState
+}
+
+/** A page as it is counted. */
+export interface CountedPage {
+  readonly records: readonly Json[]
+  /** How many of them were acknowledged. */
+  readonly delivered: number
+  readonly total: number | undefined
 }
 
 /** Ends that are a limit's doing: there was more. */
 const CUTTING_REASONS: ReadonlySet<string> = new Set(['max_pages', 'max_records'])
 /** The stop reason of a listing that ended with an error. */
 const ERROR_REASON = 'error'
-const NOTHING: NodeCounts = { pages: 0, fetched: 0, delivered: 0, failed: 0, stop_reason: '', is_cut: false }
+const NOTHING: NodeCounts = {
+  ...{ pages: 0, fetched: 0, delivered: 0, failed: 0, stop_reason: '', is_cut: false },
+  ...{ claimed: 0, claiming: null, ids: {} },
+}
 
 /** The counters of a run, one set per node of the plan. */
 export class Tally {
   readonly #plan: SyncPlan
   readonly #counts: NodeCounts[]
+  readonly #ids: readonly DistinctIds[]
+  readonly #idPaths: readonly DotPath[]
 
   /** @param counts of an earlier attempt; absent or of another length: all zero */
-  constructor(plan: SyncPlan, counts: readonly NodeCounts[] = []) {
+  constructor(plan: SyncPlan, idPathOf: PageSource['idPath'], counts: readonly NodeCounts[] = []) {
+    const limits = limitsFor(plan.nodes.length)
     this.#plan = plan
     this.#counts = plan.nodes.map(({ index }) => counts[index] ?? NOTHING)
+    this.#ids = this.#counts.map(({ ids }) => new DistinctIds(limits, ids))
+    this.#idPaths = plan.nodes.map(({ resource, method }) => idPathOf?.(resource, method) ?? DEFAULT_ID_PATH)
   }
 
   get counts(): readonly NodeCounts[] {
     return [...this.#counts]
   }
 
-  /** A page was read, and `delivered` of its records were acknowledged. */
-  page(node: SyncNode, page: { readonly fetched: number; readonly delivered: number }): void {
-    const { pages, fetched, delivered } = this.#of(node)
+  /** A page was read, and what was to be sent of it was acknowledged. */
+  page(node: SyncNode, { records, delivered, total }: CountedPage): void {
+    const counts = this.#of(node)
+    const [ids, idPath = DEFAULT_ID_PATH] = [this.#ids[node.index], this.#idPaths[node.index]]
+    ids?.add(records.map((record) => identityOf(record, idPath)))
     this.#change(node, {
-      pages: pages + 1,
-      fetched: fetched + page.fetched,
-      delivered: delivered + page.delivered,
+      pages: counts.pages + 1,
+      fetched: counts.fetched + records.length,
+      delivered: counts.delivered + delivered,
+      claiming: total ?? null,
+      ids: ids?.state ?? {},
     })
   }
 
   /** A listing ended by itself or at a limit. */
   listingEnded(node: SyncNode, stopReason: string | undefined): void {
     const isCut = this.#of(node).is_cut || CUTTING_REASONS.has(stopReason ?? '')
-    this.#change(node, { ...(stopReason === undefined ? {} : { stop_reason: stopReason }), is_cut: isCut })
+    const reason = stopReason === undefined ? {} : { stop_reason: stopReason }
+    this.#change(node, { ...reason, is_cut: isCut, ...this.#claimsAfter(node) })
   }
 
   /** A listing ended with an error that was passed over. */
   listingFailed(node: SyncNode): void {
-    this.#change(node, { failed: this.#of(node).failed + 1, stop_reason: ERROR_REASON, is_cut: true })
+    const failed = this.#of(node).failed + 1
+    this.#change(node, { failed, stop_reason: ERROR_REASON, is_cut: true, ...this.#claimsAfter(node) })
   }
 
   /**
-   * The counters as runs show them. Nothing is complete before the run is, and nothing below a parent that was cut short:
-   * its children were never asked for.
+   * The counters as runs show them. Nothing is complete before the run is, nothing of which more was claimed than seen, and
+   * nothing below a parent that was cut short: its children were never asked for.
    */
   stats(isRunDone: boolean): ResourceStats[] {
     const stats: ResourceStats[] = []
     const visit = (node: SyncNode, isParentComplete: boolean): void => {
-      const { stop_reason, is_cut, ...counts } = this.#of(node)
-      const complete = isParentComplete && !is_cut
+      const { pages, fetched, delivered, failed, stop_reason, is_cut } = this.#of(node)
+      const claimedTotal = this.#claimedTotal(node)
+      const complete = isParentComplete && !is_cut && !(claimedTotal !== undefined && claimedTotal > fetched)
       stats[node.index] = {
-        resource: node.resource,
-        method: node.method,
-        ...counts,
+        ...{ resource: node.resource, method: node.method, pages, fetched, delivered, failed },
         ...(stop_reason === '' ? {} : { stopReason: stop_reason }),
         complete,
+        ...(claimedTotal === undefined ? {} : { claimedTotal }),
+        ...this.#distinctOf(node, fetched),
       }
       for (const child of node.children) visit(child, complete)
     }
     for (const root of this.#plan.waves[0] ?? []) visit(root, isRunDone)
     return stats
+  }
+
+  #distinctOf({ index }: SyncNode, fetched: number): Pick<ResourceStats, 'distinct' | 'duplicates' | 'isEstimate'> {
+    const counted = this.#ids[index]?.count(fetched)
+    if (counted === undefined || fetched === 0) return {}
+    const { isEstimate, ...counts } = counted
+    return isEstimate ? { ...counts, isEstimate } : counts
+  }
+
+  /** Undefined as long as no listing has claimed anything, and once one that ended has not. */
+  #claimedTotal(node: SyncNode): number | undefined {
+    const { pages, claimed, claiming, stop_reason } = this.#of(node)
+    if (pages === 0 || claimed === null || (stop_reason === '' && claiming === null)) return undefined
+    return claimed + (claiming ?? 0)
+  }
+
+  #claimsAfter(node: SyncNode): Pick<NodeCounts, 'claimed' | 'claiming'> {
+    const { claimed, claiming } = this.#of(node)
+    return { claimed: claimed === null || claiming === null ? null : claimed + claiming, claiming: null }
   }
 
   #of(node: SyncNode): NodeCounts {

@@ -45,7 +45,7 @@ describe('a flat resource', () => {
     expect(outcome).toEqual(COMPLETED)
     const stats = {
       ...{ resource: 'users', method: 'list', pages: 2, fetched: 3, delivered: 3, failed: 0 },
-      ...{ stopReason: 'no_cursor', complete: true },
+      ...{ stopReason: 'no_cursor', complete: true, distinct: 3, duplicates: 0 },
     }
     expect(delivered).toEqual([
       { kind: 'started' },

@@ -29,6 +29,8 @@ export interface PageResult {
   readonly previous: ListingState | undefined
   /** Present at the end. */
   readonly stopReason: StopReason | undefined
+  /** How many records the listing has in all, as the API claims. */
+  readonly total: number | undefined
 }
 
 /** More empty pages in a row than any filter explains; the listing would not end. */
@@ -82,9 +84,10 @@ export async function digestPage(
   const previousPosition = pagination.paginator.previous?.(page)
   const previous = previousPosition === undefined ? undefined : restart(state, previousPosition)
   const step = capped(rules, counted, await decideStep(pagination, counted, page, tools))
-  if (step.kind === 'end') return { records, state: null, previous, stopReason: step.reason }
+  const total = claimedTotal(pagination, page)
+  if (step.kind === 'end') return { records, state: null, previous, stopReason: step.reason, total }
   const loop = rules.detectsLoop ? guardProgress(counted, page, step.position) : counted.loop
-  return { records, state: { ...counted, position: step.position, loop }, previous, stopReason: undefined }
+  return { records, state: { ...counted, position: step.position, loop }, previous, stopReason: undefined, total }
 }
 
 /** The rules that every format shares, then the format's own step. Also the inner decision of `window`. */
@@ -155,6 +158,12 @@ function definedLimit(rules: PaginationRules, scope: Scope): number | undefined 
 function placedLimit(rules: PaginationRules, limit: number | undefined): PlacedValue[] {
   if (rules.limitKey === undefined || limit === undefined) return []
   return [{ place: rules.place, key: rules.limitKey, value: rules.limitType === 'string' ? String(limit) : limit }]
+}
+
+function claimedTotal({ rules, paginator }: Pagination, page: Page): number | undefined {
+  const claimed = rules.totalPath === undefined ? paginator.total?.(page) : getAtPath(page.body, rules.totalPath)
+  const total = typeof claimed === 'number' || typeof claimed === 'string' ? Number(claimed) : Number.NaN
+  return Number.isSafeInteger(total) && total >= 0 ? total : undefined
 }
 
 /** The caps end a listing only where it would have gone on. */

@@ -28,6 +28,8 @@ export interface Paginator {
   readonly next: (page: Page, position: JsonObject, tools: ListingTools) => Step | Promise<Step>
   /** The position before this page, where an API tells it. */
   readonly previous?: (page: Page) => JsonObject | undefined
+  /** How many records there are in all, where a page of this format tells it by itself. */
+  readonly total?: (page: Page) => number | undefined
   /** A status that means "past the end" and not an error. */
   readonly endStatus?: number
   /** Why `next` may end the listing, for people. */

@@ -48,8 +48,14 @@ function rangePaginator(parsed: z.output<typeof config>): Paginator {
       return { placed: [{ place: 'header', key: 'range', value }], values: { range: value } }
     },
     next: nextRange,
+    total: ({ headers }) => totalIn(headers),
     endStatus: 416,
   }
+}
+
+/** A `*` in its place is no number, and no total. */
+function totalIn(headers: Page['headers']): number {
+  return Number(CONTENT_RANGE.exec(headers['content-range'] ?? '')?.[3] ?? Number.NaN)
 }
 
 function nextRange({ headers, records, status }: Page, position: { readonly [key: string]: unknown }): Step {

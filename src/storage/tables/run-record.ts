@@ -35,7 +35,15 @@ export type ResourceStats = {
   readonly failed: number
   /** Why the node's paging last ended; absent while it has not. */
   readonly stopReason?: string
+  /** It has ended by itself, not by a limit, and with as many records as were claimed. */
   readonly complete: boolean
+  /** Records in all, as the third party claims; absent where it does not. */
+  readonly claimedTotal?: number
+  /** Records with different identifiers, and the others. Absent while none was fetched. */
+  readonly distinct?: number
+  readonly duplicates?: number
+  /** `distinct` and `duplicates` are estimates. Absent: they are exact. */
+  readonly isEstimate?: boolean
 }
 
 /** A run as it is stored. */

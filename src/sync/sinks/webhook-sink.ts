@@ -138,8 +138,13 @@ function runPayload(run: WebhookRun, status: string, stats: readonly ResourceSta
   }
 }
 
-function statsPayload({ stopReason, ...stats }: ResourceStats): JsonObject {
-  return { ...stats, ...(stopReason === undefined ? {} : { stop_reason: stopReason }) }
+function statsPayload({ stopReason, claimedTotal, isEstimate, ...stats }: ResourceStats): JsonObject {
+  return {
+    ...stats,
+    ...(stopReason === undefined ? {} : { stop_reason: stopReason }),
+    ...(claimedTotal === undefined ? {} : { claimed_total: claimedTotal }),
+    ...(isEstimate === undefined ? {} : { is_estimate: isEstimate }),
+  }
 }
 
 function recordPayload(run: WebhookRun, page: SinkPage, sequence: number, isLast: boolean): JsonObject {

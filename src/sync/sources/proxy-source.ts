@@ -1,6 +1,7 @@
 import { assertNever, Failure } from '../../base/index.ts'
 import { ACTION_RESOURCE, type Plan } from '../../definition/index.ts'
 import type { AccountAccess, CallTarget, Proxy as Engine, PageFailed, PageStep } from '../../proxy/index.ts'
+import { DEFAULT_ID_PATH } from '../record-id.ts'
 import type { PageRequest, PageSource, SourcePage } from '../source.ts'
 
 /** What reading through the engine of this process needs. */
@@ -17,6 +18,7 @@ export function createProxySource({ proxy, plan, access }: ProxySourceDeps): Pag
       for await (const step of proxy.pages(plan, access, callOf(request, signal), state)) yield pageOf(step)
     },
     parentPaths: (resource, method) => planned(plan, resource, method)?.parentPaths ?? [],
+    idPath: (resource, method) => plan.resources.get(resource)?.get(method)?.idPath ?? DEFAULT_ID_PATH,
   }
 }
 
@@ -38,7 +40,7 @@ function planned({ actions, resources }: Plan, resource: string, method: string)
 function pageOf(step: PageStep): SourcePage {
   switch (step.kind) {
     case 'page':
-      return { records: step.records, next: step.state ?? undefined, stopReason: step.stopReason }
+      return { records: step.records, next: step.state ?? undefined, stopReason: step.stopReason, total: step.total }
     case 'rate_limited':
       throw new Failure('UPSTREAM_RATE_LIMITED', 'the third party asks to wait', {
         retryAfterSeconds: step.retryAfterSeconds,
