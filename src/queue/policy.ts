@@ -62,8 +62,10 @@ export function resolveOutcome(
       const delayMs = Math.max(backoffMs(policy.retry, attempt, random), boundedWait(outcome.afterMs ?? 0))
       return { status: 'created', error: outcome.error, attempt, delayMs }
     }
-    case 'rate_limited':
-      return { status: 'rate_limited', error: null, attempt: attempt - 1, delayMs: boundedWait(outcome.afterMs) }
+    case 'rate_limited': {
+      const { afterMs, error = null } = outcome
+      return { status: 'rate_limited', error, attempt: attempt - 1, delayMs: boundedWait(afterMs) }
+    }
     case 'handed_back':
       return { status: 'created', error: null, attempt: attempt - 1, delayMs: 0 }
     default:

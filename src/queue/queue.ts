@@ -42,8 +42,8 @@ export type Outcome =
   | { readonly kind: 'stopped' }
   /** This attempt failed; the next is due after a growing delay, at least `afterMs`. The last attempt fails the item. */
   | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number }
-  /** Waits for somebody else's limit; the attempt does not count. */
-  | { readonly kind: 'rate_limited'; readonly afterMs: number }
+  /** Waits for somebody else, for the reason in `error` if it is more than their limit; the attempt does not count. */
+  | { readonly kind: 'rate_limited'; readonly afterMs: number; readonly error?: RunError }
   /** Goes to another holder at once; the attempt does not count. */
   | { readonly kind: 'handed_back' }
 

@@ -15,8 +15,8 @@ export interface SteppedAside {
 }
 
 /**
- * Gives the worker back while the destination is away. The run waits longer and longer and goes on with what was not
- * accepted; no attempt is counted, until it has waited `AWAY_WAITS_MAX` times in a row.
+ * Gives the worker back while the destination is away. The run waits longer and longer, showing the error, and goes on
+ * with what was not accepted; no attempt is counted, until it has waited `AWAY_WAITS_MAX` times in a row.
  */
 export function stepAside(
   random: () => number,
@@ -26,7 +26,7 @@ export function stepAside(
   const waits = checkpoint.waits + 1
   if (waits > AWAY_WAITS_MAX) return { outcome: { kind: 'failed', error }, checkpoint }
   const waitMs = Math.max(afterMs, backoffMs(AWAY_WAIT, waits, random))
-  return { outcome: { kind: 'rate_limited', afterMs: waitMs }, checkpoint: { ...checkpoint, waits } }
+  return { outcome: { kind: 'rate_limited', afterMs: waitMs, error }, checkpoint: { ...checkpoint, waits } }
 }
 
 /**

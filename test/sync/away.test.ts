@@ -39,7 +39,7 @@ function kindsOf(delivered: readonly Delivered[]): string[] {
 describe('a destination that is away', () => {
   it('lets the run wait without an end of its attempts, and go on at the page that was not taken', async () => {
     const first = await attempt((each) => each.kind === 'page' && each.sequence === 2)
-    expect(first.outcome).toEqual({ kind: 'rate_limited', afterMs: 2_500 })
+    expect(first.outcome).toEqual({ kind: 'rate_limited', afterMs: 2_500, error: DOWN })
     const second = await attempt(() => false, { checkpoint: first.checkpoint })
     expect(second.outcome).toEqual({ kind: 'completed' })
     expect([first.kinds, second.kinds]).toEqual([
@@ -67,7 +67,7 @@ describe('a destination that is away', () => {
     }
     expect(waits).toEqual([2.5, 5, 10, 20, 40, 80, 160, 320, 450, 450])
     const asked = await attempt(() => true, { afterMs: 3_600_000 })
-    expect(asked.outcome).toEqual({ kind: 'rate_limited', afterMs: 3_600_000 })
+    expect(asked.outcome).toEqual({ kind: 'rate_limited', afterMs: 3_600_000, error: DOWN })
   })
 
   it('begins anew once it has taken something', async () => {
@@ -83,7 +83,7 @@ describe('a destination that is away', () => {
     expect(last.outcome).toEqual({ kind: 'failed', error: DOWN })
     expect(last.kinds).toEqual(['page 1', 'failed'])
     const again = await attempt((each) => each.kind === 'page', { checkpoint: last.checkpoint })
-    expect(again.outcome).toEqual({ kind: 'rate_limited', afterMs: 2_500 })
+    expect(again.outcome).toEqual({ kind: 'rate_limited', afterMs: 2_500, error: DOWN })
   })
 })
 
@@ -93,7 +93,7 @@ describe('a failed run whose destination is away', () => {
 
   it('waits until it can tell, asks the third party nothing more, and then is failed', async () => {
     const first = await attempt((each) => each.kind === 'failed', { script: broken })
-    expect(first.outcome).toEqual({ kind: 'rate_limited', afterMs: 2_500 })
+    expect(first.outcome).toEqual({ kind: 'rate_limited', afterMs: 2_500, error: DOWN })
     const second = await attempt((each) => each.kind === 'failed', { script: broken, checkpoint: first.checkpoint })
     expect(second).toMatchObject({ outcome: { kind: 'rate_limited', afterMs: 5_000 }, calls: 0, kinds: ['failed'] })
     const third = await attempt(() => false, { checkpoint: second.checkpoint })

@@ -102,13 +102,14 @@ const names = () => events().map(({ event, payload }) => `${event.split(':')[1]}
 const read = (id: string) => getRun(database.direct, tenant.environmentId, id)
 
 describe('a run whose receiver goes down', () => {
-  it('waits without a worker and without losing attempts, and goes on at the page', async () => {
+  it('waits without a worker and without losing attempts, says for whom, and goes on at the page', async () => {
     const id = await create()
     downFrom = '"sequence":2'
     for (let outage = 1; outage <= 8; outage++) {
       const { outcome } = await work()
       expect(outcome.kind).toBe('rate_limited')
-      expect(await read(id)).toMatchObject({ attempt: 0, finishedAt: null })
+      expect(await read(id)).toMatchObject({ status: 'rate_limited', attempt: 0, finishedAt: null })
+      expect((await read(id)).error?.message).toContain('the webhook did not answer')
       expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })).toEqual([])
       clock.advance(15 * 60_000)
     }
@@ -118,7 +119,12 @@ describe('a run whose receiver goes down', () => {
     seen = receiver.received.length
     expect((await work()).outcome).toEqual({ kind: 'completed' })
     expect(names()).toEqual(['record2', 'record3', 'completed'])
-    expect(await read(id)).toMatchObject({ status: 'completed', attempt: 1, resourceStats: [{ delivered: 3 }] })
+    expect(await read(id)).toMatchObject({
+      status: 'completed',
+      attempt: 1,
+      error: null,
+      resourceStats: [{ delivered: 3 }],
+    })
   })
 })
 

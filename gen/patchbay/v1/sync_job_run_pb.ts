@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/sync_job_run.proto.
  */
 export const file_patchbay_v1_sync_job_run: GenFile = /*@__PURE__*/
-  fileDesc("Ch5wYXRjaGJheS92MS9zeW5jX2pvYl9ydW4ucHJvdG8SC3BhdGNoYmF5LnYxIrIICgpTeW5jSm9iUnVuEhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESIAoLc3luY19qb2JfaWQYAyABKAlCC+BBBbpIBXIDsAEBEioKFWludGVncmF0ZWRfYWNjb3VudF9pZBgEIAEoCUIL4EEFukgFcgOwAQESJAoKdHJpZ2dlcl9pZBgFIAEoCUIL4EEDukgFcgOwAQFIAYgBARIkCgRraW5kGAYgASgJQhbgQQO6SBByDlIEY3JvblIGbWFudWFsEl0KBnN0YXR1cxgHIAEoCUJN4EEDukhHckVSB2NyZWF0ZWRSB3J1bm5pbmdSDHJhdGVfbGltaXRlZFIJY29tcGxldGVkUgZmYWlsZWRSB3N0b3BwZWRSB3NraXBwZWQSKgoEYXJncxgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBBRIxCglyZXNvdXJjZXMYCSADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAxIfChBkYWVtb25fZ3JvdXBfa2V5GAogASgJQgPgQQVIABIhCgp3ZWJob29rX2lkGAsgASgJQgvgQQW6SAVyA7ABAUgAEjoKDmVycm9yX2hhbmRsaW5nGAwgASgJQiLgQQW6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEiAKE2lnbm9yZV9wcmV2aW91c19ydW4YDSABKAhCA+BBBRI2Cg1zY2hlZHVsZWRfZm9yGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKY3JlYXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjcKDnJlc291cmNlX3N0YXRzGBMgAygLMhoucGF0Y2hiYXkudjEuUmVzb3VyY2VTdGF0c0ID4EEDEjAKBWVycm9yGBQgASgLMhwucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkVycm9yQgPgQQMSFAoHYXR0ZW1wdBgVIAEoBUID4EEDEhEKBGV0YWcYFiABKAlCA+BBAxIdCgtza2lwX3JlYXNvbhgXIAEoCUID4EEDSAKIAQFCDQoLZGVzdGluYXRpb25CDQoLX3RyaWdnZXJfaWRCDgoMX3NraXBfcmVhc29uIo8CCg1SZXNvdXJjZVN0YXRzEh8KCHJlc291cmNlGAEgASgJQg3gQQK6SAdyBRABGP8BEh0KBm1ldGhvZBgCIAEoCUIN4EECukgHcgUQARiAARIZCgVwYWdlcxgDIAEoBUIK4EEBukgEGgIoABIbCgdmZXRjaGVkGAQgASgFQgrgQQG6SAQaAigAEh0KCWRlbGl2ZXJlZBgFIAEoBUIK4EEBukgEGgIoABIaCgZmYWlsZWQYBiABKAVCCuBBAbpIBBoCKAASJAoLc3RvcF9yZWFzb24YByABKAlCCuBBAbpIBHICGEBIAIgBARIVCghjb21wbGV0ZRgIIAEoCEID4EEBQg4KDF9zdG9wX3JlYXNvbiJnCg9TeW5jSm9iUnVuRXJyb3ISNgoGcmVhc29uGAEgASgJQibgQQK6SCByHjIcXltBLVphLXpdW0EtWmEtejAtOV9dezAsNjN9JBIcCgdtZXNzYWdlGAIgASgJQgvgQQG6SAVyAxiAQGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_sync_job]);
+  fileDesc("Ch5wYXRjaGJheS92MS9zeW5jX2pvYl9ydW4ucHJvdG8SC3BhdGNoYmF5LnYxIrIICgpTeW5jSm9iUnVuEhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESIAoLc3luY19qb2JfaWQYAyABKAlCC+BBBbpIBXIDsAEBEioKFWludGVncmF0ZWRfYWNjb3VudF9pZBgEIAEoCUIL4EEFukgFcgOwAQESJAoKdHJpZ2dlcl9pZBgFIAEoCUIL4EEDukgFcgOwAQFIAYgBARIkCgRraW5kGAYgASgJQhbgQQO6SBByDlIEY3JvblIGbWFudWFsEl0KBnN0YXR1cxgHIAEoCUJN4EEDukhHckVSB2NyZWF0ZWRSB3J1bm5pbmdSDHJhdGVfbGltaXRlZFIJY29tcGxldGVkUgZmYWlsZWRSB3N0b3BwZWRSB3NraXBwZWQSKgoEYXJncxgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBBRIxCglyZXNvdXJjZXMYCSADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAxIfChBkYWVtb25fZ3JvdXBfa2V5GAogASgJQgPgQQVIABIhCgp3ZWJob29rX2lkGAsgASgJQgvgQQW6SAVyA7ABAUgAEjoKDmVycm9yX2hhbmRsaW5nGAwgASgJQiLgQQW6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEiAKE2lnbm9yZV9wcmV2aW91c19ydW4YDSABKAhCA+BBBRI2Cg1zY2hlZHVsZWRfZm9yGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKY3JlYXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjcKDnJlc291cmNlX3N0YXRzGBMgAygLMhoucGF0Y2hiYXkudjEuUmVzb3VyY2VTdGF0c0ID4EEDEjAKBWVycm9yGBQgASgLMhwucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkVycm9yQgPgQQMSFAoHYXR0ZW1wdBgVIAEoBUID4EEDEhEKBGV0YWcYFiABKAlCA+BBAxIdCgtza2lwX3JlYXNvbhgXIAEoCUID4EEDSAKIAQFCDQoLZGVzdGluYXRpb25CDQoLX3RyaWdnZXJfaWRCDgoMX3NraXBfcmVhc29uIscDCg1SZXNvdXJjZVN0YXRzEh8KCHJlc291cmNlGAEgASgJQg3gQQK6SAdyBRABGP8BEh0KBm1ldGhvZBgCIAEoCUIN4EECukgHcgUQARiAARIZCgVwYWdlcxgDIAEoBUIK4EEBukgEGgIoABIbCgdmZXRjaGVkGAQgASgFQgrgQQG6SAQaAigAEh0KCWRlbGl2ZXJlZBgFIAEoBUIK4EEBukgEGgIoABIaCgZmYWlsZWQYBiABKAVCCuBBAbpIBBoCKAASJAoLc3RvcF9yZWFzb24YByABKAlCCuBBAbpIBHICGEBIAIgBARIVCghjb21wbGV0ZRgIIAEoCEID4EEBEiYKDWNsYWltZWRfdG90YWwYCSABKAVCCuBBAbpIBBoCKABIAYgBARIhCghkaXN0aW5jdBgKIAEoBUIK4EEBukgEGgIoAEgCiAEBEiMKCmR1cGxpY2F0ZXMYCyABKAVCCuBBAbpIBBoCKABIA4gBARIYCgtpc19lc3RpbWF0ZRgMIAEoCEID4EEBQg4KDF9zdG9wX3JlYXNvbkIQCg5fY2xhaW1lZF90b3RhbEILCglfZGlzdGluY3RCDQoLX2R1cGxpY2F0ZXMiZwoPU3luY0pvYlJ1bkVycm9yEjYKBnJlYXNvbhgBIAEoCUIm4EECukggch4yHF5bQS1aYS16XVtBLVphLXowLTlfXXswLDYzfSQSHAoHbWVzc2FnZRgCIAEoCUIL4EEBukgFcgMYgEBiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_sync_job]);
 
 /**
  * One execution of a sync job for an account. What it is to do is copied from job and trigger when it is created, so
@@ -71,8 +71,8 @@ export type SyncJobRun = Message<"patchbay.v1.SyncJobRun"> & {
   kind: string;
 
   /**
-   * `created` waits for a worker or daemon; `running` works; `rate_limited` waits for the third party and resumes by
-   * itself; `completed`, `failed` and `stopped` are final, though a failed or stopped run can be retried; `skipped` was
+   * `created` waits for a worker or daemon; `running` works; `rate_limited` waits for the third party, or with an `error`
+   * for its webhook, and resumes by itself; `completed`, `failed` and `stopped` are final, though a failed or stopped run can be retried; `skipped` was
    * never executed.
    *
    * @generated from field: string status = 7;
@@ -174,7 +174,8 @@ export type SyncJobRun = Message<"patchbay.v1.SyncJobRun"> & {
   resourceStats: ResourceStats[];
 
   /**
-   * Why it failed, or why the last attempt did while it is to be tried again. Absent when nothing went wrong.
+   * Why it failed, or why the last attempt did while it is to be tried again, or what keeps its webhook from taking
+   * records while it waits for that. Absent when nothing went wrong.
    *
    * @generated from field: patchbay.v1.SyncJobRunError error = 20;
    */
@@ -266,11 +267,45 @@ export type ResourceStats = Message<"patchbay.v1.ResourceStats"> & {
   stopReason?: string | undefined;
 
   /**
-   * Whether the node has fetched all there was: it has ended, by itself and not by a limit. False until then.
+   * Whether the node has fetched all there was. False before the end of the run; then false after a limit or an error
+   * ended one of its listings, when the node it depends on is not complete, and when fewer records were there than
+   * claimed.
    *
    * @generated from field: bool complete = 8;
    */
   complete: boolean;
+
+  /**
+   * How many records the third party says there are, over all listings so far; 2147483647 also stands for more. Absent
+   * when one of them does not say.
+   *
+   * @generated from field: optional int32 claimed_total = 9;
+   */
+  claimedTotal?: number | undefined;
+
+  /**
+   * How many of the fetched records have an identifier of their own: what is left when each is kept once. A record
+   * without an identifier is told apart by its content. Absent before the first record.
+   *
+   * @generated from field: optional int32 distinct = 10;
+   */
+  distinct?: number | undefined;
+
+  /**
+   * The other fetched records, whose identifier was there before: the third party repeated them, as lists do that shift
+   * while they are read, or identifiers are only unique below their parent. Absent before the first record.
+   *
+   * @generated from field: optional int32 duplicates = 11;
+   */
+  duplicates?: number | undefined;
+
+  /**
+   * Whether `distinct` and `duplicates` are estimates, as with very many records. So few duplicates that they may be an
+   * error of the estimate are then none. False by default.
+   *
+   * @generated from field: bool is_estimate = 12;
+   */
+  isEstimate: boolean;
 };
 
 /**

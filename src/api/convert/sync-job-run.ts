@@ -1,5 +1,9 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { ResourceStatsSchema, SyncJobRunSchema } from '../../../gen/patchbay/v1/sync_job_run_pb.ts'
+import type {
+  ResourceStats as ProtoResourceStats,
+  ResourceStatsSchema,
+  SyncJobRunSchema,
+} from '../../../gen/patchbay/v1/sync_job_run_pb.ts'
 import type {
   CreateSyncJobRunRequest,
   ListSyncJobRunsRequest,
@@ -24,7 +28,7 @@ const STATUSES = [
   'skipped',
 ] as const satisfies readonly RunStatus[]
 
-/** A run with its progress. Why it was skipped is in the ledger of its trigger. */
+/** A run with its progress. */
 export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunSchema> {
   return {
     id: run.id,
@@ -44,10 +48,11 @@ export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunS
     finishedAt: timestampFrom(run.finishedAt),
     createdAt: timestampFrom(run.createdAt),
     updatedAt: timestampFrom(run.updatedAt),
-    resourceStats: run.resourceStats.map(statsToProto),
+    resourceStats: run.resourceStats.map(resourceStatsToProto),
     error: run.error ?? undefined,
     attempt: run.attempt,
     etag: etagOf(run.version),
+    skipReason: run.skipReason ?? undefined,
   }
 }
 
@@ -65,7 +70,26 @@ export function runFilterFromProto(request: ListSyncJobRunsRequest): RunFilter {
   return { syncJobId, integratedAccountId, triggerId, status: wordFrom(STATUSES, request.status) }
 }
 
-function statsToProto(stats: ResourceStats): MessageInitShape<typeof ResourceStatsSchema> {
+/** Counters as a daemon reports them. */
+export function resourceStatsFromProto(stats: ProtoResourceStats): ResourceStats {
   const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
-  return { resource, method, pages, fetched, delivered, failed, stopReason, complete }
+  const { claimedTotal, distinct, duplicates, isEstimate } = stats
+  return {
+    ...{ resource, method, pages, fetched, delivered, failed, complete },
+    ...(stopReason === undefined ? {} : { stopReason }),
+    ...(claimedTotal === undefined ? {} : { claimedTotal }),
+    ...(distinct === undefined ? {} : { distinct }),
+    ...(duplicates === undefined ? {} : { duplicates }),
+    ...(isEstimate ? { isEstimate } : {}),
+  }
+}
+
+/** Counters as runs show them. */
+export function resourceStatsToProto(stats: ResourceStats): MessageInitShape<typeof ResourceStatsSchema> {
+  const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
+  const { claimedTotal, distinct, duplicates, isEstimate = false } = stats
+  return {
+    ...{ resource, method, pages, fetched, delivered, failed, stopReason, complete },
+    ...{ claimedTotal, distinct, duplicates, isEstimate },
+  }
 }

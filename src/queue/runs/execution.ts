@@ -7,8 +7,8 @@ export type RunOutcome =
   | { readonly kind: 'failed'; readonly error: RunError }
   /** Goes back to the queue after a growing delay, at least `afterMs`; the last attempt fails the run instead. */
   | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number }
-  /** Waits without counting an attempt. */
-  | { readonly kind: 'rate_limited'; readonly afterMs: number }
+  /** Waits without counting an attempt; `error` says for whom, if it is not the third party. */
+  | { readonly kind: 'rate_limited'; readonly afterMs: number; readonly error?: RunError }
   /** Ended where `save` said so. */
   | { readonly kind: 'stopped' }
 

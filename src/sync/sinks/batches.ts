@@ -2,8 +2,8 @@ import type { Json } from '../../base/index.ts'
 
 /** Records of one event at most. */
 const BATCH_RECORDS_MAX = 500
-/** Bytes of the records in one event; the rest of the body stays well below a KiB, so that bodies stay below 256 KiB. */
-const BATCH_BYTES_MAX = 255 * 1024
+/** Bytes of the records in one event; the rest of the body stays below 4 KiB, so that bodies stay below 256 KiB. */
+const BATCH_BYTES_MAX = 252 * 1024
 
 /**
  * Splits a page into batches, each a list of JSON texts: every record is written once, here.
