@@ -24,9 +24,11 @@ export {
 export {
   type AccessPurpose,
   findReadyAccount,
+  findSyncableAccount,
   type ReadyAccount,
   type ReadyDeps,
   readyAccess,
+  type SyncableAccount,
 } from './ready-account.ts'
 export { type RefreshDeps, refreshCredentials } from './refresh-credentials.ts'
 export {

@@ -68,12 +68,34 @@ export async function readyAccess(
   const found = await deps.reader.read({ environmentId, id })
   if (found === undefined) throw notFound('integrated_account', id)
   const { account, secrets } = found
-  if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
-  if (!isAdmitted(purpose, account.status)) throw notActive(account)
+  requireAdmitted(account, purpose)
   const tx = deps.database.direct
   const definition = await deps.definitions.at(tx, account)
   const texts = await deps.secrets.open(tx, accountSecrets(account), secrets)
   return await deps.tokens.fresh(readyFrom(account, definition, texts))
+}
+
+/** An account that may be synced, and how its definition says. Without credentials: those stay with whoever calls. */
+export interface SyncableAccount {
+  readonly account: AccountWithVersions
+  readonly definition: DefinitionInForce
+}
+
+/**
+ * Loads an account for a sync that somebody else executes; no third party is asked.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE, DEFINITION_INVALID, SECRET_UNREADABLE
+ */
+export async function findSyncableAccount(
+  { definitions }: Pick<AccessDeps, 'definitions'>,
+  tx: Tx,
+  environmentId: string,
+  id: string,
+): Promise<SyncableAccount> {
+  const account = await findIntegratedAccount(tx, environmentId, id)
+  if (account === undefined) throw notFound('integrated_account', id)
+  requireAdmitted(account, 'sync')
+  return { account, definition: await definitions.at(tx, account) }
 }
 
 /** An account whatever its status, with the token it has. @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE */
@@ -139,6 +161,12 @@ export function tokenRulesOf(ready: Pick<ReadyAccount, 'plan' | 'account'>): Tok
 /** Whether the next token is asked for in steps of the definition's own. The first one never is. */
 export function isRenewedByAction({ plan, token }: Pick<ReadyAccount, 'plan' | 'token'>): boolean {
   return token !== undefined && plan.actions.has(RENEWAL_ACTION)
+}
+
+/** @throws Failure INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE */
+function requireAdmitted(account: AccountWithVersions, purpose: AccessPurpose): void {
+  if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
+  if (!isAdmitted(purpose, account.status)) throw notActive(account)
 }
 
 function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {

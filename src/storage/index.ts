@@ -7,6 +7,7 @@ export {
   failureFromDatabase,
   isDatabaseUnavailable,
   isForeignKeyViolation,
+  isLockTimeout,
   isUniqueViolation,
 } from './database-errors.ts'
 export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './embedded/index.ts'
@@ -60,6 +61,28 @@ export {
   postponeConnecting,
   storeActionResult,
 } from './tables/connecting-account.ts'
+export {
+  type DaemonRecord,
+  deleteUnheardDaemons,
+  findHeldLeases,
+  type HeldLease,
+  insertDaemon,
+  listDaemons,
+  type NewDaemon,
+  type SeenDaemon,
+  seeDaemon,
+} from './tables/daemon.ts'
+export { type AwaitedGroup, countClaimable, type DaemonGroupRecord, listDaemonGroups } from './tables/daemon-group.ts'
+export {
+  DAY_TABLES,
+  type DayTable,
+  deleteOrphanedCheckpoints,
+  dropDay,
+  emptyDefaultPartition,
+  ensureDayPartitions,
+  hasUnfinishedRuns,
+  listDaysBefore,
+} from './tables/day-partition.ts'
 export {
   claimDue,
   type DueHead,
@@ -177,7 +200,6 @@ export {
 } from './tables/request-budget.ts'
 export { deleteExpiredSlots, type RequestSlot, releaseSlot, takeSlot } from './tables/request-slot.ts'
 export { beginRuns, concludeRuns, type RunWork, saveRunProgress } from './tables/run-execution.ts'
-export { ensureRunPartitions } from './tables/run-partition.ts'
 export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'
 export type {
   ClaimedRun,
@@ -218,6 +240,7 @@ export {
 } from './tables/sync-job-cron-trigger.ts'
 export {
   findRun,
+  findRuns,
   insertManualRun,
   listRuns,
   markCreatedAgain,

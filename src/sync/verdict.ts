@@ -1,5 +1,5 @@
 import { Failure, type FailureReason } from '../base/index.ts'
-import type { RunError } from '../queue/index.ts'
+import type { RunError, RunOutcome } from '../queue/index.ts'
 import type { SyncNode } from './plan.ts'
 
 /** What an error while fetching a page means for the run. */
@@ -51,6 +51,20 @@ export function verdictOn(error: unknown): Verdict {
   if (kind === 'wait')
     return { kind, afterMs: error.retryAfterSeconds === undefined ? undefined : error.retryAfterSeconds * 1000 }
   return { kind, error: runErrorFrom(error) }
+}
+
+/** How a run ends that could not begin because of the error. @throws like `verdictOn` */
+export function outcomeOf(error: unknown): RunOutcome {
+  const verdict = verdictOn(error)
+  switch (verdict.kind) {
+    case 'retry':
+      return verdict
+    case 'wait':
+      return { kind: 'rate_limited', afterMs: verdict.afterMs ?? 0 }
+    case 'problem':
+    case 'fatal':
+      return { kind: 'failed', error: verdict.error }
+  }
 }
 
 /** The error with the name of the method it came from, for whoever reads why a run ended. */

@@ -9,7 +9,7 @@ import { readCheckpoint } from './checkpoint.ts'
 import { executeRun } from './run.ts'
 import { createWebhookSink } from './sinks/webhook-sink.ts'
 import { createProxySource } from './sources/proxy-source.ts'
-import { verdictOn } from './verdict.ts'
+import { outcomeOf } from './verdict.ts'
 
 /** What executing runs to webhooks needs. */
 export interface WebhookRunDeps extends DeliverDeps {
@@ -74,18 +74,5 @@ async function orOutcome<Loaded extends object>(load: () => Promise<Loaded>): Pr
     return await load()
   } catch (error) {
     return outcomeOf(error)
-  }
-}
-
-function outcomeOf(error: unknown): RunOutcome {
-  const verdict = verdictOn(error)
-  switch (verdict.kind) {
-    case 'retry':
-      return verdict
-    case 'wait':
-      return { kind: 'rate_limited', afterMs: verdict.afterMs ?? 0 }
-    case 'problem':
-    case 'fatal':
-      return { kind: 'failed', error: verdict.error }
   }
 }

@@ -11,7 +11,7 @@ export function runGroup(environmentId: string, destination: RunDestination): st
   return destination.kind === 'webhook' ? WEBHOOK_GROUP : daemonGroup(environmentId, destination.groupKey)
 }
 
-/** The group of the daemons of an environment that registered under a key. */
+/** The group of the daemons of an environment that registered under a key, which it ends with. */
 export function daemonGroup(environmentId: string, groupKey: string): string {
   return `daemon:${environmentId}:${groupKey}`
 }

@@ -95,14 +95,14 @@ export class RunQueue {
   }
 
   /**
-   * Stores what a run has done and renews its lease, together.
+   * Stores what a run has done and renews its lease, together. What is null stays as it is.
    *
    * @throws Failure LEASE_LOST when the lease is somebody else's by now; nothing was stored
    */
   async save(
     lease: LeaseKey,
-    checkpoint: JsonObject,
-    stats: readonly ResourceStats[],
+    checkpoint: JsonObject | null,
+    stats: readonly ResourceStats[] | null,
   ): Promise<{ readonly isStopRequested: boolean }> {
     const { direct } = this.#deps.database
     const saved = await saveRunProgress(direct, lease, checkpoint, stats, this.#policy.leaseMs, this.#now())

@@ -62,18 +62,19 @@ const BEGIN_RUNS = `update sync_job_run r
     coalesce(c.resource_stats, r.resource_stats) as "resourceStats"`
 
 /**
- * Stores a checkpoint with its counters and renews the lease, together or not at all.
+ * Stores a checkpoint with its counters and renews the lease, together or not at all. What is null stays as it is.
  *
  * @returns whether a stop was requested; undefined when the lease is not the given one any more, and nothing was stored
  */
 export async function saveRunProgress(
   tx: Tx,
   lease: LeaseKey,
-  checkpoint: JsonObject,
-  stats: readonly ResourceStats[],
+  checkpoint: JsonObject | null,
+  stats: readonly ResourceStats[] | null,
   leaseMs: number,
   now: NowOverride,
 ): Promise<{ readonly isStopRequested: boolean } | undefined> {
+  const counters = stats && jsonb(stats)
   return await row(
     tx,
     `with held as (
@@ -82,12 +83,15 @@ export async function saveRunProgress(
        returning run_id, scheduled_for, environment_id, stop_requested_at
      ), saved as (
        insert into run_checkpoint (run_id, scheduled_for, environment_id, checkpoint, resource_stats, saves, saved_at)
-       select run_id, scheduled_for, environment_id, ?::jsonb, ?::jsonb, 1, coalesce(?::timestamptz, now()) from held
-       on conflict (run_id) do update set checkpoint = excluded.checkpoint, resource_stats = excluded.resource_stats,
+       select run_id, scheduled_for, environment_id, v.checkpoint, coalesce(v.resource_stats, '[]'), 1,
+         coalesce(?::timestamptz, now())
+       from held, (select ?::jsonb as checkpoint, ?::jsonb as resource_stats) v
+       on conflict (run_id) do update set checkpoint = coalesce(excluded.checkpoint, run_checkpoint.checkpoint),
+         resource_stats = coalesce(?::jsonb, run_checkpoint.resource_stats),
          saves = run_checkpoint.saves + 1, saved_at = excluded.saved_at
      )
      select stop_requested_at is not null as "isStopRequested" from held`,
-    [now, leaseMs / 1000, lease.id, lease.leaseId, jsonb(checkpoint), jsonb(stats), now],
+    [now, leaseMs / 1000, lease.id, lease.leaseId, now, checkpoint && jsonb(checkpoint), counters, counters],
   )
 }
 

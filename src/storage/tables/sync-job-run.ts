@@ -2,6 +2,7 @@ import type { JsonObject } from '../../base/index.ts'
 import { jsonb, row, rows, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 import type { ErrorHandling, ResourceStats, Run, RunDestination, RunError, RunKind, RunStatus } from './run-record.ts'
+import type { RunKey } from './run-version.ts'
 
 /** A run to be stored, waiting. */
 export interface NewRun {
@@ -110,6 +111,17 @@ export async function findRun(tx: Tx, environmentId: string, id: string): Promis
     environmentId,
   ])
   return found && runFromRow(found)
+}
+
+/** Those of the runs that there are, in any order. One statement over primary keys, one partition each. */
+export async function findRuns(tx: Tx, keys: readonly RunKey[]): Promise<readonly RunRecord[]> {
+  const found = await rows<RunRow>(
+    tx,
+    `select ${COLUMNS} from unnest(?::uuid[], ?::timestamptz[]) as v (id, scheduled_for)
+       join (${FROM}) on r.id = v.id and r.scheduled_for = v.scheduled_for`,
+    [keys.map(({ id }) => id), keys.map(({ scheduledFor }) => scheduledFor)],
+  )
+  return found.map(runFromRow)
 }
 
 /** Runs below a position, newest tick first. Rides on the tick, account or newest index, whichever the filter suits. */

@@ -17,6 +17,13 @@ export function createProxySource({ proxy, plan, access }: ProxySourceDeps): Pag
     async *pages(request, state, signal) {
       for await (const step of proxy.pages(plan, access, callOf(request, signal), state)) yield pageOf(step)
     },
+    ...methodFacts(plan),
+  }
+}
+
+/** What a sync has to know of the methods of a definition, which itself stays where it is. */
+export function methodFacts(plan: Plan): Required<Pick<PageSource, 'parentPaths' | 'idPath'>> {
+  return {
     parentPaths: (resource, method) => planned(plan, resource, method)?.parentPaths ?? [],
     idPath: (resource, method) => plan.resources.get(resource)?.get(method)?.idPath ?? DEFAULT_ID_PATH,
   }

@@ -1,0 +1,108 @@
+import { rows, type Tx } from '../database.ts'
+
+/** The daemons of an environment that share the runs of one key, and how these stand. */
+export interface DaemonGroupRecord {
+  readonly groupKey: string
+  /** Daemons that were heard of lately. */
+  readonly daemonCount: number
+  readonly runningCount: number
+  readonly waitingCount: number
+  /** `null`: none is due. */
+  readonly oldestDueAt: Date | null
+}
+
+/** A group of which somebody waits for runs. */
+export interface AwaitedGroup {
+  readonly group: string
+  /** Only runs of these regions; empty: of any. */
+  readonly regions: readonly string[]
+  /** More need not be counted. */
+  readonly atMost: number
+}
+
+/** Groups of one environment are looked through this far. */
+const GROUPS_MAX = 10_000
+
+/**
+ * Groups of an environment that have daemons, or runs that wait or run, in the order of the bytes of their keys.
+ *
+ * The groups that wait are found by leaps over the group index, one per group and not per run; only those of the page are
+ * counted.
+ *
+ * @param prefix what stands before the key in the queue's name of a group
+ */
+export async function listDaemonGroups(
+  tx: Tx,
+  environmentId: string,
+  prefix: string,
+  lostAfterMs: number,
+  after: string | undefined,
+  limit: number,
+): Promise<readonly DaemonGroupRecord[]> {
+  return await rows(
+    tx,
+    `with recursive me as (select ?::uuid as environment_id, ?::text as prefix, ?::double precision as lost_after),
+     waiting (name) as (
+       (select queue_group from run_queue, me where run_queue.environment_id = me.environment_id order by 1 limit 1)
+       union all
+       select (select q.queue_group from run_queue q
+         where q.environment_id = me.environment_id and q.queue_group > w.name order by 1 limit 1)
+       from waiting w, me where w.name is not null
+     ),
+     held as (
+       select l.queue_group as name, count(*) as leases from run_lease l, me
+       where l.environment_id = me.environment_id group by 1
+     ),
+     alive as (
+       select d.group_key,
+         count(*) filter (where d.last_seen_at >= now() - make_interval(secs => me.lost_after)) as daemons
+       from daemon d, me where d.environment_id = me.environment_id group by 1
+     ),
+     known as (
+       select group_key from alive
+       union
+       select substr(name, length(me.prefix) + 1)
+       from ((select name from waiting limit ${GROUPS_MAX}) union select name from held) named, me
+       where starts_with(name, me.prefix)
+     ),
+     page as (
+       select group_key, me.prefix || group_key as name, me.environment_id from known, me
+       where ?::text is null or group_key collate "C" > ? order by group_key collate "C" limit ?
+     )
+     select p.group_key as "groupKey", coalesce(a.daemons, 0) as "daemonCount", coalesce(h.leases, 0) as "runningCount",
+       q.waiting as "waitingCount", q.oldest_due_at as "oldestDueAt"
+     from page p left join alive a on a.group_key = p.group_key left join held h on h.name = p.name
+       cross join lateral (
+         select count(*) as waiting, min(available_at) filter (where available_at <= now()) as oldest_due_at
+         from run_queue where environment_id = p.environment_id and queue_group = p.name
+       ) q
+     order by p.group_key collate "C"`,
+    [environmentId, prefix, lostAfterMs / 1000, after ?? null, after ?? null, limit],
+  )
+}
+
+/**
+ * How many runs could be claimed in each of the groups now, up to what is asked for: due, of an account that runs nothing. In
+ * the order of the request; one statement for any number of groups, over the claim index.
+ */
+export async function countClaimable(tx: Tx, groups: readonly AwaitedGroup[]): Promise<readonly number[]> {
+  const found = await rows<{ readonly runs: number }>(
+    tx,
+    `select (
+       select count(*) from (
+         select from run_queue q
+         where q.queue_group = v.queue_group and q.available_at <= now()
+           and (v.regions = '' or q.region = any(string_to_array(v.regions, ',')))
+           and not exists (select from run_lease l where l.integrated_account_id = q.integrated_account_id)
+         limit v.at_most
+       ) claimable) as runs
+     from unnest(?::text[], ?::text[], ?::integer[]) with ordinality as v (queue_group, regions, at_most, place)
+     order by v.place`,
+    [
+      groups.map(({ group }) => group),
+      groups.map(({ regions }) => regions.join(',')),
+      groups.map((each) => each.atMost),
+    ],
+  )
+  return found.map(({ runs }) => runs)
+}
