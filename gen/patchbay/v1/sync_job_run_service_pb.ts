@@ -367,7 +367,7 @@ export const SyncJobRunService: GenService<{
    * status. Changes that follow each other within half a second are sent as one.
    *
    * Failures: RESOURCE_NOT_FOUND, also when the run is removed meanwhile; RATE_LIMITED while this server follows too many
-   * runs. No side effects.
+   * runs; DEADLINE_EXCEEDED after an hour, SHUTTING_DOWN when this server stops: follow it again. No side effects.
    *
    * @generated from rpc patchbay.v1.SyncJobRunService.WatchSyncJobRun
    */

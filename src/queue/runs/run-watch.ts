@@ -5,15 +5,20 @@ import { requireRun } from './read-runs.ts'
 /** What following runs needs. */
 export interface RunWatchDeps {
   readonly database: Pick<Database, 'direct'>
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Clock
 }
 
 /** How often the runs that somebody follows are looked at, all of them in one statement. */
 const LOOK_INTERVAL_MS = 500
 /** A watcher hears something at least so often. */
 const SILENCE_MAX_MS = 15_000
-/** Runs of one process that are followed at once. */
-const WATCHED_MAX = 1_000
+/** Longest a run is followed in one go: who may read it is asked again from time to time. */
+const WATCH_MAX_MS = 3_600_000
+/** Watchers of one process, and how many of them one environment may have, so that it cannot keep the others out. */
+export const WATCHERS_MAX = 1_000
+export const WATCHERS_PER_ENVIRONMENT_MAX = 200
+
+const FOLLOW_AGAIN = 'the run was followed for an hour; follow it again'
 
 /** One run that somebody follows. */
 interface Watched {
@@ -42,17 +47,22 @@ export class RunWatch {
    * The run as it is and after every change, until it is over; changes between two looks are one. `undefined` says that
    * nothing has changed for a while.
    *
-   * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed; RATE_LIMITED while WATCHED_MAX runs are followed
+   * @param signal ends it within moments, without a failure
+   * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed; RATE_LIMITED while there are too many watchers;
+   *   DEADLINE_EXCEEDED after an hour; whatever the database failed with
    */
   async *watch(environmentId: string, id: string, signal: AbortSignal): AsyncGenerator<Run | undefined> {
     const watched = this.#join(await requireRun(this.#deps.database.direct, environmentId, id))
+    const endsAtMs = this.#deps.clock.now().getTime() + WATCH_MAX_MS
     try {
       for (let seen: Run | undefined; !isOver(seen) && !signal.aborted; ) {
         if (watched.failure !== undefined) throw watched.failure
+        if (this.#deps.clock.now().getTime() >= endsAtMs) throw new Failure('DEADLINE_EXCEEDED', FOLLOW_AGAIN)
         const isNew = watched.run !== seen
         seen = watched.run
         yield isNew ? seen : undefined
-        if (watched.run === seen && !isOver(seen)) await this.#silence(watched, signal)
+        const isCurrent = watched.run === seen && watched.failure === undefined
+        if (isCurrent && !isOver(seen)) await this.#untilChange(watched, signal)
       }
     } finally {
       this.#leave(watched)
@@ -60,15 +70,28 @@ export class RunWatch {
   }
 
   #join(run: Run): Watched {
-    const known = this.#watched.get(run.id)
-    if (known === undefined && this.#watched.size >= WATCHED_MAX)
-      throw new Failure('RATE_LIMITED', `${WATCHED_MAX} runs are followed here already`, { retryAfterSeconds: 30 })
-    const watched = known ?? { run, failure: undefined, watchers: 0, changed: Promise.withResolvers<void>() }
+    this.#requirePlace(run.environmentId)
+    const watched = this.#watched.get(run.id) ?? {
+      run,
+      failure: undefined,
+      watchers: 0,
+      changed: Promise.withResolvers<void>(),
+    }
     watched.watchers++
     if (run.version > watched.run.version) show(watched, run)
     this.#watched.set(run.id, watched)
     void this.#look()
     return watched
+  }
+
+  #requirePlace(environmentId: string): void {
+    let [all, own] = [0, 0]
+    for (const { run, watchers } of this.#watched.values()) {
+      all += watchers
+      if (run.environmentId === environmentId) own += watchers
+    }
+    if (all >= WATCHERS_MAX || own >= WATCHERS_PER_ENVIRONMENT_MAX)
+      throw new Failure('RATE_LIMITED', 'this server follows as many runs as it can', { retryAfterSeconds: 30 })
   }
 
   #leave(watched: Watched): void {
@@ -80,7 +103,7 @@ export class RunWatch {
     if (this.#watched.get(watched.run.id) === watched) this.#watched.delete(watched.run.id)
   }
 
-  async #silence({ changed }: Watched, signal: AbortSignal): Promise<void> {
+  async #untilChange({ changed }: Watched, signal: AbortSignal): Promise<void> {
     const heard = new AbortController()
     await Promise.race([
       changed.promise,
@@ -94,17 +117,18 @@ export class RunWatch {
     this.#isLooking = true
     while (this.#watched.size > 0) {
       await this.#deps.clock.sleep(LOOK_INTERVAL_MS)
-      await this.#lookOnce([...this.#watched.values()])
+      if (this.#watched.size > 0) await this.#lookOnce([...this.#watched.values()])
     }
     this.#isLooking = false
   }
 
   async #lookOnce(all: readonly Watched[]): Promise<void> {
-    const runs = all.map(({ run }) => run)
-    const versions = await findRunVersions(this.#deps.database.direct, runs).catch((error: unknown) => ({ error }))
-    for (const watched of all) {
-      if ('error' in versions) this.#fail(watched, versions.error)
-      else await this.#compare(watched, versions.get(watched.run.id))
+    try {
+      const runs = all.map(({ run }) => run)
+      const versions = await findRunVersions(this.#deps.database.direct, runs)
+      for (const watched of all) await this.#compare(watched, versions.get(watched.run.id))
+    } catch (error) {
+      for (const watched of all) this.#fail(watched, error)
     }
   }
 
