@@ -4,6 +4,7 @@ import { AccountConnector, readyAccess, TokenRefresher } from './accounts/index.
 import { createApiServer, createServices, customRoute, documentRoute, Health, proxyRoute } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
+import { forgetDaemons } from './daemons/index.ts'
 import { integrationConfigSchema } from './definition/index.ts'
 import { catchUpOf, composeDomain, type ProcessDeps } from './domain.ts'
 import { failureFromDatabase } from './storage/index.ts'
@@ -32,6 +33,7 @@ const CONNECT_INTERVAL_MS = 1_000
 const CONNECTED_AT_ONCE = 4
 /** Far below the margin before a token ends, of all but those that live for seconds. */
 const REFRESH_INTERVAL_MS = 5_000
+const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
 
 /** Composes the API: every service of the contract and the documents that describe it. */
@@ -70,8 +72,12 @@ export function createApi({ config, installation, logger }: ProcessDeps): Api {
       const { port } = await server.listen(config.host, config.port)
       return { url: config.publicUrl ?? `${config.tlsCert === undefined ? 'http' : 'https'}://${config.host}:${port}` }
     },
-    drain: () => server.drain(config.drainMs),
+    drain() {
+      domain.daemons.waits.close()
+      return server.drain(config.drainMs)
+    },
     async [Symbol.asyncDispose]() {
+      domain.daemons.waits.close()
       await server[Symbol.asyncDispose]()
       await admission[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()
@@ -98,9 +104,11 @@ export function createWorkerProcess({ config, installation, logger }: ProcessDep
     concurrency: config.workerConcurrency,
     regions: config.region,
     catchUp: catchUpOf(config),
+    retentionDays: config.runRetentionDays,
     loops: [
       ...connectLoops(connector),
       { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
+      { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => forgetDaemons(database) },
     ],
   })
   return {

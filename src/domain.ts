@@ -2,6 +2,7 @@ import {
   createAccountKeeper,
   createAccountReader,
   createTokens,
+  findSyncableAccount,
   type ReadyDeps,
   readyAccess,
   removeAccountsOf,
@@ -13,6 +14,7 @@ import type { ServiceDeps } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
 import { createBudgets } from './budgets/index.ts'
 import type { Config } from './config.ts'
+import { ClaimWaits } from './daemons/index.ts'
 import { listAddresses } from './definition/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
 import { createEvaluator, type Evaluator } from './expression/index.ts'
@@ -104,6 +106,12 @@ export function composeDomain({ config, installation: { database, secrets }, log
     calls: {
       ...{ proxy, clock },
       readyAccount: (environmentId, id) => readyAccess(accounts, environmentId, id, 'call'),
+    },
+    daemons: {
+      ...{ database, queue, waits: new ClaimWaits({ database, clock }) },
+      loadAccount: (environmentId, id) => findSyncableAccount({ definitions }, database.direct, environmentId, id),
+      onDefect: (error, runId) =>
+        logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be handed to a daemon'),
     },
     runWatch: new RunWatch({ database, clock }),
     webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },

@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '..')
 const LADDER: readonly (readonly string[])[] = [
   ['cli'],
   ['api', 'worker', 'daemon', 'web'],
-  ['schedule'],
+  ['daemons', 'schedule'],
   ['sync'],
   ['webhooks'],
   ['accounts'],
@@ -23,7 +23,8 @@ const RUNG = new Map(LADDER.flatMap((rooms, rung) => rooms.map((room) => [room, 
 
 /** The only rooms that may import a package or folder. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
-  knex: ['storage'],
+  // A daemon's store is a database of the customer's, of which storage/ knows nothing.
+  knex: ['storage', 'daemon'],
   pg: ['storage'],
   jsonata: ['expression'],
   'cron-parser': ['schedule'],

@@ -13,7 +13,7 @@ const TOKEN = /^[\w-]+$/
 export type PageCursor = readonly (string | number)[]
 
 /** What a place of a cursor holds; checked, because anybody can make up a token. */
-export type CursorKind = 'uuid' | 'time'
+export type CursorKind = 'uuid' | 'time' | 'text'
 
 /** What a list call asks for. */
 export interface PageRequest {
@@ -113,6 +113,8 @@ function isOfKind(part: string | number, kind: CursorKind | undefined): boolean 
       return typeof part === 'string' && isUuid(part)
     case 'time':
       return typeof part === 'number' && !Number.isNaN(new Date(part).getTime())
+    case 'text':
+      return typeof part === 'string' && !part.includes('\0')
     case undefined:
       return false
   }

@@ -1,5 +1,6 @@
 import type { DescMethodUnary, DescService } from '@bufbuild/protobuf'
 import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
+import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
@@ -25,6 +26,7 @@ export const SERVICES: readonly DescService[] = [
   SyncJobService,
   SyncJobCronTriggerService,
   SyncJobRunService,
+  DaemonService,
   WebhookService,
   ProxyService,
 ]

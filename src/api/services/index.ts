@@ -1,5 +1,6 @@
 import type { ServiceDefinition } from '../service.ts'
 import { apiTokenService } from './api-token.ts'
+import { type DaemonServiceDeps, daemonService } from './daemon.ts'
 import { type EnvironmentServiceDeps, environmentService } from './environment.ts'
 import { type EnvironmentIntegrationServiceDeps, environmentIntegrationService } from './environment-integration.ts'
 import { type IntegratedAccountServiceDeps, integratedAccountService } from './integrated-account.ts'
@@ -20,6 +21,7 @@ export type ServiceDeps = TeamServiceDeps &
   SyncJobServiceDeps &
   SyncJobCronTriggerServiceDeps &
   SyncJobRunServiceDeps &
+  DaemonServiceDeps &
   WebhookServiceDeps &
   ProxyServiceDeps
 
@@ -35,6 +37,7 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     syncJobService(deps),
     syncJobCronTriggerService(deps),
     syncJobRunService(deps),
+    daemonService(deps),
     webhookService(deps),
     proxyService(deps),
   ]

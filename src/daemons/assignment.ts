@@ -1,0 +1,39 @@
+import type { SyncableAccount } from '../accounts/index.ts'
+import type { JsonObject } from '../base/index.ts'
+import { type ClaimedRun, QUEUE_POLICY, type Run } from '../queue/index.ts'
+import { methodFacts, readSyncResources } from '../sync/index.ts'
+import { publicVariables } from './public-variables.ts'
+
+/** A run that a daemon holds, with everything it needs to execute it but the records. Holds no credential. */
+export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'previousRunDate'> {
+  readonly run: Run
+  readonly attemptsMax: number
+  readonly tenantId: string
+  readonly context: JsonObject
+  readonly environmentVariables: JsonObject
+  /** In the order of the run's resources. */
+  readonly resources: readonly AssignedResource[]
+}
+
+/** What a daemon has to know of the definition of one method. */
+export interface AssignedResource {
+  readonly idPath: readonly string[]
+  /** Dotted, below the root `resources`. */
+  readonly parentPaths: readonly string[]
+}
+
+/** What is handed out with a claimed run. */
+export function assignmentOf(claimed: ClaimedRun, run: Run, { account, definition }: SyncableAccount): Assignment {
+  const { leaseId, leaseExpiresAt, checkpoint, previousRunDate } = claimed
+  const { idPath, parentPaths } = methodFacts(definition.plan)
+  return {
+    ...{ run, leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax: QUEUE_POLICY.attemptsMax },
+    tenantId: account.tenantId,
+    context: account.context,
+    environmentVariables: publicVariables(definition.environmentVariables),
+    resources: readSyncResources(run.resources).map(({ resource, method }) => ({
+      idPath: idPath(resource, method).map(String),
+      parentPaths: parentPaths(resource, method).map((path) => path.join('.')),
+    })),
+  }
+}

@@ -1,0 +1,93 @@
+import type { SyncableAccount } from '../accounts/index.ts'
+import { Failure } from '../base/index.ts'
+import { type ClaimedRun, daemonGroup, type Outcome, type RunQueue } from '../queue/index.ts'
+import { type Database, findRuns, isDatabaseUnavailable, type SeenDaemon } from '../storage/index.ts'
+import { outcomeOf } from '../sync/index.ts'
+import { type Assignment, assignmentOf } from './assignment.ts'
+import type { ClaimWaits } from './claim-waits.ts'
+import { requireDaemon } from './daemon.ts'
+
+/** What claiming needs. */
+export interface ClaimDeps {
+  readonly database: Pick<Database, 'direct'>
+  readonly queue: Pick<RunQueue, 'claim' | 'settle'>
+  readonly waits: ClaimWaits
+  /** @throws Failure when the account may not be called */
+  readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<SyncableAccount>
+  /** Is told of a run that cannot be handed out because of a bug. */
+  readonly onDefect: (error: unknown, runId: string) => void
+}
+
+/** Asks for runs. */
+export interface ClaimInput {
+  readonly daemonId: string
+  readonly capacity: number
+  readonly waitMs: number
+}
+
+const UNEXPECTED: Outcome = {
+  kind: 'retry',
+  error: { reason: 'INTERNAL', message: 'the run could not be handed out' },
+}
+
+/**
+ * Takes runs of the daemon's group and regions, and waits for the first when there is none. A run whose account may not be
+ * called ends here. A claimant that goes away takes nothing with it: what was claimed for it goes back.
+ *
+ * @returns nothing after the wait, and at once when the daemon drains or this process ends
+ * @throws Failure RESOURCE_NOT_FOUND for an unknown daemon, RATE_LIMITED when too many wait
+ */
+export async function claimRuns(
+  deps: ClaimDeps,
+  environmentId: string,
+  { daemonId, capacity, waitMs }: ClaimInput,
+  signal: AbortSignal,
+): Promise<readonly Assignment[]> {
+  for (const endMs = performance.now() + waitMs; ; ) {
+    const daemon = await requireDaemon(deps.database.direct, environmentId, daemonId)
+    if (daemon.isDraining || deps.waits.isClosed) return []
+    const group = daemonGroup(environmentId, daemon.groupKey)
+    const runs = await claimOnce(deps, daemon, group, capacity, signal)
+    const restMs = endMs - performance.now()
+    if (runs.length > 0 || restMs <= 0) return runs
+    if (!(await deps.waits.wait({ daemonId, group, regions: daemon.regions }, restMs, signal))) return []
+  }
+}
+
+async function claimOnce(
+  deps: ClaimDeps,
+  { id: holder, regions }: SeenDaemon,
+  group: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly Assignment[]> {
+  if (signal.aborted) return []
+  const claim = { group, holder, limit, regions: regions.length === 0 ? undefined : regions }
+  const claimed = await deps.queue.claim(claim)
+  if (claimed.length === 0) return []
+  const runs = new Map((await findRuns(deps.database.direct, claimed)).map((run) => [run.id, run]))
+  const handedOut: { readonly lease: ClaimedRun; readonly assignment: Assignment }[] = []
+  const ended: { readonly lease: ClaimedRun; readonly outcome: Outcome }[] = []
+  for (const lease of claimed) {
+    const run = runs.get(lease.id)
+    const account = await accountOf(deps, lease)
+    if ('kind' in account) ended.push({ lease, outcome: account })
+    else if (run !== undefined) handedOut.push({ lease, assignment: assignmentOf(lease, run, account) })
+  }
+  if (signal.aborted)
+    ended.push(...handedOut.splice(0).map(({ lease }) => ({ lease, outcome: { kind: 'handed_back' } as const })))
+  await deps.queue.settle(ended.map(({ lease, outcome }) => ({ ...lease, outcome })))
+  return handedOut.map(({ assignment }) => assignment)
+}
+
+/** The account, or how the run ends without it. @throws while the database is away: then the leases run out */
+async function accountOf(deps: ClaimDeps, run: ClaimedRun): Promise<SyncableAccount | Outcome> {
+  try {
+    return await deps.loadAccount(run.environmentId, run.integratedAccountId)
+  } catch (error) {
+    if (error instanceof Failure) return outcomeOf(error)
+    if (isDatabaseUnavailable(error)) throw error
+    deps.onDefect(error, run.id)
+    return UNEXPECTED
+  }
+}

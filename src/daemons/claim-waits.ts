@@ -1,0 +1,104 @@
+import { type Clock, Failure } from '../base/index.ts'
+import { type AwaitedGroup, countClaimable, type Database } from '../storage/index.ts'
+
+/** What waiting needs. */
+export interface ClaimWaitsDeps {
+  readonly database: Pick<Database, 'direct'>
+  readonly clock: Pick<Clock, 'sleep'>
+}
+
+/** Who waits, and for what. */
+export interface Waiting extends Omit<AwaitedGroup, 'atMost'> {
+  readonly daemonId: string
+}
+
+interface Waiter extends Waiting {
+  /** Ends the wait; whether it is worth claiming. */
+  readonly end: (isWorth: boolean) => void
+  readonly fail: (error: unknown) => void
+}
+
+/** How often the groups that somebody waits for are looked at, all of them in one statement. */
+const LOOK_INTERVAL_MS = 1_000
+/** Daemons that wait in one process at once. */
+const WAITERS_MAX = 1_000
+
+/**
+ * Where daemons wait for runs: one look per interval for all of this process, and none while nobody waits. A look wakes as
+ * many as there are runs for, in the order in which they came; the others hear nothing of it. A wait holds no connection.
+ */
+export class ClaimWaits {
+  readonly #deps: ClaimWaitsDeps
+  readonly #waiters = new Set<Waiter>()
+  #isLooking = false
+  #isClosed = false
+
+  constructor(deps: ClaimWaitsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Waits until there may be a run to claim.
+   *
+   * @returns `false` when there was none until the time was up, the signal aborted, the daemon drained, or the waits closed
+   * @throws Failure RATE_LIMITED when too many wait; what a look threw, for whoever waits is to ask again
+   */
+  async wait(who: Waiting, ms: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#isClosed) return false
+    if (this.#waiters.size >= WAITERS_MAX)
+      throw new Failure('RATE_LIMITED', `${WAITERS_MAX} daemons wait here already`, { retryAfterSeconds: 5 })
+    const { promise, resolve: end, reject: fail } = Promise.withResolvers<boolean>()
+    const waiter = { ...who, end, fail }
+    const over = new AbortController()
+    void this.#deps.clock.sleep(ms, AbortSignal.any([signal, over.signal])).then(() => end(false))
+    this.#waiters.add(waiter)
+    void this.#look()
+    try {
+      return await promise
+    } finally {
+      this.#waiters.delete(waiter)
+      over.abort()
+    }
+  }
+
+  /** Ends the waits of a daemon that takes no more. */
+  release(daemonId: string): void {
+    for (const waiter of this.#waiters) if (waiter.daemonId === daemonId) waiter.end(false)
+  }
+
+  /** Ends every wait, and those that are to come at once. */
+  close(): void {
+    this.#isClosed = true
+    for (const waiter of this.#waiters) waiter.end(false)
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    while (this.#waiters.size > 0) {
+      await this.#deps.clock.sleep(LOOK_INTERVAL_MS)
+      await this.#lookOnce()
+    }
+    this.#isLooking = false
+  }
+
+  async #lookOnce(): Promise<void> {
+    const lines = [...Map.groupBy(this.#waiters, ({ group, regions }) => `${group} ${regions}`).values()]
+    const awaited = lines.flatMap((line) => {
+      const [first] = line
+      return first === undefined ? [] : [{ group: first.group, regions: first.regions, atMost: line.length }]
+    })
+    if (awaited.length === 0) return
+    try {
+      const counts = await countClaimable(this.#deps.database.direct, awaited)
+      for (const [place, line] of lines.entries())
+        for (const waiter of line.slice(0, counts[place] ?? 0)) waiter.end(true)
+    } catch (error) {
+      for (const waiter of lines.flat()) waiter.fail(error)
+    }
+  }
+}

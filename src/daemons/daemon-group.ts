@@ -1,0 +1,28 @@
+import { daemonGroup, QUEUE_POLICY } from '../queue/index.ts'
+import {
+  type DaemonGroupRecord,
+  decodePageToken,
+  listDaemonGroups as listGroupRecords,
+  type Page,
+  type PageRequest,
+  pageOf,
+  pageSizeOf,
+  type Tx,
+} from '../storage/index.ts'
+
+/** The daemons that share the runs of one key, and how these stand. */
+export type DaemonGroup = DaemonGroupRecord
+
+/** A page of groups that have daemons, or runs that wait or run, by key. @throws Failure PAGE_TOKEN_INVALID */
+export async function listDaemonGroups(
+  tx: Tx,
+  environmentId: string,
+  request: PageRequest,
+): Promise<Page<DaemonGroup>> {
+  const query = { list: 'daemon_group', environment_id: environmentId }
+  const size = pageSizeOf(request)
+  const [after] = decodePageToken(query, request.pageToken, ['text']) ?? []
+  const prefix = daemonGroup(environmentId, '')
+  const found = await listGroupRecords(tx, environmentId, prefix, QUEUE_POLICY.leaseMs, after?.toString(), size + 1)
+  return pageOf(query, found, size, ({ groupKey }) => [groupKey])
+}

@@ -1,0 +1,23 @@
+/**
+ * Daemons: processes of the customer that execute runs of a group and keep the records themselves. Who they are, what they
+ * claim, and what they report.
+ *
+ * A run is queued, leased and settled by the queue like any other; here is what makes a stranger its holder: everything is
+ * confined to an environment, and nothing handed out holds a credential. Never here: how a sync is executed.
+ */
+
+export type { AssignedResource, Assignment } from './assignment.ts'
+export { type ClaimDeps, type ClaimInput, claimRuns } from './claim-runs.ts'
+export { ClaimWaits, type ClaimWaitsDeps } from './claim-waits.ts'
+export {
+  type Daemon,
+  type DaemonStatus,
+  HEARTBEAT_SECONDS,
+  LEASE_SECONDS,
+  listDaemons,
+  registerDaemon,
+} from './daemon.ts'
+export { type DaemonGroup, listDaemonGroups } from './daemon-group.ts'
+export { forgetDaemons } from './forget.ts'
+export { type HeartbeatInput, type HeldState, heartbeat } from './heartbeat.ts'
+export { completeRun, failRun, type Progress, type ReportDeps, releaseRun, reportProgress } from './report.ts'

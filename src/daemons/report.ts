@@ -1,0 +1,109 @@
+import { type JsonObject, notFound } from '../base/index.ts'
+import {
+  getRun,
+  type LeaseKey,
+  leaseLost,
+  type Outcome,
+  type ResourceStats,
+  type Run,
+  type RunError,
+  type RunQueue,
+} from '../queue/index.ts'
+import { type Database, findHeldLeases, findRun, type HeldLease } from '../storage/index.ts'
+
+/** What reports need. */
+export interface ReportDeps {
+  readonly database: Pick<Database, 'direct'>
+  readonly queue: Pick<RunQueue, 'save' | 'settle'>
+}
+
+/** How far a run has come; what is absent stays as it was reported last. */
+export interface Progress {
+  readonly checkpoint?: JsonObject | undefined
+  /** From the beginning of the run. Empty: absent. */
+  readonly stats: readonly ResourceStats[]
+}
+
+/**
+ * Stores how far a run has come and renews its lease, both or neither.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND for a run that the environment does not have, LEASE_LOST
+ */
+export async function reportProgress(
+  deps: ReportDeps,
+  environmentId: string,
+  key: LeaseKey,
+  progress: Progress,
+): Promise<{ readonly isStopRequested: boolean }> {
+  return await save(deps, await requireLease(deps, environmentId, key), progress)
+}
+
+/** Ends a run that is done. @throws Failure like `reportProgress` */
+export async function completeRun(
+  deps: ReportDeps,
+  environmentId: string,
+  key: LeaseKey,
+  progress: Progress,
+): Promise<Run> {
+  return await end(deps, environmentId, key, progress, { kind: 'completed' })
+}
+
+/** Ends an attempt; the run goes on later when that may help and attempts are left. @throws Failure like `reportProgress` */
+export async function failRun(
+  deps: ReportDeps,
+  environmentId: string,
+  key: LeaseKey,
+  progress: Progress,
+  how: { readonly error: RunError; readonly isRetryable: boolean; readonly waitMs?: number | undefined },
+): Promise<Run> {
+  const { error, isRetryable, waitMs = 0 } = how
+  const outcome: Outcome = isRetryable ? { kind: 'retry', error, afterMs: waitMs } : { kind: 'failed', error }
+  return await end(deps, environmentId, key, progress, outcome)
+}
+
+/**
+ * Gives a run back unfinished, and no attempt is counted: to the next daemon at once, or after the wait that a third party
+ * asked for. A run that was to stop is stopped.
+ *
+ * @throws Failure like `reportProgress`
+ */
+export async function releaseRun(
+  deps: ReportDeps,
+  environmentId: string,
+  key: LeaseKey,
+  progress: Progress,
+  waitMs: number | undefined,
+): Promise<Run> {
+  const outcome: Outcome = waitMs === undefined ? { kind: 'handed_back' } : { kind: 'rate_limited', afterMs: waitMs }
+  return await end(deps, environmentId, key, progress, outcome)
+}
+
+async function end(
+  deps: ReportDeps,
+  environmentId: string,
+  key: LeaseKey,
+  progress: Progress,
+  outcome: Outcome,
+): Promise<Run> {
+  const lease = await requireLease(deps, environmentId, key)
+  if (progress.checkpoint !== undefined || progress.stats.length > 0) await save(deps, lease, progress)
+  const [settled] = await deps.queue.settle([{ ...lease, outcome }])
+  if (settled?.kind !== 'settled') throw leaseLost(key.id)
+  return await getRun(deps.database.direct, environmentId, key.id)
+}
+
+async function save({ queue }: ReportDeps, lease: HeldLease, { checkpoint, stats }: Progress) {
+  return await queue.save(lease, checkpoint ?? null, stats.length === 0 ? null : stats)
+}
+
+/**
+ * The lease, if it is one of the environment. Whatever is written afterwards names it too, so it may be lost in between.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, LEASE_LOST
+ */
+async function requireLease({ database }: ReportDeps, environmentId: string, key: LeaseKey): Promise<HeldLease> {
+  const [lease] = await findHeldLeases(database.direct, environmentId, [key])
+  if (lease !== undefined) return lease
+  if ((await findRun(database.direct, environmentId, key.id)) === undefined) throw notFound('sync_job_run', key.id)
+  throw leaseLost(key.id)
+}
