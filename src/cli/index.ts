@@ -6,6 +6,7 @@ import { ConfigError } from '../config.ts'
 import { catalogCommand } from './catalog.ts'
 import { checkCommand } from './check.ts'
 import type { Command } from './command.ts'
+import { daemonCommand } from './daemon.ts'
 import { FileError } from './definition-file.ts'
 import { installCommand } from './install.ts'
 import { migrateCommand } from './migrate.ts'
@@ -19,6 +20,7 @@ const COMMANDS: readonly Command[] = [
   startCommand,
   serveCommand,
   workerCommand,
+  daemonCommand,
   migrateCommand,
   tokenCommand,
   catalogCommand,

@@ -1,0 +1,91 @@
+import { hostname } from 'node:os'
+import { parseArgs } from 'node:util'
+import { systemClock } from '../base/index.ts'
+import { REGIONS, readConfig } from '../config.ts'
+import { connectService, Daemon, openStore, type Store } from '../daemon/index.ts'
+import { createLogger } from '../telemetry/index.ts'
+import type { Command } from './command.ts'
+import { stopSignal } from './stop-signal.ts'
+import { UsageError } from './usage-error.ts'
+
+const USAGE =
+  'daemon --url URL --group KEY --store postgres://…|ndjson:DIR [--token TOKEN] [--schema NAME] [--region eu,apac] [--label NAME] [--capacity N] [--environment ID]'
+const VERSION = 'patchbay'
+const GROUP_KEY = /^[A-Za-z0-9_.:-]{1,128}$/
+const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
+const LABEL_LENGTH_MAX = 255
+const CAPACITY_DEFAULT = 4
+const CAPACITY_MAX = 100
+
+/** The runner that customers start beside their own database; it needs no database of the product, only its address. */
+export const daemonCommand: Command = {
+  name: 'daemon',
+  usage: 'daemon --url URL --group KEY --store STORE',
+  summary: 'execute the runs of a group and keep their records in a store',
+  async run(args, environment) {
+    const { service, store: opened, options } = parse(args, environment)
+    const config = readConfig(environment)
+    await using store = opened
+    const deps = { service: connectService(service), store, clock: systemClock, random: Math.random }
+    const daemon = new Daemon({ ...deps, logger: createLogger(config.logLevel) }, options)
+    const running = daemon.run()
+    process.stdout.write(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}\n`)
+    await Promise.race([running, stopSignal()])
+    void daemon.drain(config.drainMs)
+    await running
+    return 0
+  },
+}
+
+interface Arguments {
+  readonly service: Parameters<typeof connectService>[0]
+  readonly store: Store
+  readonly options: ConstructorParameters<typeof Daemon>[1]
+}
+
+function parse(args: readonly string[], environment: NodeJS.ProcessEnv): Arguments {
+  const { url, group, store: address, ...rest } = valuesOf(args)
+  const token = rest.token ?? environment.PATCHBAY_TOKEN
+  if (url === undefined || group === undefined || address === undefined) throw new UsageError(USAGE)
+  if (token === undefined || token === '') throw new UsageError(`${USAGE}; the token may be in PATCHBAY_TOKEN`)
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw new UsageError('daemon --url takes an http or https URL')
+  if (!GROUP_KEY.test(group)) throw new UsageError('daemon --group takes letters, digits and _ . : -, at most 128')
+  const { schema = 'public', label = hostname() } = rest
+  if (!SCHEMA.test(schema)) throw new UsageError('daemon --schema takes the lower-case name of a schema')
+  const capacity = capacityOf(rest.capacity)
+  const store = openStore({ address, schema, writers: capacity })
+  if (store === undefined) throw new UsageError('daemon --store takes postgres://… or ndjson:DIR')
+  return {
+    service: { url: url.replace(/\/+$/, ''), token, environmentId: rest.environment },
+    store,
+    options: {
+      ...{ groupKey: group, label: label.slice(0, LABEL_LENGTH_MAX), version: VERSION, capacity },
+      regions: regionsOf(rest.region),
+    },
+  }
+}
+
+function valuesOf(args: readonly string[]) {
+  const text = { type: 'string' } as const
+  const options = {
+    ...{ url: text, token: text, group: text, store: text, schema: text },
+    ...{ region: text, label: text, capacity: text, environment: text },
+  }
+  try {
+    return parseArgs({ args: [...args], options }).values
+  } catch {
+    throw new UsageError(USAGE)
+  }
+}
+
+function regionsOf(text: string | undefined): readonly string[] {
+  const regions = text?.split(',') ?? []
+  if (regions.every((region) => REGIONS.some((each) => each === region))) return regions
+  throw new UsageError(`daemon --region takes a comma-separated list of ${REGIONS.join(', ')}`)
+}
+
+function capacityOf(text: string | undefined): number {
+  const capacity = Number(text ?? CAPACITY_DEFAULT)
+  if (Number.isInteger(capacity) && capacity >= 1 && capacity <= CAPACITY_MAX) return capacity
+  throw new UsageError(`daemon --capacity takes a whole number from 1 to ${CAPACITY_MAX}`)
+}

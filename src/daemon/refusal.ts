@@ -1,0 +1,69 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { FAILURE_REASONS, Failure, type FailureReason } from '../base/index.ts'
+
+/** The service cannot be reached, or can do nothing at the moment: the same call may succeed later. */
+export class ServiceAway extends Error {
+  /** The least it asked to wait. */
+  readonly afterMs: number
+
+  constructor(message: string, afterMs: number, cause: unknown) {
+    super(message, { cause })
+    this.name = 'ServiceAway'
+    this.afterMs = afterMs
+  }
+}
+
+/** Refusals that say something about the service rather than about what was asked. */
+const AWAY_REASONS: ReadonlySet<string> = new Set(['SHUTTING_DOWN', 'DATABASE_UNAVAILABLE', 'REQUEST_STALLED'])
+/** A call without a reason never came to the service, unless it is one of these: then the address is wrong. */
+const ANSWERED_CODES: ReadonlySet<Code> = new Set([Code.Unauthenticated, Code.PermissionDenied, Code.Unimplemented])
+const NO_ACCESS_CODES: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED'])
+
+/**
+ * What an error of a call means: a refusal with its reason, as the service raised it; that the service is away; or the
+ * error itself.
+ */
+export function refusalFrom(error: unknown): unknown {
+  if (!(error instanceof ConnectError)) return error
+  const info = error.findDetails(ErrorInfoSchema)[0]
+  const retryAfterSeconds = retryAfterOf(error)
+  const afterMs = (retryAfterSeconds ?? 0) * 1_000
+  if (info === undefined) return ANSWERED_CODES.has(error.code) ? error : new ServiceAway(error.message, afterMs, error)
+  if (AWAY_REASONS.has(info.reason)) return new ServiceAway(error.message, afterMs, error)
+  if (!isRefusal(info.reason)) return error
+  const { upstream_status: status, ...metadata } = info.metadata
+  return new Failure(info.reason, error.rawMessage, {
+    metadata: status === undefined ? metadata : { ...metadata, status },
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    cause: error,
+  })
+}
+
+/** Like `refusalFrom` for a call of the daemon's own, whose rate the service may limit too. */
+export function ownRefusalFrom(error: unknown): unknown {
+  const refusal = refusalFrom(error)
+  if (!(refusal instanceof Failure) || refusal.reason !== 'RATE_LIMITED') return refusal
+  return new ServiceAway(refusal.publicMessage, (refusal.retryAfterSeconds ?? 0) * 1_000, error)
+}
+
+/** Tells whether the daemon may not do what it does, now and later: its token is wrong or gone, or the address is. */
+export function isHopeless(refusal: unknown): boolean {
+  if (refusal instanceof Failure) return NO_ACCESS_CODES.has(refusal.code) || refusal.reason === 'ENVIRONMENT_REQUIRED'
+  return refusal instanceof ConnectError && ANSWERED_CODES.has(refusal.code)
+}
+
+/** Tells whether the refusal has this reason. */
+export function isRefusedFor(refusal: unknown, reason: FailureReason): boolean {
+  return refusal instanceof Failure && refusal.reason === reason
+}
+
+function retryAfterOf(error: ConnectError): number | undefined {
+  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
+  return delay === undefined ? undefined : Number(delay.seconds) + delay.nanos / 1e9
+}
+
+/** A defect of the service is no refusal: whoever asked may try again. */
+function isRefusal(reason: string): reason is FailureReason {
+  return reason !== 'INTERNAL' && Object.hasOwn(FAILURE_REASONS, reason)
+}

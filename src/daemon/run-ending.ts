@@ -1,0 +1,54 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  CompleteRunRequestSchema,
+  FailRunRequestSchema,
+  ReleaseRunRequestSchema,
+} from '../../gen/patchbay/v1/daemon_service_pb.ts'
+import { assertNever } from '../base/index.ts'
+import type { RunOutcome } from '../queue/index.ts'
+
+/** What of an ending does not depend on who holds the run. */
+type Ending<
+  Schema extends typeof CompleteRunRequestSchema | typeof FailRunRequestSchema | typeof ReleaseRunRequestSchema,
+> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown' | 'runId' | 'leaseId'>
+
+/** The call that tells the service how a run ended. */
+export type RunEnding =
+  | { readonly call: 'completeRun'; readonly request: Ending<typeof CompleteRunRequestSchema> }
+  | { readonly call: 'failRun'; readonly request: Ending<typeof FailRunRequestSchema> }
+  | { readonly call: 'releaseRun'; readonly request: Ending<typeof ReleaseRunRequestSchema> }
+
+/** Bounds of the contract. */
+const MESSAGE_LENGTH_MAX = 8_192
+const WAIT_SECONDS_MAX = 86_400
+
+/**
+ * How the service is told. Checkpoint and counters were reported before. A run that was stopped is handed back: the service
+ * knows whether it is to go on elsewhere.
+ */
+export function endingOf(outcome: RunOutcome): RunEnding {
+  switch (outcome.kind) {
+    case 'completed':
+      return { call: 'completeRun', request: {} }
+    case 'stopped':
+      return { call: 'releaseRun', request: {} }
+    case 'rate_limited':
+      return { call: 'releaseRun', request: { waitSeconds: secondsOf(outcome.afterMs) } }
+    case 'failed':
+      return { call: 'failRun', request: { error: errorOf(outcome.error), retryable: false } }
+    case 'retry': {
+      const wait = outcome.afterMs === undefined ? {} : { waitSeconds: secondsOf(outcome.afterMs) }
+      return { call: 'failRun', request: { error: errorOf(outcome.error), retryable: true, ...wait } }
+    }
+    default:
+      return assertNever(outcome)
+  }
+}
+
+function errorOf({ reason, message }: { readonly reason: string; readonly message: string }) {
+  return { reason, message: message.slice(0, MESSAGE_LENGTH_MAX) }
+}
+
+function secondsOf(ms: number): number {
+  return Math.min(WAIT_SECONDS_MAX, Math.max(0, Math.ceil(ms / 1_000)))
+}

@@ -1,0 +1,96 @@
+import { type MessageInitShape, toJson, type JsonObject as WireObject } from '@bufbuild/protobuf'
+import { timestampFromDate, ValueSchema } from '@bufbuild/protobuf/wkt'
+import type { RecordPage } from '../../gen/patchbay/v1/proxy_pb.ts'
+import type { ListPagesRequestSchema, ListPagesResponse } from '../../gen/patchbay/v1/proxy_service_pb.ts'
+import { backoffMs, type Clock, Failure, type Json, type JsonObject } from '../base/index.ts'
+import type { PageRequest, PageSource, SourcePage } from '../sync/index.ts'
+import type { ClaimedRun } from './claimed-run.ts'
+import { RETRY_SERVICE } from './patience.ts'
+import { refusalFrom, ServiceAway } from './refusal.ts'
+import type { Service } from './service.ts'
+
+/** What reading through the service needs. */
+export interface ServiceSourceDeps {
+  readonly service: Pick<Service, 'proxy'>
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+}
+
+/**
+ * Pages as the service reads them. While it is away the listing goes on where it was, for as long as the signal lets it: a
+ * service that restarts is not an error of the run.
+ */
+export function createServiceSource(deps: ServiceSourceDeps, run: ClaimedRun): PageSource {
+  const { idPath, parentPaths, integratedAccountId } = run
+  return {
+    idPath,
+    parentPaths,
+    async *pages(request, state, signal) {
+      let from = state
+      for (let failures = 1; ; failures++) {
+        try {
+          for await (const page of listed(deps, requestTo(integratedAccountId, request, from), signal)) {
+            yield page
+            if (page.next === undefined) return
+            from = page.next
+            failures = 0
+          }
+        } catch (error) {
+          if (!(error instanceof ServiceAway) || signal.aborted) throw error
+          await deps.clock.sleep(Math.max(error.afterMs, backoffMs(RETRY_SERVICE, failures, deps.random)), signal)
+          signal.throwIfAborted()
+        }
+      }
+    },
+  }
+}
+
+async function* listed(
+  { service }: ServiceSourceDeps,
+  request: MessageInitShape<typeof ListPagesRequestSchema>,
+  signal: AbortSignal,
+): AsyncGenerator<SourcePage> {
+  try {
+    for await (const { step } of service.proxy.listPages(request, { signal })) yield pageFrom(step)
+  } catch (error) {
+    throw refusalFrom(error)
+  }
+  throw new ServiceAway('the service ended a list before its last page', 0, undefined)
+}
+
+/** @throws Failure UPSTREAM_RATE_LIMITED for a wait: the engine decides whether to sit it out or to give the run back */
+function pageFrom(step: ListPagesResponse['step']): SourcePage {
+  switch (step.case) {
+    case 'page':
+      return pageOf(step.value)
+    case 'waiting':
+      throw new Failure('UPSTREAM_RATE_LIMITED', 'the third party asks to wait', {
+        retryAfterSeconds: step.value.seconds,
+      })
+    default:
+      throw new Failure('UPSTREAM_INVALID_RESPONSE', 'the service answered with a step that this daemon does not know')
+  }
+}
+
+function pageOf({ records, state, stopReason }: RecordPage): SourcePage {
+  // protobuf's JSON type is ours.
+  const next = state as JsonObject | undefined
+  return { records: records.map((record): Json => toJson(ValueSchema, record)), next, stopReason }
+}
+
+function requestTo(
+  integratedAccountId: string,
+  { resource, method, id, query, args, resources, previousRunDate }: PageRequest,
+  state: JsonObject | undefined,
+): MessageInitShape<typeof ListPagesRequestSchema> {
+  // protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
+  const objects = { query, args, resources, state } as { [name in 'query' | 'args' | 'resources']: WireObject } & {
+    state: WireObject | undefined
+  }
+  return {
+    ...{ integratedAccountId, resource, method, ...objects },
+    ...(id === undefined ? {} : { id }),
+    ...(previousRunDate === undefined ? {} : { previousRunDate: timestampFromDate(new Date(previousRunDate)) }),
+  }
+}

@@ -1,0 +1,157 @@
+import { type FileHandle, link, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isJsonObject, type Json } from '../../base/index.ts'
+import { leaseLost } from '../held-run.ts'
+import type { StoreHolder } from '../store.ts'
+
+/** Where a page lies. An alias, because only aliases are assignable to JSON. */
+export type PagePlace = {
+  readonly path: string
+  readonly sequence: number
+  readonly start: number
+  readonly end: number
+}
+
+/** What one holder of a run has written, and its predecessors before it. */
+export interface Journal extends AsyncDisposable {
+  /** How much of the file counts, bytes. */
+  lengthOf(path: string): number
+  /** Where the page begins: at the end of its file, or where it lay when it was the last one that was written. */
+  placeOf(path: string, sequence: number): number
+  /** From now on the page counts. */
+  note(place: PagePlace): Promise<void>
+  /** @throws Failure LEASE_LOST when another holder has taken the run */
+  require(): Promise<void>
+}
+
+/** Times that somebody else may come first before taking a run over is given up. */
+const TAKE_ATTEMPTS_MAX = 100
+
+/**
+ * Takes the journal of a run over: makes the next one of its journals, `<run>.<n>`, which begins with what the last one
+ * says. There can be only one of that name, so whoever comes too late is told, and what an earlier holder still writes into
+ * its own is read by nobody.
+ *
+ * @throws Failure LEASE_LOST when a later holder has taken the run
+ */
+export async function takeJournal(directory: string, holder: StoreHolder): Promise<Journal> {
+  await mkdir(directory, { recursive: true })
+  for (let attempt = 1; attempt <= TAKE_ATTEMPTS_MAX; attempt++) {
+    const last = await lastNumber(directory, holder.runId)
+    const pathOf = (number: number) => join(directory, `${holder.runId}.${number}`)
+    const places = last === 0 ? [] : await readPlaces(pathOf(last), holder)
+    const file = places && (await createJournal(pathOf(last + 1), holder, places))
+    if (places === undefined || file === undefined) continue
+    if (last > 0) await unlink(pathOf(last)).catch(() => {})
+    return new FileJournal(holder.runId, file, [pathOf(last + 1), pathOf(last + 2)], places)
+  }
+  throw leaseLost(holder.runId)
+}
+
+class FileJournal implements Journal {
+  readonly #runId: string
+  readonly #file: FileHandle
+  readonly #own: string
+  readonly #next: string
+  /** The last page of each file, the one written last at the end. */
+  readonly #places: Map<string, PagePlace>
+  #last: PagePlace | undefined
+
+  constructor(runId: string, file: FileHandle, [own, next]: readonly [string, string], places: readonly PagePlace[]) {
+    this.#runId = runId
+    this.#file = file
+    this.#own = own
+    this.#next = next
+    this.#places = new Map(places.map((place) => [place.path, place]))
+    this.#last = places.at(-1)
+  }
+
+  lengthOf(path: string): number {
+    return this.#places.get(path)?.end ?? 0
+  }
+
+  placeOf(path: string, sequence: number): number {
+    const last = this.#last
+    return last?.sequence === sequence && last.path === path ? last.start : this.lengthOf(path)
+  }
+
+  async note(place: PagePlace): Promise<void> {
+    await append(this.#file, [place])
+    this.#places.set(place.path, place)
+    this.#last = place
+  }
+
+  async require(): Promise<void> {
+    if (!(await isThere(this.#own)) || (await isThere(this.#next))) throw leaseLost(this.#runId)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file.close()
+  }
+}
+
+/** Whether there is something of that name. */
+export async function isThere(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function lastNumber(directory: string, runId: string): Promise<number> {
+  const numbers = (await readdir(directory))
+    .filter((name) => name.startsWith(`${runId}.`))
+    .map((name) => Number(name.slice(runId.length + 1)))
+  return Math.max(0, ...numbers.filter(Number.isInteger))
+}
+
+/** The last place in each file, in the order in which they were written; `undefined` when the journal is gone again. */
+async function readPlaces(
+  path: string,
+  { runId, leasedUntil }: StoreHolder,
+): Promise<readonly PagePlace[] | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (text === undefined) return undefined
+  // What stands behind the last line break was not written to its end.
+  const [head, ...lines] = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line): Json => JSON.parse(line))
+  if (isJsonObject(head) && new Date(String(head.leased_until)) > leasedUntil) throw leaseLost(runId)
+  const places = new Map<string, PagePlace>()
+  for (const line of lines) {
+    const place = line as PagePlace
+    places.delete(place.path)
+    places.set(place.path, place)
+  }
+  return [...places.values()]
+}
+
+/** Makes the journal with all it begins with, or nothing. @returns `undefined` when somebody else was first */
+async function createJournal(
+  path: string,
+  { leaseId, leasedUntil }: StoreHolder,
+  places: readonly PagePlace[],
+): Promise<FileHandle | undefined> {
+  const own = `${path}.${leaseId}`
+  const file = await open(own, 'w')
+  try {
+    await append(file, [{ leased_until: leasedUntil.toISOString(), lease_id: leaseId }, ...places])
+    await link(own, path)
+    return file
+  } catch (error) {
+    await file.close()
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined
+    throw error
+  } finally {
+    await unlink(own)
+  }
+}
+
+async function append(file: FileHandle, lines: readonly Json[]): Promise<void> {
+  await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  await file.datasync()
+}

@@ -1,0 +1,19 @@
+import type { Json } from '../../base/index.ts'
+
+/** What PostgreSQL cannot hold in `jsonb`, as JSON spells it: NUL and half a character. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i
+const REPLACEMENT = '\ufffd'
+
+/** JSON text that `jsonb` takes. Characters it cannot hold become U+FFFD: one of them must not keep a run from ending. */
+export function jsonbTextOf(value: Json): string {
+  const text = JSON.stringify(value)
+  // A text that only looks like it, such as a backslash before `u0000`, is looked at and left alone.
+  return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text
+}
+
+function storable(value: Json): Json {
+  if (typeof value === 'string') return value.replaceAll('\u0000', REPLACEMENT).toWellFormed()
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(storable)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [storable(key), storable(item)]))
+}

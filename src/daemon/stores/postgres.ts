@@ -1,0 +1,179 @@
+import knex, { type Knex } from 'knex'
+import { isDatabaseUnavailable } from '../../storage/index.ts'
+import { leaseLost } from '../held-run.ts'
+import { type RunStore, type Store, StoreAway, type StoredPage, type StoreHolder } from '../store.ts'
+import { jsonbTextOf } from './postgres-text.ts'
+import { storageNameOf } from './resource-name.ts'
+
+/** Where the records go. */
+export interface PostgresStoreOptions {
+  readonly url: string
+  /** Made when it is not there. */
+  readonly schema: string
+  /** Connections at most. */
+  readonly poolMax: number
+}
+
+/** Who may write for which run. */
+const HOLDERS = 'patchbay_run_holder'
+/** Nobody holds a run for so long. */
+const HOLDERS_KEPT_DAYS = 30
+const STATEMENT_TIMEOUT_MS = 60_000
+const ACQUIRE_TIMEOUT_MS = 10_000
+/** Somebody else has made the same thing at the same moment (unique violation, duplicate table or schema). */
+const ALREADY_MADE: ReadonlySet<string> = new Set(['23505', '42P07', '42P06'])
+const DDL_ATTEMPTS_MAX = 5
+
+/**
+ * Records in PostgreSQL, one table per resource: `integrated_account_id`, `_id`, `record`, `run_id`, `first_seen_at`,
+ * `last_seen_at`. Records are upserted by account and id, and never deleted.
+ *
+ * A page is one statement, so that it is stored or not, and no lock outlives a holder that is suspended in the middle.
+ */
+export function openPostgresStore(options: PostgresStoreOptions): Store {
+  const database = knex({
+    client: 'pg',
+    connection: {
+      connectionString: options.url,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      application_name: 'patchbay daemon',
+      keepAlive: true,
+    },
+    pool: { min: 0, max: options.poolMax },
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    // Messages reach the log, values must not.
+    compileSqlOnError: false,
+    log: { debug() {}, warn() {}, error() {}, deprecate() {} },
+  })
+  return new PostgresStore(database, options.schema)
+}
+
+class PostgresStore implements Store {
+  readonly #database: Knex
+  readonly #schema: string
+  /** Tables that are known to be there, by resource. */
+  readonly #tables = new Map<string, Promise<string>>()
+  #prepared: Promise<void> | undefined
+
+  constructor(database: Knex, schema: string) {
+    this.#database = database
+    this.#schema = schema
+  }
+
+  async open(holder: StoreHolder): Promise<RunStore> {
+    return await orAway(async () => {
+      await this.#prepare()
+      const { runId, attempt, leaseId, leasedUntil } = holder
+      const sql = `insert into ?? as h (run_id, attempt, lease_id, leased_until) values (?, ?, ?, ?)
+        on conflict (run_id) do update set attempt = excluded.attempt, lease_id = excluded.lease_id,
+          leased_until = excluded.leased_until, opened_at = now()
+        where h.leased_until <= excluded.leased_until`
+      const holders = `${this.#schema}.${HOLDERS}`
+      const { rowCount } = await this.#database.raw(sql, [holders, runId, attempt, leaseId, leasedUntil])
+      if (rowCount === 0) throw leaseLost(runId)
+      return {
+        write: (page) => orAway(() => this.#write(holder, page)),
+        async [Symbol.asyncDispose]() {},
+      }
+    })
+  }
+
+  /** The row of the holder is locked first, so that a later holder waits for this page or this page is refused. */
+  async #write({ runId, leaseId, integratedAccountId }: StoreHolder, { resource, rows }: StoredPage): Promise<void> {
+    if (rows.length === 0) return
+    const table = await this.#table(resource)
+    const sql = `with holder as (select run_id from ?? where run_id = ? and lease_id = ? for update)
+      insert into ?? as t (integrated_account_id, _id, record, run_id)
+      select ?, page.id, page.record, holder.run_id
+      from holder, rows from (jsonb_array_elements_text(?::jsonb), jsonb_array_elements(?::jsonb)) as page (id, record)
+      on conflict (integrated_account_id, _id) do update
+        set record = excluded.record, run_id = excluded.run_id, last_seen_at = excluded.last_seen_at`
+    const keys = JSON.stringify(rows.map(({ key }) => key))
+    const records = jsonbTextOf(rows.map(({ record }) => record))
+    const holders = `${this.#schema}.${HOLDERS}`
+    const { rowCount } = await this.#database
+      .raw(sql, [holders, runId, leaseId, table, integratedAccountId, keys, records])
+      .options({ name: `patchbay_write_${table}`.slice(0, 63) })
+    if (rowCount === 0) throw leaseLost(runId)
+  }
+
+  async #prepare(): Promise<void> {
+    this.#prepared ??= this.#makeHolders().catch((error: unknown) => {
+      this.#prepared = undefined
+      throw error
+    })
+    await this.#prepared
+  }
+
+  async #makeHolders(): Promise<void> {
+    const database = this.#database
+    const { rows } = await database.raw('select to_regnamespace(quote_ident(?)) is not null as "isThere"', [
+      this.#schema,
+    ])
+    // `if not exists` asks for the right to create before it looks.
+    if (rows[0]?.isThere !== true) await made(() => database.schema.createSchemaIfNotExists(this.#schema))
+    await this.#makeTable(HOLDERS, (table) => {
+      table.uuid('run_id').primary()
+      table.integer('attempt').notNullable()
+      table.uuid('lease_id').notNullable()
+      table.timestamp('leased_until').notNullable()
+      table.timestamp('opened_at').notNullable().defaultTo(database.fn.now())
+    })
+    await database.raw(`delete from ?? where opened_at < now() - make_interval(days => ?)`, [
+      `${this.#schema}.${HOLDERS}`,
+      HOLDERS_KEPT_DAYS,
+    ])
+  }
+
+  async #table(resource: string): Promise<string> {
+    const name = storageNameOf(resource)
+    const found = this.#tables.get(name)
+    if (found !== undefined) return await found
+    const making = this.#makeTable(name, (table) => {
+      table.uuid('integrated_account_id').notNullable()
+      table.text('_id').notNullable()
+      table.jsonb('record').notNullable()
+      table.uuid('run_id').notNullable()
+      table.timestamp('first_seen_at').notNullable().defaultTo(this.#database.fn.now())
+      table.timestamp('last_seen_at').notNullable().defaultTo(this.#database.fn.now())
+      table.primary(['integrated_account_id', '_id'])
+    }).then(() => `${this.#schema}.${name}`)
+    this.#tables.set(name, making)
+    making.catch(() => this.#tables.delete(name))
+    return await making
+  }
+
+  async #makeTable(name: string, columns: (table: Knex.CreateTableBuilder) => void): Promise<void> {
+    await made(async () => {
+      const schema = this.#database.schema.withSchema(this.#schema)
+      if (!(await schema.hasTable(name)))
+        await this.#database.schema.withSchema(this.#schema).createTable(name, columns)
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#database.destroy()
+  }
+}
+
+/** Makes something that several daemons may make at once. */
+async function made(make: () => PromiseLike<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await make()
+      return
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      if (!ALREADY_MADE.has(code) || attempt === DDL_ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+async function orAway<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isDatabaseUnavailable(error) && error instanceof Error) throw new StoreAway(error.message, error)
+    throw error
+  }
+}
