@@ -320,14 +320,14 @@ export type ListPagesRequest = Message<"patchbay.v1.ListPagesRequest"> & {
   integratedAccountId: string;
 
   /**
-   * A resource of the definition.
+   * A resource of the definition, or `_` for its named actions, which are one page each.
    *
    * @generated from field: string resource = 2;
    */
   resource: string;
 
   /**
-   * A method of the resource. Empty: `list`.
+   * A method of the resource, or the name of an action. Empty: `list`.
    *
    * @generated from field: string method = 3;
    */

@@ -65,8 +65,7 @@ export function callFromProto(request: CallRequest): PreviewRequest {
 /** The list that is asked for. */
 export function listFromProto(request: ListPagesRequest): ProxyRequest {
   const { resource, method, limit } = request
-  const target = { kind: 'method', resource, method: method === '' ? 'list' : method } as const
-  return { ...givenValues(request), target, page: { limit } }
+  return { ...givenValues(request), target: namedTarget(resource, method === '' ? 'list' : method), page: { limit } }
 }
 
 function givenValues(request: CallRequest | ListPagesRequest) {
@@ -108,8 +107,9 @@ export function stepToProto(step: PageReached | PageDelayed): MessageInitShape<t
     return {
       step: { case: 'waiting', value: { seconds: step.retryAfterSeconds, pageNumber: step.page, state, rateLimit } },
     }
-  const { page: number, records, stopReason } = step
-  return { step: { case: 'page', value: { number, records: records.map(valueFrom), state, stopReason, rateLimit } } }
+  const { page: number, stopReason, total } = step
+  const records = step.records.map(valueFrom)
+  return { step: { case: 'page', value: { number, records, state, stopReason, rateLimit, total } } }
 }
 
 /** What a call would do. */

@@ -26,14 +26,19 @@ export function upstreamFailure(
 ): Failure {
   const raw = includeRaw ? outcome.body : undefined
   if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, target, raw)
-  const { status, message, metadata, headers } = outcome
+  const { status, message, metadata, headers, action } = outcome
   const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
   return new Failure('UPSTREAM_ERROR', message, {
-    metadata: { ...flattened(metadata), upstream_status: String(status), ...namesOf(target) },
+    metadata: { ...flattened(metadata), upstream_status: String(status), ...adviceOf(action), ...namesOf(target) },
     httpStatus: restStatusOf(status),
     raw,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   })
+}
+
+/** What only the definition knows: everything else follows from the status. */
+function adviceOf(action: UpstreamErrorOutcome['action']): Readonly<Record<string, string>> {
+  return action === 'retry' || action === 'needs_reauth' ? { upstream_action: action } : {}
 }
 
 function rateLimitFailure(
