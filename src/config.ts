@@ -85,6 +85,13 @@ export const SETTINGS = {
     31_536_000,
     'How far back missed ticks still run one by one, seconds.',
   ),
+  runRetentionDays: integer(
+    'PATCHBAY_RUN_RETENTION_DAYS',
+    30,
+    0,
+    3_650,
+    'Days that runs and the ledger of ticks are kept, counted from the tick; a day with runs that wait or are under way stays. 0 keeps them for good.',
+  ),
   workerConcurrency: integer('PATCHBAY_WORKER_CONCURRENCY', 16, 1, 1_000, 'Sync runs a worker executes at once.'),
   tlsCert: optional('PATCHBAY_TLS_CERT', 'File with the PEM certificate chain. Default: no TLS.'),
   tlsKey: optional('PATCHBAY_TLS_KEY', 'File with the PEM private key; needed with PATCHBAY_TLS_CERT.'),

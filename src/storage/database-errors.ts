@@ -6,6 +6,7 @@ const FOREIGN_KEY_VIOLATION = '23503'
 const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 const QUERY_CANCELED = '57014'
+const LOCK_NOT_AVAILABLE = '55P03'
 const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
   ...['57P01', '57P02', '57P03', '53300', '25P03', '08000', '08001', '08003', '08004', '08006'],
   ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'],
@@ -30,6 +31,11 @@ export function isRetryable(error: unknown): boolean {
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof Failure) return error.reason === 'DATABASE_UNAVAILABLE'
   return UNAVAILABLE_CODES.has(codeOf(error)) || (error instanceof Error && LOST_CONNECTION.test(error.message))
+}
+
+/** Tells whether a lock was not to be had in the time that was set for it. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === LOCK_NOT_AVAILABLE
 }
 
 /** Tells whether the statement broke the named unique constraint or index. */

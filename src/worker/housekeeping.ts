@@ -1,11 +1,12 @@
 import type { Clock } from '../base/index.ts'
 import { REAP_INTERVAL_MS, type RunQueue } from '../queue/index.ts'
 import {
+  DAY_TABLES,
   type Database,
   deleteExpiredSlots,
   deleteIdleBudgets,
   deleteOldIdempotencyKeys,
-  ensureRunPartitions,
+  ensureDayPartitions,
 } from '../storage/index.ts'
 import type { LoopSpec } from './loop.ts'
 
@@ -33,7 +34,8 @@ export function partitionKeeper(database: Database, clock: Clock): LoopSpec {
     intervalMs: HOUR_MS,
     async runOnce() {
       const firstDay = new Date(clock.now().getTime() - DAYS_BEHIND * 24 * HOUR_MS)
-      await database.transaction((tx) => ensureRunPartitions(tx, firstDay, DAYS_BEHIND + 1 + DAYS_AHEAD))
+      const days = DAYS_BEHIND + 1 + DAYS_AHEAD
+      for (const table of DAY_TABLES) await database.transaction((tx) => ensureDayPartitions(tx, table, firstDay, days))
       return false
     },
   }

@@ -5,6 +5,7 @@ import type { Database } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { budgetCleaner, idempotencyCleaner, partitionKeeper, reaper } from './housekeeping.ts'
 import { Loop, type LoopSpec } from './loop.ts'
+import { retention } from './retention.ts'
 import { type ExecuteRun, RunExecutor, type RunExecutorStats } from './run-executor.ts'
 
 /** What a worker is composed of. */
@@ -24,6 +25,8 @@ export interface WorkerDeps {
   readonly regions?: readonly string[] | undefined
   readonly catchUp?: CatchUp | undefined
   readonly observer?: ScheduleObserver | undefined
+  /** Days that runs are kept. Absent or 0: for good. */
+  readonly retentionDays?: number | undefined
   /** Further work to do again and again, such as deliveries and token refresh. */
   readonly loops?: readonly LoopSpec[]
 }
@@ -46,7 +49,7 @@ export interface Worker extends AsyncDisposable {
  * Composes a worker. Any number of them, on any number of hosts, share one database; killing one loses nothing.
  */
 export function createWorker(deps: WorkerDeps): Worker {
-  const { database, queue, clock } = deps
+  const { database, queue, clock, retentionDays = 0 } = deps
   const executor = new RunExecutor(deps)
   const ticker = new Ticker({ ...deps, onFired: () => executor.wake() })
   const specs = [
@@ -54,6 +57,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     partitionKeeper(database, clock),
     idempotencyCleaner(database, clock),
     budgetCleaner(database),
+    ...(retentionDays > 0 ? [retention(deps, retentionDays)] : []),
     ...(deps.loops ?? []),
   ]
   const loops = specs.map((spec) => new Loop(deps, spec))

@@ -16,7 +16,7 @@ import {
   WEBHOOK_GROUP,
 } from '../../src/queue/index.ts'
 import { affected } from '../../src/storage/database.ts'
-import { ensureRunPartitions } from '../../src/storage/index.ts'
+import { ensureDayPartitions } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, readOne, type Tenant, TestClock } from './fixtures.ts'
 
@@ -346,7 +346,8 @@ describe('listing runs', () => {
 
 describe('the days of the runs', () => {
   const day = (text: string) => new Date(`${text}T15:00:00Z`)
-  const ensure = (text: string, days: number) => database.transaction((tx) => ensureRunPartitions(tx, day(text), days))
+  const ensure = (text: string, days: number) =>
+    database.transaction((tx) => ensureDayPartitions(tx, 'sync_job_run', day(text), days))
 
   it('get their partitions ahead, once, however many keepers there are', async () => {
     const made = await Promise.all([ensure('2031-02-27', 4), ensure('2031-02-27', 4), ensure('2031-02-28', 4)])

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../base/index.ts'
 import { affected, type Binding, jsonb, row, rows, type Tx } from '../database.ts'
 import type { RunDestination, RunStatus } from './run-record.ts'
 import { destinationColumns, destinationFromColumns } from './sync-job-run.ts'
+import { deleteMissedTicks } from './tick.ts'
 
 /** A trigger with what its schedule says. */
 export interface TriggerRecord {
@@ -183,7 +184,7 @@ export async function updateTriggerSettings(
   )
 }
 
-/** Deletes a trigger, and by its foreign keys its schedule and missed ticks; returns whether it was there in that version. */
+/** Deletes a trigger, by its foreign key its schedule, and its missed ticks; returns whether it was there in that version. */
 export async function deleteTrigger(
   tx: Tx,
   environmentId: string,
@@ -202,6 +203,7 @@ export async function deleteTrigger(
      select from gone`,
     [environmentId, id, version ?? null],
   )
+  if (deleted > 0) await deleteMissedTicks(tx, [id])
   return deleted > 0
 }
 

@@ -7,6 +7,8 @@ export interface NewTick {
   readonly runId: string
   readonly triggerId: string
   readonly environmentId: string
+  /** The trigger's, which never changes. */
+  readonly integratedAccountId: string
   readonly region: string
   readonly scheduledFor: Date
   /** `null`: it is to be executed. */
@@ -14,14 +16,8 @@ export interface NewTick {
 }
 
 /** A run that a tick has become. */
-export interface TickRun {
+export interface TickRun extends Omit<NewTick, 'runId'> {
   readonly id: string
-  readonly environmentId: string
-  readonly triggerId: string
-  readonly integratedAccountId: string
-  readonly region: string
-  readonly scheduledFor: Date
-  readonly skipReason: string | null
   readonly destination: RunDestination
 }
 
@@ -56,9 +52,7 @@ export interface MissedTicks {
  * answer is the one that was copied. A skipped run, which is never executed, copies neither resources nor arguments.
  */
 export async function insertTickRuns(tx: Tx, ticks: readonly NewTick[]): Promise<readonly TickRun[]> {
-  const inserted = await rows<
-    Omit<TickRun, 'destination'> & { readonly groupKey: string | null; readonly webhookId: string | null }
-  >(
+  const inserted = await rows<{ id: string; groupKey: string | null; webhookId: string | null }>(
     tx,
     `insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
        region, status, skip_reason, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run,
@@ -73,9 +67,7 @@ export async function insertTickRuns(tx: Tx, ticks: readonly NewTick[]): Promise
      join sync_job_cron_trigger t on t.environment_id = v.environment_id and t.id = v.trigger_id
      join sync_job j on j.environment_id = t.environment_id and j.id = t.sync_job_id
      on conflict (trigger_id, scheduled_for, kind) do nothing
-     returning id, environment_id as "environmentId", trigger_id as "triggerId",
-       integrated_account_id as "integratedAccountId", region, scheduled_for as "scheduledFor",
-       skip_reason as "skipReason", daemon_group_key as "groupKey", webhook_id as "webhookId"`,
+     returning id, daemon_group_key as "groupKey", webhook_id as "webhookId"`,
     [
       ticks.map(({ runId }) => runId),
       ticks.map(({ triggerId }) => triggerId),
@@ -85,10 +77,13 @@ export async function insertTickRuns(tx: Tx, ticks: readonly NewTick[]): Promise
       ticks.map(({ skipReason }) => skipReason),
     ],
   )
-  return inserted.map(({ groupKey, webhookId, ...run }) => ({
-    ...run,
-    destination: destinationFromColumns(groupKey, webhookId),
-  }))
+  const destinations = new Map(
+    inserted.map(({ id, groupKey, webhookId }) => [id, destinationFromColumns(groupKey, webhookId)]),
+  )
+  return ticks.flatMap(({ runId, ...tick }) => {
+    const destination = destinations.get(runId)
+    return destination === undefined ? [] : [{ id: runId, ...tick, destination }]
+  })
 }
 
 /** Moves locked schedules past their ticks. The only statement that moves a schedule on. */
@@ -131,4 +126,13 @@ export async function insertMissedTicks(tx: Tx, missed: readonly MissedTicks[]):
       missed.map(({ count }) => count),
     ],
   )
+}
+
+/**
+ * Deletes the stretches of triggers that are gone. A statement after the one that deleted them: that one waited for ticks
+ * in flight, and what they recorded is visible from then on.
+ */
+export async function deleteMissedTicks(tx: Tx, triggerIds: readonly string[]): Promise<void> {
+  if (triggerIds.length > 0)
+    await affected(tx, 'delete from missed_ticks where trigger_id = any(?::uuid[])', [triggerIds])
 }

@@ -1,11 +1,13 @@
-import { affected, type Tx } from '../database.ts'
+import { affected, rows, type Tx } from '../database.ts'
+import { deleteMissedTicks } from './tick.ts'
 
 /** What triggers can be removed with. */
 export type TriggerOwner = 'sync_job_id' | 'integrated_account_id' | 'webhook_id'
 
 /**
- * Deletes every trigger that belongs to the job, account or webhook, by their foreign keys with their schedules, and where
- * their syncs stood; returns how many. Rides on the index that begins with the environment and the owner.
+ * Deletes every trigger that belongs to the job, account or webhook, by their foreign keys with their schedules, where
+ * their syncs stood, and their missed ticks; returns how many. Rides on the index that begins with the environment and
+ * the owner.
  */
 export async function deleteTriggersOf(
   tx: Tx,
@@ -13,7 +15,7 @@ export async function deleteTriggersOf(
   owner: TriggerOwner,
   ownerId: string,
 ): Promise<number> {
-  return await affected(
+  const gone = await rows<{ readonly id: string }>(
     tx,
     `with gone as (
        delete from sync_job_cron_trigger where environment_id = ? and ${owner} = ? returning *
@@ -22,9 +24,14 @@ export async function deleteTriggersOf(
          and p.sync_job_id = gone.sync_job_id and p.integrated_account_id = gone.integrated_account_id
          and p.trigger_id = gone.id
      )
-     select from gone`,
+     select id from gone`,
     [environmentId, ownerId],
   )
+  await deleteMissedTicks(
+    tx,
+    gone.map(({ id }) => id),
+  )
+  return gone.length
 }
 
 /** Asks whoever executes runs of the account to stop at the next page. Rides on run_lease_account. */

@@ -1,0 +1,63 @@
+import type { Clock } from '../base/index.ts'
+import {
+  DAY_TABLES,
+  type Database,
+  type DayTable,
+  deleteOrphanedCheckpoints,
+  dropDay,
+  emptyDefaultPartition,
+  hasUnfinishedRuns,
+  isLockTimeout,
+  listDaysBefore,
+} from '../storage/index.ts'
+import type { Logger } from '../telemetry/index.ts'
+import type { LoopSpec } from './loop.ts'
+
+/** What forgetting needs. */
+export interface RetentionDeps {
+  readonly database: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly logger: Pick<Logger, 'info'>
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+/** A day that could not be dropped, because its table was too busy or runs are unfinished, is tried again after so long. */
+const INTERVAL_MS = 10 * 60 * 1000
+const CHECKPOINT_BATCH = 1_000
+
+/**
+ * Forgets runs and missed ticks some days after their tick, by whole days and never row by row. A day that has runs which
+ * wait or are held stays until they are over. The latest run of a trigger stays readable on its schedule, and so does where
+ * incremental syncs begin.
+ *
+ * @param days how many whole days are kept
+ */
+export function retention(deps: RetentionDeps, days: number): LoopSpec {
+  return {
+    name: 'retention',
+    intervalMs: INTERVAL_MS,
+    async runOnce() {
+      const before = new Date(deps.clock.now().getTime() - days * DAY_MS)
+      for (const table of DAY_TABLES) {
+        for (const day of await listDaysBefore(deps.database.direct, table, before)) await forgetDay(deps, table, day)
+        await orBusy(deps.database.transaction((tx) => emptyDefaultPartition(tx, table, before)))
+      }
+      return (await deleteOrphanedCheckpoints(deps.database.direct, before, CHECKPOINT_BATCH)) === CHECKPOINT_BATCH
+    },
+  }
+}
+
+async function forgetDay({ database, logger }: RetentionDeps, table: DayTable, day: Date): Promise<void> {
+  // Asked without a lock first: a day that must stay should cost nobody anything.
+  if (table === 'sync_job_run' && (await hasUnfinishedRuns(database.direct, day))) return
+  const isGone = await orBusy(database.transaction((tx) => dropDay(tx, table, day)))
+  if (isGone) logger.info({ table, day: day.toISOString().slice(0, 10) }, 'a day was forgotten')
+}
+
+/** False when the table was too busy to be locked. */
+async function orBusy(work: Promise<boolean>): Promise<boolean> {
+  return await work.catch((error: unknown) => {
+    if (isLockTimeout(error)) return false
+    throw error
+  })
+}
