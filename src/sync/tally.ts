@@ -34,6 +34,8 @@ export interface CountedPage {
 const CUTTING_REASONS: ReadonlySet<string> = new Set(['max_pages', 'max_records'])
 /** The stop reason of a listing that ended with an error. */
 const ERROR_REASON = 'error'
+/** What the contract can say; third parties claim more in jest. */
+const CLAIMED_TOTAL_MAX = 2 ** 31 - 1
 const NOTHING: NodeCounts = {
   ...{ pages: 0, fetched: 0, delivered: 0, failed: 0, stop_reason: '', is_cut: false },
   ...{ claimed: 0, claiming: null, ids: {} },
@@ -68,7 +70,8 @@ export class Tally {
       pages: counts.pages + 1,
       fetched: counts.fetched + records.length,
       delivered: counts.delivered + delivered,
-      claiming: total ?? null,
+      // The page behind the last record often claims nothing any more.
+      claiming: total ?? counts.claiming,
       ids: ids?.state ?? {},
     })
   }
@@ -88,20 +91,22 @@ export class Tally {
 
   /**
    * The counters as runs show them. Nothing is complete before the run is, nothing of which more was claimed than seen, and
-   * nothing below a parent that was cut short: its children were never asked for.
+   * nothing below a parent that is not complete: children of what is missing were never asked for.
    */
   stats(isRunDone: boolean): ResourceStats[] {
     const stats: ResourceStats[] = []
     const visit = (node: SyncNode, isParentComplete: boolean): void => {
       const { pages, fetched, delivered, failed, stop_reason, is_cut } = this.#of(node)
       const claimedTotal = this.#claimedTotal(node)
-      const complete = isParentComplete && !is_cut && !(claimedTotal !== undefined && claimedTotal > fetched)
+      const counted = this.#distinctOf(node, fetched)
+      const seen = isOneListing(node, this.#plan) ? (counted.distinct ?? fetched) : fetched
+      const complete = isParentComplete && !is_cut && (claimedTotal ?? 0) <= seen
       stats[node.index] = {
         ...{ resource: node.resource, method: node.method, pages, fetched, delivered, failed },
         ...(stop_reason === '' ? {} : { stopReason: stop_reason }),
         complete,
         ...(claimedTotal === undefined ? {} : { claimedTotal }),
-        ...this.#distinctOf(node, fetched),
+        ...counted,
       }
       for (const child of node.children) visit(child, complete)
     }
@@ -120,7 +125,7 @@ export class Tally {
   #claimedTotal(node: SyncNode): number | undefined {
     const { pages, claimed, claiming, stop_reason } = this.#of(node)
     if (pages === 0 || claimed === null || (stop_reason === '' && claiming === null)) return undefined
-    return claimed + (claiming ?? 0)
+    return Math.min(claimed + (claiming ?? 0), CLAIMED_TOTAL_MAX)
   }
 
   #claimsAfter(node: SyncNode): Pick<NodeCounts, 'claimed' | 'claiming'> {
@@ -135,4 +140,9 @@ export class Tally {
   #change(node: SyncNode, change: Partial<NodeCounts>): void {
     this.#counts[node.index] = { ...this.#of(node), ...change }
   }
+}
+
+/** Then every record has an identifier of its own, and one that was there before stands in the place of one not seen. */
+function isOneListing(node: SyncNode, { waves: [roots = []] }: SyncPlan): boolean {
+  return node.loopOn === undefined && roots.includes(node)
 }

@@ -31,13 +31,14 @@ function writeRequest({ url, placed }: PageRequest): string {
 interface Walk {
   readonly requests: string[]
   readonly delivered: (readonly Json[])[]
+  readonly totals: (number | undefined)[]
   end: string
 }
 
 /** Walks through the answers; between pages the state goes through text, as it does when another process resumes. */
 async function walk(pagination: Pagination, row: PaginationRow): Promise<Walk> {
   const tools = toolsOf(row)
-  const walked: Walk = { requests: [], delivered: [], end: 'more' }
+  const walked: Walk = { requests: [], delivered: [], totals: [], end: 'more' }
   let state = await startListing(pagination, row.limit, tools)
   try {
     for (const answer of row.answers) {
@@ -46,6 +47,7 @@ async function walk(pagination: Pagination, row: PaginationRow): Promise<Walk> {
       walked.requests.push(writeRequest(request))
       const result = await digestPage(pagination, state, pageOf(answer, request.url, state.limit), tools)
       walked.delivered.push(result.records)
+      walked.totals.push(result.total)
       if (result.state === null) {
         walked.end = result.stopReason ?? 'no reason'
         break
@@ -82,6 +84,7 @@ describe.each(PAGINATION_FORMATS.map((entry) => entry.format))('pagination %s', 
     expect(walked.requests).toEqual(row.requests)
     expect(walked.end).toBe(row.end)
     expect(walked.delivered).toEqual(row.delivered ?? (failed ? answered.slice(0, -1) : answered))
+    if (row.totals !== undefined) expect(walked.totals).toEqual(row.totals)
   })
 })
 

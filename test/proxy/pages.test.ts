@@ -50,6 +50,17 @@ describe('a list is walked page by page', () => {
     expect(rest.map((step) => step.page)).toEqual([2, 3])
   })
 
+  test('and each page tells what is claimed to be there in all', async () => {
+    const { config } = PAGED.pagination
+    const claiming = { ...PAGED, pagination: { format: 'page', config: { ...config, total_path: 'total' } } }
+    engine.upstream.script(
+      { request: 'GET /items?page=1&size=2', answer: { json: { data: [1], total: 3 } } },
+      { request: 'GET /items?page=2&size=2', answer: { json: { data: [] } } },
+    )
+    const steps = await collect(engine.pages(claiming, LIST))
+    expect(steps.map((step) => (step.kind === 'page' ? step.total : step.kind))).toEqual([3, undefined])
+  })
+
   test('a state of another pagination is refused', async () => {
     const cursored = { ...PAGED, pagination: { format: 'cursor', config: { cursor_path: 'next', cursor_key: 'c' } } }
     engine.upstream.script({ request: 'GET /items?page=1&size=2', answer: { json: { data: [1] } } })

@@ -18,6 +18,8 @@ export interface SourceScript {
   /** All records a request lists; throwing is an error of the first page. */
   readonly records: (request: PageRequest) => readonly Json[]
   readonly pageSize?: number
+  /** What a page claims there to be in all. */
+  readonly total?: (call: SourceCall) => number | undefined
   /** Thrown instead of answering the call, which counts from 0 over all calls. */
   readonly failure?: (call: SourceCall, index: number) => Error | undefined
   readonly parentPaths?: PageSource['parentPaths']
@@ -35,7 +37,12 @@ export function scriptedSource(script: SourceScript): ScriptedSource {
     const all = script.records(request)
     const next: JsonObject | undefined = (page + 1) * size < all.length ? { page: page + 1 } : undefined
     const records = all.slice(page * size, (page + 1) * size)
-    return { records, next, stopReason: next === undefined ? 'no_cursor' : undefined }
+    return {
+      records,
+      next,
+      stopReason: next === undefined ? 'no_cursor' : undefined,
+      total: script.total?.({ request, page }),
+    }
   }
 
   return {

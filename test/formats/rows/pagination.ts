@@ -13,6 +13,8 @@ export interface PaginationRow {
   readonly requests: readonly string[]
   /** Ids or values of the records delivered, where they differ from those answered. */
   readonly delivered?: readonly (readonly Json[])[]
+  /** What each page claims there to be in all; absent: not looked at. */
+  readonly totals?: readonly (number | undefined)[]
   /** A stop reason, or the reason of the failure. `more`: the listing would go on. */
   readonly end: string
 }
@@ -117,6 +119,15 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       config: { page_key: 'page', total_path: 'total' },
       answers: [{ records: [1], body: { total: 0 } }, page(2)],
       requests: ['query page=1', 'query page=2'],
+      totals: [0, undefined],
+      end: 'more',
+    },
+    {
+      promise: 'tells a total that is a count, in any spelling, and no other',
+      config: { page_key: 'page', total_path: 'meta.total' },
+      answers: [5, '5', -1, 1.5, 'many', null].map((total, index) => ({ records: [index], body: { meta: { total } } })),
+      requests: [1, 2, 3, 4, 5, 6].map((number) => `query page=${number}`),
+      totals: [5, 5, undefined, undefined, undefined, undefined],
       end: 'more',
     },
     {
@@ -356,6 +367,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
         { status: 206, records: [3], headers: { 'content-range': 'records 2-2/3' } },
       ],
       requests: ['header range="records=0-1"', 'header range="records=2-3"'],
+      totals: [3, 3],
       end: 'range_end',
     },
     {
@@ -366,6 +378,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
         { status: 206, records: [] },
       ],
       requests: ['header range="items=0-1"', 'header range="items=2-3"'],
+      totals: [undefined, undefined],
       end: 'empty_page',
     },
     {
