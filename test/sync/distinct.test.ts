@@ -72,6 +72,16 @@ describe('a sketch', () => {
     )
   })
 
+  it('keeps the length of the run of zeros behind the bits that choose the register', () => {
+    const rankOf = (hash: number) => {
+      const sketch = new Sketch(6)
+      sketch.add(hash)
+      return sketch.toString().charCodeAt(0) - new Sketch(6).toString().charCodeAt(0)
+    }
+    const hashes = [2 ** 52, 2 ** 51, 2 ** 32, 2 ** 31, 2 ** 30, 2 ** 6, 0]
+    expect(hashes.map(rankOf)).toEqual([1, 2, 21, 22, 23, 47, 48])
+  })
+
   it('does not mind repetitions, order, or being stored half way', () => {
     const texts = fc.array(fc.nat({ max: 400 }).map(String), { maxLength: 600 })
     fc.assert(

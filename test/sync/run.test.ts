@@ -279,6 +279,30 @@ describe('depends_on', () => {
     expect(most).toBe(3)
   })
 
+  it('asks for parents no further ahead than a page, however many there are', async () => {
+    const PARENTS = 3_000
+    const PAGE = 50
+    let [given, done, most] = [0, 0, 0]
+    const inner = scriptedSource({
+      records: ({ resource, query }) =>
+        resource === 'orgs' ? Array.from({ length: PARENTS }, (_, id) => ({ id })) : ids(`${query.org}1`),
+      pageSize: PAGE,
+    })
+    const source: RunDeps['source'] = {
+      async *pages(request, ...rest) {
+        for await (const page of inner.pages(request, ...rest)) {
+          if (request.resource === 'orgs') most = Math.max(most, (given += page.records.length) - done)
+          yield page
+        }
+        if (request.resource === 'repos') done++
+      },
+    }
+    const { outcome, progress } = await execute({ records }, runOf(tree), { source })
+    expect(outcome).toEqual(COMPLETED)
+    expect(progress.stats.map(({ fetched }) => fetched)).toEqual([PARENTS, PARENTS, PARENTS])
+    expect(most).toBe(PAGE)
+  })
+
   it('saves pages of which nothing is sent once a second, and what is left when the run ends early', async () => {
     const clock = fastClock(new Date(0))
     const script: SourceScript = {
