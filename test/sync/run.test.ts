@@ -282,19 +282,22 @@ describe('depends_on', () => {
   it('asks for parents no further ahead than a page, however many there are', async () => {
     const PARENTS = 3_000
     const PAGE = 50
-    let [given, done, most] = [0, 0, 0]
+    let [given, begun, most] = [0, 0, 0]
     const inner = scriptedSource({
       records: ({ resource, query }) =>
-        resource === 'orgs' ? Array.from({ length: PARENTS }, (_, id) => ({ id })) : ids(`${query.org}1`),
+        resource === 'orgs'
+          ? Array.from({ length: PARENTS }, (_, id) => ({ id }))
+          : [{ id: `${query.org}1`, meta: { key: 'k' } }],
       pageSize: PAGE,
     })
     const source: RunDeps['source'] = {
       async *pages(request, ...rest) {
+        if (request.resource === 'repos') begun++
         for await (const page of inner.pages(request, ...rest)) {
-          if (request.resource === 'orgs') most = Math.max(most, (given += page.records.length) - done)
+          if (request.resource === 'orgs') given += page.records.length
+          most = Math.max(most, given - begun)
           yield page
         }
-        if (request.resource === 'repos') done++
       },
     }
     const { outcome, progress } = await execute({ records }, runOf(tree), { source })
