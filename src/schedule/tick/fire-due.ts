@@ -34,7 +34,7 @@ export interface PassReport {
 }
 
 /** Triggers locked in one transaction: large enough to share its cost, small enough to hold locks for milliseconds. */
-const BATCH = 200
+const BATCH = 500
 /** Shards of one pass that are worked on at once; each takes a connection. */
 const SHARDS_AT_ONCE = 2
 

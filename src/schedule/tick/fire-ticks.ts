@@ -116,7 +116,8 @@ function decideTicks(room: GroupRoom, trigger: DueTrigger, ticks: readonly Date[
       openRuns++
       room.add(environmentId, group)
     }
-    return { ...idsOf(trigger), runId: newId(), region: trigger.region, scheduledFor, skipReason: reason }
+    const { integratedAccountId, region } = trigger
+    return { ...idsOf(trigger), runId: newId(), integratedAccountId, region, scheduledFor, skipReason: reason }
   })
 }
 
