@@ -11,7 +11,13 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   expression: () => import('./expression.ts'),
   start: () => import('./start.ts'),
   'sync-webhook': () => import('./sync-webhook.ts'),
+  'sync-parents': () => import('./sync-parents.ts'),
   'runs-queue': () => import('./runs-queue.ts'),
+  'ticks-steady': () => import('./ticks-steady.ts'),
+  'ticks-burst': () => import('./ticks-burst.ts'),
+  'ticks-pinned': () => import('./ticks-pinned.ts'),
+  'ticks-idle': () => import('./ticks-idle.ts'),
+  'ticks-growth': () => import('./ticks-growth.ts'),
 }
 
 const asked = process.argv.slice(2)

@@ -10,11 +10,15 @@ export interface DurableDatabase extends AsyncDisposable {
   readonly url: string
 }
 
-/** Starts one, for figures and faults: the databases of tests trade durability for speed. */
-export async function startDurableDatabase(poolMax = 16): Promise<DurableDatabase> {
+/**
+ * Starts one, for figures and faults: the databases of tests trade durability for speed.
+ *
+ * @param settings of the server, as `name=value`, beside the product's
+ */
+export async function startDurableDatabase(poolMax = 16, settings: readonly string[] = []): Promise<DurableDatabase> {
   const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-durable-'))
   chmodSync(dataDir, 0o711) // root's servers run under another uid, which must be able to walk in
-  const server = await startEmbedded({ dataDir })
+  const server = await startEmbedded({ dataDir, settings })
   const url = `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`
   const database = new Database({ target: { kind: 'url', url }, poolMax })
   await migrate(database)

@@ -1,0 +1,110 @@
+import { affected } from '../../../src/storage/database.ts'
+import type { Database } from '../../../src/storage/index.ts'
+
+/** How many triggers, and whose. */
+export interface Population {
+  readonly environments: number
+  readonly accountsPerEnvironment: number
+  readonly triggersPerAccount: number
+}
+
+/** When they fire, as SQL over `n`, the trigger's number: the expression and its next tick. */
+export interface Schedules {
+  readonly expression: string
+  readonly next: string
+}
+
+/** A million triggers of 200 environments. */
+export const MILLION: Population = { environments: 200, accountsPerEnvironment: 1_000, triggersPerAccount: 5 }
+
+const QUARTER_SECONDS = 900
+const OFFSET = `(n % ${QUARTER_SECONDS})`
+const SINCE_HOUR = `extract(epoch from now() - date_trunc('hour', now()))`
+
+/** Each every quarter of an hour, spread over its 900 seconds: of a million, 1 111 come due each second. */
+export const SPREAD: Schedules = {
+  expression: `format('%s %s,%s,%s,%s * * * *', ${OFFSET} % 60, ${OFFSET} / 60, ${OFFSET} / 60 + 15, ${OFFSET} / 60 + 30, ${OFFSET} / 60 + 45)`,
+  next: `date_trunc('hour', now()) + make_interval(secs => ${OFFSET} + ${QUARTER_SECONDS} * (1 + floor((${SINCE_HOUR} - ${OFFSET}) / ${QUARTER_SECONDS})))`,
+}
+
+/** Once a year, on New Year's Day: none comes due while one looks. */
+export const YEARLY: Schedules = {
+  expression: `'0 0 1 1 *'`,
+  next: `(date_trunc('year', now() at time zone 'UTC') + interval '1 year') at time zone 'UTC'`,
+}
+
+/** Each at every minute. */
+export const EVERY_MINUTE: Schedules = everyMinuteOneIn(1)
+
+/** One of so many at every minute, the others once a year. */
+export function everyMinuteOneIn(share: number): Schedules {
+  const isFrequent = `n % ${share} = 0`
+  return {
+    expression: `case when ${isFrequent} then '* * * * *' else ${YEARLY.expression} end`,
+    next: `case when ${isFrequent} then date_trunc('minute', now()) + interval '1 minute' else ${YEARLY.next} end`,
+  }
+}
+
+/** All at one minute of the day, which is due from then on. */
+export function atMinute(minute: Date): Schedules {
+  const text = `${minute.getUTCMinutes()} ${minute.getUTCHours()} * * *`
+  return { expression: `'${text}'`, next: `'${minute.toISOString()}'::timestamptz` }
+}
+
+/** Environments inserted by one statement, which stays well below the limit on its time. */
+const CHUNK = 10
+
+/** Inserts triggers and what they refer to, in seconds for a million. They have no schedules yet. */
+export async function insertTriggers(database: Database, population: Population): Promise<number> {
+  const { environments, accountsPerEnvironment, triggersPerAccount } = population
+  for (let done = 0; done < environments; done += CHUNK)
+    await database.transaction(async (tx) => {
+      await affected(tx, 'set local session_replication_role = replica') // no check of every reference
+      await affected(tx, INSERT_CHUNK, [
+        Math.min(CHUNK, environments - done),
+        accountsPerEnvironment,
+        triggersPerAccount,
+      ])
+    })
+  for (const table of ['integrated_account', 'sync_job_cron_trigger'])
+    await affected(database.direct, `vacuum analyze ${table}`)
+  return environments * accountsPerEnvironment * triggersPerAccount
+}
+
+const INSERT_CHUNK = `with tenant as materialized (
+    select uuidv7() as environment_id, uuidv7() as installation_id, uuidv7() as job_id, uuidv7() as webhook_id
+    from generate_series(1, ?::integer)
+  ), installation as (
+    insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
+    select environment_id, installation_id, uuidv7(), true, true, '{}' from tenant
+  ), job as (
+    insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
+    select environment_id, job_id, 'job', 'crm', '[{"resource": "contacts", "method": "list"}]', '{}' from tenant
+  ), webhook as (
+    insert into webhook (environment_id, id, target_url, event_types, is_active)
+    select environment_id, webhook_id, 'https://receiver.example/', '{}', true from tenant
+  ), account as materialized (
+    select tenant.*, uuidv7() as account_id from tenant cross join generate_series(1, ?::integer)
+  ), stored_account as (
+    insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
+      context, status, is_sandbox, region, object_store_context_fields)
+    select environment_id, account_id, installation_id, 'acme', 'api_key', '{}', 'active', false, 'wnam', '{}' from account
+  )
+  insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression, webhook_id, args)
+  select environment_id, uuidv7(), job_id, account_id, '', webhook_id, '{}' from account cross join generate_series(1, ?::integer)`
+
+/** Gives every trigger a schedule in the place of the one it had, and forgets what was fired. */
+export async function schedule(database: Database, schedules: Schedules): Promise<void> {
+  await affected(database.direct, 'truncate trigger_schedule, missed_ticks, sync_job_run, run_queue, run_lease')
+  await database.transaction(async (tx) => {
+    await affected(tx, 'set local session_replication_role = replica')
+    await affected(tx, 'set local statement_timeout = 0')
+    await affected(
+      tx,
+      `insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
+       select id, environment_id, get_byte(uuid_send(id), 15) % 64, 'wnam', ${schedules.expression}, ${schedules.next}
+       from (select id, environment_id, row_number() over (order by id)::integer as n from sync_job_cron_trigger) numbered`,
+    )
+  })
+  for (const statement of ['vacuum analyze trigger_schedule', 'checkpoint']) await affected(database.direct, statement)
+}

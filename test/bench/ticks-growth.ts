@@ -1,0 +1,72 @@
+import { systemClock } from '../../src/base/index.ts'
+import { RunQueue } from '../../src/queue/index.ts'
+import { Ticker } from '../../src/schedule/index.ts'
+import { affected, rows } from '../../src/storage/database.ts'
+import type { Database } from '../../src/storage/index.ts'
+import { silentLogger } from '../../src/telemetry/index.ts'
+import { startDurableDatabase } from '../support/durable-database.ts'
+import { reportAtMost, reportFloor } from './support/report.ts'
+import { everyMinuteOneIn, insertTriggers, type Population, schedule } from './support/trigger-population.ts'
+
+const SIZES: readonly Population[] = [1, 10, 100, 1_000].map((accountsPerEnvironment) => {
+  return { environments: 200, accountsPerEnvironment, triggersPerAccount: 5 }
+})
+/** Of every fleet, however large. */
+const DUE = 1_000
+const ROUNDS = 10
+const MINUTE_MS = 60_000
+/** Cost of a tick in the largest fleet, against the smallest. */
+const GROWTH_MAX = 2
+
+/** What a tick costs the database, by the number of triggers beside those that are due. */
+interface TickCost {
+  readonly buffers: number
+  readonly databaseMs: number
+  readonly wallMs: number
+}
+
+/** The cost of a tick from a thousand triggers to a million, with a thousand due each time. */
+export async function run(): Promise<void> {
+  const costs: TickCost[] = []
+  for (const population of SIZES) {
+    await using durable = await startDurableDatabase(16, ['shared_preload_libraries=pg_stat_statements'])
+    await affected(durable.database.direct, 'create extension pg_stat_statements')
+    const triggers = await insertTriggers(durable.database, population)
+    const cost = await tickCost(durable.database, triggers)
+    reportFloor(`ticks-growth/${triggers}/buffers`, cost.buffers, 'pages/tick')
+    reportFloor(`ticks-growth/${triggers}/database`, cost.databaseMs * 1_000, 'µs/tick')
+    reportFloor(`ticks-growth/${triggers}/wall`, cost.wallMs * 1_000, 'µs/tick')
+    costs.push(cost)
+  }
+  const [smallest, largest] = [costs[0], costs.at(-1)]
+  if (smallest === undefined || largest === undefined) throw new Error('nothing was measured')
+  reportAtMost('ticks-growth/buffers', largest.buffers / smallest.buffers, 'x the smallest', GROWTH_MAX)
+  reportAtMost('ticks-growth/database', largest.databaseMs / smallest.databaseMs, 'x the smallest', GROWTH_MAX)
+}
+
+/** The mean over all rounds but the first, which fills caches and prepares statements. */
+async function tickCost(database: Database, triggers: number): Promise<TickCost> {
+  await schedule(database, everyMinuteOneIn(triggers / DUE))
+  let nowMs = Date.now() + MINUTE_MS
+  const ticker = new Ticker({
+    ...{ database, queue: new RunQueue({ database, random: Math.random }), clock: systemClock, random: Math.random },
+    ...{ logger: silentLogger, now: () => new Date(nowMs) },
+  })
+  let wallMs = 0
+  for (let round = 0; round <= ROUNDS; round++) {
+    if (round === 1) await affected(database.direct, 'select pg_stat_statements_reset()')
+    const fromMs = performance.now()
+    const { fired } = await ticker.runOnce()
+    if (fired !== DUE) throw new Error(`${fired} of ${DUE} were fired`)
+    if (round > 0) wallMs += performance.now() - fromMs
+    nowMs += MINUTE_MS
+    await affected(database.direct, 'truncate run_queue') // or the next ticks would overlap
+  }
+  const [spent] = await rows<{ ms: number; buffers: number }>(database.direct, SPENT)
+  if (spent === undefined) throw new Error('no statistics')
+  const ticks = DUE * ROUNDS
+  return { buffers: spent.buffers / ticks, databaseMs: spent.ms / ticks, wallMs: wallMs / ticks }
+}
+
+const SPENT = `select sum(total_exec_time) as ms, sum(shared_blks_hit + shared_blks_read)::float8 as buffers
+  from pg_stat_statements where query not like 'truncate%'`
