@@ -26,6 +26,8 @@ export interface DaemonOptions {
 
 /** Below the longest wait the service grants, so that a lease from the end of it still has most of its time. */
 const CLAIM_WAIT_SECONDS = 20
+/** A service that does not know yet that the daemon drains gets this long; then the claim is called off. */
+const CLAIM_GRACE_MS = 2_000
 /** Runs that were interrupted get this long to return before they are left to their leases. */
 const INTERRUPT_GRACE_MS = 5_000
 
@@ -44,6 +46,7 @@ export class Daemon {
   #isHeartbeatDue = false
   #registration: Promise<Registration> | undefined
   readonly #draining = new AbortController()
+  readonly #claimEnded = new AbortController()
   #room = Promise.withResolvers<void>()
 
   constructor(deps: DaemonDeps, options: DaemonOptions) {
@@ -84,9 +87,11 @@ export class Daemon {
     for (const held of this.#held.values()) held.stop()
     this.#heartbeatNow()
     this.#room.resolve()
-    await this.#deps.clock.sleep(deadlineMs, this.#ended.signal)
+    const { clock } = this.#deps
+    void clock.sleep(Math.min(CLAIM_GRACE_MS, deadlineMs), this.#ended.signal).then(() => this.#claimEnded.abort())
+    await clock.sleep(deadlineMs, this.#ended.signal)
     for (const held of this.#held.values()) held.interrupt()
-    await this.#deps.clock.sleep(INTERRUPT_GRACE_MS, this.#ended.signal)
+    await clock.sleep(INTERRUPT_GRACE_MS, this.#ended.signal)
     for (const held of this.#held.values()) held.lose()
   }
 
@@ -108,7 +113,7 @@ export class Daemon {
     const timeoutMs = CLAIM_WAIT_SECONDS * 1_000 + CALL_TIMEOUT_MS
     const { runs } = await this.#deps.service.daemons.claimRuns(
       { daemonId, capacity, waitSeconds: CLAIM_WAIT_SECONDS },
-      { timeoutMs, signal: this.#ended.signal },
+      { timeoutMs, signal: AbortSignal.any([this.#ended.signal, this.#claimEnded.signal]) },
     )
     for (const message of runs) {
       const run = claimedRunFrom(message)

@@ -32,9 +32,8 @@ export function refusalFrom(error: unknown): unknown {
   if (info === undefined) return ANSWERED_CODES.has(error.code) ? error : new ServiceAway(error.message, afterMs, error)
   if (AWAY_REASONS.has(info.reason)) return new ServiceAway(error.message, afterMs, error)
   if (!isRefusal(info.reason)) return error
-  const { upstream_status: status, ...metadata } = info.metadata
   return new Failure(info.reason, error.rawMessage, {
-    metadata: status === undefined ? metadata : { ...metadata, status },
+    metadata: { ...info.metadata, ...adviceIn(info.metadata) },
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     cause: error,
   })
@@ -56,6 +55,11 @@ export function isHopeless(refusal: unknown): boolean {
 /** Tells whether the refusal has this reason. */
 export function isRefusedFor(refusal: unknown, reason: FailureReason): boolean {
   return refusal instanceof Failure && refusal.reason === reason
+}
+
+/** What the third party answered and what its definition advises, under the names the sync engine looks for. */
+function adviceIn({ upstream_status: status, upstream_action: action }: Readonly<Record<string, string>>) {
+  return { ...(status === undefined ? {} : { status }), ...(action === undefined ? {} : { action }) }
 }
 
 function retryAfterOf(error: ConnectError): number | undefined {

@@ -1,0 +1,92 @@
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { daemonCommand } from '../../src/cli/daemon.ts'
+import { TLS_KEYS } from '../api/support/tls-keys.ts'
+import { DaemonProcess } from './support/daemon-process.ts'
+import { startScriptedService } from './support/scripted-service.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-daemon-'))
+const TOKEN = 'secret-token-of-the-daemon'
+
+afterAll(() => rmSync(directory, { recursive: true }))
+
+const argumentsFor = (url: string) => [
+  '--url',
+  url,
+  '--group',
+  'g',
+  '--store',
+  `ndjson:${directory}`,
+  '--label',
+  'host-1',
+]
+
+describe('patchbay daemon', () => {
+  it('speaks TLS to a service whose certificate Node trusts, and never writes its token', async () => {
+    const ca = join(directory, 'ca.pem')
+    writeFileSync(ca, TLS_KEYS.cert)
+    await using service = await startScriptedService({}, TLS_KEYS)
+    const environment = { PATCHBAY_TOKEN: TOKEN, NODE_EXTRA_CA_CERTS: ca, PATCHBAY_LOG_LEVEL: 'debug' }
+    await using daemon = new DaemonProcess(argumentsFor(service.url), environment)
+    await service.called('complete')
+    expect(await daemon.end('SIGTERM')).toBe(0)
+    expect(service.authorizations).toEqual(new Set([`Bearer ${TOKEN}`]))
+    expect(daemon.output).not.toContain(TOKEN)
+  })
+
+  it('does not talk to a service whose certificate nobody vouches for', async () => {
+    await using service = await startScriptedService({}, TLS_KEYS)
+    await using daemon = new DaemonProcess(argumentsFor(service.url), { PATCHBAY_TOKEN: TOKEN })
+    await daemon.wrote('the service is away')
+    expect(service.calls).toEqual([])
+  })
+
+  it('finishes its page on SIGTERM, hands the run back and ends with 0', async () => {
+    const [reached, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    await using service = await startScriptedService({
+      async beforePage(page) {
+        if (page === 4) reached.resolve()
+        if (page === 4) await mayGoOn.promise
+      },
+    })
+    await using daemon = new DaemonProcess([...argumentsFor(service.url), '--token', TOKEN])
+    await reached.promise
+    await service.called('report', 4)
+    const ended = daemon.end('SIGTERM')
+    await service.called('heartbeat draining')
+    mayGoOn.resolve()
+    expect(await ended).toBe(0)
+    expect(service.calls.at(-1)).toBe('release')
+    const [file = ''] = globSync(`contacts/*/${service.runId}.ndjson`, { cwd: directory })
+    const ids = readFileSync(join(directory, file), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)._id)
+    expect(ids).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'])
+  })
+
+  it.each([
+    { what: 'no token', args: ['--url', 'http://x', '--group', 'g', '--store', 'ndjson:x'], says: 'PATCHBAY_TOKEN' },
+    { what: 'a URL of no service', args: [...argumentsFor('ftp://x'), '--token', 't'], says: 'http or https' },
+    {
+      what: 'an unknown region',
+      args: [...argumentsFor('http://x'), '--token', 't', '--region', 'mars'],
+      says: 'wnam',
+    },
+    {
+      what: 'a capacity of 0',
+      args: [...argumentsFor('http://x'), '--token', 't', '--capacity', '0'],
+      says: '1 to 100',
+    },
+    {
+      what: 'an unknown store',
+      args: ['--url', 'http://x', '--group', 'g', '--store', 'mysql://x', '--token', 't'],
+      says: 'ndjson:DIR',
+    },
+    { what: 'an unknown word', args: ['--colour', 'red'], says: '--group KEY' },
+  ])('says how it is called when there is $what', async ({ args, says }) => {
+    await expect(daemonCommand.run(args, {})).rejects.toThrow(says)
+  })
+})

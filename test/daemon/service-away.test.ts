@@ -1,0 +1,157 @@
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Code } from '@connectrpc/connect'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startDaemon } from './support/running-daemon.ts'
+import { refusal, type ScriptedService, startScriptedService } from './support/scripted-service.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-daemon-'))
+const OVER = 'a run is over'
+
+afterAll(() => rmSync(directory, { recursive: true }))
+
+function daemonOf({ url }: ScriptedService) {
+  return startDaemon({ url, token: 'secret-token-of-the-daemon', group: 'g', store: `ndjson:${directory}` })
+}
+
+/** Ids of the records stored of the run, in the order of the file. */
+function stored({ runId }: ScriptedService): readonly number[] {
+  const files = globSync(`contacts/*/${runId}.ndjson`, { cwd: directory })
+  const lines = files.flatMap((file) => readFileSync(join(directory, file), 'utf8').trimEnd().split('\n'))
+  return lines.map((line) => JSON.parse(line).record.id)
+}
+
+const ALL = Array.from({ length: 10 }, (_, index) => index + 1)
+
+describe('a daemon whose service is away', () => {
+  it('goes on at the page where it was once the service is back', async () => {
+    const reached = Promise.withResolvers<void>()
+    await using service = await startScriptedService({
+      async beforePage(page) {
+        if (page === 3 && service.calls.filter((call) => call.startsWith('list')).length === 1) {
+          reached.resolve()
+          await new Promise(() => {})
+        }
+      },
+    })
+    await using daemon = daemonOf(service)
+    await reached.promise
+    await service.called('report', 3)
+    await service.goAway()
+    await daemon.said('the service is away, the daemon waits for it')
+    await service.comeBack()
+    await daemon.said(OVER, { outcome: 'completed' })
+    expect(stored(service)).toEqual(ALL)
+    expect(service.calls.filter((call) => call.startsWith('list'))).toEqual(['list 1', 'list 3'])
+  })
+
+  it.each(['reportProgress', 'completeRun'] as const)('asks again when %s is not answered', async (name) => {
+    let refused = 0
+    const busy = () => {
+      refused++
+      if (refused > 3) return {}
+      throw refused % 2 === 0 ? refusal(Code.Unavailable, 'SHUTTING_DOWN') : new Error('no answer of the product')
+    }
+    await using service = await startScriptedService({ [name]: busy })
+    await using daemon = daemonOf(service)
+    await daemon.said(OVER, { outcome: 'completed' })
+    expect(refused).toBeGreaterThan(3)
+    expect(stored(service)).toEqual(ALL)
+  })
+
+  it('writes nothing more once its lease may be over', async () => {
+    const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>()
+    await using service = await startScriptedService({
+      leaseSeconds: 1,
+      beforePage: (page) => (page === 3 ? mayGoOn : undefined),
+      heartbeat: () => {
+        throw refusal(Code.Unavailable, 'DATABASE_UNAVAILABLE')
+      },
+    })
+    await using daemon = daemonOf(service)
+    await daemon.said(OVER, { outcome: 'lost' })
+    goOn()
+    await service.called('claim', 2)
+    expect(stored(service)).toEqual([1, 2, 3, 4])
+    expect(service.calls.filter((call) => /complete|fail|release/.test(call))).toEqual([])
+  })
+
+  it('says nothing more of a run that is held by somebody else', async () => {
+    let reports = 0
+    await using service = await startScriptedService({
+      reportProgress: () => {
+        reports++
+        if (reports === 3) throw refusal(Code.Aborted, 'LEASE_LOST')
+        return {}
+      },
+    })
+    await using daemon = daemonOf(service)
+    await daemon.said(OVER, { outcome: 'lost' })
+    expect(service.calls.filter((call) => /complete|fail|release/.test(call))).toEqual([])
+    expect(stored(service)).toEqual([1, 2, 3, 4])
+  })
+
+  it('gives a run up as soon as a heartbeat says that it is lost', async () => {
+    await using service = await startScriptedService({
+      beforePage: (page) => (page === 2 ? new Promise(() => {}) : undefined),
+      heartbeat: ({ held }) => {
+        const isLost = service.calls.filter((call) => call === 'report').length >= 2
+        return { held: held.map(({ runId, leaseId }) => ({ runId, leaseId, isLost })) }
+      },
+    })
+    await using daemon = daemonOf(service)
+    await daemon.said(OVER, { outcome: 'lost' })
+    expect(stored(service)).toEqual([1, 2])
+  })
+
+  it('releases a run that a heartbeat says is to stop', async () => {
+    const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>()
+    await using service = await startScriptedService({
+      beforePage: (page) => (page === 3 ? mayGoOn : undefined),
+      heartbeat: ({ held }) => {
+        if (held.length > 0) goOn()
+        return { held: held.map(({ runId, leaseId }) => ({ runId, leaseId, stopRequested: true })) }
+      },
+    })
+    await using daemon = daemonOf(service)
+    await daemon.said(OVER, { outcome: 'stopped' })
+    expect(service.calls).toContain('release')
+    expect(stored(service).length).toBeLessThan(10)
+  })
+
+  it('registers again when the service has forgotten it', async () => {
+    let claims = 0
+    await using service = await startScriptedService({
+      claimRuns: async (_, { signal }) => {
+        claims++
+        if (claims === 1) throw refusal(Code.NotFound, 'RESOURCE_NOT_FOUND')
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        return {}
+      },
+    })
+    await using _ = daemonOf(service)
+    await service.called('claim', 2)
+    expect(service.calls.filter((call) => call === 'register')).toHaveLength(2)
+  })
+
+  it('ends a drain although the service is not there', async () => {
+    await using service = await startScriptedService()
+    await service.goAway()
+    await using daemon = daemonOf(service)
+    await daemon.said('the service is away, the daemon waits for it')
+    void daemon.daemon.drain(60_000)
+    await daemon.ended
+    await service.comeBack()
+  })
+
+  it('keeps its token out of the log', async () => {
+    await using service = await startScriptedService({
+      leaseSeconds: 1,
+      heartbeat: () => Promise.reject(new Error('x')),
+    })
+    await using daemon = daemonOf(service)
+    await daemon.said(OVER)
+    expect(JSON.stringify(daemon.log)).not.toContain('secret-token')
+  })
+})

@@ -1,0 +1,160 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { fromJson, type MessageInitShape } from '@bufbuild/protobuf'
+import { timestampFromDate, ValueSchema } from '@bufbuild/protobuf/wkt'
+import { type Code, ConnectError, type ConnectRouter, type ServiceImpl } from '@connectrpc/connect'
+import { connectNodeAdapter } from '@connectrpc/connect-node'
+import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts'
+import type { ClaimedRunSchema } from '../../../gen/patchbay/v1/daemon_pb.ts'
+import { DaemonService } from '../../../gen/patchbay/v1/daemon_service_pb.ts'
+import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
+import { newId } from '../../../src/base/index.ts'
+
+/** What the service does where it does not do what it should. */
+export type Script = Partial<
+  Pick<ServiceImpl<typeof DaemonService>, 'heartbeat' | 'reportProgress' | 'claimRuns' | 'completeRun'>
+> & {
+  readonly leaseSeconds?: number
+  /** Is awaited before a page is sent. */
+  readonly beforePage?: (page: number) => Promise<void> | void
+}
+
+/** A service of one run on a real socket. */
+export interface ScriptedService extends AsyncDisposable {
+  readonly url: string
+  /** Names of the calls, in order, with what matters of them. */
+  readonly calls: readonly string[]
+  /** The run that it hands out. */
+  readonly runId: string
+  readonly leaseId: string
+  /** What it was called with. */
+  readonly authorizations: ReadonlySet<string>
+  /** Resolves when the call has been made for the nth time. */
+  called(name: string, times?: number): Promise<void>
+  /** Cuts every connection and refuses new ones, until `comeBack`. */
+  goAway(): Promise<void>
+  comeBack(): Promise<void>
+}
+
+const PAGES = 5
+const PAGE_RECORDS = 2
+
+/** Starts a service that has one run of 10 records on 5 pages, held by whoever claims first. */
+export async function startScriptedService(
+  script: Script = {},
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<ScriptedService> {
+  const calls: string[] = []
+  const waiting = new Set<() => void>()
+  const [runId, leaseId] = [newId(), newId()]
+  const note = (call: string): void => {
+    calls.push(call)
+    for (const look of [...waiting]) look()
+  }
+  let isHandedOut = false
+  const drained = Promise.withResolvers<void>()
+  const authorizations = new Set<string>()
+  const routes = (router: ConnectRouter): void => {
+    router.service(DaemonService, {
+      registerDaemon(_, { requestHeader }) {
+        note('register')
+        authorizations.add(requestHeader.get('authorization') ?? '')
+        return { daemonId: newId(), heartbeatSeconds: 1, leaseSeconds: script.leaseSeconds ?? 30 }
+      },
+      async claimRuns(request, context) {
+        note('claim')
+        if (script.claimRuns !== undefined) return await script.claimRuns(request, context)
+        if (isHandedOut) await drained.promise
+        const runs = isHandedOut ? [] : [claimedRun(runId, leaseId)]
+        isHandedOut = true
+        return { runs }
+      },
+      async heartbeat(request, context) {
+        note(request.isDraining ? 'heartbeat draining' : 'heartbeat')
+        if (request.isDraining) drained.resolve()
+        if (script.heartbeat !== undefined) return await script.heartbeat(request, context)
+        return { held: request.held.map((held) => ({ runId: held.runId, leaseId: held.leaseId })) }
+      },
+      async reportProgress(request, context) {
+        note('report')
+        return (await script.reportProgress?.(request, context)) ?? {}
+      },
+      async completeRun(request, context) {
+        note('complete')
+        return (await script.completeRun?.(request, context)) ?? {}
+      },
+      failRun({ error, retryable }) {
+        note(`fail ${error?.reason} ${retryable}`)
+        return {}
+      },
+      releaseRun() {
+        note('release')
+        return {}
+      },
+    })
+    router.service(ProxyService, {
+      async *listPages({ state }) {
+        note(`list ${state?.page ?? 1}`)
+        for (let number = Number(state?.page ?? 1); number <= PAGES; number++) {
+          await script.beforePage?.(number)
+          const ids = Array.from({ length: PAGE_RECORDS }, (_, index) => (number - 1) * PAGE_RECORDS + index + 1)
+          const records = ids.map((id) => fromJson(ValueSchema, { id }))
+          const next = number < PAGES ? { state: { page: number + 1 } } : { stopReason: 'no_cursor' }
+          yield { step: { case: 'page' as const, value: { number, records, ...next } } }
+        }
+      },
+    })
+  }
+  const listener: RequestListener = connectNodeAdapter({ routes })
+  let front = await listen(listener, 0, tls)
+  const { port } = front.address() as AddressInfo
+  return {
+    ...{ calls, authorizations, runId, leaseId, url: `${tls === undefined ? 'http' : 'https'}://localhost:${port}` },
+    async called(name, times = 1) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const look = () => calls.filter((call) => call === name).length >= times && resolve()
+      waiting.add(look)
+      look()
+      await promise
+      waiting.delete(look)
+    },
+    goAway: () => close(front),
+    async comeBack() {
+      front = await listen(listener, port, tls)
+    },
+    [Symbol.asyncDispose]: () => close(front),
+  }
+}
+
+/** A refusal as the service raises it. */
+export function refusal(code: Code, reason: string): ConnectError {
+  return new ConnectError(reason, code, undefined, [{ desc: ErrorInfoSchema, value: { reason, domain: 'patchbay' } }])
+}
+
+function claimedRun(runId: string, leaseId: string): MessageInitShape<typeof ClaimedRunSchema> {
+  return {
+    run: {
+      ...{ id: runId, environmentId: newId(), syncJobId: newId(), integratedAccountId: newId() },
+      ...{ attempt: 1, errorHandling: 'ignore', resources: [{ resource: 'contacts', method: 'list', persist: true }] },
+    },
+    ...{ leaseId, leaseExpiresAt: timestampFromDate(new Date()), attemptsMax: 5, tenantId: 'acme' },
+    resources: [{ idPath: ['id'], parentPaths: [] }],
+  }
+}
+
+const sockets = new WeakMap<Server, Set<Socket>>()
+
+async function listen(listener: RequestListener, port: number, tls?: { cert: string; key: string }): Promise<Server> {
+  const server = tls === undefined ? createServer(listener) : (createTlsServer(tls, listener) as unknown as Server)
+  const open = new Set<Socket>()
+  sockets.set(server, open)
+  server.on('connection', (socket: Socket) => open.add(socket))
+  await new Promise<void>((resolve) => server.listen(port, 'localhost', resolve))
+  return server
+}
+
+async function close(server: Server): Promise<void> {
+  for (const socket of sockets.get(server) ?? []) socket.destroy()
+  await new Promise<void>((resolve) => server.close(() => resolve()))
+}
