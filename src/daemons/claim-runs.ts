@@ -50,7 +50,7 @@ export async function claimRuns(
     const runs = await claimOnce(deps, daemon, group, capacity, signal)
     const restMs = endMs - performance.now()
     if (runs.length > 0 || restMs <= 0) return runs
-    if (!(await deps.waits.wait({ daemonId, group, regions: daemon.regions }, restMs, signal))) return []
+    if (!(await deps.waits.wait({ environmentId, daemonId, group, regions: daemon.regions }, restMs, signal))) return []
   }
 }
 

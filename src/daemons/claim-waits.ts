@@ -1,5 +1,5 @@
 import { type Clock, Failure } from '../base/index.ts'
-import { type AwaitedGroup, countClaimable, type Database } from '../storage/index.ts'
+import { type AwaitedGroup, countClaimable, type Database, findResting } from '../storage/index.ts'
 
 /** What waiting needs. */
 export interface ClaimWaitsDeps {
@@ -9,6 +9,7 @@ export interface ClaimWaitsDeps {
 
 /** Who waits, and for what. */
 export interface Waiting extends Omit<AwaitedGroup, 'atMost'> {
+  readonly environmentId: string
   readonly daemonId: string
 }
 
@@ -25,7 +26,8 @@ const WAITERS_MAX = 1_000
 
 /**
  * Where daemons wait for runs: one look per interval for all of this process, and none while nobody waits. A look wakes as
- * many as there are runs for, in the order in which they came; the others hear nothing of it. A wait holds no connection.
+ * many as there are runs for, in the order in which they came; the others hear nothing of it. Daemons that have begun to
+ * drain go. A wait holds no connection.
  */
 export class ClaimWaits {
   readonly #deps: ClaimWaitsDeps
@@ -61,7 +63,7 @@ export class ClaimWaits {
     }
   }
 
-  /** Ends the waits of a daemon that takes no more. */
+  /** Ends the waits of a daemon that takes no more; in other processes the next look does. */
   release(daemonId: string): void {
     for (const waiter of this.#waiters) if (waiter.daemonId === daemonId) waiter.end(false)
   }
@@ -87,18 +89,40 @@ export class ClaimWaits {
   }
 
   async #lookOnce(): Promise<void> {
-    const lines = [...Map.groupBy(this.#waiters, ({ group, regions }) => `${group} ${regions}`).values()]
-    const awaited = lines.flatMap((line) => {
-      const [first] = line
-      return first === undefined ? [] : [{ group: first.group, regions: first.regions, atMost: line.length }]
-    })
-    if (awaited.length === 0) return
+    const waiters = [...this.#waiters]
+    if (waiters.length === 0) return
+    const { direct } = this.#deps.database
+    const lines = linesOf(waiters)
     try {
-      const counts = await countClaimable(this.#deps.database.direct, awaited)
+      const resting = new Set(await findResting(direct, waiters.map(daemonOf)))
+      for (const waiter of waiters) if (resting.has(waiter.daemonId)) waiter.end(false)
+      const awaited = lines.map(({ waiters: { length: atMost }, ...line }) => ({ ...line, atMost }))
+      const counts = await countClaimable(direct, awaited)
       for (const [place, line] of lines.entries())
-        for (const waiter of line.slice(0, counts[place] ?? 0)) waiter.end(true)
+        for (const waiter of line.waiters.slice(0, counts[place] ?? 0)) waiter.end(true)
     } catch (error) {
-      for (const waiter of lines.flat()) waiter.fail(error)
+      for (const waiter of waiters) waiter.fail(error)
     }
   }
+}
+
+/** Those who wait for the same, in the order in which they came. */
+interface Line extends Pick<Waiting, 'group' | 'regions'> {
+  readonly waiters: Waiter[]
+}
+
+function linesOf(waiters: readonly Waiter[]): readonly Line[] {
+  const lines = new Map<string, Line>()
+  for (const waiter of waiters) {
+    const { group, regions } = waiter
+    const name = `${group} ${regions}`
+    const line = lines.get(name) ?? { group, regions, waiters: [] }
+    line.waiters.push(waiter)
+    lines.set(name, line)
+  }
+  return [...lines.values()]
+}
+
+function daemonOf({ environmentId, daemonId: id }: Waiter) {
+  return { environmentId, id }
 }

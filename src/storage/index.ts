@@ -65,6 +65,7 @@ export {
   type DaemonRecord,
   deleteUnheardDaemons,
   findHeldLeases,
+  findResting,
   type HeldLease,
   insertDaemon,
   listDaemons,
@@ -174,6 +175,7 @@ export {
   insertIntegrationGrant,
   listIntegrationGrants,
 } from './tables/integration-grant.ts'
+export { countQueueDepth, findOldestDueAge, type QueueDepth } from './tables/operating.ts'
 export {
   claimItems,
   countWaiting,

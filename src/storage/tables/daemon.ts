@@ -51,6 +51,21 @@ export async function seeDaemon(
   )
 }
 
+/** Those of the daemons that take no more runs, or are not known any more. Rides on the primary key. */
+export async function findResting(
+  tx: Tx,
+  daemons: readonly Pick<DaemonRecord, 'environmentId' | 'id'>[],
+): Promise<readonly string[]> {
+  const found = await rows<{ readonly id: string }>(
+    tx,
+    `select v.id from unnest(?::uuid[], ?::uuid[]) as v (environment_id, id)
+       left join daemon d on d.environment_id = v.environment_id and d.id = v.id
+     where d.is_draining is not false`,
+    [daemons.map(({ environmentId }) => environmentId), daemons.map(({ id }) => id)],
+  )
+  return found.map(({ id }) => id)
+}
+
 /**
  * Daemons of the environment below `before` (all when undefined), newest first. Rides on the primary key; leases, which are
  * few, are read whole.
