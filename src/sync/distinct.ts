@@ -56,11 +56,9 @@ export class DistinctIds {
   readonly #sketch: Sketch
   /** Absent once there are too many, or not all are known. */
   #exact: Set<number> | undefined
-  #state: DistinctState
 
   constructor(limits: DistinctLimits, state: DistinctState = {}) {
     this.#limits = limits
-    this.#state = state
     this.#sketch = new Sketch(limits.precision, state.sketch)
     this.#exact = state.sketch === undefined ? new Set(state.ids) : undefined
     for (const hash of state.ids ?? []) this.#sketch.add(hash)
@@ -68,16 +66,12 @@ export class DistinctIds {
 
   /** Notes a page. The order within it and between pages does not matter. */
   add(ids: readonly string[]): void {
-    if (ids.length === 0) return
     for (const id of ids) {
       const hash = hashText(id)
       this.#sketch.add(hash)
       this.#exact?.add(hash)
     }
     if (this.#exact !== undefined && this.#exact.size > this.#limits.exactMax) this.#exact = undefined
-    const { keptMax } = this.#limits
-    const listed = this.#exact !== undefined && this.#exact.size <= keptMax ? this.#exact : undefined
-    this.#state = listed === undefined ? { sketch: this.#sketch.toString() } : { ids: [...listed] }
   }
 
   /** @param records all that were told */
@@ -92,6 +86,8 @@ export class DistinctIds {
   }
 
   get state(): DistinctState {
-    return this.#state
+    const exact = this.#exact
+    if (exact !== undefined && exact.size <= this.#limits.keptMax) return { ids: [...exact] }
+    return { sketch: this.#sketch.toString() }
   }
 }

@@ -89,6 +89,7 @@ class Execution {
   readonly #plan: SyncPlan
   readonly #signal: AbortSignal
   readonly #tally: Tally
+  /** Its counts are those of the last attempt; `#withCounts` has what came since. */
   #checkpoint: Checkpoint
   /** The checkpoint is the one that is stored. */
   #isSaved = true
@@ -115,7 +116,7 @@ class Execution {
 
   async #fail(error: RunError): Promise<RunOutcome> {
     const deps = { ...this.#deps, progress: this.#progress }
-    return await failRun(deps, this.#checkpoint, error, this.#tally.stats(false))
+    return await failRun(deps, this.#withCounts, error, this.#tally.stats(false))
   }
 
   get #isLastAttempt(): boolean {
@@ -212,13 +213,17 @@ class Execution {
     this.#remember(change)
     this.#savedMs = this.#deps.clock.now().getTime()
     this.#isSaved = true
-    const answer = await this.#progress.save(this.#checkpoint, this.#tally.stats(isDone))
+    const answer = await this.#progress.save(this.#withCounts, this.#tally.stats(isDone))
     return answer === 'stop' ? { kind: 'stopped' } : undefined
   }
 
   #remember(change: Partial<Checkpoint>): void {
-    this.#checkpoint = { ...this.#checkpoint, ...change, counts: this.#tally.counts }
+    this.#checkpoint = { ...this.#checkpoint, ...change }
     this.#isSaved = false
+  }
+
+  get #withCounts(): Checkpoint {
+    return { ...this.#checkpoint, counts: this.#tally.counts }
   }
 
   #walk(): Walk {

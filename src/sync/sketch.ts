@@ -2,25 +2,28 @@
 const HASH_BITS = 53
 const HIGH_BITS = HASH_BITS - 32
 /** The character of an empty register; every later one is printable and needs no escape in JSON. */
-const ZERO = '#'.charCodeAt(0)
+const EMPTY = '#'.charCodeAt(0)
 
 /**
  * How many different values there were, about, in a few KiB (HyperLogLog, with the estimator of O. Ertl, "New cardinality
  * estimation algorithms for HyperLogLog sketches", 2017, which needs no correction tables).
  *
  * Of m = 2^precision registers each keeps the longest run of leading zeros among its hashes. The standard error is
- * 1.04/√m.
+ * 1.04/√m. Registers are kept as the characters they are stored as, so that storing them is a copy.
  */
 export class Sketch {
   readonly #precision: number
-  readonly #registers: Uint8Array
+  readonly #registers: Buffer
+  /** How many registers hold each rank. */
+  readonly #counts: Uint32Array
 
   /** @param text of an earlier sketch of the same precision; of another length: empty */
   constructor(precision: number, text = '') {
+    const length = 2 ** precision
     this.#precision = precision
-    this.#registers = new Uint8Array(2 ** precision)
-    if (text.length !== this.#registers.length) return
-    for (const [index] of this.#registers.entries()) this.#registers[index] = text.charCodeAt(index) - ZERO
+    this.#registers = text.length === length ? Buffer.from(text, 'latin1') : Buffer.alloc(length, EMPTY)
+    this.#counts = new Uint32Array(HASH_BITS - precision + 2)
+    for (const register of this.#registers) this.#count(register - EMPTY, 1)
   }
 
   /** Share of the estimate that it is off by, typically. */
@@ -33,24 +36,30 @@ export class Sketch {
     const low = hash >>> 0
     const index = low & (this.#registers.length - 1)
     const rank = this.#rankOf(Math.floor(hash / 2 ** 32), low >>> this.#precision)
-    if (rank > (this.#registers[index] ?? 0)) this.#registers[index] = rank
+    const before = (this.#registers[index] ?? EMPTY) - EMPTY
+    if (rank <= before) return
+    this.#registers[index] = rank + EMPTY
+    this.#count(before, -1)
+    this.#count(rank, 1)
   }
 
   estimate(): number {
     const { length } = this.#registers
-    const highest = HASH_BITS - this.#precision + 1
-    const counts = new Uint32Array(highest + 1)
-    for (const rank of this.#registers) counts[rank] = (counts[rank] ?? 0) + 1
-    const share = (rank: number) => (counts[rank] ?? 0) / length
-    let sum = length * tau(1 - share(highest))
-    for (let rank = highest - 1; rank >= 1; rank--) sum = (sum + (counts[rank] ?? 0)) / 2
-    sum += length * sigma(share(0))
+    const highest = this.#counts.length - 1
+    const countOf = (rank: number) => this.#counts[rank] ?? 0
+    let sum = length * tau(1 - countOf(highest) / length)
+    for (let rank = highest - 1; rank >= 1; rank--) sum = (sum + countOf(rank)) / 2
+    sum += length * sigma(countOf(0) / length)
     return Math.round(length ** 2 / (2 * Math.LN2 * sum))
   }
 
   /** One character per register. */
   toString(): string {
-    return Buffer.from(this.#registers.map((rank) => rank + ZERO)).toString('latin1')
+    return this.#registers.toString('latin1')
+  }
+
+  #count(rank: number, change: 1 | -1): void {
+    this.#counts[rank] = (this.#counts[rank] ?? 0) + change
   }
 
   /** The place of the first one in the bits that did not choose the register, from 1. */

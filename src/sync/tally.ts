@@ -6,7 +6,11 @@ import { DEFAULT_ID_PATH, identityOf } from './record-id.ts'
 import type { PageSource } from './source.ts'
 
 /** What a node has done so far, as a checkpoint keeps it. */
-export type NodeCounts = {
+export type NodeCounts = Counters & {
+  readonly ids: DistinctState
+}
+
+type Counters = {
   readonly pages: number
   readonly fetched: number
   readonly delivered: number
@@ -19,7 +23,6 @@ export type NodeCounts = {
   readonly claimed: number | null
   /** The same of the listing that is being read. */
   readonly claiming: number | null
-  readonly ids: DistinctState
 }
 
 /** A page as it is counted. */
@@ -36,15 +39,15 @@ const CUTTING_REASONS: ReadonlySet<string> = new Set(['max_pages', 'max_records'
 const ERROR_REASON = 'error'
 /** What the contract can say; third parties claim more in jest. */
 const CLAIMED_TOTAL_MAX = 2 ** 31 - 1
-const NOTHING: NodeCounts = {
+const NOTHING: Counters = {
   ...{ pages: 0, fetched: 0, delivered: 0, failed: 0, stop_reason: '', is_cut: false },
-  ...{ claimed: 0, claiming: null, ids: {} },
+  ...{ claimed: 0, claiming: null },
 }
 
 /** The counters of a run, one set per node of the plan. */
 export class Tally {
   readonly #plan: SyncPlan
-  readonly #counts: NodeCounts[]
+  readonly #counts: Counters[]
   readonly #ids: readonly DistinctIds[]
   readonly #idPaths: readonly DotPath[]
 
@@ -53,12 +56,12 @@ export class Tally {
     const limits = limitsFor(plan.nodes.length)
     this.#plan = plan
     this.#counts = plan.nodes.map(({ index }) => counts[index] ?? NOTHING)
-    this.#ids = this.#counts.map(({ ids }) => new DistinctIds(limits, ids))
+    this.#ids = plan.nodes.map(({ index }) => new DistinctIds(limits, counts[index]?.ids))
     this.#idPaths = plan.nodes.map(({ resource, method }) => idPathOf?.(resource, method) ?? DEFAULT_ID_PATH)
   }
 
   get counts(): readonly NodeCounts[] {
-    return [...this.#counts]
+    return this.#counts.map((counts, index) => ({ ...counts, ids: this.#ids[index]?.state ?? {} }))
   }
 
   /** A page was read, and what was to be sent of it was acknowledged. */
@@ -72,7 +75,6 @@ export class Tally {
       delivered: counts.delivered + delivered,
       // The page behind the last record often claims nothing any more.
       claiming: total ?? counts.claiming,
-      ids: ids?.state ?? {},
     })
   }
 
@@ -133,11 +135,11 @@ export class Tally {
     return { claimed: claimed === null || claiming === null ? null : claimed + claiming, claiming: null }
   }
 
-  #of(node: SyncNode): NodeCounts {
+  #of(node: SyncNode): Counters {
     return this.#counts[node.index] ?? NOTHING
   }
 
-  #change(node: SyncNode, change: Partial<NodeCounts>): void {
+  #change(node: SyncNode, change: Partial<Counters>): void {
     this.#counts[node.index] = { ...this.#of(node), ...change }
   }
 }
