@@ -1,7 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { AccountConnector, readyAccess, TokenRefresher } from './accounts/index.ts'
-import { createApiServer, createServices, customRoute, documentRoute, Health, proxyRoute } from './api/index.ts'
+import {
+  createApiServer,
+  createServices,
+  customRoute,
+  documentRoute,
+  Health,
+  healthzRoutes,
+  proxyRoute,
+  SCHEDULER,
+} from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
 import { forgetDaemons } from './daemons/index.ts'
@@ -37,7 +46,7 @@ const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
 
 /** Composes the API: every service of the contract and the documents that describe it. */
-export function createApi({ config, installation, logger }: ProcessDeps): Api {
+export function createApi({ config, installation, logger, operating }: ProcessDeps): Api {
   const { database } = installation
   const domain = composeDomain({ config, installation, logger })
   const services = createServices(domain)
@@ -46,12 +55,14 @@ export function createApi({ config, installation, logger }: ProcessDeps): Api {
     clock: systemClock,
     onUseNotNoted: (error) => logger.warn(describeError(error), 'the use of a token could not be noted'),
   })
+  const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
+  operating?.schedule.watch((isStalled) => health.set(SCHEDULER, !isStalled))
   const server = createApiServer({
     services,
     admission,
     clock: systemClock,
     logger,
-    health: new Health(services.map(({ desc }) => desc.typeName)),
+    health,
     limits: {
       requestBytesMax: config.requestBytesMax,
       rateRequestsMax: config.rateLimitRequests,
@@ -63,8 +74,10 @@ export function createApi({ config, installation, logger }: ProcessDeps): Api {
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
       proxyRoute(domain.calls),
       customRoute(domain.calls),
+      ...healthzRoutes(health),
     ],
     translateError: failureFromDatabase,
+    observe: operating?.metrics?.observeCall,
     ...tlsOf(config),
   })
   return {
@@ -86,7 +99,7 @@ export function createApi({ config, installation, logger }: ProcessDeps): Api {
 }
 
 /** Composes the worker: ticks, runs to webhooks and the upkeep of both. */
-export function createWorkerProcess({ config, installation, logger }: ProcessDeps): WorkerProcess {
+export function createWorkerProcess({ config, installation, logger, operating }: ProcessDeps): WorkerProcess {
   const { database, secrets } = installation
   const domain = composeDomain({ config, installation, logger })
   const { clock, queue } = domain
@@ -105,12 +118,14 @@ export function createWorkerProcess({ config, installation, logger }: ProcessDep
     regions: config.region,
     catchUp: catchUpOf(config),
     retentionDays: config.runRetentionDays,
+    onTicks: operating?.metrics?.observeTicks,
     loops: [
       ...connectLoops(connector),
       { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
       { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => forgetDaemons(database) },
     ],
   })
+  operating?.metrics?.readWorker(() => worker.stats)
   return {
     start: () => worker.start(),
     drain() {

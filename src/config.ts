@@ -93,6 +93,13 @@ export const SETTINGS = {
     'Days that runs and the ledger of ticks are kept, counted from the tick; a day with runs that wait or are under way stays. 0 keeps them for good.',
   ),
   workerConcurrency: integer('PATCHBAY_WORKER_CONCURRENCY', 16, 1, 1_000, 'Sync runs a worker executes at once.'),
+  metricsPort: optionalInteger(
+    'PATCHBAY_METRICS_PORT',
+    0,
+    65_535,
+    'Port of its own for `/metrics`, `/healthz` and `/healthz/scheduler`, which ask for no token; 0 takes any free one. Default: no such port, and nothing is counted.',
+  ),
+  metricsHost: text('PATCHBAY_METRICS_HOST', '127.0.0.1', 'Address that port listens on.'),
   tlsCert: optional('PATCHBAY_TLS_CERT', 'File with the PEM certificate chain. Default: no TLS.'),
   tlsKey: optional('PATCHBAY_TLS_KEY', 'File with the PEM private key; needed with PATCHBAY_TLS_CERT.'),
 } as const
@@ -135,17 +142,18 @@ function directory(variable: string, fallback: string, meaning: string): Setting
 }
 
 function integer(variable: string, fallback: number, min: number, max: number, meaning: string): Setting<number> {
-  return {
-    variable,
-    fallback: String(fallback),
-    meaning,
-    read: (given = '') => {
-      const value = Number(given)
-      if (!/^\d+$/.test(given) || value < min || value > max)
-        throw new Error(`takes a whole number from ${min} to ${max}`)
-      return value
-    },
-  }
+  return { variable, fallback: String(fallback), meaning, read: (given = '') => readInteger(given, min, max) }
+}
+
+function optionalInteger(variable: string, min: number, max: number, meaning: string): Setting<number | undefined> {
+  const read = (given: string | undefined) => (given === undefined ? undefined : readInteger(given, min, max))
+  return { variable, fallback: undefined, meaning, read }
+}
+
+function readInteger(given: string, min: number, max: number): number {
+  const value = Number(given)
+  if (!/^\d+$/.test(given) || value < min || value > max) throw new Error(`takes a whole number from ${min} to ${max}`)
+  return value
 }
 
 function choice<Value extends string>(

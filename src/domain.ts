@@ -26,6 +26,7 @@ import {
   removeInstallationsIn,
   removeIntegrationsOf,
 } from './integrations/index.ts'
+import type { Operating } from './operating.ts'
 import { createProxy, type Proxy as Engine } from './proxy/index.ts'
 import { RunQueue, RunWatch } from './queue/index.ts'
 import { CATCH_UP, type CatchUp } from './schedule/index.ts'
@@ -38,6 +39,8 @@ export interface ProcessDeps {
   readonly config: Config
   readonly installation: Installation
   readonly logger: Logger
+  /** Absent: nobody looks. */
+  readonly operating?: Pick<Operating, 'metrics' | 'schedule'> | undefined
 }
 
 /** The rooms of one process, each built once and handed what it asks for. */

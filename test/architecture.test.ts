@@ -30,6 +30,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'cron-parser': ['schedule'],
   undici: ['egress'],
   pino: ['telemetry'],
+  'prom-client': ['telemetry'],
   gen: ['api', 'daemon', 'codegen'],
   '@connectrpc/connect': ['api', 'daemon'],
   '@connectrpc/connect-node': ['api', 'daemon'],

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { SETTINGS } from '../src/config.ts'
+import { METRICS } from '../src/telemetry/index.ts'
 
 const README = join(import.meta.dirname, '../README.md')
 const TABLE = /(<!-- settings -->\n)[\s\S]*?(\n<!-- \/settings -->)/
@@ -14,6 +15,28 @@ function settingsTable(): string {
   })
   return ['| variable | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')
 }
+
+const METRICS_README = join(import.meta.dirname, '../src/telemetry/README.md')
+const METRICS_TABLE = /(<!-- metrics -->\n)[\s\S]*?(\n<!-- \/metrics -->)/
+
+/** The metrics as their README shows them. */
+function metricsTable(): string {
+  const rows = Object.values(METRICS).map(({ name, type, labels, help }) => {
+    const shown = labels.length === 0 ? '–' : labels.map((label) => `\`${label}\``).join(', ')
+    return `| \`${name}\` | ${type} | ${shown} | ${help} |`
+  })
+  return ['| name | type | labels | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n')
+}
+
+describe('the README of the metrics', () => {
+  it('lists every metric as the code exposes it (npm run docs writes the table anew)', () => {
+    const text = readFileSync(METRICS_README, 'utf8')
+    expect(text).toMatch(METRICS_TABLE)
+    const fresh = text.replace(METRICS_TABLE, (_, open, close) => `${open}${metricsTable()}${close}`)
+    if (process.env.WRITE_DOCS === '1') writeFileSync(METRICS_README, fresh)
+    else expect(text).toBe(fresh)
+  })
+})
 
 describe('the README', () => {
   it('lists every setting as the code reads it (npm run docs writes the table anew)', () => {

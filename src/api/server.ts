@@ -35,7 +35,7 @@ export interface ApiServerOptions {
   /** Recognises errors of other layers; what it does not know is INTERNAL. */
   readonly translateError?: (error: unknown) => Failure | undefined
   /** Told of every finished call. */
-  readonly observe?: (observation: Observation) => void
+  readonly observe?: ((observation: Observation) => void) | undefined
   /** Serves TLS instead of plaintext. */
   readonly tls?: TlsKeys
 }

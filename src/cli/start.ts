@@ -1,6 +1,7 @@
 import { createApi, createWorkerProcess } from '../app.ts'
 import { readConfig } from '../config.ts'
 import { openInstallation } from '../installation.ts'
+import { createOperating } from '../operating.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { FirstStart } from '../tenancy/index.ts'
 import type { Command } from './command.ts'
@@ -17,13 +18,16 @@ export const startCommand: Command = {
     const logger = createLogger(config.logLevel)
     await using installation = await openInstallation(config, { applicationName: 'patchbay start', ownsEmbedded: true })
     const made = await prepareFirstStart(config, installation)
-    await using api = createApi({ config, installation, logger })
-    await using worker = createWorkerProcess({ config, installation, logger })
+    await using operating = createOperating(config, installation)
+    await using api = createApi({ config, installation, logger, operating })
+    await using worker = createWorkerProcess({ config, installation, logger, operating })
+    const metrics = await operating.start()
     const { url } = await api.listen()
     worker.start()
     process.stdout.write(
       welcome(url, installation.embedded?.movedFrom === undefined ? undefined : installation.embedded.dataDir, made),
     )
+    if (metrics !== undefined) process.stdout.write(`Metrics are on ${metrics.url}/metrics\n`)
     await stopSignal()
     await Promise.all([api.drain(), worker.drain()])
     return 0

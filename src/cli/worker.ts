@@ -1,6 +1,7 @@
 import { createWorkerProcess } from '../app.ts'
 import { readConfig } from '../config.ts'
 import { openInstallation } from '../installation.ts'
+import { createOperating } from '../operating.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { Command } from './command.ts'
 import { stopSignal } from './stop-signal.ts'
@@ -18,9 +19,12 @@ export const workerCommand: Command = {
       applicationName: 'patchbay worker',
       ownsEmbedded: false,
     })
-    await using worker = createWorkerProcess({ config, installation, logger })
+    await using operating = createOperating(config, installation)
+    await using worker = createWorkerProcess({ config, installation, logger, operating })
+    const metrics = await operating.start()
     worker.start()
     process.stdout.write(`Patchbay worker runs for ${config.region?.join(', ') ?? 'all regions'}\n`)
+    if (metrics !== undefined) process.stdout.write(`Metrics are on ${metrics.url}/metrics\n`)
     await stopSignal()
     await worker.drain()
     return 0

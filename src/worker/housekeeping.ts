@@ -22,9 +22,17 @@ const CLEAN_INTERVAL_MS = 10 * 60 * 1000
 const BUDGET_KEEP_MS = 48 * HOUR_MS
 const BUDGET_BATCH = 1_000
 
-/** Takes back leases whose holders are gone. */
-export function reaper(queue: Pick<RunQueue, 'reap'>): LoopSpec {
-  return { name: 'reap', intervalMs: REAP_INTERVAL_MS, runOnce: async () => (await queue.reap()) > 0 }
+/** Takes back leases whose holders are gone, and tells how many those were. */
+export function reaper(queue: Pick<RunQueue, 'reap'>, onExpired: (leases: number) => void): LoopSpec {
+  return {
+    name: 'reap',
+    intervalMs: REAP_INTERVAL_MS,
+    async runOnce() {
+      const expired = await queue.reap()
+      onExpired(expired)
+      return expired > 0
+    },
+  }
 }
 
 /** Makes the partitions of the days to come, so that old days can be dropped whole. */

@@ -4,6 +4,7 @@ import {
   HEARTBEAT_INTERVAL_MS,
   type Outcome,
   QUEUE_POLICY,
+  type ResourceStats,
   type RunOutcome,
   type RunProgress,
   type RunQueue,
@@ -40,7 +41,12 @@ export interface RunExecutorStats {
   readonly running: number
   readonly claimed: number
   readonly settled: number
+  /** The same, by what became of the runs. */
+  readonly outcomes: Readonly<Record<string, number>>
   readonly leasesLost: number
+  /** Pages and records that were brought to their receivers. */
+  readonly pages: number
+  readonly records: number
 }
 
 /** The queue is looked at this often when nothing wakes the executor. */
@@ -64,7 +70,8 @@ export class RunExecutor {
   readonly #held = new Map<string, HeldRun>()
   #executions = new Set<Promise<void>>()
   #isDraining = false
-  #counts = { claimed: 0, settled: 0, leasesLost: 0 }
+  readonly #outcomes: Record<string, number> = {}
+  #counts = { claimed: 0, settled: 0, leasesLost: 0, pages: 0, records: 0 }
 
   constructor(deps: RunExecutorDeps) {
     this.#deps = deps
@@ -87,7 +94,7 @@ export class RunExecutor {
   }
 
   get stats(): RunExecutorStats {
-    return { ...this.#counts, running: this.#held.size }
+    return { ...this.#counts, outcomes: { ...this.#outcomes }, running: this.#held.size }
   }
 
   /** Claims what there is room for and begins to execute it. @returns whether there was more than that */
@@ -144,8 +151,10 @@ export class RunExecutor {
   async #execute(held: HeldRun): Promise<void> {
     const outcome = await this.#outcome(held)
     const settled = outcome && (await this.#settle(held, outcome))
-    if (settled?.kind === 'settled') this.#counts.settled++
-    else this.#counts.leasesLost++
+    if (settled?.kind === 'settled') {
+      this.#counts.settled++
+      this.#outcomes[settled.status] = (this.#outcomes[settled.status] ?? 0) + 1
+    } else this.#counts.leasesLost++
   }
 
   /** Undefined when the lease ran out first; the reaper then decides. */
@@ -176,6 +185,7 @@ export class RunExecutor {
   }
 
   #progress(held: HeldRun): RunProgress {
+    let saved = held.run.resourceStats
     return {
       save: async (checkpoint, stats) => {
         const askedMs = performance.now()
@@ -183,6 +193,9 @@ export class RunExecutor {
           this.#deps.queue.save(held.run, checkpoint, stats),
         )
         held.renew(askedMs)
+        this.#counts.pages += total(stats, 'pages') - total(saved, 'pages')
+        this.#counts.records += total(stats, 'delivered') - total(saved, 'delivered')
+        saved = stats
         if (isStopRequested) held.stopCause = 'request'
         else if (this.#isDraining) held.stopCause = 'drain'
         return held.stopCause === undefined ? 'continue' : 'stop'
@@ -211,6 +224,10 @@ export class RunExecutor {
 function outcomeOf(outcome: RunOutcome, held: HeldRun): Outcome | undefined {
   if (isLeaseLost(held.signal.reason)) return undefined
   return outcome.kind === 'stopped' && held.stopCause === 'drain' ? { kind: 'handed_back' } : outcome
+}
+
+function total(stats: readonly ResourceStats[], name: 'pages' | 'delivered'): number {
+  return stats.reduce((sum, each) => sum + each[name], 0)
 }
 
 function isLeaseLost(error: unknown): boolean {

@@ -25,6 +25,8 @@ export interface WorkerDeps {
   readonly regions?: readonly string[] | undefined
   readonly catchUp?: CatchUp | undefined
   readonly observer?: ScheduleObserver | undefined
+  /** Told how late ticks were, in seconds. */
+  readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
   /** Days that runs are kept. Absent or 0: for good. */
   readonly retentionDays?: number | undefined
   /** Further work to do again and again, such as deliveries and token refresh. */
@@ -35,6 +37,8 @@ export interface WorkerDeps {
 export interface WorkerStats {
   readonly ticker: TickerStats
   readonly runs: RunExecutorStats
+  /** Leases that were taken back from holders that are gone. */
+  readonly leasesExpired: number
 }
 
 /** Everything that happens without a caller: ticks, runs to webhooks, and the care of both. */
@@ -52,8 +56,9 @@ export function createWorker(deps: WorkerDeps): Worker {
   const { database, queue, clock, retentionDays = 0 } = deps
   const executor = new RunExecutor(deps)
   const ticker = new Ticker({ ...deps, onFired: () => executor.wake() })
+  let leasesExpired = 0
   const specs = [
-    reaper(queue),
+    reaper(queue, (leases) => (leasesExpired += leases)),
     partitionKeeper(database, clock),
     idempotencyCleaner(database, clock),
     budgetCleaner(database),
@@ -66,7 +71,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       for (const each of [...loops, ticker, executor]) each.start()
     },
     get stats() {
-      return { ticker: ticker.stats, runs: executor.stats }
+      return { ticker: ticker.stats, runs: executor.stats, leasesExpired }
     },
     async drain(deadlineMs) {
       await ticker[Symbol.asyncDispose]()

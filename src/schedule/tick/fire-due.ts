@@ -17,6 +17,8 @@ export interface FireDueDeps extends FireDeps {
   readonly now?: (() => Date) | undefined
   /** Only triggers whose account lives in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
+  /** Told how late each tick was, in seconds by the database's clock, once it is committed. */
+  readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
 }
 
 /** What a pass did. */
@@ -52,10 +54,15 @@ export async function fireDue(deps: FireDueDeps, scan: DueScan): Promise<PassRep
   const began = heads[0]?.now ?? new Date()
   const due = heads.filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= began)
   const reports: FireReport[] = []
+  const beganMs = performance.now()
   const shards = due.map(({ shard }) => shard)
   const lane = async (): Promise<void> => {
     for (let shard = shards.shift(); shard !== undefined; shard = shards.shift())
-      for await (const report of fireShard(deps, scan, shard, began)) reports.push(report)
+      for await (const { ticks, ...report } of fireShard(deps, scan, shard, began)) {
+        reports.push({ ...report, ticks: [] }) // a burst has a million
+        const nowMs = began.getTime() + performance.now() - beganMs
+        deps.onTicks?.(ticks.map((tick) => (nowMs - tick.getTime()) / 1_000))
+      }
   }
   await Promise.all(Array.from({ length: SHARDS_AT_ONCE }, lane))
   return passReport(heads, began, reports)
@@ -113,7 +120,9 @@ async function park({ database, observer }: FireDueDeps, trigger: DueTrigger, ca
   return { ...NOTHING, handled: 1, parked: 1 }
 }
 
-const NOTHING: FireReport = { handled: 0, fired: 0, skipped: {}, missed: 0, parked: 0, nextDueAt: undefined }
+const NOTHING: FireReport = {
+  ...{ handled: 0, fired: 0, skipped: {}, missed: 0, parked: 0, ticks: [], nextDueAt: undefined },
+}
 
 function passReport(heads: readonly DueHead[], now: Date, reports: readonly FireReport[]): PassReport {
   const ticks = heads.flatMap(({ nextFireAt }) => nextFireAt ?? [])

@@ -35,6 +35,8 @@ export interface FireReport {
   readonly skipped: Readonly<Record<string, number>>
   readonly missed: number
   readonly parked: number
+  /** The ticks that have become runs, skipped or not. */
+  readonly ticks: readonly Date[]
   /** The earliest tick the handled triggers have ahead. */
   readonly nextDueAt: Date | undefined
 }
@@ -68,6 +70,7 @@ export async function fireTicks(deps: FireDeps, tx: Tx, due: readonly DueTrigger
     skipped: countBy(made.flatMap((run) => run.skipReason ?? [])),
     missed: missed.reduce((sum, { count }) => sum + count, 0),
     parked: parked.length,
+    ticks: made.map(({ scheduledFor }) => scheduledFor),
     nextDueAt: earliest(plans.map(({ owed }) => owed.next)),
   }
 }

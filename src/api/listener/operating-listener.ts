@@ -1,0 +1,71 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What whoever runs the process may look at. */
+export interface OperatingPages {
+  /** Metrics as text, and the content type of that text. */
+  readonly metrics: { readonly contentType: string; text(): Promise<string> }
+  /** Whether ticks fire, whoever fires them. */
+  readonly isSchedulerServing: () => boolean
+}
+
+/** Scrapers and probes are few; whoever opens more connections is neither. */
+const CONNECTIONS_MAX = 64
+const REQUEST_TIMEOUT_MS = 5_000
+
+type Answer = readonly [status: number, contentType: string, body: string]
+
+/**
+ * The port for whoever runs the process: `GET /metrics`, `/healthz` (the process is alive) and `/healthz/scheduler`.
+ *
+ * It asks for no token, so it is a port of its own that listens on loopback unless told otherwise: the public port has no
+ * address under which the figures of all tenants together could be read.
+ */
+export class OperatingListener implements AsyncDisposable {
+  readonly #pages: OperatingPages
+  readonly #server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS })
+
+  constructor(pages: OperatingPages) {
+    this.#pages = pages
+    this.#server.maxConnections = CONNECTIONS_MAX
+    this.#server.on('request', (request, response) => void this.#serve(request, response))
+  }
+
+  /** Resolves with the address once connections are accepted. Port 0 takes any free one. */
+  listen(host: string, port: number): Promise<AddressInfo> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject).listen(port, host, () => {
+        this.#server.off('error', reject)
+        resolve(this.#server.address() as AddressInfo)
+      })
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#server.listening) return
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.resume()
+    const [status, contentType, body] = await this.#answer(request).catch(() => plain(500, 'try again\n'))
+    response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' })
+    response.end(request.method === 'HEAD' ? undefined : body)
+  }
+
+  async #answer({ method, url = '/' }: IncomingMessage): Promise<Answer> {
+    if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET\n')
+    const [path] = url.split('?', 1)
+    const { metrics, isSchedulerServing } = this.#pages
+    if (path === '/metrics') return [200, metrics.contentType, await metrics.text()]
+    if (path === '/healthz') return plain(200, 'SERVING\n')
+    if (path !== '/healthz/scheduler') return plain(404, 'only /metrics, /healthz and /healthz/scheduler\n')
+    return isSchedulerServing() ? plain(200, 'SERVING\n') : plain(503, 'NOT_SERVING\n')
+  }
+}
+
+function plain(status: number, body: string): Answer {
+  return [status, 'text/plain; charset=utf-8', body]
+}

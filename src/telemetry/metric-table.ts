@@ -1,0 +1,96 @@
+/** One metric as it is exposed. */
+export interface MetricSpec {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly labels: readonly string[]
+  readonly help: string
+  /** Upper bounds of a histogram's buckets. */
+  readonly buckets?: readonly number[]
+}
+
+/**
+ * Every metric of the product; `README.md` beside is printed from it. Labels take values from small sets that the code
+ * knows: never an id, a name a customer chose, or anything from a request.
+ */
+export const METRICS = {
+  oldestDueAge: {
+    name: 'patchbay_oldest_due_age_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'How long ago the oldest tick that has not fired came due, of the whole installation; 0 when none is due. Grows while the database cannot be asked.',
+  },
+  tickLateness: {
+    name: 'patchbay_tick_lateness_seconds',
+    type: 'histogram',
+    labels: [],
+    help: 'From the moment a tick was due until its run, or its skip, was committed.',
+    buckets: [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600],
+  },
+  ticks: {
+    name: 'patchbay_ticks_total',
+    type: 'counter',
+    labels: ['outcome', 'reason'],
+    help: 'Ticks of this worker: `fired`, `skipped` with the reason, `missed`; `parked` counts triggers whose expression could not be evaluated.',
+  },
+  tickPasses: {
+    name: 'patchbay_tick_passes_total',
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Passes of this worker over the schedules: `done`, `failed`.',
+  },
+  queueDepth: {
+    name: 'patchbay_queue_depth',
+    type: 'gauge',
+    labels: ['group', 'state'],
+    help: 'Runs of the whole installation for `webhook` or `daemon` groups: `ready` to be claimed, `later` (a retry or a rate limit), `held` under a lease. Counted every 10 s at most.',
+  },
+  runsHeld: {
+    name: 'patchbay_runs_held',
+    type: 'gauge',
+    labels: [],
+    help: 'Runs this worker executes at the moment.',
+  },
+  runsSettled: {
+    name: 'patchbay_runs_settled_total',
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Attempts this worker ended, by what became of the run: `completed`, `failed`, `stopped`, `created` (goes back to the queue), `rate_limited`.',
+  },
+  leasesLost: {
+    name: 'patchbay_leases_lost_total',
+    type: 'counter',
+    labels: [],
+    help: 'Leases that ended while this worker still executed their runs.',
+  },
+  leasesExpired: {
+    name: 'patchbay_leases_expired_total',
+    type: 'counter',
+    labels: [],
+    help: 'Leases this worker took back because their holder was gone or did not stop.',
+  },
+  pagesDelivered: {
+    name: 'patchbay_pages_delivered_total',
+    type: 'counter',
+    labels: [],
+    help: 'Pages this worker brought to receivers.',
+  },
+  recordsDelivered: {
+    name: 'patchbay_records_delivered_total',
+    type: 'counter',
+    labels: [],
+    help: 'Records this worker brought to receivers.',
+  },
+  requests: {
+    name: 'patchbay_requests_total',
+    type: 'counter',
+    labels: ['operation', 'code'],
+    help: 'Calls this server answered, by operation and status code.',
+  },
+  requestDuration: {
+    name: 'patchbay_request_duration_seconds',
+    type: 'histogram',
+    labels: ['operation'],
+    help: 'How long calls took, streams until their end.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  },
+} as const satisfies Readonly<Record<string, MetricSpec>>

@@ -1,0 +1,161 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { METRICS, type MetricSpec } from './metric-table.ts'
+import { sampled } from './sampled.ts'
+
+/** What a worker counts by itself; read when somebody asks, so that counting costs its loops nothing. */
+export interface WorkerFigures {
+  readonly ticker: {
+    readonly passes: number
+    readonly failedPasses: number
+    readonly fired: number
+    readonly skipped: Readonly<Record<string, number>>
+    readonly missed: number
+    readonly parked: number
+  }
+  readonly runs: {
+    readonly running: number
+    /** Settled attempts by what became of the run. */
+    readonly outcomes: Readonly<Record<string, number>>
+    readonly leasesLost: number
+    readonly pages: number
+    readonly records: number
+  }
+  readonly leasesExpired: number
+}
+
+/** How many runs of one kind of group are in one state. */
+export interface QueueFigure {
+  readonly group: string
+  readonly state: string
+  readonly runs: number
+}
+
+/** A finished call. */
+export interface CallFigure {
+  /** The operation's path as the contract names it, never the client's text. */
+  readonly operation: string
+  readonly outcome: string
+  readonly durationMs: number
+}
+
+/** Instruments of one operation, looked up by its name alone: a call is counted in a fraction of a microsecond. */
+interface OperationInstruments {
+  readonly duration: { observe(seconds: number): void }
+  readonly byCode: Map<string, { inc(): void }>
+}
+
+/** Counting a long queue may take so much of the time at most; see `sampled`. */
+const QUEUE_SAMPLE = { everyMs: 10_000, shareMax: 0.01 } as const
+/** Coarse enough that watching the event loop costs nothing. */
+const EVENT_LOOP_PRECISION_MS = 50
+
+/** The metrics of one process, in the text format of Prometheus. Only what a process does appears: a server has no ticks. */
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #operations = new Map<string, OperationInstruments>()
+  readonly #requests = this.#counter(METRICS.requests)
+  readonly #durations = this.#histogram(METRICS.requestDuration)
+  readonly #lateness = this.#histogram(METRICS.tickLateness)
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
+  }
+
+  /** Counts a finished call. */
+  readonly observeCall = ({ operation, outcome, durationMs }: CallFigure): void => {
+    const { duration, byCode } = this.#operation(operation)
+    const requests = byCode.get(outcome) ?? this.#requests.labels({ operation, code: outcome })
+    byCode.set(outcome, requests)
+    duration.observe(durationMs / 1_000)
+    requests.inc()
+  }
+
+  /** Counts ticks that have their run or skip, by how late each was, in seconds. */
+  readonly observeTicks = (latenessSeconds: readonly number[]): void => {
+    for (const seconds of latenessSeconds) this.#lateness.observe(Math.max(0, seconds))
+  }
+
+  /** Shows how long ago the oldest tick came due. */
+  readOldestDueAge(read: () => number): void {
+    this.#gauge(METRICS.oldestDueAge, (gauge) => gauge.set(read()))
+  }
+
+  /** Shows how many runs wait and are held; `read` is asked seldom. */
+  readQueue(read: () => Promise<readonly QueueFigure[]>): void {
+    const figures = sampled(read, QUEUE_SAMPLE)
+    this.#gauge(METRICS.queueDepth, async (gauge) => {
+      const found = await figures()
+      gauge.reset()
+      for (const { group, state, runs } of found ?? []) gauge.set({ group, state }, runs)
+    })
+  }
+
+  /** Shows what a worker counts. */
+  readWorker(read: () => WorkerFigures): void {
+    this.#gauge(METRICS.runsHeld, (gauge) => gauge.set(read().runs.running))
+    this.#tally(METRICS.ticks, () => {
+      const { fired, skipped, missed, parked } = read().ticker
+      const plain = Object.entries({ fired, missed, parked }).map(([outcome, count]) => [outcome, '', count] as const)
+      const reasons = Object.entries(skipped).map(([reason, count]) => ['skipped', reason, count] as const)
+      return [...plain, ...reasons].map(([outcome, reason, count]) => [{ outcome, reason }, count])
+    })
+    this.#tally(METRICS.tickPasses, () => {
+      const { passes, failedPasses } = read().ticker
+      return [
+        [{ outcome: 'done' }, passes],
+        [{ outcome: 'failed' }, failedPasses],
+      ]
+    })
+    this.#tally(METRICS.runsSettled, () =>
+      Object.entries(read().runs.outcomes).map(([outcome, count]) => [{ outcome }, count]),
+    )
+    this.#tally(METRICS.leasesLost, () => [[{}, read().runs.leasesLost]])
+    this.#tally(METRICS.leasesExpired, () => [[{}, read().leasesExpired]])
+    this.#tally(METRICS.pagesDelivered, () => [[{}, read().runs.pages]])
+    this.#tally(METRICS.recordsDelivered, () => [[{}, read().runs.records]])
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  /** Everything that is known, as a scrape gets it. */
+  async text(): Promise<string> {
+    return await this.#registry.metrics()
+  }
+
+  #operation(operation: string): OperationInstruments {
+    const known = this.#operations.get(operation)
+    if (known !== undefined) return known
+    const made: OperationInstruments = { duration: this.#durations.labels({ operation }), byCode: new Map() }
+    this.#operations.set(operation, made)
+    return made
+  }
+
+  #counter(spec: MetricSpec): Counter {
+    return new Counter(this.#configuration(spec))
+  }
+
+  #histogram({ buckets = [], ...spec }: MetricSpec): Histogram {
+    return new Histogram({ ...this.#configuration(spec), buckets: [...buckets] })
+  }
+
+  #gauge(spec: MetricSpec, collect: (gauge: Gauge) => void | Promise<void>): void {
+    const gauge: Gauge = new Gauge({ ...this.#configuration(spec), collect: () => collect(gauge) })
+  }
+
+  /** A counter whose counts are kept elsewhere. */
+  #tally(spec: MetricSpec, read: () => readonly (readonly [Readonly<Record<string, string>>, number])[]): void {
+    const counter: Counter = new Counter({
+      ...this.#configuration(spec),
+      collect() {
+        counter.reset()
+        for (const [labels, count] of read()) counter.inc(labels, count)
+      },
+    })
+  }
+
+  #configuration({ name, help, labels }: MetricSpec) {
+    return { name, help, labelNames: [...labels], registers: [this.#registry] }
+  }
+}

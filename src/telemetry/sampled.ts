@@ -1,0 +1,35 @@
+/** How often a value is read. */
+export interface SampleRate {
+  /** A value is believed this long. */
+  readonly everyMs: number
+  /** Share of the time that reading may take: what takes long is read less often. */
+  readonly shareMax: number
+}
+
+/**
+ * Turns an expensive reading into a cheap one: at most one at a time, and none more often than the rate allows, whoever
+ * asks and however often. While it cannot be read the answer is undefined.
+ */
+export function sampled<Value>(
+  read: () => Promise<Value>,
+  { everyMs, shareMax }: SampleRate,
+): () => Promise<Value | undefined> {
+  let latest: Promise<Value | undefined> | undefined
+  let freshUntilMs = 0
+  const readNow = async (): Promise<Value | undefined> => {
+    const beganMs = performance.now()
+    freshUntilMs = Number.POSITIVE_INFINITY
+    try {
+      return await read()
+    } catch {
+      return undefined
+    } finally {
+      const tookMs = performance.now() - beganMs
+      freshUntilMs = performance.now() + Math.max(everyMs, tookMs / shareMax)
+    }
+  }
+  return () => {
+    if (latest === undefined || performance.now() >= freshUntilMs) latest = readNow()
+    return latest
+  }
+}
