@@ -11,6 +11,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   expression: () => import('./expression.ts'),
   start: () => import('./start.ts'),
   'sync-webhook': () => import('./sync-webhook.ts'),
+  'sync-store': () => import('./sync-store.ts'),
   'sync-parents': () => import('./sync-parents.ts'),
   'runs-queue': () => import('./runs-queue.ts'),
   'ticks-steady': () => import('./ticks-steady.ts'),

@@ -192,6 +192,20 @@ describe('a store in PostgreSQL', () => {
     expect(rows).toEqual([{ record: stored }])
   })
 
+  it('makes a table again that somebody dropped, to have everything anew', async () => {
+    await using store = open('dropped')
+    const run = randomUUID()
+    await using opened = await store.open(holderOf(run))
+    await opened.write(pageOf('contacts', 1, [{ id: 1 }]))
+    await database.query('drop table dropped.contacts')
+    await opened.write(pageOf('contacts', 2, [{ id: 2 }]))
+    const { rows } = await database.query('select record from dropped.contacts')
+    expect(rows).toEqual([{ record: { id: 2 } }])
+    await database.query('drop schema dropped cascade')
+    await using again = await store.open(holderOf(run))
+    await again.write(pageOf('contacts', 3, [{ id: 3 }]))
+  })
+
   it('says that it is away when nobody answers', async () => {
     await using store = open('public', 'postgres://nobody@127.0.0.1:1/nothing')
     await expect(store.open(holderOf(randomUUID()))).rejects.toBeInstanceOf(StoreAway)

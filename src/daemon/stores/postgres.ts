@@ -23,6 +23,8 @@ const ACQUIRE_TIMEOUT_MS = 10_000
 /** Somebody else has made the same thing at the same moment (unique violation, duplicate table or schema). */
 const ALREADY_MADE: ReadonlySet<string> = new Set(['23505', '42P07', '42P06'])
 const DDL_ATTEMPTS_MAX = 5
+/** Somebody has dropped what was there (undefined table, undefined schema). */
+const DROPPED: ReadonlySet<string> = new Set(['42P01', '3F000'])
 
 /**
  * Records in PostgreSQL, one table per resource: `integrated_account_id`, `_id`, `record`, `run_id`, `first_seen_at`,
@@ -61,21 +63,36 @@ class PostgresStore implements Store {
   }
 
   async open(holder: StoreHolder): Promise<RunStore> {
-    return await orAway(async () => {
-      await this.#prepare()
-      const { runId, attempt, leaseId, leasedUntil } = holder
-      const sql = `insert into ?? as h (run_id, attempt, lease_id, leased_until) values (?, ?, ?, ?)
-        on conflict (run_id) do update set attempt = excluded.attempt, lease_id = excluded.lease_id,
-          leased_until = excluded.leased_until, opened_at = now()
-        where h.leased_until <= excluded.leased_until`
-      const holders = `${this.#schema}.${HOLDERS}`
-      const { rowCount } = await this.#database.raw(sql, [holders, runId, attempt, leaseId, leasedUntil])
-      if (rowCount === 0) throw leaseLost(runId)
-      return {
-        write: (page) => orAway(() => this.#write(holder, page)),
-        async [Symbol.asyncDispose]() {},
-      }
-    })
+    await this.#again(() => this.#take(holder))
+    return {
+      write: (page) => this.#again(() => this.#write(holder, page)),
+      async [Symbol.asyncDispose]() {},
+    }
+  }
+
+  /** Does it once more when tables were dropped since they were last seen: it makes them again. @throws StoreAway */
+  async #again(work: () => Promise<void>): Promise<void> {
+    try {
+      await work().catch(async (error: unknown) => {
+        if (!DROPPED.has(codeOf(error))) throw error
+        this.#prepared = undefined
+        this.#tables.clear()
+        await work()
+      })
+    } catch (error) {
+      if (isDatabaseUnavailable(error) && error instanceof Error) throw new StoreAway(error.message, error)
+      throw error
+    }
+  }
+
+  async #take({ runId, attempt, leaseId, leasedUntil }: StoreHolder): Promise<void> {
+    await this.#prepare()
+    const sql = `insert into ?? as h (run_id, attempt, lease_id, leased_until) values (?, ?, ?, ?)
+      on conflict (run_id) do update set attempt = excluded.attempt, lease_id = excluded.lease_id,
+        leased_until = excluded.leased_until, opened_at = now()
+      where h.leased_until <= excluded.leased_until`
+    const { rowCount } = await this.#database.raw(sql, [this.#named(HOLDERS), runId, attempt, leaseId, leasedUntil])
+    if (rowCount === 0) throw leaseLost(runId)
   }
 
   /** The row of the holder is locked first, so that a later holder waits for this page or this page is refused. */
@@ -90,9 +107,8 @@ class PostgresStore implements Store {
         set record = excluded.record, run_id = excluded.run_id, last_seen_at = excluded.last_seen_at`
     const keys = JSON.stringify(rows.map(({ key }) => key))
     const records = jsonbTextOf(rows.map(({ record }) => record))
-    const holders = `${this.#schema}.${HOLDERS}`
     const { rowCount } = await this.#database
-      .raw(sql, [holders, runId, leaseId, table, integratedAccountId, keys, records])
+      .raw(sql, [this.#named(HOLDERS), runId, leaseId, table, integratedAccountId, keys, records])
       .options({ name: `patchbay_write_${table}`.slice(0, 63) })
     if (rowCount === 0) throw leaseLost(runId)
   }
@@ -120,7 +136,7 @@ class PostgresStore implements Store {
       table.timestamp('opened_at').notNullable().defaultTo(database.fn.now())
     })
     await database.raw(`delete from ?? where opened_at < now() - make_interval(days => ?)`, [
-      `${this.#schema}.${HOLDERS}`,
+      this.#named(HOLDERS),
       HOLDERS_KEPT_DAYS,
     ])
   }
@@ -137,7 +153,7 @@ class PostgresStore implements Store {
       table.timestamp('first_seen_at').notNullable().defaultTo(this.#database.fn.now())
       table.timestamp('last_seen_at').notNullable().defaultTo(this.#database.fn.now())
       table.primary(['integrated_account_id', '_id'])
-    }).then(() => `${this.#schema}.${name}`)
+    }).then(() => this.#named(name))
     this.#tables.set(name, making)
     making.catch(() => this.#tables.delete(name))
     return await making
@@ -149,6 +165,10 @@ class PostgresStore implements Store {
       if (!(await schema.hasTable(name)))
         await this.#database.schema.withSchema(this.#schema).createTable(name, columns)
     })
+  }
+
+  #named(table: string): string {
+    return `${this.#schema}.${table}`
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -163,17 +183,11 @@ async function made(make: () => PromiseLike<unknown>): Promise<void> {
       await make()
       return
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-      if (!ALREADY_MADE.has(code) || attempt === DDL_ATTEMPTS_MAX) throw error
+      if (!ALREADY_MADE.has(codeOf(error)) || attempt === DDL_ATTEMPTS_MAX) throw error
     }
   }
 }
 
-async function orAway<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (isDatabaseUnavailable(error) && error instanceof Error) throw new StoreAway(error.message, error)
-    throw error
-  }
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
