@@ -1,17 +1,18 @@
 /**
  * `npm run test:foreign`: speaks to a freshly started server from Python (Debian's python3-grpcio and python3-protobuf),
- * a gRPC implementation that shares no code with ours.
+ * a gRPC implementation that shares no code with ours: first a client, then a daemon that is killed and followed by another.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+import { daemonJourney } from './daemon-journey.ts'
 
 const PYTHON = process.env.PYTHON ?? '/usr/bin/python3'
 const ROOT = join(import.meta.dirname, '../..')
 
 const dataDir = temporaryDataDir()
 const descriptorSet = join(dataDir, 'patchbay.binpb')
-const product = await startProduct({ dataDir })
+const product = await startProduct({ dataDir, environment: { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' } })
 try {
   run('buf', ['build', '--output', descriptorSet])
   run(PYTHON, [
@@ -20,6 +21,7 @@ try {
     product.bootstrap.environment_token,
     descriptorSet,
   ])
+  await daemonJourney({ product, python: PYTHON, descriptorSet })
 } finally {
   await product.stop()
   removeDataDir(dataDir)
