@@ -72,6 +72,10 @@ export function mayBeList(schema: JsonObject, name: string): boolean {
 }
 
 function withDefaults(schema: JsonObject, value: Json): Json {
+  if (Array.isArray(value)) {
+    const { items } = schema
+    return isJsonObject(items) ? value.map((item) => withDefaults(items, item)) : value
+  }
   if (!isJsonObject(value)) return value
   const filled: Record<string, Json> = { ...value }
   for (const [name, property] of Object.entries(propertiesOf(schema))) {

@@ -33,6 +33,15 @@ describe('arguments', () => {
     expect(args).toEqual({ limit: 5, filter: { team: 't', open: true }, since: '2026-01-01', any: [null] })
   })
 
+  it('get the defaults in every item of a list', async () => {
+    const items = { type: 'object', properties: { open: { type: 'boolean', default: true } } }
+    const argsSchema = { type: 'object', properties: { filters: { type: 'array', items } } }
+    const given = { filters: [{ team: 'a' }, { open: false }, {}] }
+    expect(await resolveArgs(noCheck, { argsSchema, argsValidation: '' }, given)).toEqual({
+      filters: [{ team: 'a', open: true }, { open: false }, { open: true }],
+    })
+  })
+
   it('are free when there is no schema', async () => {
     const given = { anything: [1, { goes: true }] }
     expect(await resolveArgs(noCheck, { argsSchema: {}, argsValidation: '' }, given)).toEqual(given)

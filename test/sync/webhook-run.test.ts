@@ -34,6 +34,7 @@ const PAGES: readonly PageStep[] = [1, 2, 3].map((page) => ({
   ...{ kind: 'page', page, records: [{ id: page }], rateLimit: undefined },
   ...{ state: page < 3 ? { page } : null, stopReason: page < 3 ? undefined : 'no_cursor' },
 }))
+const LIMITED = { kind: 'rate_limited', limitedBy: 'upstream', status: 429, rateLimit: undefined, body: null } as const
 const PLAN = compilePlan({ base_url: 'https://api.example.com', resources: { repos: { list: { path: '/repos' } } } })
 
 let tenant: Tenant
@@ -125,6 +126,42 @@ describe('a run whose receiver goes down', () => {
       error: null,
       resourceStats: [{ delivered: 3 }],
     })
+  })
+})
+
+describe('a run whose third party asks to wait', () => {
+  const limitedOnPage2 = (retryAfterSeconds: number): WebhookRunDeps['proxy'] => {
+    let limits = 1
+    return {
+      async *pages(...args) {
+        for await (const step of pagesFrom(...args)) {
+          if (step.page === 2 && limits-- > 0) yield { ...LIMITED, retryAfterSeconds, page: 2, state: { page: 1 } }
+          else yield step
+        }
+      },
+    }
+  }
+
+  it('for more than 30 s waits without a worker and without losing an attempt, and goes on at the page', async () => {
+    const id = await create()
+    expect((await work({ proxy: limitedOnPage2(31) })).outcome).toEqual({ kind: 'rate_limited', afterMs: 31_000 })
+    expect(await read(id)).toMatchObject({
+      ...{ status: 'rate_limited', attempt: 0, error: null, finishedAt: null },
+      resourceStats: [{ fetched: 1, delivered: 1 }],
+    })
+    clock.advance(30_000)
+    expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })).toEqual([])
+    clock.advance(1_000)
+    expect((await work()).outcome).toEqual({ kind: 'completed' })
+    expect(names()).toEqual(['started', 'record1', 'record2', 'record3', 'completed'])
+    expect(await read(id)).toMatchObject({ status: 'completed', attempt: 1 })
+  })
+
+  it('for less sits it out under its lease', async () => {
+    const id = await create()
+    expect((await work({ proxy: limitedOnPage2(30) })).outcome).toEqual({ kind: 'completed' })
+    expect(names()).toEqual(['started', 'record1', 'record2', 'record3', 'completed'])
+    expect(await read(id)).toMatchObject({ status: 'completed', attempt: 1 })
   })
 })
 
