@@ -6,14 +6,16 @@
  * (`PATCHBAY_FAULTS_MINUTES` for longer).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
-import { judgeTicks, type TickVerdict } from './support/tick-checker.ts'
+import { reportAtMost } from '../bench/support/report.ts'
+import { seededRandom } from './support/seeded-random.ts'
+import { judgeTicks, reportVerdict } from './support/tick-checker.ts'
 import { TickCluster } from './support/tick-cluster.ts'
 
 const MINUTES = Number(process.env.PATCHBAY_FAULTS_MINUTES ?? 3)
 const KILL_EVERY_MS = 5_000
 /** What is due when the faults end still has to be fired. */
 const SETTLE_MS = 6_000
+const random = seededRandom('ticks-kill')
 
 async function twoWorkers(): Promise<void> {
   await using cluster = await TickCluster.start()
@@ -25,7 +27,7 @@ async function twoWorkers(): Promise<void> {
   const until = new Date()
   await sleep(SETTLE_MS)
   await cluster.stopWorkers()
-  report('ticks-kill/two-workers', judgeTicks(triggers, await cluster.readRuns(), until))
+  reportVerdict('ticks-kill/two-workers', judgeTicks(triggers, await cluster.readRuns(), until))
 }
 
 async function randomKills(): Promise<void> {
@@ -35,23 +37,16 @@ async function randomKills(): Promise<void> {
   await Promise.all(Array.from({ length: 4 }, () => cluster.addWorker()))
   for (const end = Date.now() + MINUTES * 60_000; Date.now() < end; ) {
     await sleep(KILL_EVERY_MS)
-    await cluster.killWorker(Math.floor(Math.random() * cluster.workers))
+    await cluster.killWorker(Math.floor(random() * cluster.workers))
     await cluster.addWorker()
   }
   const until = new Date()
   await sleep(SETTLE_MS)
   await cluster.stopWorkers()
   const verdict = judgeTicks(triggers, await cluster.readRuns(), until)
-  report('ticks-kill', verdict)
+  reportVerdict('ticks-kill', verdict)
   reportAtMost('ticks-kill/lateness-p99', verdict.latenessP99Ms, 'ms', 1_500)
   reportAtMost('ticks-kill/lateness-max', verdict.latenessMaxMs, 'ms', 5_000)
-}
-
-function report(name: string, verdict: TickVerdict): void {
-  reportAtLeast(`${name}/ticks`, verdict.owed, 'ticks', 1)
-  reportAtMost(`${name}/missing`, verdict.missing, 'ticks', 0)
-  reportAtMost(`${name}/duplicate`, verdict.duplicate, 'runs', 0)
-  reportAtMost(`${name}/spurious`, verdict.spurious, 'runs', 0)
 }
 
 await twoWorkers()

@@ -1,4 +1,5 @@
 import { Cron } from 'croner'
+import { reportAtLeast, reportAtMost } from '../../bench/support/report.ts'
 import type { ClusterTrigger } from './tick-cluster.ts'
 
 /** What became of the ticks that were owed. */
@@ -46,6 +47,14 @@ export function judgeTicks(
     latenessP99Ms: quantile(lateness, 0.99),
     latenessMaxMs: quantile(lateness, 1),
   }
+}
+
+/** Prints what a scenario came to: nothing may be missing, doubled or invented. */
+export function reportVerdict(name: string, verdict: TickVerdict): void {
+  reportAtLeast(`${name}/ticks`, verdict.owed, 'ticks', 1)
+  reportAtMost(`${name}/missing`, verdict.missing, 'ticks', 0)
+  reportAtMost(`${name}/duplicate`, verdict.duplicate, 'runs', 0)
+  reportAtMost(`${name}/spurious`, verdict.spurious, 'runs', 0)
 }
 
 function* ticksBetween(expression: string, from: Date, until: Date): Generator<number> {

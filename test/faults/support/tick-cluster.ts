@@ -3,13 +3,16 @@ import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '../../../src/base/index.ts'
 import { nextTicks, shardOf } from '../../../src/schedule/index.ts'
 import { affected, rows } from '../../../src/storage/database.ts'
+import { isAlive } from '../../../src/storage/embedded/postmaster.ts'
 import { Database, type EmbeddedServer, migrate, startEmbedded } from '../../../src/storage/index.ts'
 import { createTenant, readOne } from '../../queue/fixtures.ts'
 
 const WORKER = join(import.meta.dirname, 'tick-worker.ts')
+const EXIT_POLL_MS = 10
 
 /** A trigger of the scenario, and the moment after which it owes its ticks. */
 export interface ClusterTrigger {
@@ -21,7 +24,7 @@ export interface ClusterTrigger {
 /** A durable PostgreSQL of its own, and worker processes on it that can be killed. */
 export class TickCluster implements AsyncDisposable {
   readonly database: Database
-  readonly #server: EmbeddedServer
+  #server: EmbeddedServer
   readonly #url: string
   readonly #dataDir: string
   readonly #workers: ChildProcess[] = []
@@ -86,6 +89,19 @@ export class TickCluster implements AsyncDisposable {
     return this.#workers.length
   }
 
+  /**
+   * Stops PostgreSQL at once, as a crash would, and starts it again after a while.
+   *
+   * @returns when it answers again
+   */
+  async crashServer(downMs: number): Promise<Date> {
+    process.kill(this.#server.pid, 'SIGQUIT')
+    while (isAlive(this.#server.pid)) await sleep(EXIT_POLL_MS)
+    await sleep(downMs)
+    this.#server = await startEmbedded({ dataDir: this.#dataDir })
+    return new Date()
+  }
+
   async stopWorkers(): Promise<void> {
     const stopping = this.#workers.splice(0).map(async (worker) => {
       const gone = once(worker, 'exit')
@@ -103,6 +119,18 @@ export class TickCluster implements AsyncDisposable {
        from sync_job_run where kind = 'cron'`,
     )
     return found.map(({ id, at, late }) => [id, at, late])
+  }
+
+  /** How many schedules still owe a tick of before the moment. */
+  async countDueBefore(moment: Date): Promise<number> {
+    const sql = 'select count(*) as count from trigger_schedule where next_fire_at < ?'
+    return (await rows<{ count: number }>(this.database.direct, sql, [moment]))[0]?.count ?? Number.NaN
+  }
+
+  /** When the first run after the moment was made. */
+  async firstRunAfter(moment: Date): Promise<Date | undefined> {
+    const sql = 'select min(created_at) as first from sync_job_run where created_at >= ?'
+    return (await rows<{ first: Date | null }>(this.database.direct, sql, [moment]))[0]?.first ?? undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
