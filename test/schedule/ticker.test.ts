@@ -4,7 +4,7 @@ import { RunQueue } from '../../src/queue/index.ts'
 import { Ticker } from '../../src/schedule/index.ts'
 import { affected, rows } from '../../src/storage/database.ts'
 import { Database } from '../../src/storage/index.ts'
-import { silentLogger } from '../../src/telemetry/index.ts'
+import { type Logger, silentLogger } from '../../src/telemetry/index.ts'
 import { createTenant } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
 import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
@@ -27,10 +27,10 @@ class Bell {
   }
 }
 
-function tickerOn(pool: Database, onFired: () => void): Ticker {
+function tickerOn(pool: Database, onFired: () => void, logger: Logger = silentLogger): Ticker {
   const queue = new RunQueue({ database: pool, random: Math.random })
   return new Ticker({
-    ...{ database: pool, queue, clock: systemClock, random: Math.random, logger: silentLogger, onFired },
+    ...{ database: pool, queue, clock: systemClock, random: Math.random, logger, onFired },
   })
 }
 
@@ -55,6 +55,20 @@ describe('a ticker', () => {
     expect(fired.length).toBeGreaterThan(0)
     at.clock.advance(3_600_000)
     expect(await at.ticksOf(id)).toEqual(fired)
+  })
+
+  it('says in the log which trigger it parked and why', async () => {
+    const { id } = await everySecond()
+    await affected(
+      database.direct,
+      `update trigger_schedule set cron_expression = 'nonsense', next_fire_at = now() where trigger_id = ?`,
+      [id],
+    )
+    const logged: unknown[] = []
+    const logger = { ...silentLogger, error: (fields: object) => logged.push(fields) }
+    await using ticker = tickerOn(database, () => {}, logger)
+    await ticker.runOnce()
+    expect(logged).toEqual([{ trigger_id: id, error: expect.stringMatching(/./) }])
   })
 
   it('goes on after its connections are cut', async () => {

@@ -3,6 +3,7 @@ import { newId } from '../../src/base/index.ts'
 import { deleteTrigger, listTicks } from '../../src/schedule/index.ts'
 import { DueScan } from '../../src/schedule/tick/due-scan.ts'
 import { affected } from '../../src/storage/database.ts'
+import { parkSchedule } from '../../src/storage/index.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
 import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
@@ -254,7 +255,7 @@ describe('a trigger that cannot be evaluated', () => {
       bad.id,
     ])
     at.clock.advance(10_000)
-    expect(await at.fire()).toMatchObject({ fired: 1, parked: 1 })
+    expect(await at.fire()).toMatchObject({ fired: 1, parked: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(good.id)).toHaveLength(1)
     expect(at.failures).toMatchObject([{ triggerId: bad.id, reason: 'parked' }])
     const parked = await readOne<{ next: Date | null; error: string }>(
@@ -264,6 +265,20 @@ describe('a trigger that cannot be evaluated', () => {
     )
     expect(parked.next).toBeNull()
     expect(parked.error).not.toBe('')
+  })
+
+  it('is not parked when its schedule has moved since', async () => {
+    const at = await bench()
+    const { id } = await at.create()
+    const { direct } = database
+    expect(await parkSchedule(direct, id, new Date('2026-11-05T12:00:00Z'), 'an old error')).toBe(false)
+    expect(await parkSchedule(direct, id, new Date('2026-11-05T12:00:10Z'), 'this error')).toBe(true)
+    const { error } = await readOne<{ error: string }>(
+      database,
+      'select error from trigger_schedule where trigger_id = ?',
+      [id],
+    )
+    expect(error).toBe('this error')
   })
 
   it('is found and parked when the database refuses its row in the middle of a batch', async () => {
@@ -284,7 +299,7 @@ describe('a trigger that cannot be evaluated', () => {
     await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = any(?::uuid[])', [
       ...[new Date('2031-01-01T00:00:00Z'), triggers.map(({ id }) => id)],
     ])
-    expect(await at.fire()).toMatchObject({ fired: 11, parked: 1 })
+    expect(await at.fire()).toMatchObject({ fired: 11, parked: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(bad.id)).toEqual([])
     expect(await at.ticksOf(first.id)).toEqual(['00:00:00'])
     await affected(database.direct, 'alter table sync_job_run_default drop constraint spoiled')

@@ -8,7 +8,7 @@ import {
   probeDue,
 } from '../../storage/index.ts'
 import type { DueScan } from './due-scan.ts'
-import { earliest, type FireDeps, type FireReport, fireTicks } from './fire-ticks.ts'
+import { earliest, type FireDeps, type FireReport, fireTicks, type Parked } from './fire-ticks.ts'
 
 /** What a pass over the schedules needs. */
 export interface FireDueDeps extends FireDeps {
@@ -26,7 +26,7 @@ export interface PassReport {
   readonly fired: number
   readonly skipped: Readonly<Record<string, number>>
   readonly missed: number
-  readonly parked: number
+  readonly parked: readonly Parked[]
   /** The database's clock when the pass began. */
   readonly now: Date
   /** How late the latest trigger was when the pass began. */
@@ -111,17 +111,18 @@ async function fireBatch(
 }
 
 async function park({ database, observer }: FireDueDeps, trigger: DueTrigger, cause: unknown): Promise<FireReport> {
+  const { triggerId, environmentId, nextFireAt: scheduledFor } = trigger
   const message = cause instanceof Error ? cause.message : String(cause)
-  await database.transaction(async (tx) => {
-    await parkSchedule(tx, trigger.triggerId, message)
-    const { triggerId, environmentId, nextFireAt: scheduledFor } = trigger
+  const isParked = await database.transaction(async (tx) => {
+    if (!(await parkSchedule(tx, triggerId, scheduledFor, message))) return false
     await observer?.triggersFailed(tx, [{ triggerId, environmentId, scheduledFor, reason: 'parked', message }])
+    return true
   })
-  return { ...NOTHING, handled: 1, parked: 1 }
+  return { ...NOTHING, handled: 1, parked: isParked ? [{ triggerId, error: message }] : [] }
 }
 
 const NOTHING: FireReport = {
-  ...{ handled: 0, fired: 0, skipped: {}, missed: 0, parked: 0, ticks: [], nextDueAt: undefined },
+  ...{ handled: 0, fired: 0, skipped: {}, missed: 0, parked: [], ticks: [], nextDueAt: undefined },
 }
 
 function passReport(heads: readonly DueHead[], now: Date, reports: readonly FireReport[]): PassReport {
@@ -134,7 +135,7 @@ function passReport(heads: readonly DueHead[], now: Date, reports: readonly Fire
     fired: sum(reports.map(({ fired }) => fired)),
     skipped,
     missed: sum(reports.map(({ missed }) => missed)),
-    parked: sum(reports.map(({ parked }) => parked)),
+    parked: reports.flatMap(({ parked }) => parked),
     now,
     oldestDueAgeSeconds: (now.getTime() - oldest.getTime()) / 1000,
     nextDueAt: earliest([...ticks.filter((tick) => tick > now), ...reports.map(({ nextDueAt }) => nextDueAt)]),

@@ -25,6 +25,12 @@ export interface FireDeps {
   readonly observer?: ScheduleObserver | undefined
 }
 
+/** A trigger that was taken out of the ticks, and why. */
+export interface Parked {
+  readonly triggerId: string
+  readonly error: string
+}
+
 /** What became of due triggers. */
 export interface FireReport {
   /** Triggers that were advanced or parked; the rest of those given are still due. */
@@ -34,7 +40,7 @@ export interface FireReport {
   /** Ticks that became skipped runs, by reason. */
   readonly skipped: Readonly<Record<string, number>>
   readonly missed: number
-  readonly parked: number
+  readonly parked: readonly Parked[]
   /** The ticks that have become runs, skipped or not. */
   readonly ticks: readonly Date[]
   /** The earliest tick the handled triggers have ahead. */
@@ -62,14 +68,14 @@ export async function fireTicks(deps: FireDeps, tx: Tx, due: readonly DueTrigger
   const missed = plans.flatMap(({ trigger, owed }) => (owed.missed ? [{ ...idsOf(trigger), ...owed.missed }] : []))
   if (missed.length > 0) await insertMissedTicks(tx, missed)
   if (plans.length > 0) await advanceSchedules(tx, advancesOf(plans, made))
-  for (const { trigger, error } of parked) await parkSchedule(tx, trigger.triggerId, error)
+  for (const { trigger, error } of parked) await parkSchedule(tx, trigger.triggerId, trigger.nextFireAt, error)
   await tellObserver(deps, tx, made, parked)
   return {
     handled: plans.length + parked.length,
     fired: made.filter((run) => run.skipReason === null).length,
     skipped: countBy(made.flatMap((run) => run.skipReason ?? [])),
     missed: missed.reduce((sum, { count }) => sum + count, 0),
-    parked: parked.length,
+    parked: parked.map(({ trigger, error }) => ({ triggerId: trigger.triggerId, error })),
     ticks: made.map(({ scheduledFor }) => scheduledFor),
     nextDueAt: earliest(plans.map(({ owed }) => owed.next)),
   }

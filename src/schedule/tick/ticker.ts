@@ -81,6 +81,11 @@ export class Ticker {
     const { catchUp = CATCH_UP, ...deps } = this.#deps
     const report = await fireDue({ ...deps, catchUp, room: this.#room }, this.#scan)
     this.#note(report)
+    for (const { triggerId, error } of report.parked)
+      this.#deps.logger.error(
+        { trigger_id: triggerId, error },
+        'a trigger is parked: it fires again once it is changed or resumed',
+      )
     if (report.fired > 0) this.#deps.onFired?.()
     return report
   }
@@ -127,7 +132,7 @@ export class Ticker {
       fired: this.#stats.fired + report.fired,
       skipped,
       missed: this.#stats.missed + report.missed,
-      parked: this.#stats.parked + report.parked,
+      parked: this.#stats.parked + report.parked.length,
     }
     this.#oldestDueAgeSeconds = report.oldestDueAgeSeconds
     this.#observedMs = performance.now()

@@ -60,10 +60,17 @@ export async function showRunStatus(tx: Tx, triggerId: string, runId: string, st
   ])
 }
 
-/** Takes a schedule out of the ticks, with the reason. */
-export async function parkSchedule(tx: Tx, triggerId: string, error: string): Promise<void> {
-  await affected(tx, 'update trigger_schedule set next_fire_at = null, error = ? where trigger_id = ?', [
-    error,
-    triggerId,
-  ])
+/**
+ * Takes a schedule out of the ticks, with the reason, unless it has moved since the tick was looked at: then whoever moved
+ * it has given it another chance.
+ *
+ * @returns whether it was taken out
+ */
+export async function parkSchedule(tx: Tx, triggerId: string, dueAt: Date, error: string): Promise<boolean> {
+  const parked = await affected(
+    tx,
+    'update trigger_schedule set next_fire_at = null, error = ? where trigger_id = ? and next_fire_at = ?',
+    [error, triggerId, dueAt],
+  )
+  return parked > 0
 }
