@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '..')
 /** The rungs, highest first. A room imports rooms of lower rungs only. */
 const LADDER: readonly (readonly string[])[] = [
   ['cli'],
-  ['api', 'worker', 'daemon', 'web'],
+  ['api', 'client', 'worker', 'daemon', 'web'],
   ['daemons', 'schedule'],
   ['sync'],
   ['webhooks'],
@@ -31,9 +31,10 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   undici: ['egress'],
   pino: ['telemetry'],
   'prom-client': ['telemetry'],
-  gen: ['api', 'daemon', 'codegen'],
-  '@connectrpc/connect': ['api', 'daemon'],
-  '@connectrpc/connect-node': ['api', 'daemon'],
+  'log-update': ['cli'],
+  gen: ['api', 'client', 'daemon', 'codegen'],
+  '@connectrpc/connect': ['api', 'client', 'daemon'],
+  '@connectrpc/connect-node': ['api', 'client', 'daemon'],
   'node:net': ['api', 'egress', 'storage'],
   'node:tls': ['api', 'egress'],
   'node:http': ['api'],

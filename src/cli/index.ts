@@ -2,6 +2,7 @@
  * The command line: `patchbay <command>`. Each command is one file; nothing here does work of its own.
  */
 import { Failure } from '../base/index.ts'
+import { ServerAway } from '../client/index.ts'
 import { ConfigError } from '../config.ts'
 import { catalogCommand } from './catalog.ts'
 import { checkCommand } from './check.ts'
@@ -10,6 +11,7 @@ import { daemonCommand } from './daemon.ts'
 import { FileError } from './definition-file.ts'
 import { installCommand } from './install.ts'
 import { migrateCommand } from './migrate.ts'
+import { runSyncCommand } from './run.ts'
 import { serveCommand } from './serve.ts'
 import { startCommand } from './start.ts'
 import { tokenCommand } from './token.ts'
@@ -26,6 +28,7 @@ const COMMANDS: readonly Command[] = [
   catalogCommand,
   checkCommand,
   installCommand,
+  runSyncCommand,
 ]
 
 /**
@@ -50,6 +53,7 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
 function explain(error: unknown): string {
   if (error instanceof UsageError) return `usage: patchbay ${error.message}`
   if (error instanceof Failure) return explainFailure(error)
+  if (error instanceof ServerAway) return `the server is away: ${error.message}`
   if (error instanceof ConfigError || error instanceof FileError) return error.message
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

@@ -1,0 +1,54 @@
+import type { FollowedRun, ResourceProgress } from '../../client/index.ts'
+
+/** `12 345`. */
+export function countText(count: number): string {
+  return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ' ')
+}
+
+/** `1 page`, `2 pages`. */
+export function manyText(count: number, noun: string): string {
+  return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** `8 s`, `3 min 20 s`, `2 h 5 min`. */
+export function durationText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000))
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60]
+  if (hours > 0) return `${hours} h ${minutes} min`
+  return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`
+}
+
+/** `12 of 40 records`, as far as the third party says how many there are. */
+export function readText({ fetched, claimedTotal }: ResourceProgress): string {
+  return claimedTotal === undefined || claimedTotal < fetched
+    ? `${countText(fetched)} read`
+    : `${countText(fetched)} of ${countText(claimedTotal)} read`
+}
+
+/** What the status means for whoever waits; empty where it says enough. */
+export function statusNote({ status, attempt, error, skipReason }: FollowedRun): string {
+  const last = error === undefined ? '' : `${error.reason}: ${error.message}`
+  if (status === 'created') return last === '' ? 'waits to be taken up' : `is tried again, last ${last}`
+  if (status === 'rate_limited') return 'waits for the third party, goes on by itself'
+  if (status === 'skipped') return skipReason ?? ''
+  if (status === 'failed') return last
+  return attempt > 1 ? `attempt ${attempt}` : ''
+}
+
+/** How long it has taken, until now or until its end. */
+export function elapsedMs({ startedAt, finishedAt }: FollowedRun, now: Date): number | undefined {
+  return startedAt && (finishedAt ?? now).getTime() - startedAt.getTime()
+}
+
+/** What came of a run that is over, in one line. */
+export function endingText(run: FollowedRun): string {
+  const sum = (of: 'fetched' | 'delivered' | 'failed') => run.resources.reduce((all, each) => all + each[of], 0)
+  const took = elapsedMs(run, new Date(0))
+  const note = statusNote(run)
+  return [
+    took === undefined ? run.status : `${run.status} after ${durationText(took)}`,
+    `: ${manyText(sum('fetched'), 'record')} read, ${countText(sum('delivered'))} delivered`,
+    sum('failed') === 0 ? '' : `, ${countText(sum('failed'))} failed`,
+    run.status === 'completed' || note === '' ? '' : `\n${note}`,
+  ].join('')
+}

@@ -1,0 +1,70 @@
+import type { ResourceStats, SyncJobRun } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
+
+/** Where a run is; a server newer than this program may know others. */
+export type RunStatus =
+  | 'created'
+  | 'running'
+  | 'rate_limited'
+  | 'completed'
+  | 'failed'
+  | 'stopped'
+  | 'skipped'
+  | (string & {})
+
+/** A run as far as somebody who follows it looks. */
+export interface FollowedRun {
+  readonly id: string
+  readonly status: RunStatus
+  /** From 1 once it was taken up. */
+  readonly attempt: number
+  readonly startedAt: Date | undefined
+  readonly finishedAt: Date | undefined
+  readonly error: { readonly reason: string; readonly message: string } | undefined
+  readonly skipReason: string | undefined
+  /** In the order in which the job names them; empty before it starts. */
+  readonly resources: readonly ResourceProgress[]
+}
+
+/** What was read of one resource so far. */
+export interface ResourceProgress {
+  /** `issues`, and its method when that is not the usual one: `issues.search`. */
+  readonly name: string
+  readonly pages: number
+  readonly fetched: number
+  readonly delivered: number
+  readonly failed: number
+  /** Records in all, as the third party claims; absent where it does not. */
+  readonly claimedTotal: number | undefined
+  readonly stopReason: string | undefined
+  /** Whether all there was has been read; settled when the run ends. */
+  readonly isComplete: boolean
+}
+
+const OVER: ReadonlySet<RunStatus> = new Set(['completed', 'failed', 'stopped', 'skipped'])
+
+/** Tells whether nothing more comes of the run unless somebody retries it. */
+export function isOver({ status }: Pick<FollowedRun, 'status'>): boolean {
+  return OVER.has(status)
+}
+
+/** Parses the contract's form. */
+export function followedRunFromProto(run: SyncJobRun): FollowedRun {
+  const { id, status, attempt, error, skipReason } = run
+  return {
+    ...{ id, status, attempt, skipReason },
+    error: error && { reason: error.reason, message: error.message },
+    startedAt: dateFrom(run.startedAt),
+    finishedAt: dateFrom(run.finishedAt),
+    resources: run.resourceStats.map(progressFromProto),
+  }
+}
+
+function progressFromProto(stats: ResourceStats): ResourceProgress {
+  const { resource, method, pages, fetched, delivered, failed, claimedTotal, stopReason, complete } = stats
+  const name = method === 'list' ? resource : `${resource}.${method}`
+  return { name, pages, fetched, delivered, failed, claimedTotal, stopReason, isComplete: complete }
+}
+
+function dateFrom(timestamp: SyncJobRun['startedAt']): Date | undefined {
+  return timestamp && new Date(Number(timestamp.seconds) * 1_000 + timestamp.nanos / 1e6)
+}

@@ -1,0 +1,45 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { FAILURE_REASONS, Failure, type FailureReason } from '../base/index.ts'
+
+/** The server cannot be reached, or not now: the same call may succeed later. */
+export class ServerAway extends Error {
+  /** The least it asked to wait. */
+  readonly afterMs: number
+
+  constructor(message: string, afterMs: number, cause: unknown) {
+    super(message, { cause })
+    this.name = 'ServerAway'
+    this.afterMs = afterMs
+  }
+}
+
+/** Refusals that another moment, or another server, may not repeat. */
+const PASSING: ReadonlySet<Code> = new Set([Code.Unavailable, Code.ResourceExhausted, Code.DeadlineExceeded])
+/** Of calls without a reason, these never came to the service, or broke on the way back. */
+const BROKEN: ReadonlySet<Code> = new Set([...PASSING, Code.Aborted, Code.Canceled, Code.Internal, Code.Unknown])
+
+/** What the error of a call means: a refusal with its reason, `ServerAway`, or something else that answers there. */
+export function refusalFrom(error: unknown): unknown {
+  const refused = ConnectError.from(error)
+  const reason = refused.findDetails(ErrorInfoSchema)[0]?.reason
+  const passing = reason === undefined ? BROKEN : PASSING
+  if (passing.has(refused.code)) return new ServerAway(textOf(refused), retryAfterMs(refused), error)
+  if (reason !== undefined && isReason(reason)) return new Failure(reason, refused.rawMessage, { cause: error })
+  return new Failure('INTERNAL', `the server answered ${Code[refused.code]}: ${refused.rawMessage}`, { cause: error })
+}
+
+/** Node's own words for a server that is not there name the address; Connect's add nothing to them. */
+function textOf({ cause, rawMessage }: ConnectError): string {
+  if (cause instanceof AggregateError) return cause.errors.map((each) => String(each?.message ?? each)).join(', ')
+  return cause instanceof Error && cause.message !== '' ? cause.message : rawMessage
+}
+
+function retryAfterMs(error: ConnectError): number {
+  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
+  return delay === undefined ? 0 : Number(delay.seconds) * 1_000 + delay.nanos / 1e6
+}
+
+function isReason(text: string): text is FailureReason {
+  return Object.hasOwn(FAILURE_REASONS, text)
+}

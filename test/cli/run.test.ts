@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { newId } from '../../src/base/index.ts'
+import { runCommand } from '../../src/cli/index.ts'
+import { daemonGroup, type Outcome, type ResourceStats, RunQueue } from '../../src/queue/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { makeEnvironment, makeWorld, NEVER } from '../support/world.ts'
+
+const app = await startTestApp()
+const world = await makeWorld(app, app.first)
+const client = app.client('rest')
+const queue = new RunQueue({ database: app.database, random: () => 0.5 })
+const STATS: ResourceStats = {
+  ...{ resource: 'repos', method: 'list', pages: 3, fetched: 1_300, delivered: 1_200, failed: 0, complete: false },
+  claimedTotal: 2_600,
+}
+const DIR = mkdtempSync(join(tmpdir(), 'patchbay-run-cli-'))
+afterAll(() => rmSync(DIR, { recursive: true }))
+
+let printed = ''
+beforeEach(() => {
+  printed = ''
+  const keep = (text: string | Uint8Array) => {
+    printed += text
+    return true
+  }
+  vi.spyOn(process.stdout, 'write').mockImplementation(keep)
+  vi.spyOn(process.stderr, 'write').mockImplementation(keep)
+  return () => vi.restoreAllMocks()
+})
+
+const patchbay = (...args: string[]) =>
+  runCommand(['run', ...args], { PATCHBAY_TOKEN: world.environmentToken, PATCHBAY_PUBLIC_URL: app.url })
+const said = (text: string | RegExp) => expect.poll(() => printed).toMatch(text)
+
+/** A run, or a trigger of one, in a group of its own; and how to take the run up. */
+async function inGroup() {
+  const group = newId()
+  const plan = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
+  return {
+    createRun: async () =>
+      (await client.ok(SyncJobRunService.method.createSyncJobRun, { ...plan, daemon_group_key: group })).id,
+    createTrigger: async () => {
+      const request = { ...plan, daemon_group_key: group, cron_expression: NEVER }
+      return (await client.ok(SyncJobCronTriggerService.method.createSyncJobCronTrigger, request)).id
+    },
+    claim: async () => {
+      const [lease] = await queue.claim({ group: daemonGroup(world.environmentId, group), holder: 'd', limit: 1 })
+      if (lease === undefined) throw new Error('nothing to claim')
+      return lease
+    },
+  }
+}
+
+describe('patchbay run TRIGGER', () => {
+  it('makes a run now and says which', async () => {
+    const { createTrigger, claim } = await inGroup()
+    expect(await patchbay(await createTrigger())).toBe(0)
+    const lease = await claim()
+    expect(printed).toBe(`run ${lease.id} created\n`)
+    await queue.settle([{ ...lease, outcome: { kind: 'stopped' } }])
+  })
+
+  it('follows it when asked to', async () => {
+    const { createTrigger, claim } = await inGroup()
+    const exit = patchbay(await createTrigger(), '--follow')
+    await said(/created/)
+    const lease = await claim()
+    await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
+    expect(await exit).toBe(0)
+    expect(printed).toContain(`run ${lease.id} completed after 0 s`)
+  })
+
+  it.each<[string, string[], string]>([
+    ['nothing at all', [newId()], 'there is no trigger'],
+    ['neither a trigger nor a run', [newId(), '--follow'], 'there is neither a run nor a trigger'],
+    ['a run', [world.syncJobRunId], '--follow a run'],
+  ])('says so when the id is that of %s', async (_, args, text) => {
+    expect(await patchbay(...args)).toBe(1)
+    expect(printed).toContain(text)
+  })
+
+  it('answers for what others have like for nothing', async () => {
+    const { environmentToken } = await makeEnvironment(app, world.teamToken)
+    expect(await patchbay(world.syncJobRunId, '--follow', '--token', environmentToken)).toBe(1)
+    expect(printed).toContain('there is neither a run nor a trigger')
+  })
+})
+
+describe('patchbay run --follow RUN', () => {
+  it.each<[Outcome, number, string]>([
+    [{ kind: 'completed' }, 0, 'completed after 0 s: 1 300 records read, 1 200 delivered'],
+    [{ kind: 'failed', error: { reason: 'UPSTREAM_ERROR', message: 'it broke' } }, 1, '\nUPSTREAM_ERROR: it broke\n'],
+    [{ kind: 'stopped' }, 3, 'stopped after 0 s'],
+  ])('shows its progress as lines, and exits by how it ends: %j', async (outcome, code, ending) => {
+    const { createRun, claim } = await inGroup()
+    const id = await createRun()
+    const exit = patchbay('--follow', id)
+    await said(/created: waits to be taken up/)
+    const lease = await claim()
+    await queue.save(lease, {}, [STATS])
+    await said(/repos: 1 300 of 2 600 read, 1 200 delivered, 3 pages\n/)
+    await queue.settle([{ ...lease, outcome }])
+    expect(await exit).toBe(code)
+    expect(printed).toContain(ending)
+  })
+
+  it('leaves the run alone at Ctrl-C, and says so', async () => {
+    const { createRun, claim } = await inGroup()
+    const id = await createRun()
+    const exit = patchbay('--follow', id)
+    await said(/created/)
+    process.emit('SIGINT')
+    expect(await exit).toBe(130)
+    expect(printed).toContain(`the run goes on. Look again: patchbay run --follow ${id}`)
+    expect((await claim()).id).toBe(id)
+  })
+})
+
+describe('the server that patchbay run calls', () => {
+  const code = (args: string[], environment: NodeJS.ProcessEnv) => runCommand(['run', ...args], environment)
+  const bootstrap = { PATCHBAY_DATA_DIR: DIR }
+  writeFileSync(join(DIR, 'bootstrap.json'), JSON.stringify({ environment_token: world.environmentToken }))
+
+  it.each<[string, string[]]>([
+    ['no id', []],
+    ['two ids', [newId(), newId()]],
+    ['what is no id', ['all']],
+    ['an unknown option', [newId(), '--wait']],
+    ['an address that is none', [newId(), '--url', 'here', '--token', 'x']],
+    ['an environment that is no id', [newId(), '--environment', 'production', '--token', 'x']],
+  ])('wrong usage: %s', async (_, args) => {
+    expect(await code(args, {})).toBe(2)
+  })
+
+  it('is the one configured here, with the token of its first start', async () => {
+    expect(await code([newId()], { ...bootstrap, PATCHBAY_PUBLIC_URL: app.url })).toBe(1)
+    expect(printed).toContain('there is no trigger')
+  })
+
+  it('is not told the token of the first start here when it is another', async () => {
+    expect(await code([newId(), '--url', app.url], bootstrap)).toBe(2)
+  })
+
+  it('takes a token of a team together with an environment', async () => {
+    const args = [world.syncJobCronTriggerId, '--url', app.url, '--token', world.teamToken]
+    expect(await code(args, {})).toBe(1)
+    expect(await code([...args, '--environment', world.environmentId], {})).toBe(0)
+  })
+
+  it('may refuse, or not be there', async () => {
+    expect(await code([newId(), '--follow', '--url', app.url, '--token', 'x'], {})).toBe(1)
+    expect(printed).toContain('token is not valid')
+    expect(await code([newId(), '--follow', '--url', 'http://127.0.0.1:1', '--token', 'x'], {})).toBe(1)
+    expect(printed).toContain('the server is away: connect ECONNREFUSED 127.0.0.1:1')
+  })
+})
