@@ -101,4 +101,11 @@ describe('a failed run whose destination is away', () => {
     const retried = await attempt(() => false, { checkpoint: third.checkpoint })
     expect(retried.outcome).toEqual({ kind: 'completed' })
   })
+
+  it('remembers what it had counted', async () => {
+    const failure = () => new Failure('METHOD_NOT_DEFINED', 'no list')
+    const script: SourceScript = { ...THREE, failure: ({ page }) => (page === 1 ? failure() : undefined) }
+    const first = await attempt((each) => each.kind === 'failed', { script })
+    expect(first.checkpoint).toMatchObject({ failure: error, counts: [{ fetched: 2, delivered: 2 }] })
+  })
 })

@@ -41,12 +41,13 @@ const ERROR = { reason: 'UPSTREAM_ERROR', message: 'no such user' }
 async function withSink<Result>(
   answer: (request: Received, index: number) => Answer,
   use: (sink: ReturnType<typeof createWebhookSink>, received: readonly Received[]) => Promise<Result>,
+  run = RUN,
 ): Promise<Result> {
   await using receiver = await startReceiver(answer)
   const target = { webhookId: 'w', environmentId: 'e', url: receiver.url, secrets: [newSigningSecret()] }
   const signal = new AbortController().signal
   return await use(
-    createWebhookSink({ http, clock: fastClock(), random: () => 0 }, target, RUN, signal),
+    createWebhookSink({ http, clock: fastClock(), random: () => 0 }, target, run, signal),
     receiver.received,
   )
 }
@@ -103,6 +104,22 @@ describe('the events of a run', () => {
     ])
     expect(payloads.flatMap(({ records }) => records)).toEqual([...small, ...large])
     expect(Math.max(...sizes)).toBeLessThanOrEqual(256 * 1024)
+  })
+
+  it('stay within 256 KiB however long the names around the records are', async () => {
+    const run = { ...RUN, tenantId: '\u0001'.repeat(255) }
+    const page = { ...PAGE, resource: '\u{1f4c7}'.repeat(127) }
+    const records = Array.from({ length: 1_000 }, (_, id) => ({ id, text: 'x'.repeat(1_000) }))
+    const sizes = await withSink(
+      ok,
+      async (sink, received) => {
+        await sink.page({ ...page, records })
+        return received.map(({ body }) => Buffer.byteLength(body))
+      },
+      run,
+    )
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(256 * 1024)
+    expect(Math.max(...sizes)).toBeGreaterThan(250 * 1024)
   })
 
   it('let a record larger than a batch travel alone', async () => {
