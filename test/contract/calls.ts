@@ -20,7 +20,7 @@ export function callDefinition(baseUrl: string): JsonObject {
         '{"limit": headers.`x-limit`, "remaining": headers.`x-left`, "reset": headers.`x-reset`}',
     },
     error_expression:
-      '$exists(body.fault) ? {"status": body.fault.status, "message": body.fault.text, "metadata": {"code": body.fault.code, "at": body.fault.at}}',
+      '$exists(body.fault) ? {"status": body.fault.status, "message": body.fault.text, "action": body.fault.action, "metadata": {"code": body.fault.code, "at": body.fault.at}}',
     tool_tags: { contacts: ['crm'] },
     resources: {
       contacts: {
@@ -31,6 +31,17 @@ export function callDefinition(baseUrl: string): JsonObject {
         delete: { method: 'DELETE', path: '/contacts/{{id}}' },
         merge: { method: 'POST', path: '/contacts/{{id}}/merge' },
         whoami: { path: '/me', headers: { accept: 'application/json' } },
+      },
+      counted: {
+        list: {
+          path: '/counted',
+          response_path: 'data',
+          retry: { max_attempts: 1 },
+          pagination: {
+            format: 'page',
+            config: { page_key: 'page', limit_key: 'limit', limit: 2, total_path: 'total' },
+          },
+        },
       },
       files: {
         get: { path: '/files/{{id}}', response_format: 'binary' },

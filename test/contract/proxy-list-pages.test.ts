@@ -111,6 +111,33 @@ describe.each(transports)('a walk through a list over $wire', ({ transport }) =>
     expect(metadata).toEqual({ upstream_status: '403', resource: 'contacts', method: 'list' })
   })
 
+  it.each(['needs_reauth', 'retry', 'fail'])('tells what the definition expects of an error: %s', async (action) => {
+    const fault = { status: 409, text: 'no', action }
+    upstream.script({ request: 'GET /counted?page=1&limit=2', answer: { json: { fault } } })
+    const { reason, metadata } = await drain(list({ ...asked, resource: 'counted' }, { headers }))
+    const told = action === 'fail' ? {} : { upstream_action: action }
+    expect([reason, metadata]).toEqual([
+      'UPSTREAM_ERROR',
+      { upstream_status: '409', resource: 'counted', method: 'list', ...told },
+    ])
+  })
+
+  it('takes a named action for one page', async () => {
+    upstream.script({ request: 'POST /sign-off', answer: { json: { signed: true } } })
+    const { steps } = await drain(list({ ...asked, resource: '_', method: 'sign_off' }, { headers }))
+    expect(steps).toMatchObject([{ page: 1, records: [{ signed: true }] }])
+  })
+
+  it('tells how many records the third party claims', async () => {
+    const total = 12_345_678_901
+    upstream.script(
+      { request: 'GET /counted?page=1&limit=2', answer: { json: { data: [1], total } } },
+      { request: 'GET /counted?page=2&limit=2', answer: { json: { data: [] } } },
+    )
+    const { messages } = await drain(list({ ...asked, resource: 'counted' }, { headers }))
+    expect(messages[0]?.step.value).toMatchObject({ total })
+  })
+
   it('takes a method that is no list for one page', async () => {
     upstream.script({ request: 'GET /contacts/7', answer: { json: { id: 7 } } })
     const { steps } = await drain(list({ ...asked, method: 'get', id: '7' }, { headers }))
