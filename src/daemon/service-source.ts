@@ -73,10 +73,10 @@ function pageFrom(step: ListPagesResponse['step']): SourcePage {
   }
 }
 
-function pageOf({ records, state, stopReason }: RecordPage): SourcePage {
+function pageOf({ records, state, stopReason, total }: RecordPage): SourcePage {
   // protobuf's JSON type is ours.
   const next = state as JsonObject | undefined
-  return { records: records.map((record): Json => toJson(ValueSchema, record)), next, stopReason }
+  return { records: records.map((record): Json => toJson(ValueSchema, record)), next, stopReason, total }
 }
 
 function requestTo(

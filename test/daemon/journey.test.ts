@@ -30,7 +30,7 @@ async function makeCustomer(script: UpstreamScript) {
   const tokens = { teamToken, environmentToken, environmentId }
   const chain = await seedChain({ url: app.url, ...tokens, upstreamUrl: upstream.url, name: `crm-${groups}` })
   const { environmentIntegrationId, integratedAccountId } = chain
-  const override = { pagination: { config: { limit: 3 } } }
+  const override = { pagination: { config: { limit: 3, total_path: 'total' } } }
   await call('PATCH', `/environment-integration/${environmentIntegrationId}`, { override })
   await affected(app.database.direct, `update integrated_account set status = 'active' where id = ?`, [
     integratedAccountId,
@@ -74,7 +74,17 @@ describe('a daemon', () => {
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({
       status: 'completed',
       attempt: 1,
-      resource_stats: [{ resource: 'contacts', fetched: 8, delivered: 8, distinct: 8, complete: true }],
+      resource_stats: [
+        {
+          resource: 'contacts',
+          fetched: 8,
+          delivered: 8,
+          claimed_total: 8,
+          distinct: 8,
+          duplicates: 0,
+          complete: true,
+        },
+      ],
     })
   })
 

@@ -17,7 +17,7 @@ export interface UpstreamScript {
   readonly beforePage?: (path: string, page: number) => Promise<void> | void
 }
 
-/** Pages through lists by `page` and `limit`; a page behind the end is empty. */
+/** Pages through lists by `page` and `limit`, with the total on each; a page behind the end is empty. */
 export async function startPagedUpstream({ records, beforePage }: UpstreamScript): Promise<PagedUpstream> {
   const requests: string[] = []
   const server = createServer(async (request, response) => {
@@ -25,9 +25,10 @@ export async function startPagedUpstream({ records, beforePage }: UpstreamScript
     requests.push(request.url ?? '')
     const [page, limit] = [Number(searchParams.get('page')), Number(searchParams.get('limit'))]
     await beforePage?.(pathname, page)
-    const data = records(pathname)?.slice((page - 1) * limit, page * limit)
+    const all = records(pathname)
+    const data = all?.slice((page - 1) * limit, page * limit)
     response.writeHead(data === undefined ? 404 : 200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(data === undefined ? { message: 'no such list' } : { data }))
+    response.end(JSON.stringify(data === undefined ? { message: 'no such list' } : { data, total: all?.length }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
