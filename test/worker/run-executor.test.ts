@@ -72,7 +72,32 @@ describe('an executor', () => {
     await executor.claimOnce()
     await executor.drain(10_000)
     expect(await read(id)).toMatchObject({ status })
-    expect(executor.stats).toEqual({ running: 0, claimed: 1, settled: 1, leasesLost: 0 })
+    expect(executor.stats).toEqual({
+      ...{ running: 0, claimed: 1, settled: 1, leasesLost: 0, outcomes: { [status]: 1 }, pages: 0, records: 0 },
+    })
+  })
+
+  it('counts what it delivered, and not what an attempt before it did', async () => {
+    await create()
+    const stats = (pages: number) => ({
+      ...{ resource: 'repos', method: 'list', complete: false },
+      ...{ pages, fetched: pages * 100, delivered: pages * 99, failed: pages },
+    })
+    const first = executorOf(async (_, progress) => {
+      await progress.save({}, [stats(1)])
+      await progress.save({}, [stats(2)])
+      return { kind: 'rate_limited', afterMs: 0 }
+    })
+    await first.claimOnce()
+    await first.drain(10_000)
+    expect(first.stats).toMatchObject({ pages: 2, records: 198 })
+    const second = executorOf(async (_, progress) => {
+      await progress.save({}, [stats(3)])
+      return { kind: 'completed' }
+    })
+    await second.claimOnce()
+    await second.drain(10_000)
+    expect(second.stats).toMatchObject({ pages: 1, records: 99 })
   })
 
   it('executes as many at once as it may, and takes the next when one ends', async () => {
