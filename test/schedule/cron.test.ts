@@ -31,6 +31,8 @@ describe('a cron expression is accepted', () => {
     ['the last Friday', '0 0 * * 5L'],
     ['the second Monday', '0 0 * * MON#2'],
     ['Sunday as 7', '0 0 * * 7'],
+    ['a list that names a value twice', '5,1-10,0-59/5 1,1 * * *'],
+    ['names in lists that overlap', '0 0 * JAN-MAR,feb Mon-Fri,wed,0,7'],
     ['a question mark', '0 0 ? * 1'],
     ['a nickname', '@hourly'],
     ['another nickname', '@weekdays'],
@@ -41,6 +43,28 @@ describe('a cron expression is accepted', () => {
     ['March and Wednesday', '0 0 * MAR WED'],
   ])('with %s', (_, text) => {
     expect(rulesOf(text)).toEqual([])
+  })
+})
+
+describe('a list', () => {
+  it.each([
+    ['1-5,3 * * * *', '1,2,3,4,5 * * * *'],
+    ['0 0 * * 0,7,SUN', '0 0 * * 0'],
+    ['0 0 * * 5-7,1', '0 0 * * 0,1,5,6'],
+    ['10/20,30 * * * * *', '10,30,50 * * * * *'],
+    ['0 0 1 JAN,jan-MAR/2 *', '0 0 1 1,3 *'],
+    ['0 0 1,L * *', '0 0 1,L * *'],
+  ])('%s fires as %s', (text, same) => {
+    const ticks = (expression: string) => {
+      const found = [FROM]
+      for (const after of found) {
+        const tick = cronExpression(expression).next(after)
+        if (tick !== undefined && found.length < 30) found.push(tick)
+      }
+      return iso(found)
+    }
+    expect(ticks(text)).toEqual(ticks(same))
+    expect(ticks(text)).toHaveLength(30)
   })
 })
 

@@ -1,5 +1,6 @@
 import { CronExpressionParser } from 'cron-parser'
 import { LRUCache } from 'lru-cache'
+import { unrepeated } from './unrepeated.ts'
 
 /** A parsed expression, in UTC. Its ticks are moments of whole seconds, the same wherever and whenever they are computed. */
 export interface CronExpression {
@@ -41,7 +42,7 @@ function withMemory(cron: CronExpression): CronExpression {
 
 /** Parses without looking at the cache or filling it, for text nobody has stored yet. */
 export function parseCron(text: string): CronExpression {
-  const iterator = CronExpressionParser.parse(text.trim(), { tz: 'UTC' })
+  const iterator = CronExpressionParser.parse(unrepeated(text.trim()), { tz: 'UTC' })
   return {
     next(after) {
       iterator.reset(after)
