@@ -154,6 +154,7 @@ describe.each(clients)('claiming over $wire', (client) => {
     const own = speakFor(client, world)
     const { daemonId, key, group } = await held(own, world)
     await own.ok(report, { ...key, checkpoint: { page: 7 }, resource_stats: [STATS] })
+    await own.ok(report, { ...key, resource_stats: [STATS] })
     const other = await registered(own, group)
 
     await own.ok(release, key)
