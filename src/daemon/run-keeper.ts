@@ -1,17 +1,15 @@
-import type { JsonObject as WireObject } from '@bufbuild/protobuf'
-import type { CallOptions } from '@connectrpc/connect'
-import { backoffMs, type Clock, Failure } from '../base/index.ts'
-import type { RunOutcome, RunProgress } from '../queue/index.ts'
+import type { Clock } from '../base/index.ts'
+import type { RunOutcome } from '../queue/index.ts'
 import { executeRun } from '../sync/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import { type HeldRun, isLeaseLost } from './held-run.ts'
-import { CALL_TIMEOUT_MS, RETRY_SERVICE } from './patience.ts'
-import { isRefusedFor, ownRefusalFrom, ServiceAway } from './refusal.ts'
+import { ProgressReport } from './progress-report.ts'
 import { endingOf } from './run-ending.ts'
 import type { Service } from './service.ts'
 import { createServiceSource } from './service-source.ts'
 import type { Store } from './store.ts'
 import { createStoreSink } from './store-sink.ts'
+import { whileHeld } from './while-held.ts'
 
 /** What executing runs needs. */
 export interface RunKeeperDeps {
@@ -52,35 +50,17 @@ async function execute(deps: RunKeeperDeps, held: HeldRun): Promise<RunOutcome> 
   const { context, environmentVariables, attemptsMax, id } = held.run
   const source = createServiceSource(deps, held.run)
   await using sink = createStoreSink(deps, held)
+  const report = new ProgressReport(deps, held)
   const account = { context, environmentVariables }
   try {
-    return await executeRun(
-      { source, sink, clock, random, account, attemptsMax },
-      held.run,
-      progressOf(deps, held),
-      held.signal,
-    )
+    const runDeps = { source, sink, clock, random, account, attemptsMax }
+    const outcome = await executeRun(runDeps, held.run, report, held.signal)
+    if (!held.isLost) await report.flush()
+    return outcome
   } catch (error) {
     if (isLeaseLost(error)) throw error
     logger.error({ run_id: id, ...describeError(error) }, 'the execution of a run failed unexpectedly')
     return { kind: 'retry', error: UNEXPECTED }
-  }
-}
-
-function progressOf(deps: RunKeeperDeps, held: HeldRun): RunProgress {
-  return {
-    async save(checkpoint, stats) {
-      // protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
-      const progress = { checkpoint: checkpoint as WireObject, resourceStats: stats.map((each) => ({ ...each })) }
-      const { stopRequested } = await whileHeld(deps, held, async (request, options) => {
-        const askedMs = performance.now()
-        const answer = await deps.service.daemons.reportProgress({ ...request, ...progress }, options)
-        held.renew(askedMs)
-        return answer
-      })
-      if (stopRequested) held.stop()
-      return held.isStopping ? 'stop' : 'continue'
-    },
   }
 }
 
@@ -98,37 +78,4 @@ async function tellEnding(deps: RunKeeperDeps, held: HeldRun, outcome: RunOutcom
         return await daemons.releaseRun({ ...request, ...ending.request }, options)
     }
   })
-}
-
-/**
- * Repeats a call that names the lease until the service is there to answer. That does no harm: of an ending whose answer
- * was lost, the second call is told LEASE_LOST.
- *
- * @throws Failure LEASE_LOST when the lease is over, or the run is gone
- */
-async function whileHeld<Answer>(
-  { clock, random }: RunKeeperDeps,
-  held: HeldRun,
-  call: (request: { readonly runId: string; readonly leaseId: string }, options: CallOptions) => Promise<Answer>,
-): Promise<Answer> {
-  const { id: runId, leaseId } = held.run
-  for (let failures = 1; ; failures++) {
-    held.require()
-    try {
-      return await call({ runId, leaseId }, { timeoutMs: CALL_TIMEOUT_MS })
-    } catch (error) {
-      const refusal = ownRefusalFrom(error)
-      if (isLeaseLost(refusal) || isRefusedFor(refusal, 'RESOURCE_NOT_FOUND')) {
-        held.lose()
-        throw new Failure('LEASE_LOST', 'the service has given the run to somebody else', { cause: error })
-      }
-      if (!(refusal instanceof ServiceAway)) throw refusal
-      await clock.sleep(Math.max(refusal.afterMs, backoffMs(RETRY_SERVICE, failures, random)), lossOf(held))
-    }
-  }
-}
-
-/** The signal, unless it was raised for a drain: the ending still has to be told. */
-function lossOf(held: HeldRun): AbortSignal | undefined {
-  return held.signal.aborted ? undefined : held.signal
 }

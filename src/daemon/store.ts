@@ -2,6 +2,8 @@ import type { Json } from '../base/index.ts'
 
 /** Where a daemon keeps records. Shared by all its runs. */
 export interface Store extends AsyncDisposable {
+  /** How long pages may go unreported, and be stored again after a crash. 0 where only the last page may be. */
+  readonly reportIntervalMs: number
   /**
    * Takes the run over: from now on earlier holders of it write nothing.
    *

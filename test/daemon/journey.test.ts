@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../src/base/index.ts'
@@ -14,9 +17,13 @@ import { type RunningDaemon, startDaemon } from './support/running-daemon.ts'
 const app = await startTestApp({ PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' })
 const { url: storeUrl } = await testDatabase()
 const store = new pg.Pool({ connectionString: storeUrl, max: 2 })
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-store-'))
 const token = app.first.environmentToken
 
-afterAll(() => store.end())
+afterAll(async () => {
+  await store.end()
+  rmSync(directory, { recursive: true })
+})
 
 const OVER = 'a run is over'
 let groups = 0
@@ -212,11 +219,13 @@ describe('a daemon', () => {
       },
     })
     const id = customer.run()
-    await using daemon = customer.daemon()
+    // Files are reported page by page.
+    await using daemon = customer.daemon({ store: `ndjson:${directory}` })
     await reached.promise
     await daemon.said(OVER, { outcome: 'stopped' })
-    expect(await call('GET', `/sync-job-run/${await id}`)).toMatchObject({ status: 'stopped' })
-    expect((await customer.rows('contacts')).length).toBeLessThan(30)
+    const { status, resource_stats } = await call('GET', `/sync-job-run/${await id}`)
+    expect(status).toBe('stopped')
+    expect(resource_stats[0].delivered).toBeLessThan(30)
   })
 
   it('lets a run wait while its store is away, and no attempt is counted', async () => {

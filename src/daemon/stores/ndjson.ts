@@ -17,6 +17,7 @@ const JOURNALS = '.patchbay'
  */
 export function openNdjsonStore(directory: string): Store {
   return {
+    reportIntervalMs: 0,
     async open(holder) {
       const journal = await takeJournal(join(directory, JOURNALS), holder)
       return new NdjsonRun(directory, holder, journal)

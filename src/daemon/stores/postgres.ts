@@ -18,6 +18,8 @@ export interface PostgresStoreOptions {
 const HOLDERS = 'patchbay_run_holder'
 /** Nobody holds a run for so long. */
 const HOLDERS_KEPT_DAYS = 30
+/** An upsert may be repeated; reporting every page of 100 records costs more than storing it. */
+const REPORT_INTERVAL_MS = 100
 const STATEMENT_TIMEOUT_MS = 60_000
 const ACQUIRE_TIMEOUT_MS = 10_000
 /** Somebody else has made the same thing at the same moment (unique violation, duplicate table or schema). */
@@ -51,6 +53,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
 }
 
 class PostgresStore implements Store {
+  readonly reportIntervalMs = REPORT_INTERVAL_MS
   readonly #database: Knex
   readonly #schema: string
   /** Tables that are known to be there, by resource. */

@@ -1,0 +1,59 @@
+import type { JsonObject as WireObject } from '@bufbuild/protobuf'
+import type { JsonObject } from '../base/index.ts'
+import type { ResourceStats, RunProgress } from '../queue/index.ts'
+import type { HeldRun } from './held-run.ts'
+import type { Service } from './service.ts'
+import type { Store } from './store.ts'
+import { type WaitDeps, whileHeld } from './while-held.ts'
+
+/** What reporting needs. */
+export interface ProgressDeps extends WaitDeps {
+  readonly service: Pick<Service, 'daemons'>
+  readonly store: Pick<Store, 'reportIntervalMs'>
+}
+
+/** What was done and is not reported yet. */
+interface Pending {
+  readonly checkpoint: JsonObject
+  readonly stats: readonly ResourceStats[]
+}
+
+/**
+ * Tells the service how far a run has come: after every page, but no oftener than the store needs it. What is not reported
+ * is done again by the next holder.
+ */
+export class ProgressReport implements RunProgress {
+  readonly #deps: ProgressDeps
+  readonly #held: HeldRun
+  #pending: Pending | undefined
+  #reportedMs = Number.NEGATIVE_INFINITY
+
+  constructor(deps: ProgressDeps, held: HeldRun) {
+    this.#deps = deps
+    this.#held = held
+  }
+
+  async save(checkpoint: JsonObject, stats: readonly ResourceStats[]): Promise<'continue' | 'stop'> {
+    this.#pending = { checkpoint, stats }
+    const isDue = performance.now() >= this.#reportedMs + this.#deps.store.reportIntervalMs
+    if (isDue || this.#held.isStopping) await this.flush()
+    return this.#held.isStopping ? 'stop' : 'continue'
+  }
+
+  /** Reports what is not reported yet, before the end of the run is told. @throws Failure LEASE_LOST */
+  async flush(): Promise<void> {
+    if (this.#pending === undefined) return
+    const { checkpoint, stats } = this.#pending
+    // protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
+    const progress = { checkpoint: checkpoint as WireObject, resourceStats: stats.map((each) => ({ ...each })) }
+    const { stopRequested } = await whileHeld(this.#deps, this.#held, async (request, options) => {
+      const askedMs = performance.now()
+      const answer = await this.#deps.service.daemons.reportProgress({ ...request, ...progress }, options)
+      this.#held.renew(askedMs)
+      return answer
+    })
+    this.#pending = undefined
+    this.#reportedMs = performance.now()
+    if (stopRequested) this.#held.stop()
+  }
+}
