@@ -59,9 +59,9 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
     if (held.length === 0) return []
     const { database, sql, policy } = this.#deps
     const renewed = await renewLeases(database.direct, sql, held, policy.leaseMs, this.#now())
-    const byId = new Map(renewed.map((lease) => [lease.id, lease]))
-    return held.map(({ id }) => {
-      const lease = byId.get(id)
+    const byLease = new Map(renewed.map(({ leaseId, ...lease }) => [leaseId, lease]))
+    return held.map(({ id, leaseId }) => {
+      const lease = byLease.get(leaseId)
       return lease === undefined ? { kind: 'lost', id } : { kind: 'held', ...lease }
     })
   }
@@ -73,9 +73,9 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
       return { id, leaseId, ...resolveOutcome(policy, attempt, outcome, random) }
     })
     const settled = await this.#deps.database.transaction((tx) => this.#settle(tx, resolved))
-    const statusOf = new Map(settled.map(({ id, status }) => [id, status]))
-    return settlements.map(({ id }) => {
-      const status = statusOf.get(id)
+    const statusOf = new Map(settled.map(({ leaseId, status }) => [leaseId, status]))
+    return settlements.map(({ id, leaseId }) => {
+      const status = statusOf.get(leaseId)
       return status === undefined ? { kind: 'lost', id } : { kind: 'settled', id, status }
     })
   }

@@ -67,6 +67,7 @@ export class RunExecutor {
   readonly #settler: Settler
   readonly #claims: Loop
   readonly #heartbeats: Loop
+  /** By lease: a run that is taken again may still be ending under the lease before. */
   readonly #held = new Map<string, HeldRun>()
   #executions = new Set<Promise<void>>()
   #isDraining = false
@@ -115,9 +116,10 @@ export class RunExecutor {
     const held = [...this.#held.values()].filter(({ isOver }) => !isOver)
     const answers = await this.#deps.queue.heartbeat(held.map(({ run }) => run))
     for (const [index, answer] of answers.entries()) {
-      if (answer.kind === 'held') held[index]?.renew(askedMs)
+      const asked = held[index]
+      if (answer.kind === 'held') asked?.renew(askedMs)
       // A run that was settled in the meantime has no lease either.
-      else if (this.#held.get(answer.id) === held[index]) held[index]?.lose()
+      else if (asked !== undefined && this.#held.has(asked.run.leaseId)) asked.lose()
     }
     return false
   }
@@ -138,10 +140,10 @@ export class RunExecutor {
 
   #begin(run: ClaimedRun, askedMs: number): void {
     const held = new HeldRun(run, this.#deps.clock, QUEUE_POLICY.leaseMs, askedMs)
-    this.#held.set(run.id, held)
+    this.#held.set(run.leaseId, held)
     const execution = this.#execute(held).finally(() => {
       held.release()
-      this.#held.delete(run.id)
+      this.#held.delete(run.leaseId)
       this.#executions.delete(execution)
       this.#claims.wake()
     })

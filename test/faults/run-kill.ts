@@ -17,7 +17,7 @@ const WORKERS = 4
 const ACCOUNTS = 16
 /** 25 pages of a run take about three seconds: kills hit most runs at some page, few of them five times. */
 const LIST = { records: 2_450, delayMs: [40, 100], acceptMs: [20, 60] } as const
-const BETWEEN_KILLS_MS = [1_500, 3_500] as const
+const BETWEEN_KILLS_MS = [500, 2_000] as const
 const ASLEEP_MS = 60_000
 /** Everything must be over so long after the last kill. */
 const FINISH_MS = 180_000

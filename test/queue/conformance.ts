@@ -187,6 +187,23 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         expect(await settle(fresh, { kind: 'completed' })).toEqual({ kind: 'settled', id, status: 'completed' })
       })
 
+      it('is told from the one that followed it, whoever asks about both at once', async () => {
+        const [id = ''] = await at.enqueue([{ flow: 1 }])
+        const stale = await claimOne()
+        at.clock.advance(LEASE_MS)
+        await at.queue.reap()
+        const fresh = await claimOne()
+        expect(await at.queue.heartbeat([stale, fresh])).toMatchObject([
+          { kind: 'lost', id },
+          { kind: 'held', id },
+        ])
+        const outcomes = [stale, fresh].map((lease) => ({ ...lease, outcome: { kind: 'completed' } as const }))
+        expect(await at.queue.settle(outcomes)).toMatchObject([
+          { kind: 'lost', id },
+          { kind: 'settled', id },
+        ])
+      })
+
       it('fails the item when it was the last attempt', async () => {
         const [id = ''] = await at.enqueue([{ flow: 1 }])
         for (let attempt = 1; attempt <= 5; attempt++) {

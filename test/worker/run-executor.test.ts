@@ -121,6 +121,29 @@ describe('an executor', () => {
     expect(executor.stats.settled).toBe(12)
   })
 
+  it('keeps the lease on a run that it took again while its first execution was still ending', async () => {
+    await create()
+    const ends = [gate(), gate()]
+    const executor = executorOf(async ({ attempt }) => {
+      await ends[attempt - 1]?.promise
+      return { kind: 'completed' }
+    })
+    await executor.claimOnce()
+    clock.advance(30_000)
+    await queue.reap()
+    await executor.claimOnce()
+    ends[0]?.resolve()
+    while (executor.stats.leasesLost === 0) await new Promise((resolve) => setImmediate(resolve))
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(20_000)
+    await executor.heartbeatOnce()
+    clock.advance(20_000)
+    expect(await queue.reap()).toBe(0)
+    ends[1]?.resolve()
+    await executor.drain(10_000)
+    expect(executor.stats).toMatchObject({ settled: 1, leasesLost: 1 })
+  })
+
   it('tries a run again whose execution throws a bug, and says no more than that', async () => {
     const { id } = await create()
     const executor = executorOf(async () => {

@@ -47,8 +47,7 @@ export interface TakenLease extends LeaseKey {
 }
 
 /** A lease that goes on. */
-export interface RenewedLease {
-  readonly id: string
+export interface RenewedLease extends LeaseKey {
   readonly expiresAt: Date
   readonly isStopRequested: boolean
 }
@@ -64,8 +63,7 @@ export interface LeaseSettlement extends LeaseKey {
 }
 
 /** What a held item has become. */
-export interface SettledItem {
-  readonly id: string
+export interface SettledItem extends LeaseKey {
   readonly environmentId: string
   readonly flowId: string
   /** `stopped` also for an item that was to wait again although a stop had been requested. */

@@ -116,11 +116,11 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
       )
       update ${lease} l set expires_at = ${NOW} + make_interval(secs => ?)
       from held where l.${item} = held.${item}
-      returning l.${item} as id, l.expires_at as "expiresAt", l.stop_requested_at is not null as "isStopRequested"`,
+      returning l.${item} as id, l.lease_id as "leaseId", l.expires_at as "expiresAt", l.stop_requested_at is not null as "isStopRequested"`,
 
     settle: `with ${CLOCK},
       h as materialized (
-        select ${of('l')}, v.error, v.attempt,
+        select ${of('l')}, l.lease_id, v.error, v.attempt,
           case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
           case when l.stop_requested_at is null then ${NOW} + make_interval(secs => v.delay_ms / 1000.0) end as available_at
         from ${lease} l
@@ -134,7 +134,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         select ${of('h')}, h.available_at, h.attempt, ${rank('h.available_at')} + ${behind('h')}
         from h where h.available_at is not null
       )
-      select h.${item} as id, h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
+      select h.${item} as id, h.lease_id as "leaseId", h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
         h.error, h.attempt, h.available_at is null as "isOver", ${fields('h')}
       from h`,
 
