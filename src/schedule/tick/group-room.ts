@@ -3,6 +3,8 @@ import type { Tx } from '../../storage/index.ts'
 
 /** A count is believed this long; the ticker's own additions are known at once. */
 const BELIEVED_MS = 1_000
+/** Of a group that is not even half full: it is the many rows of many such groups that are dear to count. */
+const BELIEVED_MS_OF_EMPTIER = 5_000
 const GROUPS_REMEMBERED_MAX = 10_000
 
 interface Count {
@@ -11,8 +13,8 @@ interface Count {
 }
 
 /**
- * How full the groups are, remembered for a second: counting waiting runs at every batch would cost more than the ticks.
- * Several tickers together may therefore pass GROUP_QUEUED_MAX by what they add within that second.
+ * How full the groups are, remembered for seconds: counting waiting runs at every batch would cost more than the ticks.
+ * Several tickers together may therefore pass GROUP_QUEUED_MAX by what the others add within that time.
  */
 export class GroupRoom {
   readonly #queue: Pick<RunQueue, 'countWaiting'>
@@ -30,7 +32,7 @@ export class GroupRoom {
     for (const each of groups) {
       const id = groupId(each.environmentId, each.group)
       const count = this.#counts.get(id)
-      if (count === undefined || nowMs - count.countedMs > BELIEVED_MS) unknown.set(id, each)
+      if (count === undefined || nowMs - count.countedMs > believedMs(count)) unknown.set(id, each)
     }
     if (unknown.size === 0) return
     const counted = await this.#queue.countWaiting(tx, [...unknown.values()])
@@ -46,4 +48,8 @@ export class GroupRoom {
     const count = this.#counts.get(groupId(environmentId, group))
     if (count !== undefined) count.waiting++
   }
+}
+
+function believedMs({ waiting }: Count): number {
+  return waiting < GROUP_QUEUED_MAX / 2 ? BELIEVED_MS_OF_EMPTIER : BELIEVED_MS
 }
