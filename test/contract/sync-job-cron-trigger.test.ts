@@ -3,6 +3,7 @@ import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
+import { affected } from '../../src/storage/database.ts'
 import { startTestApp } from '../support/app.ts'
 import { type Client, JSON_WIRES } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
@@ -248,6 +249,16 @@ describe.each(clients)('pausing over $wire', (client) => {
     const resumed = await client.ok(resume, { id: trigger.id })
     expect(resumed).toMatchObject({ paused: false, next_run_at: NEXT_NEVER })
     expect(await client.ok(resume, { id: trigger.id })).toEqual(resumed)
+  })
+
+  it('says why it stands still when it could not be evaluated, until it is resumed', async () => {
+    const { id } = await make(client)
+    const sql = 'update trigger_schedule set next_fire_at = null, error = ? where trigger_id = ?'
+    await affected(app.database.direct, sql, ['no such month', String(id)])
+    const parked = await client.ok(get, { id })
+    expect(parked).toMatchObject({ paused: false, schedule_error: 'no such month' })
+    expect(parked).not.toHaveProperty('next_run_at')
+    expect(await client.ok(resume, { id })).not.toHaveProperty('schedule_error')
   })
 })
 

@@ -33,6 +33,7 @@ export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitSh
     lastRunAt: timestampFrom(trigger.lastRunAt),
     lastRunStatus: trigger.lastRunStatus ?? undefined,
     etag: etagOf(trigger.version),
+    scheduleError: trigger.error ?? undefined,
   }
 }
 
