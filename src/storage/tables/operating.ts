@@ -20,21 +20,28 @@ export async function findOldestDueAge(tx: Tx, shards: number, now: NowOverride)
   return found?.seconds ?? 0
 }
 
+const GROUPS = ['webhook', 'daemon'] as const
+const STATES = ['ready', 'later', 'held'] as const
+
 /** How many runs of one kind of group wait or are held. */
 export interface QueueDepth {
-  readonly group: 'webhook' | 'daemon'
-  readonly state: 'ready' | 'later' | 'held'
+  readonly group: (typeof GROUPS)[number]
+  readonly state: (typeof STATES)[number]
   readonly runs: number
 }
 
-/** Counts what waits and what is held, of all environments. Reads the whole queue: some 0.1 s for a million runs. */
+/** Counts what waits and what is held, of all environments, zeros included. Reads the whole queue: some 0.1 s for a million runs. */
 export async function countQueueDepth(tx: Tx, now: NowOverride): Promise<readonly QueueDepth[]> {
-  return await rows(
+  const found = await rows<QueueDepth>(
     tx,
     `select ${GROUP_KIND} as group, case when available_at <= coalesce(?::timestamptz, now()) then 'ready' else 'later' end as state,
        count(*) as runs from run_queue group by 1, 2
      union all select ${GROUP_KIND}, 'held', count(*) from run_lease group by 1`,
     [now],
+  )
+  const runsOf = new Map(found.map(({ group, state, runs }) => [`${group} ${state}`, runs]))
+  return GROUPS.flatMap((group) =>
+    STATES.map((state) => ({ group, state, runs: runsOf.get(`${group} ${state}`) ?? 0 })),
   )
 }
 
