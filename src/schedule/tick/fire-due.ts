@@ -38,7 +38,7 @@ export interface PassReport {
 /** Triggers locked in one transaction: large enough to share its cost, small enough to hold locks for milliseconds. */
 const BATCH = 500
 /** Shards of one pass that are worked on at once; each takes a connection. */
-const SHARDS_AT_ONCE = 2
+const SHARDS_AT_ONCE = 4
 
 /**
  * One pass: fires every tick that was due when it began.

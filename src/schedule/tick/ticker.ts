@@ -44,8 +44,8 @@ export interface TickerStats {
 const SLEEP_MS_MAX = 1_000
 /** Shortest sleep: under steady load a pass then takes what came due in the meantime, instead of one row at a time. */
 const SLEEP_MS_MIN = 50
-/** Share of the sleep that is added at random, so that workers do not wake in step. */
-const JITTER = 0.1
+/** Added to the sleep at random, so that workers do not wake in step; every tick is late by it. */
+const JITTER_MS_MAX = 20
 /** An outage ends the sleep between attempts within so much. */
 const OUTAGE: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 1_000, jitterFloor: 0.5 }
 
@@ -142,5 +142,5 @@ export class Ticker {
 /** Until the next tick, or the longest sleep; by the database's clock, less what the pass took. */
 function sleepMs({ nextDueAt, now }: PassReport, passMs: number, random: () => number): number {
   const untilMs = nextDueAt === undefined ? SLEEP_MS_MAX : nextDueAt.getTime() - now.getTime() - passMs
-  return Math.min(SLEEP_MS_MAX, Math.max(SLEEP_MS_MIN, untilMs)) * (1 + JITTER * random())
+  return Math.min(SLEEP_MS_MAX, Math.max(SLEEP_MS_MIN, untilMs)) + JITTER_MS_MAX * random()
 }
