@@ -52,7 +52,7 @@ async function closeBooks({ story, chain, github, journal }: AuditDeps): Promise
     const found = await Promise.all(fired.map((id) => chain.get(`/sync-job-run/${id}`)))
     return found.every(({ finished_at }) => finished_at) ? found : undefined
   })
-  return { ledger, runs, seen: journal.runs, holdings: await github.holdings() }
+  return { ledger, runs, seen: journal.runs, holdings: await github.holdings(github.token) }
 }
 
 function judge({ receiver, forgeriesSent }: AuditDeps, books: Books): readonly Verdict[] {

@@ -15,6 +15,8 @@ const CRON_EXPRESSION = '*/10 * * * * *'
 
 /** What the demonstration made and goes on to use. */
 export interface Chain {
+  readonly installationId: string
+  readonly syncJobId: string
   readonly triggerId: string
   /** As answered on creation. */
   readonly trigger: JsonAnswer
@@ -51,19 +53,7 @@ export async function makeChain({ story, product, github, receiver }: ChainDeps)
   })
   printFact('environment integration', `overridden: base_url, ${PAGE_SIZE} records a page`)
 
-  const account = await post('/integrated-account', {
-    environment_integration_id: installation.id,
-    tenant_id: 'acme',
-    credentials: { api_key: github.token },
-  })
-  const status = await story.untilAnswer('the account to be proved', async () => {
-    const { status, last_error } = await get(`/integrated-account/${account.id}`)
-    if (status === 'connecting') return undefined
-    if (status !== 'active') throw new Error(`the account is ${status}: ${last_error}`)
-    return status
-  })
-  const progress = account.status === status ? status : `${account.status}, then ${status}: GitHub knows its api_key`
-  printFact('integrated account', `tenant ${account.tenant_id}, ${progress}`)
+  const account = await connectAccount({ story, get, post, installationId: installation.id }, 'acme', github.token)
 
   const job = await post('/sync-job', { label: 'Issues', integration_name: 'github', resources: RESOURCES })
   printFact('sync job', 'repositories, then the issues of each through depends_on')
@@ -83,7 +73,30 @@ export async function makeChain({ story, product, github, receiver }: ChainDeps)
     webhook_id: webhookIds.inbox,
   })
   printFact('cron trigger', `${trigger.cron_expression}   first at ${timeOf(trigger.next_run_at)}, to ${PATHS.inbox}`)
-  return { triggerId: trigger.id, trigger, webhookIds, get, post }
+  const ids = { installationId: installation.id, syncJobId: job.id, triggerId: trigger.id }
+  return { ...ids, trigger, webhookIds, get, post }
+}
+
+/** Connects an account of GitHub and waits until its token is proved. */
+export async function connectAccount(
+  { story, get, post, installationId }: Pick<Chain, 'get' | 'post' | 'installationId'> & { readonly story: Story },
+  tenantId: string,
+  token: string,
+): Promise<JsonAnswer> {
+  const account = await post('/integrated-account', {
+    environment_integration_id: installationId,
+    tenant_id: tenantId,
+    credentials: { api_key: token },
+  })
+  const status = await story.untilAnswer('the account to be proved', async () => {
+    const { status, last_error } = await get(`/integrated-account/${account.id}`)
+    if (status === 'connecting') return undefined
+    if (status !== 'active') throw new Error(`the account is ${status}: ${last_error}`)
+    return status
+  })
+  const progress = account.status === status ? status : `${account.status}, then ${status}: GitHub knows its api_key`
+  printFact('integrated account', `tenant ${tenantId}, ${progress}`)
+  return account
 }
 
 /** Where the API is, and pages short enough that there are several. */

@@ -3,9 +3,13 @@ import { callRest, expectJson } from '../support/rest.ts'
 
 const OWNER = 'octocat'
 const TOKEN = 'ghp_the-token-of-octocat'
+/** Somebody else, with one repository and a long history. */
+const ARCHIVIST = { login: 'archivist', token: 'ghp_the-token-of-archivist', repository: 'history' } as const
+/** Issues that are opened at once. */
+const OPENED_AT_ONCE = 20
 /** Pages of the emulation's own answers, when it is asked what it holds. */
 const PER_PAGE = 100
-const PAGES_MAX = 10
+const PAGES_MAX = 30
 
 /** What the account owns: more repositories than a page of the demo, and one with more issues than two pages. */
 const REPOSITORIES: readonly { readonly name: string; readonly issues: number; readonly private?: boolean }[] = [
@@ -25,8 +29,12 @@ export interface GitHub extends AsyncDisposable {
   readonly token: string
   /** Full names of the repositories and how many issues each was given. */
   readonly repositories: ReadonlyMap<string, number>
-  /** What it holds right now, by its own account: asked directly, not through Patchbay. */
-  holdings(): Promise<Holdings>
+  /** A personal access token of somebody else, who has no issues until `fillArchive`. */
+  readonly archiveToken: string
+  /** Opens so many issues in the one repository of somebody else. */
+  fillArchive(issues: number): Promise<void>
+  /** What an account holds right now: asked directly, not through Patchbay. */
+  holdings(token: string): Promise<Holdings>
 }
 
 /** Starts the emulation and opens the issues; one of them is closed again, since a sync reads closed ones too. */
@@ -35,14 +43,16 @@ export async function startGitHub(): Promise<GitHub> {
     service: 'github',
     port: 0,
     seed: {
-      tokens: { [TOKEN]: { login: OWNER, scopes: ['repo', 'user'] } },
+      tokens: {
+        [TOKEN]: { login: OWNER, scopes: ['repo', 'user'] },
+        [ARCHIVIST.token]: { login: ARCHIVIST.login, scopes: ['repo', 'user'] },
+      },
       github: {
-        users: [{ login: OWNER }],
-        repos: REPOSITORIES.map(({ name, private: isPrivate }) => ({
-          owner: OWNER,
-          name,
-          private: isPrivate ?? false,
-        })),
+        users: [{ login: OWNER }, { login: ARCHIVIST.login }],
+        repos: [
+          ...REPOSITORIES.map(({ name, private: isPrivate }) => ({ owner: OWNER, name, private: isPrivate ?? false })),
+          { owner: ARCHIVIST.login, name: ARCHIVIST.repository, private: false },
+        ],
       },
     },
   })
@@ -56,15 +66,25 @@ export async function startGitHub(): Promise<GitHub> {
     url,
     token: TOKEN,
     repositories: new Map(REPOSITORIES.map(({ name, issues }) => [`${OWNER}/${name}`, issues])),
-    holdings: () => readHoldings(url),
+    archiveToken: ARCHIVIST.token,
+    fillArchive: (issues) => fillArchive(url, issues),
+    holdings: (token) => readHoldings(url, token),
     [Symbol.asyncDispose]: () => emulator.close(),
   }
 }
 
-async function readHoldings(url: string): Promise<Holdings> {
-  const repositories = await readAll(`${url}/user/repos`)
+async function fillArchive(url: string, issues: number): Promise<void> {
+  const address = `${url}/repos/${ARCHIVIST.login}/${ARCHIVIST.repository}/issues`
+  for (let first = 1; first <= issues; first += OPENED_AT_ONCE) {
+    const numbers = Array.from({ length: Math.min(OPENED_AT_ONCE, issues - first + 1) }, (_, index) => first + index)
+    await Promise.all(numbers.map((number) => callRest('POST', address, ARCHIVIST.token, { title: `Issue ${number}` })))
+  }
+}
+
+async function readHoldings(url: string, token: string): Promise<Holdings> {
+  const repositories = await readAll(`${url}/user/repos`, token)
   const issues = await Promise.all(
-    repositories.map(({ full_name }) => readAll(`${url}/repos/${full_name}/issues?state=all`)),
+    repositories.map(({ full_name }) => readAll(`${url}/repos/${full_name}/issues?state=all`, token)),
   )
   return { repositories: idsOf(repositories), issues: idsOf(issues.flat()) }
 }
@@ -75,13 +95,13 @@ interface GitHubRecord {
 }
 
 /** All pages of a list, by counting pages up: not by the Link header, which is how Patchbay pages. */
-async function readAll(address: string): Promise<readonly GitHubRecord[]> {
+async function readAll(address: string, token: string): Promise<readonly GitHubRecord[]> {
   const records: GitHubRecord[] = []
   for (let page = 1; page <= PAGES_MAX; page++) {
     const url = new URL(address)
     url.searchParams.set('per_page', String(PER_PAGE))
     url.searchParams.set('page', String(page))
-    const found: unknown = await expectJson('GET', url.href, TOKEN)
+    const found: unknown = await expectJson('GET', url.href, token)
     if (!Array.isArray(found)) throw new Error(`${address} does not answer with a list`)
     records.push(...found)
     if (found.length < PER_PAGE) return records

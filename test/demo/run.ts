@@ -2,12 +2,14 @@
  * `npm run demo`: Patchbay end to end, with nothing but this machine.
  *
  * A local emulation of GitHub is read on a cron trigger, the records arrive at a receiver that checks every signature,
- * and the trigger is changed over each protocol. Ends by itself; exits with 1 when anything does not add up.
+ * and the trigger is changed over each protocol. Then a daemon stores a long list into PostgreSQL and is killed in the
+ * middle; another one goes on. Ends by itself; exits with 1 when anything does not add up.
  */
 import { join } from 'node:path'
 import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { audit } from './audit.ts'
 import { makeChain } from './chain.ts'
+import { tellOfDaemons } from './daemons.ts'
 import { sendForgeries } from './forgeries.ts'
 import { startGitHub } from './github.ts'
 import { Journal } from './journal.ts'
@@ -16,7 +18,7 @@ import { startVerifyingReceiver, type Verified } from './receiver.ts'
 import { counted, printFact, printLine, printSection, printTable, printTitle, timeOf } from './report.ts'
 import { Story, StoryEnded } from './story.ts'
 
-const LIMIT_MS = 110_000
+const LIMIT_MS = 170_000
 /** Lines that Patchbay wrote last, for when it ends by itself. */
 const LAST_WORDS = 12
 const ROOT = join(import.meta.dirname, '../..')
@@ -61,7 +63,10 @@ async function tell(story: Story): Promise<readonly string[]> {
   const ineffective = await patchOverEveryWire({ story, product, chain, journal })
 
   step('What it adds up to')
-  return [...ineffective, ...(await audit({ story, chain, github, receiver, journal, forgeriesSent }))]
+  const unbalanced = await audit({ story, chain, github, receiver, journal, forgeriesSent })
+
+  const incomplete = await tellOfDaemons({ story, stack, product, github, chain, step })
+  return [...ineffective, ...unbalanced, ...incomplete]
 }
 
 /** Starts the product on a data directory of its own; both are gone when the stack is disposed. */
