@@ -2,7 +2,14 @@ import { type DurableDatabase, startDurableDatabase } from '../support/durable-d
 import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
 import { fireByHand } from './support/tick-floor.ts'
 import { TickerFleet } from './support/ticker-fleet.ts'
-import { atMinute, insertTriggers, MILLION, type Population, schedule } from './support/trigger-population.ts'
+import {
+  atMinute,
+  insertTriggers,
+  MILLION,
+  type Population,
+  schedule,
+  thisMinute,
+} from './support/trigger-population.ts'
 
 const SIZES: readonly { readonly name: string; readonly population: Population; readonly secondsMax: number }[] = [
   { name: '100k', population: { ...MILLION, environments: 20 }, secondsMax: 5 },
@@ -44,9 +51,4 @@ async function fleetDrains({ database, url }: DurableDatabase, triggers: number)
 
 function requireAll(fired: number, triggers: number): void {
   if (fired !== triggers) throw new Error(`${fired} of ${triggers} were fired`)
-}
-
-/** Due from its first moment on. */
-function thisMinute(): Date {
-  return new Date(Math.floor(Date.now() / 60_000) * 60_000)
 }

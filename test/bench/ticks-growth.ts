@@ -6,7 +6,7 @@ import type { Database } from '../../src/storage/index.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { reportAtMost, reportFloor } from './support/report.ts'
-import { everyMinuteOneIn, insertTriggers, type Population, schedule } from './support/trigger-population.ts'
+import { everyMinute, insertTriggers, type Population, schedule, thisMinute } from './support/trigger-population.ts'
 
 const SIZES: readonly Population[] = [1, 10, 100, 1_000].map((accountsPerEnvironment) => {
   return { environments: 200, accountsPerEnvironment, triggersPerAccount: 5 }
@@ -46,8 +46,9 @@ export async function run(): Promise<void> {
 
 /** The mean over all rounds but the first, which fills caches and prepares statements. */
 async function tickCost(database: Database, triggers: number): Promise<TickCost> {
-  await schedule(database, everyMinuteOneIn(triggers / DUE))
-  let nowMs = Date.now() + MINUTE_MS
+  const from = thisMinute()
+  await schedule(database, everyMinute(from, triggers / DUE))
+  let nowMs = from.getTime()
   const ticker = new Ticker({
     ...{ database, queue: new RunQueue({ database, random: Math.random }), clock: systemClock, random: Math.random },
     ...{ logger: silentLogger, now: () => new Date(nowMs) },

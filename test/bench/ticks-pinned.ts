@@ -3,12 +3,11 @@ import { Database } from '../../src/storage/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../support/durable-database.ts'
 import { reportAtMost, reportFloor } from './support/report.ts'
 import { TickerFleet } from './support/ticker-fleet.ts'
-import { EVERY_MINUTE, insertTriggers, MILLION, schedule } from './support/trigger-population.ts'
+import { everyMinute, insertTriggers, MILLION, schedule, thisMinute } from './support/trigger-population.ts'
 
 const TRIGGERS = { ...MILLION, environments: 20 }
 /** Each round fires every trigger once and leaves a dead row and a dead index entry behind. `BENCH_ROUNDS` for longer. */
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
-const MINUTE_MS = 60_000
 const LOSS_MAX = 0.2
 
 /** What ticks lose while another session holds a snapshot, so that nothing they leave behind can be cleaned up. */
@@ -24,8 +23,9 @@ export async function run(): Promise<void> {
 
 /** The rate over all rounds; time between them does not count. */
 async function ticksPerSecond({ database, url }: DurableDatabase, triggers: number): Promise<number> {
-  await schedule(database, EVERY_MINUTE)
-  await using fleet = await TickerFleet.start(url, new Date(Date.now() + MINUTE_MS))
+  const from = thisMinute()
+  await schedule(database, everyMinute(from))
+  await using fleet = await TickerFleet.start(url, from)
   let seconds = 0
   for (let round = 0; round < ROUNDS; round++) {
     const drained = await fleet.drain()

@@ -33,15 +33,12 @@ export const YEARLY: Schedules = {
   next: `(date_trunc('year', now() at time zone 'UTC') + interval '1 year') at time zone 'UTC'`,
 }
 
-/** Each at every minute. */
-export const EVERY_MINUTE: Schedules = everyMinuteOneIn(1)
-
-/** One of so many at every minute, the others once a year. */
-export function everyMinuteOneIn(share: number): Schedules {
-  const isFrequent = `n % ${share} = 0`
+/** Every minute from a moment on, which is one; of so many triggers one, the others once a year. */
+export function everyMinute(from: Date, oneIn = 1): Schedules {
+  const isFrequent = `n % ${oneIn} = 0`
   return {
     expression: `case when ${isFrequent} then '* * * * *' else ${YEARLY.expression} end`,
-    next: `case when ${isFrequent} then date_trunc('minute', now()) + interval '1 minute' else ${YEARLY.next} end`,
+    next: `case when ${isFrequent} then '${from.toISOString()}'::timestamptz else ${YEARLY.next} end`,
   }
 }
 
@@ -49,6 +46,11 @@ export function everyMinuteOneIn(share: number): Schedules {
 export function atMinute(minute: Date): Schedules {
   const text = `${minute.getUTCMinutes()} ${minute.getUTCHours()} * * *`
   return { expression: `'${text}'`, next: `'${minute.toISOString()}'::timestamptz` }
+}
+
+/** The minute that has begun. */
+export function thisMinute(): Date {
+  return new Date(Math.floor(Date.now() / 60_000) * 60_000)
 }
 
 /** Environments inserted by one statement, which stays well below the limit on its time. */
