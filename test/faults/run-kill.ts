@@ -3,10 +3,11 @@
  * everything, and the sleeper writes nothing.
  *
  * 16 accounts are synced again and again by 4 workers, a random one of which is killed every few seconds and replaced, 50
- * times (`PATCHBAY_FAULTS_KILLS` for more); about five minutes.
+ * times (`PATCHBAY_FAULTS_KILLS` for more); about five minutes. Then the same is done to daemons and what they store.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
+import { killDaemons } from './support/daemon-kill.ts'
 import { judgeDeliveries } from './support/delivery-checker.ts'
 import { startPageEndpoints } from './support/page-endpoints.ts'
 import { RunCluster, type WorkerProcess } from './support/run-cluster.ts'
@@ -114,3 +115,4 @@ async function workerKills(): Promise<void> {
 }
 
 await workerKills()
+await killDaemons()

@@ -13,7 +13,7 @@ import { callRest, expectJson, type JsonAnswer } from '../../support/rest.ts'
 import { type Seed, seedChain } from '../../support/seed.ts'
 
 const GROUP = 'faults'
-const CAPACITY = 8
+const CAPACITY = 16
 const POLL_MS = 100
 
 /** A daemon by the name under which the store knows it. */
@@ -96,8 +96,10 @@ export class DaemonCluster implements AsyncDisposable {
     return (await this.call('POST', '/sync-job-run', { ...subject, ...rest })).id
   }
 
-  async statusOf(runId: string): Promise<string> {
-    return (await this.call('GET', `/sync-job-run/${runId}`)).status
+  /** The run as it is now. */
+  async look(runId: string): Promise<{ readonly status: string; readonly attempt: number }> {
+    const { status, attempt } = await this.call('GET', `/sync-job-run/${runId}`)
+    return { status, attempt }
   }
 
   /** Lets a run that has failed for good go on; that somebody else has just done so is as well. */

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtLeast, reportAtMost } from '../../bench/support/report.ts'
 import { DaemonCluster, type NamedDaemon } from './daemon-cluster.ts'
 import { seededRandom } from './seeded-random.ts'
-import { auditStore, countWrites, type HandOver, handOversAfter, readStored, takenBy } from './store-audit.ts'
+import { auditStore, countWrites, heldAt, readStored, takenBy } from './store-audit.ts'
 
-/** `PATCHBAY_FAULTS_KILLS` for more or fewer. */
-const KILLS = Number(process.env.PATCHBAY_FAULTS_KILLS ?? 50)
+/** `PATCHBAY_FAULTS_KILLS` for more or fewer; 30 take about three minutes, 50 about five. */
+const KILLS = Number(process.env.PATCHBAY_FAULTS_KILLS ?? 30)
 const DAEMONS = 4
 /** Many, because each waits out a lease after every kill that hits it. */
-const ACCOUNTS = 24
+const ACCOUNTS = 48
 const RECORDS = 2_450
 const PAGE_DELAY_MS = [40, 100] as const
 const BETWEEN_KILLS_MS = [500, 2_000] as const
@@ -16,6 +16,8 @@ const ASLEEP_MS = 60_000
 /** Everything must be over so long after the last kill. */
 const FINISH_MS = 150_000
 const POLL_MS = 250
+/** After the last one a run is not taken up by itself. */
+const ATTEMPTS_MAX = 5
 /** A daemon that holds nothing is not killed; after so long without one that does, something is wrong. */
 const VICTIM_MS = 60_000
 
@@ -23,6 +25,22 @@ const VICTIM_MS = 60_000
 interface Death {
   readonly name: string
   readonly at: Date
+}
+
+/** A run at some moment. */
+interface Seen {
+  readonly runId: string
+  readonly attempt: number
+  readonly at: Date
+}
+
+/** What the accounts share. */
+interface Syncing {
+  readonly cluster: DaemonCluster
+  /** Names of all runs. */
+  readonly runs: string[]
+  readonly seen: Seen[]
+  readonly isOver: () => boolean
 }
 
 /** Between the two, evenly. */
@@ -34,7 +52,7 @@ function between([least, most]: readonly [number, number], random: () => number)
  * Daemons of one group die by SIGKILL in the middle of runs, and one sleeps by SIGSTOP for a minute and wakes up: the store
  * has every record exactly as the third party does, and nothing that the sleeper wrote after others had taken its runs.
  *
- * 24 accounts are synced again and again by 4 daemons; every run has records of its own, so that none covers up for another.
+ * 48 accounts are synced again and again by 4 daemons; every run has records of its own, so that none covers up for another.
  */
 export async function killDaemons(): Promise<void> {
   const random = seededRandom('run-kill/daemons')
@@ -45,22 +63,24 @@ export async function killDaemons(): Promise<void> {
   await warmUp(cluster, accounts)
   for (let count = 0; count < DAEMONS; count++) cluster.addDaemon()
 
+  const seen: Seen[] = []
   const runs: string[] = []
   let isOver = false
-  const syncing = accounts.map((account, index) => keepSyncing(cluster, account, `a${index}`, runs, () => isOver))
+  const syncing = accounts.map((account, index) =>
+    keepSyncing({ cluster, runs, seen, isOver: () => isOver }, account, `a${index}`),
+  )
   const [deaths, nap] = await Promise.all([
     killRepeatedly(cluster, sleeper, random),
     sleepThroughLeases(cluster, sleeper),
   ])
   isOver = true
   const finished = await withinMs(Promise.all(syncing), FINISH_MS)
-  const handOvers = await handOversOf(cluster, deaths)
-  const asleep = (await handOversOf(cluster, [nap])).length
+  const seconds = await secondsUntilTaken(cluster, deaths, seen)
+  const asleep = (await secondsUntilTaken(cluster, [nap], seen)).length
   const stored = (await readStored(cluster.store, RECORDS)).filter(({ run }) => runs.includes(run))
   const whole = stored.filter(({ records, isExact }) => records === RECORDS && isExact)
   const writes = await countWrites(cluster.store)
-  const seconds = handOvers.map((each) => each.seconds)
-  reportAtLeast('run-kill/daemons/kills', KILLS, 'daemons', 50)
+  reportAtLeast('run-kill/daemons/kills', KILLS, 'daemons', 30)
   reportAtLeast('run-kill/daemons/interrupted', seconds.length + asleep, 'runs', 50)
   reportAtMost('run-kill/daemons/unfinished', finished === undefined ? ACCOUNTS : 0, 'accounts', 0)
   reportAtMost('run-kill/daemons/not-exact', runs.length - whole.length, 'runs', 0)
@@ -73,25 +93,21 @@ export async function killDaemons(): Promise<void> {
 /** One run, so that the tables are there before they are watched. */
 async function warmUp(cluster: DaemonCluster, [account = '']: readonly string[]): Promise<void> {
   const id = await cluster.createRun(account, 'warm-up')
-  while ((await cluster.statusOf(id)) !== 'completed') await sleep(POLL_MS)
+  while ((await cluster.look(id)).status !== 'completed') await sleep(POLL_MS)
   await auditStore(cluster.store)
 }
 
-/** Syncs an account again and again; a run that has failed for good is retried. */
-async function keepSyncing(
-  cluster: DaemonCluster,
-  accountId: string,
-  name: string,
-  runs: string[],
-  isOver: () => boolean,
-): Promise<void> {
+/** Syncs an account again and again, looking at every run all the time; one that has failed for good is retried. */
+async function keepSyncing({ cluster, runs, seen, isOver }: Syncing, accountId: string, name: string): Promise<void> {
   for (let round = 0; !isOver(); round++) {
     const run = `${name}.${round}`
-    const id = await cluster.createRun(accountId, run)
+    const runId = await cluster.createRun(accountId, run)
     runs.push(run)
     for (let status = ''; status !== 'completed'; await sleep(POLL_MS)) {
-      status = await cluster.statusOf(id)
-      if (status === 'failed') await cluster.retryRun(id)
+      const look = await cluster.look(runId)
+      seen.push({ runId, attempt: look.attempt, at: new Date() })
+      status = look.status
+      if (status === 'failed') await cluster.retryRun(runId)
     }
   }
 }
@@ -122,12 +138,25 @@ async function findBusy(cluster: DaemonCluster, spared: NamedDaemon, random: () 
 }
 
 async function isBusy(cluster: DaemonCluster, { name }: NamedDaemon): Promise<boolean> {
-  const statuses = await Promise.all((await takenBy(cluster.store, name)).map((id) => cluster.statusOf(id)))
-  return statuses.includes('running')
+  const looks = await Promise.all((await takenBy(cluster.store, name)).map((id) => cluster.look(id)))
+  return looks.some(({ status }) => status === 'running')
 }
 
-async function handOversOf({ store }: DaemonCluster, deaths: readonly Death[]): Promise<readonly HandOver[]> {
-  return (await Promise.all(deaths.map(({ name, at }) => handOversAfter(store, name, at)))).flat()
+/** Seconds from each death until somebody else had taken each run up, unless that was the last attempt. */
+async function secondsUntilTaken(
+  { store }: DaemonCluster,
+  deaths: readonly Death[],
+  seen: readonly Seen[],
+): Promise<readonly number[]> {
+  const looks = Map.groupBy(seen, ({ runId }) => runId)
+  const each = deaths.map(async ({ name, at }) => {
+    const held = (await heldAt(store, name, at)).filter(({ attempt }) => attempt < ATTEMPTS_MAX)
+    return held.flatMap(({ runId, attempt }) => {
+      const next = looks.get(runId)?.find((look) => look.at > at && look.attempt > attempt)
+      return next === undefined ? [] : [(next.at.getTime() - at.getTime()) / 1_000]
+    })
+  })
+  return (await Promise.all(each)).flat()
 }
 
 /** Stops a daemon in the middle of runs for so long that others have taken them over. */

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 
-/** A run that changed hands: seconds from the death of its holder until another one took it. */
-export interface HandOver {
+/** A run in the hands of a daemon. */
+export interface HeldRun {
   readonly runId: string
-  readonly seconds: number
+  readonly attempt: number
 }
 
 /** What is stored of one run, by the name it gave its records. */
@@ -55,13 +55,12 @@ export async function takenBy(store: pg.Pool, daemon: string): Promise<readonly 
   return rows.map(({ run_id }) => run_id)
 }
 
-/** For each run that went on after a death of its holder, unless that was its last attempt. */
-export async function handOversAfter(store: pg.Pool, daemon: string, at: Date): Promise<readonly HandOver[]> {
+/** The runs the daemon had in its hands at that moment, or had completed, and in which attempt. */
+export async function heldAt(store: pg.Pool, daemon: string, at: Date): Promise<readonly HeldRun[]> {
   const { rows } = await store.query(
-    `select last.run_id as "runId", extract(epoch from next.at - $2)::float8 as seconds
-     from (select distinct on (run_id) * from audit.take where at <= $2 order by run_id, at desc) last
-       cross join lateral (select min(at) as at from audit.take t where t.run_id = last.run_id and t.at > $2) next
-     where last.daemon = $1 and last.attempt < 5 and next.at is not null`,
+    `select run_id as "runId", attempt from (
+       select distinct on (run_id) run_id, attempt, daemon from audit.take where at <= $2 order by run_id, at desc) last
+     where daemon = $1`,
     [daemon, at],
   )
   return rows
