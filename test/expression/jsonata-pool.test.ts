@@ -134,6 +134,20 @@ describe('the pool', () => {
     expect(left.isKilled).toBe(false)
   })
 
+  it('does not blame an evaluation for memory that the one before it has left behind', async () => {
+    const [left, right] = await warmUp()
+    const outcomes = ['greedy', 'b', 'innocent'].map((line) => run(line))
+    expect(left.lines).toEqual(['greedy', 'innocent'])
+    left.residentBytes = 300 * 1024 * 1024
+    await vi.advanceTimersByTimeAsync(50)
+    left.answer()
+    expect(left.isKilled).toBe(true)
+    right.answer()
+    expect(right.lines.at(-1)).toBe('innocent')
+    right.answer()
+    expect(await outcomes[2]).toMatchObject({ answer: { payload: 'innocent' } })
+  })
+
   it('takes back what was sent behind an evaluation that stalls, and replaces the process afterwards', async () => {
     const [left, right] = await warmUp()
     const outcomes = ['slow', 'b', 'c'].map((line) => run(line))

@@ -107,15 +107,22 @@ export class PoolMember {
     this.process.send(job.line)
   }
 
-  /** Takes the answer of the running job, which is settled; the next one counts as running from now. */
-  takeAnswer(answer: Answer): void {
+  /** Takes the answer of the running job, which is settled; the next one counts as running from now. @returns how long it ran */
+  takeAnswer(answer: Answer): number {
     const now = performance.now()
-    this.#busyMs += this.runningMs(now)
+    const ranMs = this.runningMs(now)
+    this.#busyMs += ranMs
     const job = this.#jobs.shift()
     this.#served++
     this.#runningSince = now
     if (this.isIdle) this.process.keepsAlive(false)
     job?.settle({ kind: 'answer', answer })
+    return ranMs
+  }
+
+  /** Every job, the running one too, for a process that is ended. */
+  takeBackAll(): PoolJob[] {
+    return this.#jobs.splice(0)
   }
 
   /** The jobs behind the running one, taken back; the process retires, because it has them in its input. */

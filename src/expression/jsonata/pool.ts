@@ -137,8 +137,9 @@ export class SandboxPool implements Disposable {
           this.#dispatch()
         },
         onAnswer: (answer) => {
-          member.takeAnswer(answer)
-          if (member.isIdle && member.isSpent) this.#drop(member)
+          const ranMs = member.takeAnswer(answer)
+          if (ranMs >= WATCH_INTERVAL_MS && isBloated(member)) this.#replace(member)
+          else if (member.isIdle && member.isSpent) this.#drop(member)
           this.#dispatch()
         },
         onExit: () => {
@@ -187,7 +188,7 @@ export class SandboxPool implements Disposable {
   }
 
   #relieve(member: PoolMember): void {
-    if ((member.process.residentBytes() ?? 0) > RESIDENT_BYTES_MAX) {
+    if (isBloated(member)) {
       this.#kill(member, 'memory')
       return
     }
@@ -201,6 +202,12 @@ export class SandboxPool implements Disposable {
     this.#members.delete(member)
     member.stop({ kind: 'killed', cause })
     this.#dispatch()
+  }
+
+  /** The memory is an evaluation's that is over: those behind it must not be blamed for it, and begin anew elsewhere. */
+  #replace(member: PoolMember): void {
+    this.#putBack(member.takeBackAll())
+    this.#drop(member)
   }
 
   #drop(member: PoolMember): void {
@@ -217,4 +224,8 @@ export class SandboxPool implements Disposable {
       for (let job = queue.shift(); job; job = queue.shift()) job.settle({ kind: 'refused', cause })
     }
   }
+}
+
+function isBloated(member: PoolMember): boolean {
+  return (member.process.residentBytes() ?? 0) > RESIDENT_BYTES_MAX
 }
