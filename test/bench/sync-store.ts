@@ -18,7 +18,7 @@ const RATIO_MIN = 0.6
 /** At the larger page. */
 const RECORDS_PER_SECOND_MIN = 18_000
 const MEMORY_MAX_MB = 200
-/** The memory of the second half of a run, at most so many times that of the first. */
+/** The peak of the second half of all rounds with one page size, at most so many times that of the first. */
 const GROWTH_MAX = 1.25
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const POLL_MS = 20
@@ -52,9 +52,11 @@ export async function run(): Promise<void> {
       { PATCHBAY_TOKEN: product.bootstrap.environment_token, PATCHBAY_LOG_LEVEL: 'warn' },
       PROFILE === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`],
     )
-    const memory = watchMemory(daemon)
-    for (const size of PAGE_SIZES) await compare({ product, daemon, store }, upstreamUrl, database.url, size)
-    reportMemory(memory.stop())
+    for (const size of PAGE_SIZES) {
+      const memory = watchMemory(daemon)
+      await compare({ product, daemon, store }, upstreamUrl, database.url, size)
+      reportMemory(size, memory.stop())
+    }
     await daemon.end('SIGTERM')
   } finally {
     await store.end()
@@ -163,12 +165,12 @@ function watchMemory({ child }: DaemonProcess): { stop(): readonly number[] } {
   }
 }
 
-function reportMemory(samples: readonly number[]): void {
+function reportMemory(size: number, samples: readonly number[]): void {
   if (samples.length < 4) return
   const half = Math.floor(samples.length / 2)
   const [first, second] = [Math.max(...samples.slice(0, half)), Math.max(...samples.slice(half))]
-  reportAtMost('sync-store/memory-peak', Math.max(first, second), 'MB', MEMORY_MAX_MB)
-  reportAtMost('sync-store/memory-growth', second / first, 'x first half', GROWTH_MAX)
+  reportAtMost(`sync-store/page-${size}/memory-peak`, Math.max(first, second), 'MB', MEMORY_MAX_MB)
+  reportAtMost(`sync-store/page-${size}/memory-growth`, second / first, 'x first half', GROWTH_MAX)
 }
 
 function medianOf(values: readonly number[]): number {
