@@ -229,4 +229,14 @@ describe('a store in NDJSON', () => {
       ['4', { id: 4 }],
     ])
   })
+
+  it('leaves nothing of a page that is shorter when it is repeated', async () => {
+    await using store = openStore({ address: `ndjson:${directory}`, schema: '', writers: 1 })
+    const run = randomUUID()
+    await using first = await store?.open(holderOf(run))
+    await first?.write(pageOf('shorter', 1, [{ id: 1 }, { id: 2 }, { id: 3 }]))
+    await using second = await store?.open(holderOf(run))
+    await second?.write(pageOf('shorter', 1, [{ id: 1 }]))
+    expect(await readFiles('shorter', run)).toEqual([['1', { id: 1 }]])
+  })
 })
