@@ -43,7 +43,7 @@ const COMMON = ['environment_id', 'region', 'queue_group'] as const
 
 /** Milliseconds of the fair clock that one waiting item puts its flow behind the others. */
 const FLOW_WEIGHT_MS = 1_000
-/** Waiting items of a flow are counted this far: behind so many, order no longer matters. */
+/** Behind so many waiting items of a flow, order no longer matters. */
 const FLOW_BACKLOG_MAX = 1_000
 
 /**
@@ -55,6 +55,14 @@ const CLAIM_MAX = 1_000
 /** The moment a statement calls now: the database's clock, unless a test moves it. Takes one parameter. */
 const CLOCK = 'clock as (select coalesce(?::timestamptz, now()) as at)'
 const NOW = '(select at from clock)'
+/**
+ * The clock of statements that do not wait for the disk: what takes and renews leases. If the database crashes within the
+ * moment until they are written, leases end early, which their holders are told at their next write. That write, whatever
+ * it stores, is never on the disk without the lease it names. For statements that are a transaction of their own.
+ */
+export const LEASE_CLOCK = `clock as (
+        select coalesce(?::timestamptz, now()) as at, set_config('synchronous_commit', 'off', true)
+      )`
 
 /**
  * Derives the statements of a queue.
@@ -70,19 +78,27 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
   const of = (alias: string) => travelling.map((name) => `${alias}.${name}`).join(', ')
   const types = ['uuid', 'uuid', 'uuid', 'text', 'text', ...carried.map(({ type }) => type)]
   const rank = (at: string) => `(extract(epoch from ${at}) * 1000)::bigint`
-  const behind = (alias: string) =>
-    `${FLOW_WEIGHT_MS} * (select count(*) from (select from ${waiting} q where q.${flow} = ${alias}.${flow} limit ${FLOW_BACKLOG_MAX}) ahead)`
+  // What waits of all flows at once: one look at the index is several times cheaper than one per item.
+  const ahead = (source: string) => `ahead as materialized (
+        select q.${flow}, least(count(*), ${FLOW_BACKLOG_MAX}) as items from ${waiting} q
+        where q.${flow} = any(array(select ${flow} from ${source})) group by q.${flow}
+      )`
+  const behind = `${FLOW_WEIGHT_MS} * coalesce(ahead.items, 0)`
   return {
     carried,
 
-    enqueue: `with ${CLOCK}
+    enqueue: `with ${CLOCK},
+      v as materialized (
+        select * from unnest(${types.map((type) => `?::${type}[]`).join(', ')}, ?::timestamptz[]) as v (${columns}, available_at)
+      ),
+      ${ahead('v')}
       insert into ${waiting} (${columns}, available_at, attempt, fair_rank)
       select ${of('v')}, coalesce(v.available_at, ${NOW}), 0,
-        ${rank(`coalesce(v.available_at, ${NOW})`)} + ${behind('v')}
+        ${rank(`coalesce(v.available_at, ${NOW})`)} + ${behind}
           + ${FLOW_WEIGHT_MS} * row_number() over (partition by v.${flow} order by v.${item})
-      from unnest(${types.map((type) => `?::${type}[]`).join(', ')}, ?::timestamptz[]) as v (${columns}, available_at)`,
+      from v left join ahead on ahead.${flow} = v.${flow}`,
 
-    claim: `with ${CLOCK},
+    claim: `with ${LEASE_CLOCK},
       candidate as materialized (
         select c.* from (
           select q.* from ${waiting} q
@@ -108,7 +124,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         h.attempt, h.expires_at as "expiresAt", ${fields('h')}
       from leased h`,
 
-    heartbeat: `with ${CLOCK},
+    heartbeat: `with ${LEASE_CLOCK},
       held as (
         select l.${item} from ${lease} l join unnest(?::uuid[], ?::uuid[]) as v (item, lease_id)
           on l.${item} = v.item and l.lease_id = v.lease_id
@@ -129,10 +145,12 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         order by l.${item} for update of l
       ),
       gone as (delete from ${lease} l using h where l.${item} = h.${item}),
+      waits as (select * from h where h.available_at is not null),
+      ${ahead('waits')},
       again as (
         insert into ${waiting} (${columns}, available_at, attempt, fair_rank)
-        select ${of('h')}, h.available_at, h.attempt, ${rank('h.available_at')} + ${behind('h')}
-        from h where h.available_at is not null
+        select ${of('h')}, h.available_at, h.attempt, ${rank('h.available_at')} + ${behind}
+        from waits h left join ahead on ahead.${flow} = h.${flow}
       )
       select h.${item} as id, h.lease_id as "leaseId", h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
         h.error, h.attempt, h.available_at is null as "isOver", ${fields('h')}

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../base/index.ts'
 import { affected, jsonb, row, rows, type Tx } from '../database.ts'
 import type { LeaseKey, NowOverride } from './queue-statements.ts'
+import { LEASE_CLOCK } from './queue-table.ts'
 import type { ClaimedRun, ResourceStats } from './run-record.ts'
 import { destinationFromColumns } from './sync-job-run.ts'
 
@@ -34,7 +35,7 @@ export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOver
   const begun: RunWork[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await rows<WorkRow>(tx, BEGIN_RUNS, [
-      ...[now, now, items.map(({ id }) => id), items.map(({ scheduledFor }) => scheduledFor)],
+      ...[now, items.map(({ id }) => id), items.map(({ scheduledFor }) => scheduledFor)],
       ...[items.map(({ attempt }) => attempt), from, to],
     ])
     for (const { groupKey, webhookId, ...work } of found)
@@ -43,10 +44,11 @@ export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOver
   return begun
 }
 
-const BEGIN_RUNS = `update sync_job_run r
-  set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, ?::timestamptz, now()),
-    updated_at = coalesce(?::timestamptz, now()), version = r.version + 1
-  from unnest(?::uuid[], ?::timestamptz[], ?::integer[]) as v (id, scheduled_for, attempt)
+const BEGIN_RUNS = `with ${LEASE_CLOCK}
+  update sync_job_run r
+  set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, clock.at), updated_at = clock.at,
+    version = r.version + 1
+  from clock, unnest(?::uuid[], ?::timestamptz[], ?::integer[]) as v (id, scheduled_for, attempt)
     left join run_checkpoint c on c.run_id = v.id
   where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
   returning r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
