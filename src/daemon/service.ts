@@ -23,9 +23,10 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 /**
  * Clients of the two services a daemon uses; connections are made when they are needed, and kept.
  *
- * The Connect protocol, because a page is JSON at both ends: 1 000 records of 320 bytes cost the daemon 0.55 ms as JSON
- * and 1.7 ms as protobuf, the server half. HTTP/1.1, because pages that wait for a slow store fill the window that all
- * calls of an HTTP/2 connection share, and heartbeats must not wait behind them.
+ * The Connect protocol, because a page is JSON at both ends: 157 000 records of 320 bytes per second on pages of 1 000,
+ * where Connect with protobuf reads 116 000 and gRPC 118 000. HTTP/1.1, which is as fast as HTTP/2 here, because pages that
+ * wait for a slow store fill the window that all calls of an HTTP/2 connection share, and heartbeats must not wait behind
+ * them.
  */
 export function connectService({ url, token, environmentId }: ServiceAddress): Service {
   const authorise: Interceptor = (next) => (request) => {
