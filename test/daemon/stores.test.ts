@@ -84,6 +84,15 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     ])
   })
 
+  it('tells resources apart whose names differ at the very end', async () => {
+    const [run, long] = [randomUUID(), 'a'.repeat(49)]
+    await using opened = await store.open(holderOf(run))
+    await opened.write(pageOf(`${long}x`, 1, [{ id: 1 }]))
+    await opened.write(pageOf(`${long}y`, 2, [{ id: 2 }]))
+    expect(await readAll(`${long}x`, run)).toEqual([['1', { id: 1 }]])
+    expect(await readAll(`${long}y`, run)).toEqual([['2', { id: 2 }]])
+  })
+
   it('keeps a page that is repeated once, as it was repeated', async () => {
     const run = randomUUID()
     await using first = await store.open(holderOf(run))

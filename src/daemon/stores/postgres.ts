@@ -112,7 +112,7 @@ class PostgresStore implements Store {
     const records = jsonbTextOf(rows.map(({ record }) => record))
     const { rowCount } = await this.#database
       .raw(sql, [this.#named(HOLDERS), runId, leaseId, table, integratedAccountId, keys, records])
-      .options({ name: `patchbay_write_${table}`.slice(0, 63) })
+      .options({ name: `write_${storageNameOf(resource)}` })
     if (rowCount === 0) throw leaseLost(runId)
   }
 
