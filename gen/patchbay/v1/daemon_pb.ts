@@ -161,8 +161,7 @@ export const DaemonGroupSchema: GenMessage<DaemonGroup> = /*@__PURE__*/
  */
 export type ClaimedRun = Message<"patchbay.v1.ClaimedRun"> & {
   /**
-   * The run: what to sync, with which arguments. Its `attempt` is higher than that of every earlier holder, so that a
-   * store can refuse what a stale one still writes.
+   * The run: what to sync, with which arguments.
    *
    * @generated from field: patchbay.v1.SyncJobRun run = 1;
    */
@@ -176,7 +175,8 @@ export type ClaimedRun = Message<"patchbay.v1.ClaimedRun"> & {
   leaseId: string;
 
   /**
-   * When the lease ends unless it is renewed.
+   * When the lease ends unless it is renewed; later than that of every earlier holder was when it was handed out, so that
+   * a store can tell whose write is stale.
    *
    * @generated from field: google.protobuf.Timestamp lease_expires_at = 3;
    */

@@ -694,8 +694,8 @@ export const DaemonService: GenService<{
     output: typeof HeartbeatResponseSchema;
   },
   /**
-   * Stores how far a run has come and renews its lease, both or neither. To be called after a page is stored, before the
-   * next one is: what is not reported is done again by the next holder.
+   * Stores how far a run has come and renews its lease, both or neither. To be called after pages are stored, as often as
+   * it is worth: what is not reported is done again by the next holder.
    *
    * Failures: RESOURCE_NOT_FOUND for an unknown run, LEASE_LOST. Idempotent.
    *
