@@ -1,6 +1,7 @@
 import type { CallOptions } from '@connectrpc/connect'
 import { backoffMs, type Clock, Failure } from '../base/index.ts'
-import { type HeldRun, isLeaseLost } from './held-run.ts'
+import { isLeaseLost } from '../queue/index.ts'
+import type { HeldRun } from './held-run.ts'
 import { CALL_TIMEOUT_MS, RETRY_SERVICE } from './patience.ts'
 import { isRefusedFor, ownRefusalFrom, ServiceAway } from './refusal.ts'
 

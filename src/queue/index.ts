@@ -16,6 +16,7 @@ export type {
   RunKind,
   RunStatus,
 } from '../storage/index.ts'
+export { HeldLease, isLeaseLost } from './held-lease.ts'
 export {
   HEARTBEAT_INTERVAL_MS,
   QUEUE_POLICY,

@@ -1,7 +1,8 @@
-import { type Clock, Failure } from '../base/index.ts'
+import type { Clock } from '../base/index.ts'
 import {
   type ClaimedRun,
   HEARTBEAT_INTERVAL_MS,
+  isLeaseLost,
   type Outcome,
   QUEUE_POLICY,
   type ResourceStats,
@@ -211,7 +212,7 @@ export class RunExecutor {
    */
   async #whileHeld<Result>(held: HeldRun, write: () => Promise<Result>): Promise<Result> {
     for (;;) {
-      if (isLeaseLost(held.signal.reason)) throw held.signal.reason
+      held.require()
       try {
         return await write()
       } catch (error) {
@@ -230,10 +231,6 @@ function outcomeOf(outcome: RunOutcome, held: HeldRun): Outcome | undefined {
 
 function total(stats: readonly ResourceStats[], name: 'pages' | 'delivered'): number {
   return stats.reduce((sum, each) => sum + each[name], 0)
-}
-
-function isLeaseLost(error: unknown): boolean {
-  return error instanceof Failure && error.reason === 'LEASE_LOST'
 }
 
 /** Waits for the work, but no longer than that. */

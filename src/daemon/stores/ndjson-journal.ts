@@ -1,7 +1,7 @@
 import { type FileHandle, link, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isJsonObject, type Json } from '../../base/index.ts'
-import { leaseLost } from '../held-run.ts'
+import { leaseLost } from '../../queue/index.ts'
 import type { StoreHolder } from '../store.ts'
 
 /** Where a page lies. An alias, because only aliases are assignable to JSON. */

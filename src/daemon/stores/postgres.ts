@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex'
+import { leaseLost } from '../../queue/index.ts'
 import { isDatabaseUnavailable } from '../../storage/index.ts'
-import { leaseLost } from '../held-run.ts'
 import { type RunStore, type Store, StoreAway, type StoredPage, type StoreHolder } from '../store.ts'
 import { jsonbTextOf } from './postgres-text.ts'
 import { storageNameOf } from './resource-name.ts'
