@@ -73,19 +73,26 @@ export function resolveOutcome(
   }
 }
 
-const LEASE_EXPIRED: RunError = {
+/** Why an item whose holders are lost one after another fails. */
+export const LEASE_EXPIRED: RunError = {
   reason: 'lease_expired',
   message: 'the holder stopped answering: it crashed, was killed, or lost the database',
 }
 
 /**
  * What becomes of an item whose holder is gone. The expired lease was delay enough, so it is available at once; the attempt
- * counts, or work that kills its worker would kill one after another.
+ * counts, or work that kills its worker would kill one after another. After the last attempt one more holder gets it, who
+ * is not to try again but to tell whoever waits for it, see `isGivenUp`.
  */
 export function resolveExpiry(policy: QueuePolicy, attempt: number, isStopRequested: boolean): Resolution {
   if (isStopRequested) return { status: 'stopped', error: null, attempt, delayMs: null }
-  if (attempt >= policy.attemptsMax) return { status: 'failed', error: LEASE_EXPIRED, attempt, delayMs: null }
+  if (isGivenUp(policy, attempt)) return { status: 'failed', error: LEASE_EXPIRED, attempt, delayMs: null }
   return { status: 'created', error: LEASE_EXPIRED, attempt, delayMs: 0 }
+}
+
+/** Whether a holder with this attempt is only to say that the item has failed, with LEASE_EXPIRED. */
+export function isGivenUp({ attemptsMax }: Pick<QueuePolicy, 'attemptsMax'>, attempt: number): boolean {
+  return attempt > attemptsMax
 }
 
 function boundedWait(ms: number): number {

@@ -1,7 +1,14 @@
 import type { ReadyAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
 import type { Proxy as Engine } from '../proxy/index.ts'
-import { type ClaimedRun, QUEUE_POLICY, type RunOutcome, type RunProgress } from '../queue/index.ts'
+import {
+  type ClaimedRun,
+  isGivenUp,
+  LEASE_EXPIRED,
+  QUEUE_POLICY,
+  type RunOutcome,
+  type RunProgress,
+} from '../queue/index.ts'
 import { findIntegratedAccount } from '../storage/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
 import { failRun } from './away.ts'
@@ -35,6 +42,8 @@ export async function executeWebhookRun(
 ): Promise<RunOutcome> {
   const target = await orOutcome(() => receiverOf(deps, run))
   if ('kind' in target) return target
+  const givenUp = { kind: 'failed', error: LEASE_EXPIRED } as const
+  if (isGivenUp(QUEUE_POLICY, run.attempt)) return await refuse(deps, run, givenUp, target, progress, signal)
   const ready = await orOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
   if ('kind' in ready) return await refuse(deps, run, ready, target, progress, signal)
   const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })

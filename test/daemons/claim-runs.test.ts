@@ -94,6 +94,18 @@ describe('a daemon that dies', () => {
     expect(await read(id)).toEqual(before)
   })
 
+  it('after the last attempt leaves nothing for others to try', async () => {
+    const id = await create()
+    const daemon = await register()
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      expect(await claim(daemon)).toMatchObject([{ run: { id, attempt } }])
+      clock.advance(30_001)
+      await queue.reap()
+    }
+    expect(await claim(daemon)).toEqual([])
+    expect(await read(id)).toMatchObject({ status: 'failed', error: { reason: 'lease_expired' } })
+  })
+
   it('is lost after the time of a lease, and forgotten after a day', async () => {
     const [dead, alive] = [await register(), await register()]
     const unheardFor = (interval: string) =>

@@ -204,9 +204,9 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         ])
       })
 
-      it('fails the item when it was the last attempt', async () => {
+      it('after the last attempt leaves the item to one more, and fails it when that one is lost too', async () => {
         const [id = ''] = await at.enqueue([{ flow: 1 }])
-        for (let attempt = 1; attempt <= 5; attempt++) {
+        for (let attempt = 1; attempt <= 6; attempt++) {
           expect(await claimOne()).toMatchObject({ attempt })
           at.clock.advance(LEASE_MS)
           await at.queue.reap()

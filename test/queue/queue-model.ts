@@ -81,7 +81,7 @@ export class QueueModel {
       const isStopRequested = run.lease?.stopMs !== null
       run.lease = null
       if (isStopRequested) run.status = 'stopped'
-      else if (run.attempt >= ATTEMPTS_MAX) run.status = 'failed'
+      else if (run.attempt > ATTEMPTS_MAX) run.status = 'failed'
       else {
         run.status = 'created'
         run.availableMs = nowMs

@@ -165,6 +165,21 @@ describe('a run whose third party asks to wait', () => {
   })
 })
 
+describe('a run whose workers are lost one after another', () => {
+  it('is not tried a sixth time, and its receiver is told', async () => {
+    const id = await create()
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'lost', limit: 1 })).toMatchObject([{ id, attempt }])
+      clock.advance(30_001)
+      await queue.reap()
+    }
+    const error = { reason: 'lease_expired' }
+    expect((await work()).outcome).toMatchObject({ kind: 'failed', error })
+    expect(events()).toMatchObject([{ event: 'sync_job_run:failed', payload: { id, status: 'failed', error } }])
+    expect(await read(id)).toMatchObject({ status: 'failed', error })
+  })
+})
+
 describe('a run that may not begin', () => {
   const refusal = (reason: 'ACCOUNT_NOT_ACTIVE' | 'DATABASE_UNAVAILABLE' | 'TOKEN_REQUEST_FAILED') => async () => {
     throw new Failure(reason, 'not now')
