@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { parseArgs } from 'node:util'
+import product from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/index.ts'
 import { REGIONS, readConfig } from '../config.ts'
 import { connectService, Daemon, openStore, type Store } from '../daemon/index.ts'
@@ -10,7 +11,6 @@ import { UsageError } from './usage-error.ts'
 
 const USAGE =
   'daemon --url URL --group KEY --store postgres://…|ndjson:DIR [--token TOKEN] [--schema NAME] [--region eu,apac] [--label NAME] [--capacity N] [--environment ID]'
-const VERSION = 'patchbay'
 const GROUP_KEY = /^[A-Za-z0-9_.:-]{1,128}$/
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 const LABEL_LENGTH_MAX = 255
@@ -59,7 +59,12 @@ function parse(args: readonly string[], environment: NodeJS.ProcessEnv): Argumen
     service: { url: url.replace(/\/+$/, ''), token, environmentId: rest.environment },
     store,
     options: {
-      ...{ groupKey: group, label: label.slice(0, LABEL_LENGTH_MAX), version: VERSION, capacity },
+      ...{
+        groupKey: group,
+        label: label.slice(0, LABEL_LENGTH_MAX),
+        version: `${product.name} ${product.version}`,
+        capacity,
+      },
       regions: regionsOf(rest.region),
     },
   }
