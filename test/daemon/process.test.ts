@@ -33,6 +33,7 @@ describe('patchbay daemon', () => {
     await service.called('complete')
     expect(await daemon.end('SIGTERM')).toBe(0)
     expect(service.authorizations).toEqual(new Set([`Bearer ${TOKEN}`]))
+    expect([...service.versions]).toEqual([expect.stringMatching(/^patchbay \d+\.\d+\.\d+$/)])
     expect(daemon.output).not.toContain(TOKEN)
   })
 

@@ -30,6 +30,8 @@ export interface ScriptedService extends AsyncDisposable {
   readonly leaseId: string
   /** What it was called with. */
   readonly authorizations: ReadonlySet<string>
+  /** The versions daemons have registered with. */
+  readonly versions: ReadonlySet<string>
   /** Resolves when the call has been made for the nth time. */
   called(name: string, times?: number): Promise<void>
   /** Cuts every connection and refuses new ones, until `comeBack`. */
@@ -54,11 +56,12 @@ export async function startScriptedService(
   }
   let isHandedOut = false
   const drained = Promise.withResolvers<void>()
-  const authorizations = new Set<string>()
+  const [authorizations, versions] = [new Set<string>(), new Set<string>()]
   const routes = (router: ConnectRouter): void => {
     router.service(DaemonService, {
-      registerDaemon(_, { requestHeader }) {
+      registerDaemon({ version }, { requestHeader }) {
         note('register')
+        versions.add(version)
         authorizations.add(requestHeader.get('authorization') ?? '')
         return { daemonId: newId(), heartbeatSeconds: 1, leaseSeconds: script.leaseSeconds ?? 30 }
       },
@@ -110,7 +113,8 @@ export async function startScriptedService(
   let front = await listen(listener, 0, tls)
   const { port } = front.address() as AddressInfo
   return {
-    ...{ calls, authorizations, runId, leaseId, url: `${tls === undefined ? 'http' : 'https'}://localhost:${port}` },
+    ...{ calls, authorizations, versions, runId, leaseId },
+    ...{ url: `${tls === undefined ? 'http' : 'https'}://localhost:${port}` },
     async called(name, times = 1) {
       const { promise, resolve } = Promise.withResolvers<void>()
       const look = () => calls.filter((call) => call === name).length >= times && resolve()
