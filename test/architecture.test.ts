@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '..')
 /** The rungs, highest first. A room imports rooms of lower rungs only. */
 const LADDER: readonly (readonly string[])[] = [
   ['cli'],
-  ['api', 'client', 'worker', 'daemon', 'web'],
+  ['api', 'worker', 'daemon', 'web'],
   ['daemons', 'schedule'],
   ['sync'],
   ['webhooks'],
@@ -16,7 +16,7 @@ const LADDER: readonly (readonly string[])[] = [
   ['proxy', 'storage'],
   ['definition'],
   ['formats'],
-  ['catalog', 'expression', 'egress', 'vault', 'telemetry'],
+  ['catalog', 'client', 'expression', 'egress', 'vault', 'telemetry'],
   ['base'],
 ]
 const RUNG = new Map(LADDER.flatMap((rooms, rung) => rooms.map((room) => [room, rung] as const)))

@@ -2,10 +2,12 @@ import { hostname } from 'node:os'
 import { parseArgs } from 'node:util'
 import product from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/index.ts'
+import type { ServerAddress } from '../client/index.ts'
 import { REGIONS, readConfig } from '../config.ts'
 import { connectService, Daemon, openStore, type Store } from '../daemon/index.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { Command } from './command.ts'
+import { readServerAddress, SERVER_OPTIONS } from './server-address.ts'
 import { stopSignal } from './stop-signal.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -38,17 +40,15 @@ export const daemonCommand: Command = {
 }
 
 interface Arguments {
-  readonly service: Parameters<typeof connectService>[0]
+  readonly service: ServerAddress
   readonly store: Store
   readonly options: ConstructorParameters<typeof Daemon>[1]
 }
 
 function parse(args: readonly string[], environment: NodeJS.ProcessEnv): Arguments {
-  const { url, group, store: address, ...rest } = valuesOf(args)
-  const token = rest.token ?? environment.PATCHBAY_TOKEN
-  if (url === undefined || group === undefined || address === undefined) throw new UsageError(USAGE)
-  if (token === undefined || token === '') throw new UsageError(`${USAGE}; the token may be in PATCHBAY_TOKEN`)
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw new UsageError('daemon --url takes an http or https URL')
+  const { group, store: address, ...rest } = valuesOf(args)
+  if (rest.url === undefined || group === undefined || address === undefined) throw new UsageError(USAGE)
+  const service = readServerAddress(rest, environment)
   if (!GROUP_KEY.test(group)) throw new UsageError('daemon --group takes letters, digits and _ . : -, at most 128')
   const { schema = 'public', label = hostname() } = rest
   if (!SCHEMA.test(schema)) throw new UsageError('daemon --schema takes the lower-case name of a schema')
@@ -56,7 +56,7 @@ function parse(args: readonly string[], environment: NodeJS.ProcessEnv): Argumen
   const store = openStore({ address, schema, writers: capacity })
   if (store === undefined) throw new UsageError('daemon --store takes postgres://… or ndjson:DIR')
   return {
-    service: { url: url.replace(/\/+$/, ''), token, environmentId: rest.environment },
+    service,
     store,
     options: {
       ...{
@@ -73,8 +73,8 @@ function parse(args: readonly string[], environment: NodeJS.ProcessEnv): Argumen
 function valuesOf(args: readonly string[]) {
   const text = { type: 'string' } as const
   const options = {
-    ...{ url: text, token: text, group: text, store: text, schema: text },
-    ...{ region: text, label: text, capacity: text, environment: text },
+    ...SERVER_OPTIONS,
+    ...{ group: text, store: text, schema: text, region: text, label: text, capacity: text },
   }
   try {
     return parseArgs({ args: [...args], options }).values

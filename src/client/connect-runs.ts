@@ -1,18 +1,10 @@
-import { createClient, type Interceptor } from '@connectrpc/connect'
-import { createConnectTransport } from '@connectrpc/connect-node'
+import { createClient } from '@connectrpc/connect'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { newId } from '../base/index.ts'
 import { type FollowedRun, followedRunFromProto } from './followed-run.ts'
 import { refusalFrom } from './refusal.ts'
-
-/** Where the server is, and as whom to call it. */
-export interface ServerAddress {
-  readonly url: string
-  readonly token: string
-  /** The environment, for a token of a team. */
-  readonly environmentId: string | undefined
-}
+import { connectTransport, type ServerAddress } from './transport.ts'
 
 /** What can be done with runs. Everything fails with a `Failure` of the server's reason, or with `ServerAway`. */
 export interface RunsClient {
@@ -24,17 +16,9 @@ export interface RunsClient {
 
 const START_TIMEOUT_MS = 30_000
 
-/**
- * A client over Connect and HTTP/1.1, which passes through whatever stands before a server; connections are made when
- * they are needed.
- */
-export function connectRuns({ url, token, environmentId }: ServerAddress): RunsClient {
-  const authorise: Interceptor = (next) => (request) => {
-    request.header.set('authorization', `Bearer ${token}`)
-    if (environmentId !== undefined) request.header.set('patchbay-environment', environmentId)
-    return next(request)
-  }
-  const transport = createConnectTransport({ baseUrl: url, httpVersion: '1.1', interceptors: [authorise] })
+/** A client of the server at that address. */
+export function connectRuns(address: ServerAddress): RunsClient {
+  const transport = connectTransport(address)
   const triggers = createClient(SyncJobCronTriggerService, transport)
   const runs = createClient(SyncJobRunService, transport)
   return {

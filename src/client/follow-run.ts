@@ -1,7 +1,7 @@
 import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
 import type { RunsClient } from './connect-runs.ts'
 import { type FollowedRun, isOver } from './followed-run.ts'
-import { ServerAway } from './refusal.ts'
+import { ServerAway } from './server-away.ts'
 
 /** What following needs. */
 export interface FollowDeps {

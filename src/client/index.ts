@@ -1,10 +1,11 @@
 /**
- * The service as somebody outside sees it: the few operations that the command line calls, over the public contract, so
- * that it works against any server.
+ * The service as somebody outside sees it: the way to a server, and the few operations that the command line calls, over
+ * the public contract, so that they work against any server.
  *
- * Nothing here knows the database or writes to a terminal. Daemons have a client of their own, with other needs.
+ * Nothing here knows the database or writes to a terminal. What daemons call, and what refusals mean to them, is theirs.
  */
-export { connectRuns, type RunsClient, type ServerAddress } from './connect-runs.ts'
+export { connectRuns, type RunsClient } from './connect-runs.ts'
 export { type FollowDeps, followRun, type RunNews } from './follow-run.ts'
 export { type FollowedRun, isOver, type ResourceProgress, type RunStatus } from './followed-run.ts'
-export { ServerAway } from './refusal.ts'
+export { retryAfterSecondsOf, ServerAway } from './server-away.ts'
+export { connectTransport, type ServerAddress } from './transport.ts'

@@ -1,18 +1,7 @@
 import { Code, ConnectError } from '@connectrpc/connect'
-import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { FAILURE_REASONS, Failure, type FailureReason } from '../base/index.ts'
-
-/** The server cannot be reached, or not now: the same call may succeed later. */
-export class ServerAway extends Error {
-  /** The least it asked to wait. */
-  readonly afterMs: number
-
-  constructor(message: string, afterMs: number, cause: unknown) {
-    super(message, { cause })
-    this.name = 'ServerAway'
-    this.afterMs = afterMs
-  }
-}
+import { retryAfterSecondsOf, ServerAway } from './server-away.ts'
 
 /** Refusals that another moment, or another server, may not repeat. */
 const PASSING: ReadonlySet<Code> = new Set([Code.Unavailable, Code.ResourceExhausted, Code.DeadlineExceeded])
@@ -24,7 +13,8 @@ export function refusalFrom(error: unknown): unknown {
   const refused = ConnectError.from(error)
   const reason = refused.findDetails(ErrorInfoSchema)[0]?.reason
   const passing = reason === undefined ? BROKEN : PASSING
-  if (passing.has(refused.code)) return new ServerAway(textOf(refused), retryAfterMs(refused), error)
+  if (passing.has(refused.code))
+    return new ServerAway(textOf(refused), (retryAfterSecondsOf(refused) ?? 0) * 1_000, error)
   if (reason !== undefined && isReason(reason)) return new Failure(reason, refused.rawMessage, { cause: error })
   return new Failure('INTERNAL', `the server answered ${Code[refused.code]}: ${refused.rawMessage}`, { cause: error })
 }
@@ -33,11 +23,6 @@ export function refusalFrom(error: unknown): unknown {
 function textOf({ cause, rawMessage }: ConnectError): string {
   if (cause instanceof AggregateError) return cause.errors.map((each) => String(each?.message ?? each)).join(', ')
   return cause instanceof Error && cause.message !== '' ? cause.message : rawMessage
-}
-
-function retryAfterMs(error: ConnectError): number {
-  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
-  return delay === undefined ? 0 : Number(delay.seconds) * 1_000 + delay.nanos / 1e6
 }
 
 function isReason(text: string): text is FailureReason {

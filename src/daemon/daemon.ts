@@ -1,9 +1,10 @@
 import { backoffMs, type Clock } from '../base/index.ts'
+import { ServerAway } from '../client/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import { claimedRunFrom } from './claimed-run.ts'
 import { HeldRun } from './held-run.ts'
 import { CALL_TIMEOUT_MS, RETRY_SERVICE } from './patience.ts'
-import { isHopeless, isRefusedFor, ownRefusalFrom, ServiceAway } from './refusal.ts'
+import { isHopeless, isRefusedFor, ownRefusalFrom } from './refusal.ts'
 import { type Registration, register } from './registration.ts'
 import { keepRun, type RunKeeperDeps } from './run-keeper.ts'
 
@@ -208,7 +209,7 @@ export class Daemon {
       if (this.#registration === registering) this.#registration = undefined
       return
     }
-    const isAway = refusal instanceof ServiceAway
+    const isAway = refusal instanceof ServerAway
     if (!isAway) logger.error(describeError(refusal), 'a call failed')
     else if (failures === 0) logger.warn({ error: refusal.message }, 'the service is away, the daemon waits for it')
     const pauseMs = Math.max(isAway ? refusal.afterMs : 0, backoffMs(RETRY_SERVICE, failures + 1, random))

@@ -1,18 +1,7 @@
 import { Code, ConnectError } from '@connectrpc/connect'
-import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { FAILURE_REASONS, Failure, type FailureReason } from '../base/index.ts'
-
-/** The service cannot be reached, or can do nothing at the moment: the same call may succeed later. */
-export class ServiceAway extends Error {
-  /** The least it asked to wait. */
-  readonly afterMs: number
-
-  constructor(message: string, afterMs: number, cause: unknown) {
-    super(message, { cause })
-    this.name = 'ServiceAway'
-    this.afterMs = afterMs
-  }
-}
+import { retryAfterSecondsOf, ServerAway } from '../client/index.ts'
 
 /** Refusals that say something about the service rather than about what was asked. */
 const AWAY_REASONS: ReadonlySet<string> = new Set(['SHUTTING_DOWN', 'DATABASE_UNAVAILABLE', 'REQUEST_STALLED'])
@@ -27,10 +16,10 @@ const NO_ACCESS_CODES: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'PERMIS
 export function refusalFrom(error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error
   const info = error.findDetails(ErrorInfoSchema)[0]
-  const retryAfterSeconds = retryAfterOf(error)
+  const retryAfterSeconds = retryAfterSecondsOf(error)
   const afterMs = (retryAfterSeconds ?? 0) * 1_000
-  if (info === undefined) return ANSWERED_CODES.has(error.code) ? error : new ServiceAway(error.message, afterMs, error)
-  if (AWAY_REASONS.has(info.reason)) return new ServiceAway(error.message, afterMs, error)
+  if (info === undefined) return ANSWERED_CODES.has(error.code) ? error : new ServerAway(error.message, afterMs, error)
+  if (AWAY_REASONS.has(info.reason)) return new ServerAway(error.message, afterMs, error)
   if (!isRefusal(info.reason)) return error
   return new Failure(info.reason, error.rawMessage, {
     metadata: { ...info.metadata, ...adviceIn(info.metadata) },
@@ -43,7 +32,7 @@ export function refusalFrom(error: unknown): unknown {
 export function ownRefusalFrom(error: unknown): unknown {
   const refusal = refusalFrom(error)
   if (!(refusal instanceof Failure) || refusal.reason !== 'RATE_LIMITED') return refusal
-  return new ServiceAway(refusal.publicMessage, (refusal.retryAfterSeconds ?? 0) * 1_000, error)
+  return new ServerAway(refusal.publicMessage, (refusal.retryAfterSeconds ?? 0) * 1_000, error)
 }
 
 /** Tells whether the daemon may not do what it does, now and later: its token is wrong or gone, or the address is. */
@@ -60,11 +49,6 @@ export function isRefusedFor(refusal: unknown, reason: FailureReason): boolean {
 /** What the third party answered and what its definition advises, under the names the sync engine looks for. */
 function adviceIn({ upstream_status: status, upstream_action: action }: Readonly<Record<string, string>>) {
   return { ...(status === undefined ? {} : { status }), ...(action === undefined ? {} : { action }) }
-}
-
-function retryAfterOf(error: ConnectError): number | undefined {
-  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
-  return delay === undefined ? undefined : Number(delay.seconds) + delay.nanos / 1e9
 }
 
 /** A defect of the service is no refusal: whoever asked may try again. */

@@ -1,7 +1,8 @@
 import { backoffMs, type Clock } from '../base/index.ts'
+import { ServerAway } from '../client/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { CALL_TIMEOUT_MS, RETRY_SERVICE } from './patience.ts'
-import { ownRefusalFrom, ServiceAway } from './refusal.ts'
+import { ownRefusalFrom } from './refusal.ts'
 import type { Service } from './service.ts'
 
 /** What the service calls a daemon, and what it expects of it. */
@@ -43,7 +44,7 @@ export async function register(
       return { daemonId, heartbeatMs: heartbeatSeconds * 1_000, leaseMs: leaseSeconds * 1_000 }
     } catch (error) {
       const refusal = ownRefusalFrom(error)
-      if (!(refusal instanceof ServiceAway) || signal.aborted) throw refusal
+      if (!(refusal instanceof ServerAway) || signal.aborted) throw refusal
       if (failures === 1) logger.warn({ error: refusal.message }, 'the service is away, the daemon waits for it')
       await clock.sleep(Math.max(refusal.afterMs, backoffMs(RETRY_SERVICE, failures, random)), signal)
     }

@@ -3,10 +3,11 @@ import { timestampFromDate, ValueSchema } from '@bufbuild/protobuf/wkt'
 import type { RecordPage } from '../../gen/patchbay/v1/proxy_pb.ts'
 import type { ListPagesRequestSchema, ListPagesResponse } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { backoffMs, type Clock, Failure, type Json, type JsonObject } from '../base/index.ts'
+import { ServerAway } from '../client/index.ts'
 import type { PageRequest, PageSource, SourcePage } from '../sync/index.ts'
 import type { ClaimedRun } from './claimed-run.ts'
 import { RETRY_SERVICE } from './patience.ts'
-import { refusalFrom, ServiceAway } from './refusal.ts'
+import { refusalFrom } from './refusal.ts'
 import type { Service } from './service.ts'
 
 /** What reading through the service needs. */
@@ -37,7 +38,7 @@ export function createServiceSource(deps: ServiceSourceDeps, run: ClaimedRun): P
             failures = 0
           }
         } catch (error) {
-          if (!(error instanceof ServiceAway) || signal.aborted) throw error
+          if (!(error instanceof ServerAway) || signal.aborted) throw error
           await deps.clock.sleep(Math.max(error.afterMs, backoffMs(RETRY_SERVICE, failures, deps.random)), signal)
           signal.throwIfAborted()
         }
@@ -56,7 +57,7 @@ async function* listed(
   } catch (error) {
     throw refusalFrom(error)
   }
-  throw new ServiceAway('the service ended a list before its last page', 0, undefined)
+  throw new ServerAway('the service ended a list before its last page', 0, undefined)
 }
 
 /** @throws Failure UPSTREAM_RATE_LIMITED for a wait: the engine decides whether to sit it out or to give the run back */

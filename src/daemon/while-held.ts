@@ -1,9 +1,10 @@
 import type { CallOptions } from '@connectrpc/connect'
 import { backoffMs, type Clock, Failure } from '../base/index.ts'
+import { ServerAway } from '../client/index.ts'
 import { isLeaseLost } from '../queue/index.ts'
 import type { HeldRun } from './held-run.ts'
 import { CALL_TIMEOUT_MS, RETRY_SERVICE } from './patience.ts'
-import { isRefusedFor, ownRefusalFrom, ServiceAway } from './refusal.ts'
+import { isRefusedFor, ownRefusalFrom } from './refusal.ts'
 
 /** What waiting for the service needs. */
 export interface WaitDeps {
@@ -34,7 +35,7 @@ export async function whileHeld<Answer>(
         held.lose()
         throw new Failure('LEASE_LOST', 'the service has given the run to somebody else', { cause: error })
       }
-      if (!(refusal instanceof ServiceAway)) throw refusal
+      if (!(refusal instanceof ServerAway)) throw refusal
       await clock.sleep(Math.max(refusal.afterMs, backoffMs(RETRY_SERVICE, failures, random)), lossOf(held))
     }
   }

@@ -89,6 +89,11 @@ describe('patchbay daemon', () => {
       args: ['--url', 'http://x', '--group', 'g', '--store', 'mysql://x', '--token', 't'],
       says: 'ndjson:DIR',
     },
+    {
+      what: 'an environment without an id',
+      args: [...argumentsFor('http://x'), '--token', 't', '--environment', 'e'],
+      says: 'takes an id',
+    },
     { what: 'an unknown word', args: ['--colour', 'red'], says: '--group KEY' },
   ])('says how it is called when there is $what', async ({ args, says }) => {
     await expect(daemonCommand.run(args, {})).rejects.toThrow(says)
