@@ -12,6 +12,13 @@ describe('newId', () => {
   it('never repeats, also within one millisecond', () => {
     expect(new Set(Array.from({ length: 10_000 }, () => newId(5))).size).toBe(10_000)
   })
+
+  it('of one millisecond sort in the order in which they were made', () => {
+    for (let ms = 100; ms < 120; ms++) {
+      const ids = Array.from({ length: 2_000 }, () => newId(ms))
+      expect(ids).toEqual(ids.toSorted())
+    }
+  })
 })
 
 describe('a dotted path', () => {
