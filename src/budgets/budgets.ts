@@ -82,9 +82,9 @@ async function acquireSlot(
 ): Promise<RequestSlot | 'full' | undefined> {
   if (concurrencyMax === undefined || environmentId === undefined) return undefined
   const slot = { environmentId, accountId: id, holder: newId() }
-  const untilMs = clock.now().getTime() + WAIT_MAX_MS
+  const untilMs = clock.monotonicMs() + WAIT_MAX_MS
   while (!(await takeSlot(database.direct, slot, concurrencyMax, SLOT_HOLD_MS))) {
-    if (clock.now().getTime() >= untilMs || signal?.aborted === true) return 'full'
+    if (clock.monotonicMs() >= untilMs || signal?.aborted === true) return 'full'
     await clock.sleep(SLOT_POLL_MS * random(), signal)
   }
   return slot
@@ -111,11 +111,11 @@ async function take(
   window: BudgetWindow,
   signal: AbortSignal | undefined,
 ): Promise<number | undefined> {
-  const untilMs = clock.now().getTime() + WAIT_MAX_MS
+  const untilMs = clock.monotonicMs() + WAIT_MAX_MS
   while (!(await takeFromBudget(direct, window))) {
     const state = await findBudget(direct, window)
     const ms = state === undefined ? 1 : waitMs(window, state)
-    if (clock.now().getTime() + ms > untilMs || signal?.aborted === true) return ms
+    if (clock.monotonicMs() + ms > untilMs || signal?.aborted === true) return ms
     await clock.sleep(ms, signal)
   }
   return undefined

@@ -34,7 +34,7 @@ export async function* followRun(deps: FollowDeps, id: string, signal: AbortSign
   while (!signal.aborted) {
     try {
       for await (const run of watchAlive(deps, id, signal)) {
-        heardAtMs = clock.now().getTime()
+        heardAtMs = clock.monotonicMs()
         failures = 0
         if (run === undefined) continue
         yield { kind: 'run', run }
@@ -42,7 +42,7 @@ export async function* followRun(deps: FollowDeps, id: string, signal: AbortSign
       }
     } catch (error) {
       if (signal.aborted) return
-      if (!(error instanceof ServerAway) || clock.now().getTime() - heardAtMs > AWAY_MAX_MS) throw error
+      if (!(error instanceof ServerAway) || clock.monotonicMs() - heardAtMs > AWAY_MAX_MS) throw error
       failures += 1
       yield { kind: 'away', message: error.message }
       await clock.sleep(Math.max(error.afterMs, backoffMs(RECONNECT, failures, random)), signal)

@@ -103,6 +103,7 @@ export async function tokensFixture() {
   let naps = 0
   const clock = {
     now: () => new Date(now),
+    monotonicMs: () => now,
     sleep: () => {
       naps += 1
       return new Promise<void>((resolve) => setImmediate(resolve))

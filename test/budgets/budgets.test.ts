@@ -14,9 +14,10 @@ const lost: unknown[] = []
 /** Never waits: what does not fit at once is limited. */
 let nowMs = 0
 const impatient: Clock = {
-  now: () => {
+  now: () => new Date(nowMs),
+  monotonicMs: () => {
     nowMs += 10_000
-    return new Date(nowMs)
+    return nowMs
   },
   sleep: async () => {},
 }

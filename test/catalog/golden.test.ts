@@ -70,7 +70,7 @@ function proxyAnswering(sent: HttpRequest[], answer: GoldenAnswer | undefined) {
     return responseOf(request.url, answer ?? { json: {} })
   }
   const stream = () => Promise.reject(new Error('golden calls do not stream'))
-  const clock = { now: () => NOW, sleep: async () => {} }
+  const clock = { now: () => NOW, monotonicMs: () => 0, sleep: async () => {} }
   return createProxy({ http: { send, stream }, evaluator, clock, random: () => 0.5, nonce: () => 'n0nce' })
 }
 

@@ -14,6 +14,7 @@ class QuickClock implements Clock {
   readonly slept: number[] = []
   #nowMs = 0
   readonly now = () => new Date(this.#nowMs)
+  readonly monotonicMs = () => this.#nowMs
   /** How often silence was feared. */
   silences = 0
   #endSilence = () => {}

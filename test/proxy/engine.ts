@@ -53,6 +53,7 @@ export async function startEngine(ports: Pick<ProxyDependencies, 'keeper' | 'bud
     evaluator,
     clock: {
       now: () => new Date(NOW.getTime() + slept()),
+      monotonicMs: slept,
       sleep: async (ms) => {
         sleptMs.push(ms)
       },

@@ -13,6 +13,7 @@ export function fastClock(start = new Date()): FastClock {
   return {
     sleptMs,
     now: () => new Date(nowMs),
+    monotonicMs: () => nowMs,
     advance(ms) {
       nowMs += ms
     },

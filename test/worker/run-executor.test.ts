@@ -311,6 +311,9 @@ describe('a held run', () => {
     now(): Date {
       return new Date()
     }
+    monotonicMs(): number {
+      return performance.now()
+    }
     sleep(_: number, signal?: AbortSignal): Promise<void> {
       return new Promise((resolve) => {
         signal?.addEventListener('abort', () => resolve(), { once: true })
