@@ -66,6 +66,7 @@ export function createApi({ config, installation, logger, operating }: ProcessDe
     limits: {
       requestBytesMax: config.requestBytesMax,
       rateRequestsMax: config.rateLimitRequests,
+      rateAddressMax: config.rateLimitAddress,
       deadlineMaxMs: config.deadlineMaxMs,
       deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
     },
@@ -76,6 +77,7 @@ export function createApi({ config, installation, logger, operating }: ProcessDe
       customRoute(domain.calls),
       ...healthzRoutes(health),
     ],
+    trustedProxies: config.trustedProxies,
     translateError: failureFromDatabase,
     observe: operating?.metrics?.observeCall,
     ...tlsOf(config),

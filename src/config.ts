@@ -1,3 +1,4 @@
+import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
 
 /** Everything an installation can be told, read once at the start and handed on. */
@@ -49,6 +50,17 @@ export const SETTINGS = {
     0,
     10_000_000,
     'Requests a token may make in 10 seconds, per server process; 0 turns the limit off.',
+  ),
+  rateLimitAddress: integer(
+    'PATCHBAY_RATE_LIMIT_ADDRESS',
+    100,
+    0,
+    10_000_000,
+    'Requests without a valid token that one client address (IPv6: one /64 network) may make in 10 seconds, per server process; 0 turns the limit off.',
+  ),
+  trustedProxies: addressRanges(
+    'PATCHBAY_TRUSTED_PROXIES',
+    'Addresses of reverse proxies, `cidr[,cidr…]`, whose `X-Forwarded-For` names the client address. Default: none, the peer of the connection is the client.',
   ),
   requestBytesMax: integer(
     'PATCHBAY_REQUEST_BYTES_MAX',
@@ -202,6 +214,26 @@ function regions(variable: string, meaning: string): Setting<readonly Region[] |
         if (region === undefined) throw new Error(`takes a comma-separated list of ${REGIONS.join(', ')}`)
         return region
       }),
+  }
+}
+
+function addressRanges(variable: string, meaning: string): Setting<BlockList> {
+  return {
+    variable,
+    fallback: undefined,
+    meaning,
+    read(given) {
+      const ranges = new BlockList()
+      for (const part of given?.split(',') ?? []) {
+        const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(part.trim()) ?? []
+        const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+        const prefix = Number(bits ?? longest)
+        if (longest === -1 || prefix > longest)
+          throw new Error('takes a comma-separated list of CIDR ranges or addresses')
+        ranges.addSubnet(address, prefix, longest === 32 ? 'ipv4' : 'ipv6')
+      }
+      return ranges
+    },
   }
 }
 

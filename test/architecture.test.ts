@@ -35,7 +35,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   gen: ['api', 'client', 'daemon', 'codegen'],
   '@connectrpc/connect': ['api', 'client', 'daemon'],
   '@connectrpc/connect-node': ['api', 'client', 'daemon'],
-  'node:net': ['api', 'egress', 'storage'],
+  // The configuration reads address ranges with it.
+  'node:net': ['api', 'egress', 'storage', '(root)'],
   'node:tls': ['api', 'egress'],
   'node:http': ['api'],
   'node:http2': ['api'],

@@ -1,6 +1,6 @@
-import type { Principal } from '../tenancy/index.ts'
+import type { PresentedToken, Principal } from '../tenancy/index.ts'
 
-export type { Principal }
+export type { PresentedToken, Principal }
 
 /** A principal whose environment is settled. */
 export interface EnvironmentPrincipal extends Principal {
@@ -9,13 +9,14 @@ export interface EnvironmentPrincipal extends Principal {
 
 /** Turns a presented token into a principal. */
 export interface Admission {
+  /** Reads the text after `Bearer ` without a look-up; `undefined` when it cannot be a token. */
+  present(token: string): PresentedToken | undefined
   /**
-   * @param token the text after `Bearer `, never empty
    * @param environmentHeader the header `patchbay-environment`, unchecked
    * @throws Failure TOKEN_INVALID for an unknown, expired or revoked token, RESOURCE_NOT_FOUND for an environment
    *   of another team
    */
-  admit(token: string, environmentHeader: string | undefined): Promise<Principal>
+  admit(token: PresentedToken | undefined, environmentHeader: string | undefined): Promise<Principal>
 }
 
 /**

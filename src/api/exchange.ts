@@ -10,7 +10,7 @@ export interface HttpRequest extends Readable {
   readonly headers: IncomingHttpHeaders
   readonly httpVersionMajor: number
   readonly complete: boolean
-  readonly socket: { destroy(): unknown }
+  readonly socket: { readonly remoteAddress?: string | undefined; destroy(): unknown }
   /** HTTP/2 only. */
   readonly stream?: Http2Stream
 }
@@ -32,7 +32,7 @@ export interface Exchange {
 
 /** Opens the call of a request; a client that goes away before the answer interrupts it. */
 export function openExchange(request: HttpRequest, response: HttpResponse): Exchange {
-  const call = new OpenCall(request.headers)
+  const call = new OpenCall(request)
   response.once('close', () => {
     call.loseClient()
   })

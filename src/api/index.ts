@@ -10,6 +10,7 @@ export type {
   Call,
   EnvironmentCall,
   EnvironmentPrincipal,
+  PresentedToken,
   Principal,
 } from './call.ts'
 export type { CallThroughDeps } from './call-through.ts'

@@ -21,6 +21,8 @@ export interface ApiLimits {
   readonly deadlineMaxMs: number
   /** Requests a token may send per `rateWindowMs`; 0 switches the limit off. */
   readonly rateRequestsMax: number
+  /** Requests without a token known to be valid that a client address may send per `rateWindowMs`; 0: no limit. */
+  readonly rateAddressMax: number
   readonly rateWindowMs: number
   /** How long a new connection may take to show which HTTP it speaks, or to shake hands over TLS. */
   readonly sniffMs: number
@@ -34,6 +36,10 @@ export interface ApiLimits {
   readonly headerBytesMax: number
   /** Concurrent streams of one HTTP/2 connection. */
   readonly streamsPerConnectionMax: number
+  /** Streams and calls that pass bodies through, open at once; environments share them (see `FairPlaces`). */
+  readonly streamsMax: number
+  /** Streams without a token, open at once; client addresses share them. */
+  readonly publicStreamsMax: number
   /** How long streams may go on once a drain began; unary calls may use the whole drain. */
   readonly streamDrainMs: number
 }
@@ -49,6 +55,7 @@ export const DEFAULT_LIMITS: ApiLimits = {
   deadlineDefaultMs: 30_000,
   deadlineMaxMs: 600_000,
   rateRequestsMax: 500,
+  rateAddressMax: 100,
   rateWindowMs: 10_000,
   sniffMs: 10_000,
   headersMs: 10_000,
@@ -57,5 +64,7 @@ export const DEFAULT_LIMITS: ApiLimits = {
   connectionsMax: 10_000,
   headerBytesMax: 16 * 1024,
   streamsPerConnectionMax: 256,
+  streamsMax: 4_000,
+  publicStreamsMax: 500,
   streamDrainMs: 5_000,
 }

@@ -1,9 +1,17 @@
 import { type IncomingHttpHeaders, validateHeaderValue } from 'node:http'
+import type { BlockList } from 'node:net'
 import { Failure, newId } from '../base/index.ts'
 import type { Call, EnvironmentPrincipal, Principal } from './call.ts'
+import { clientAddress } from './client-address.ts'
 
 /** Characters of a client's request id that are safe in a header and a log line. */
 const REQUEST_ID = /^[\w.:@+/=-]{1,128}$/
+
+/** What a call keeps of its request. */
+export interface CallRequest {
+  readonly headers: IncomingHttpHeaders
+  readonly socket: { readonly remoteAddress?: string | undefined }
+}
 
 /** A timer set to more fires at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1
@@ -19,7 +27,7 @@ export class OpenCall implements Call {
   /** Headers of the answer, whatever its outcome. */
   readonly answerHeaders: Record<string, string>
   readonly startedMs = performance.now()
-  readonly #headers: IncomingHttpHeaders
+  readonly #request: CallRequest
   #principal: Principal | undefined
   #timeoutMs: number | undefined
   #deadlineMs = Number.POSITIVE_INFINITY
@@ -28,11 +36,12 @@ export class OpenCall implements Call {
   #interruption: Failure | undefined
   #reject: ((failure: Failure) => void) | undefined
   #isClosed = false
+  readonly #closeListeners: (() => void)[] = []
   #isClientGone = false
 
-  constructor(headers: IncomingHttpHeaders) {
-    this.#headers = headers
-    const given = headers['x-request-id']
+  constructor(request: CallRequest) {
+    this.#request = request
+    const given = request.headers['x-request-id']
     this.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
     this.answerHeaders = { 'x-request-id': this.requestId }
   }
@@ -65,8 +74,13 @@ export class OpenCall implements Call {
     return Math.max(0, this.#deadlineMs - performance.now())
   }
 
+  /** The address that the request is counted under while it has no valid token; see `clientAddress`. */
+  clientAddress(trustedProxies: BlockList): string {
+    return clientAddress(this.#request, trustedProxies)
+  }
+
   requestHeader(name: string): string | undefined {
-    const value = this.#headers[name.toLowerCase()]
+    const value = this.#request.headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value
   }
 
@@ -131,8 +145,14 @@ export class OpenCall implements Call {
     if (!this.isOver) this.interrupt(new Failure('CANCELLED', 'the client went away'))
   }
 
+  /** Calls back when the call is closed, whatever its outcome. */
+  onClose(listener: () => void): void {
+    this.#closeListeners.push(listener)
+  }
+
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    for (const listener of this.#closeListeners.splice(0)) listener()
   }
 }

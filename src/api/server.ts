@@ -1,7 +1,7 @@
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, BlockList } from 'node:net'
 import type { DescFile } from '@bufbuild/protobuf'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts'
-import { type Clock, Failure } from '../base/index.ts'
+import { type Clock, Failure, FairPlaces } from '../base/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { Admission } from './call.ts'
 import { createDispatch } from './dispatch.ts'
@@ -16,6 +16,7 @@ import { createRestRouter } from './rest/bindings.ts'
 import type { ServiceDefinition } from './service.ts'
 import type { Core, Observation } from './stages/core.ts'
 import { RateLimiter } from './stages/rate-limiter.ts'
+import { Readmission } from './stages/readmission.ts'
 import { createDuplexServer } from './wire/duplex.ts'
 
 /** What the API is made of. */
@@ -36,6 +37,8 @@ export interface ApiServerOptions {
   readonly translateError?: (error: unknown) => Failure | undefined
   /** Told of every finished call. */
   readonly observe?: ((observation: Observation) => void) | undefined
+  /** Peers whose `X-Forwarded-For` names the client; none by default. */
+  readonly trustedProxies?: BlockList
   /** Serves TLS instead of plaintext. */
   readonly tls?: TlsKeys
 }
@@ -54,17 +57,23 @@ export interface ApiServer extends AsyncDisposable {
 /** Builds the API on one port: every protocol, every service, health, reflection and the extra routes. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const readmission = new Readmission(options.admission, options.clock)
   const core: Core = {
     gate: {
       admission: options.admission,
       clock: options.clock,
-      rateLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
+      tokenLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
+      addressLimiter: new RateLimiter(limits.rateAddressMax, limits.rateWindowMs),
+      trustedProxies: options.trustedProxies ?? new BlockList(),
+      readmission,
     },
     limits,
     logger: options.logger,
     translateError: options.translateError,
     observe: options.observe,
     openStreams: new Set(),
+    streamPlaces: new FairPlaces(limits.streamsMax),
+    publicStreamPlaces: new FairPlaces(limits.publicStreamsMax),
   }
   const own = [...options.services, healthService(options.health)]
   const details = [file_google_rpc_error_details, ...(options.reflectionFiles ?? [])]
@@ -88,7 +97,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   return {
     listen: (host, port) => listener.listen(host, port),
     drain: (deadlineMs) => drain(core, options.health, listener, deadlineMs),
-    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      readmission[Symbol.dispose]()
+      await listener[Symbol.asyncDispose]()
+    },
   }
 }
 

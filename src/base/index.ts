@@ -19,6 +19,7 @@ export {
   type StatusCode,
   type Violation,
 } from './failure.ts'
+export { FairPlaces } from './fair-places.ts'
 export { isUuid, newId } from './ids.ts'
 export {
   canonicalJson,

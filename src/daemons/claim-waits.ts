@@ -1,4 +1,4 @@
-import { type Clock, Failure } from '../base/index.ts'
+import { type Clock, Failure, FairPlaces } from '../base/index.ts'
 import { type AwaitedGroup, countClaimable, type Database, findResting } from '../storage/index.ts'
 
 /** What waiting needs. */
@@ -21,8 +21,10 @@ interface Waiter extends Waiting {
 
 /** How often the groups that somebody waits for are looked at, all of them in one statement. */
 const LOOK_INTERVAL_MS = 1_000
-/** Daemons that wait in one process at once. */
+/** Daemons that wait in one process at once; environments share the places. */
 const WAITERS_MAX = 1_000
+
+const NO_PLACE = 'as many daemons of this environment wait here as may; ask again, or another server'
 
 /**
  * Where daemons wait for runs: one look per interval for all of this process, and none while nobody waits. A look wakes as
@@ -32,6 +34,7 @@ const WAITERS_MAX = 1_000
 export class ClaimWaits {
   readonly #deps: ClaimWaitsDeps
   readonly #waiters = new Set<Waiter>()
+  readonly #places = new FairPlaces(WAITERS_MAX)
   #isLooking = false
   #isClosed = false
 
@@ -43,12 +46,12 @@ export class ClaimWaits {
    * Waits until there may be a run to claim.
    *
    * @returns `false` when there was none until the time was up, the signal aborted, the daemon drained, or the waits closed
-   * @throws Failure RATE_LIMITED when too many wait; what a look threw, for whoever waits is to ask again
+   * @throws Failure RATE_LIMITED when the environment has its share of the places; what a look threw, for whoever waits is to ask again
    */
   async wait(who: Waiting, ms: number, signal: AbortSignal): Promise<boolean> {
     if (this.#isClosed) return false
-    if (this.#waiters.size >= WAITERS_MAX)
-      throw new Failure('RATE_LIMITED', `${WAITERS_MAX} daemons wait here already`, { retryAfterSeconds: 5 })
+    const release = this.#places.take(who.environmentId)
+    if (release === undefined) throw new Failure('RATE_LIMITED', NO_PLACE, { retryAfterSeconds: 5 })
     const { promise, resolve: end, reject: fail } = Promise.withResolvers<boolean>()
     const waiter = { ...who, end, fail }
     const over = new AbortController()
@@ -59,6 +62,7 @@ export class ClaimWaits {
       return await promise
     } finally {
       this.#waiters.delete(waiter)
+      release()
       over.abort()
     }
   }

@@ -32,7 +32,7 @@ export type { RunChange, RunObserver } from './runs/observer.ts'
 export { getRun, listRuns } from './runs/read-runs.ts'
 export { daemonGroup, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './runs/run-group.ts'
 export { groupId, leaseLost, RunQueue, type RunQueueDeps, type RunToQueue } from './runs/run-queue.ts'
-export { RunWatch, type RunWatchDeps, WATCHERS_MAX, WATCHERS_PER_ENVIRONMENT_MAX } from './runs/run-watch.ts'
+export { RunWatch, type RunWatchDeps } from './runs/run-watch.ts'
 export { retryRun, stopRun } from './runs/steer-run.ts'
 export {
   destinationRequired,

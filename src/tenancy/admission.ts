@@ -14,23 +14,33 @@ import type { Principal } from './principal.ts'
 /** Names the environment in which a team token acts. */
 export const ENVIRONMENT_HEADER = 'patchbay-environment'
 
-/** What was read is believed this long, so that a revocation holds everywhere within a second. */
-const BELIEVED_MS = 500
+/** Cache TTL of grants and environments, so that a revocation holds everywhere within a second. */
+const CACHE_TTL_MS = 500
 const TOKENS_CACHED_MAX = 10_000
 const ENVIRONMENTS_CACHED_MAX = 10_000
 const USE_NOTED_EVERY_MS = 60_000
 
+/** A text that may be an API token, before any look-up. */
+export interface PresentedToken {
+  /** SHA-256 of the token, base64. */
+  readonly hash: string
+  /** Id of the token if it was valid when this process last looked it up. */
+  readonly knownId: string | undefined
+}
+
 /** Turns tokens into principals. */
 export interface Admission extends AsyncDisposable {
+  /** Reads a token without a look-up. `undefined`: it cannot be one, by its shape or its checksum. */
+  present(token: string): PresentedToken | undefined
   /**
-   * Admits a call, from memory when the same token was looked up less than half a second ago.
+   * Admits a call, from the cache when the same token was looked up less than half a second ago.
    *
-   * @param token what followed `Bearer `
+   * @param token what `present` made of the text after `Bearer `
    * @param environmentHeader the value of ENVIRONMENT_HEADER
    * @throws Failure TOKEN_INVALID, the same for unknown, expired and revoked tokens; INVALID_FIELD when the header is not a
    * uuid; RESOURCE_NOT_FOUND when the environment is unknown, of another team, or not the one the token is bound to
    */
-  admit(token: string, environmentHeader?: string): Promise<Principal>
+  admit(token: PresentedToken | undefined, environmentHeader?: string): Promise<Principal>
 }
 
 /** What admission needs. */
@@ -46,12 +56,16 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   const { database, clock } = deps
   const recallGrant = shortMemory<TokenGrant>(TOKENS_CACHED_MAX, clock)
   const recallEnvironment = shortMemory<EnvironmentRecord>(ENVIRONMENTS_CACHED_MAX, clock)
+  const knownIds = new LRUCache<string, string>({ max: TOKENS_CACHED_MAX })
   const uses = noteUses(deps)
 
-  async function grantOf(token: string): Promise<TokenGrant | undefined> {
-    const hash = hashToken(token)
-    if (hash === undefined) return undefined
-    return await recallGrant(Buffer.from(hash).toString('base64'), () => findTokenGrant(database.direct, hash))
+  async function grantOf(token: PresentedToken | undefined): Promise<TokenGrant | undefined> {
+    if (token === undefined) return undefined
+    const { hash } = token
+    const grant = await recallGrant(hash, () => findTokenGrant(database.direct, Buffer.from(hash, 'base64')))
+    if (grant === undefined) knownIds.delete(hash)
+    else knownIds.set(hash, grant.tokenId)
+    return grant
   }
 
   async function ownerOf(environmentId: string): Promise<string | undefined> {
@@ -70,6 +84,12 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   }
 
   return {
+    present(token) {
+      const bytes = hashToken(token)
+      if (bytes === undefined) return undefined
+      const hash = Buffer.from(bytes).toString('base64')
+      return { hash, knownId: knownIds.get(hash) }
+    },
     async admit(token, environmentHeader) {
       const grant = await grantOf(token)
       if (grant === undefined || hasExpired(grant, clock.now()))
@@ -91,18 +111,16 @@ function hasExpired(grant: TokenGrant, now: Date): boolean {
 type Recall<Value> = (key: string, read: () => Promise<Value | undefined>) => Promise<Value | undefined>
 
 /**
- * Remembers what was read for BELIEVED_MS from before the read began; callers that miss together read once.
+ * Caches what was read for CACHE_TTL_MS from before the read began; callers that miss together read once.
  *
  * What was not found is not remembered: a token made a moment ago works at once.
  */
 function shortMemory<Value>(max: number, clock: Clock): Recall<Value> {
   const entries = new LRUCache<string, { readonly asOfMs: number; readonly value: Promise<Value | undefined> }>({ max })
   return async (key, read) => {
-    const nowMs = clock.now().getTime()
+    const nowMs = clock.monotonicMs()
     const known = entries.get(key)
-    const ageMs = known === undefined ? BELIEVED_MS : nowMs - known.asOfMs
-    // A negative age is a clock that was set back: believing then would have no end.
-    if (known !== undefined && ageMs >= 0 && ageMs < BELIEVED_MS) return await known.value
+    if (known !== undefined && nowMs - known.asOfMs < CACHE_TTL_MS) return await known.value
     const fresh = { asOfMs: nowMs, value: read() }
     entries.set(key, fresh)
     let value: Value | undefined
@@ -121,10 +139,10 @@ function noteUses({ database, clock, onUseNotNoted }: AdmissionDeps) {
   const underWay = new Set<Promise<void>>()
   return {
     note(tokenId: string): void {
-      const now = clock.now()
-      if (now.getTime() - (notedMs.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_NOTED_EVERY_MS) return
-      notedMs.set(tokenId, now.getTime())
-      const write: Promise<void> = touchApiToken(database.direct, tokenId, now, USE_NOTED_EVERY_MS)
+      const nowMs = clock.monotonicMs()
+      if (nowMs - (notedMs.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_NOTED_EVERY_MS) return
+      notedMs.set(tokenId, nowMs)
+      const write: Promise<void> = touchApiToken(database.direct, tokenId, clock.now(), USE_NOTED_EVERY_MS)
         .catch((error: unknown) => onUseNotNoted?.(error))
         .finally(() => underWay.delete(write))
       underWay.add(write)

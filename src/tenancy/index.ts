@@ -4,7 +4,13 @@
  * Lives here: who may administer what, and which environment a call takes place in. Never here: what is inside an
  * environment, or how a request carries its token.
  */
-export { type Admission, type AdmissionDeps, createAdmission, ENVIRONMENT_HEADER } from './admission.ts'
+export {
+  type Admission,
+  type AdmissionDeps,
+  createAdmission,
+  ENVIRONMENT_HEADER,
+  type PresentedToken,
+} from './admission.ts'
 export {
   type ApiTokenInput,
   type ApiTokenSubject,

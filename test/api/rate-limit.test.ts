@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { RateLimiter } from '../../src/api/stages/rate-limiter.ts'
-import type { Clock } from '../../src/base/index.ts'
+import { type Clock, systemClock } from '../../src/base/index.ts'
 import { unary } from './support/contract.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT } from './support/http.ts'
@@ -46,7 +46,7 @@ describe('the limiter', () => {
 
 describe.each(ALL_WIRES)('$name', (wire) => {
   it('tells the budget on every answer and refuses beyond it', async () => {
-    const clock: Clock = { now: () => new Date(1_000), sleep: async () => {} }
+    const clock: Clock = { ...systemClock, monotonicMs: () => 1_000 }
     await using harness = await startHarness({ limits: { rateRequestsMax: 2, rateWindowMs: 10_000 }, clock })
     const client = wire.connect(harness.baseUrl)
     const good = await client.send(unary('Get'), { id: WIDGET_ID }, AS_ENVIRONMENT)

@@ -5,13 +5,7 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { createApiServer, Health } from '../../src/api/index.ts'
 import { syncJobRunService } from '../../src/api/services/sync-job-run.ts'
 import { newId, systemClock } from '../../src/base/index.ts'
-import {
-  daemonGroup,
-  type ResourceStats,
-  RunQueue,
-  RunWatch,
-  WATCHERS_PER_ENVIRONMENT_MAX,
-} from '../../src/queue/index.ts'
+import { daemonGroup, type ResourceStats, RunQueue, RunWatch } from '../../src/queue/index.ts'
 import { createSecrets } from '../../src/storage/index.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
@@ -119,19 +113,6 @@ describe.each(WIRES)('following a run over %s', (_, createTransport) => {
 })
 
 describe('a server', () => {
-  it('has room again when clients go away', async () => {
-    const transport = createGrpcTransport({ baseUrl: app.url })
-    const { id } = await waitingRun()
-    const aborter = new AbortController()
-    const watchers = Array.from({ length: WATCHERS_PER_ENVIRONMENT_MAX }, () =>
-      watcher(transport, id, { signal: aborter.signal }).next(),
-    )
-    await Promise.all(watchers)
-    expect((await watcher(transport, id).refusal())[0]).toBe(Code.ResourceExhausted)
-    aborter.abort()
-    await expect.poll(async () => (await watcher(transport, id).refusal())[0]).toBeUndefined()
-  })
-
   it('that is drained sends its watchers to another, which goes on', async () => {
     const { id, claim } = await waitingRun()
     const server = watchServer()
@@ -160,7 +141,7 @@ function watchServer() {
   })
   return createApiServer({
     services: [service],
-    admission: { admit: async () => principal },
+    admission: { present: (hash) => ({ hash, knownId: principal.tokenId }), admit: async () => principal },
     clock: systemClock,
     logger: silentLogger,
     health: new Health([service.desc.typeName]),

@@ -22,7 +22,7 @@ export interface TestApp {
   startWorker(): void
 }
 
-const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0' }
+const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIMIT_ADDRESS: '0' }
 
 /**
  * Starts the API for one test file, without workers: nothing happens that a test did not ask for.

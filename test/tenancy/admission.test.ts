@@ -12,6 +12,7 @@ import {
 } from '../../src/tenancy/index.ts'
 import { mintToken } from '../../src/vault/index.ts'
 import { testDatabase } from '../support/database.ts'
+import { admit } from './admit.ts'
 import { movableClock } from './movable-clock.ts'
 
 const { database } = await testDatabase()
@@ -33,7 +34,7 @@ describe('admission', () => {
     ['empty', async () => ''],
   ])('answers the same to every bad token: %s', async (_, make) => {
     await using admission = createAdmission({ database, clock: movableClock() })
-    await expect(admission.admit(await make())).rejects.toMatchObject({
+    await expect(admit(admission, await make())).rejects.toMatchObject({
       reason: 'TOKEN_INVALID',
       publicMessage: 'the API token is not valid: it is unknown, expired or revoked',
     })
@@ -43,31 +44,52 @@ describe('admission', () => {
     const { apiToken, token } = await teamToken()
     const clock = movableClock()
     await using admission = createAdmission({ database, clock })
-    await admission.admit(token)
+    await admit(admission, token)
     await revokeApiToken(tx, first.teamId, apiToken.id)
     clock.move(499)
-    expect(await admission.admit(token)).toMatchObject({ tokenId: apiToken.id })
+    expect(await admit(admission, token)).toMatchObject({ tokenId: apiToken.id })
     clock.move(1)
-    await expect(admission.admit(token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(admit(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
   it('refuses a token on the moment it expires, whatever it read before', async () => {
     const clock = movableClock()
     const { token } = await teamToken(new Date(clock.now().getTime() + 100))
     await using admission = createAdmission({ database, clock })
-    await admission.admit(token)
+    await admit(admission, token)
     clock.move(100)
-    await expect(admission.admit(token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(admit(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
-  it('does not believe what it read for longer when the clock is set back', async () => {
+  it('keeps what it read no longer when the clock is set back', async () => {
     const { apiToken, token } = await teamToken()
     const clock = movableClock()
     await using admission = createAdmission({ database, clock })
-    await admission.admit(token)
+    await admit(admission, token)
     await deleteApiToken(tx, first.teamId, { id: apiToken.id })
     clock.move(-3_600_000)
-    await expect(admission.admit(token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    clock.move(500)
+    await expect(admit(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+  })
+
+  it('knows a token before it is looked up again, until a look-up does not find it', async () => {
+    const { apiToken, token } = await teamToken()
+    const clock = movableClock()
+    await using admission = createAdmission({ database, clock })
+    expect(admission.present(token)?.knownId).toBeUndefined()
+    await admit(admission, token)
+    clock.move(60_000)
+    expect(admission.present(token)?.knownId).toBe(apiToken.id)
+    await revokeApiToken(tx, first.teamId, apiToken.id)
+    await expect(admit(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    expect(admission.present(token)?.knownId).toBeUndefined()
+  })
+
+  it('knows the token of a request that names a foreign environment', async () => {
+    const { apiToken, token } = await teamToken()
+    await using admission = createAdmission({ database, clock: movableClock() })
+    await expect(admit(admission, token, otherEnvironment.id)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(admission.present(token)?.knownId).toBe(apiToken.id)
   })
 
   it('looks a token up once for calls that come together', async () => {
@@ -79,7 +101,7 @@ describe('admission', () => {
       },
     }
     await using admission = createAdmission({ database: counting, clock: movableClock() })
-    await Promise.all(Array.from({ length: 50 }, () => admission.admit(first.environmentToken)))
+    await Promise.all(Array.from({ length: 50 }, () => admit(admission, first.environmentToken)))
     expect(statements, 'one look-up and one note of use').toBe(2)
   })
 
@@ -88,11 +110,11 @@ describe('admission', () => {
     await using admission = createAdmission({ database, clock: movableClock() })
     await affected(tx, 'alter table api_token rename column token_hash to hidden')
     try {
-      await expect(admission.admit(token)).rejects.toThrow('token_hash')
+      await expect(admit(admission, token)).rejects.toThrow('token_hash')
     } finally {
       await affected(tx, 'alter table api_token rename column hidden to token_hash')
     }
-    expect(await admission.admit(token)).toMatchObject({ kind: 'team' })
+    expect(await admit(admission, token)).toMatchObject({ kind: 'team' })
   })
 
   it.each([
@@ -103,16 +125,16 @@ describe('admission', () => {
     ['that is no uuid', () => 'default', 'INVALID_FIELD'],
   ])('lets a team token name an environment %s, or says why not', async (_, header, reason) => {
     await using admission = createAdmission({ database, clock: movableClock() })
-    const admitted = admission.admit(first.teamToken, header())
+    const admitted = admit(admission, first.teamToken, header())
     if (reason === undefined) expect(await admitted).toMatchObject({ environmentId: second.id })
     else await expect(admitted).rejects.toMatchObject({ reason })
   })
 
   it('keeps an environment token in its environment', async () => {
     await using admission = createAdmission({ database, clock: movableClock() })
-    const own = await admission.admit(first.environmentToken, first.environmentId)
+    const own = await admit(admission, first.environmentToken, first.environmentId)
     expect(own).toMatchObject({ kind: 'environment', environmentId: first.environmentId })
-    const elsewhere = admission.admit(first.environmentToken, second.id)
+    const elsewhere = admit(admission, first.environmentToken, second.id)
     await expect(elsewhere).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
@@ -121,13 +143,13 @@ describe('admission', () => {
     const clock = movableClock()
     const start = clock.now()
     const admission = createAdmission({ database, clock })
-    await admission.admit(token)
+    await admit(admission, token)
     clock.move(59_999)
-    await admission.admit(token)
+    await admit(admission, token)
     await admission[Symbol.asyncDispose]()
     expect(await usedAt(apiToken.id)).toEqual({ last_used_at: start, version: 1 })
     clock.move(1)
-    await admission.admit(token)
+    await admit(admission, token)
     await admission[Symbol.asyncDispose]()
     expect(await usedAt(apiToken.id)).toEqual({ last_used_at: clock.now(), version: 1 })
   })
@@ -142,7 +164,7 @@ describe('admission', () => {
     })
     await affected(tx, 'alter table api_token rename column last_used_at to hidden')
     try {
-      await admission.admit(token)
+      await admit(admission, token)
       await admission[Symbol.asyncDispose]()
     } finally {
       await affected(tx, 'alter table api_token rename column hidden to last_used_at')

@@ -3,6 +3,7 @@ import { rows } from '../../src/storage/database.ts'
 import { Database } from '../../src/storage/index.ts'
 import { bootstrap, createAdmission, type FirstStart } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
+import { admit } from './admit.ts'
 import { movableClock } from './movable-clock.ts'
 
 const CHOSEN = 'a-team-token-of-the-operators-choosing'
@@ -28,8 +29,8 @@ describe('bootstrap', () => {
     const made = await bootstrap(database)
     await using admission = createAdmission({ database, clock: movableClock() })
     const { teamId, environmentId } = made!
-    expect(await admission.admit(made!.teamToken)).toMatchObject({ kind: 'team', teamId, isOperator: true })
-    expect(await admission.admit(made!.environmentToken)).toMatchObject({ kind: 'environment', teamId, environmentId })
+    expect(await admit(admission, made!.teamToken)).toMatchObject({ kind: 'team', teamId, isOperator: true })
+    expect(await admit(admission, made!.environmentToken)).toMatchObject({ kind: 'environment', teamId, environmentId })
   })
 
   it('changes nothing when there is an operator', async () => {
@@ -37,7 +38,7 @@ describe('bootstrap', () => {
     await bootstrap(database)
     expect(await bootstrap(database, { teamToken: CHOSEN })).toBeUndefined()
     await using admission = createAdmission({ database, clock: movableClock() })
-    await expect(admission.admit(CHOSEN)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(admit(admission, CHOSEN)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
   it('takes the team token of the operator', async () => {
@@ -45,7 +46,7 @@ describe('bootstrap', () => {
     const made = await bootstrap(database, { teamToken: CHOSEN })
     expect(made!.teamToken).toBe(CHOSEN)
     await using admission = createAdmission({ database, clock: movableClock() })
-    expect(await admission.admit(CHOSEN)).toMatchObject({ teamId: made!.teamId })
+    expect(await admit(admission, CHOSEN)).toMatchObject({ teamId: made!.teamId })
   })
 
   it('refuses a chosen token that is too short, and makes nothing', async () => {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import {
   Health as HealthService,
   HealthCheckResponse_ServingStatus as ServingStatus,
@@ -21,6 +22,7 @@ export class Health {
   /** @param services full names of the services beside the whole */
   constructor(services: readonly string[]) {
     for (const name of ['', ...services]) this.#serving.set(name, true)
+    setMaxListeners(0, this.#changes) // one for each open Watch, which `publicStreamsMax` bounds
   }
 
   /** Says whether a service serves, e.g. when a dependency came or went. Unknown names are added. */

@@ -6,6 +6,7 @@ import { admit } from '../stages/admit.ts'
 import type { Core } from '../stages/core.ts'
 import { startDeadline } from '../stages/deadline.ts'
 import { finish, refuse } from '../stages/finish.ts'
+import { takeStreamPlace } from '../stages/stream-place.ts'
 import { restRefusals } from '../wire/rest.ts'
 
 /**
@@ -65,13 +66,17 @@ export async function servePlain(
   let outcome: StatusCode | 'OK' = 'OK'
   try {
     startDeadline(call, { defaultMs: route.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
-    await call.guard(
-      admit(core.gate, route.access, call).then(() => route.handle({ ...exchange, path, query, limits })),
-    )
+    await call.guard(runPlain(core, route, { ...exchange, path, query, limits }))
   } catch (error) {
     outcome = refuse(core, route.path, restRefusals, exchange, error).code
   }
   finish(core, route.path, restRefusals, exchange, outcome)
+}
+
+async function runPlain(core: Core, route: PlainRoute, exchange: PlainExchange): Promise<void> {
+  await admit(core.gate, route.access, exchange.call)
+  if (route.access !== 'public') takeStreamPlace(core, route.access, exchange.call)
+  await route.handle(exchange)
 }
 
 /** A route that serves one JSON document, readable by anyone. */

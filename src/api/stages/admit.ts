@@ -1,45 +1,89 @@
+import type { BlockList } from 'node:net'
 import { type Clock, Failure } from '../../base/index.ts'
-import type { Access, Admission, Principal } from '../call.ts'
+import type { Access, Admission, PresentedToken, Principal } from '../call.ts'
 import type { OpenCall } from '../open-call.ts'
 import type { RateLimiter } from './rate-limiter.ts'
+import type { Readmission } from './readmission.ts'
 
 /** What the gate asks. */
 export interface Gate {
   readonly admission: Admission
-  readonly rateLimiter: RateLimiter
+  /** Budgets of API tokens, by token id. */
+  readonly tokenLimiter: RateLimiter
+  /** Budgets of client addresses, for requests whose token is not known to be valid. */
+  readonly addressLimiter: RateLimiter
+  readonly trustedProxies: BlockList
   readonly clock: Clock
+  readonly readmission: Readmission
 }
 
 /**
- * Lets a call in or refuses it, before a byte of its body is read: token, then budget, then what the operation asks.
+ * Lets a call in or refuses it, before a byte of its body is read: budget, then token, then what the operation asks.
  *
- * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED
+ * Every request takes from a budget before anything is looked up for it: from its token's when the token was valid at
+ * its last look-up, else from its client address's, which gets it back when the token turns out to be valid.
+ *
+ * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED,
+ *   RESOURCE_NOT_FOUND for an environment of another team
  */
 export async function admit(gate: Gate, access: Access, call: OpenCall): Promise<void> {
   if (access === 'public') return
-  const token = bearerToken(call.requestHeader('authorization'))
-  const principal = await gate.admission.admit(token, call.requestHeader('patchbay-environment'))
+  const text = bearerToken(call)
+  const token = text === undefined ? undefined : gate.admission.present(text)
+  const principal =
+    token?.knownId === undefined
+      ? await admitUnknown(gate, text, token, call)
+      : await admitKnown(gate, token.knownId, token, call)
   call.admitAs(principal)
-  takeFromBudget(gate, principal, call)
   requireAccess(access, principal)
+  if (token !== undefined) gate.readmission.add(call, token)
 }
 
+const ENVIRONMENT_HEADER = 'patchbay-environment'
 const BEARER = /^bearer +([\x21-\x7e]+)$/i
 
-function bearerToken(header: string | undefined): string {
-  const token = BEARER.exec(header ?? '')?.[1]
-  if (token !== undefined) return token
-  throw new Failure('TOKEN_MISSING', 'send an API token in the header "Authorization: Bearer <token>"')
+function bearerToken(call: OpenCall): string | undefined {
+  return BEARER.exec(call.requestHeader('authorization') ?? '')?.[1]
 }
 
-function takeFromBudget({ rateLimiter, clock }: Gate, { tokenId }: Principal, call: OpenCall): void {
-  const budget = rateLimiter.take(tokenId, clock.now().getTime())
+async function admitKnown(gate: Gate, tokenId: string, token: PresentedToken, call: OpenCall): Promise<Principal> {
+  takeFromToken(gate, tokenId, call)
+  return await gate.admission.admit(token, call.requestHeader(ENVIRONMENT_HEADER))
+}
+
+async function admitUnknown(
+  gate: Gate,
+  text: string | undefined,
+  token: PresentedToken | undefined,
+  call: OpenCall,
+): Promise<Principal> {
+  const address = call.clientAddress(gate.trustedProxies)
+  takeFromAddress(gate, address, call)
+  if (text === undefined)
+    throw new Failure('TOKEN_MISSING', 'send an API token in the header "Authorization: Bearer <token>"')
+  const principal = await gate.admission.admit(token, call.requestHeader(ENVIRONMENT_HEADER))
+  gate.addressLimiter.giveBack(address)
+  takeFromToken(gate, principal.tokenId, call)
+  return principal
+}
+
+function takeFromToken({ tokenLimiter, clock }: Gate, tokenId: string, call: OpenCall): void {
+  const who = 'this token sent more than'
+  takeFromBudget(call, tokenLimiter.take(tokenId, clock.monotonicMs()), who)
+}
+
+function takeFromAddress({ addressLimiter, clock }: Gate, address: string, call: OpenCall): void {
+  const who = 'this address sent, without a valid token, more than'
+  takeFromBudget(call, addressLimiter.take(address, clock.monotonicMs()), who)
+}
+
+function takeFromBudget(call: OpenCall, budget: ReturnType<RateLimiter['take']>, who: string): void {
   if (budget === undefined) return
   call.setHeader('ratelimit-limit', String(budget.limit))
   call.setHeader('ratelimit-remaining', String(budget.remaining))
   call.setHeader('ratelimit-reset', String(budget.resetSeconds))
   if (budget.isAllowed) return
-  const message = `this token sent more than ${budget.limit} requests in the window; wait before the next one`
+  const message = `${who} ${budget.limit} requests in the window; wait before the next one`
   throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: budget.resetSeconds })
 }
 

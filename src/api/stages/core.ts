@@ -1,4 +1,4 @@
-import type { Failure, StatusCode } from '../../base/index.ts'
+import type { Failure, FairPlaces, StatusCode } from '../../base/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { ApiLimits } from '../limits.ts'
 import type { OpenCall } from '../open-call.ts'
@@ -23,4 +23,7 @@ export interface Core {
   readonly observe: ((observation: Observation) => void) | undefined
   /** Streams under way, which a drain ends before its deadline. */
   readonly openStreams: Set<OpenCall>
+  /** Places of streams with a token, shared by environments, and of those without, shared by client addresses. */
+  readonly streamPlaces: FairPlaces
+  readonly publicStreamPlaces: FairPlaces
 }

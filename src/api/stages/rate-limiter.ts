@@ -1,4 +1,4 @@
-/** What a token may still send. */
+/** What a key may still send. */
 export interface Budget {
   readonly isAllowed: boolean
   readonly limit: number
@@ -8,10 +8,10 @@ export interface Budget {
 }
 
 /**
- * Counts requests per token in a sliding window, in this process only.
+ * Counts requests per key (an API token, a client address) in a sliding window, in this process only.
  *
  * The window slides by weighing the last fixed window with the share of it that still reaches into the present, which
- * needs two counters per token. Windows begin for all tokens at once, so dropping a whole map forgets the idle ones.
+ * needs two counters per key. Windows begin for all keys at once, so dropping a whole map forgets the idle ones.
  */
 export class RateLimiter {
   readonly #max: number
@@ -26,15 +26,19 @@ export class RateLimiter {
     this.#windowMs = windowMs
   }
 
-  /** Takes one request from the token's budget; `undefined` when there is no limit. A refused request is not counted. */
-  take(tokenId: string, nowMs: number): Budget | undefined {
+  /**
+   * Takes one request from the key's budget; `undefined` when there is no limit. A refused request is not counted.
+   *
+   * @param nowMs monotonic time: a clock that is set back would refuse everybody until it has caught up
+   */
+  take(key: string, nowMs: number): Budget | undefined {
     if (this.#max === 0) return undefined
     this.#slideTo(nowMs)
     const elapsed = (nowMs - this.#windowStartMs) / this.#windowMs
-    const carried = (this.#previous.get(tokenId) ?? 0) * (1 - elapsed)
-    const used = this.#current.get(tokenId) ?? 0
+    const carried = (this.#previous.get(key) ?? 0) * (1 - elapsed)
+    const used = this.#current.get(key) ?? 0
     const isAllowed = carried + used + 1 <= this.#max
-    if (isAllowed) this.#current.set(tokenId, used + 1)
+    if (isAllowed) this.#current.set(key, used + 1)
     const taken = carried + used + (isAllowed ? 1 : 0)
     return {
       isAllowed,
@@ -42,6 +46,13 @@ export class RateLimiter {
       remaining: Math.max(0, Math.floor(this.#max - taken)),
       resetSeconds: Math.max(1, Math.ceil((this.#windowMs * (1 - elapsed)) / 1_000)),
     }
+  }
+
+  /** Gives the request back that was taken last, if its window is still the current one. */
+  giveBack(key: string): void {
+    const used = this.#current.get(key) ?? 0
+    if (used > 1) this.#current.set(key, used - 1)
+    else this.#current.delete(key)
   }
 
   #slideTo(nowMs: number): void {

@@ -9,6 +9,7 @@ import type { Core } from './core.ts'
 import { startDeadline } from './deadline.ts'
 import { finish, refuse } from './finish.ts'
 import { refuseInvalid } from './inspect.ts'
+import { takeStreamPlace } from './stream-place.ts'
 import { cutSlowReader, writeFrame } from './write.ts'
 
 /**
@@ -44,6 +45,7 @@ async function runStream(core: Core, operation: StreamOperation, wire: StreamWir
   const { call, response } = exchange
   startDeadline(call, { defaultMs: undefined, maxMs: undefined })
   await admit(core.gate, operation.access, call)
+  takeStreamPlace(core, operation.access, call)
   const body = await readBody(exchange, limits, limits.requestBytesMax + wire.framingBytes)
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
   refuseInvalid(operation, draft)

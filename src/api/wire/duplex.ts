@@ -21,6 +21,7 @@ import { admit } from '../stages/admit.ts'
 import type { Core } from '../stages/core.ts'
 import { startDeadline } from '../stages/deadline.ts'
 import { refuseInvalid } from '../stages/inspect.ts'
+import { takeStreamPlace } from '../stages/stream-place.ts'
 
 /** A request as one of Node's two HTTP servers hands it out. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
@@ -69,6 +70,7 @@ async function openGate(core: Core, operation: DuplexOperation, call: OpenCall):
   try {
     startDeadline(call, { defaultMs: undefined, maxMs: undefined })
     await admit(core.gate, operation.access, call)
+    takeStreamPlace(core, operation.access, call)
   } catch (error) {
     throw close(core, operation, call, error)
   }

@@ -14,9 +14,6 @@ const LOOK_INTERVAL_MS = 500
 const SILENCE_MAX_MS = 15_000
 /** Longest a run is followed in one go: who may read it is asked again from time to time. */
 const WATCH_MAX_MS = 3_600_000
-/** Watchers of one process, and how many of them one environment may have, so that it cannot keep the others out. */
-export const WATCHERS_MAX = 1_000
-export const WATCHERS_PER_ENVIRONMENT_MAX = 200
 
 const FOLLOW_AGAIN = 'the run was followed for an hour; follow it again'
 
@@ -48,16 +45,16 @@ export class RunWatch {
    * nothing has changed for a while.
    *
    * @param signal ends it within moments, without a failure
-   * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed; RATE_LIMITED while there are too many watchers;
+   * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed;
    *   DEADLINE_EXCEEDED after an hour; whatever the database failed with
    */
   async *watch(environmentId: string, id: string, signal: AbortSignal): AsyncGenerator<Run | undefined> {
     const watched = this.#join(await requireRun(this.#deps.database.direct, environmentId, id))
-    const endsAtMs = this.#deps.clock.now().getTime() + WATCH_MAX_MS
+    const endsAtMs = this.#deps.clock.monotonicMs() + WATCH_MAX_MS
     try {
       for (let seen: Run | undefined; !isOver(seen) && !signal.aborted; ) {
         if (watched.failure !== undefined) throw watched.failure
-        if (this.#deps.clock.now().getTime() >= endsAtMs) throw new Failure('DEADLINE_EXCEEDED', FOLLOW_AGAIN)
+        if (this.#deps.clock.monotonicMs() >= endsAtMs) throw new Failure('DEADLINE_EXCEEDED', FOLLOW_AGAIN)
         const isNew = watched.run !== seen
         seen = watched.run
         yield isNew ? seen : undefined
@@ -70,7 +67,6 @@ export class RunWatch {
   }
 
   #join(run: Run): Watched {
-    this.#requirePlace(run.environmentId)
     const watched = this.#watched.get(run.id) ?? {
       run,
       failure: undefined,
@@ -82,16 +78,6 @@ export class RunWatch {
     this.#watched.set(run.id, watched)
     void this.#look()
     return watched
-  }
-
-  #requirePlace(environmentId: string): void {
-    let [all, own] = [0, 0]
-    for (const { run, watchers } of this.#watched.values()) {
-      all += watchers
-      if (run.environmentId === environmentId) own += watchers
-    }
-    if (all >= WATCHERS_MAX || own >= WATCHERS_PER_ENVIRONMENT_MAX)
-      throw new Failure('RATE_LIMITED', 'this server follows as many runs as it can', { retryAfterSeconds: 30 })
   }
 
   #leave(watched: Watched): void {

@@ -27,7 +27,9 @@ const TEAM: Principal = {
 /** Three tokens: `env`, `team` (names an environment by header) and `slow`, which is admitted when the test says so. */
 function createAdmission(slow: Promise<void>): Admission {
   return {
-    async admit(token, environmentHeader) {
+    present: (token) => ({ hash: token, knownId: ['team', 'env'].includes(token) ? token : undefined }),
+    async admit(presented, environmentHeader) {
+      const token = presented?.hash
       if (token === 'slow') await slow
       if (token === 'team') return { ...TEAM, environmentId: environmentHeader }
       if (token === 'env' || token === 'slow')
@@ -74,7 +76,7 @@ export async function startHarness({ limits, clock, ...options }: HarnessOptions
     clock: clock ?? systemClock,
     logger: createRecorder(log),
     health,
-    limits: { rateRequestsMax: 0, ...limits },
+    limits: { rateRequestsMax: 0, rateAddressMax: 0, ...limits },
     observe: (observation) => observations.push(observation),
     ...options,
   })

@@ -1,0 +1,64 @@
+import { type Clock, Failure } from '../../base/index.ts'
+import type { Admission, PresentedToken } from '../call.ts'
+import type { OpenCall } from '../open-call.ts'
+
+/** With the cache TTL of admission (500 ms), less than a second from a revocation to the end of the call. */
+const INTERVAL_MS = 400
+
+/**
+ * Admits the calls under way again, for as long as they last: a stream, a long poll or a body that passes through ends
+ * when its token is revoked or expires. Calls of one token and environment are admitted together; calls that end within
+ * an interval are never looked at, and nothing runs while there are none.
+ */
+export class Readmission implements Disposable {
+  readonly #admission: Admission
+  readonly #clock: Clock
+  readonly #calls = new Map<OpenCall, PresentedToken>()
+  readonly #disposed = new AbortController()
+  #isRunning = false
+
+  constructor(admission: Admission, clock: Clock) {
+    this.#admission = admission
+    this.#clock = clock
+  }
+
+  /** Admits the call again every interval until it is closed. */
+  add(call: OpenCall, token: PresentedToken): void {
+    if (call.isOver) return
+    this.#calls.set(call, token)
+    call.onClose(() => this.#calls.delete(call))
+    if (!this.#isRunning) void this.#run()
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposed.abort()
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    while (this.#calls.size > 0 && !this.#disposed.signal.aborted) {
+      await this.#clock.sleep(INTERVAL_MS, this.#disposed.signal)
+      for (const calls of this.#longCalls()) await this.#admitAgain(calls)
+    }
+    this.#isRunning = false
+  }
+
+  /** The calls that have lasted an interval, by token and environment. */
+  #longCalls(): Iterable<readonly OpenCall[]> {
+    const before = performance.now() - INTERVAL_MS
+    const calls = [...this.#calls.keys()].filter(({ startedMs }) => startedMs <= before)
+    return Map.groupBy(calls, (call) => `${this.#calls.get(call)?.hash} ${call.principal.environmentId}`).values()
+  }
+
+  async #admitAgain(calls: readonly OpenCall[]): Promise<void> {
+    const [first] = calls
+    const token = first && this.#calls.get(first)
+    if (first === undefined || token === undefined) return
+    try {
+      await this.#admission.admit(token, first.principal.environmentId)
+    } catch (error) {
+      // A database that is away revokes nothing: the next interval asks again.
+      if (error instanceof Failure) for (const call of calls) call.interrupt(error)
+    }
+  }
+}
