@@ -68,6 +68,7 @@ export function createApi({ config, installation, logger, operating }: ProcessDe
       rateRequestsMax: config.rateLimitRequests,
       rateAddressMax: config.rateLimitAddress,
       deadlineMaxMs: config.deadlineMaxMs,
+      drainGraceMs: config.drainGraceMs,
       deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
     },
     extraRoutes: [
@@ -77,6 +78,7 @@ export function createApi({ config, installation, logger, operating }: ProcessDe
       customRoute(domain.calls),
       ...healthzRoutes(health),
     ],
+    onClosing: () => domain.daemons.waits.close(),
     trustedProxies: config.trustedProxies,
     translateError: failureFromDatabase,
     observe: operating?.metrics?.observeCall,
@@ -87,10 +89,7 @@ export function createApi({ config, installation, logger, operating }: ProcessDe
       const { port } = await server.listen(config.host, config.port)
       return { url: config.publicUrl ?? `${config.tlsCert === undefined ? 'http' : 'https'}://${config.host}:${port}` }
     },
-    drain() {
-      domain.daemons.waits.close()
-      return server.drain(config.drainMs)
-    },
+    drain: () => server.drain(config.drainMs),
     async [Symbol.asyncDispose]() {
       domain.daemons.waits.close()
       await server[Symbol.asyncDispose]()

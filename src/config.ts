@@ -83,6 +83,13 @@ export const SETTINGS = {
     600_000,
     'Time in-flight work gets to finish after SIGTERM, milliseconds.',
   ),
+  drainGraceMs: integer(
+    'PATCHBAY_DRAIN_GRACE_MS',
+    0,
+    0,
+    600_000,
+    'Time after SIGTERM, milliseconds, in which the server says NOT_SERVING but still takes requests, so that a load balancer can turn away: its check interval times its failure threshold. Part of PATCHBAY_DRAIN_MS.',
+  ),
   minTickGapSeconds: integer(
     'PATCHBAY_MIN_TICK_GAP_SECONDS',
     1,

@@ -40,6 +40,8 @@ export interface ApiLimits {
   readonly streamsMax: number
   /** Streams without a token, open at once; client addresses share them. */
   readonly publicStreamsMax: number
+  /** How long requests are still accepted once a drain began, so that balancers that ask for health can turn away. */
+  readonly drainGraceMs: number
   /** How long streams may go on once a drain began; unary calls may use the whole drain. */
   readonly streamDrainMs: number
 }
@@ -66,5 +68,6 @@ export const DEFAULT_LIMITS: ApiLimits = {
   streamsPerConnectionMax: 256,
   streamsMax: 4_000,
   publicStreamsMax: 500,
+  drainGraceMs: 0,
   streamDrainMs: 5_000,
 }

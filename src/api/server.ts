@@ -35,6 +35,8 @@ export interface ApiServerOptions {
   readonly extraRoutes?: readonly PlainRoute[]
   /** Recognises errors of other layers; what it does not know is INTERNAL. */
   readonly translateError?: (error: unknown) => Failure | undefined
+  /** Called when a drain stops taking requests, to end calls that wait for something to happen. */
+  readonly onClosing?: () => void
   /** Told of every finished call. */
   readonly observe?: ((observation: Observation) => void) | undefined
   /** Peers whose `X-Forwarded-For` names the client; none by default. */
@@ -48,8 +50,8 @@ export interface ApiServer extends AsyncDisposable {
   /** Resolves with the address once connections are accepted. Port 0 takes any free one. */
   listen(host: string, port: number): Promise<AddressInfo>
   /**
-   * Stops gently: health says NOT_SERVING, nothing new is accepted, calls under way finish, streams are ended with
-   * SHUTTING_DOWN after `streamDrainMs`, everything else at the deadline.
+   * Stops gently: health says NOT_SERVING; after `drainGraceMs`, in which balancers notice, nothing new is accepted, calls
+   * under way finish, streams are ended with SHUTTING_DOWN after `streamDrainMs`, everything else at the deadline.
    */
   drain(deadlineMs: number): Promise<void>
 }
@@ -96,7 +98,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const listener = new Listener(dispatch, limits, options.tls)
   return {
     listen: (host, port) => listener.listen(host, port),
-    drain: (deadlineMs) => drain(core, options.health, listener, deadlineMs),
+    async drain(deadlineMs) {
+      const graceMs = Math.min(limits.drainGraceMs, deadlineMs)
+      options.health.startDrain()
+      listener.endReuse()
+      if (graceMs > 0) await options.clock.sleep(graceMs)
+      options.onClosing?.()
+      await close(core, listener, deadlineMs - graceMs)
+    },
     async [Symbol.asyncDispose]() {
       readmission[Symbol.dispose]()
       await listener[Symbol.asyncDispose]()
@@ -104,8 +113,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   }
 }
 
-async function drain(core: Core, health: Health, listener: Listener, deadlineMs: number): Promise<void> {
-  health.startDrain()
+async function close(core: Core, listener: Listener, deadlineMs: number): Promise<void> {
   const endStreams = setTimeout(
     () => {
       const failure = new Failure('SHUTTING_DOWN', 'the server is shutting down; connect again')

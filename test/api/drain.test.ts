@@ -2,6 +2,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { Code } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { describe, expect, it } from 'vitest'
+import { type Clock, systemClock } from '../../src/base/index.ts'
 import { serverStream, unary } from './support/contract.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, JSON_BODY, rawConnection } from './support/http.ts'
@@ -29,6 +30,30 @@ describe('a drain', () => {
     const drained = harness.server.drain(DEADLINE_MS)
     expect(harness.health.isServing('')).toBe(false)
     await expect(http1(harness.baseUrl, `/widget/${WIDGET_ID}`)).rejects.toThrow()
+    await drained
+  })
+
+  it('takes requests for its grace, and closes each connection with its answer', async () => {
+    const grace = Promise.withResolvers<void>()
+    const clock: Clock = { ...systemClock, sleep: () => grace.promise }
+    await using harness = await startHarness({ limits: { drainGraceMs: 1_000 }, clock })
+    const [idle, busy] = await Promise.all([1, 2].map(() => rawConnection(harness.port)))
+    idle?.socket.write(GET)
+    expect(await idle?.until(/"etag"/)).toMatch(/connection: keep-alive/i)
+    busy?.socket.write(
+      `POST /widget/${WIDGET_ID}/wait HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer env\r\nContent-Length: 2\r\n\r\n{}`,
+    )
+    await harness.events.waiting.promise
+    const drained = harness.server.drain(DEADLINE_MS)
+    expect(harness.health.isServing('')).toBe(false)
+    idle?.socket.write(GET)
+    harness.events.release.resolve()
+    const fresh = await http1(harness.baseUrl, `/widget/${WIDGET_ID}`)
+    expect([fresh.status, fresh.headers.get('connection')]).toEqual([200, 'close'])
+    await Promise.all([idle?.closed, busy?.closed])
+    expect(idle?.text().match(/HTTP\/1.1 200/g)).toHaveLength(2)
+    expect(busy?.text()).toMatch(/HTTP\/1.1 200[\s\S]*connection: close/i)
+    grace.resolve()
     await drained
   })
 

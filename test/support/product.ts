@@ -46,8 +46,10 @@ export async function startProduct(options: {
   readonly dataDir: string
   readonly environment?: NodeJS.ProcessEnv
   readonly command?: readonly string[]
+  /** Default: any free one. */
+  readonly port?: number
 }): Promise<RunningProduct> {
-  const port = await freePort()
+  const port = options.port ?? (await freePort())
   const command = options.command ?? [process.execPath, join(ROOT, 'src/main.ts'), 'start']
   const [file = process.execPath, ...args] = command
   const child = spawn(file, args, {

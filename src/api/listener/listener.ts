@@ -1,4 +1,9 @@
-import { createServer as createHttp1, type Server as Http1Server } from 'node:http'
+import {
+  createServer as createHttp1,
+  type Server as Http1Server,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createHttp2, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Dispatch } from '../dispatch.ts'
@@ -19,8 +24,9 @@ const SESSION_MEGABYTES_MAX = 64
 /**
  * The one port: HTTP/1.1 and HTTP/2, in plaintext or over TLS.
  *
- * Closing is graceful: new connections are refused, idle ones closed, busy ones told to finish (GOAWAY), and what is
- * left at the deadline is cut.
+ * Closing is graceful. `endReuse` asks HTTP/1.1 clients with `Connection: close` to send their next request elsewhere;
+ * then `close` refuses new connections, closes idle ones, tells busy ones to finish (GOAWAY), and cuts what is left at the
+ * deadline.
  */
 export class Listener implements AsyncDisposable {
   readonly #front: Front
@@ -28,9 +34,15 @@ export class Listener implements AsyncDisposable {
   readonly #h2: Http2Server
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #sockets = new Set<Socket>()
+  /** HTTP/1.1 responses under way. */
+  readonly #responses = new Set<ServerResponse>()
+  #isReuseEnded = false
 
   constructor(dispatch: Dispatch, limits: ApiLimits, tls: TlsKeys | undefined) {
-    this.#h1 = createH1(dispatch, limits)
+    this.#h1 = createH1((request, response) => {
+      this.#follow(response)
+      dispatch(request, response)
+    }, limits)
     this.#h2 = createH2(dispatch, limits)
     this.#h2.on('session', (session) => {
       this.#sessions.add(session)
@@ -60,6 +72,18 @@ export class Listener implements AsyncDisposable {
     })
   }
 
+  /** Closes each HTTP/1.1 connection with its next answer, and says so in the answer: a request sent later is not lost. */
+  endReuse(): void {
+    this.#isReuseEnded = true
+    for (const response of this.#responses) if (!response.headersSent) response.shouldKeepAlive = false
+  }
+
+  #follow(response: ServerResponse): void {
+    if (this.#isReuseEnded) response.shouldKeepAlive = false
+    this.#responses.add(response)
+    response.once('close', () => this.#responses.delete(response))
+  }
+
   /** Closes within `deadlineMs`, the sooner the fewer calls are under way. */
   async close(deadlineMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#front.server.close(() => resolve()))
@@ -85,7 +109,10 @@ export class Listener implements AsyncDisposable {
   }
 }
 
-function createH1(dispatch: Dispatch, limits: ApiLimits): Http1Server {
+function createH1(
+  dispatch: (request: IncomingMessage, response: ServerResponse) => void,
+  limits: ApiLimits,
+): Http1Server {
   const options = {
     headersTimeout: limits.headersMs,
     // The stages watch the body more closely; this one only catches what never reaches them.
