@@ -10,7 +10,7 @@ import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { TestApp } from './app.ts'
-import type { Client, Sender } from './client.ts'
+import type { Client, Sender, Wire } from './client.ts'
 
 /** A team with one environment and a token of each kind. */
 export interface Tenant {
@@ -31,6 +31,12 @@ export interface World extends Tenant {
   readonly syncJobCronTriggerId: string
   readonly syncJobRunId: string
   readonly apiTokenId: string
+}
+
+/** What worlds are made through: an app of tests, or a product that runs. */
+export interface WorldApp {
+  readonly first: { readonly teamToken: string }
+  client(wire: Wire, sender?: Sender): Client
 }
 
 /** The integration every world installs: `issues` and `repos`, paged, with an API key as bearer token. */
@@ -71,7 +77,7 @@ export function firstTenant({ first }: TestApp): Tenant {
 }
 
 /** Another team, which the first one knows nothing of. */
-export async function makeTenant(app: TestApp): Promise<Tenant> {
+export async function makeTenant(app: WorldApp): Promise<Tenant> {
   const operator = app.client('connect', { token: app.first.teamToken })
   const team = await operator.ok(TeamService.method.createTeam, { name: freshName('team') })
   const teamId = team.id
@@ -86,7 +92,7 @@ export async function makeTenant(app: TestApp): Promise<Tenant> {
 
 /** Another environment of the team whose token it is. */
 export async function makeEnvironment(
-  app: TestApp,
+  app: WorldApp,
   teamToken: string,
 ): Promise<Pick<Tenant, 'environmentId' | 'environmentToken'>> {
   const admin = app.client('connect', { token: teamToken })
@@ -98,7 +104,7 @@ export async function makeEnvironment(
 }
 
 /** Fills a tenant with one of everything. */
-export async function makeWorld(app: TestApp, tenant: Tenant): Promise<World> {
+export async function makeWorld(app: WorldApp, tenant: Tenant): Promise<World> {
   const team = app.client('connect', { token: tenant.teamToken })
   const environment = app.client('connect', { token: tenant.environmentToken })
   const integrationId = await idOf(team, IntegrationService.method.createIntegration, {

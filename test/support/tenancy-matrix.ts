@@ -1,0 +1,229 @@
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  fromJson,
+  getOption,
+  toJson,
+} from '@bufbuild/protobuf'
+import { field as fieldRules } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-node'
+import { FieldBehavior, field_behavior } from '../../gen/google/api/field_behavior_pb.ts'
+import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
+import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { type Json, type JsonObject, newId } from '../../src/base/index.ts'
+import type { Client } from './client.ts'
+import { SERVICES } from './operations.ts'
+import { freshName, NEVER, type World } from './world.ts'
+
+/** A world with a daemon that holds a run. */
+export interface TenancyWorld extends World {
+  readonly daemonId: string
+  readonly heldRunId: string
+  readonly leaseId: string
+}
+
+/** A field of a request, at any depth, that holds the id of a resource. */
+export interface IdPlace {
+  /** `Method.field.field`. */
+  readonly name: string
+  readonly method: DescMethod
+  readonly path: readonly string[]
+  readonly key: keyof TenancyWorld
+}
+
+/** Adds what only daemons make to a world. */
+export async function addHeldRun(client: Client, world: World): Promise<TenancyWorld> {
+  const group = freshName('group')
+  const request = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
+  await client.ok(SyncJobRunService.method.createSyncJobRun, { ...request, daemon_group_key: group })
+  const daemon = await client.ok(DaemonService.method.registerDaemon, { label: 'host', group_key: group })
+  const claimed = await client.ok(DaemonService.method.claimRuns, { daemon_id: daemon.daemon_id ?? '' })
+  const [held] = claimed.runs as unknown as readonly {
+    readonly lease_id: string
+    readonly run: { readonly id: string }
+  }[]
+  if (held === undefined) throw new Error('the run was not claimed')
+  return { ...world, daemonId: String(daemon.daemon_id), heldRunId: held.run.id, leaseId: held.lease_id }
+}
+
+/** Resources of a team; all its environments see them. */
+const OF_TEAMS: readonly (keyof TenancyWorld)[] = ['teamId', 'environmentId', 'integrationId', 'apiTokenId']
+
+/** Whether the resource belongs to one environment. */
+export function isOfEnvironment({ key }: IdPlace): boolean {
+  return !OF_TEAMS.includes(key)
+}
+
+/** Names another team on purpose: who may install an integration. */
+const OTHER_TEAMS = ['CreateIntegrationGrant.team_id', 'DeleteIntegrationGrant.team_id']
+
+/** Which resource a field names, by its own name; `id` names the resource of the service. */
+const KEYS: Readonly<Record<string, keyof TenancyWorld>> = {
+  team_id: 'teamId',
+  environment_id: 'environmentId',
+  integration_id: 'integrationId',
+  environment_integration_id: 'environmentIntegrationId',
+  integrated_account_id: 'integratedAccountId',
+  sync_job_id: 'syncJobId',
+  webhook_id: 'webhookId',
+  trigger_id: 'syncJobCronTriggerId',
+  daemon_id: 'daemonId',
+  run_id: 'heldRunId',
+  lease_id: 'leaseId',
+  'TeamService.id': 'teamId',
+  'EnvironmentService.id': 'environmentId',
+  'ApiTokenService.id': 'apiTokenId',
+  'IntegrationService.id': 'integrationId',
+  'EnvironmentIntegrationService.id': 'environmentIntegrationId',
+  'IntegratedAccountService.id': 'integratedAccountId',
+  'SyncJobService.id': 'syncJobId',
+  'SyncJobCronTriggerService.id': 'syncJobCronTriggerId',
+  'SyncJobRunService.id': 'syncJobRunId',
+  'WebhookService.id': 'webhookId',
+}
+
+/** Identifiers that the client chooses. */
+const OWN_IDS = ['request_id']
+
+/**
+ * Every field of every request of the contract that the rules say is a uuid, found in the descriptors: a new operation or
+ * field is in the matrix without being listed.
+ *
+ * @throws Error for a field of a name that KEYS does not know
+ */
+export function idPlaces(): readonly IdPlace[] {
+  return SERVICES.flatMap(({ methods }) =>
+    methods.flatMap((method) =>
+      uuidPaths(method.input).map((path) => ({
+        name: `${method.name}.${path.join('.')}`,
+        ...{ method, path, key: keyOf(method, path) },
+      })),
+    ),
+  ).filter(({ name }) => !OTHER_TEAMS.includes(name))
+}
+
+function uuidPaths({ fields, typeName }: DescMessage): readonly (readonly string[])[] {
+  if (typeName.startsWith('google.protobuf.')) return []
+  return fields.flatMap((field) => {
+    if (isUuid(field)) return OWN_IDS.includes(field.name) ? [] : [[field.name]]
+    const inner = field.fieldKind === 'message' || field.fieldKind === 'list' ? field.message : undefined
+    return inner === undefined ? [] : uuidPaths(inner).map((path) => [field.name, ...path])
+  })
+}
+
+function isUuid(field: DescField): boolean {
+  const { type } = getOption(field, fieldRules)
+  return type.case === 'string' && type.value.wellKnown.case === 'uuid' && type.value.wellKnown.value
+}
+
+function keyOf({ name, parent }: DescMethod, path: readonly string[]): keyof TenancyWorld {
+  const last = path.at(-1) ?? ''
+  const key = KEYS[last === 'id' ? `${parent.name}.id` : last]
+  if (key === undefined) throw new Error(`${name}.${path.join('.')}: the tenancy matrix does not know whose id this is`)
+  return key
+}
+
+/** Values of required fields that are no ids, by field name. */
+const VALUES: Readonly<Record<string, () => Json>> = {
+  ...{ name: () => freshName('name'), label: () => 'label', kind: () => 'team', resource: () => 'repos' },
+  ...{ tenant_id: () => 'acme', cron_expression: () => NEVER, group_key: () => 'group', method: () => 'list' },
+  ...{ integration_name: () => 'example', target_url: () => 'https://app.example.com/hook' },
+  ...{ resources: () => [{ resource: 'repos', method: 'list' }], credentials: () => ({ api_key: 'k' }) },
+  ...{
+    error: () => ({ reason: 'INTERNAL', message: 'x' }),
+    reason: () => 'INTERNAL',
+    message: () => 'x',
+    config: () => ({}),
+  },
+}
+
+/** Operations that need more than their required fields to get as far as looking an id up. */
+const MORE: Readonly<Record<string, () => JsonObject>> = {
+  CreateApiToken: () => ({ kind: 'environment' }),
+  CreateSyncJobCronTrigger: () => ({ daemon_group_key: 'group' }),
+  CreateSyncJobRun: () => ({ daemon_group_key: 'group' }),
+  Call: () => ({ resource: 'repos', method: 'list' }),
+}
+
+/** A request of the world's own that would be accepted, with `id` at the place. */
+export function requestWith({ method, path }: IdPlace, world: TenancyWorld, id: string): JsonObject {
+  const request = { ...requiredOf(method.input, method, world), ...MORE[method.name]?.() }
+  if (path[0] === 'webhook_id') delete request.daemon_group_key
+  if (path[0] === 'team_id') request.kind = 'team'
+  if (path[0] === 'held')
+    return { ...request, held: [{ run_id: world.heldRunId, lease_id: world.leaseId, [path[1] ?? '']: id }] }
+  return { ...request, [path[0] ?? '']: id }
+}
+
+function requiredOf(message: DescMessage, method: DescMethod, world: TenancyWorld): JsonObject {
+  const required = message.fields.filter((field) => getOption(field, field_behavior).includes(FieldBehavior.REQUIRED))
+  return Object.fromEntries(
+    required.map((field) => {
+      if (isUuid(field)) return [field.name, world[keyOf(method, [field.name])]]
+      const value = VALUES[field.name]
+      if (value === undefined) throw new Error(`${method.name}.${field.name}: the tenancy matrix has no value for it`)
+      return [field.name, value()]
+    }),
+  )
+}
+
+/** Sends a request; what comes back, as text that does not depend on when it came. */
+export type Ask = (method: DescMethod, request: JsonObject) => Promise<string>
+
+/** Sends as a client does; streams, which clients of all wires cannot read, over Connect until their first answer. */
+export function askAs(client: Client, baseUrl: string, headers: Readonly<Record<string, string>>): Ask {
+  const transport = createConnectTransport({ baseUrl, httpVersion: '1.1' })
+  return async (method, request) => {
+    if (method.methodKind === 'unary') {
+      const outcome = await client.send(method as DescMethodUnary, request, { headers })
+      return JSON.stringify(outcome.ok ? { ok: true, json: outcome.json } : outcome.refusal)
+    }
+    if (method.methodKind !== 'server_streaming') throw new Error(`${method.name}: no streams of requests`)
+    const messages = (async function* () {
+      yield fromJson(method.input, request as never) as never
+    })()
+    try {
+      const { message } = await transport.stream(
+        method as DescMethodServerStreaming,
+        undefined,
+        10_000,
+        headers,
+        messages,
+      )
+      for await (const answer of message)
+        return JSON.stringify({ ok: true, json: toJson(method.output, answer as never) })
+      return JSON.stringify({ ok: true })
+    } catch (error) {
+      const { code, rawMessage, details } = ConnectError.from(error)
+      return `${Code[code]} ${rawMessage} ${JSON.stringify(details.map((detail) => ('debug' in detail ? detail.debug : detail)))}`
+    }
+  }
+}
+
+/**
+ * Sends the id of another tenant and one that nobody has, both as the same sender.
+ *
+ * @returns what is wrong, or `undefined`: a foreign id must be answered like an unknown one, and the answer names nothing
+ *   of the other tenant
+ */
+export async function compareForeign(
+  ask: Ask,
+  place: IdPlace,
+  own: TenancyWorld,
+  other: TenancyWorld,
+): Promise<string | undefined> {
+  const [unknownId, foreignId] = [newId(), other[place.key]]
+  const neutral = (text: string, id: string) => text.replaceAll(id, '<id>')
+  const unknown = neutral(await ask(place.method, requestWith(place, own, unknownId)), unknownId)
+  const foreign = neutral(await ask(place.method, requestWith(place, own, foreignId)), foreignId)
+  if (!LOOKED_UP.test(unknown)) return `${place.name}: the request was refused before the id was looked up: ${unknown}`
+  if (foreign !== unknown) return `${place.name}: ${foreign} instead of ${unknown}`
+  return undefined
+}
+
+/** Refusals that depend on the id, lists that find nothing, and what only the operator may say at all. */
+const LOOKED_UP = /NotFound|RESOURCE_NOT_FOUND|WEBHOOK_NOT_FOUND|LEASE_LOST|OPERATOR_TEAM_REQUIRED|"ok":true/
