@@ -149,11 +149,16 @@ const MORE: Readonly<Record<string, () => JsonObject>> = {
   Call: () => ({ resource: 'repos', method: 'list' }),
 }
 
-/** A request of the world's own that would be accepted, with `id` at the place. */
+/** A request of the world's own that gets beyond its validation: the required fields, and no more than it needs. */
+export function acceptableRequest(method: DescMethod, world: TenancyWorld): JsonObject {
+  return { ...requiredOf(method.input, method, world), ...MORE[method.name]?.() }
+}
+
+/** The same with `id` at the place. */
 export function requestWith({ method, path }: IdPlace, world: TenancyWorld, id: string): JsonObject {
-  const request = { ...requiredOf(method.input, method, world), ...MORE[method.name]?.() }
-  if (path[0] === 'webhook_id') delete request.daemon_group_key
-  if (path[0] === 'team_id') request.kind = 'team'
+  const { daemon_group_key: group, ...rest } = acceptableRequest(method, world)
+  const request = group === undefined || path[0] === 'webhook_id' ? rest : { ...rest, daemon_group_key: group }
+  if (path[0] === 'team_id') return { ...request, kind: 'team', team_id: id }
   if (path[0] === 'held')
     return { ...request, held: [{ run_id: world.heldRunId, lease_id: world.leaseId, [path[1] ?? '']: id }] }
   return { ...request, [path[0] ?? '']: id }
