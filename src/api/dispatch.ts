@@ -53,7 +53,7 @@ function serveRpc(
   const { method, headers } = exchange.request
   const wire = wireOf(headers['content-type'])
   const canGet = operation.kind === 'unary' && operation.isSafe
-  if (method === 'GET' && canGet) return serveUnary(core, operation, createConnectGetWire(query), exchange)
+  if (verbOf(exchange) === 'GET' && canGet) return serveUnary(core, operation, createConnectGetWire(query), exchange)
   if (method !== 'POST') return refuseVerb(core, exchange, canGet ? ['GET', 'POST'] : ['POST'])
   if (operation.kind === 'unary' && wire?.unary !== undefined) return serveUnary(core, operation, wire.unary, exchange)
   if (operation.kind === 'stream' && wire?.stream !== undefined)
@@ -98,7 +98,7 @@ function serveRest(
   path: string,
   query: string,
 ): Promise<void> {
-  const match = router.match(verbOf(exchange), path)
+  const match = router.match(exchange.request.method ?? '', path)
   switch (match.kind) {
     case 'found': {
       const { target: binding, variables } = match

@@ -19,12 +19,35 @@ describe('a path pattern', () => {
     expect(shown.join(' ')).toBe(variables)
   })
 
-  it('may end in a custom verb', () => {
-    expect(parseTemplate('/a/{id}:stop')).toMatchObject({ verb: 'stop', segments: [{ text: 'a' }, { kind: 'one' }] })
+  it.each([
+    ['/a:stop', 'a', 'stop'],
+    ['/a/{id}:stop', 'a *', 'stop'],
+    ['/a/{id=b/*}:stop', 'a b *', 'stop'],
+    ['/a/*:stop', 'a *', 'stop'],
+    ['/a/**:stop', 'a **', 'stop'],
+    ['/a/{id}:stop:now', 'a *', 'stop:now'],
+    ['/a:b/c:stop', 'a:b c', 'stop'],
+    ['/a:b:stop', 'a:b', 'stop'],
+    ['/a:b/c', 'a:b c', ''],
+    ["/a=b&c;d@e!$'()+,~/f.g-h_i", "a=b&c;d@e!$'()+,~ f.g-h_i", ''],
+    ['/a%20b/%C3%A9', 'a%20b %C3%A9', ''],
+    ['/{a.b_c.d1=x/*/y}/z', 'x * y z', ''],
+  ])('%s has its segments and its custom verb', (pattern, segments, verb) => {
+    const template = parseTemplate(pattern)
+    const shown = template.segments.map((segment) =>
+      segment.kind === 'literal' ? segment.text : segment.kind === 'one' ? '*' : '**',
+    )
+    expect([shown.join(' '), template.verb]).toEqual([segments, verb])
   })
 
-  it.each(['/a/**/b', '/a/{id', '/a/x*'])('%s is a bug in the contract', (pattern) => {
-    expect(() => parseTemplate(pattern)).toThrow()
+  it.each([
+    ...['', '/', '//', 'a', 'a/b', '{x}', '/a/', '/a//b', '/{}', '/{=*}', '/{x=}', '/a b', '/a?b', '/a#b', '/ä'],
+    ...['/%', '/%2', '/a%2z', '/a/x*', '/a/**/b', '/{x=**}/b', '/{x=a/**/b}', '/***'],
+    ...['/{x.}', '/{.x}', '/{x..y}', '/{x-y}', '/{1x}', '/a/{id', '/a/id}', '/{x=/b}', '/{x={y}}', '/{x=a/{y=b}}'],
+    ...['/a{x}', '/{x}a', '/a{x}b', '/{x}{y}', '/{x}a{y}/s', '/{x=a}b', '/a/{x}/b/{x}'],
+    ...[':stop', '/:stop', '/a/:stop', '/:', '/a:', '/a/*:', '/a/**:', '/a/{x}:', '/a/{x=b:stop}', '/a:stop/'],
+  ])('"%s" is refused', (pattern) => {
+    expect(() => parseTemplate(pattern)).toThrow('not a path template')
   })
 })
 
@@ -39,6 +62,14 @@ describe('the router', () => {
     ['GET', '/a/fixed/c'],
     ['GET', '/deep/{path=**}'],
     ['GET', '/deep/known'],
+    ['GET', '/all/**'],
+    ['GET', '/tree/{path=root/**}:list'],
+    ['GET', '/verb/*:a'],
+    ['GET', '/verb/*:a:b'],
+    ['HEAD', '/head/{id}'],
+    ['GET', '/head/{id}'],
+    ['*', '/any/{id}'],
+    ['POST', '/any/{id}'],
   ] as const)
     router.add(verb, parseTemplate(pattern), `${verb} ${pattern}`)
 
@@ -52,6 +83,19 @@ describe('the router', () => {
     ['GET', '/a/fixed/c', 'GET /a/fixed/c'],
     ['GET', '/deep/known', 'GET /deep/known'],
     ['GET', '/deep/known/more', 'GET /deep/{path=**}'],
+    ['GET', '/deep', 'GET /deep/{path=**}'],
+    ['GET', '/deep/', 'GET /deep/{path=**}'],
+    ['GET', '/all', 'GET /all/**'],
+    ['GET', '/all/a/b', 'GET /all/**'],
+    ['GET', '/tree/root:list', 'GET /tree/{path=root/**}:list'],
+    ['GET', '/tree/root/a/b:list', 'GET /tree/{path=root/**}:list'],
+    ['GET', '/verb/x:a', 'GET /verb/*:a'],
+    ['GET', '/verb/x:a:b', 'GET /verb/*:a:b'],
+    ['GET', '/verb/x:y:a', 'GET /verb/*:a'],
+    ['HEAD', '/head/1', 'HEAD /head/{id}'],
+    ['HEAD', '/a/1', 'GET /a/{id}'],
+    ['PROPFIND', '/any/1', '* /any/{id}'],
+    ['POST', '/any/1', 'POST /any/{id}'],
   ])('leads %s %s to %s', (verb, path, target) => {
     expect(router.match(verb, path)).toMatchObject({ kind: 'found', target })
   })
@@ -59,6 +103,8 @@ describe('the router', () => {
   it('gives the text of variables as the path has it', () => {
     expect(router.match('GET', '/deep/a%2Fb/c')).toMatchObject({ variables: [{ text: 'a%2Fb/c' }] })
     expect(router.match('POST', '/a/x:stop')).toMatchObject({ variables: [{ text: 'x' }] })
+    expect(router.match('GET', '/tree/root:list')).toMatchObject({ variables: [{ text: 'root' }] })
+    expect(router.match('GET', '/deep')).toMatchObject({ variables: [{ text: '' }] })
   })
 
   it('collects the verbs of every route the path could mean', () => {

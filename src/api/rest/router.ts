@@ -13,6 +13,9 @@ export interface PathVariable {
   readonly text: string
 }
 
+/** A `custom` pattern of `google.api.http` with this kind takes every HTTP verb. */
+const ANY_VERB = '*'
+
 interface Leaf<Target> {
   readonly template: Template
   readonly target: Target
@@ -33,25 +36,35 @@ interface Node<Target> {
  */
 export class Router<Target> {
   readonly #root: Node<Target> = createNode()
+  /** Every custom verb of a template, with its colon, the longest first: `/a:b:c` may end in `:c` or in `:b:c`. */
+  #customVerbs: readonly string[] = []
 
-  /** @throws Error when the verb already has a route of the same shape */
+  /**
+   * @param httpVerb `*` for any that has no route of its own
+   * @throws Error when the verb already has a route of the same shape
+   */
   add(httpVerb: string, template: Template, target: Target): void {
+    if (template.verb !== '')
+      this.#customVerbs = [...new Set([...this.#customVerbs, `:${template.verb}`])].sort((a, b) => b.length - a.length)
     const node = template.segments.reduce(descend<Target>, this.#root)
     const leaves = node.leaves.get(template.verb) ?? new Map<string, Leaf<Target>>()
     if (leaves.has(httpVerb)) throw new Error(`two routes for ${httpVerb} of the same path`)
     node.leaves.set(template.verb, leaves.set(httpVerb, { template, target }))
   }
 
-  /** @param path begins with a slash, without query, not percent-decoded */
+  /**
+   * @param httpVerb HEAD leads to GET where it has no route of its own
+   * @param path begins with a slash, without query, not percent-decoded
+   */
   match(httpVerb: string, path: string): RouteMatch<Target> {
-    const segments = path.slice(1).split('/')
     const allow = new Set<string>()
-    const colon = path.lastIndexOf(':')
-    if (colon > path.lastIndexOf('/')) {
-      const stem = path.slice(1, colon).split('/')
-      const leaf = find(this.#root, stem, 0, path.slice(colon + 1), httpVerb, allow)
+    for (const customVerb of this.#customVerbs) {
+      if (!path.endsWith(customVerb)) continue
+      const stem = path.slice(1, -customVerb.length).split('/')
+      const leaf = find(this.#root, stem, 0, customVerb.slice(1), httpVerb, allow)
       if (leaf !== undefined) return found(leaf, stem)
     }
+    const segments = path.slice(1).split('/')
     const leaf = find(this.#root, segments, 0, '', httpVerb, allow)
     if (leaf !== undefined) return found(leaf, segments)
     return allow.size === 0 ? { kind: 'unknown' } : { kind: 'other_verb', allow: [...allow].sort() }
@@ -87,18 +100,16 @@ function find<Target>(
 ): Leaf<Target> | undefined {
   if (node === undefined) return undefined
   const segment = segments[at]
-  if (segment === undefined) return pick(node, customVerb, httpVerb, allow)
+  // `**` takes what is left, which may be nothing.
+  const rest = () => (node.rest === undefined ? undefined : pick(node.rest, customVerb, httpVerb, allow))
+  if (segment === undefined) return pick(node, customVerb, httpVerb, allow) ?? rest()
   const next = (child: Node<Target> | undefined) => find(child, segments, at + 1, customVerb, httpVerb, allow)
-  return (
-    next(node.literals.get(segment)) ??
-    (segment === '' ? undefined : next(node.one)) ??
-    (node.rest === undefined ? undefined : pick(node.rest, customVerb, httpVerb, allow))
-  )
+  return next(node.literals.get(segment)) ?? (segment === '' ? undefined : next(node.one)) ?? rest()
 }
 
 function pick<Target>(node: Node<Target>, customVerb: string, httpVerb: string, allow: Set<string>) {
   const leaves = node.leaves.get(customVerb)
-  const leaf = leaves?.get(httpVerb)
+  const leaf = leaves?.get(httpVerb) ?? (httpVerb === 'HEAD' ? leaves?.get('GET') : undefined) ?? leaves?.get(ANY_VERB)
   if (leaf === undefined) for (const verb of leaves?.keys() ?? []) allow.add(verb)
   return leaf
 }
