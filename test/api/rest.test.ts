@@ -103,18 +103,88 @@ describe('headers', () => {
   })
 })
 
+describe('transcoding', () => {
+  const TIME = '2027-01-15T08:00:00Z'
+
+  it.each([
+    ['system parameters', '/widget?$alt=json;enum-encoding=int&$prettyPrint=1&$fields=name&$.xgafv=2', {}],
+    ['an enum by its name', '/transcode?color=COLOR_RED', { color: 'COLOR_RED' }],
+    ['an enum by its number', '/transcode?color=2', { color: 'COLOR_BLUE' }],
+    ['a list of enums', '/transcode?colors=1&colors=COLOR_BLUE', { colors: ['COLOR_RED', 'COLOR_BLUE'] }],
+    ['wrappers', '/transcode?flag=true&number=5&text=true', { flag: true, number: 5, text: 'true' }],
+    [
+      'two spellings of one parent',
+      '/transcode?more_info.page_size=1&moreInfo.name=x',
+      {
+        more_info: { page_size: 1, name: 'x' },
+      },
+    ],
+    ['a list in both spellings', '/transcode?tag_names=a&tagNames=b', { tag_names: ['a', 'b'] }],
+    ['a free-form object', '/transcode?attributes=%7B%22a%22:%5B1%5D%7D', { attributes: { a: [1] } }],
+    ['any JSON value', '/transcode?anything=%5B1,%22x%22%5D', { anything: [1, 'x'] }],
+    [
+      'nested variables beside top-level fields of their names',
+      `/transcode/3/${TIME}:simple?pageSize=7&madeAt=${TIME}`,
+      {
+        page_size: 7,
+        made_at: TIME,
+        info: { page_size: 3, made_at: TIME },
+      },
+    ],
+    [
+      'a nested variable beside its siblings',
+      `/transcode/3/${TIME}:simple?info.name=x`,
+      {
+        info: { page_size: 3, made_at: TIME, name: 'x' },
+      },
+    ],
+    ['** with segments', '/transcode/tree/a/b', { path: 'tree/a/b' }],
+    ['** without a segment', '/transcode/tree', { path: 'tree' }],
+  ])('reads %s', async (_, path, request) => {
+    const answer = await send('GET', path)
+    expect([answer.status, seen(answer)]).toEqual([200, request])
+  })
+
+  it.each(['GET', 'POST', 'DELETE', 'PATCH', 'PROPFIND'])('leads %s to a pattern of any verb', async (verb) => {
+    expect(seen(await send(verb, '/transcode/any/x'))).toEqual({ path: 'x' })
+  })
+
+  it('merges a nested variable into the body, whichever spelling the body has', async () => {
+    const path = `/transcode/body/${TIME}`
+    const merged = await send('PUT', path, `{"info":{"madeAt":"${TIME}","pageSize":1},"pageSize":2}`)
+    expect(seen(merged)).toEqual({ page_size: 2, info: { page_size: 1, made_at: TIME } })
+    const contradicted = await send('PUT', path, '{"info":{"madeAt":"2000-01-01T00:00:00Z"}}')
+    expect(violations(contradicted)).toEqual(['info.made_at path_conflict'])
+  })
+
+  it('names a field to use where an object was given as text', async () => {
+    const answer = await send('GET', '/widget?part=1')
+    expect(answer.text).toContain('name one of its fields, as in part.name')
+  })
+})
+
 describe('a request is refused', () => {
   it.each([
     ['an unknown query parameter', 'GET', '/widget?pagesize=7', ['pagesize unknown_parameter']],
     ['a query parameter given twice', 'GET', '/widget?page_size=7&page_size=8', ['page_size duplicate_parameter']],
     ['a query parameter of the wrong type', 'GET', '/widget?is_on=yes&page_size=x', ['is_on type', 'page_size type']],
     ['a query parameter that breaks a rule', 'GET', '/widget?page_size=-1', ['page_size int32.gte']],
-    ['an object as a query parameter', 'GET', '/widget?attributes=1', ['attributes unknown_parameter']],
+    ['JSON of another type as a query parameter', 'GET', '/widget?attributes=1', ['attributes type']],
+    ['a free-form parameter that is not JSON', 'GET', '/widget?attributes={', ['attributes type']],
     ['a message as a query parameter', 'GET', '/widget?part=1', ['part unknown_parameter']],
     ['a path variable in the query too', 'GET', `/widget/${WIDGET_ID}?id=1`, ['id unknown_parameter']],
     ['a query beside a body that is the request', 'POST', '/widget?name=a', ['name unknown_parameter']],
     ['a malformed id in the path', 'GET', '/widget/nonsense', ['id string.uuid']],
     ['broken percent-encoding in the path', 'GET', '/find/%zz', ['part.name percent_encoding']],
+    ['bytes in the query that are not UTF-8', 'GET', '/find/a?limit=%ff', ['limit percent_encoding']],
+    ['a lone percent sign in the query', 'GET', '/find/a?limit=1%', ['limit percent_encoding']],
+    ['a name in the query that is not UTF-8', 'GET', '/find/a?%c3=1', ['%c3 percent_encoding']],
+    ['a map as a query parameter', 'GET', '/transcode?labels=a', ['labels unknown_parameter']],
+    ['one field in both spellings', 'GET', '/widget?page_size=7&pageSize=8', ['page_size duplicate_parameter']],
+    ['a wrapper of the wrong type', 'GET', '/transcode?flag=yes', ['flag type']],
+    ['an unknown enum value', 'GET', '/transcode?color=COLOR_GREEN', ['color type']],
+    ['a nested variable in the query too', 'GET', '/find/a?part.name=b', ['part.name unknown_parameter']],
+    ['system parameters beside an unknown one', 'GET', '/widget?$alt=json&alt=json', ['alt unknown_parameter']],
   ])('with every violation for %s', async (_, method, path, expected) => {
     const answer = await send(method, path, method === 'GET' ? undefined : '{}')
     expect(answer.status).toBe(400)

@@ -6,6 +6,7 @@ import {
   type Json,
   type JsonObject,
 } from '../../base/index.ts'
+import { readQuery } from '../rest/query.ts'
 import type { Finding } from '../service.ts'
 
 /** What the query of a call says to this service, and what is the third party's. */
@@ -41,7 +42,7 @@ export function readCallQuery(text: string): CallQuery {
   const reserved = new Map<Reserved, string>()
   const query: Draft = {}
   let count = 0
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, value] of readQuery(text, findings)) {
     count += 1
     if (count > PARAMETERS_MAX) break
     if (isReserved(name)) {

@@ -19,7 +19,11 @@ function enumNoun(desc: DescEnum): string {
   return `one of ${desc.values.map(({ name }) => name).join(', ')}`
 }
 
+/** Messages that stand for one scalar in JSON. */
+const WRAPPER = /^google\.protobuf\.(?:Bool|String|Bytes|Double|Float|U?Int(?:32|64))Value$/
+
 function messageNoun(desc: DescMessage): string {
+  if (WRAPPER.test(desc.typeName)) return scalarNoun(desc.fields[0]?.scalar)
   switch (desc.typeName) {
     case 'google.protobuf.Timestamp':
       return 'an RFC 3339 time such as 2026-01-31T08:00:00Z'

@@ -2,7 +2,7 @@ import { type DescMethod, getOption, hasOption } from '@bufbuild/protobuf'
 import { http as httpRule } from '../../../gen/google/api/annotations_pb.ts'
 import type { HttpRule } from '../../../gen/google/api/http_pb.ts'
 import type { Operation, UnaryOperation } from '../operation.ts'
-import { parameterAt } from './parameter.ts'
+import { fieldsAt, isPathVariable } from './parameter.ts'
 import { Router } from './router.ts'
 import { parseTemplate } from './template.ts'
 
@@ -31,8 +31,8 @@ function addForm(router: Router<Binding>, operation: UnaryOperation, rule: HttpR
   if (rule.responseBody !== '') throw new Error(`${pattern}: response_body is not served`)
   const template = parseTemplate(pattern)
   for (const { fieldPath } of template.variables)
-    if (parameterAt(operation.input, fieldPath) === undefined)
-      throw new Error(`${pattern}: no field ${fieldPath.join('.')}`)
+    if (!isPathVariable(fieldsAt(operation.input, fieldPath)?.at(-1)))
+      throw new Error(`${pattern}: ${fieldPath.join('.')} is no field that a path can hold`)
   router.add(verb, template, { operation, body: bodyOf(rule, operation), pattern })
 }
 
@@ -48,6 +48,6 @@ function verbAndPattern(
 function bodyOf({ body }: HttpRule, { input }: UnaryOperation): Binding['body'] {
   if (body === '') return { kind: 'none' }
   if (body === '*') return { kind: 'request' }
-  if (parameterAt(input, [body]) === undefined) throw new Error(`${input.typeName}: no field ${body} for the body`)
+  if (fieldsAt(input, [body]) === undefined) throw new Error(`${input.typeName}: no field ${body} for the body`)
   return { kind: 'field', name: body }
 }

@@ -1,11 +1,16 @@
+import type { DescField } from '@bufbuild/protobuf'
 import { Failure, isJsonObject, type Json } from '../../base/index.ts'
 import { parseJson } from '../message/json-text.ts'
-import { fieldNamed, unknownField } from '../message/shape.ts'
+import { FINDINGS_MAX, fieldNamed, isPlainMessage, unknownField } from '../message/shape.ts'
 import type { OpenCall } from '../open-call.ts'
 import type { Finding } from '../service.ts'
 import type { Binding } from './bindings.ts'
-import { isTextual, type JsonDraft, jsonOfText, parameterAt, setAt } from './parameter.ts'
+import { fieldsAt, isTextual, type JsonDraft, jsonOfText, nameOfPath, setAt, valueAt } from './parameter.ts'
+import { readQuery } from './query.ts'
 import type { PathVariable } from './router.ts'
+
+/** Of a parameter's name, as it is repeated to its sender. */
+const NAME_LENGTH_MAX = 200
 
 /** A REST request taken apart: its binding, the variables of its path and its query. */
 export interface RestRequest {
@@ -45,32 +50,73 @@ function bodyJson({ binding: { body } }: RestRequest, bytes: Buffer): Json {
   throw new Failure('MALFORMED_BODY', 'this operation takes no body; its parameters go into the query')
 }
 
-function addQuery(json: JsonDraft, { binding, query, variables }: RestRequest, findings: Finding[]): void {
-  const { operation, body } = binding
-  const parameters = new URLSearchParams(query)
-  for (const name of new Set(parameters.keys())) {
-    const path = name.split('.')
-    const field = body.kind === 'request' ? undefined : parameterAt(operation.input, path)
-    const isTaken = body.kind === 'field' && path[0] === body.name
-    const isInPath = variables.some(({ variable }) => variable.fieldPath.join('.') === name)
-    if (field === undefined || isTaken || isInPath || !isTextual(field)) {
-      findings.push(unknownParameter(binding, name))
-      continue
+/** Begins the names of system parameters such as `$alt` and `$prettyPrint`, which clients of Google's style add. */
+const SYSTEM_PARAMETER_PREFIX = '$'
+
+/** The texts given for a field of the query, and the name under which the client gave the first. */
+interface GivenField {
+  readonly name: string
+  readonly fields: readonly DescField[]
+  readonly texts: string[]
+}
+
+/** Adds the fields of the query. System parameters are ignored: one answer format is all there is. */
+function addQuery(json: JsonDraft, request: RestRequest, findings: Finding[]): void {
+  const given = new Map<string, GivenField>()
+  const unknown = new Set<string>()
+  for (const [name, value] of readQuery(request.query, findings)) {
+    if (name.startsWith(SYSTEM_PARAMETER_PREFIX)) continue
+    const fields = queryField(request, name)
+    if (fields === undefined) unknown.add(name)
+    else {
+      const key = nameOfPath(fields)
+      const known = given.get(key)
+      if (known === undefined) given.set(key, { name, fields, texts: [value] })
+      else known.texts.push(value)
     }
-    const texts = parameters.getAll(name).map((text) => jsonOfText(field, text))
-    const [only = ''] = texts
-    if (field.fieldKind === 'list') setAt(json, path, texts)
-    else if (texts.length === 1) setAt(json, path, only)
-    else findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
   }
+  for (const name of [...unknown].slice(0, FINDINGS_MAX)) findings.push(unknownParameter(request.binding, name))
+  for (const field of given.values()) addGivenField(json, field, findings)
+}
+
+/** The fields to what a query parameter may set; undefined when it names none, or one that the body or path gives. */
+function queryField({ binding, variables }: RestRequest, name: string): readonly DescField[] | undefined {
+  const { operation, body } = binding
+  if (body.kind === 'request') return undefined
+  const fields = fieldsAt(operation.input, name.split('.'))
+  const [first, last] = [fields?.[0], fields?.at(-1)]
+  if (fields === undefined || last === undefined || !isTextual(last)) return undefined
+  if (body.kind === 'field' && first?.name === body.name) return undefined
+  const path = nameOfPath(fields)
+  return variables.some(({ variable }) => variable.fieldPath.join('.') === path) ? undefined : fields
+}
+
+function addGivenField(json: JsonDraft, { name, fields, texts }: GivenField, findings: Finding[]): void {
+  const field = fields.at(-1)
+  if (field === undefined) return
+  const values = texts.map((text) => jsonOfText(field, text))
+  const [only] = values
+  if (values.includes(undefined) || only === undefined)
+    findings.push({ field: name, description: 'must be JSON, percent-encoded', rule: 'type' })
+  else if (field.fieldKind === 'list') setAt(json, fields, values as readonly Json[])
+  else if (values.length === 1) setAt(json, fields, only)
+  else findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
 }
 
 function unknownParameter({ operation, body }: Binding, name: string): Finding {
   const rule = 'unknown_parameter'
+  const field = name.slice(0, NAME_LENGTH_MAX)
   if (body.kind === 'request')
-    return { field: name, description: 'cannot be a query parameter here; it belongs into the body', rule }
-  const { description } = unknownField(operation.input, name, name)
-  return { field: name, description: description.replace('known field', 'known query parameter'), rule }
+    return { field, description: 'cannot be a query parameter here; it belongs into the body', rule }
+  const known = fieldsAt(operation.input, name.split('.'))?.at(-1)
+  if (known === undefined) {
+    const { description } = unknownField(operation.input, name, name)
+    return { field, description: description.replace('known field', 'known query parameter'), rule }
+  }
+  if (isTextual(known)) return { field, description: 'is given by the path or the body of this operation', rule }
+  const isNested = known.message !== undefined && isPlainMessage(known.message) && known.fieldKind === 'message'
+  const instead = isNested ? `; name one of its fields, as in ${field}.${known.message.fields[0]?.name ?? '…'}` : ''
+  return { field, description: `is an object, which a query cannot carry${instead}`, rule }
 }
 
 /** Headers that stand for a field which the request has and the client did not fill. */
@@ -93,19 +139,22 @@ function addHeaders(json: JsonDraft, { binding }: RestRequest, call: OpenCall): 
 function addPath(json: JsonDraft, { binding, variables }: RestRequest, findings: Finding[]): void {
   for (const { variable, text } of variables) {
     const path = variable.fieldPath
-    const name = path.join('.')
+    const fields = fieldsAt(binding.operation.input, path)
+    const field = fields?.at(-1)
     const decoded = percentDecode(text, variable.isMulti)
-    const field = parameterAt(binding.operation.input, path)
-    if (decoded === undefined || field === undefined) {
-      findings.push({ field: name, description: 'is not valid percent-encoding', rule: 'percent_encoding' })
+    const value = field && decoded !== undefined ? jsonOfText(field, decoded) : undefined
+    if (fields === undefined || value === undefined) {
+      findings.push({ field: path.join('.'), description: 'is not valid percent-encoding', rule: 'percent_encoding' })
       continue
     }
-    const value = jsonOfText(field, decoded)
-    const given = path.length === 1 ? (json[field.name] ?? json[field.jsonName]) : undefined
+    const given = valueAt(json, fields)
     if (given !== undefined && given !== null && given !== value)
-      findings.push({ field: name, description: 'differs from the one in the path', rule: 'path_conflict' })
-    if (field.jsonName !== field.name) delete json[field.jsonName]
-    setAt(json, path, value)
+      findings.push({
+        field: nameOfPath(fields),
+        description: 'differs from the one in the path',
+        rule: 'path_conflict',
+      })
+    setAt(json, fields, value)
   }
 }
 

@@ -65,6 +65,7 @@ export function widgetService(events: WidgetEvents): ServiceDefinition {
     archive: inEnvironment,
     preview: inEnvironment,
     find: inEnvironment,
+    transcode: inEnvironment,
     delete: { access: 'environment', handle: async () => ({}) },
     teamOnly: { access: 'team', handle: async (request: Message) => widgetOf(request) },
     anyToken: { access: 'token', handle: async (request: Message) => widgetOf(request) },
