@@ -226,6 +226,13 @@ describe('a stream in both directions', () => {
     const headers = { ...AS_ENVIRONMENT, 'x-request-id': 'chat-1' }
     const { answers, header, error } = await chat(harness.baseUrl, [{ count: 1 }, { count: 2 }], headers)
     expect([answers, error, header?.get('x-request-id')]).toEqual([2, undefined, 'chat-1'])
+    expect(header?.get('widget-chat')).toBe('open')
+  })
+
+  it('takes headers of the handler until its first message, also when there is none', async () => {
+    await using harness = await startHarness()
+    const { header } = await chat(harness.baseUrl, [])
+    expect(header?.get('widget-chat')).toBe('ended')
   })
 
   it('passes the same gate', async () => {

@@ -58,8 +58,7 @@ function addRoute(core: Core, router: ConnectRouter, operation: DuplexOperation)
     operation.method,
     (requests, { values, responseHeader }) => {
       const { call } = exchangeOf(values)
-      copyHeaders(call, responseHeader)
-      return runDuplex(core, operation, call, requests)
+      return runDuplex(core, operation, call, requests, responseHeader)
     },
     { requestGate: ({ values }) => openGate(core, operation, exchangeOf(values).call) },
   )
@@ -76,18 +75,24 @@ async function openGate(core: Core, operation: DuplexOperation, call: OpenCall):
   }
 }
 
-/** The answers of the operation until it ends or the call is interrupted. */
+/**
+ * The answers of the operation until it ends or the call is interrupted.
+ *
+ * @param responseHeader sent with the first answer, so that the handler may add to it until then
+ */
 async function* runDuplex(
   core: Core,
   operation: DuplexOperation,
   call: OpenCall,
   requests: AsyncIterable<Message>,
+  responseHeader: Headers,
 ): AsyncGenerator<ResultInit> {
   core.openStreams.add(call)
   try {
     const answers = operation.handle(validated(operation, requests), call)[Symbol.asyncIterator]()
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const next = await call.guard(answers.next())
+      if (isFirst) copyHeaders(call, responseHeader)
       if (next.done === true) break
       yield next.value
     }

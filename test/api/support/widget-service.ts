@@ -87,8 +87,12 @@ export function widgetService(events: WidgetEvents): ServiceDefinition {
     watch: { access: 'environment', handle: (request: Message, call: EnvironmentCall) => watch(events, request, call) },
     chat: {
       access: 'environment',
-      async *handle(requests: AsyncIterable<Message>) {
-        for await (const request of requests) yield widgetOf(request)
+      async *handle(requests: AsyncIterable<Message>, call: EnvironmentCall) {
+        for await (const request of requests) {
+          call.setHeader('widget-chat', 'open')
+          yield widgetOf(request)
+        }
+        call.setHeader('widget-chat', 'ended')
       },
     },
   }
