@@ -9,7 +9,7 @@ import { finish, refuse } from './stages/finish.ts'
 import { serveStream } from './stages/serve-stream.ts'
 import { serveUnary } from './stages/serve-unary.ts'
 import { createConnectGetWire } from './wire/connect-get.ts'
-import { RPC_CONTENT_TYPES, wireOf } from './wire/content-types.ts'
+import { RPC_CONTENT_TYPES, unsupportedType, wireOf } from './wire/content-types.ts'
 import type { NodeRequest, NodeResponse, ServeDuplex } from './wire/duplex.ts'
 import { createRestWire, restRefusals } from './wire/rest.ts'
 import type { Wire } from './wire/wire.ts'
@@ -58,12 +58,9 @@ function serveRpc(
   if (operation.kind === 'unary' && wire?.unary !== undefined) return serveUnary(core, operation, wire.unary, exchange)
   if (operation.kind === 'stream' && wire?.stream !== undefined)
     return serveStream(core, operation, wire.stream, exchange)
-  exchange.call.setHeader('accept-post', RPC_CONTENT_TYPES)
-  return refuseHere(
-    core,
-    exchange,
-    new Failure('UNSUPPORTED_MEDIA_TYPE', 'no RPC protocol uses this content type here'),
-  )
+  const accepted = RPC_CONTENT_TYPES[operation.kind]
+  exchange.call.setHeader('accept-post', accepted)
+  return refuseHere(core, exchange, unsupportedType(headers['content-type'], `send one of the types ${accepted}`))
 }
 
 /** Answers in gRPC's own terms; a client that finds no status in the trailers reports a broken connection. */

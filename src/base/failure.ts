@@ -110,6 +110,8 @@ export const FAILURE_REASONS = {
   REQUEST_TOO_LARGE: { code: 'RESOURCE_EXHAUSTED', http: 413 },
   UNSUPPORTED_MEDIA_TYPE: { code: 'INVALID_ARGUMENT', http: 415 },
   COMPRESSION_UNSUPPORTED: { code: 'UNIMPLEMENTED', http: 415 },
+  COMPRESSION_UNDECLARED: { code: 'INTERNAL', http: 400 },
+  REQUEST_CARDINALITY: { code: 'UNIMPLEMENTED', http: 400 },
   ROUTE_NOT_FOUND: { code: 'UNIMPLEMENTED', http: 404 },
   METHOD_NOT_ALLOWED: { code: 'UNIMPLEMENTED', http: 405 },
   // The caller may not, or not now.

@@ -161,11 +161,14 @@ describe('a compressed request', () => {
   const big = { name: 'a', tags: ['x'.repeat(100_000)] }
 
   it.each([
-    ['Connect', '/widget.v1.WidgetService/Create'],
-    ['REST', '/widget'],
-  ])('is read over %s', async (_, path) => {
+    ['Connect', '/widget.v1.WidgetService/Create', 'gzip'],
+    ['REST', '/widget', 'gzip'],
+    ['Connect', '/widget.v1.WidgetService/Create', 'GZIP'],
+    ['REST', '/widget', 'x-gzip'],
+    ['REST', '/widget', 'X-GZip'],
+  ])('is read over %s at %s with the coding %s', async (_, path, coding) => {
     await using harness = await startHarness()
-    const headers = { ...JSON_BODY, 'content-encoding': 'gzip' }
+    const headers = { ...JSON_BODY, 'content-encoding': coding }
     const body = gzipSync('{"name":"a"}')
     const answer = await http1(harness.baseUrl, path, { method: 'POST', headers, body })
     expect(answer.json).toMatchObject({ request: { name: 'a' } })
@@ -246,10 +249,23 @@ describe('Connect’s GET', () => {
     expect((await http1(harness.baseUrl, target)).status).toBe(200)
   })
 
+  it('answers HEAD with the head of the same answer', async () => {
+    await using harness = await startHarness()
+    const target = query({ encoding: 'json', message: JSON.stringify({ id: WIDGET_ID }) })
+    for (const http of [http1, http2]) {
+      const [get, head] = [await http(harness.baseUrl, target), await http(harness.baseUrl, target, { method: 'HEAD' })]
+      expect([head.status, head.text]).toEqual([200, ''])
+      expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'))
+    }
+    expect((await http1(harness.baseUrl, RPC, { method: 'HEAD' })).status).toBe(405)
+  })
+
   it('is refused like any other call', async () => {
     await using harness = await startHarness()
     const outcome = connectOutcome(await http1(harness.baseUrl, query({ encoding: 'json', message: '{"id":"x"}' })))
     expect(outcome).toMatchObject({ refusal: { violations: [{ field: 'id', rule: 'string.uuid' }] } })
+    const undecodable = connectOutcome(await http1(harness.baseUrl, `${path}?encoding=json&message=%ff`))
+    expect(undecodable).toMatchObject({ refusal: { violations: [{ field: 'message', rule: 'percent_encoding' }] } })
     const none = connectOutcome(await http1(harness.baseUrl, path))
     expect(none).toMatchObject({ refusal: { reason: 'MALFORMED_BODY' } })
   })

@@ -1,5 +1,6 @@
 import { connect as connectHttp2 } from 'node:http2'
 import { buffer } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { credentials, makeGenericClientConstructor, type ServiceError, status } from '@grpc/grpc-js'
 import { describe, expect, it } from 'vitest'
@@ -88,10 +89,8 @@ describe('gRPC', () => {
   })
 
   it.each([
-    ['no message', Buffer.alloc(0)],
     ['a cut prefix', Buffer.from([0, 0])],
     ['a cut message', envelope(Buffer.from('{}')).subarray(0, 6)],
-    ['two messages', Buffer.concat([envelope(Buffer.alloc(0)), envelope(Buffer.alloc(0))])],
     ['unknown flags', envelope(Buffer.alloc(0), 0x40)],
     ['bytes that are no message', envelope(Buffer.from([0xff, 0xff, 0xff]))],
   ])('refuses %s', async (_, body) => {
@@ -128,6 +127,59 @@ describe('gRPC', () => {
     const { head, trailers } = await rawGrpc(harness.baseUrl, `${RPC}/Get`, envelope(getRequest(), 1), headers)
     expect(head['grpc-accept-encoding']).toBe('gzip,br,deflate,identity')
     expect(trailers['grpc-status']).not.toBe('0')
+  })
+})
+
+/** Codes that gRPC prescribes for framing (statuscodes.md, compression.md), by name as Connect spells them. */
+const FRAMING: readonly (readonly [
+  what: string,
+  body: Buffer,
+  encoding: string | undefined,
+  grpc: string,
+  connect: string,
+])[] = [
+  ['no message', Buffer.alloc(0), undefined, '12', 'unimplemented'],
+  ['two messages', Buffer.concat([envelope(getRequest()), envelope(getRequest())]), undefined, '12', 'unimplemented'],
+  ['a compressed message without an encoding', envelope(gzipSync(getRequest()), 1), undefined, '13', 'internal'],
+  ['a compressed message of encoding identity', envelope(gzipSync(getRequest()), 1), 'identity', '13', 'internal'],
+  ['an unknown encoding', envelope(getRequest(), 1), 'snappy', '12', 'unimplemented'],
+  ['an unknown encoding of a plain message', envelope(getRequest()), 'snappy', '12', 'unimplemented'],
+]
+
+describe('a framing that breaks the protocol', () => {
+  it.each(FRAMING)('has the code that gRPC prescribes: %s', async (_, body, encoding, grpc) => {
+    await using harness = await startHarness()
+    const headers = encoding === undefined ? {} : { 'grpc-encoding': encoding }
+    const { trailers } = await rawGrpc(harness.baseUrl, `${RPC}/Get`, body, headers)
+    expect(trailers['grpc-status']).toBe(grpc)
+    const web = { ...AS_ENVIRONMENT, ...headers, 'content-type': 'application/grpc-web' }
+    const answer = await http1(harness.baseUrl, `${RPC}/Get`, { method: 'POST', headers: web, body })
+    expect(answer.text).toContain(`grpc-status: ${grpc}\r\n`)
+    // The mistake is the client's: nothing of it is an error of this service.
+    expect(harness.log.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  it.each(FRAMING)(
+    'has the code of the same name on a Connect stream: %s',
+    async (_, body, encoding, _grpc, connect) => {
+      await using harness = await startHarness()
+      const headers = {
+        ...AS_ENVIRONMENT,
+        'content-type': 'application/connect+proto',
+        ...(encoding === undefined ? {} : { 'connect-content-encoding': encoding }),
+      }
+      const answer = await http1(harness.baseUrl, `${RPC}/Watch`, { method: 'POST', headers, body })
+      expect([answer.status, answer.text]).toEqual([200, expect.stringContaining(`"code":"${connect}"`)])
+    },
+  )
+
+  it('does not concern names of encodings in another case, or x-gzip', async () => {
+    await using harness = await startHarness()
+    for (const encoding of ['GZIP', 'x-gzip', 'X-Gzip']) {
+      const body = envelope(gzipSync(getRequest()), 1)
+      const { trailers } = await rawGrpc(harness.baseUrl, `${RPC}/Get`, body, { 'grpc-encoding': encoding })
+      expect(trailers['grpc-status']).toBe('0')
+    }
   })
 })
 

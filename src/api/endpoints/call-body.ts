@@ -4,7 +4,7 @@ import type { Exchange, HttpRequest } from '../exchange.ts'
 import { parseJson } from '../message/json-text.ts'
 import { isStorable } from '../message/storable.ts'
 import { hasNoBody, inviteBody, readBody } from '../stages/body.ts'
-import { decompress } from '../wire/compression.ts'
+import { codingOf, decompress } from '../wire/compression.ts'
 import { isJsonType } from '../wire/content-types.ts'
 import type { PlainExchange } from './plain-route.ts'
 
@@ -28,7 +28,7 @@ export async function callBody(exchange: PlainExchange): Promise<CallBody> {
   if (hasNoBody(request)) return { kind: 'value', value: undefined }
   if (!isJsonType(request.headers['content-type'])) return { kind: 'bytes', ...streamedBody(exchange) }
   const body = await readBody(exchange, limits, limits.requestBytesMax)
-  const bytes = await decompress(body, request.headers['content-encoding'], limits.requestBytesMax)
+  const bytes = await decompress(body, codingOf(request.headers['content-encoding']), limits.requestBytesMax)
   if (bytes.length === 0) return { kind: 'value', value: undefined }
   const value = parseJson(bytes)
   if (!isStorable(value, 0))

@@ -1,7 +1,7 @@
 import { Failure, invalidFields } from '../../base/index.ts'
 import { readQuery } from '../rest/query.ts'
 import type { Finding } from '../service.ts'
-import { decompress } from './compression.ts'
+import { codingOf, decompress } from './compression.ts'
 import { createConnectWire } from './connect.ts'
 import { type Codec, decodePayload } from './payload.ts'
 import type { UnaryWire } from './wire.ts'
@@ -24,7 +24,8 @@ export function createConnectGetWire(query: string): UnaryWire {
       if (message === undefined || !/^(proto|json)$/.test(parameters.get('encoding') ?? ''))
         throw new Failure('MALFORMED_BODY', 'the query needs "encoding" (json or proto) and "message"')
       const bytes = Buffer.from(message, parameters.get('base64') === '1' ? 'base64url' : 'utf8')
-      return decodePayload(operation, codec, await decompress(bytes, parameters.get('compression'), bytesMax))
+      const coding = codingOf(parameters.get('compression'))
+      return decodePayload(operation, codec, await decompress(bytes, coding, bytesMax))
     },
   }
 }

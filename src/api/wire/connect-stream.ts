@@ -2,7 +2,7 @@ import type { Failure } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Operation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
-import { ACCEPTED_ENCODINGS, decompress } from './compression.ts'
+import { ACCEPTED_ENCODINGS } from './compression.ts'
 import { connectErrorJson } from './connect.ts'
 import { ENVELOPE_BYTES, unwrapOnly, wrap } from './envelope.ts'
 import { type Codec, decodePayload, encodePayload } from './payload.ts'
@@ -29,9 +29,8 @@ export function createConnectStreamWire(codec: Codec): StreamWire {
     name: 'connect',
     framingBytes: ENVELOPE_BYTES,
     async decode(operation, { call }, body, bytesMax) {
-      const { isCompressed, payload } = unwrapOnly(body)
-      const encoding = isCompressed ? call.requestHeader('connect-content-encoding') : undefined
-      return decodePayload(operation, codec, await decompress(payload, encoding, bytesMax))
+      const payload = await unwrapOnly(body, call.requestHeader('connect-content-encoding'), bytesMax)
+      return decodePayload(operation, codec, payload)
     },
     refuse(exchange, failure) {
       if (exchange.call.isClientGone) return

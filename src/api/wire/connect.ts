@@ -5,7 +5,7 @@ import { connectCode, connectStatus } from '../failure/status.ts'
 import { encodeJson } from '../message/codec.ts'
 import type { Operation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
-import { decompress } from './compression.ts'
+import { codingOf, decompress } from './compression.ts'
 import { type Codec, decodePayload, encodePayload } from './payload.ts'
 import type { UnaryWire } from './wire.ts'
 
@@ -16,7 +16,8 @@ export function createConnectWire(codec: Codec): UnaryWire {
     name: 'connect',
     framingBytes: 0,
     async decode(operation, { call }, body, bytesMax) {
-      return decodePayload(operation, codec, await decompress(body, call.requestHeader('content-encoding'), bytesMax))
+      const coding = codingOf(call.requestHeader('content-encoding'))
+      return decodePayload(operation, codec, await decompress(body, coding, bytesMax))
     },
     answer(operation, exchange, result) {
       sendAnswer(exchange, 200, contentType, encodeBody(operation, codec, result))

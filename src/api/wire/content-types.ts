@@ -1,3 +1,4 @@
+import { Failure } from '../../base/index.ts'
 import { createConnectWire } from './connect.ts'
 import { createConnectStreamWire } from './connect-stream.ts'
 import { createGrpcWire, grpcForm } from './grpc.ts'
@@ -21,12 +22,36 @@ const CHOICES: ReadonlyMap<string, WireChoice> = new Map([
 ])
 
 /** The content types an RPC path accepts, as the header `Accept-Post` lists them. */
-export const RPC_CONTENT_TYPES = [...CHOICES.keys()].join(', ')
+export const RPC_CONTENT_TYPES = { unary: typesWith('unary'), stream: typesWith('stream') } as const
 
-/** The protocol of an RPC request, by its content type; parameters such as `charset=utf-8` are ignored. */
+function typesWith(kind: keyof WireChoice): string {
+  return [...CHOICES].flatMap(([type, choice]) => (choice[kind] === undefined ? [] : [type])).join(', ')
+}
+
+/** The protocol of an RPC request, by its content type; `charset=utf-8` is the only parameter that matters. */
 export function wireOf(contentType: string | undefined): WireChoice | undefined {
   if (contentType === undefined) return undefined
-  return CHOICES.get(contentType) ?? CHOICES.get(contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '')
+  return CHOICES.get(contentType) ?? (charsetProblem(contentType) ? undefined : CHOICES.get(mediaType(contentType)))
+}
+
+/** Why a body of this content type is not read; `otherwise` says so where its character set is not the reason. */
+export function unsupportedType(contentType: string | undefined, otherwise: string): Failure {
+  const isJson = /\bjson$/.test(mediaType(contentType ?? ''))
+  return new Failure('UNSUPPORTED_MEDIA_TYPE', (isJson ? charsetProblem(contentType ?? '') : undefined) ?? otherwise)
+}
+
+/** What is wrong with the character set that a content type names; JSON is UTF-8 (RFC 8259, 8.1). */
+function charsetProblem(contentType: string): string | undefined {
+  const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(contentType)?.[1]
+  if (charset === undefined || /^utf-?8$/i.test(charset)) return undefined
+  return `the character set ${charset.slice(0, CHARSET_LENGTH_MAX)} is not supported: send JSON in UTF-8`
+}
+
+/** Of a character set, as it is repeated to its sender. */
+const CHARSET_LENGTH_MAX = 40
+
+function mediaType(contentType: string): string {
+  return contentType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 
 function grpcChoices(base: string, form: typeof grpcForm): [string, WireChoice][] {
@@ -41,10 +66,11 @@ function grpcChoices(base: string, form: typeof grpcForm): [string, WireChoice][
   })
 }
 
-/** JSON in UTF-8 under any of its names, e.g. `application/merge-patch+json`. */
-const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i
+/** JSON under any of its names, e.g. `application/merge-patch+json`. */
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/
 
-/** Tells whether a body is JSON; one that does not say what it is counts as such. */
+/** Tells whether a body is JSON in UTF-8; one that does not say what it is counts as such. */
 export function isJsonType(contentType: string | undefined): boolean {
-  return contentType === undefined || contentType === 'application/json' || JSON_TYPE.test(contentType)
+  if (contentType === undefined || contentType === 'application/json') return true
+  return JSON_TYPE.test(mediaType(contentType)) && charsetProblem(contentType) === undefined
 }

@@ -1,16 +1,11 @@
 import { Failure } from '../../base/index.ts'
+import { codingOf, decompress } from './compression.ts'
 
 /** Flags and length before each message of gRPC, gRPC-Web and Connect streams. */
 export const ENVELOPE_BYTES = 5
 
 /** The message is compressed with the encoding its headers name. */
 const FLAG_COMPRESSED = 0x01
-
-/** One message as it came. */
-export interface Envelope {
-  readonly isCompressed: boolean
-  readonly payload: Buffer
-}
 
 /** Puts flags and length before a payload. */
 export function wrap(flags: number, payload: Uint8Array): Buffer {
@@ -22,19 +17,27 @@ export function wrap(flags: number, payload: Uint8Array): Buffer {
 }
 
 /**
- * Opens the one envelope of a unary or server-streaming request.
+ * The payload of the one envelope of a unary or server-streaming request, decompressed.
  *
- * @throws Failure MALFORMED_BODY when there is none, more than one, or a broken one
+ * @param encoding the header that names the compression; it is checked also when the message is not compressed
+ * @throws Failure REQUEST_CARDINALITY for none or several messages, MALFORMED_BODY for a broken one, and as `codingOf` and
+ *   `decompress` do; COMPRESSION_UNDECLARED for a compressed message without a compression (gRPC, compression.md)
  */
-export function unwrapOnly(body: Buffer): Envelope {
+export function unwrapOnly(body: Buffer, encoding: string | undefined, bytesMax: number): Buffer | Promise<Buffer> {
+  const coding = codingOf(encoding)
   const flags = body[0]
-  if (flags === undefined) throw malformed('the request carries no message')
+  if (flags === undefined) throw new Failure('REQUEST_CARDINALITY', 'the request carries no message')
   if (body.length < ENVELOPE_BYTES) throw malformed('the message is cut off')
   if ((flags & ~FLAG_COMPRESSED) !== 0) throw malformed('the message has unknown flags')
   const length = body.readUInt32BE(1)
   if (body.length < ENVELOPE_BYTES + length) throw malformed('the message is cut off')
-  if (body.length > ENVELOPE_BYTES + length) throw malformed('the request carries more than one message')
-  return { isCompressed: (flags & FLAG_COMPRESSED) !== 0, payload: body.subarray(ENVELOPE_BYTES) }
+  if (body.length > ENVELOPE_BYTES + length)
+    throw new Failure('REQUEST_CARDINALITY', 'the request carries more than one message')
+  const payload = body.subarray(ENVELOPE_BYTES)
+  if ((flags & FLAG_COMPRESSED) === 0) return payload
+  if (coding === undefined)
+    throw new Failure('COMPRESSION_UNDECLARED', 'the message is marked as compressed, and no header says how')
+  return decompress(payload, coding, bytesMax)
 }
 
 function malformed(message: string): Failure {

@@ -7,7 +7,7 @@ import { rpcDetails } from '../failure/details.ts'
 import { grpcCode } from '../failure/status.ts'
 import type { Operation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
-import { ACCEPTED_ENCODINGS, decompress } from './compression.ts'
+import { ACCEPTED_ENCODINGS } from './compression.ts'
 import { ENVELOPE_BYTES, unwrapOnly, wrap } from './envelope.ts'
 import { type Codec, decodePayload, encodePayload } from './payload.ts'
 import type { StreamWire, UnaryWire } from './wire.ts'
@@ -54,9 +54,8 @@ export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string
     name: form.name,
     framingBytes: ENVELOPE_BYTES,
     async decode(operation, { call }, body, bytesMax) {
-      const { isCompressed, payload } = unwrapOnly(body)
-      const encoding = isCompressed ? call.requestHeader('grpc-encoding') : undefined
-      return decodePayload(operation, codec, await decompress(payload, encoding, bytesMax))
+      const payload = await unwrapOnly(body, call.requestHeader('grpc-encoding'), bytesMax)
+      return decodePayload(operation, codec, payload)
     },
     answer(operation, exchange, result) {
       const message = frame(operation, result)

@@ -1,11 +1,11 @@
-import { Failure } from '../../base/index.ts'
+import type { Failure } from '../../base/index.ts'
 import { sendAnswer } from '../exchange.ts'
 import { detailJson, failureDetails } from '../failure/details.ts'
 import { restStatus } from '../failure/status.ts'
 import { decodeJson, encodeJson } from '../message/codec.ts'
 import { type RestRequest, requestJson } from '../rest/request-json.ts'
-import { decompress } from './compression.ts'
-import { isJsonType } from './content-types.ts'
+import { codingOf, decompress } from './compression.ts'
+import { isJsonType, unsupportedType } from './content-types.ts'
 import type { UnaryWire, Wire } from './wire.ts'
 
 const JSON_TYPE = 'application/json'
@@ -28,7 +28,7 @@ export function createRestWire(request: RestRequest): UnaryWire {
     ...restRefusals,
     async decode({ input }, { call }, body, bytesMax) {
       requireJson(call.requestHeader('content-type'), body)
-      const bytes = await decompress(body, call.requestHeader('content-encoding'), bytesMax)
+      const bytes = await decompress(body, codingOf(call.requestHeader('content-encoding')), bytesMax)
       const { json, findings } = requestJson(request, bytes, call)
       const draft = decodeJson(input, json)
       return { message: draft.message, findings: [...findings, ...draft.findings] }
@@ -57,5 +57,5 @@ function restErrorJson(failure: Failure): Record<string, unknown> {
 
 function requireJson(contentType: string | undefined, body: Buffer): void {
   if (body.length === 0 || isJsonType(contentType)) return
-  throw new Failure('UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json')
+  throw unsupportedType(contentType, 'send the body as application/json')
 }
