@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { Failure, type Json } from '../../base/index.ts'
+import { describeJsonError } from './json-error.ts'
 
 /** Deepest nesting of a JSON text; protobuf's own readers stop there too. */
 const NESTING_MAX = 100
@@ -29,7 +30,7 @@ function parseText(text: string): Json {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new Failure('MALFORMED_BODY', 'the body is not valid JSON', { cause })
+    throw new Failure('MALFORMED_BODY', `the body is not valid JSON: ${describeJsonError(text)}`, { cause })
   }
 }
 

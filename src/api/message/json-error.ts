@@ -1,0 +1,101 @@
+/**
+ * Says where a text stops being JSON (RFC 8259): `line 2, column 7: expected a value, met "}"`. `JSON.parse` tells the
+ * position of some errors only.
+ *
+ * Lines and columns count from 1, columns in UTF-16 units. One pass, for text that was refused.
+ *
+ * @param text nested less deep than the call stack bears
+ */
+export function describeJsonError(text: string): string {
+  const { at, expected } = new JsonScanner(text).firstError()
+  const before = text.slice(0, at)
+  const line = before.split('\n').length
+  const column = at - before.lastIndexOf('\n')
+  return `line ${line}, column ${column}: expected ${expected}, met ${characterAt(text, at)}`
+}
+
+const BLANKS = /[\t\n\r ]*/y
+const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+/** What a string holds up to an escape, its end, or a character that may not be there. */
+const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y
+const ESCAPE = /\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})/y
+
+/** Moves over JSON up to the first error. Its methods return false once there is one. */
+class JsonScanner {
+  readonly #text: string
+  #at = 0
+  #expected = 'nothing more'
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  firstError(): { readonly at: number; readonly expected: string } {
+    if (this.#value()) this.#skip(BLANKS)
+    return { at: this.#at, expected: this.#expected }
+  }
+
+  #value(): boolean {
+    this.#skip(BLANKS)
+    switch (this.#text[this.#at]) {
+      case '{':
+        return this.#items('}', () => this.#member())
+      case '[':
+        return this.#items(']', () => this.#value())
+      case '"':
+        return this.#string()
+      default:
+        return this.#skip(SCALAR) || this.#fail('a value')
+    }
+  }
+
+  #items(close: string, item: () => boolean): boolean {
+    this.#at += 1
+    if (this.#take(close)) return true
+    do if (!item()) return false
+    while (this.#take(','))
+    return this.#take(close) || this.#fail(`"," or "${close}"`)
+  }
+
+  #member(): boolean {
+    this.#skip(BLANKS)
+    if (this.#text[this.#at] !== '"') return this.#fail('a key in double quotes')
+    return this.#string() && (this.#take(':') || this.#fail('":"')) && this.#value()
+  }
+
+  #string(): boolean {
+    this.#at += 1
+    do this.#skip(PLAIN_CHARACTERS)
+    while (this.#skip(ESCAPE))
+    if (this.#text[this.#at] === '\\') return this.#fail('an escape of JSON')
+    return this.#text[this.#at] === '"' ? this.#take('"') : this.#fail('a closing quote')
+  }
+
+  /** Moves over blanks and the character behind them, if it is that one. */
+  #take(character: string): boolean {
+    this.#skip(BLANKS)
+    if (this.#text[this.#at] !== character) return false
+    this.#at += 1
+    return true
+  }
+
+  #skip(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at
+    if (!pattern.test(this.#text)) return false
+    this.#at = pattern.lastIndex
+    return true
+  }
+
+  #fail(expected: string): false {
+    this.#expected = expected
+    return false
+  }
+}
+
+/** A character as a message can show it: what has no glyph by its number. */
+function characterAt(text: string, at: number): string {
+  const code = text.codePointAt(at)
+  if (code === undefined) return 'the end of the text'
+  if (code > 0x20 && code < 0x7f) return `"${String.fromCodePoint(code)}"`
+  return `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
+}
