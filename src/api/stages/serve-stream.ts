@@ -46,7 +46,7 @@ async function runStream(core: Core, operation: StreamOperation, wire: StreamWir
   startDeadline(call, { defaultMs: undefined, maxMs: undefined })
   await admit(core.gate, operation.access, call)
   takeStreamPlace(core, operation.access, call)
-  const body = await readBody(exchange, limits, limits.requestBytesMax + wire.framingBytes)
+  const body = await readBody(exchange, limits, wire.bodyBytesMax(limits.requestBytesMax))
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
   refuseInvalid(operation, draft)
   for await (const result of operation.handle(draft.message, call)) {

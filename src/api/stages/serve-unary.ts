@@ -43,7 +43,7 @@ async function runUnary(
   const { call } = exchange
   startDeadline(call, { defaultMs: limits.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
   await admit(core.gate, operation.access, call)
-  const body = await readBody(exchange, limits, limits.requestBytesMax + wire.framingBytes)
+  const body = await readBody(exchange, limits, wire.bodyBytesMax(limits.requestBytesMax))
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
   refuseInvalid(operation, draft)
   return operation.handle(draft.message, call)

@@ -27,7 +27,7 @@ export function createConnectStreamWire(codec: Codec): StreamWire {
   }
   return {
     name: 'connect',
-    framingBytes: ENVELOPE_BYTES,
+    bodyBytesMax: (bytesMax) => bytesMax + ENVELOPE_BYTES,
     async decode(operation, { call }, body, bytesMax) {
       const payload = await unwrapOnly(body, call.requestHeader('connect-content-encoding'), bytesMax)
       return decodePayload(operation, codec, payload)

@@ -14,7 +14,7 @@ export function createConnectWire(codec: Codec): UnaryWire {
   const contentType = `application/${codec}`
   return {
     name: 'connect',
-    framingBytes: 0,
+    bodyBytesMax: (bytesMax) => bytesMax,
     async decode(operation, { call }, body, bytesMax) {
       const coding = codingOf(call.requestHeader('content-encoding'))
       return decodePayload(operation, codec, await decompress(body, coding, bytesMax))

@@ -2,7 +2,7 @@ import { Failure } from '../../base/index.ts'
 import { createConnectWire } from './connect.ts'
 import { createConnectStreamWire } from './connect-stream.ts'
 import { createGrpcWire, grpcForm } from './grpc.ts'
-import { grpcWebForm } from './grpc-web.ts'
+import { grpcWebForm, grpcWebTextForm } from './grpc-web.ts'
 import type { Codec } from './payload.ts'
 import type { StreamWire, UnaryWire } from './wire.ts'
 
@@ -15,6 +15,7 @@ export interface WireChoice {
 const CHOICES: ReadonlyMap<string, WireChoice> = new Map([
   ...grpcChoices('application/grpc', grpcForm),
   ...grpcChoices('application/grpc-web', grpcWebForm),
+  ...grpcChoices('application/grpc-web-text', grpcWebTextForm),
   ...(['json', 'proto'] as const).flatMap((codec): [string, WireChoice][] => [
     [`application/${codec}`, { unary: createConnectWire(codec) }],
     [`application/connect+${codec}`, { stream: createConnectStreamWire(codec) }],

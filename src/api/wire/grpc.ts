@@ -21,9 +21,16 @@ const DETAILS_BYTES_MAX = 4_096
 /** The end of a gRPC answer. */
 export type GrpcTrailers = Readonly<Record<string, string>>
 
-/** How gRPC's two forms differ: where the trailers go. */
+/** How gRPC's forms differ: where the trailers go, and whether everything travels as text. */
 export interface GrpcForm {
   readonly name: 'grpc' | 'grpc_web'
+  /** How bytes travel when not as they are. */
+  readonly text?: {
+    bytesMax(bytesMax: number): number
+    /** @throws Failure MALFORMED_BODY */
+    decode(body: Buffer): Buffer
+    encode(bytes: Buffer): Buffer
+  }
   /** Ends the answer; `last` is a message still to be sent. */
   finish(exchange: Exchange, last: Uint8Array | undefined, trailers: GrpcTrailers): void
 }
@@ -46,15 +53,20 @@ export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string
       'grpc-accept-encoding': ACCEPTED_ENCODINGS,
     })
   }
-  const frame = (operation: Operation, result: ResultInit) => wrap(0, encodePayload(operation, codec, result))
+  const { text } = form
+  const frame = (operation: Operation, result: ResultInit) => {
+    const bytes = wrap(0, encodePayload(operation, codec, result))
+    return text === undefined ? bytes : text.encode(bytes)
+  }
   const finish = (exchange: Exchange, last: Uint8Array | undefined, trailers: GrpcTrailers) => {
     if (!exchange.call.isClientGone) form.finish(exchange, last, trailers)
   }
   return {
     name: form.name,
-    framingBytes: ENVELOPE_BYTES,
+    bodyBytesMax: (bytesMax) => text?.bytesMax(bytesMax + ENVELOPE_BYTES) ?? bytesMax + ENVELOPE_BYTES,
     async decode(operation, { call }, body, bytesMax) {
-      const payload = await unwrapOnly(body, call.requestHeader('grpc-encoding'), bytesMax)
+      const bytes = text === undefined ? body : text.decode(body)
+      const payload = await unwrapOnly(bytes, call.requestHeader('grpc-encoding'), bytesMax)
       return decodePayload(operation, codec, payload)
     },
     answer(operation, exchange, result) {

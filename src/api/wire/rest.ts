@@ -13,7 +13,7 @@ const JSON_TYPE = 'application/json'
 /** How REST refuses, also where no operation was found. */
 export const restRefusals: Wire = {
   name: 'rest',
-  framingBytes: 0,
+  bodyBytesMax: (bytesMax) => bytesMax,
   decode() {
     throw new Error('nothing is decoded outside an operation')
   },

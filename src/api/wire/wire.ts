@@ -11,8 +11,8 @@ import type { ResultInit } from '../service.ts'
  */
 export interface Wire {
   readonly name: 'grpc' | 'grpc_web' | 'connect' | 'rest'
-  /** Bytes the protocol adds around a message; they do not count against the size limit. */
-  readonly framingBytes: number
+  /** Longest body that may hold a message of `bytesMax` bytes: what the protocol adds does not count against the limit. */
+  bodyBytesMax(bytesMax: number): number
   /** @throws Failure MALFORMED_BODY, UNSUPPORTED_MEDIA_TYPE, COMPRESSION_UNSUPPORTED, REQUEST_TOO_LARGE (after decompression) */
   decode(operation: Operation, exchange: Exchange, body: Buffer, bytesMax: number): Draft | Promise<Draft>
   /** Sends a failure in place of an answer. Nothing was sent before. */
