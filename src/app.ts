@@ -82,6 +82,7 @@ export function createApi({ config, installation, logger, operating }: ProcessDe
     trustedProxies: config.trustedProxies,
     translateError: failureFromDatabase,
     observe: operating?.metrics?.observeCall,
+    corsOrigins: config.corsOrigins,
     ...tlsOf(config),
   })
   return {

@@ -62,6 +62,10 @@ export const SETTINGS = {
     'PATCHBAY_TRUSTED_PROXIES',
     'Addresses of reverse proxies, `cidr[,cidr…]`, whose `X-Forwarded-For` names the client address. Default: none, the peer of the connection is the client.',
   ),
+  corsOrigins: origins(
+    'PATCHBAY_CORS_ORIGINS',
+    'Origins, comma-separated, whose pages may call the API from a browser, such as `https://app.example.com`; `*` allows all. Default: none.',
+  ),
   requestBytesMax: integer(
     'PATCHBAY_REQUEST_BYTES_MAX',
     4 * 1024 * 1024,
@@ -240,6 +244,20 @@ function addressRanges(variable: string, meaning: string): Setting<BlockList> {
         ranges.addSubnet(address, prefix, longest === 32 ? 'ipv4' : 'ipv6')
       }
       return ranges
+    },
+  }
+}
+
+function origins(variable: string, meaning: string): Setting<readonly string[]> {
+  const isOrigin = (text: string) => /^https?:[^*]*$/.test(text) && URL.parse(text)?.origin === text
+  return {
+    variable,
+    fallback: '',
+    meaning,
+    read: (given = '') => {
+      const list = given.split(',').flatMap((part) => part.trim() || [])
+      if (given.trim() === '*' || list.every(isOrigin)) return list
+      throw new Error('takes `*`, or a comma-separated list of origins such as https://app.example.com (no path)')
     },
   }
 }

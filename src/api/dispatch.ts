@@ -1,7 +1,8 @@
 import { Failure } from '../base/index.ts'
+import { applyCors, type CorsOrigins } from './cors.ts'
 import { type PlainRouter, servePlain } from './endpoints/plain-route.ts'
 import { type Exchange, openExchange } from './exchange.ts'
-import type { DuplexOperation, Operation } from './operation.ts'
+import type { Operation } from './operation.ts'
 import type { Binding } from './rest/bindings.ts'
 import type { Router } from './rest/router.ts'
 import type { Core } from './stages/core.ts'
@@ -20,6 +21,8 @@ export interface Routes {
   readonly rest: Router<Binding>
   readonly plain: PlainRouter
   readonly serveDuplex: ServeDuplex
+  /** Origins whose pages may call all of these. */
+  readonly corsOrigins: CorsOrigins
 }
 
 /** Takes a request of either HTTP version. */
@@ -32,24 +35,26 @@ const UNKNOWN = 'unknown'
  * Leads each request to what serves it: an RPC path by its content type, then a plain route, then REST. What leads
  * nowhere is refused in the protocol it came in.
  */
-export function createDispatch(core: Core, { operations, plain, rest, serveDuplex }: Routes): Dispatch {
+export function createDispatch(core: Core, { operations, plain, rest, serveDuplex, corsOrigins }: Routes): Dispatch {
   return (request, response) => {
     const exchange = openExchange(request, response)
+    const preflight = applyCors(corsOrigins, exchange)
+    if (preflight !== undefined) return answerOptions(core, exchange, preflight)
     const [path, query] = splitUrl(request.url ?? '/')
     const operation = operations.get(path)
-    if (operation?.kind === 'duplex') serveDuplex(exchange, request, response)
+    if (operation?.kind === 'duplex' && isDuplexRequest(request)) serveDuplex(exchange, request, response)
     else if (operation !== undefined) void serveRpc(core, operation, exchange, query)
     else if (request.headers['content-type']?.startsWith('application/grpc')) void refuseUnknownRpc(core, exchange)
     else void (servePlainPath(core, plain, exchange, path, query) ?? serveRest(core, rest, exchange, path, query))
   }
 }
 
-function serveRpc(
-  core: Core,
-  operation: Exclude<Operation, DuplexOperation>,
-  exchange: Exchange,
-  query: string,
-): Promise<void> {
+/** Tells whether the server of two-way streams takes the request; it refuses others without a reason. */
+function isDuplexRequest({ method, headers }: NodeRequest): boolean {
+  return method === 'POST' && wireOf(headers['content-type'])?.stream !== undefined
+}
+
+function serveRpc(core: Core, operation: Operation, exchange: Exchange, query: string): Promise<void> {
   const { method, headers } = exchange.request
   const wire = wireOf(headers['content-type'])
   const canGet = operation.kind === 'unary' && operation.isSafe
@@ -58,7 +63,7 @@ function serveRpc(
   if (operation.kind === 'unary' && wire?.unary !== undefined) return serveUnary(core, operation, wire.unary, exchange)
   if (operation.kind === 'stream' && wire?.stream !== undefined)
     return serveStream(core, operation, wire.stream, exchange)
-  const accepted = RPC_CONTENT_TYPES[operation.kind]
+  const accepted = RPC_CONTENT_TYPES[operation.kind === 'unary' ? 'unary' : 'stream']
   exchange.call.setHeader('accept-post', accepted)
   return refuseHere(core, exchange, unsupportedType(headers['content-type'], `send one of the types ${accepted}`))
 }
@@ -115,13 +120,17 @@ function verbOf({ request: { method = '' } }: Exchange): string {
 
 /** 405 with the verbs that would do; OPTIONS asks for just that list. */
 async function refuseVerb(core: Core, exchange: Exchange, verbs: readonly string[]): Promise<void> {
-  const { request, response, call } = exchange
+  const { request, call } = exchange
   const allow = [...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
   call.setHeader('allow', [...new Set(allow)].sort().join(', '))
   if (request.method !== 'OPTIONS')
     return refuseHere(core, exchange, new Failure('METHOD_NOT_ALLOWED', `this path takes ${verbs.join(', ')}`))
-  response.writeHead(204, call.answerHeaders)
-  response.end()
+  answerOptions(core, exchange, {})
+}
+
+function answerOptions(core: Core, exchange: Exchange, headers: Readonly<Record<string, string>>): void {
+  exchange.response.writeHead(204, { ...exchange.call.answerHeaders, ...headers })
+  exchange.response.end()
   finish(core, 'options', restRefusals, exchange, 'OK')
 }
 

@@ -4,6 +4,7 @@ import { file_google_rpc_error_details } from '../../gen/google/rpc/error_detail
 import { type Clock, Failure, FairPlaces } from '../base/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { Admission } from './call.ts'
+import type { CorsOrigins } from './cors.ts'
 import { createDispatch } from './dispatch.ts'
 import { type Health, healthService } from './endpoints/health.ts'
 import { createPlainRouter, type PlainRoute } from './endpoints/plain-route.ts'
@@ -43,6 +44,8 @@ export interface ApiServerOptions {
   readonly trustedProxies?: BlockList
   /** Serves TLS instead of plaintext. */
   readonly tls?: TlsKeys
+  /** Origins whose pages may call the API from a browser; absent: none. */
+  readonly corsOrigins?: CorsOrigins
 }
 
 /** A server that may be listening. */
@@ -94,6 +97,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     rest: createRestRouter(operations.values()),
     plain: createPlainRouter(options.extraRoutes ?? []),
     serveDuplex: createDuplexServer(core, duplex),
+    corsOrigins: options.corsOrigins ?? [],
   })
   const listener = new Listener(dispatch, limits, options.tls)
   return {

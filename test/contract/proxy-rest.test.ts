@@ -10,7 +10,11 @@ import { firstTenant, makeEnvironment } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()
-const app = await startTestApp({ ...LOCAL_UPSTREAM, PATCHBAY_RATE_LIMIT: '100000' })
+const app = await startTestApp({
+  ...LOCAL_UPSTREAM,
+  PATCHBAY_RATE_LIMIT: '100000',
+  PATCHBAY_CORS_ORIGINS: 'https://app.example.com',
+})
 const tenant = firstTenant(app)
 const { accountId } = await connectAccount(app, tenant, callDefinition(upstream.url))
 const sandbox = await connectAccount(app, tenant, callDefinition(upstream.url), { is_sandbox: true })
@@ -257,13 +261,17 @@ describe('bytes', () => {
       etag: '"v1"',
       'set-cookie': 'a=b',
       'strict-transport-security': 'max-age=9',
+      'access-control-allow-origin': '*',
+      vary: 'Accept',
     }
     upstream.script({ request: 'GET /files/7', answer: { bytes: PICTURE, headers } })
     const answer = await send('GET', '/proxy/files/7')
     expect([answer.status, answer.bytes.equals(PICTURE)]).toEqual([200, true])
     expect(
-      ['content-type', 'etag', 'set-cookie', 'strict-transport-security'].map((name) => answer.headers.get(name)),
-    ).toEqual([...['image/png', '"v1"', null, null]])
+      ['content-type', 'etag', 'set-cookie', 'strict-transport-security', 'access-control-allow-origin', 'vary'].map(
+        (name) => answer.headers.get(name),
+      ),
+    ).toEqual([...['image/png', '"v1"', null, null, null, 'Accept, Origin']])
     expect(answer.headers.get('x-request-id')).not.toBeNull()
   })
 

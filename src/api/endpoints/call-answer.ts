@@ -25,7 +25,7 @@ export function sendJson(exchange: Exchange, json: object): void {
 export async function sendStream(exchange: PlainExchange, answer: StreamedAnswer): Promise<void> {
   const { request, response, call, limits } = exchange
   try {
-    response.writeHead(answer.status, { ...passedOn(answer.headers), ...call.answerHeaders })
+    response.writeHead(answer.status, { ...passedOn(answer.headers), ...call.answerHeaders, ...varyOf(answer, call) })
     call.pauseDeadline()
     if (request.method !== 'HEAD') await writeBody(exchange, answer.body, limits.slowReaderMs)
     response.end()
@@ -47,6 +47,16 @@ export function showRateLimit(call: OpenCall, info: RateLimitInfo | undefined): 
 
 function passedOn(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).filter(([name, value]) => !ORIGIN_HEADERS.has(name) && HEADER_VALUE.test(value)),
+    Object.entries(headers).filter(([name, value]) => !concernsOrigin(name) && HEADER_VALUE.test(value)),
   )
+}
+
+function concernsOrigin(name: string): boolean {
+  return ORIGIN_HEADERS.has(name) || name.startsWith('access-control-')
+}
+
+/** What the answer varies by, here and at the third party. */
+function varyOf({ headers }: StreamedAnswer, { answerHeaders }: OpenCall): Readonly<Record<string, string>> {
+  const names = [headers.vary, answerHeaders.vary].filter((text) => text !== undefined && HEADER_VALUE.test(text))
+  return names.length === 2 ? { vary: names.join(', ') } : {}
 }

@@ -49,6 +49,8 @@ export function createDuplexServer(core: Core, operations: readonly DuplexOperat
   })
   return (exchange, request, response) => {
     exchanges.set(request, exchange)
+    // Errors of connect-node carry their headers in trailers; these must be in the head (CORS).
+    for (const [name, value] of Object.entries(exchange.call.answerHeaders)) response.setHeader(name, value)
     serve(request, response)
   }
 }
