@@ -2,6 +2,7 @@ import { Failure } from '../base/index.ts'
 import { applyCors, type CorsOrigins } from './cors.ts'
 import { type PlainRouter, servePlain } from './endpoints/plain-route.ts'
 import { type Exchange, openExchange } from './exchange.ts'
+import { allowHeader, methodNotAllowed } from './failure/method-not-allowed.ts'
 import type { Operation } from './operation.ts'
 import type { Binding } from './rest/bindings.ts'
 import type { Router } from './rest/router.ts'
@@ -89,7 +90,7 @@ function servePlainPath(
   return refuseVerb(
     core,
     exchange,
-    here.flatMap(({ verbs }) => verbs),
+    here.flatMap((candidate) => candidate.verbsAt?.(path) ?? candidate.verbs),
   )
 }
 
@@ -121,11 +122,8 @@ function verbOf({ request: { method = '' } }: Exchange): string {
 /** 405 with the verbs that would do; OPTIONS asks for just that list. */
 async function refuseVerb(core: Core, exchange: Exchange, verbs: readonly string[]): Promise<void> {
   const { request, call } = exchange
-  const allow = [...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
-  call.setHeader('allow', [...new Set(allow)].sort().join(', '))
-  if (request.method !== 'OPTIONS')
-    return refuseHere(core, exchange, new Failure('METHOD_NOT_ALLOWED', `this path takes ${verbs.join(', ')}`))
-  answerOptions(core, exchange, {})
+  if (request.method !== 'OPTIONS') return refuseHere(core, exchange, methodNotAllowed(call, verbs))
+  answerOptions(core, exchange, { allow: allowHeader(verbs) })
 }
 
 function answerOptions(core: Core, exchange: Exchange, headers: Readonly<Record<string, string>>): void {

@@ -37,13 +37,15 @@ describe('the query of a call', () => {
     expect(readCallQuery(`${text}&${OWN}`).query).toEqual(query)
   })
 
-  it('keeps five names for this service', () => {
-    expect(readCallQuery(`${OWN}&limit=50&next_cursor=abc&dry_run=true&include_raw=true&other=1`)).toEqual({
+  it('keeps six names for this service', () => {
+    const own = 'limit=50&next_cursor=abc&dry_run=true&include_raw=true&args[a]=1&args[b][]=2'
+    expect(readCallQuery(`${OWN}&${own}&other=1`)).toEqual({
       accountId: ACCOUNT,
       limit: 50,
       cursor: 'abc',
       isDryRun: true,
       includeRaw: true,
+      args: { a: '1', b: ['2'] },
       query: { other: '1' },
     })
   })
@@ -55,11 +57,24 @@ describe('the query of a call', () => {
       cursor: undefined,
       isDryRun: false,
       includeRaw: false,
+      args: undefined,
       query: {},
     })
   })
 
+  it('takes arguments as one JSON object, which keeps their types', () => {
+    const args = { n: 1, list: [true, null], text: '2' }
+    const text = encodeURIComponent(JSON.stringify(args))
+    expect(readCallQuery(`${OWN}&args=${text}`).args).toEqual(args)
+  })
+
   it.each([
+    [`${OWN}&args=1`, 'args', 'type'],
+    [`${OWN}&args={"a":`, 'args', 'type'],
+    [`${OWN}&args=[1]`, 'args', 'type'],
+    [`${OWN}&args={}&args={}`, 'args', 'type'],
+    [`${OWN}&args={"constructor":1}`, 'args.constructor', 'forbidden_key'],
+    [`${OWN}&args[a]=1&args={}`, 'args', 'brackets'],
     ['a=1', 'integrated_account_id', 'required'],
     ['integrated_account_id=7', 'integrated_account_id', 'string.uuid'],
     [`${OWN}&${OWN}`, 'integrated_account_id', 'duplicate_parameter'],
@@ -106,13 +121,23 @@ describe('verb and path of a call', () => {
     ['DELETE', 'contacts/_/purge', method('contacts', 'purge'), undefined],
     ['GET', 'files/a%2Fb%20c', method('files', 'get'), 'a/b c'],
     ['POST', '_/sign_off', { kind: 'action', action: 'sign_off' }, undefined],
+    ['GET', 'contacts/_/import', method('contacts', 'import'), undefined],
   ])('%s /proxy/%s', (verb, path, target, id) => {
     expect(readCallAddress(verb, path)).toEqual({ kind: 'target', target, id })
   })
 
+  it('POST where a record would be names a method of the resource', () => {
+    expect(readCallAddress('POST', 'contacts/import')).toEqual({
+      kind: 'target',
+      target: method('contacts', 'import'),
+      id: undefined,
+      otherVerbs: ['GET', 'PUT', 'PATCH', 'DELETE'],
+    })
+  })
+
   it.each([
     ['DELETE', 'contacts', ['GET', 'POST']],
-    ['POST', 'contacts/7', ['GET', 'PUT', 'PATCH', 'DELETE']],
+    ['POST', 'contacts/_', ['GET', 'PUT', 'PATCH', 'DELETE']],
     ['GET', '_/sign_off', ['POST']],
   ])('%s /proxy/%s names no method', (verb, path, allow) => {
     expect(readCallAddress(verb, path)).toEqual({ kind: 'other_verb', allow })

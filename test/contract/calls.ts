@@ -31,6 +31,7 @@ export function callDefinition(baseUrl: string): JsonObject {
         delete: { method: 'DELETE', path: '/contacts/{{id}}' },
         merge: { method: 'POST', path: '/contacts/{{id}}/merge' },
         whoami: { path: '/me', headers: { accept: 'application/json' } },
+        import: { method: 'POST', path: '/contacts/import', query: { mode: '{{args.mode?:all}}' } },
       },
       counted: {
         list: {
@@ -50,6 +51,14 @@ export function callDefinition(baseUrl: string): JsonObject {
     },
     actions: {
       sign_off: { steps: [{ type: 'request', config: { method: 'POST', path: '/sign-off' } }] },
+      archive: {
+        type: 'request',
+        config: {
+          method: 'POST',
+          path: '/archive/{{args.year}}',
+          body: { keep: '{{args.keep}}', note: '{{body.note}}' },
+        },
+      },
     },
   }
 }

@@ -45,6 +45,22 @@ describe.each(app.clients())('a call over $wire', (client) => {
     expect(resultOf(answer)).toEqual({ result: { id: 7, tags: ['a', null, { deep: 1.5 }] } })
   })
 
+  it('hands arguments to an action, types kept', async () => {
+    upstream.script({
+      request: 'POST /archive/2026',
+      body: { keep: [1, true, null], note: 'n' },
+      answer: { json: { ok: true } },
+    })
+    const given = { args: { year: 2026, keep: [1, true, null] }, body: { note: 'n' } }
+    expect(resultOf(await client.ok(call, of('_', 'archive', given)))).toEqual({ result: { ok: true } })
+  })
+
+  it('hands arguments to a method, and calls one of a resource without an id', async () => {
+    upstream.script({ request: 'POST /contacts/import?mode=new', body: { a: 1 }, answer: { json: { ok: true } } })
+    const given = { args: { mode: 'new' }, body: { a: 1 } }
+    expect(resultOf(await client.ok(call, of('contacts', 'import', given)))).toEqual({ result: { ok: true } })
+  })
+
   it('answers one page of a list, and a cursor to the next until there is none', async () => {
     upstream.script(
       { request: 'GET /contacts?kind=lead&page=1&limit=2', answer: { json: { data: [{ id: 1 }, { id: 2 }] } } },

@@ -68,6 +68,24 @@ describe('/proxy', () => {
     ['GET', '/proxy/contacts/_/whoami', undefined, 'GET /me'],
     ['POST', '/proxy/_/sign_off', undefined, 'POST /sign-off'],
     ['GET', '/proxy/contacts/7?x=1&x=2&y[z]=3', undefined, 'GET /contacts/7?x=1&x=2&y[z]=3'],
+    ['POST', '/proxy/contacts/import', { a: 1 }, 'POST /contacts/import?mode=all', { a: 1 }],
+    ['POST', '/proxy/contacts/import?args[mode]=new', { a: 1 }, 'POST /contacts/import?mode=new', { a: 1 }],
+    ['POST', '/proxy/contacts/_/import?args[mode]=new', { a: 1 }, 'POST /contacts/import?mode=new', { a: 1 }],
+    [
+      ...(['POST', '/proxy/_/archive', { args: { year: 2026, keep: 5 }, note: 'n' }] as const),
+      ...(['POST /archive/2026', { keep: 5, note: 'n' }] as const),
+    ],
+    [
+      'POST',
+      '/proxy/_/archive?args[year]=2026&args[keep]=5',
+      { note: 'n' },
+      'POST /archive/2026',
+      { keep: '5', note: 'n' },
+    ],
+    [
+      ...(['POST', '/proxy/_/archive?args=%7B%22year%22:2026,%22keep%22:5%7D', { note: 'n' }] as const),
+      ...(['POST /archive/2026', { keep: 5, note: 'n' }] as const),
+    ],
   ])('%s %s', async (verb, path, body, request, sent) => {
     upstream.script({ request, ...(sent === undefined ? {} : { body: sent as never }), answer: { json: { ok: true } } })
     const answer = await send(verb, path, body === undefined ? {} : asJson(body))
@@ -147,6 +165,10 @@ describe('what /proxy refuses', () => {
     ['a path that is none', 'GET', '/proxy/a/b/c/d', {}, 404, 'ROUTE_NOT_FOUND'],
     ['no resource', 'GET', '/proxy/', {}, 404, 'ROUTE_NOT_FOUND'],
     ['a verb without meaning', 'DELETE', '/proxy/contacts', {}, 405, 'METHOD_NOT_ALLOWED'],
+    ['a POST to a record', 'POST', '/proxy/contacts/7', {}, 405, 'METHOD_NOT_ALLOWED'],
+    ['a POST below an unknown resource', 'POST', '/proxy/contact/import', {}, 400, 'METHOD_NOT_DEFINED'],
+    ['arguments that are no object', 'POST', '/proxy/_/archive', asJson({ args: 1 }), 400, 'INVALID_FIELD'],
+    ['arguments in query and body', 'POST', '/proxy/_/archive?args[a]=1', asJson({ args: {} }), 400, 'INVALID_FIELD'],
     ['a verb nobody has', 'PURGE', '/proxy/contacts', {}, 405, 'METHOD_NOT_ALLOWED'],
     ['an unknown account', 'GET', '/proxy/contacts', { account: newId() }, 404, 'RESOURCE_NOT_FOUND'],
     ['an account that is no id', 'GET', '/proxy/contacts', { account: 'mine' }, 400, 'INVALID_FIELD'],
@@ -246,8 +268,12 @@ describe('what /proxy refuses', () => {
   })
 
   it('a verb, naming those that would do', async () => {
-    expect((await send('DELETE', '/proxy/contacts')).headers.get('allow')).toBe('GET, POST')
-    expect((await send('GET', '/proxy/_/sign_off')).headers.get('allow')).toBe('POST')
+    expect((await send('DELETE', '/proxy/contacts')).headers.get('allow')).toBe('GET, HEAD, OPTIONS, POST')
+    expect((await send('GET', '/proxy/_/sign_off')).headers.get('allow')).toBe('OPTIONS, POST')
+    expect((await send('POST', '/proxy/contacts/7')).headers.get('allow')).toBe(
+      'DELETE, GET, HEAD, OPTIONS, PATCH, PUT',
+    )
+    expect((await send('OPTIONS', '/proxy/contacts')).headers.get('allow')).toBe('GET, HEAD, OPTIONS, POST')
   })
 })
 

@@ -226,7 +226,8 @@ function restRequest(method: DescMethodUnary, request: JsonObject): RestRequest 
 function callRequest(request: JsonObject): RestRequest {
   const { integrated_account_id, resource = 'repos', method = 'list', id = '_', page, query, body, ...rest } = request
   const flags = { dry_run: rest.dry_run, include_raw: rest.include_raw }
-  const parameters = { integrated_account_id, ...(page as JsonObject), ...flags, ...(query as JsonObject) }
+  const args = rest.args === undefined ? undefined : JSON.stringify(rest.args)
+  const parameters = { integrated_account_id, ...(page as JsonObject), ...flags, args, ...(query as JsonObject) }
   const pairs = Object.entries(parameters).filter(([, value]) => value !== undefined)
   const segments = resource === '_' ? ['_', method] : [resource, id, method]
   return {

@@ -329,8 +329,9 @@ export type IntegrationTool = Message<"patchbay.v1.IntegrationTool"> & {
   bodySchema?: JsonObject | undefined;
 
   /**
-   * What has to be given: `id` where the method names a record, and what the schemas require, as `query.<name>` and
-   * `body.<name>`.
+   * What has to be given: `id` where the method names a record, what its path takes as `args.<name>`, and what the schemas
+   * require, as `query.<name>` and `body.<name>`. Without `id` it is called at `POST /proxy/{resource}/{method}` over REST,
+   * else at `/proxy/{resource}/{id}/{method}`.
    *
    * @generated from field: repeated string required = 8;
    */

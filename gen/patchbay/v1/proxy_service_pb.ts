@@ -53,7 +53,7 @@ export type CallRequest = Message<"patchbay.v1.CallRequest"> & {
   rawTarget?: RawTarget | undefined;
 
   /**
-   * The record, `{{id}}` in the definition. Absent: none.
+   * The record, `{{id}}` in the definition. Absent: none, as for `list`, `create` and methods of the resource as a whole.
    *
    * @generated from field: optional string id = 5;
    */
@@ -81,7 +81,8 @@ export type CallRequest = Message<"patchbay.v1.CallRequest"> & {
   headers: { [key: string]: string };
 
   /**
-   * Arguments, `{{args.<name>}}`. Absent: none.
+   * Arguments of a method or an action, `{{args.<name>}}`. Over REST `args[<name>]` or `args` in the query, and for an
+   * action also `args` in the body. Absent: none.
    *
    * @generated from field: google.protobuf.Struct args = 9;
    */

@@ -4,7 +4,13 @@ import { namedTarget } from '../convert/call-target.ts'
 
 /** What the path and the verb of a call name. */
 export type CallAddress =
-  | { readonly kind: 'target'; readonly target: CallTarget; readonly id: string | undefined }
+  | {
+      readonly kind: 'target'
+      readonly target: CallTarget
+      readonly id: string | undefined
+      /** Verbs that the path takes if the definition has no such method. */
+      readonly otherVerbs?: readonly string[]
+    }
   | { readonly kind: 'other_verb'; readonly allow: readonly string[] }
 
 /** Where every described call is. */
@@ -13,7 +19,7 @@ export const PROXY_PREFIX = '/proxy/'
 /** Verbs that lead to a call at all. */
 export const PROXY_VERBS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Stands in a path where an id would, for a call without one. */
+/** Stands in a path where an id would, for a call without one; as a resource, for the actions. */
 const NO_ID = '_'
 
 /** Methods that verbs stand for, below `/proxy/{resource}` and `/proxy/{resource}/{id}`. */
@@ -26,7 +32,9 @@ const METHODS_OF_RECORD: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads `{resource}`, `{resource}/{id}`, `{resource}/{id}/{method}` and `_/{action}`.
+ * Reads `{resource}`, `{resource}/{id}`, `{resource}/{id}/{method}`, `{resource}/{method}` for POST, and `_/{action}`.
+ *
+ * No method of a record answers to POST, so a POST there names a method that needs no record: `POST contacts/import`.
  *
  * @param verb HEAD is to be given as GET
  * @param path what follows `PROXY_PREFIX`, without query
@@ -37,13 +45,23 @@ export function readCallAddress(verb: string, path: string): CallAddress {
   if (resource === '' || second === '' || method === '' || more.length > 0)
     throw new Failure(
       'ROUTE_NOT_FOUND',
-      'calls are at /proxy/{resource}, /{resource}/{id} and /{resource}/{id}/{method}',
+      'calls are at /proxy/{resource}, /{resource}/{id}, /{resource}/{id}/{method} and POST /{resource}/{method}',
     )
   if (second === undefined) return byVerb(METHODS_OF_RESOURCE, verb, resource, undefined)
   if (resource === NO_ID) return actionAddress(verb, second, method)
   const id = second === NO_ID ? undefined : second
-  if (method === undefined) return byVerb(METHODS_OF_RECORD, verb, resource, id)
-  return { kind: 'target', target: namedTarget(resource, method), id }
+  if (method !== undefined) return { kind: 'target', target: namedTarget(resource, method), id }
+  if (verb !== 'POST' || id === undefined) return byVerb(METHODS_OF_RECORD, verb, resource, id)
+  const otherVerbs = Object.keys(METHODS_OF_RECORD)
+  return { kind: 'target', target: namedTarget(resource, second), id: undefined, otherVerbs }
+}
+
+/** Verbs that a path below `PROXY_PREFIX` takes, by its form alone. */
+export function verbsOfCallPath(path: string): readonly string[] {
+  const [resource, second, method] = path.split('/')
+  if (second === undefined) return Object.keys(METHODS_OF_RESOURCE)
+  if (resource === NO_ID) return ['POST']
+  return method === undefined && second === NO_ID ? Object.keys(METHODS_OF_RECORD) : PROXY_VERBS
 }
 
 function byVerb(

@@ -1,11 +1,15 @@
 import {
   FORBIDDEN_KEYS,
+  findUnstorable,
   findUnstorableText,
   invalidFields,
+  isJsonObject,
   isUuid,
   type Json,
   type JsonObject,
 } from '../../base/index.ts'
+import { parseJson } from '../message/json-text.ts'
+import { isStorable } from '../message/storable.ts'
 import { readQuery } from '../rest/query.ts'
 import type { Finding } from '../service.ts'
 
@@ -16,9 +20,14 @@ export interface CallQuery {
   readonly cursor: string | undefined
   readonly isDryRun: boolean
   readonly includeRaw: boolean
+  /** `{{args.<name>}}`, from `args[<name>]`, or from `args` as a JSON object. */
+  readonly args: JsonObject | undefined
   /** Everything else. Texts; repeated names and `a[]` are lists, `a[x]` are objects. */
   readonly query: JsonObject
 }
+
+/** Arguments of an action or a method. */
+export const ARGS_PARAMETER = 'args'
 
 /** Which account a call goes through. */
 export const ACCOUNT_PARAMETER = 'integrated_account_id'
@@ -52,16 +61,37 @@ export function readCallQuery(text: string): CallQuery {
   }
   if (count > PARAMETERS_MAX)
     findings.push(finding('query', `has more than ${PARAMETERS_MAX} parameters`, 'too_many_parameters'))
+  const { [ARGS_PARAMETER]: args, ...others } = query
   const read = {
     accountId: accountIdFrom(reserved.get(ACCOUNT_PARAMETER), findings),
     limit: limitFrom(reserved.get('limit'), findings),
     cursor: reserved.get('next_cursor') || undefined,
     isDryRun: flagFrom(reserved, 'dry_run', findings),
     includeRaw: flagFrom(reserved, 'include_raw', findings),
-    query,
+    args: args === undefined ? undefined : argsFrom(args, findings),
+    query: others,
   }
   if (findings.length > 0) throw invalidFields(findings)
   return read
+}
+
+/** Arguments as brackets made them, or as one text of JSON, which keeps numbers. */
+function argsFrom(given: Json, findings: Finding[]): JsonObject | undefined {
+  if (isDraft(given)) return given
+  const json = typeof given === 'string' ? jsonOf(given) : undefined
+  if (isJsonObject(json) && isStorable(json, 0)) return json
+  const unstorable = isJsonObject(json) ? findUnstorable(json, ARGS_PARAMETER) : []
+  if (unstorable.length > 0) findings.push(...unstorable.map(({ path: field, ...rest }) => ({ field, ...rest })))
+  else findings.push(finding(ARGS_PARAMETER, 'must be a JSON object, or args[<name>]=<text> for each', 'type'))
+  return undefined
+}
+
+function jsonOf(text: string): Json | undefined {
+  try {
+    return parseJson(Buffer.from(text))
+  } catch {
+    return undefined
+  }
 }
 
 /** Notes what is wrong with the account's id, and returns it. */

@@ -16,6 +16,8 @@ import { restRefusals } from '../wire/rest.ts'
 export interface PlainRoute {
   /** HTTP verbs; GET includes HEAD. */
   readonly verbs: readonly string[]
+  /** Those of `verbs` that a path below the prefix takes, for the header `Allow`; absent: all. */
+  verbsAt?(path: string): readonly string[]
   /** The whole path, or with `isPrefix` its beginning. */
   readonly path: string
   readonly isPrefix?: boolean

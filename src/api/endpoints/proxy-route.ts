@@ -1,17 +1,18 @@
 import { CallPreviewSchema } from '../../../gen/patchbay/v1/proxy_pb.ts'
 import type { ReadyAccount } from '../../accounts/index.ts'
-import { Failure } from '../../base/index.ts'
+import { invalidFields, isJsonObject, type JsonObject } from '../../base/index.ts'
 import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
 import type { CallThroughDeps } from '../call-through.ts'
 import { previewToProto } from '../convert/call.ts'
+import { methodNotAllowed } from '../failure/method-not-allowed.ts'
 import { upstreamFailure } from '../failure/upstream.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import { encodeJson } from '../message/codec.ts'
-import { type CallAddress, PROXY_PREFIX, PROXY_VERBS, readCallAddress } from './call-address.ts'
+import { type CallAddress, PROXY_PREFIX, PROXY_VERBS, readCallAddress, verbsOfCallPath } from './call-address.ts'
 import { sendJson, sendStream, showRateLimit } from './call-answer.ts'
 import { type CallBody, callBody } from './call-body.ts'
 import { passingHeaders, upstreamHeaders } from './call-headers.ts'
-import { type CallQuery, readCallQuery } from './call-query.ts'
+import { ARGS_PARAMETER, type CallQuery, readCallQuery } from './call-query.ts'
 import type { PlainExchange, PlainRoute } from './plain-route.ts'
 
 /** A call as it was asked for, and the account it goes through. */
@@ -20,6 +21,7 @@ interface AskedCall {
   readonly id: string | undefined
   readonly query: CallQuery
   readonly body: CallBody
+  readonly args: JsonObject | undefined
   readonly account: ReadyAccount
 }
 
@@ -27,22 +29,25 @@ interface AskedCall {
 export function proxyRoute(deps: CallThroughDeps): PlainRoute {
   return {
     verbs: PROXY_VERBS,
+    verbsAt: (path) => verbsOfCallPath(path.slice(PROXY_PREFIX.length)),
     path: PROXY_PREFIX,
     isPrefix: true,
     access: 'environment',
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {
       const { request, call } = exchange
-      const { target, id } = requireTarget(exchange)
+      const { target, id, otherVerbs } = requireTarget(exchange)
       const query = readCallQuery(exchange.query)
-      const body = await callBody(exchange)
+      const { body, args } = separateArgs(target, query, await callBody(exchange))
       const account = await deps.readyAccount(call.principal.environmentId, query.accountId)
-      const asked = { target, id, query, body, account }
+      if (otherVerbs !== undefined && !isDefined(account, target))
+        throw methodNotAllowed(call, otherVerbs, '; POST calls a method of the resource, and it has none of this name')
+      const asked = { target, id, query, body, args, account }
       if (query.isDryRun) return preview(deps, exchange, asked)
       if (body.kind === 'bytes' || answersBytes(account, target)) return passThrough(deps, exchange, asked)
       const { plan, access } = account
       const outcome = await deps.proxy.call(plan, access, {
-        ...{ target, id, query: query.query, body: body.value, headers: upstreamHeaders(request.headers) },
+        ...{ target, id, query: query.query, body: body.value, args, headers: upstreamHeaders(request.headers) },
         page: { limit: query.limit, cursor: query.cursor },
         signal: call.signal,
       })
@@ -58,8 +63,32 @@ function requireTarget({ request, path, call }: PlainExchange): Extract<CallAddr
   const verb = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
   const address = readCallAddress(verb, path.slice(PROXY_PREFIX.length))
   if (address.kind === 'target') return address
-  call.setHeader('allow', address.allow.join(', '))
-  throw new Failure('METHOD_NOT_ALLOWED', `this path takes ${address.allow.join(', ')}`)
+  throw methodNotAllowed(call, address.allow)
+}
+
+/** Tells whether the definition has the method; of a resource that it does not have, the call tells more. */
+function isDefined({ plan }: ReadyAccount, target: CallTarget): boolean {
+  if (target.kind !== 'method') return true
+  const methods = plan.resources.get(target.resource)
+  return methods === undefined || methods.has(target.method)
+}
+
+/**
+ * The arguments of a call, and its body without them: an action takes them as the member `args` of its body too.
+ *
+ * @throws Failure INVALID_FIELD when that member is no object, or the query gives arguments as well
+ */
+function separateArgs(target: CallTarget, query: CallQuery, body: CallBody): Pick<AskedCall, 'args' | 'body'> {
+  if (target.kind !== 'action' || body.kind !== 'value' || !isJsonObject(body.value)) return { args: query.args, body }
+  const { [ARGS_PARAMETER]: args, ...rest } = body.value
+  if (args === undefined) return { args: query.args, body }
+  if (!isJsonObject(args))
+    throw invalidFields([{ field: ARGS_PARAMETER, description: 'must be a JSON object', rule: 'type' }])
+  if (query.args !== undefined)
+    throw invalidFields([
+      { field: ARGS_PARAMETER, description: 'is given in the query and in the body', rule: 'duplicate_parameter' },
+    ])
+  return { args, body: { kind: 'value', value: Object.keys(rest).length === 0 ? undefined : rest } }
 }
 
 /** Tells whether the definition says that the method's answer is bytes. What is not described is found out by the call. */
@@ -69,9 +98,9 @@ function answersBytes({ plan }: ReadyAccount, target: CallTarget): boolean {
 }
 
 async function preview(deps: CallThroughDeps, exchange: PlainExchange, asked: AskedCall): Promise<void> {
-  const { target, id, query, body, account } = asked
+  const { target, id, query, body, args, account } = asked
   const preview = await deps.proxy.preview(account.plan, account.access, {
-    ...{ target, id, query: query.query, headers: upstreamHeaders(exchange.request.headers) },
+    ...{ target, id, query: query.query, args, headers: upstreamHeaders(exchange.request.headers) },
     body: body.kind === 'value' ? body.value : undefined,
     page: { limit: query.limit, cursor: query.cursor },
   })
@@ -80,9 +109,9 @@ async function preview(deps: CallThroughDeps, exchange: PlainExchange, asked: As
 
 async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked: AskedCall): Promise<void> {
   const { request, call } = exchange
-  const { target, id, query, body, account } = asked
+  const { target, id, query, body, args, account } = asked
   const outcome = await deps.proxy.stream(account.plan, account.access, {
-    ...{ target, id, query: query.query, signal: call.signal },
+    ...{ target, id, query: query.query, args, signal: call.signal },
     headers: { ...(body.kind === 'bytes' ? body.headers : {}), ...passingHeaders(request.headers) },
     ...(body.kind === 'bytes' ? { bodyStream: body.bytes } : { body: body.value }),
   })
