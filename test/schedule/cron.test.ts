@@ -36,6 +36,10 @@ describe('a cron expression is accepted', () => {
     ['a question mark', '0 0 ? * 1'],
     ['a nickname', '@hourly'],
     ['another nickname', '@weekdays'],
+    ['a nickname in capitals', '@DAILY'],
+    ['midnight', ' @midnight '],
+    ['a list of nth weekdays', '0 0 * * 5#3,1#1'],
+    ['a list of nth weekdays and others', '0 0 * * MON#1,fri,6L'],
     ['29 February', '0 0 29 2 *'],
     ['a fifth Monday in February, decades ahead', '0 0 * 2 1#5'],
     ['blanks and tabs around and between', ' \t0   9 *\t* * '],
@@ -54,6 +58,16 @@ describe('a list', () => {
     ['10/20,30 * * * * *', '10,30,50 * * * * *'],
     ['0 0 1 JAN,jan-MAR/2 *', '0 0 1 1,3 *'],
     ['0 0 1,L * *', '0 0 1,L * *'],
+    ['*/15,*/20 * * * *', '0,15,20,30,40,45 * * * *'],
+    ['*/10,7-9/2,*/25 * * * *', '0,7,9,10,20,25,30,40,50 * * * *'],
+    ['0 0 */10,*/15 * *', '0 0 1,11,16,21,31 * *'],
+    ['0 0 1 */5,*/6 *', '0 0 1 1,6,7,11 *'],
+    ['0 0 * * */3,*/5', '0 0 * * 0,3,5,6'],
+    ['*,5 * * * *', '* * * * *'],
+    ['0 0 * * 1#1,mon#1,MON#1', '0 0 * * 1#1'],
+    ['@midnight', '@daily'],
+    ['@Yearly', '@ANNUALLY'],
+    ['@weekends', '0 0 * * 6,7'],
   ])('%s fires as %s', (text, same) => {
     const ticks = (expression: string) => {
       const found = [FROM]
@@ -65,6 +79,45 @@ describe('a list', () => {
     }
     expect(ticks(text)).toEqual(ticks(same))
     expect(ticks(text)).toHaveLength(30)
+  })
+})
+
+describe('a list of nth weekdays', () => {
+  it('fires on each of them, in order, forwards and backwards', () => {
+    const cron = cronExpression('0 0 * * 5#3,1#1,2L')
+    const forwards = [FROM]
+    for (const after of forwards) {
+      const tick = cron.next(after)
+      if (tick !== undefined && forwards.length < 7) forwards.push(tick)
+    }
+    const ticks = forwards.slice(1)
+    expect(iso(ticks).map((text) => text.slice(0, 10))).toEqual([
+      ...['2026-11-20', '2026-11-24', '2026-12-07', '2026-12-18', '2026-12-29', '2027-01-04'],
+    ])
+    expect(ticks.slice(1).map((tick) => cron.previous(tick))).toEqual(ticks.slice(0, -1))
+  })
+
+  it('joins days of the month as one nth weekday does', () => {
+    const ticks = nextTicks('0 0 10 * 5#3,1#1', FROM, 4)
+    expect(iso(ticks).map((text) => text.slice(0, 10))).toEqual([
+      '2026-11-10',
+      '2026-11-20',
+      '2026-12-07',
+      '2026-12-10',
+    ])
+  })
+})
+
+describe('day of month and day of week', () => {
+  it.each([
+    ['0 0 * * 1', ['2026-11-09', '2026-11-16']],
+    ['0 0 ? * 1', ['2026-11-09', '2026-11-16']],
+    ['0 0 */1 * 1', ['2026-11-06', '2026-11-07']],
+    ['0 0 1-31 * 1', ['2026-11-06', '2026-11-07']],
+    ['0 0 */2 * 1', ['2026-11-07', '2026-11-09']],
+    ['0 0 13 * 1', ['2026-11-09', '2026-11-13']],
+  ])('are either of them unless one is a bare * or ?: %s', (text, days) => {
+    expect(iso(nextTicks(text, FROM, 2)).map((tick) => tick.slice(0, 10))).toEqual(days)
   })
 })
 
@@ -84,7 +137,9 @@ describe('a cron expression is refused', () => {
     ['days before the last', '0 0 L-3 * *', 'cron.before_last', 'L-3 in its day of month field'],
     ['reboot', '@reboot', 'cron.reboot', '@reboot'],
     ['an unknown nickname', '@every5m', 'cron.nickname', '@hourly'],
-    ['a nickname in capitals', '@DAILY', 'cron.nickname', '@daily'],
+    ['reboot in capitals', '@REBOOT', 'cron.reboot', '@reboot'],
+    ['a list of too many nth weekdays', '0 0 * * 0#1,1#1,2#1,3#1,4#1,5#1', 'cron.value', 'up to 5 of 1#2'],
+    ['a list with a sixth weekday', '0 0 * * 1#1,5#6', 'cron.value', '1#1,5#6 in its day of week field'],
     ['a minute that does not exist', '61 * * * *', 'cron.value', '61 in its minute field, which takes 0-59'],
     ['an hour that does not exist', '0 24 * * *', 'cron.value', '24 in its hour field'],
     ['a second that does not exist', '60 * * * * *', 'cron.value', '60 in its second field'],
@@ -96,7 +151,7 @@ describe('a cron expression is refused', () => {
     ['a step of nothing', '*/0 * * * *', 'cron.value', '*/0 in its minute field'],
     ['a list with a gap', '1,,2 * * * *', 'cron.value', '1,,2 in its minute field'],
     ['something else entirely', 'a b c d e', 'cron.value', 'a in its minute field'],
-    ['30 February', '0 0 30 2 *', 'cron.never', '20 years'],
+    ['30 February', '0 0 30 2 *', 'cron.never', '20 years: day of month 30, month 2, day of week *'],
     ['31 April', '0 0 31 4 *', 'cron.never', '20 years'],
     ['a text without end', `${'0,'.repeat(200)}0 * * * *`, 'cron.length', '255'],
   ])('for %s', (_, text, rule, description) => {

@@ -1,6 +1,7 @@
 import type { Violation } from '../../base/index.ts'
 import { parseCron } from './cron-expression.ts'
 import { HORIZON_YEARS, nextTicks } from './next-ticks.ts'
+import { NICKNAMES, NTH_WEEKDAYS_MAX } from './plain-expressions.ts'
 
 /** What an expression is checked against. */
 export interface CronRules {
@@ -23,14 +24,9 @@ const PARTS = [
   { name: 'hour', takes: '0-23' },
   { name: 'day of month', takes: '1-31 or L' },
   { name: 'month', takes: '1-12 or JAN-DEC' },
-  { name: 'day of week', takes: '0-7 or SUN-SAT, 5L for the last, 1#2 for the second' },
+  { name: 'day of week', takes: `0-7 or SUN-SAT, 5L for the last, up to ${NTH_WEEKDAYS_MAX} of 1#2 for the second` },
 ] as const
 const DAY_OF_MONTH = 3
-
-const NICKNAMES: ReadonlySet<string> = new Set([
-  ...['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@hourly', '@minutely', '@secondly'],
-  ...['@weekdays', '@weekends'],
-])
 
 /** An item of a field that begins with H: Jenkins' hash, which the parser draws anew at every parse. */
 const HASHED = /(?:^|[,\-/])h(?![a-z])/i
@@ -60,10 +56,13 @@ function findShape(text: string): Finding | undefined {
 }
 
 function findNickname(text: string): Finding | undefined {
-  if (NICKNAMES.has(text)) return undefined
-  if (text === '@reboot')
+  if (NICKNAMES.has(text.toLowerCase())) return undefined
+  if (text.toLowerCase() === '@reboot')
     return { rule: 'cron.reboot', description: 'must name moments: @reboot is none of a service that does not stop' }
-  return { rule: 'cron.nickname', description: `has no nickname ${text}; there are ${[...NICKNAMES].join(', ')}` }
+  return {
+    rule: 'cron.nickname',
+    description: `has no nickname ${text}; there are ${[...NICKNAMES.keys()].join(', ')}`,
+  }
 }
 
 function countFinding(count: number): Finding {
@@ -91,7 +90,8 @@ function findField(value: string, part: number): Finding | undefined {
 }
 
 function findSchedule(text: string, { from, minTickGapSeconds }: CronRules): Finding | undefined {
-  const never = { rule: 'cron.never', description: `names no moment within the next ${HORIZON_YEARS} years` }
+  const description = `names no moment within the next ${HORIZON_YEARS} years: ${daysOf(text)}`
+  const never = { rule: 'cron.never', description }
   // Every field is fine by itself, so what does not parse is a day that no month has, such as 30 February.
   if (!parses(text)) return never
   const ticks = nextTicks(text, from, minTickGapSeconds > 1 ? GAP_TICKS : 1)
@@ -102,6 +102,12 @@ function findSchedule(text: string, { from, minTickGapSeconds }: CronRules): Fin
     rule: 'cron.gap',
     description: `has ticks ${gapSeconds} s apart; the smallest gap allowed here is ${minTickGapSeconds} s`,
   }
+}
+
+/** The three fields that together choose days, as a message names them. */
+function daysOf(text: string): string {
+  const [day, month, weekday] = text.trim().split(/\s+/).slice(-3)
+  return `day of month ${day}, month ${month}, day of week ${weekday}`
 }
 
 function parses(text: string): boolean {

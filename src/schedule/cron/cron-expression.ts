@@ -1,6 +1,6 @@
 import { CronExpressionParser } from 'cron-parser'
 import { LRUCache } from 'lru-cache'
-import { unrepeated } from './unrepeated.ts'
+import { plainExpressions } from './plain-expressions.ts'
 
 /** A parsed expression, in UTC. Its ticks are moments of whole seconds, the same wherever and whenever they are computed. */
 export interface CronExpression {
@@ -40,9 +40,27 @@ function withMemory(cron: CronExpression): CronExpression {
   }
 }
 
-/** Parses without looking at the cache or filling it, for text nobody has stored yet. */
+/**
+ * Parses without looking at the cache or filling it, for text nobody has stored yet.
+ *
+ * @throws Error for text that is no expression
+ */
 export function parseCron(text: string): CronExpression {
-  const iterator = CronExpressionParser.parse(unrepeated(text.trim()), { tz: 'UTC' })
+  const parts = plainExpressions(text).map(parsePlain)
+  const [only] = parts
+  if (only !== undefined && parts.length === 1) return only
+  return {
+    next: (after) => earliest(parts.flatMap((part) => part.next(after) ?? [])),
+    previous: (before) =>
+      earliest(
+        parts.flatMap((part) => part.previous(before) ?? []),
+        -1,
+      ),
+  }
+}
+
+function parsePlain(text: string): CronExpression {
+  const iterator = CronExpressionParser.parse(text, { tz: 'UTC' })
   return {
     next(after) {
       iterator.reset(after)
@@ -53,6 +71,11 @@ export function parseCron(text: string): CronExpression {
       return step(() => iterator.prev())
     },
   }
+}
+
+/** The first of the moments; with `direction` -1 the last. */
+function earliest(moments: readonly Date[], direction: 1 | -1 = 1): Date | undefined {
+  return moments.toSorted((one, other) => (one.getTime() - other.getTime()) * direction)[0]
 }
 
 /** The library gives up with an exception after 10 000 steps. */

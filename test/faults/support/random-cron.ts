@@ -15,7 +15,7 @@ const MONTH: Field = {
 }
 const WEEKDAY: Field = { min: 0, max: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }
 
-/** Any expression of the dialect: values, names, ranges, steps, lists, `L`, `#`; it may have no tick at all. */
+/** Any expression of the dialect: values, names, ranges, steps, lists of all of them, `L`, `#`; it may have no tick at all. */
 export function randomCron(random: () => number): string {
   const seconds = random() < 0.5 ? [plain(SECOND, random)] : []
   return [
@@ -35,8 +35,12 @@ function day(random: () => number): string {
 function weekday(random: () => number): string {
   const chance = random()
   if (chance < 0.05) return `${integer(0, 6, random)}L`
-  if (chance < 0.1) return `${integer(0, 6, random)}#${integer(1, 5, random)}`
+  if (chance < 0.15) return Array.from({ length: integer(1, 4, random) }, () => nthWeekday(random)).join(',')
   return sparse(WEEKDAY, random)
+}
+
+function nthWeekday(random: () => number): string {
+  return random() < 0.2 ? value(WEEKDAY, random) : `${integer(0, 6, random)}#${integer(1, 5, random)}`
 }
 
 /** Days are mostly any day, or hardly any expression had both of them free. */
@@ -52,9 +56,10 @@ function plain(field: Field, random: () => number): string {
   return Array.from({ length: integer(1, 4, random) }, () => item(field, random)).join(',')
 }
 
-/** A value, a range, or a range in steps. */
+/** A value, a step, a range, or a range in steps. */
 function item(field: Field, random: () => number): string {
   if (random() < 0.5) return value(field, random)
+  if (random() < 0.3) return `*/${integer(1, field.max, random)}`
   const [one, other] = [integer(field.min, field.max, random), integer(field.min, field.max, random)]
   const range = `${Math.min(one, other)}-${Math.max(one, other)}`
   return random() < 0.5 ? range : `${range}/${integer(1, field.max, random)}`

@@ -1,0 +1,91 @@
+/** Expressions with a name, in lower case. The last four are extensions; the others are those of Vixie cron. */
+export const NICKNAMES: ReadonlyMap<string, string> = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+  ['@minutely', '* * * * *'],
+  ['@secondly', '* * * * * *'],
+  ['@weekdays', '0 0 * * 1-5'],
+  ['@weekends', '0 0 * * 0,6'],
+])
+
+/** Items such as `1#3` of one list; each is searched by itself, and the rarest take milliseconds. */
+export const NTH_WEEKDAYS_MAX = 5
+
+/** The values of each field and the names some of them have, by the number of fields that follow it. */
+const FIELDS_FROM_LAST: readonly { readonly min: number; readonly max: number; readonly names?: readonly string[] }[] =
+  [
+    { min: 0, max: 7, names: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
+    {
+      ...{ min: 1, max: 12 },
+      names: ['', 'jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'],
+    },
+    { min: 1, max: 31 },
+    { min: 0, max: 23 },
+    { min: 0, max: 59 },
+    { min: 0, max: 59 },
+  ]
+const ITEM = /^(?:(?<every>\*)|(?<from>\w+)(?:-(?<to>\w+))?)(?:\/(?<step>\d+))?$/
+const SUNDAY_AGAIN = 7
+
+/**
+ * The expression as one or several that the parser takes, whose ticks together are its own: nicknames are spelled out, lists
+ * name each value once (the parser refuses `1-5,3` and a step beside a step), and each `weekday#n` of a list stands alone.
+ *
+ * Lists with other special items stay as they are, for the parser to judge.
+ *
+ * @throws Error when a list has more than NTH_WEEKDAYS_MAX items with `#`
+ */
+export function plainExpressions(text: string): readonly string[] {
+  const trimmed = text.trim()
+  const expression = NICKNAMES.get(trimmed.toLowerCase()) ?? trimmed
+  if (!expression.includes(',')) return [expression]
+  const fields = expression.split(/\s+/)
+  const before = fields.slice(0, -1).map((field, place) => unrepeatedList(field, fields.length - 1 - place))
+  return weekdayLists(fields.at(-1) ?? '').map((weekdays) => [...before, unrepeatedList(weekdays, 0)].join(' '))
+}
+
+/** A list of weekdays, taken apart so that each item with `#` stands alone. */
+function weekdayLists(field: string): readonly string[] {
+  const items = [...new Set(field.toUpperCase().split(','))]
+  const nth = items.filter((item) => item.includes('#'))
+  if (nth.length === 0) return [field]
+  if (nth.length > NTH_WEEKDAYS_MAX) throw new Error(`more than ${NTH_WEEKDAYS_MAX} items with #`)
+  const others = items.filter((item) => !item.includes('#'))
+  return others.length === 0 ? nth : [...nth, others.join(',')]
+}
+
+function unrepeatedList(field: string, fromLast: number): string {
+  const items = field.split(',')
+  if (items.length === 1) return field
+  const values = new Set<number>()
+  for (const item of items) {
+    const found = valuesOf(item, fromLast)
+    if (found === undefined) return field
+    for (const value of found) values.add(fromLast === 0 && value === SUNDAY_AGAIN ? 0 : value)
+  }
+  return [...values].sort((a, b) => a - b).join(',')
+}
+
+/** Undefined for what the parser has to judge. */
+function valuesOf(item: string, fromLast: number): readonly number[] | undefined {
+  const { every, from: fromText, to: toText, step: stepText } = ITEM.exec(item)?.groups ?? {}
+  const { min = 0, max = 0 } = FIELDS_FROM_LAST[fromLast] ?? {}
+  const from = every === undefined ? numberOf(fromText, fromLast) : min
+  const isOpen = toText === undefined && (every !== undefined || stepText !== undefined)
+  const to = isOpen ? max : toText === undefined ? from : numberOf(toText, fromLast)
+  const step = Number(stepText ?? 1)
+  if (from === undefined || to === undefined || to < from || to > max || step < 1) return undefined
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, count) => from + count * step)
+}
+
+function numberOf(text: string | undefined, fromLast: number): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d+$/.test(text)) return Number(text)
+  const place = FIELDS_FROM_LAST[fromLast]?.names?.indexOf(text.toLowerCase()) ?? -1
+  return place === -1 ? undefined : place
+}
