@@ -173,9 +173,19 @@ export function invalidFields(violations: readonly Violation[], reason: FailureR
   return new Failure(reason, message, { violations })
 }
 
-/** The same answer for an unknown id and for one of another environment (decision: never reveal which). */
+/** Types that a team owns; all others belong to an environment. */
+const TEAM_TYPES: ReadonlySet<string> = new Set([
+  'team',
+  'environment',
+  'api_token',
+  'integration',
+  'integration_grant',
+])
+
+/** The same answer for an unknown id and for one of another environment or team (decision: never reveal which). */
 export function notFound(type: string, id: string): Failure {
-  return new Failure('RESOURCE_NOT_FOUND', `no ${type} with id ${id} in this environment`, { resource: { type, id } })
+  const where = TEAM_TYPES.has(type) ? 'visible to this team' : 'in this environment'
+  return new Failure('RESOURCE_NOT_FOUND', `no ${type} with id ${id} ${where}`, { resource: { type, id } })
 }
 
 /** The caller decided on a state of the resource that is no longer there. */

@@ -234,6 +234,18 @@ describe('a request is refused', () => {
   })
 })
 
+describe('the words of a violation', () => {
+  it.each([
+    ['GET', '/widget?page_size=x', undefined, 'page_size must be an integer from 0 to 2147483647'],
+    ['GET', '/find/a?limit=x', undefined, 'limit must be an integer from -2147483648 to 2147483647'],
+    ['POST', '/widget', '{"name":""}', 'name must not be empty'],
+    ['POST', '/widget', '{"name":"a","parts":[{"name":"p","count":"x"}]}', 'parts[0].count must be an integer from 0'],
+  ])('say what is taken: %s %s', async (method, path, body, words) => {
+    const { error } = (await send(method, path, body)).json as unknown as { error: { message: string } }
+    expect(error.message).toContain(words)
+  })
+})
+
 describe('verbs', () => {
   it('HEAD answers like GET, without the body', async () => {
     const [get, head] = [await send('GET', `/widget/${WIDGET_ID}`), await send('HEAD', `/widget/${WIDGET_ID}`)]

@@ -1,13 +1,26 @@
-import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from '@bufbuild/protobuf'
+import { field as fieldRules } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 
 /** What a value of the field, or one item of a list or map, must be: `must be true or false`. */
 export function expectationOf(field: DescField): string {
   if (field.fieldKind === 'message') return `must be ${messageNoun(field.message)}`
   if (field.fieldKind === 'enum') return `must be ${enumNoun(field.enum)}`
-  if (field.fieldKind === 'scalar') return `must be ${scalarNoun(field.scalar)}`
+  if (field.fieldKind === 'scalar') return `must be ${boundedNoun(field) ?? scalarNoun(field.scalar)}`
   if (field.fieldKind === 'list') return `must be a list, each item ${itemNoun(field)}`
   return `must be an object, each value ${itemNoun(field)}`
 }
+
+/** An integer within the bounds of its rules (`buf.validate`), where the contract gives both or the lower one. */
+function boundedNoun(field: DescField): string | undefined {
+  const { type } = getOption(field, fieldRules)
+  if (type.case !== 'int32') return undefined
+  const { greaterThan, lessThan } = type.value
+  if (greaterThan.case !== 'gte') return undefined
+  const max = lessThan.case === 'lte' ? lessThan.value : INT32_MAX
+  return `an integer from ${greaterThan.value} to ${max}`
+}
+
+const INT32_MAX = 2 ** 31 - 1
 
 function itemNoun(field: DescField & { fieldKind: 'list' | 'map' }): string {
   if (field.message !== undefined) return messageNoun(field.message)
