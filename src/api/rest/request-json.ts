@@ -62,6 +62,7 @@ interface GivenField {
 
 /** Adds the fields of the query. System parameters are ignored: one answer format is all there is. */
 function addQuery(json: JsonDraft, request: RestRequest, findings: Finding[]): void {
+  if (request.query === '') return
   const given = new Map<string, GivenField>()
   const unknown = new Set<string>()
   for (const [name, value] of readQuery(request.query, findings)) {
