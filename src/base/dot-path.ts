@@ -1,22 +1,140 @@
+import { Failure } from './failure.ts'
 import { isJsonObject, type Json } from './json.ts'
 
 /** A parsed path: object keys and array indexes, in order. */
 export type DotPath = readonly (string | number)[]
 
-const STEP = /[^.[\]]+|\[(\d+)\]/g
+/** A path as it was read, or what is wrong with it: a clause that goes on after the field's name. */
+export type ReadPath = { readonly steps: DotPath } | { readonly problem: string }
 
-/** Parses `data.items[0].id`; a purely numeric step (`items.0.id`) addresses an array index or a key of that name. */
-export function parseDotPath(text: string): DotPath {
-  return [...text.matchAll(STEP)].map(([step, index]) => (index === undefined ? step : Number(index)))
+/** Longest text of a path. */
+export const PATH_LENGTH_MAX = 1024
+
+/** What a name may hold without quotes. */
+const NAME = /[^\s.[\]"'`\\{}]+/y
+const PLAIN_NAME = /^[^\s.[\]"'`\\{}]+$/
+const INDEX = /\[(\d{1,9})\]/y
+/** `["any name"]` or `['any name']`; a backslash stands before the quote and before itself. */
+const QUOTED = /\[(?:"((?:[^"\\]|\\["'\\])*)"|'((?:[^'\\]|\\["'\\])*)')\]/y
+const WILDCARD = /\[\*\]|(?:^|\.)\*(?=\.|\[|$)|\.\./
+
+/**
+ * Reads a path into a JSON value: `data.items[0].id`, `["@odata.nextLink"]`, `['a.b'][0].c`, with or without a leading `$`.
+ *
+ * Names follow each other with dots; a name with dots, blanks, brackets or quotes stands in brackets and quotes. A step of
+ * digits (`items.0.id`) addresses an index of a list or a key of that name. Takes time proportional to the text.
+ */
+export function readDotPath(text: string): ReadPath {
+  const steps = text.length > PATH_LENGTH_MAX ? undefined : scanPath(text)
+  if (steps !== undefined) return { steps }
+  return { problem: `must be a path such as data.items or ["@odata.nextLink"]${proposePath(text)}` }
 }
 
-/** The value at the path, or `undefined` when any step is missing. Only own keys are followed. */
+/** The steps of a path, none of an empty text. @throws Failure DEFINITION_INVALID; a checked definition never does */
+export function parseDotPath(text: string): DotPath {
+  if (text === '') return []
+  const read = readDotPath(text)
+  if ('steps' in read) return read.steps
+  throw new Failure(
+    'DEFINITION_INVALID',
+    `the definition holds a path that is none: ${JSON.stringify(text.slice(0, 100))} ${read.problem}`,
+  )
+}
+
+/** The text of a path behind `prefix`, as `readDotPath` reads it: `fields[2].name`, `headers["x.y"]`. */
+export function writeDotPath(path: DotPath, prefix = ''): string {
+  return path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`
+    const isPlain = PLAIN_NAME.test(step) && step !== '*' && !(text === '' && /^(?:\$$|\/)/.test(step))
+    if (!isPlain) return `${text}["${step.replaceAll(/["\\]/g, '\\$&')}"]`
+    return text === '' ? step : `${text}.${step}`
+  }, prefix)
+}
+
+/**
+ * The value at the path, or `undefined` when any step is missing. Only own keys are followed.
+ *
+ * A dot may be part of a name: where an object has no key of a step, the step and those after it are tried as one name, the
+ * shortest first, so that `@odata.nextLink` finds the key of that name.
+ */
 export function getAtPath(value: Json | undefined, path: DotPath): Json | undefined {
   let current: Json | undefined = value
-  for (const step of path) {
+  for (let at = 0; at < path.length; at += 1) {
+    const step = path[at] ?? ''
     if (Array.isArray(current)) current = current[Number(step)]
-    else if (isJsonObject(current) && Object.hasOwn(current, step)) current = current[step]
-    else return undefined
+    else if (!isJsonObject(current)) return undefined
+    else if (Object.hasOwn(current, step)) current = current[step]
+    else {
+      const length = dottedNameLength(Object.keys(current), path, at)
+      if (length === undefined) return undefined
+      current = current[path.slice(at, at + length).join('.')]
+      at += length - 1
+    }
   }
   return current
+}
+
+/** How many steps from `at` on are together, with dots between them, the shortest of the names; `undefined`: none are. */
+function dottedNameLength(names: readonly string[], path: DotPath, at: number): number | undefined {
+  if (typeof path[at + 1] !== 'string') return undefined
+  const rest = path.slice(at)
+  const lengths = names.flatMap((name) => {
+    if (!name.includes('.')) return []
+    const parts = name.split('.')
+    return parts.length <= rest.length && parts.every((part, index) => part === rest[index]) ? [parts.length] : []
+  })
+  return lengths.length === 0 ? undefined : Math.min(...lengths)
+}
+
+function scanPath(text: string): DotPath | undefined {
+  const steps: (string | number)[] = []
+  let at = /^\$(?:[.[]|$)/.test(text) ? 1 : 0
+  if (text[at] === '.' && at === 1) at += 1
+  const start = at
+  while (at < text.length) {
+    if (text[at] === '[') {
+      const index = matchAt(INDEX, text, at)
+      const quoted = index === null ? matchAt(QUOTED, text, at) : null
+      if (index === null && quoted === null) return undefined
+      steps.push(index === null ? withoutEscapes(quoted?.[1] ?? quoted?.[2] ?? '') : Number(index[1]))
+      at += (index ?? quoted)?.[0].length ?? 0
+      continue
+    }
+    if (at > start) {
+      if (text[at] !== '.') return undefined
+      at += 1
+    }
+    const name = matchAt(NAME, text, at)?.[0]
+    if (name === undefined || name === '*' || (steps.length === 0 && name.startsWith('/'))) return undefined
+    steps.push(name)
+    at += name.length
+  }
+  return steps.length === 0 ? undefined : steps
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at
+  return pattern.exec(text)
+}
+
+function withoutEscapes(text: string): string {
+  return text.replaceAll(/\\(.)/g, '$1')
+}
+
+/** The spelling that was probably meant by JSON pointers, jq, escaped dots and names with blanks; empty when none is likely. */
+function proposePath(text: string): string {
+  if (text.length > PATH_LENGTH_MAX) return `, at most ${PATH_LENGTH_MAX} characters long`
+  if (text.includes('{{')) return ': placeholders have no effect here'
+  if (WILDCARD.test(text)) return ': wildcards and ".." are possible in expressions only'
+  const steps = text.startsWith('/')
+    ? text
+        .slice(1)
+        .split('/')
+        .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    : text
+        .replace(/^\$?\.?/, '')
+        .split(/(?<!\\)\./)
+        .map((step) => step.replaceAll('\\.', '.').trim())
+  const written = writeDotPath(steps)
+  return steps.every((step) => step !== '' && !/["'`[\]\\{}]/.test(step)) ? `; did you mean ${written}?` : ''
 }

@@ -6,7 +6,7 @@
 export { assertNever } from './assert-never.ts'
 export { type BackoffPolicy, backoffMs } from './backoff.ts'
 export { type Clock, systemClock } from './clock.ts'
-export { type DotPath, getAtPath, parseDotPath } from './dot-path.ts'
+export { type DotPath, getAtPath, PATH_LENGTH_MAX, parseDotPath, readDotPath, writeDotPath } from './dot-path.ts'
 export {
   etagMismatch,
   FAILURE_REASONS,

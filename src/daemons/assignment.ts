@@ -1,5 +1,5 @@
 import type { SyncableAccount } from '../accounts/index.ts'
-import type { JsonObject } from '../base/index.ts'
+import { type JsonObject, writeDotPath } from '../base/index.ts'
 import { type ClaimedRun, QUEUE_POLICY, type Run } from '../queue/index.ts'
 import { methodFacts, readSyncResources } from '../sync/index.ts'
 import { publicVariables } from './public-variables.ts'
@@ -33,7 +33,7 @@ export function assignmentOf(claimed: ClaimedRun, run: Run, { account, definitio
     environmentVariables: publicVariables(definition.environmentVariables),
     resources: readSyncResources(run.resources).map(({ resource, method }) => ({
       idPath: idPath(resource, method).map(String),
-      parentPaths: parentPaths(resource, method).map((path) => path.join('.')),
+      parentPaths: parentPaths(resource, method).map((path) => writeDotPath(path)),
     })),
   }
 }

@@ -5,6 +5,7 @@ import {
   authorizationSchema,
   expressionText,
   fieldPath,
+  findPathProblem,
   paginationSchema,
   plainText,
   refineWith,
@@ -138,8 +139,7 @@ export function nameOf(noun: string): z.ZodString {
 }
 
 function findResponsePathProblem(text: string): string | undefined {
-  if (!text.startsWith('$'))
-    return fieldPath().safeParse(text).success ? undefined : 'must be a dotted path such as data.items, or start with $'
+  if (!text.startsWith('$')) return findPathProblem(text)
   const parsed = parseExpression(text)
   return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : undefined
 }

@@ -1,4 +1,4 @@
-import { type DotPath, parseDotPath } from '../base/index.ts'
+import { type DotPath, parseDotPath, readDotPath } from '../base/index.ts'
 import { isPlaceholderRoot, type PlaceholderRoot } from './scope.ts'
 
 /** One `{{…}}` of a template: where to look, in which order, and what to do with the value. */
@@ -36,7 +36,9 @@ export type LexedTemplate =
 const ALTERNATIVES_MAX = 8
 
 const STEP = '[^\\s{}|?:[\\].,"\'`]+'
-const PATH = new RegExp(`^${STEP}(?:\\.${STEP}|\\[\\d{1,6}\\])*$`)
+/** `["any name"]`, without what the grammar around it reads. */
+const QUOTED = '\\[(?:"[^"\\\\{}|?]+"|\'[^\'\\\\{}|?]+\')\\]'
+const PATH = new RegExp(`^(?:${STEP}|${QUOTED})(?:\\.${STEP}|\\[\\d{1,6}\\]|${QUOTED})*$`)
 const CAST_SUFFIX = /:\s*(int|num|bool|str|json|epoch|epoch_ms)\s*$/
 
 /**
@@ -80,7 +82,7 @@ function parsePlaceholder(inner: string): Placeholder | string {
   const defaultAt = uncast.indexOf('?:')
   const chain = (defaultAt === -1 ? uncast : uncast.slice(0, defaultAt)).split('|').map((path) => path.trim())
   if (chain.length > ALTERNATIVES_MAX) return `{{${source}}} has more than ${ALTERNATIVES_MAX} alternatives`
-  for (const path of chain) if (!PATH.test(path)) return pathProblem(source, path)
+  for (const path of chain) if (!PATH.test(path) || 'problem' in readDotPath(path)) return pathProblem(source, path)
   return {
     source,
     paths: chain.map(placeholderPath),
@@ -100,7 +102,7 @@ function pathProblem(source: string, path: string): string {
   if (path === '') return `{{${source}}} names nothing`
   if (path.includes(':'))
     return `{{${source}}} has an unknown cast: use :int, :num, :bool, :str, :json, :epoch or :epoch_ms`
-  return `{{${source}}} is not a path such as context.name, args.items[0] or api_key`
+  return `{{${source}}} is not a path such as context.name, args.items[0], body["a.b"] or api_key`
 }
 
 function castProblem(parts: readonly TemplatePart[]): LexedTemplate | undefined {

@@ -81,6 +81,7 @@ export {
   anyJson,
   expressionText,
   fieldPath,
+  findPathProblem,
   headerMap,
   type LeafRole,
   leafRoles,

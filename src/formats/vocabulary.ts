@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isJsonObject, type Json } from '../base/index.ts'
+import { isJsonObject, type Json, readDotPath } from '../base/index.ts'
 import { findBaseUrlProblem, findTemplateProblem, parseExpression } from '../expression/index.ts'
 
 /**
@@ -12,6 +12,8 @@ export type LeafRole =
   /** A text, or a JSON value of texts, with placeholders. `secret`: literal text here is credential material. */
   | { readonly kind: 'template'; readonly secret: boolean }
   | { readonly kind: 'expression' }
+  /** A path into a JSON value. */
+  | { readonly kind: 'path' }
   /** An address that the product will call. */
   | { readonly kind: 'url' }
 
@@ -21,7 +23,6 @@ export const leafRoles = z.registry<LeafRole>()
 /** Longest single text of a definition: expressions and GraphQL documents are long, nothing is longer. */
 const TEXT_LENGTH_MAX = 64 * 1024
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
-const FIELD_PATH = /^[^\s.[\]]+(?:\.[^\s.[\]]+|\[\d+\])*$/
 const ONE_PLACEHOLDER = /^\{\{[^{}]*\}\}$/
 
 /** A text without placeholders: labels, names, help. */
@@ -69,14 +70,25 @@ export function expressionText(): z.ZodString {
   return roleOf(schema, { kind: 'expression' })
 }
 
-/** A dotted path into a JSON value, for example `data.items` or `meta.cursors[0].next`. */
+/** A path into a JSON value, for example `data.items`, `meta.cursors[0].next` or `["@odata.nextLink"]`. */
 export function fieldPath(): z.ZodString {
-  return z.string().max(1024).regex(FIELD_PATH, { error: 'must be a dotted path such as data.items' })
+  return roleOf(z.string().superRefine(refineWith(findPathProblem, 'path')), { kind: 'path' })
+}
+
+/** What is wrong with a text as a path into a JSON value: a clause that goes on after the field's name. */
+export function findPathProblem(text: string): string | undefined {
+  const read = readDotPath(text)
+  return 'problem' in read ? read.problem : undefined
 }
 
 /** A name that HTTP accepts for a header. */
 export function headerName(): z.ZodString {
   return z.string().regex(HEADER_NAME, { error: 'must be a header name' })
+}
+
+/** What is wrong with a text as the name of a header: a clause that goes on after the field's name. */
+export function findHeaderNameProblem(text: string): string | undefined {
+  return HEADER_NAME.test(text) ? undefined : 'must be a header name'
 }
 
 /** A whole number, or one placeholder that yields one. */

@@ -135,10 +135,12 @@ function unplacedBody(method: MethodPlan, given: Json | undefined): Json | undef
   return kept.length === 0 && method.body !== undefined ? undefined : Object.fromEntries(kept)
 }
 
-/** A copy of the body with a value at a path; objects on the way are made. */
+/** A copy of the body with a value at a path; objects on the way are made, lists on the way stay lists. */
 function withValueAt(body: Json | undefined, path: readonly (string | number)[], value: Json): Json {
   const [step, ...rest] = path
   if (step === undefined) return value
+  if (Array.isArray(body) && Number(step) < body.length)
+    return body.with(Number(step), withValueAt(body[Number(step)], rest, value))
   const object = isJsonObject(body) ? body : {}
   return { ...object, [step]: withValueAt(object[step], rest, value) }
 }

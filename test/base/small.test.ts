@@ -1,5 +1,16 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { backoffMs, getAtPath, isUuid, newId, parseDotPath, suggest, systemClock } from '../../src/base/index.ts'
+import {
+  backoffMs,
+  getAtPath,
+  isUuid,
+  newId,
+  parseDotPath,
+  readDotPath,
+  suggest,
+  systemClock,
+  writeDotPath,
+} from '../../src/base/index.ts'
 
 describe('newId', () => {
   it('makes UUIDs of version 7 that sort by the moment they were made', () => {
@@ -22,7 +33,16 @@ describe('newId', () => {
 })
 
 describe('a dotted path', () => {
-  const value = { data: { items: [{ id: 7 }], '0': 'zero' } }
+  const value = {
+    data: { items: [{ id: 7 }], '0': 'zero' },
+    '@odata.nextLink': 'odata',
+    'p.q': [{ c: 'dotted' }],
+    a: { 'x.y.z': 'deep', 'v.y': { w: 'nested' }, u: {}, 'u.y': 'hidden' },
+    'it"s': 'quoted',
+    ' ': 'blank',
+    名前: { 'é.': 'unicode' },
+    $: { x: 'dollar' },
+  }
 
   it.each([
     ['data.items[0].id', 7],
@@ -32,8 +52,63 @@ describe('a dotted path', () => {
     ['data.items.length', undefined],
     ['constructor', undefined],
     ['', value],
+    ['["@odata.nextLink"]', 'odata'],
+    ["['@odata.nextLink']", 'odata'],
+    ['@odata.nextLink', 'odata'],
+    ['$["@odata.nextLink"]', 'odata'],
+    ['$.data.items[0].id', 7],
+    ['data["items"][0]["id"]', 7],
+    ["['p.q'][0].c", 'dotted'],
+    ['p.q[0].c', 'dotted'],
+    ['a.x.y.z', 'deep'],
+    ['a.v.y.w', 'nested'],
+    ['a.u.y', undefined],
+    ['a["u.y"]', 'hidden'],
+    ['["it\\"s"]', 'quoted'],
+    [`['it"s']`, 'quoted'],
+    ['[" "]', 'blank'],
+    ['名前["é."]', 'unicode'],
+    ['["$"].x', 'dollar'],
+    ['a.x', undefined],
   ])('%j leads to %j', (path, found) => {
     expect(getAtPath(value, parseDotPath(path))).toEqual(found)
+  })
+
+  it.each([
+    ['', ''],
+    ['$', ''],
+    ['a..b', 'wildcards and'],
+    ['.a.b', 'did you mean a.b?'],
+    ['a.b.', ''],
+    ['a[b]', ''],
+    ['a[-1]', ''],
+    ['a["b', ''],
+    ['a["b"]c', ''],
+    ['@odata\\.nextLink', 'did you mean ["@odata.nextLink"]?'],
+    ['next page', 'did you mean ["next page"]?'],
+    ['/meta/next~1x', 'did you mean meta.next/x?'],
+    ['items[*].id', 'wildcards and'],
+    ['items.*.id', 'wildcards and'],
+    ['{{context.path}}', 'placeholders have no effect here'],
+    ['a`b', ''],
+    ['x'.repeat(1025), 'at most 1024 characters'],
+  ])('%j is none, and the right spelling is named where one is likely', (path, hint) => {
+    const read = readDotPath(path)
+    expect('problem' in read ? read.problem : read).toContain('must be a path such as data.items')
+    expect('problem' in read ? read.problem : read).toContain(hint)
+  })
+
+  it('is read as it was written, whatever the names', () => {
+    const step = fc.oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
+      fc.nat(999),
+      fc.constantFrom('$', '*', '/', '"', '\\', 'a.b'),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (path) => {
+        expect(readDotPath(writeDotPath(path))).toEqual({ steps: path })
+      }),
+    )
   })
 })
 

@@ -21,6 +21,8 @@ describe('a text is split into literals and placeholders', () => {
     ['{{a|b?:1:int}}', [{ source: 'a|b?:1:int', paths: ['a', 'b'], defaultText: '1', cast: 'int' }]],
     ['{{a:json}}', [{ source: 'a:json', paths: ['a'], cast: 'json' }]],
     ['{{x-y.$z_1}}', [{ source: 'x-y.$z_1', paths: ['x-y.$z_1'] }]],
+    ['{{body["a.b"][0]}}', [{ source: 'body["a.b"][0]', paths: ['body["a.b"][0]'] }]],
+    ["{{query['$top']:int}}", [{ source: "query['$top']:int", paths: ["query['$top']"], cast: 'int' }]],
     ['\\{{a}}', ['{{a}}']],
     ['a\\{{b}}{{c}}', ['a{{b}}', { source: 'c', paths: ['c'] }]],
     ['{"q":{{a}}}', ['{"q":', { source: 'a', paths: ['a'] }, '}']],

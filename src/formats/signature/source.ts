@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { getAtPath, type Json, parseDotPath } from '../../base/index.ts'
 import { compileTemplate, type Scope } from '../../expression/index.ts'
-import { fieldPath, refineWith, templateText } from '../vocabulary.ts'
+import { findPathProblem, refineWith, templateText } from '../vocabulary.ts'
 import { crc32Decimal, decodeUrl, sha256Hex, sortedForm } from './derived.ts'
 import { renderSetting } from './secret.ts'
 import type { Delivery } from './signature.ts'
@@ -47,7 +47,7 @@ export function sourceText(): z.ZodString {
 function findTokenProblem(text: string): string | undefined {
   if (Object.hasOwn(FIXED, text) || HEADER.test(text) || QUERY.test(text)) return undefined
   const [, path] = PAYLOAD.exec(text) ?? []
-  if (path !== undefined && fieldPath().safeParse(path).success) return undefined
+  if (path !== undefined) return findPathProblem(path)
   const tokens = [
     ...Object.keys(FIXED),
     '$header.<name>',
