@@ -103,6 +103,6 @@ function stepOf(
 }
 
 /** The state as the plain JSON that it is, typed for storage. */
-function stateJson({ format, position, limit, pages: count, records, empties, loop }: ListingState): JsonObject {
-  return { format, position, limit, pages: count, records, empties, loop: { ...loop } }
+function stateJson({ loop, ...state }: ListingState): JsonObject {
+  return { ...state, loop: { ...loop } }
 }

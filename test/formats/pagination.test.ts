@@ -62,11 +62,11 @@ async function walk(pagination: Pagination, row: PaginationRow): Promise<Walk> {
 }
 
 function pageOf(
-  { status = 200, headers = {}, body = null, records }: PageAnswer,
+  { status = 200, headers = {}, body = null, records, received }: PageAnswer,
   url: string | undefined,
   limit: number | null,
 ) {
-  return { status, headers, body, records, url: url ?? PAGE_URL, limit: limit ?? undefined }
+  return { status, headers, body, records, received, url: url ?? PAGE_URL, limit: limit ?? undefined }
 }
 
 describe.each(PAGINATION_FORMATS.map((entry) => entry.format))('pagination %s', (format) => {

@@ -212,7 +212,11 @@ describe('a preview shows what a call would do', () => {
         { reason: 'expression', when: 'stop_expression is true of the page' },
         { reason: 'has_more_false', when: 'body.meta.more is a no: false, 0 or "no"' },
         { reason: 'short_page', when: 'a page has fewer records than were asked for' },
-        { reason: 'no_cursor', when: 'the page names no next cursor, or it is the one that was sent' },
+        { reason: 'no_cursor', when: 'the page names no next cursor' },
+        {
+          reason: 'cursor_repeated',
+          when: 'the page leads to where it was asked for, and asked again holds the same records',
+        },
         { reason: 'max_pages', when: '3 pages were read' },
       ],
     })

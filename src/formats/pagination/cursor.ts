@@ -1,51 +1,45 @@
 import { z } from 'zod'
-import { getAtPath, type Json, type JsonObject, parseDotPath } from '../../base/index.ts'
+import { type DotPath, Failure, getAtPath, type Json, type JsonObject, parseDotPath } from '../../base/index.ts'
 import { parsing } from '../format.ts'
 import { expressionText, fieldPath, refineWith } from '../vocabulary.ts'
 import { absoluteLink } from './link.ts'
 import { pageRoots } from './page-roots.ts'
-import type { ListingTools, Page, PageRequest, PaginationFormat, Paginator, Place, Step } from './paginator.ts'
+import type { CountedPage, ListingTools, PageRequest, PaginationFormat, Paginator, Place, Step } from './paginator.ts'
 import { isAbsentToken, textAt } from './position.ts'
-import { commonKeys, compileRules } from './rules.ts'
+import { commonKeys, compileRules, findPlacedNameProblem, refinePlacedNames } from './rules.ts'
 
-const config = z
-  .strictObject({
-    ...commonKeys,
-    cursor_path: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('Where the next cursor is: a dotted path in the body, or a header name.'),
-    cursor_path_object: z
-      .enum(['body', 'header'])
-      .default('body')
-      .describe('Whether `cursor_path` reads the body or a header.'),
-    cursor_expression: expressionText().optional().describe('JSONata over the page that returns the next cursor.'),
-    cursor_from_last_record: fieldPath()
-      .optional()
-      .describe('Keyset paging: path in the last record, for example `id`.'),
-    cursor_key: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('Name of the cursor parameter. Without it the method places `{{pagination.cursor}}` itself.'),
-    prev_cursor_path: fieldPath().optional().describe('Path in the body to the cursor of the page before.'),
-    has_next_path: fieldPath().optional().describe('The same as `has_more_path`.'),
-    is_link: z
-      .boolean()
-      .default(false)
-      .describe('The cursor is a URL, absolute or relative, and is followed as given.'),
-    add_to_query: z.boolean().optional().describe('The same as `in: query` for the cursor.'),
-    add_to_body: z.boolean().optional().describe('The same as `in: body` for the cursor.'),
-    allow_empty_page_cursor: z
-      .boolean()
-      .default(true)
-      .describe('An empty page with a cursor goes on; false is `stop_on_empty: true`.'),
-    ignore_limit_in_pagination: z.boolean().default(false).describe('The page size is sent with the first page only.'),
-  })
+const keys = z.strictObject({
+  ...commonKeys,
+  cursor_path: z.string().min(1).optional().describe('Where the next cursor is: a path in the body, or a header name.'),
+  cursor_path_object: z
+    .enum(['body', 'header'])
+    .default('body')
+    .describe('Whether `cursor_path` reads the body or a header.'),
+  cursor_expression: expressionText().optional().describe('JSONata over the page that returns the next cursor.'),
+  cursor_from_last_record: fieldPath().optional().describe('Keyset paging: path in the last record, for example `id`.'),
+  cursor_key: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Name of the cursor parameter. Without it the method places `{{pagination.cursor}}` itself.'),
+  prev_cursor_path: fieldPath().optional().describe('Path in the body to the cursor of the page before.'),
+  has_next_path: fieldPath().optional().describe('The same as `has_more_path`.'),
+  is_link: z.boolean().default(false).describe('The cursor is a URL, absolute or relative, and is followed as given.'),
+  add_to_query: z.boolean().optional().describe('The same as `in: query` for the cursor.'),
+  add_to_body: z.boolean().optional().describe('The same as `in: body` for the cursor.'),
+  allow_empty_page_cursor: z
+    .boolean()
+    .default(true)
+    .describe('An empty page with a cursor goes on; false is `stop_on_empty: true`.'),
+  ignore_limit_in_pagination: z.boolean().default(false).describe('The page size is sent with the first page only.'),
+})
+
+type CursorConfig = z.output<typeof keys>
+
+const config = keys
   .superRefine(refineWith(findCursorProblem, 'pagination.cursor_source'))
-
-type CursorConfig = z.output<typeof config>
+  .superRefine(refinePlacedNames(['limit_key']))
+  .superRefine(refineNames)
 
 /** `cursor`: passes on a token that the page before held. */
 export const cursor: PaginationFormat = {
@@ -64,22 +58,21 @@ export const cursor: PaginationFormat = {
 }
 
 function cursorPaginator(parsed: CursorConfig): Paginator {
-  const place: Place = parsed.add_to_body ? 'body' : parsed.add_to_query ? 'query' : parsed.in
+  const place = placeOf(parsed)
   const readToken = tokenReader(parsed)
   const previousPath = parsed.prev_cursor_path === undefined ? undefined : parseDotPath(parsed.prev_cursor_path)
   const position = (token: Json, url: string): JsonObject =>
     parsed.is_link ? { url: absoluteLink(String(token), url) } : { cursor: token }
-  const unchanged = parsed.detect_loop ? ', or it is the one that was sent' : ''
   return {
-    ends: [{ reason: 'no_cursor', when: `the page names no next ${parsed.is_link ? 'link' : 'cursor'}${unchanged}` }],
+    ends: [{ reason: 'no_cursor', when: `the page names no next ${parsed.is_link ? 'link' : 'cursor'}` }],
+    whenRepeated: 'end',
+    identify: (at, { url }) => (parsed.is_link ? { url: at.url ?? url } : at),
     start: () => ({}),
     request: (at) => cursorRequest(parsed, place, at),
-    next: async (page, at, tools): Promise<Step> => {
+    next: async (page, _at, tools): Promise<Step> => {
       const token = await readToken(page, tools)
       if (isAbsentToken(token)) return { kind: 'end', reason: 'no_cursor' }
-      const next = position(token, page.url)
-      const isUnchanged = next.cursor === at.cursor && next.url === at.url
-      return isUnchanged && parsed.detect_loop ? { kind: 'end', reason: 'no_cursor' } : { kind: 'next', position: next }
+      return { kind: 'next', position: position(token, page.url) }
     },
     previous: ({ body, url }) => {
       const token = previousPath === undefined ? undefined : getAtPath(body, previousPath)
@@ -95,18 +88,54 @@ function cursorRequest(parsed: CursorConfig, place: Place, at: JsonObject): Page
   return { placed, values: { cursor: at.cursor }, omitsLimit: parsed.ignore_limit_in_pagination }
 }
 
-type TokenReader = (page: Page, tools: ListingTools) => Json | undefined | Promise<Json | undefined>
+type TokenReader = (page: CountedPage, tools: ListingTools) => Json | undefined | Promise<Json | undefined>
 
 function tokenReader(parsed: CursorConfig): TokenReader {
   const { cursor_expression, cursor_from_last_record, cursor_path = '' } = parsed
   if (cursor_expression !== undefined) return (page, { evaluate }) => evaluate(cursor_expression, pageRoots(page))
   if (cursor_from_last_record !== undefined) {
     const path = parseDotPath(cursor_from_last_record)
-    return ({ records }) => getAtPath(records.at(-1), path)
+    return (page) => keyOfLastRecord(page, path, cursor_from_last_record)
   }
   if (parsed.cursor_path_object === 'header') return ({ headers }) => headers[cursor_path.toLowerCase()]
   const path = parseDotPath(cursor_path)
   return ({ body }) => getAtPath(body, path)
+}
+
+/**
+ * The key of the last entry that was received, or of the last record where `response_path` makes the key.
+ *
+ * @throws Failure UPSTREAM_INVALID_RESPONSE when there is one without that key: the listing could not go on after it
+ */
+function keyOfLastRecord({ records, received }: CountedPage, path: DotPath, text: string): Json | undefined {
+  const key = getAtPath(received.at(-1), path) ?? getAtPath(records.at(-1), path)
+  if (received.length > 0 && isAbsentToken(key))
+    throw new Failure(
+      'UPSTREAM_INVALID_RESPONSE',
+      `the last record of the page has no ${text}, which cursor_from_last_record needs to ask for the next page`,
+    )
+  return key
+}
+
+function placeOf(parsed: CursorConfig): Place {
+  return parsed.add_to_body ? 'body' : parsed.add_to_query ? 'query' : parsed.in
+}
+
+/** What the name of the parameter and the path mean depends on where they are. */
+function refineNames(parsed: CursorConfig, context: z.RefinementCtx<CursorConfig>): void {
+  const { cursor_key, cursor_path, cursor_path_object } = parsed
+  const problems = {
+    cursor_key: cursor_key === undefined ? undefined : findPlacedNameProblem(placeOf(parsed), cursor_key),
+    cursor_path: cursor_path === undefined ? undefined : findPlacedNameProblem(cursor_path_object, cursor_path),
+  }
+  for (const [key, message] of Object.entries(problems))
+    if (message !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: [key],
+        message,
+        params: { rule: key === 'cursor_path' ? 'path' : 'pagination.place' },
+      })
 }
 
 function findCursorProblem(parsed: CursorConfig): string | undefined {

@@ -4,20 +4,22 @@ import { parsing } from '../format.ts'
 import { expressionText } from '../vocabulary.ts'
 import { pageRoots } from './page-roots.ts'
 import type { PageRequest, PaginationFormat, PlacedValue } from './paginator.ts'
-import { commonKeys, compileRules } from './rules.ts'
+import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
 
-const config = z.strictObject({
-  ...commonKeys,
-  get_initial_pagination_values_expression: expressionText()
-    .optional()
-    .describe('JSONata that returns the values of the first page. Default: none.'),
-  get_pagination_values_expression: expressionText().describe(
-    'JSONata over the page and `paginationValues` that returns the values of the next page; null ends the listing.',
-  ),
-  get_cursor_from_response_expression: expressionText()
-    .optional()
-    .describe('JSONata over the page; no value ends the listing.'),
-})
+const config = z
+  .strictObject({
+    ...commonKeys,
+    get_initial_pagination_values_expression: expressionText()
+      .optional()
+      .describe('JSONata that returns the values of the first page. Default: none.'),
+    get_pagination_values_expression: expressionText().describe(
+      'JSONata over the page and `paginationValues` that returns the values of the next page; null ends the listing.',
+    ),
+    get_cursor_from_response_expression: expressionText()
+      .optional()
+      .describe('JSONata over the page; no value ends the listing.'),
+  })
+  .superRefine(refinePlacedNames(['limit_key']))
 
 /** `dynamic`: expressions decide; the way out for APIs that no other format describes. */
 export const dynamic: PaginationFormat = {
@@ -30,6 +32,7 @@ export const dynamic: PaginationFormat = {
     rules: compileRules(parsed, false),
     paginator: {
       ends: [{ reason: 'no_cursor', when: 'the expressions give no values for a next page' }],
+      whenRepeated: 'error',
       start: async ({ evaluate, scope }) => {
         const initial = parsed.get_initial_pagination_values_expression
         const roots = { query: scope.call.query ?? {}, args: scope.call.args ?? {}, context: scope.account.context }

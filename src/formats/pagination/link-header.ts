@@ -3,13 +3,14 @@ import { parsing } from '../format.ts'
 import { findLink } from './link.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { textAt } from './position.ts'
-import { commonKeys, compileRules } from './rules.ts'
+import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
 
 const config = z
   .strictObject({
     ...commonKeys,
     rel: z.string().min(1).default('next').describe('Relation of the link to follow.'),
   })
+  .superRefine(refinePlacedNames(['limit_key']))
   .prefault({})
 
 /** `link_header`: follows the Link header (RFC 8288). */
@@ -22,6 +23,8 @@ export const linkHeader: PaginationFormat = {
     rules: compileRules(parsed, false),
     paginator: {
       ends: [{ reason: 'link_absent', when: `the Link header names no relation "${parsed.rel}"` }],
+      whenRepeated: 'end',
+      identify: (position, page) => ({ url: position.url ?? page.url }),
       start: () => ({}),
       request: (position) => ({
         url: position.url === undefined ? undefined : textAt(position, 'url'),

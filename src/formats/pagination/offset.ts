@@ -3,7 +3,7 @@ import { parsing } from '../format.ts'
 import { refineWith } from '../vocabulary.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { integerAt } from './position.ts'
-import { commonKeys, compileRules, findEndlessProblem } from './rules.ts'
+import { commonKeys, compileRules, findEndlessProblem, refinePlacedNames } from './rules.ts'
 
 const config = z
   .strictObject({
@@ -22,6 +22,7 @@ const config = z
       ),
   })
   .superRefine(refineWith(findEndlessProblem, 'pagination.endless'))
+  .superRefine(refinePlacedNames(['offset_key', 'limit_key']))
   .superRefine(refineWith(findStepProblem, 'pagination.step'))
 
 /** `offset`: skips what was read, until a page is empty. */
@@ -43,8 +44,8 @@ export const offset: PaginationFormat = {
             : [{ place: parsed.in, key: parsed.offset_key, value: integerAt(position, 'offset') }],
         values: position,
       }),
-      next: ({ records, limit }, position) => {
-        const step = parsed.step === 'limit' ? (limit ?? records.length) : records.length
+      next: ({ received, limit }, position) => {
+        const step = parsed.step === 'limit' ? (limit ?? received.length) : received.length
         return { kind: 'next', position: { offset: integerAt(position, 'offset') + step } }
       },
     },

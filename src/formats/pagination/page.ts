@@ -3,7 +3,7 @@ import { parsing } from '../format.ts'
 import { refineWith } from '../vocabulary.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { integerAt } from './position.ts'
-import { commonKeys, compileRules, findEndlessProblem } from './rules.ts'
+import { commonKeys, compileRules, findEndlessProblem, refinePlacedNames } from './rules.ts'
 
 const config = z
   .strictObject({
@@ -16,6 +16,7 @@ const config = z
     start_page: z.int().min(0).default(1).describe('Number of the first page.'),
   })
   .superRefine(refineWith(findEndlessProblem, 'pagination.endless'))
+  .superRefine(refinePlacedNames(['page_key', 'limit_key']))
 
 /** `page`: numbered pages, until one is empty. */
 export const page: PaginationFormat = {

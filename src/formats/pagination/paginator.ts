@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../base/index.ts'
+import type { DotPath, Json, JsonObject } from '../../base/index.ts'
 import type { Scope } from '../../expression/index.ts'
 import type { Evaluate, Format } from '../format.ts'
 import type { PaginationRules } from './rules.ts'
@@ -25,11 +25,19 @@ export interface Paginator {
   /** What a position adds to the method's request. */
   readonly request: (position: JsonObject, limit: number | undefined) => PageRequest
   /** Where the page leads. Called only when no common rule ended the listing before. */
-  readonly next: (page: Page, position: JsonObject, tools: ListingTools) => Step | Promise<Step>
+  readonly next: (page: CountedPage, position: JsonObject, tools: ListingTools) => Step | Promise<Step>
   /** The position before this page, where an API tells it. */
   readonly previous?: (page: Page) => JsonObject | undefined
   /** How many records there are in all, where a page of this format tells it by itself. */
   readonly total?: (page: Page) => number | undefined
+  /** What a position asks for, without what is only counted in it; two that are equal are the same request. Default: all. */
+  readonly identify?: (position: JsonObject, page: Page) => JsonObject
+  /**
+   * What it means when a page leads to the position it was asked at, and asked again holds the same: the end of the listing
+   * (an API that repeats its last token), or an error. New records go on in both cases (an API whose token is constant).
+   * Absent: a position that does not move is an error at once.
+   */
+  readonly whenRepeated?: 'end' | 'error'
   /** A status that means "past the end" and not an error. */
   readonly endStatus?: number
   /** Why `next` may end the listing, for people. */
@@ -68,11 +76,29 @@ export interface Page {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Json
+  /** What `response_path` selects. */
   readonly records: readonly Json[]
+  /** The entries the upstream sent, where `response_path` filters them. Absent: they are the records. */
+  readonly received?: readonly Json[] | undefined
+  /** Path in a record to its identifier. Default: `id`. */
+  readonly idPath?: DotPath | undefined
   /** The URL that was requested, without authorization parameters. */
   readonly url: string
   /** The page size that was asked for, where one was. */
   readonly limit: number | undefined
+}
+
+/** A page with its place in the listing. */
+export interface CountedPage extends Page {
+  readonly received: readonly Json[]
+  /** The API's number where it numbers pages, else counted from 1. */
+  readonly number: number
+  /** Entries received so far, those of this page included. */
+  readonly totalSeen: number
+  /** Values of `{{pagination.<name>}}` with which it was asked for. */
+  readonly values: JsonObject
+  /** The same request was answered in the same way just before. */
+  readonly isRepeated: boolean
 }
 
 export interface ListingTools {
@@ -91,6 +117,7 @@ export const STOP_REASONS = [
   'empty_page',
   'short_page',
   'no_cursor',
+  'cursor_repeated',
   'has_more_false',
   'total_reached',
   'link_absent',

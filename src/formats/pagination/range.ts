@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { compileTemplate, renderText } from '../../expression/index.ts'
 import { parsing } from '../format.ts'
 import { templateText } from '../vocabulary.ts'
-import type { Page, PaginationFormat, Paginator, Step } from './paginator.ts'
+import type { CountedPage, Page, PaginationFormat, Paginator, Step } from './paginator.ts'
 import { integerAt, textAt } from './position.ts'
-import { commonKeys, compileRules } from './rules.ts'
+import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
 
 const config = z
   .strictObject({
@@ -16,6 +16,7 @@ const config = z
         'The first header, where an API has a grammar of its own and names the later ones in `Next-Range`: `id ..; max={{pagination.limit}}`.',
       ),
   })
+  .superRefine(refinePlacedNames(['limit_key']))
   .prefault({})
 
 /** Size of a range when neither caller nor definition name one. */
@@ -58,13 +59,13 @@ function totalIn(headers: Page['headers']): number {
   return Number(CONTENT_RANGE.exec(headers['content-range'] ?? '')?.[3] ?? Number.NaN)
 }
 
-function nextRange({ headers, records, status }: Page, position: { readonly [key: string]: unknown }): Step {
+function nextRange({ headers, received, status }: CountedPage, position: { readonly [key: string]: unknown }): Step {
   const named = headers['next-range']
   if (named !== undefined) return { kind: 'next', position: { next: named } }
   const [, , last, total] = CONTENT_RANGE.exec(headers['content-range'] ?? '') ?? []
   const isAll = status === 200 && last === undefined
   if (position.next !== undefined || isAll || (total !== '*' && Number(last) + 1 >= Number(total)))
     return { kind: 'end', reason: 'range_end' }
-  const from = last === undefined ? Number(position.from) + records.length : Number(last) + 1
+  const from = last === undefined ? Number(position.from) + received.length : Number(last) + 1
   return { kind: 'next', position: { from } }
 }

@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import { type DotPath, parseDotPath } from '../../base/index.ts'
 import { compileTemplate, type Template } from '../../expression/index.ts'
-import { expressionText, fieldPath, templatedInteger, templateText } from '../vocabulary.ts'
+import {
+  expressionText,
+  fieldPath,
+  findHeaderNameProblem,
+  findPathProblem,
+  templatedInteger,
+  templateText,
+} from '../vocabulary.ts'
 import type { Place } from './paginator.ts'
 
 /** Largest page size a definition may ask for. */
@@ -25,7 +32,7 @@ export const commonKeys = {
   in: z
     .enum(['query', 'body', 'header'])
     .default('query')
-    .describe('Where page parameters are sent; in a body keys are dotted paths.'),
+    .describe('Where page parameters are sent; in a body their names are paths.'),
   max_pages: z.int().min(1).optional().describe('The listing ends after this many pages (`max_pages`).'),
   max_records: z.int().min(1).optional().describe('The listing ends after this many records (`max_records`).'),
   stop_on_empty: z
@@ -57,7 +64,9 @@ export const commonKeys = {
   detect_loop: z
     .boolean()
     .default(true)
-    .describe('A position met before or a page identical to the one before is the error PAGINATION_LOOP.'),
+    .describe(
+      'A listing that makes no progress is the error PAGINATION_LOOP. A cursor or link that repeats is followed as long as new records come, and ends the listing (`cursor_repeated`) when they do not.',
+    ),
   allowed_origins: z
     .array(templateText())
     .default([])
@@ -111,6 +120,30 @@ export function compileRules(config: CommonConfig, stopsOnEmpty: boolean): Pagin
     stopExpression: config.stop_expression,
     detectsLoop: config.detect_loop,
     allowedOrigins: config.allowed_origins.map(compileTemplate),
+  }
+}
+
+/** What is wrong with the name of a page parameter: in a body it is a path, in a header a header name. */
+export function findPlacedNameProblem(place: Place, name: string): string | undefined {
+  switch (place) {
+    case 'body':
+      return findPathProblem(name)
+    case 'header':
+      return findHeaderNameProblem(name)
+    case 'query':
+      return undefined
+  }
+}
+
+/** A finding for every key of a config that names a page parameter in a way its place does not allow. */
+export function refinePlacedNames<C extends { readonly in: Place }>(names: readonly (keyof C & string)[]) {
+  return (config: C, context: z.RefinementCtx<C>): void => {
+    for (const key of names) {
+      const name = config[key]
+      const problem = typeof name === 'string' ? findPlacedNameProblem(config.in, name) : undefined
+      if (problem !== undefined)
+        context.addIssue({ code: 'custom', path: [key], message: problem, params: { rule: 'pagination.place' } })
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { DotPath } from '../../base/index.ts'
+import { writeDotPath } from '../../base/index.ts'
 import type { Pagination, StopRule } from './paginator.ts'
 
 /** Every reason for which a listing of this definition ends once its answers are successes, in the order of evaluation. */
@@ -8,25 +8,23 @@ export function listStopRules({ rules, paginator }: Pagination): readonly StopRu
   const stops: (StopRule | false | undefined)[] = [
     endStatus !== undefined && { reason: 'range_end', when: `the status is ${endStatus}` },
     rules.stopExpression !== undefined && { reason: 'expression', when: 'stop_expression is true of the page' },
-    hasMorePath && { reason: 'has_more_false', when: `${pathText(hasMorePath)} is a no: false, 0 or "no"` },
+    hasMorePath && { reason: 'has_more_false', when: `${writeDotPath(hasMorePath, 'body')} is a no: false, 0 or "no"` },
     rules.hasMoreExpression !== undefined && { reason: 'has_more_false', when: 'has_more_expression is a no' },
     totalPath &&
       rules.stopsOnTotal && {
         reason: 'total_reached',
-        when: `as many records were read as ${pathText(totalPath)} says`,
+        when: `as many records were read as ${writeDotPath(totalPath, 'body')} says`,
       },
     rules.stopsOnEmpty && { reason: 'empty_page', when: 'a page has no records' },
     rules.stopsOnShort && { reason: 'short_page', when: 'a page has fewer records than were asked for' },
     ...paginator.ends,
+    rules.detectsLoop &&
+      paginator.whenRepeated === 'end' && {
+        reason: 'cursor_repeated',
+        when: 'the page leads to where it was asked for, and asked again holds the same records',
+      },
     Number.isFinite(maxRecords) && { reason: 'max_records', when: `${maxRecords} records were read` },
     Number.isFinite(maxPages) && { reason: 'max_pages', when: `${maxPages} pages were read` },
   ]
   return stops.filter((stop) => stop !== undefined && stop !== false)
-}
-
-function pathText(path: DotPath): string {
-  return path.reduce<string>(
-    (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}.${step}`),
-    'body',
-  )
 }

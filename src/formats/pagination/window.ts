@@ -5,35 +5,45 @@ import { type FormatChoice, familySchema, formatOf, parsing } from '../format.ts
 import { refineWith, templateText } from '../vocabulary.ts'
 import { addIsoDuration, type IsoDuration, parseIsoDuration } from './iso-duration.ts'
 import { decideStep } from './listing.ts'
-import type { ListingTools, Page, PageRequest, Pagination, PaginationFormat, Paginator, Step } from './paginator.ts'
+import type {
+  CountedPage,
+  ListingTools,
+  PageRequest,
+  Pagination,
+  PaginationFormat,
+  Paginator,
+  Step,
+} from './paginator.ts'
 import { PLAIN_PAGINATION_FORMATS } from './plain-formats.ts'
 import { integerAt, textAt } from './position.ts'
-import { commonKeys, compileRules, type PaginationRules } from './rules.ts'
+import { commonKeys, compileRules, type PaginationRules, refinePlacedNames } from './rules.ts'
 
-const config = z.strictObject({
-  ...commonKeys,
-  from_key: z.string().min(1).describe('Parameter for the begin of the interval, inclusive.'),
-  to_key: z.string().min(1).describe('Parameter for its end.'),
-  step: z
-    .string()
-    .superRefine(refineWith(findDurationProblem, 'duration'))
-    .describe('Length of an interval as ISO 8601 duration, for example P1D or P1M.'),
-  start: templateText().describe(
-    'Begin of the first interval, for example `{{previous_run_date?:2024-01-01T00:00:00Z}}`.',
-  ),
-  end: templateText()
-    .optional()
-    .describe(
-      'End of the last interval. Default, also where its placeholder has no value: the moment the listing starts.',
+const config = z
+  .strictObject({
+    ...commonKeys,
+    from_key: z.string().min(1).describe('Parameter for the begin of the interval, inclusive.'),
+    to_key: z.string().min(1).describe('Parameter for its end.'),
+    step: z
+      .string()
+      .superRefine(refineWith(findDurationProblem, 'duration'))
+      .describe('Length of an interval as ISO 8601 duration, for example P1D or P1M.'),
+    start: templateText().describe(
+      'Begin of the first interval, for example `{{previous_run_date?:2024-01-01T00:00:00Z}}`.',
     ),
-  value_format: z
-    .enum(['iso', 'date', 'epoch_seconds', 'epoch_milliseconds'])
-    .default('iso')
-    .describe('How the interval is written.'),
-  pagination: familySchema('InnerPagination', PLAIN_PAGINATION_FORMATS)
-    .optional()
-    .describe('Paging inside an interval. Default: one page each.'),
-})
+    end: templateText()
+      .optional()
+      .describe(
+        'End of the last interval. Default, also where its placeholder has no value: the moment the listing starts.',
+      ),
+    value_format: z
+      .enum(['iso', 'date', 'epoch_seconds', 'epoch_milliseconds'])
+      .default('iso')
+      .describe('How the interval is written.'),
+    pagination: familySchema('InnerPagination', PLAIN_PAGINATION_FORMATS)
+      .optional()
+      .describe('Paging inside an interval. Default: one page each.'),
+  })
+  .superRefine(refinePlacedNames(['from_key', 'to_key', 'limit_key']))
 
 type WindowConfig = z.output<typeof config>
 
@@ -77,6 +87,12 @@ function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): P
       const last = given === undefined || given === null ? tools.now() : momentOf(given)
       return interval(from, last, step, await innerStart(inner, tools))
     },
+    ...(inner?.paginator.whenRepeated === undefined ? {} : { whenRepeated: inner.paginator.whenRepeated }),
+    identify: ({ from = null, to = null, inner: within = {} }, page) => ({
+      from,
+      to,
+      inner: isJsonObject(within) ? (inner?.paginator.identify?.(within, page) ?? within) : {},
+    }),
     request: (position, limit) => windowRequest(parsed, inner, position, limit),
     next: async (page, position, tools) => {
       const within = await innerStep(inner, page, position, tools)
@@ -92,7 +108,7 @@ function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): P
 function interval(from: Date, last: Date, step: IsoDuration, inner: JsonObject): JsonObject {
   const to = addIsoDuration(from, step)
   const bounded = to < last ? to : last
-  return { from: from.toISOString(), to: bounded.toISOString(), end: last.toISOString(), inner, pages: 0, records: 0 }
+  return { from: from.toISOString(), to: bounded.toISOString(), end: last.toISOString(), inner, pages: 0, received: 0 }
 }
 
 async function innerStart(inner: Pagination | undefined, tools: ListingTools): Promise<JsonObject> {
@@ -102,7 +118,7 @@ async function innerStart(inner: Pagination | undefined, tools: ListingTools): P
 /** The position of the next page inside the interval, `undefined` when the interval is done. */
 async function innerStep(
   inner: Pagination | undefined,
-  page: Page,
+  page: CountedPage,
   position: JsonObject,
   tools: ListingTools,
 ): Promise<JsonObject | undefined> {
@@ -110,12 +126,12 @@ async function innerStep(
   const counted = {
     position: innerPosition(position),
     pages: integerAt(position, 'pages') + 1,
-    records: integerAt(position, 'records') + page.records.length,
+    received: integerAt(position, 'received') + (page.isRepeated ? 0 : page.received.length),
   }
   const step: Step = await decideStep(inner, counted, page, tools)
   return step.kind === 'end'
     ? undefined
-    : { ...position, pages: counted.pages, records: counted.records, inner: step.position }
+    : { ...position, pages: counted.pages, received: counted.received, inner: step.position }
 }
 
 function windowRequest(

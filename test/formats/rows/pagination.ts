@@ -25,6 +25,8 @@ export interface PageAnswer {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Json
   readonly records: readonly Json[]
+  /** What came before a filter; absent: the records. */
+  readonly received?: readonly Json[]
 }
 
 const page = (...records: Json[]): PageAnswer => ({ records })
@@ -163,6 +165,36 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'max_records',
     },
     {
+      promise:
+        'a page of which a filter leaves nothing does not end the list, and a total is what the filter leaves of it',
+      config: { page_key: 'page', total_path: 'total' },
+      answers: [
+        { records: [], received: [1, 2], body: { total: 3 } },
+        { records: [3], received: [3], body: { total: 3 } },
+        { records: [], received: [], body: { total: 3 } },
+      ],
+      requests: ['query page=1', 'query page=2', 'query page=3'],
+      totals: [1, 1, 1],
+      end: 'empty_page',
+    },
+    {
+      promise: 'is short by what came, not by what a filter leaves',
+      config: { page_key: 'page', limit: 2, stop_on_short: true },
+      answers: [
+        { records: [1], received: [1, 2] },
+        { records: [3], received: [3] },
+      ],
+      requests: ['query page=1', 'query page=2'],
+      end: 'short_page',
+    },
+    {
+      promise: "expressions see the API's page number",
+      config: { page_key: 'page', start_page: 0, stop_expression: 'page + 1 >= body.pages' },
+      answers: [0, 1, 2].map((number) => ({ records: [number], body: { pages: 3 } })),
+      requests: ['query page=0', 'query page=1', 'query page=2'],
+      end: 'expression',
+    },
+    {
       promise: 'an API that ignores the page number is an error, not an endless run',
       config: { page_key: 'page' },
       answers: [page(1, 2), page(1, 2)],
@@ -190,6 +222,13 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       config: { offset_key: 'skip', limit_key: 'top', limit: 3, step: 'limit', start_offset: 1 },
       answers: [page(1), EMPTY],
       requests: ['query skip=1 query top=3', 'query skip=4 query top=3'],
+      end: 'empty_page',
+    },
+    {
+      promise: 'adds what came before a filter',
+      config: { offset_key: 'offset' },
+      answers: [{ records: [1], received: [1, 2, 3] }, EMPTY],
+      requests: ['query offset=0', 'query offset=3'],
       end: 'empty_page',
     },
     {
@@ -237,11 +276,88 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'empty_page',
     },
     {
-      promise: 'ends when the token does not change',
+      promise: 'asks again with a token that repeats, and ends when nothing new comes',
       config: { cursor_path: 'next', cursor_key: 'c' },
-      answers: [cursorPage('a', 1), cursorPage('a', 2)],
-      requests: ['', 'query c="a"'],
+      answers: [cursorPage('a', 1), cursorPage('a', 2), cursorPage('a', 2)],
+      requests: ['', 'query c="a"', 'query c="a"'],
+      delivered: [[1], [2], []],
+      end: 'cursor_repeated',
+    },
+    {
+      promise: 'reads on with a constant token while it brings new records, also after an empty page',
+      config: { cursor_path: 'next', cursor_key: 'c' },
+      answers: [
+        cursorPage('s', 1),
+        cursorPage('s', 2),
+        cursorPage('s'),
+        cursorPage('s', 3),
+        cursorPage('s'),
+        cursorPage('s'),
+      ],
+      requests: ['', ...Array<string>(5).fill('query c="s"')],
+      end: 'cursor_repeated',
+    },
+    {
+      promise: 'an API that ignores the token is an error',
+      config: { cursor_path: 'next', cursor_key: 'typo' },
+      answers: [cursorPage('a', 1), cursorPage('a', 1)],
+      requests: ['', 'query typo="a"'],
+      end: 'PAGINATION_LOOP',
+    },
+    {
+      promise: 'a constant token with the same ids and other contents is an error',
+      config: { cursor_path: 'next', cursor_key: 'c' },
+      answers: [cursorPage('s', { id: 1 }), cursorPage('s', { id: 2, at: 1 }), cursorPage('s', { id: 2, at: 2 })],
+      requests: ['', 'query c="s"', 'query c="s"'],
+      end: 'PAGINATION_LOOP',
+    },
+    {
+      promise: 'a constant token whose pages alternate is an error',
+      config: { cursor_path: 'next', cursor_key: 'c' },
+      answers: [cursorPage('s', 1), cursorPage('s', 2), cursorPage('s', 3), cursorPage('s', 2)],
+      requests: ['', 'query c="s"', 'query c="s"', 'query c="s"'],
+      end: 'PAGINATION_LOOP',
+    },
+    {
+      promise: 'a link that repeats itself ends the list when asked again brings nothing new',
+      config: { cursor_path: 'next', is_link: true },
+      answers: [cursorPage('/items?c=b', 1), cursorPage('/items?c=b', 2), cursorPage('/items?c=b', 2)],
+      requests: ['', 'https://api.example.com/items?c=b', 'https://api.example.com/items?c=b'],
+      delivered: [[1], [2], []],
+      end: 'cursor_repeated',
+    },
+    {
+      promise: 'the key that the last record lacks is an error, not the end',
+      config: { cursor_from_last_record: 'id', cursor_key: 'after' },
+      answers: [page({ id: 1 }), page({ uid: 2 })],
+      requests: ['', 'query after=1'],
+      end: 'UPSTREAM_INVALID_RESPONSE',
+    },
+    {
+      promise: 'pages by the last entry received, where a filter has left none',
+      config: { cursor_from_last_record: 'id', cursor_key: 'after' },
+      answers: [
+        { records: [], received: [{ id: 1 }] },
+        { records: [{ id: 2 }], received: [{ id: 2 }, { id: 3 }] },
+        EMPTY,
+      ],
+      requests: ['', 'query after=1', 'query after=3'],
       end: 'no_cursor',
+    },
+    {
+      promise: 'finds a token under a name with dots, in brackets or as it is, and behind a leading $',
+      config: {
+        cursor_path: '$["@odata.nextLink"]',
+        prev_cursor_path: '@odata.nextLink',
+        cursor_key: 'c',
+        has_more_path: '@odata.more',
+      },
+      answers: [
+        { records: [1], body: { '@odata.nextLink': 'a', '@odata.more': true } },
+        { records: [2], body: { '@odata.nextLink': 'b', '@odata.more': false } },
+      ],
+      requests: ['', 'query c="a"'],
+      end: 'has_more_false',
     },
     {
       promise: 'goes on with a constant token where the loop check is off',
@@ -348,6 +464,17 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'link_absent',
     },
     {
+      promise: 'a page that links to itself is asked for again, and ends the list when nothing new comes',
+      answers: [
+        { records: [1], headers: { link: '</items?p=2>; rel=next' } },
+        { records: [2], headers: { link: '</items?p=2>; rel=next' } },
+        { records: [2], headers: { link: '</items?p=2>; rel=next' } },
+      ],
+      requests: ['', 'https://api.example.com/items?p=2', 'https://api.example.com/items?p=2'],
+      delivered: [[1], [2], []],
+      end: 'cursor_repeated',
+    },
+    {
       promise: 'a link back to a page already read is an error',
       answers: [
         { records: [1], headers: { link: '</items?p=2>; rel=next' } },
@@ -447,6 +574,27 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'no_cursor',
     },
     {
+      promise: 'sees the number of the page and what was read, as every expression of a pagination',
+      config: {
+        get_pagination_values_expression:
+          'count = 0 ? null : {"query": {"seen": total_seen, "page": page, "n": count, "offset": offset, "cursor": cursor}}',
+      },
+      answers: [page(1, 2), page(3), EMPTY],
+      requests: [
+        '',
+        'query seen=2 query page=1 query n=2 query offset=null query cursor=null',
+        'query seen=3 query page=2 query n=1 query offset=null query cursor=null',
+      ],
+      end: 'no_cursor',
+    },
+    {
+      promise: 'values that do not move while records do not either are an error',
+      config: { get_pagination_values_expression: '{"query": {"c": "same"}}' },
+      answers: [page(1), page(2), page(3), page(3)],
+      requests: ['', 'query c="same"', 'query c="same"', 'query c="same"'],
+      end: 'PAGINATION_LOOP',
+    },
+    {
       promise: 'the same values twice are an error',
       config: { get_pagination_values_expression: '{"query": {"c": body.next}}' },
       answers: [cursorPage('a', 1), cursorPage('b', 2), cursorPage('a', 3)],
@@ -505,6 +653,42 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
         'query a=3600 query b=7200 query p=2 query n=2',
       ],
       end: 'window_end',
+    },
+    {
+      promise: 'a token that repeats inside an interval ends that interval only',
+      config: {
+        from_key: 'a',
+        to_key: 'b',
+        step: 'PT1H',
+        start: '1970-01-01T00:00:00Z',
+        end: '1970-01-01T02:00:00Z',
+        value_format: 'epoch_seconds',
+        pagination: { format: 'cursor', config: { cursor_path: 'next', cursor_key: 'c' } },
+      },
+      answers: [cursorPage('s', 1), cursorPage('s', 2), cursorPage('s', 2), cursorPage(null, 3)],
+      requests: [
+        'query a=0 query b=3600',
+        'query a=0 query b=3600 query c="s"',
+        'query a=0 query b=3600 query c="s"',
+        'query a=3600 query b=7200',
+      ],
+      delivered: [[1], [2], [], [3]],
+      end: 'window_end',
+    },
+    {
+      promise: 'a cycle of tokens inside an interval is an error',
+      config: {
+        from_key: 'a',
+        to_key: 'b',
+        step: 'P1D',
+        start: '1970-01-01T00:00:00Z',
+        end: '1970-01-01T02:00:00Z',
+        value_format: 'epoch_seconds',
+        pagination: { format: 'cursor', config: { cursor_path: 'next', cursor_key: 'c' } },
+      },
+      answers: [cursorPage('s', 1), cursorPage('t', 2), cursorPage('s', 3)],
+      requests: ['query a=0 query b=7200', 'query a=0 query b=7200 query c="s"', 'query a=0 query b=7200 query c="t"'],
+      end: 'PAGINATION_LOOP',
     },
     {
       promise: 'an API that ignores the interval is an error',
