@@ -1,5 +1,11 @@
 import { type DotPath, Failure, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
-import { compileJson, compileTemplate, compileUrl, listPlaceholderPaths } from '../expression/index.ts'
+import {
+  compileJson,
+  compileTemplate,
+  compileUrl,
+  findFilteredList,
+  listPlaceholderPaths,
+} from '../expression/index.ts'
 import {
   bodyFormat,
   type CredentialChoice,
@@ -250,5 +256,7 @@ function retryOf(rules: MethodDefinition['retry']): RetryRules {
 }
 
 function compileResponsePath(text: string): ResponsePath {
-  return text.startsWith('$') ? { kind: 'expression', text } : { kind: 'path', steps: parseDotPath(text) }
+  if (!text.startsWith('$')) return { kind: 'path', steps: parseDotPath(text) }
+  const list = findFilteredList(text)
+  return { kind: 'expression', text, source: list.kind === 'filtered' ? list.source : undefined }
 }

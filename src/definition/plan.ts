@@ -128,4 +128,9 @@ export interface BudgetRule {
 /** Where the result is in a body. */
 export type ResponsePath =
   | { readonly kind: 'path'; readonly steps: DotPath }
-  | { readonly kind: 'expression'; readonly text: string }
+  | {
+      readonly kind: 'expression'
+      readonly text: string
+      /** Of the list that it filters, where it does. */
+      readonly source: string | undefined
+    }

@@ -12,6 +12,7 @@ export {
   type EvaluatorOptions,
   type QuarantineEvent,
 } from './jsonata/evaluator.ts'
+export { type FilteredList, findFilteredList } from './jsonata/filtered-list.ts'
 export { type ExpressionProblem, parseExpression } from './jsonata/parse.ts'
 export { listVariablePaths, type VariablePath } from './jsonata/variable-paths.ts'
 export { lexTemplate, type Placeholder, type PlaceholderPath } from './placeholder.ts'

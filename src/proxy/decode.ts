@@ -15,6 +15,9 @@ export interface DecodedResponse {
 const JSON_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
 const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
 
+const HTML_START = /^(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)[\s>]/i
+const HTML_START_BYTES = 256
+
 /**
  * Stage 6: reads the body in the format of the method, else by its content type.
  *
@@ -41,10 +44,19 @@ export function isJsonType(contentType: string): boolean {
 
 function readBody({ responseFormat: format }: MethodPlan, status: number, contentType: string, body: Uint8Array): Json {
   const isJson = isJsonType(contentType)
+  if (format !== undefined && format.format !== 'binary' && format.format !== 'text' && isHtml(body)) {
+    if (status >= 400) return utf8(body)
+    throw new Error('an HTML page')
+  }
   if (format !== undefined && !(status >= 400 && isJson)) return format.decode(body)
   if (isJson) return responseFormat('json').decode(body)
   if (NDJSON_TYPE.test(contentType)) return responseFormat('ndjson').decode(body)
   return guessBody(utf8(body))
+}
+
+/** A login or error page, which a lenient reader (CSV, XML) would take for records. */
+function isHtml(body: Uint8Array): boolean {
+  return HTML_START.test(Buffer.from(body.subarray(0, HTML_START_BYTES)).toString('latin1'))
 }
 
 /** Some APIs send JSON under the name of text or none at all. */

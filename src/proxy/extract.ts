@@ -1,5 +1,6 @@
-import { getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { Failure, getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
+import type { DecodedResponse } from './decode.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
 import { evaluateSetting } from './evaluate-setting.ts'
 
@@ -16,7 +17,56 @@ export async function extract(evaluator: ExpressionEvaluator, { responsePath }: 
   return (await evaluateSetting(evaluator, 'response_path', responsePath.text, expressionInput(body))) ?? null
 }
 
-/** The records of a list: nothing is an empty list, a single value a list of one. */
+/** What an answer holds of a list. */
+export interface Extracted {
+  readonly records: readonly Json[]
+  /** The entries that the upstream sent, where `response_path` filters them. */
+  readonly received: readonly Json[] | undefined
+}
+
+/**
+ * Stage 10 of a list: its records. Nothing is an empty list, a single object a list of one.
+ *
+ * @throws Failure EXPRESSION_FAILED; UPSTREAM_INVALID_RESPONSE for a text or another scalar where records are expected,
+ * which is a login page or a maintenance notice more often than a record
+ */
+export async function extractRecords(
+  evaluator: ExpressionEvaluator,
+  method: MethodPlan,
+  response: DecodedResponse,
+): Promise<Extracted> {
+  const { responsePath } = method
+  const { body } = response
+  refuseScalar(method, response, body)
+  const result = await extract(evaluator, method, body)
+  if (method.isList) refuseScalar(method, response, result)
+  const records = recordsOf(result)
+  if (responsePath?.kind !== 'expression' || responsePath.source === undefined) return { records, received: undefined }
+  const source = await evaluateSetting(evaluator, 'response_path', responsePath.source, expressionInput(body))
+  return { records, received: recordsOf(source ?? null) }
+}
+
+/** Formats whose answers are one text. */
+const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'binary'])
+const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}/
+
+function refuseScalar({ responseFormat }: MethodPlan, response: DecodedResponse, value: Json): void {
+  if (!TEXT_FORMATS.has(responseFormat?.format ?? '')) refuseTextRecord(response, value)
+}
+
+/** Refuses a scalar where records are expected. @throws Failure UPSTREAM_INVALID_RESPONSE naming the content type */
+export function refuseTextRecord({ status, headers }: Omit<DecodedResponse, 'body'>, value: Json): void {
+  if (typeof value === 'object' || value === '') return
+  const [contentType = 'no content type'] = MEDIA_TYPE.exec(headers['content-type'] ?? '') ?? []
+  const what = typeof value === 'string' ? 'text' : `the value ${value}`
+  throw new Failure(
+    'UPSTREAM_INVALID_RESPONSE',
+    `the upstream answered ${status} with ${what} (${contentType}) where records are expected; where text is meant, set response_format to text`,
+    { metadata: { content_type: contentType } },
+  )
+}
+
+/** The records of a result: nothing is an empty list, a single value a list of one. */
 export function recordsOf(result: Json): readonly Json[] {
   if (Array.isArray(result)) return result
   return result === null || result === '' ? [] : [result]

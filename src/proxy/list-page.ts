@@ -10,7 +10,7 @@ import {
 import type { Answer, Success } from './answer.ts'
 import { readCursor } from './cursor.ts'
 import type { ProxyDependencies } from './dependencies.ts'
-import { extract, recordsOf } from './extract.ts'
+import { extractRecords } from './extract.ts'
 import { type Job, listingTools, scopeOf } from './job.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
@@ -52,7 +52,7 @@ export async function fetchPage(
   return digestAnswer(deps, job, pagination, state, await perform(deps, job, page))
 }
 
-/** What an answer to the request for a page comes to. @throws Failure EXPRESSION_FAILED; PAGINATION_LOOP */
+/** What an answer to the request for a page comes to. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE, PAGINATION_LOOP */
 export async function digestAnswer(
   deps: ProxyDependencies,
   job: Job,
@@ -63,11 +63,12 @@ export async function digestAnswer(
   if (answer.kind !== 'success') return endedByError(answer) ?? answer
   if (answer.isPastEnd) return lastPage(answer, [], 'range_end')
   const { status, headers, body } = answer.response
-  const records = recordsOf(await extract(deps.evaluator, job.target.method, body))
+  const { method } = job.target
+  const extracted = await extractRecords(deps.evaluator, method, answer.response)
   const digested = await digestPage(
     pagination,
     state,
-    { status, headers, body, records, url: answer.url, limit: state.limit ?? undefined },
+    { status, headers, body, ...extracted, idPath: method.idPath, url: answer.url, limit: state.limit ?? undefined },
     listingTools(deps, scopeOf(job, describePage(pagination, state).values)),
   )
   return { kind: 'page', status, headers, body, ...digested, rateLimit: answer.rateLimit }
@@ -78,11 +79,11 @@ export async function fetchWhole(deps: ProxyDependencies, job: Job): Promise<Lis
   return wholeAnswer(deps, job, await perform(deps, job))
 }
 
-/** What the answer to a list that is not paged comes to. @throws Failure EXPRESSION_FAILED */
+/** What the answer to a list that is not paged comes to. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE */
 export async function wholeAnswer(deps: ProxyDependencies, job: Job, answer: Answer): Promise<ListedPage> {
   if (answer.kind !== 'success') return endedByError(answer) ?? answer
-  const result = await extract(deps.evaluator, job.target.method, answer.response.body)
-  return lastPage(answer, recordsOf(result), 'unpaginated')
+  const { records } = await extractRecords(deps.evaluator, job.target.method, answer.response)
+  return lastPage(answer, records, 'unpaginated')
 }
 
 function lastPage({ response, rateLimit }: Success, records: readonly Json[], stopReason: StopReason): FetchedPage {

@@ -292,3 +292,122 @@ test('a loop is an error that names the page', async () => {
     'PAGINATION_LOOP: the listing makes no progress: page 2',
   )
 })
+
+describe('a page of which response_path filters every record does not end the list', () => {
+  const filtered = (pagination: JsonObject, response_path = '$.data[active]') => ({
+    pagination,
+    resources: { items: { list: { path: '/items', response_path } } },
+  })
+  const entries = (...ids: readonly number[]) => ids.map((id) => ({ id, active: id % 2 === 0 }))
+  const numbered = { format: 'page', config: { page_key: 'page', limit: 2, stop_on_short: true } }
+
+  test.each([
+    '$.data[active]',
+    '$filter($.data, function($d) { $d.active })',
+    '$.data[active].{"id": id, "active": active}',
+  ])('%s', async (path) => {
+    engine.upstream.script(
+      { request: 'GET /items?page=1', answer: { json: { data: entries(1, 3) } } },
+      { request: 'GET /items?page=2', answer: { json: { data: entries(2, 5) } } },
+      { request: 'GET /items?page=3', answer: { json: { data: entries(7) } } },
+    )
+    const steps = await collect(engine.pages(filtered(numbered, path), LIST))
+    expect(recordsOf(steps)).toEqual([[], entries(2), []])
+    expect(steps.at(-1)).toMatchObject({ stopReason: 'short_page' })
+  })
+
+  test('and an offset counts what came', async () => {
+    engine.upstream.script(
+      { request: 'GET /items?skip=0', answer: { json: { data: entries(1, 2, 3) } } },
+      { request: 'GET /items?skip=3', answer: { json: { data: [] } } },
+    )
+    const steps = await collect(engine.pages(filtered({ format: 'offset', config: { offset_key: 'skip' } }), LIST))
+    expect(recordsOf(steps)).toEqual([entries(2), []])
+  })
+})
+
+describe('a text where records are expected is an error of the upstream', () => {
+  const login = '<!DOCTYPE html><html><body>Sign in</body></html>'
+  const html = { 'content-type': 'text/html; charset=utf-8' }
+  const one = (method: JsonObject, name = 'list') => ({
+    retry: { max_attempts: 1 },
+    resources: { items: { [name]: { path: '/items', ...method } } },
+  })
+
+  test.each<[string, JsonObject, JsonObject, string]>([
+    ['a login page', {}, { text: login, headers: html }, '200 with text (text/html)'],
+    [
+      'a login page below a path',
+      { response_path: 'data' },
+      { text: login, headers: html },
+      '200 with text (text/html)',
+    ],
+    [
+      'a login page below an expression',
+      { response_path: '$.data' },
+      { text: login, headers: html },
+      '200 with text (text/html)',
+    ],
+    [
+      'a login page where CSV is expected',
+      { response_format: 'csv' },
+      { text: login, headers: html },
+      'does not parse',
+    ],
+    [
+      'a login page where XML is expected',
+      { response_format: 'xml', response_path: 'a.b' },
+      { text: login, headers: html },
+      'does not parse',
+    ],
+    ['a bare number', {}, { json: 7 }, '200 with the value 7 (application/json)'],
+    ['a bare text', {}, { json: 'maintenance' }, '200 with text (application/json)'],
+    [
+      'a text under the path',
+      { response_path: 'data' },
+      { json: { data: 'none' } },
+      '200 with text (application/json)',
+    ],
+  ])('%s', async (_what, method, answer, message) => {
+    engine.upstream.script({ request: 'GET /items', answer: answer as never, times: 2 })
+    const refusal = await refusalOf(collect(engine.pages(one(method), LIST)))
+    expect(refusal).toMatch(/^UPSTREAM_INVALID_RESPONSE/)
+    expect(refusal).toContain(message)
+    expect(await refusalOf(engine.call(one(method), LIST))).toBe(refusal)
+  })
+
+  test('also of a method that is not a list, when a run reads it', async () => {
+    engine.upstream.script({ request: 'GET /items', answer: { text: login, headers: html } })
+    const steps = collect(engine.pages(one({}, 'get'), on('items', 'get')))
+    expect(await refusalOf(steps)).toContain('UPSTREAM_INVALID_RESPONSE')
+  })
+
+  test('unless the method says that its answers are text', async () => {
+    engine.upstream.script({
+      request: 'GET /items',
+      answer: { text: 'one line', headers: { 'content-type': 'text/plain' } },
+    })
+    expect(recordsOf(await collect(engine.pages(one({ response_format: 'text' }), LIST)))).toEqual([['one line']])
+  })
+
+  test('and an error expression may say what such a page means', async () => {
+    const config = {
+      ...one({}),
+      error_expression:
+        '$contains(headers."content-type", "html") ? {"status": 401, "message": "signed out", "action": "fail"}',
+    }
+    engine.upstream.script({ request: 'GET /items', answer: { text: login, headers: html } })
+    expect(await collect(engine.pages(config, LIST))).toMatchObject([
+      { kind: 'upstream_error', status: 401, message: 'signed out' },
+    ])
+  })
+
+  test('an answer without a body, and a list that is left out, are empty lists', async () => {
+    engine.upstream.script(
+      { request: 'GET /items', answer: { status: 204 } },
+      { request: 'GET /items', answer: { json: {} } },
+    )
+    expect(recordsOf(await collect(engine.pages(one({ response_path: 'data' }), LIST)))).toEqual([[]])
+    expect(recordsOf(await collect(engine.pages(one({ response_path: 'data' }), LIST)))).toEqual([[]])
+  })
+})

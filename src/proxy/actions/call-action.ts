@@ -1,6 +1,6 @@
 import type { Plan } from '../../definition/index.ts'
 import type { ProxyDependencies } from '../dependencies.ts'
-import { recordsOf } from '../extract.ts'
+import { recordsOf, refuseTextRecord } from '../extract.ts'
 import type { CallOutcome } from '../outcome.ts'
 import type { PageStep } from '../pages.ts'
 import type { AccountAccess } from '../request.ts'
@@ -25,7 +25,11 @@ export async function callAction(
   return end
 }
 
-/** An action as a list: of its records when the result is a list, else of its one result. Never paged. */
+/**
+ * An action as a list: of its records when the result is a list, else of its one result. Never paged.
+ *
+ * @throws Failure as `callAction` does; UPSTREAM_INVALID_RESPONSE when the result is a text
+ */
 export async function* actionPages(
   deps: ProxyDependencies,
   plan: Plan,
@@ -37,6 +41,7 @@ export async function* actionPages(
     if (outcome.kind !== 'ok') yield { ...outcome, page: 1, state: null }
     else {
       const { result, rateLimit } = outcome
+      if (typeof result === 'string') refuseTextRecord(outcome, result)
       yield { kind: 'page', page: 1, records: recordsOf(result), state: null, stopReason: 'unpaginated', rateLimit }
     }
     // Taking the next step after a rate limit runs the action once more.

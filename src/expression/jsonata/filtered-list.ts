@@ -1,0 +1,114 @@
+import { isNode } from './fast-lane/nodes.ts'
+import { type AstNode, parseTree } from './parse.ts'
+
+/** Whether an expression leaves out entries of a list, and the expression of that list, where it can be told. */
+export type FilteredList =
+  | { readonly kind: 'unfiltered' }
+  | { readonly kind: 'filtered'; readonly source: string | undefined }
+
+/** Functions that keep as many entries as their first argument has. */
+const KEEPING: ReadonlySet<string> = new Set(['map', 'sort', 'reverse', 'shuffle'])
+
+/**
+ * The list that an expression filters: `$.results` of `$.results[active].{"id": uid}` and of `$filter($.results, …)`.
+ *
+ * An index (`body[0]`) selects and does not filter. What is filtered after it was computed cannot be told.
+ */
+export function findFilteredList(text: string): FilteredList {
+  const parsed = parseTree(text)
+  if (!('tree' in parsed) || !hasFilter(parsed.tree, new Set())) return { kind: 'unfiltered' }
+  return { kind: 'filtered', source: sourceOf(parsed.tree) }
+}
+
+function hasFilter(part: unknown, seen: Set<unknown>): boolean {
+  if (typeof part !== 'object' || part === null || seen.has(part)) return false
+  seen.add(part)
+  if (isNode(part) && (isFilter(part) || functionName(part) === 'filter')) return true
+  return Object.values(part).some((inner) => hasFilter(inner, seen))
+}
+
+/** The list below the first filter. */
+function sourceOf(node: AstNode): string | undefined {
+  switch (node.type) {
+    case 'path':
+      return sourceOfPath(stepsOf(node))
+    case 'function':
+      return sourceOfCall(node, firstOf(node.arguments))
+    case 'apply':
+      return isNode(node.rhs) && isNode(node.lhs) ? sourceOfCall(node.rhs, node.lhs) : undefined
+    case 'block':
+      return sourceOfBlock(node)
+    default:
+      return undefined
+  }
+}
+
+function sourceOfPath(steps: readonly AstNode[]): string | undefined {
+  const filtered = steps.findIndex((step) => filtersOf(step).length > 0)
+  const [first] = steps
+  if (filtered === -1) return first === undefined ? undefined : sourceOf(first)
+  if (filtered === 0 && first !== undefined && first.type === 'block') return sourceOfBlock(first)
+  return writeSteps(steps.slice(0, filtered + 1))
+}
+
+function sourceOfCall(call: AstNode, list: AstNode | undefined): string | undefined {
+  const name = functionName(call)
+  if (list === undefined || name === undefined) return undefined
+  if (hasFilter(list, new Set())) return name === 'filter' || KEEPING.has(name) ? sourceOf(list) : undefined
+  return name === 'filter' && list.type === 'path' ? writeSteps(stepsOf(list)) : undefined
+}
+
+function sourceOfBlock(block: AstNode): string | undefined {
+  const [only, ...more] = Array.isArray(block.expressions) ? block.expressions.filter(isNode) : []
+  if (only === undefined || more.length > 0) return undefined
+  if (hasFilter(only, new Set())) return sourceOf(only)
+  return only.type === 'path' ? writeSteps(stepsOf(only)) : undefined
+}
+
+/** Names, wildcards and indexes as an expression; `undefined` when there is anything else but orders and filters. */
+function writeSteps(steps: readonly AstNode[]): string | undefined {
+  const written = steps.filter(({ type }) => type !== 'sort').map(writeStep)
+  return written.includes(undefined) ? undefined : written.join('.')
+}
+
+function writeStep(step: AstNode): string | undefined {
+  const indexes = filtersOf(step, true).map((index) => `[${index}]`)
+  switch (step.type) {
+    case 'name':
+      return typeof step.value === 'string' && !step.value.includes('`')
+        ? `\`${step.value}\`${indexes.join('')}`
+        : undefined
+    case 'wildcard':
+      return `*${indexes.join('')}`
+    case 'variable':
+      return step.value === '' || step.value === '$' ? `$${step.value}` : undefined
+    default:
+      return undefined
+  }
+}
+
+/** The predicates of a step, or its indexes that stand before the first of them. */
+function filtersOf(step: AstNode, wantsIndexes = false): readonly unknown[] {
+  const stages = [step.stages, step.predicate].flatMap((list) => (Array.isArray(list) ? list : []))
+  if (!wantsIndexes) return stages.filter(isFilter)
+  const first = stages.findIndex(isFilter)
+  return (first === -1 ? stages : stages.slice(0, first)).map(({ expr }) => expr.value)
+}
+
+function isFilter(part: unknown): boolean {
+  return isNode(part) && part.type === 'filter' && !(isNode(part.expr) && part.expr.type === 'number')
+}
+
+function stepsOf({ steps }: AstNode): readonly AstNode[] {
+  return Array.isArray(steps) ? steps.filter(isNode) : []
+}
+
+function firstOf(list: unknown): AstNode | undefined {
+  const first: unknown = Array.isArray(list) ? list[0] : undefined
+  return isNode(first) ? first : undefined
+}
+
+function functionName({ type, procedure }: AstNode): string | undefined {
+  if (type !== 'function' || !isNode(procedure) || procedure.type !== 'variable') return undefined
+  return typeof procedure.value === 'string' ? procedure.value : undefined
+}
