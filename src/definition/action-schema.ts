@@ -4,8 +4,11 @@ import { parseExpression } from '../expression/index.ts'
 import { expressionText, fieldList, refineWith, templateMap } from '../formats/index.ts'
 import { methodSchema, nameOf } from './method-schema.ts'
 
+/** What expressions of steps start from; earlier results are variables. */
+const CALL_ROOTS = ['context', 'args', 'query', 'body', 'id'] as const
+
 /** What an expression may be written as: the text, or `{expression}`. */
-const expression = z.union([expressionText(), z.strictObject({ expression: expressionText() })])
+const expression = z.union([expressionText(CALL_ROOTS), z.strictObject({ expression: expressionText(CALL_ROOTS) })])
 
 /** Context keys by name. An object that holds `expression` alone is left to the other option of the union. */
 const contextKeys = templateMap().superRefine(refineWith(findLongExpression, 'expression.syntax'))
@@ -30,7 +33,7 @@ const stepKeys = {
   name: nameOf('step')
     .optional()
     .describe('Later steps read the result as $steps.<name>. Default: type and place, for example request_1.'),
-  run_if: expressionText()
+  run_if: expressionText(CALL_ROOTS)
     .optional()
     .describe('JSONata, as for transform; the step is skipped unless the result is truthy.'),
 }

@@ -1,15 +1,13 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
-import { listPlaceholderPaths } from '../expression/index.ts'
+import { isJsonObject, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { findActionProblems } from './check-actions.ts'
 import { findKeylessPaginations } from './check-pagination.ts'
+import { findTextProblems } from './check-texts.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
 import { findSchemaViolations } from './findings.ts'
 import { writePath } from './json-path.ts'
 import { findMissingVerbs } from './method-schema.ts'
 import { layerOver } from './partial-schema.ts'
-import { listBareNames } from './placeholder-names.ts'
 import { resolveConfig } from './resolve.ts'
-import { listRoles } from './schema-walk.ts'
 
 /** Which document is checked: a whole definition, or a layer that is merged over one. */
 export type ConfigKind = 'integration' | 'override'
@@ -24,7 +22,7 @@ export type ConfigKind = 'integration' | 'override'
  */
 export function checkConfig(config: JsonObject, kind: ConfigKind, path: string): Violation[] {
   if (kind === 'override') return findSchemaViolations(layerOver(resolvedSchema), config, path)
-  return [...findSchemaViolations(configSchema, config, path), ...findMeaning(config, path)]
+  return mergeFindings(findSchemaViolations(configSchema, config, path), findMeaning(config, path))
 }
 
 /**
@@ -34,10 +32,16 @@ export function checkConfig(config: JsonObject, kind: ConfigKind, path: string):
 export function checkOverride(config: JsonObject, override: JsonObject, path: string): Violation[] {
   const alone = checkConfig(override, 'override', path)
   const merged = resolveConfig(config, override).config
-  const together = [...findSchemaViolations(resolvedSchema, merged, path), ...findMeaning(merged, path)]
+  const together = mergeFindings(findSchemaViolations(resolvedSchema, merged, path), findMeaning(merged, path))
   const inherited = [...findSchemaViolations(resolvedSchema, config, path), ...findMeaning(config, path)]
   const known = new Set([...inherited, ...alone].map(({ field, rule }) => `${field} ${rule}`))
   return [...alone, ...together.filter(({ field, rule }) => !known.has(`${field} ${rule}`))]
+}
+
+/** A field of which the schema says something already is not told a second time that placeholders have no effect in it. */
+function mergeFindings(ofSchema: readonly Violation[], ofMeaning: readonly Violation[]): Violation[] {
+  const fields = new Set(ofSchema.map(({ field }) => field))
+  return [...ofSchema, ...ofMeaning.filter(({ field, rule }) => rule !== 'placeholder.no_effect' || !fields.has(field))]
 }
 
 /** What no schema can say: shapes that contradict each other, names that lead nowhere. */
@@ -45,7 +49,8 @@ function findMeaning(config: JsonObject, path: string): Violation[] {
   return [
     ...findMixedCredentials(config, path),
     ...findUnwrittenVerbs(config, path),
-    ...findUnknownRoots(config, path),
+    ...findUnknownTagged(config, path),
+    ...findTextProblems(config, path),
     ...findKeylessPaginations(config, path),
     ...findActionProblems(config, path),
   ]
@@ -70,28 +75,15 @@ function findUnwrittenVerbs({ resources }: JsonObject, path: string): Violation[
   )
 }
 
-function findUnknownRoots(config: JsonObject, path: string): Violation[] {
-  const known = listBareNames(config)
-  return templatesOf(config).flatMap(({ value, path: at }) =>
-    listPlaceholderPaths(value)
-      .filter(({ root, steps }) => root === undefined && !known.has(String(steps[0])))
-      .map(({ text, steps }) => ({
-        field: writePath(path, at),
-        description: `uses {{${text}}}, which no credential field provides${suggest(String(steps[0]), [...known])}; write {{context.${text}}} for a key of the account's context`,
-        rule: 'placeholder.unknown_root',
-      })),
-  )
-}
-
-/** The texts of a config that may hold placeholders, JSON templates taken apart. */
-function templatesOf(config: JsonObject): { value: string; path: DotPath }[] {
-  return listRoles(resolvedSchema, config)
-    .filter(({ role }) => role.kind === 'template' || role.kind === 'url')
-    .flatMap(({ value, path }) => listTexts(value, path))
-}
-
-function listTexts(value: Json, path: DotPath): { value: string; path: DotPath }[] {
-  if (typeof value === 'string') return [{ value, path }]
-  if (Array.isArray(value)) return value.flatMap((item: Json, index) => listTexts(item, [...path, index]))
-  return isJsonObject(value) ? Object.entries(value).flatMap(([key, item]) => listTexts(item, [...path, key])) : []
+/** Tags of resources that are not there, which no tool would ever have. */
+function findUnknownTagged({ tool_tags, resources }: JsonObject, path: string): Violation[] {
+  if (!isJsonObject(tool_tags)) return []
+  const known = isJsonObject(resources) ? Object.keys(resources) : []
+  return Object.keys(tool_tags)
+    .filter((name) => !known.includes(name))
+    .map((name) => ({
+      field: writePath(path, ['tool_tags', name]),
+      description: `is not a resource of the definition${suggest(name, known)}`,
+      rule: 'tool_tags.unknown_resource',
+    }))
 }

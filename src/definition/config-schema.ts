@@ -8,6 +8,7 @@ import {
   paginationSchema,
   plainText,
   queryArrayFormatSchema,
+  RESPONSE_ROOTS,
   templateMap,
   urlText,
 } from '../formats/index.ts'
@@ -39,7 +40,7 @@ const configKeys = {
     .optional()
     .describe('Requests that may be made per stretch of time, counted by every process together.'),
   concurrency: z.int().min(1).max(100).optional().describe('Requests of one account in flight at once.'),
-  error_expression: expressionText()
+  error_expression: expressionText(RESPONSE_ROOTS)
     .optional()
     .describe(
       'JSONata over every response: nothing means no error, else {status, message?, headers?, metadata?, result?}.',

@@ -8,6 +8,7 @@ import {
   findPathProblem,
   paginationSchema,
   plainText,
+  RESPONSE_ROOTS,
   refineWith,
   requestKeys,
 } from '../formats/index.ts'
@@ -15,11 +16,13 @@ import {
 /** How a response is recognised as rate-limited, and what it says about the limit. */
 export const rateLimitSchema = z
   .strictObject({
-    is_rate_limited: expressionText().optional().describe('JSONata; truthy marks the response. Default: status = 429.'),
-    retry_after_header_expression: expressionText()
+    is_rate_limited: expressionText(RESPONSE_ROOTS)
+      .optional()
+      .describe('JSONata; truthy marks the response. Default: status = 429.'),
+    retry_after_header_expression: expressionText(RESPONSE_ROOTS)
       .optional()
       .describe('JSONata that returns the seconds to wait. Default: the Retry-After header.'),
-    rate_limit_header_expression: expressionText()
+    rate_limit_header_expression: expressionText(RESPONSE_ROOTS)
       .optional()
       .describe('JSONata that returns {limit, remaining, reset}, forwarded as RateLimit-* headers.'),
   })
@@ -98,7 +101,9 @@ export const methodSchema = z
       .describe("Instead of the integration's; `null` goes back to the default rules."),
     retry: retrySchema.nullish().describe("Instead of the integration's."),
     budget: budgetSchema.nullish().describe("Instead of the integration's; `null` counts none."),
-    error_expression: expressionText().nullish().describe("Instead of the integration's; `null` turns it off."),
+    error_expression: expressionText(RESPONSE_ROOTS)
+      .nullish()
+      .describe("Instead of the integration's; `null` turns it off."),
     read_only: z
       .boolean()
       .optional()

@@ -4,7 +4,8 @@ import { type LeafRole, leafRoles } from '../formats/index.ts'
 
 /** A place of a config whose schema has a role. */
 export interface RoleAt {
-  readonly role: LeafRole
+  /** `literal`: a text, or the name of an entry, that is taken as it is. */
+  readonly role: LeafRole | { readonly kind: 'literal' }
   readonly value: Json
   readonly path: DotPath
 }
@@ -17,7 +18,7 @@ type Schema = z.core.$ZodType
  * The config need not be valid: places that no schema describes are skipped.
  */
 export function listRoles(schema: Schema, value: Json, path: DotPath = []): RoleAt[] {
-  const role = leafRoles.get(schema)
+  const role = leafRoles.get(schema) ?? (isText(schema) ? LITERAL : undefined)
   const own = role === undefined ? [] : [{ role, value, path }]
   return [...own, ...childrenOf(schema, value, path)]
 }
@@ -31,7 +32,10 @@ function childrenOf(schema: Schema, value: Json, path: DotPath): RoleAt[] {
         return child === undefined ? [] : listRoles(child, item, [...path, key])
       })
     case 'record':
-      return entriesOf(value).flatMap(([key, item]) => listRoles(def.valueType, item, [...path, key]))
+      return entriesOf(value).flatMap(([key, item]) => [
+        { role: LITERAL, value: key, path: [...path, key] },
+        ...listRoles(def.valueType, item, [...path, key]),
+      ])
     case 'array':
       return Array.isArray(value) ? value.flatMap((item, index) => listRoles(def.element, item, [...path, index])) : []
     case 'union': {
@@ -46,6 +50,12 @@ function childrenOf(schema: Schema, value: Json, path: DotPath): RoleAt[] {
     default:
       return []
   }
+}
+
+const LITERAL = { kind: 'literal' } as const
+
+function isText(schema: Schema): boolean {
+  return (schema as z.core.$ZodTypes)._zod.def.type === 'string'
 }
 
 /** The option of a union that a value was meant for: by `format` or `type`, else by the keys it has in common. */

@@ -3,7 +3,7 @@ import { expressionText, signatureSchema } from '../formats/index.ts'
 
 /** How inbound webhooks of the third party are handled; evaluated by the webhooks room, data here. */
 export const webhookSchema = z.strictObject({
-  payload_transform: expressionText()
+  payload_transform: expressionText(['body', 'headers', 'query'])
     .optional()
     .describe('JSONata over {body, headers, query}; the result is the new payload.'),
   handle_verification: expressionText()

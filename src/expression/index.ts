@@ -14,6 +14,7 @@ export {
 } from './jsonata/evaluator.ts'
 export { type FilteredList, findFilteredList } from './jsonata/filtered-list.ts'
 export { type ExpressionProblem, parseExpression } from './jsonata/parse.ts'
+export { listRootNames, type RootName } from './jsonata/root-names.ts'
 export { listVariablePaths, type VariablePath } from './jsonata/variable-paths.ts'
 export { lexTemplate, type Placeholder, type PlaceholderPath } from './placeholder.ts'
 export {

@@ -86,6 +86,7 @@ export {
   type LeafRole,
   leafRoles,
   plainText,
+  RESPONSE_ROOTS,
   refineWith,
   templateMap,
   urlText,

@@ -11,11 +11,17 @@ import { findBaseUrlProblem, findTemplateProblem, parseExpression } from '../exp
 export type LeafRole =
   /** A text, or a JSON value of texts, with placeholders. `secret`: literal text here is credential material. */
   | { readonly kind: 'template'; readonly secret: boolean }
-  | { readonly kind: 'expression' }
+  /** JSONata. `roots`: the names it starts from, where they are known. */
+  | { readonly kind: 'expression'; readonly roots: readonly string[] | undefined }
   /** A path into a JSON value. */
   | { readonly kind: 'path' }
   /** An address that the product will call. */
   | { readonly kind: 'url' }
+  /** A text for people, in which anything may stand. */
+  | { readonly kind: 'prose' }
+
+/** What expressions over an answer see: `response {status, headers, body}`, its parts bare, and `data`, the body again. */
+export const RESPONSE_ROOTS = ['response', 'status', 'headers', 'body', 'data'] as const
 
 /** The role of a schema; schemas without one are plain values. */
 export const leafRoles = z.registry<LeafRole>()
@@ -25,9 +31,9 @@ const TEXT_LENGTH_MAX = 64 * 1024
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 const ONE_PLACEHOLDER = /^\{\{[^{}]*\}\}$/
 
-/** A text without placeholders: labels, names, help. */
+/** A text for people, without placeholders: labels, names, help. */
 export function plainText(): z.ZodString {
-  return z.string().max(TEXT_LENGTH_MAX)
+  return roleOf(z.string().max(TEXT_LENGTH_MAX), { kind: 'prose' })
 }
 
 /** A text that may hold placeholders. */
@@ -60,14 +66,18 @@ export function urlText(): z.ZodString {
   return roleOf(templateString().superRefine(refineWith(findBaseUrlProblem, 'url')), { kind: 'url' })
 }
 
-/** JSONata. Refused here when it does not parse, never when it is called. */
-export function expressionText(): z.ZodString {
+/**
+ * JSONata. Refused here when it does not parse, never when it is called.
+ *
+ * @param roots the names that it starts from: any other is a finding. Absent: they depend on the API.
+ */
+export function expressionText(roots?: readonly string[]): z.ZodString {
   const schema = z
     .string()
     .min(1)
     .max(TEXT_LENGTH_MAX)
     .superRefine(refineWith(findExpressionProblem, 'expression.syntax'))
-  return roleOf(schema, { kind: 'expression' })
+  return roleOf(schema, { kind: 'expression', roots })
 }
 
 /** A path into a JSON value, for example `data.items`, `meta.cursors[0].next` or `["@odata.nextLink"]`. */

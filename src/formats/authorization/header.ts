@@ -10,7 +10,7 @@ const config = z
     header_name: headerName().optional().describe('Name of the one header to send.'),
     header_value: secretText().optional().describe('Value of `header_name`.'),
     headers: z.record(headerName(), secretText()).optional().describe('Several headers by name.'),
-    expression: expressionText()
+    expression: expressionText(['url', 'request', 'context', 'credentials', 'env'])
       .optional()
       .describe(
         'JSONata over `url`, `request` {method, headers, body}, `context`, `credentials`, `env`; returns an object of headers.',

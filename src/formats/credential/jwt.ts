@@ -10,7 +10,7 @@ import { fieldList } from './field.ts'
 import { runSteps } from './request-steps.ts'
 import type { CompileTokenRules, TokenAnswer } from './token.ts'
 import { granted } from './token-grant.ts'
-import { contextFromToken, contextPaths, verification } from './token-keys.ts'
+import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './token-keys.ts'
 
 const config = z.strictObject({
   fields: fieldList().default([]).describe("What the customer fills in, for example the service account's key."),
@@ -24,10 +24,10 @@ const config = z.strictObject({
       request: requestSchema.describe(
         '`{{args.assertion}}` holds the signed token. It is sent without the headers, parameters and authorization of the integration.',
       ),
-      token_expression: expressionText()
+      token_expression: expressionText(TOKEN_ROOTS)
         .optional()
         .describe('JSONata that returns the token, as in vendor_oauth. Default: access_token of the answer.'),
-      expires_in_expression: expressionText()
+      expires_in_expression: expressionText(TOKEN_ROOTS)
         .optional()
         .describe('Lifetime in seconds, or the moment it ends as a date. Default: expires_in of the answer.'),
     })

@@ -54,7 +54,11 @@ export const oauth2Keys = {
   tokenHeaders: headerMap()
     .optional()
     .describe("Further headers of both; the integration's own headers are not sent to the token endpoint."),
-  tokenExpiryDuration: plainText().optional().describe('Lifetime in seconds when the answer names none.'),
+  tokenExpiryDuration: z
+    .string()
+    .regex(/^[1-9]\d{0,8}$/, { error: 'must be a number of seconds, such as "3600"' })
+    .optional()
+    .describe('Lifetime in seconds when the answer names none.'),
   token_response: z
     .strictObject({
       access_token: fieldPath().optional().describe('Default: access_token.'),

@@ -3,6 +3,9 @@ import { type DotPath, parseDotPath } from '../../base/index.ts'
 import { requestSchema } from '../request-keys.ts'
 import { fieldPath } from '../vocabulary.ts'
 
+/** What expressions over token answers see: the last one as `response` and bare, and all of them as `steps`. */
+export const TOKEN_ROOTS = ['response', 'status', 'headers', 'body', 'steps', 'credentials', 'context'] as const
+
 /** `verification`, which every format of credentials offers. */
 export const verification = {
   verification: requestSchema

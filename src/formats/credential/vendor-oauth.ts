@@ -6,7 +6,7 @@ import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
 import { runSteps } from './request-steps.ts'
 import type { CompileTokenRules } from './token.ts'
-import { contextFromToken, contextPaths, verification } from './token-keys.ts'
+import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './token-keys.ts'
 
 const REQUESTS_MAX = 10
 
@@ -22,11 +22,11 @@ const config = z.strictObject({
     .describe(
       'How the next token is had, with `{{oauth.token.refresh_token}}`; when it is refused, token_request is sent again. Default: token_request.',
     ),
-  token_expression: expressionText().describe(
+  token_expression: expressionText(TOKEN_ROOTS).describe(
     'JSONata that returns the access token. Roots: the last answer as `response` and bare (`body`, `status`, `headers`), all answers as `steps`, `credentials`, `context`.',
   ),
-  refresh_token_expression: expressionText().optional().describe('JSONata that returns the refresh token.'),
-  expires_in_expression: expressionText()
+  refresh_token_expression: expressionText(TOKEN_ROOTS).optional().describe('JSONata that returns the refresh token.'),
+  expires_in_expression: expressionText(TOKEN_ROOTS)
     .optional()
     .describe('Lifetime in seconds, or the moment it ends as a date. Default: until it is refused.'),
   ...contextFromToken,

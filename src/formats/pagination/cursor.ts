@@ -3,7 +3,7 @@ import { type DotPath, Failure, getAtPath, type Json, type JsonObject, parseDotP
 import { parsing } from '../format.ts'
 import { expressionText, fieldPath, refineWith } from '../vocabulary.ts'
 import { absoluteLink } from './link.ts'
-import { pageRoots } from './page-roots.ts'
+import { PAGE_ROOTS, pageRoots } from './page-roots.ts'
 import type { CountedPage, ListingTools, PageRequest, PaginationFormat, Paginator, Place, Step } from './paginator.ts'
 import { isAbsentToken, textAt } from './position.ts'
 import { commonKeys, compileRules, findPlacedNameProblem, refinePlacedNames } from './rules.ts'
@@ -15,7 +15,9 @@ const keys = z.strictObject({
     .enum(['body', 'header'])
     .default('body')
     .describe('Whether `cursor_path` reads the body or a header.'),
-  cursor_expression: expressionText().optional().describe('JSONata over the page that returns the next cursor.'),
+  cursor_expression: expressionText(PAGE_ROOTS)
+    .optional()
+    .describe('JSONata over the page that returns the next cursor.'),
   cursor_from_last_record: fieldPath().optional().describe('Keyset paging: path in the last record, for example `id`.'),
   cursor_key: z
     .string()

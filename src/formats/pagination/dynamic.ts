@@ -2,20 +2,28 @@ import { z } from 'zod'
 import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { parsing } from '../format.ts'
 import { expressionText } from '../vocabulary.ts'
-import { pageRoots } from './page-roots.ts'
+import { PAGE_ROOTS, pageRoots } from './page-roots.ts'
 import type { PageRequest, PaginationFormat, PlacedValue } from './paginator.ts'
 import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
+
+/** What the first values are computed from. */
+const CALL_ROOTS = ['query', 'args', 'context'] as const
+
+/** What later values are computed from: the page, and the request for it. */
+const VALUES_ROOTS = [...PAGE_ROOTS, 'query', 'requestOptions', 'paginationValues'] as const
 
 const config = z
   .strictObject({
     ...commonKeys,
-    get_initial_pagination_values_expression: expressionText()
+    get_initial_pagination_values_expression: expressionText(CALL_ROOTS)
       .optional()
-      .describe('JSONata that returns the values of the first page. Default: none.'),
-    get_pagination_values_expression: expressionText().describe(
+      .describe(
+        'JSONata over `query`, `args`, `context` of the call that returns the values of the first page. Default: none.',
+      ),
+    get_pagination_values_expression: expressionText(VALUES_ROOTS).describe(
       'JSONata over the page and `paginationValues` that returns the values of the next page; null ends the listing.',
     ),
-    get_cursor_from_response_expression: expressionText()
+    get_cursor_from_response_expression: expressionText(VALUES_ROOTS)
       .optional()
       .describe('JSONata over the page; no value ends the listing.'),
   })

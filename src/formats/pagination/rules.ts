@@ -9,6 +9,7 @@ import {
   templatedInteger,
   templateText,
 } from '../vocabulary.ts'
+import { PAGE_ROOTS } from './page-roots.ts'
 import type { Place } from './paginator.ts'
 
 /** Largest page size a definition may ask for. */
@@ -48,7 +49,7 @@ export const commonKeys = {
   has_more_path: fieldPath()
     .optional()
     .describe('Path in the body to a flag; false, "false", 0 or "0" ends the listing.'),
-  has_more_expression: expressionText()
+  has_more_expression: expressionText(PAGE_ROOTS)
     .optional()
     .describe('JSONata over the page; false ends the listing, no value says nothing.'),
   total_path: fieldPath()
@@ -58,7 +59,7 @@ export const commonKeys = {
     .boolean()
     .default(false)
     .describe('The listing ends when as many records were read as `total_path` says.'),
-  stop_expression: expressionText()
+  stop_expression: expressionText(PAGE_ROOTS)
     .optional()
     .describe('JSONata over the page; a truthy result ends the listing after this page.'),
   detect_loop: z
