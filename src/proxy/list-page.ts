@@ -10,7 +10,7 @@ import {
 import type { Answer, Success } from './answer.ts'
 import { readCursor } from './cursor.ts'
 import type { ProxyDependencies } from './dependencies.ts'
-import { extractRecords } from './extract.ts'
+import { type Extracted, extractRecords } from './extract.ts'
 import { type Job, listingTools, scopeOf } from './job.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
@@ -33,6 +33,8 @@ export interface FetchedPage {
   readonly total?: number | undefined
   readonly rateLimit: RateLimitInfo | undefined
 }
+
+const NO_RECORDS: Extracted = { records: [], received: undefined }
 
 /** Where a caller's page of a list is: at its cursor, else at the beginning. @throws Failure PAGE_TOKEN_INVALID */
 export async function firstState(deps: ProxyDependencies, job: Job, pagination: Pagination): Promise<ListingState> {
@@ -61,14 +63,23 @@ export async function digestAnswer(
   answer: Answer,
 ): Promise<ListedPage> {
   if (answer.kind !== 'success') return endedByError(answer) ?? answer
-  if (answer.isPastEnd) return lastPage(answer, [], 'range_end')
   const { status, headers, body } = answer.response
   const { method } = job.target
-  const extracted = await extractRecords(deps.evaluator, method, answer.response)
+  const { isPastEnd } = answer
+  const extracted = isPastEnd ? NO_RECORDS : await extractRecords(deps.evaluator, method, answer.response)
   const digested = await digestPage(
     pagination,
     state,
-    { status, headers, body, ...extracted, idPath: method.idPath, url: answer.url, limit: state.limit ?? undefined },
+    {
+      status,
+      headers,
+      body,
+      ...extracted,
+      isPastEnd,
+      idPath: method.idPath,
+      url: answer.url,
+      limit: state.limit ?? undefined,
+    },
     listingTools(deps, scopeOf(job, describePage(pagination, state).values)),
   )
   return { kind: 'page', status, headers, body, ...digested, rateLimit: answer.rateLimit }

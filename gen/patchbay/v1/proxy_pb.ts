@@ -302,8 +302,8 @@ export type RecordPage = Message<"patchbay.v1.RecordPage"> & {
   state?: JsonObject | undefined;
 
   /**
-   * Why the list ended: `empty_page`, `short_page`, `no_cursor`, `has_more_false`, `total_reached`, `link_absent`,
-   * `expression`, `max_pages`, `max_records` and others. Absent: it goes on.
+   * Why the list ended: `empty_page`, `short_page`, `no_cursor`, `cursor_repeated`, `has_more_false`, `total_reached`,
+   * `link_absent`, `expression`, `max_pages`, `max_records` and others. Absent: it goes on.
    *
    * @generated from field: optional string stop_reason = 4;
    */

@@ -105,12 +105,13 @@ export async function digestPage(
   const asked = identify(paginator, state.position, page)
   const { memory, repetition } = rememberPage(state.loop, asked, received, page.idPath ?? ID_PATH)
   const isRepeated = rules.detectsLoop && repetition === 'same_answer'
+  const isNew = !rules.detectsLoop || repetition === 'none' || repetition === 'changed'
   const records = isRepeated ? [] : page.records.slice(0, rules.maxRecords - state.records)
   const counted: ListingState = {
     ...state,
     pages: state.pages + 1,
     records: state.records + records.length,
-    received: state.received + (isRepeated ? 0 : received.length),
+    received: state.received + (isNew ? received.length : 0),
     empties: received.length === 0 ? state.empties + 1 : 0,
     loop: memory,
   }
@@ -130,6 +131,7 @@ export async function decideStep(
   page: Page & Pick<CountedPage, 'received' | 'isRepeated'>,
   tools: ListingTools,
 ): Promise<Step> {
+  if (page.isPastEnd === true) return { kind: 'end', reason: 'range_end' }
   const { values } = paginator.request(position, page.limit)
   const number = typeof values.page === 'number' ? values.page : pages
   const counted: CountedPage = { ...page, values, number, totalSeen: received }
@@ -232,7 +234,8 @@ function guardProgress(
   if (empties >= EMPTY_PAGES_MAX) throw loopFailure(pages, `the last ${EMPTY_PAGES_MAX} pages were empty`)
   const isSame = isSamePosition(paginator, page, position, next)
   if (isSame) {
-    if (paginator.whenRepeated === undefined) throw loopFailure(pages, `page ${pages} leads back to itself`)
+    if (paginator.whenRepeated === undefined || repetition === 'same_answer')
+      throw loopFailure(pages, `page ${pages} leads back to itself`)
     if (repetition === 'changed')
       throw loopFailure(
         pages,

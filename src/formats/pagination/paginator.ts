@@ -82,6 +82,8 @@ export interface Page {
   readonly received?: readonly Json[] | undefined
   /** Path in a record to its identifier. Default: `id`. */
   readonly idPath?: DotPath | undefined
+  /** The status says that the listing is over (`endStatus`). */
+  readonly isPastEnd?: boolean | undefined
   /** The URL that was requested, without authorization parameters. */
   readonly url: string
   /** The page size that was asked for, where one was. */

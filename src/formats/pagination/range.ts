@@ -23,6 +23,7 @@ const config = z
 const RANGE_SIZE_DEFAULT = 100
 
 const CONTENT_RANGE = /(\d+)-(\d+)\/(\d+|\*)\s*$/
+const TOTAL = /\/(\d+)\s*$/
 
 /** `range`: the Range header counts records (RFC 9110 §14), or the API names the next range itself. */
 export const range: PaginationFormat = {
@@ -54,9 +55,9 @@ function rangePaginator(parsed: z.output<typeof config>): Paginator {
   }
 }
 
-/** A `*` in its place is no number, and no total. */
+/** A `*` in its place is no number, and no total. Behind the end there is a total without a range. */
 function totalIn(headers: Page['headers']): number {
-  return Number(CONTENT_RANGE.exec(headers['content-range'] ?? '')?.[3] ?? Number.NaN)
+  return Number(TOTAL.exec(headers['content-range'] ?? '')?.[1] ?? Number.NaN)
 }
 
 function nextRange({ headers, received, status }: CountedPage, position: { readonly [key: string]: unknown }): Step {
