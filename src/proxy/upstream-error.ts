@@ -1,5 +1,6 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
+import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
 import { evaluateSetting } from './evaluate-setting.ts'
@@ -40,8 +41,9 @@ const MESSAGE_PATHS = [
 /**
  * Stage 8: tells success from error.
  *
- * The error expression is asked about every response. Nothing from it means that the status decides; an object with a
- * status below 400 makes a success of it, with `result` as the body; any other object is the error.
+ * The error expression is asked about every response. Nothing from it (no value, null, false, 0, an empty text or list) means
+ * that the status decides; an object with a status below 400 makes a success of it, with `result` as the body; any other
+ * object is the error. A text is an error with that message, and whatever else is truthy an error without one.
  *
  * @throws Failure EXPRESSION_FAILED
  */
@@ -55,8 +57,12 @@ export async function judge(
     errorExpression === undefined
       ? undefined
       : await evaluateSetting(evaluator, 'error_expression', errorExpression, responseRoots(response))
-  if (!isJsonObject(said))
+  if (!isJsonObject(said) && !isTruthy(said))
     return response.status < 400 ? { kind: 'success', response } : errorOf(response, {}, rateLimit)
+  return judgeSaid(response, isJsonObject(said) ? said : { message: said ?? null }, rateLimit)
+}
+
+function judgeSaid(response: DecodedResponse, said: JsonObject, rateLimit: RateLimitInfo | undefined): Judgement {
   const status = statusOf(said.status, response.status)
   if (status < 400 && said.action === undefined)
     return { kind: 'success', response: normalised(response, said, status) }

@@ -196,6 +196,18 @@ describe('errors are normalised', () => {
       { status: 502, message: 'm' },
     ],
     [
+      'a text from the expression is an error with that message',
+      { error_expression: 'body.fault' },
+      { json: { fault: 'locked' } },
+      { status: 502, message: 'locked' },
+    ],
+    [
+      'and a list or true one without a message',
+      { error_expression: '$exists(body.errors)' },
+      { json: { errors: [{ message: 'no such field' }] } },
+      { status: 502, message: 'no such field' },
+    ],
+    [
       'nothing from the expression leaves it to the status',
       { error_expression: 'null' },
       { status: 400 },
