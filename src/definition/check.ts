@@ -7,7 +7,7 @@ import { findSchemaViolations } from './findings.ts'
 import { writePath } from './json-path.ts'
 import { findMissingVerbs } from './method-schema.ts'
 import { layerOver } from './partial-schema.ts'
-import { resolveConfig } from './resolve.ts'
+import { alignCredentials, resolveConfig } from './resolve.ts'
 
 /** Which document is checked: a whole definition, or a layer that is merged over one. */
 export type ConfigKind = 'integration' | 'override'
@@ -33,7 +33,8 @@ export function checkOverride(config: JsonObject, override: JsonObject, path: st
   const alone = checkConfig(override, 'override', path)
   const merged = resolveConfig(config, override).config
   const together = mergeFindings(findSchemaViolations(resolvedSchema, merged, path), findMeaning(merged, path))
-  const inherited = [...findSchemaViolations(resolvedSchema, config, path), ...findMeaning(config, path)]
+  const { below } = alignCredentials(config, override)
+  const inherited = [...findSchemaViolations(resolvedSchema, below, path), ...findMeaning(below, path)]
   const known = new Set([...inherited, ...alone].map(({ field, rule }) => `${field} ${rule}`))
   return [...alone, ...together.filter(({ field, rule }) => !known.has(`${field} ${rule}`))]
 }

@@ -18,10 +18,40 @@ export interface ResolvedConfig {
  * header is not sent). Removing it there would bring back the integration-wide setting, the opposite of what was written.
  */
 export function resolveConfig(config: JsonObject, override: JsonObject): ResolvedConfig {
-  const merged = keepMethodNulls(deepMerge(config, override), override)
+  const { below, above } = alignCredentials(config, override)
+  const merged = keepMethodNulls(deepMerge(below, above), above)
   const layers: Record<string, Layer> = {}
-  noteLayers(layers, merged, override, [])
+  noteLayers(layers, merged, above, [])
   return { config: merged, layers }
+}
+
+/**
+ * Definition and override with their credentials in the same shape: where one has a single `{format, config}` and the other
+ * a map by format, the single one becomes a map of one entry.
+ */
+export function alignCredentials(
+  config: JsonObject,
+  override: JsonObject,
+): { readonly below: JsonObject; readonly above: JsonObject } {
+  const shapes = [shapeOf(config.credentials), shapeOf(override.credentials)]
+  if (!shapes.includes('map') || !shapes.includes('single')) return { below: config, above: override }
+  return { below: withCredentialMap(config), above: withCredentialMap(override) }
+}
+
+function shapeOf(credentials: Json | undefined): 'single' | 'map' | undefined {
+  if (!isJsonObject(credentials) || Object.keys(credentials).length === 0) return undefined
+  const keys = Object.keys(credentials)
+  if (!keys.includes('format') && !keys.includes('config')) return 'map'
+  return typeof credentials.format === 'string' && keys.every((key) => key === 'format' || key === 'config')
+    ? 'single'
+    : undefined
+}
+
+function withCredentialMap(layer: JsonObject): JsonObject {
+  const { credentials } = layer
+  if (shapeOf(credentials) !== 'single' || !isJsonObject(credentials)) return layer
+  const { format, ...rest } = credentials
+  return { ...layer, credentials: { [String(format)]: rest } }
 }
 
 /** Method settings for which `null` says something. */

@@ -77,3 +77,25 @@ test('every leaf tells which document it came from', () => {
     environment_variables: 'override',
   })
 })
+
+test('an override of one shape of credentials reaches a definition of the other', () => {
+  const config = { client: { id: 'a' }, optional_scope: ['x'] }
+  const single = { credentials: { format: 'oauth2', config } }
+  const map = { credentials: { oauth2: { config, label: 'OAuth' } } }
+  const change = { optional_scope: ['y'] }
+  const changed = { client: { id: 'a' }, optional_scope: ['y'] }
+  const merged = (below: JsonObject, above: JsonObject) => resolveConfig(below, above)
+  expect(merged(single, { credentials: { oauth2: { config: change } } })).toEqual({
+    config: { credentials: { oauth2: { config: changed } } },
+    layers: {
+      'credentials.oauth2.config.client.id': 'integration',
+      'credentials.oauth2.config.optional_scope': 'override',
+    },
+  })
+  expect(merged(map, { credentials: { format: 'oauth2', config: change } }).config).toEqual({
+    credentials: { oauth2: { config: changed, label: 'OAuth' } },
+  })
+  expect(merged(single, { credentials: { config: change } }).config).toEqual({
+    credentials: { format: 'oauth2', config: changed },
+  })
+})
