@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { JsonObject, Violation } from '../base/index.ts'
-import { checkConfig, checkOverride, compilePlan, secretPaths, writePath } from '../definition/index.ts'
+import { checkConfig, checkOverride, compilePlan, listTools, secretPaths, writePath } from '../definition/index.ts'
 import type { Command } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
 import { UsageError } from './usage-error.ts'
@@ -31,10 +31,19 @@ function parse(args: readonly string[]): { readonly files: readonly string[]; re
   }
 }
 
+/** As the contract has it for the name of an integration. */
+const NAME = /^[a-z0-9_-]{1,128}$/
+const WRONG_NAME: Violation = {
+  field: 'name',
+  description: 'must hold 1 to 128 of a-z, 0-9, "_" and "-"',
+  rule: 'pattern',
+}
+
 /** Prints the findings of one definition, or of an override over it. @returns how many there are */
 function report(file: string, blamed: string, override: JsonObject | undefined): number {
-  const { config } = readDefinition(file)
+  const { name, hasName, config } = readDefinition(file)
   const findings = override === undefined ? findingsOf(config) : checkOverride(config, override, '')
+  if (hasName && !NAME.test(name)) findings.unshift(WRONG_NAME)
   for (const { field, description, rule } of findings)
     process.stdout.write(`${blamed}: ${field} ${description} [${rule}]\n`)
   if (findings.length === 0) process.stdout.write(`${blamed}: ${summaryOf(config)}\n`)
@@ -42,7 +51,7 @@ function report(file: string, blamed: string, override: JsonObject | undefined):
 }
 
 /** Literal secrets are no error where a definition is stored, but a file is read by others. */
-function findingsOf(config: JsonObject): readonly Violation[] {
+function findingsOf(config: JsonObject): Violation[] {
   const secrets = secretPaths(config).map((path) => ({
     field: writePath('', path),
     description: 'is a secret in a file: write {{environment_variables.<KEY>}} and set it in the override',
@@ -54,5 +63,7 @@ function findingsOf(config: JsonObject): readonly Violation[] {
 function summaryOf(config: JsonObject): string {
   const { resources } = compilePlan(config)
   const methods = [...resources.values()].reduce((sum, each) => sum + each.size, 0)
-  return `fine, ${resources.size} resources with ${methods} methods`
+  const tools = listTools(config, { methods: [], tags: [] }).length
+  const offered = tools === methods ? '' : `; tools are those with a description: ${tools}`
+  return `fine, ${resources.size} resources with ${methods} methods${offered}`
 }

@@ -6,6 +6,8 @@ import { findShippedDefinition, SHIPPED_NAMES } from '../catalog/index.ts'
 /** A definition read from a file or from the catalog. */
 export interface DefinitionFile {
   readonly name: string
+  /** The definition has this name itself; else it is called like its file. */
+  readonly hasName: boolean
   readonly category: string
   readonly config: JsonObject
 }
@@ -23,14 +25,14 @@ export class FileError extends Error {}
  */
 export function readDefinition(argument: string): DefinitionFile {
   const shipped = findShippedDefinition(argument)
-  if (shipped !== undefined) return shipped
+  if (shipped !== undefined) return { ...shipped, hasName: true }
   if (/^[a-z0-9_-]+$/.test(argument))
     throw new FileError(`there is no shipped definition ${argument}${suggest(argument, SHIPPED_NAMES)}`)
   const content = readJsonFile(argument)
   const { name, category, config } = content
   if (isJsonObject(config) && typeof name === 'string')
-    return { name, category: typeof category === 'string' ? category : '', config }
-  return { name: basename(argument, extname(argument)), category: '', config: content }
+    return { name, hasName: true, category: typeof category === 'string' ? category : '', config }
+  return { name: basename(argument, extname(argument)), hasName: false, category: '', config: content }
 }
 
 /** A JSON object from a file. @throws FileError with the line and column of what is no JSON */
