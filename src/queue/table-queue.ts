@@ -42,7 +42,8 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
     if (items.length > 0) await enqueueItems(tx, this.#deps.sql, items, this.#now())
   }
 
-  async claim(claim: Claim): Promise<readonly (TakenLease & Carried)[]> {
+  /** @param tx the transaction in which the claimant goes on to write; absent: the claim is one of its own */
+  async claim(claim: Claim, tx?: Tx): Promise<readonly (TakenLease & Carried)[]> {
     const { database, sql, policy } = this.#deps
     const request = {
       group: claim.group,
@@ -52,7 +53,7 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
       heldMax: claim.heldMax ?? null,
       leaseMs: policy.leaseMs,
     }
-    return await claimItems(database.direct, sql, request, this.#now())
+    return await claimItems(tx ?? database.direct, sql, request, this.#now())
   }
 
   async heartbeat(held: readonly LeaseKey[]): Promise<readonly Heartbeat[]> {

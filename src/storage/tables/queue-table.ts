@@ -56,19 +56,11 @@ const CLAIM_MAX = 1_000
 const CLOCK = 'clock as (select coalesce(?::timestamptz, now()) as at)'
 const NOW = '(select at from clock)'
 /**
- * The clock of statements that do not wait for the disk: what takes and renews leases. If the database crashes within the
- * moment until they are written, leases end early, which their holders are told at their next write. That write, whatever
- * it stores, is never on the disk without the lease it names. For statements that are a transaction of their own.
- */
-export const LEASE_CLOCK = `clock as (
-        select coalesce(?::timestamptz, now()) as at, set_config('synchronous_commit', 'off', true)
-      )`
-
-/**
  * Derives the statements of a queue.
  *
  * All run in READ COMMITTED, one round trip each. Wherever a statement may wait for more than one row, it takes them in one
- * order (items, or flows), so that two of them never wait for each other.
+ * order (items, or flows), so that two of them never wait for each other. All commit synchronously: a lease that its holder
+ * knows of survives a crash of the database, so that the item has no second holder and no attempt number is given twice.
  */
 export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carried>): QueueSql<Carried> {
   const { waiting, lease, item, flow, carried } = table
@@ -98,7 +90,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
           + ${FLOW_WEIGHT_MS} * row_number() over (partition by v.${flow} order by v.${item})
       from v left join ahead on ahead.${flow} = v.${flow}`,
 
-    claim: `with ${LEASE_CLOCK},
+    claim: `with ${CLOCK},
       candidate as materialized (
         select c.* from (
           select q.* from ${waiting} q
@@ -124,7 +116,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         h.attempt, h.expires_at as "expiresAt", ${fields('h')}
       from leased h`,
 
-    heartbeat: `with ${LEASE_CLOCK},
+    heartbeat: `with ${CLOCK},
       held as (
         select l.${item} from ${lease} l join unnest(?::uuid[], ?::uuid[]) as v (item, lease_id)
           on l.${item} = v.item and l.lease_id = v.lease_id

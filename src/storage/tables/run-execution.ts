@@ -1,7 +1,6 @@
 import type { Json, JsonObject } from '../../base/index.ts'
 import { affected, jsonb, row, rows, type Tx } from '../database.ts'
 import type { LeaseKey, NowOverride } from './queue-statements.ts'
-import { LEASE_CLOCK } from './queue-table.ts'
 import type { ClaimedRun, ResourceStats } from './run-record.ts'
 import { destinationFromColumns } from './sync-job-run.ts'
 
@@ -29,7 +28,7 @@ export interface LeasedRun {
 
 /**
  * Marks leased runs running and returns what to do: their snapshot, what the last attempt saved, and where an incremental
- * sync begins. A run whose day was dropped is not in the answer.
+ * sync begins. A run whose day was dropped is not in the answer. Belongs in the transaction that took the leases.
  */
 export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOverride): Promise<readonly RunWork[]> {
   const begun: RunWork[] = []
@@ -44,7 +43,7 @@ export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOver
   return begun
 }
 
-const BEGIN_RUNS = `with ${LEASE_CLOCK}
+const BEGIN_RUNS = `with clock as (select coalesce(?::timestamptz, now()) as at)
   update sync_job_run r
   set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, clock.at), updated_at = clock.at,
     version = r.version + 1
