@@ -1,13 +1,13 @@
 import type { SyncableAccount } from '../accounts/index.ts'
 import { type JsonObject, writeDotPath } from '../base/index.ts'
-import { type ClaimedRun, QUEUE_POLICY, type Run } from '../queue/index.ts'
+import type { ClaimedRun, Run } from '../queue/index.ts'
 import { methodFacts, readSyncResources } from '../sync/index.ts'
 import { publicVariables } from './public-variables.ts'
 
 /** A run that a daemon holds, with everything it needs to execute it but the records. Holds no credential. */
-export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'previousRunDate'> {
+export interface Assignment
+  extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'previousRunDate' | 'attemptsMax'> {
   readonly run: Run
-  readonly attemptsMax: number
   readonly tenantId: string
   readonly context: JsonObject
   readonly environmentVariables: JsonObject
@@ -24,10 +24,10 @@ export interface AssignedResource {
 
 /** What is handed out with a claimed run. */
 export function assignmentOf(claimed: ClaimedRun, run: Run, { account, definition }: SyncableAccount): Assignment {
-  const { leaseId, leaseExpiresAt, checkpoint, previousRunDate } = claimed
+  const { leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax } = claimed
   const { idPath, parentPaths } = methodFacts(definition.plan)
   return {
-    ...{ run, leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax: QUEUE_POLICY.attemptsMax },
+    ...{ run, leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax },
     tenantId: account.tenantId,
     context: account.context,
     environmentVariables: publicVariables(definition.environmentVariables),

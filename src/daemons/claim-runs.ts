@@ -1,14 +1,6 @@
 import type { SyncableAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import {
-  type ClaimedRun,
-  daemonGroup,
-  isGivenUp,
-  LEASE_EXPIRED,
-  type Outcome,
-  QUEUE_POLICY,
-  type RunQueue,
-} from '../queue/index.ts'
+import { type ClaimedRun, daemonGroup, LEASE_EXPIRED, type Outcome, type RunQueue } from '../queue/index.ts'
 import { type Database, findRuns, isDatabaseUnavailable, type SeenDaemon } from '../storage/index.ts'
 import { outcomeOf } from '../sync/index.ts'
 import { type Assignment, assignmentOf } from './assignment.ts'
@@ -90,7 +82,7 @@ async function claimOnce(
 
 /** The account, or how the run ends without it. @throws while the database is away: then the leases run out */
 async function accountOf(deps: ClaimDeps, run: ClaimedRun): Promise<SyncableAccount | Outcome> {
-  if (isGivenUp(QUEUE_POLICY, run.attempt)) return { kind: 'failed', error: LEASE_EXPIRED }
+  if (run.attempt > run.attemptsMax) return { kind: 'failed', error: LEASE_EXPIRED }
   try {
     return await deps.loadAccount(run.environmentId, run.integratedAccountId)
   } catch (error) {

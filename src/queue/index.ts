@@ -19,7 +19,6 @@ export type {
 export { HeldLease, isLeaseLost } from './held-lease.ts'
 export {
   HEARTBEAT_INTERVAL_MS,
-  isGivenUp,
   LEASE_EXPIRED,
   QUEUE_POLICY,
   type QueuePolicy,

@@ -28,6 +28,22 @@ export const REAP_BATCH = 500
 /** A wait somebody else asked for is honoured this far. */
 const WAIT_MS_MAX = 24 * 60 * 60 * 1000
 
+/** How often an item was taken up. */
+export interface Attempts {
+  /** The attempt at hand or the one that ended, from 1. Never given twice but after an end that does not count. */
+  readonly attempt: number
+  /** Attempts up to this one are no part of the limit: a later one made progress, or somebody retried the item. */
+  readonly attemptBase: number
+}
+
+/** The attempt after which the item fails, unless progress moves it on. */
+export function attemptsMaxOf(
+  { attemptsMax }: Pick<QueuePolicy, 'attemptsMax'>,
+  { attemptBase }: Pick<Attempts, 'attemptBase'>,
+): number {
+  return attemptBase + attemptsMax
+}
+
 /** What an item becomes when a lease on it ends. */
 export interface Resolution {
   readonly status: 'created' | 'rate_limited' | 'completed' | 'failed' | 'stopped'
@@ -41,15 +57,15 @@ export interface Resolution {
 /**
  * Turns how an attempt ended into what becomes of the item.
  *
- * @param attempt the attempt that ended, from 1
  * @param random a number in [0, 1)
  */
 export function resolveOutcome(
   policy: QueuePolicy,
-  attempt: number,
+  attempts: Attempts,
   outcome: Outcome,
   random: () => number,
 ): Resolution {
+  const { attempt } = attempts
   switch (outcome.kind) {
     case 'completed':
       return { status: 'completed', error: null, attempt, delayMs: null }
@@ -58,8 +74,10 @@ export function resolveOutcome(
     case 'failed':
       return { status: 'failed', error: outcome.error, attempt, delayMs: null }
     case 'retry': {
-      if (attempt >= policy.attemptsMax) return { status: 'failed', error: outcome.error, attempt, delayMs: null }
-      const delayMs = Math.max(backoffMs(policy.retry, attempt, random), boundedWait(outcome.afterMs ?? 0))
+      if (attempt >= attemptsMaxOf(policy, attempts))
+        return { status: 'failed', error: outcome.error, attempt, delayMs: null }
+      const ownMs = backoffMs(policy.retry, attempt - attempts.attemptBase, random)
+      const delayMs = Math.max(ownMs, boundedWait(outcome.afterMs ?? 0))
       return { status: 'created', error: outcome.error, attempt, delayMs }
     }
     case 'rate_limited': {
@@ -82,17 +100,14 @@ export const LEASE_EXPIRED: RunError = {
 /**
  * What becomes of an item whose holder is gone. The expired lease was delay enough, so it is available at once; the attempt
  * counts, or work that kills its worker would kill one after another. After the last attempt one more holder gets it, who
- * is not to try again but to tell whoever waits for it, see `isGivenUp`.
+ * is not to try again but to tell whoever waits for it: its attempt is above the limit.
  */
-export function resolveExpiry(policy: QueuePolicy, attempt: number, isStopRequested: boolean): Resolution {
+export function resolveExpiry(policy: QueuePolicy, attempts: Attempts, isStopRequested: boolean): Resolution {
+  const { attempt } = attempts
   if (isStopRequested) return { status: 'stopped', error: null, attempt, delayMs: null }
-  if (isGivenUp(policy, attempt)) return { status: 'failed', error: LEASE_EXPIRED, attempt, delayMs: null }
+  if (attempt > attemptsMaxOf(policy, attempts))
+    return { status: 'failed', error: LEASE_EXPIRED, attempt, delayMs: null }
   return { status: 'created', error: LEASE_EXPIRED, attempt, delayMs: 0 }
-}
-
-/** Whether a holder with this attempt is only to say that the item has failed, with LEASE_EXPIRED. */
-export function isGivenUp({ attemptsMax }: Pick<QueuePolicy, 'attemptsMax'>, attempt: number): boolean {
-  return attempt > attemptsMax
 }
 
 function boundedWait(ms: number): number {

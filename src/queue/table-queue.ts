@@ -4,6 +4,7 @@ import {
   claimItems,
   type Database,
   enqueueItems,
+  findAttemptBases,
   type LeaseKey,
   type LeaseSettlement,
   lockExpiredLeases,
@@ -69,11 +70,9 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
     if (settlements.length === 0) return []
-    const { policy, random } = this.#deps
-    const resolved = settlements.map(({ id, leaseId, attempt, outcome }) => {
-      return { id, leaseId, ...resolveOutcome(policy, attempt, outcome, random) }
+    const settled = await this.#deps.database.transaction(async (tx) => {
+      return await this.#settle(tx, await this.#resolve(tx, settlements))
     })
-    const settled = await this.#deps.database.transaction((tx) => this.#settle(tx, resolved))
     const statusOf = new Map(settled.map(({ leaseId, status }) => [leaseId, status]))
     return settlements.map(({ id, leaseId }) => {
       const status = statusOf.get(leaseId)
@@ -86,10 +85,21 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
     return await database.transaction(async (tx) => {
       const expired = await lockExpiredLeases(tx, sql, policy.stopGraceMs, REAP_BATCH, this.#now())
       if (expired.length === 0) return 0
-      const resolved = expired.map(({ id, leaseId, attempt, isStopRequested }) => {
-        return { id, leaseId, ...resolveExpiry(policy, attempt, isStopRequested) }
+      const resolved = expired.map(({ id, leaseId, isStopRequested, ...attempts }) => {
+        return { id, leaseId, ...resolveExpiry(policy, attempts, isStopRequested) }
       })
       return (await this.#settle(tx, resolved)).length
+    })
+  }
+
+  /** Only attempts that failed are measured against the limit, which the lease knows. */
+  async #resolve(tx: Tx, settlements: readonly Settlement[]): Promise<readonly LeaseSettlement[]> {
+    const { policy, random, sql } = this.#deps
+    const failed = settlements.filter(({ outcome }) => outcome.kind === 'retry').map(({ id }) => id)
+    const bases = failed.length === 0 ? undefined : await findAttemptBases(tx, sql, failed)
+    return settlements.map(({ id, leaseId, attempt, outcome }) => {
+      const attempts = { attempt, attemptBase: bases?.get(id) ?? 0 }
+      return { id, leaseId, ...resolveOutcome(policy, attempts, outcome, random) }
     })
   }
 

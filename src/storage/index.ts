@@ -180,6 +180,7 @@ export {
   claimItems,
   countWaiting,
   enqueueItems,
+  findAttemptBases,
   type LeaseKey,
   type LeaseSettlement,
   lockExpiredLeases,

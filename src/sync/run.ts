@@ -26,7 +26,10 @@ export interface RunDeps {
   readonly account: Pick<AccountValues, 'context' | 'environmentVariables'>
   /** Calls to the third party at once, and listings begun ahead per level. */
   readonly concurrency?: number
-  /** The attempt on which `retry` means the end, so that the destination is told. Absent: there is always another. */
+  /**
+   * The attempt on which `retry` means the end, unless it has made progress, so that the destination is told. Absent: there
+   * is always another.
+   */
   readonly attemptsMax?: number
 }
 
@@ -94,6 +97,8 @@ class Execution {
   /** The checkpoint is the one that is stored. */
   #isSaved = true
   #savedMs: number
+  /** The position has moved in this attempt, for which it gets all attempts once more. */
+  #hasProgressed = false
 
   constructor(deps: RunDeps, run: ExecutableRun, progress: RunProgress, plan: SyncPlan, signal: AbortSignal) {
     this.#deps = deps
@@ -121,7 +126,7 @@ class Execution {
 
   get #isLastAttempt(): boolean {
     const { attemptsMax } = this.#deps
-    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax
+    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax && !this.#hasProgressed
   }
 
   async #start(): Promise<EarlyEnd | undefined> {
@@ -200,6 +205,7 @@ class Execution {
 
   async #advance(position: Position, sequences: number): Promise<EarlyEnd | undefined> {
     const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0 }
+    this.#hasProgressed = true
     if (sequences > 0 || this.#isSaveDue()) return await this.#save(change, false)
     this.#remember(change)
     return undefined

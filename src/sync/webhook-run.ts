@@ -1,14 +1,7 @@
 import type { ReadyAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
 import type { Proxy as Engine } from '../proxy/index.ts'
-import {
-  type ClaimedRun,
-  isGivenUp,
-  LEASE_EXPIRED,
-  QUEUE_POLICY,
-  type RunOutcome,
-  type RunProgress,
-} from '../queue/index.ts'
+import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../queue/index.ts'
 import { findIntegratedAccount } from '../storage/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
 import { failRun } from './away.ts'
@@ -43,12 +36,12 @@ export async function executeWebhookRun(
   const target = await orOutcome(() => receiverOf(deps, run))
   if ('kind' in target) return target
   const givenUp = { kind: 'failed', error: LEASE_EXPIRED } as const
-  if (isGivenUp(QUEUE_POLICY, run.attempt)) return await refuse(deps, run, givenUp, target, progress, signal)
+  if (run.attempt > run.attemptsMax) return await refuse(deps, run, givenUp, target, progress, signal)
   const ready = await orOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
   if ('kind' in ready) return await refuse(deps, run, ready, target, progress, signal)
   const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })
   const sink = createWebhookSink(deps, target, { ...run, tenantId: ready.account.tenantId }, signal)
-  const { attemptsMax } = QUEUE_POLICY
+  const { attemptsMax } = run
   return await executeRun({ ...deps, source, sink, account: ready.access, attemptsMax }, run, progress, signal)
 }
 
@@ -61,7 +54,7 @@ async function refuse(
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<RunOutcome> {
-  const isLastAttempt = run.attempt >= QUEUE_POLICY.attemptsMax
+  const isLastAttempt = run.attempt >= run.attemptsMax
   if (outcome.kind !== 'failed' && !(outcome.kind === 'retry' && isLastAttempt)) return outcome
   const account = await findIntegratedAccount(deps.database.direct, run.environmentId, run.integratedAccountId)
   const sink = createWebhookSink(deps, target, { ...run, tenantId: account?.tenantId ?? null }, signal)

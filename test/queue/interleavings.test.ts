@@ -17,6 +17,7 @@ import { QueueModel } from './queue-model.ts'
 
 const { database } = await testDatabase()
 const ACCOUNTS = 3
+const STATS = { resource: 'repos', method: 'list', fetched: 0, delivered: 0, failed: 0, complete: false }
 const FAILURE = { reason: 'UPSTREAM_ERROR', message: 'it broke' }
 const TABLES = 'sync_job_run, run_queue, run_lease, run_checkpoint, previous_run'
 
@@ -26,7 +27,7 @@ type Step =
   | { readonly kind: 'enqueue'; readonly account: number; readonly to: Destination }
   | { readonly kind: 'claim'; readonly to: Destination; readonly limit: number; readonly claimants: number }
   | { readonly kind: 'heartbeat' }
-  | { readonly kind: 'save'; readonly lease: number }
+  | { readonly kind: 'save'; readonly lease: number; readonly isProgress: boolean }
   | { readonly kind: 'settle'; readonly lease: number; readonly outcome: Outcome }
   | { readonly kind: 'crash while settling'; readonly lease: number; readonly outcome: Outcome }
   | { readonly kind: 'settle while reaping'; readonly lease: number; readonly outcome: Outcome }
@@ -62,7 +63,7 @@ const step = fc.oneof(
   stepOf(5, 'enqueue', { account: fc.nat({ max: ACCOUNTS - 1 }), to }),
   stepOf(7, 'claim', { to, limit: fc.integer({ min: 1, max: 5 }), claimants: few }),
   stepOf(3, 'heartbeat', {}),
-  stepOf(2, 'save', { lease: any }),
+  stepOf(3, 'save', { lease: any, isProgress: fc.boolean() }),
   stepOf(5, 'settle', { lease: any, outcome }),
   stepOf(1, 'crash while settling', { lease: any, outcome }),
   stepOf(2, 'settle while reaping', { lease: any, outcome }),
@@ -99,7 +100,7 @@ class Bench {
       case 'heartbeat':
         return await this.#heartbeat()
       case 'save':
-        return await this.#save(this.leases[each.lease % this.leases.length])
+        return await this.#save(this.leases[each.lease % this.leases.length], each.isProgress)
       case 'settle':
         return await this.#settle(this.leases[each.lease % this.leases.length], each.outcome)
       case 'crash while settling':
@@ -185,10 +186,12 @@ class Bench {
     expect(answers).toEqual(expected)
   }
 
-  async #save(lease: ClaimedRun | undefined): Promise<void> {
+  async #save(lease: ClaimedRun | undefined, isProgress: boolean): Promise<void> {
     if (lease === undefined) return
     const isStopRequested = this.model.renew(lease, this.nowMs)
-    const saved = await this.#queue.save(lease, {}, []).catch((error) => error.reason)
+    if (isProgress) this.model.progress(lease)
+    const { pages } = this.model.find(lease.id)
+    const saved = await this.#queue.save(lease, {}, [{ ...STATS, pages }]).catch((error) => error.reason)
     expect(saved).toEqual(isStopRequested === undefined ? 'LEASE_LOST' : { isStopRequested })
   }
 

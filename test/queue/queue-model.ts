@@ -12,6 +12,10 @@ export interface ModelRun {
   readonly group: string
   status: string
   attempt: number
+  /** Attempts up to this one are no part of the limit. */
+  attemptBase: number
+  /** Pages it has reported. */
+  pages: number
   /** Null: it does not wait. */
   availableMs: number | null
   lease: { readonly leaseId: string; expiresMs: number; stopMs: number | null } | null
@@ -28,7 +32,8 @@ export class QueueModel {
   readonly runs: ModelRun[] = []
 
   enqueue(id: string, account: number, group: string, nowMs: number): void {
-    this.runs.push({ id, account, group, status: 'created', attempt: 0, availableMs: nowMs, lease: null })
+    const begun = { status: 'created', attempt: 0, attemptBase: 0, pages: 0, availableMs: nowMs, lease: null }
+    this.runs.push({ id, account, group, ...begun })
   }
 
   claimable(group: string, nowMs: number): readonly ModelRun[] {
@@ -39,10 +44,12 @@ export class QueueModel {
   }
 
   /** A claimant got this lease. @throws Error when it could not have been had */
-  taken(lease: ModelLease, group: string, nowMs: number): void {
+  taken(lease: ModelLease & { readonly attemptsMax: number }, group: string, nowMs: number): void {
     const run = this.claimable(group, nowMs).find(({ id }) => id === lease.id)
     if (run === undefined) throw new Error(`run ${lease.id} was not to be had: ${JSON.stringify(this.find(lease.id))}`)
     if (lease.attempt !== run.attempt + 1) throw new Error(`attempt ${lease.attempt} follows ${run.attempt}`)
+    if (lease.attemptsMax !== run.attemptBase + ATTEMPTS_MAX)
+      throw new Error(`the last attempt is ${lease.attemptsMax}`)
     run.status = 'running'
     run.attempt = lease.attempt
     run.availableMs = null
@@ -55,6 +62,14 @@ export class QueueModel {
     if (lease?.leaseId !== key.leaseId) return undefined
     lease.expiresMs = nowMs + LEASE_MS
     return lease.stopMs !== null
+  }
+
+  /** Stores that a page more was read, if the lease is held. */
+  progress(key: LeaseKey): void {
+    const run = this.find(key.id)
+    if (run.lease?.leaseId !== key.leaseId) return
+    run.pages++
+    run.attemptBase = run.attempt - 1
   }
 
   settle(key: ModelLease, outcome: Outcome, nowMs: number): Settled {
@@ -81,7 +96,7 @@ export class QueueModel {
       const isStopRequested = run.lease?.stopMs !== null
       run.lease = null
       if (isStopRequested) run.status = 'stopped'
-      else if (run.attempt > ATTEMPTS_MAX) run.status = 'failed'
+      else if (run.attempt - run.attemptBase > ATTEMPTS_MAX) run.status = 'failed'
       else {
         run.status = 'created'
         run.availableMs = nowMs
@@ -105,7 +120,7 @@ export class QueueModel {
   retry(id: string, nowMs: number): boolean {
     const run = this.find(id)
     if (run.status !== 'failed' && run.status !== 'stopped') return false
-    Object.assign(run, { status: 'created', attempt: 0, availableMs: nowMs })
+    Object.assign(run, { status: 'created', attemptBase: run.attempt, availableMs: nowMs })
     return true
   }
 
@@ -121,8 +136,8 @@ export class QueueModel {
     }
     if (outcome.kind === 'handed_back') wait('created', attempt - 1, 0)
     else if (outcome.kind === 'rate_limited') wait('rate_limited', attempt - 1, outcome.afterMs)
-    else if (outcome.kind === 'retry' && attempt < ATTEMPTS_MAX)
-      wait('created', attempt, 5_000 * 2 ** (attempt - 1) * JITTER)
+    else if (outcome.kind === 'retry' && attempt - run.attemptBase < ATTEMPTS_MAX)
+      wait('created', attempt, 5_000 * 2 ** (attempt - run.attemptBase - 1) * JITTER)
     else run.status = outcome.kind === 'retry' ? 'failed' : outcome.kind
   }
 }

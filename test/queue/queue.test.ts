@@ -18,12 +18,12 @@ await affected(
 await affected(
   database.direct,
   `create table parcel_queue (parcel_id uuid primary key, environment_id uuid, target_id uuid, region text,
-     queue_group text, label text, fair_rank bigint, available_at timestamptz(3), attempt integer)`,
+     queue_group text, label text, fair_rank bigint, available_at timestamptz(3), attempt integer, attempt_base integer)`,
 )
 await affected(
   database.direct,
   `create table parcel_lease (parcel_id uuid primary key, environment_id uuid, target_id uuid, region text,
-     queue_group text, label text, lease_id uuid, holder text, attempt integer, claimed_at timestamptz(3),
+     queue_group text, label text, lease_id uuid, holder text, attempt integer, attempt_base integer, claimed_at timestamptz(3),
      expires_at timestamptz(3), stop_requested_at timestamptz(3))`,
 )
 
@@ -63,7 +63,8 @@ async function openRuns(): Promise<QueueUnderTest> {
   const claim = async (request: Claim) =>
     (await queue.claim(request)).map((run) => ({
       ...{ id: run.id, leaseId: run.leaseId, environmentId: run.environmentId, flowId: run.integratedAccountId },
-      ...{ attempt: run.attempt, expiresAt: run.leaseExpiresAt },
+      ...{ attempt: run.attempt, attemptBase: run.attemptsMax - QUEUE_POLICY.attemptsMax },
+      expiresAt: run.leaseExpiresAt,
     }))
   const scheduledFor = clock.now()
   return {

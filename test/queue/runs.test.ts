@@ -259,6 +259,51 @@ describe('stopping a run', () => {
   })
 })
 
+describe('a run that fails again and again', () => {
+  /** Claims, saves what is given, and fails in a way that passes. @returns the status afterwards */
+  async function failAfter(pages: number): Promise<string> {
+    clock.advance(15 * 60_000)
+    const lease = await claimOne()
+    await queue.save(lease, { page: pages }, [{ ...STATS, pages }])
+    await queue.settle([{ ...lease, outcome: { kind: 'retry', error: FAILURE } }])
+    return (await read(lease.id)).status
+  }
+
+  it('gets all its attempts once more whenever it has made progress', async () => {
+    const { id } = await create()
+    for (let page = 1; page <= 20; page++) expect(await failAfter(page)).toBe('created')
+    expect(await read(id)).toMatchObject({ status: 'created', attempt: 20 })
+  })
+
+  it('without progress fails after five attempts, whatever it saves', async () => {
+    await create()
+    for (let page = 1; page <= 3; page++) await failAfter(page)
+    const statuses = [await failAfter(3), await failAfter(3), await failAfter(3), await failAfter(3)]
+    expect(statuses).toEqual(['created', 'created', 'created', 'failed'])
+  })
+
+  it('by losing its holders counts the progress they saved', async () => {
+    const { id } = await create()
+    for (let page = 1; page <= 7; page++) {
+      const lease = await claimOne()
+      await queue.save(lease, { page }, [{ ...STATS, pages: page }])
+      clock.advance(30_000)
+      await queue.reap()
+    }
+    expect(await claimOne()).toMatchObject({ id, attempt: 8, attemptsMax: 11 })
+  })
+
+  it('never gives an attempt number to two holders, though it is retried by hand', async () => {
+    const { id } = await create()
+    for (const attempt of [1, 2, 3]) {
+      const lease = await claimOne()
+      expect(lease.attempt).toBe(attempt)
+      await queue.settle([{ ...lease, outcome: { kind: 'failed', error: FAILURE } }])
+      await retry(id)
+    }
+  })
+})
+
 describe('retrying a run', () => {
   it('lets a failed one go on from its checkpoint with a full set of attempts', async () => {
     const { id } = await create()
@@ -266,8 +311,8 @@ describe('retrying a run', () => {
     await queue.save(lease, { page: 3 }, [STATS])
     await queue.settle([{ ...lease, outcome: { kind: 'failed', error: FAILURE } }])
     expect(await read(id)).toMatchObject({ status: 'failed', error: FAILURE, resourceStats: [STATS] })
-    expect(await retry(id)).toMatchObject({ status: 'created', error: null, attempt: 0, finishedAt: null })
-    expect(await claimOne()).toMatchObject({ id, attempt: 1, checkpoint: { page: 3 }, startedAt: clock.now() })
+    expect(await retry(id)).toMatchObject({ status: 'created', error: null, attempt: 1, finishedAt: null })
+    expect(await claimOne()).toMatchObject({ id, attempt: 2, attemptsMax: 6, checkpoint: { page: 3 } })
   })
 
   it('lets a stopped one go on', async () => {

@@ -569,6 +569,15 @@ describe('ending early', () => {
     expect([last.outcome.kind, ...arrived(last.delivered)]).toEqual(['failed', 'started', 'failed'])
   })
 
+  it('on the last attempt is no end when a page was delivered in it', async () => {
+    const script: SourceScript = {
+      records: () => ids(1, 2, 3),
+      failure: ({ page }) => (page === 0 ? undefined : new Failure('UPSTREAM_UNREACHABLE', 'down')),
+    }
+    const last = await execute(script, runOf(users, { attempt: 5 }), { attemptsMax: 5 })
+    expect([last.outcome.kind, ...arrived(last.delivered)]).toEqual(['retry', 'started', 'users: 1 2'])
+  })
+
   it('because the stored resources make no plan fails the run', async () => {
     const circle = [
       { resource: 'a', method: 'list', depends_on: 'b' },

@@ -197,7 +197,8 @@ export type ClaimedRun = Message<"patchbay.v1.ClaimedRun"> & {
   previousRunDate?: Timestamp | undefined;
 
   /**
-   * The attempt after which the run fails instead of being tried again.
+   * The attempt after which the run fails instead of being tried again: the fifth since it last made progress. Reporting
+   * more pages, or more listings passed over, is progress, and this attempt is then not the last.
    *
    * @generated from field: int32 attempts_max = 6;
    */

@@ -182,7 +182,8 @@ export type SyncJobRun = Message<"patchbay.v1.SyncJobRun"> & {
   error?: SyncJobRunError | undefined;
 
   /**
-   * How many times it has been taken up. 0 before the first; waits for the third party's rate limit do not count.
+   * How many times it has been taken up. 0 before the first; waits for the third party's rate limit do not count. It
+   * fails after five attempts in a row without progress.
    *
    * @generated from field: int32 attempt = 21;
    */

@@ -12,12 +12,13 @@ import {
   type RunCarried,
   type RunDestination,
   type RunStatus,
+  type RunWork,
   type SettledItem,
   saveRunProgress,
   type TakenLease,
   type Tx,
 } from '../../storage/index.ts'
-import { QUEUE_POLICY, type QueuePolicy } from '../policy.ts'
+import { attemptsMaxOf, QUEUE_POLICY, type QueuePolicy } from '../policy.ts'
 import type { Claim, Heartbeat, Settled, Settlement } from '../queue.ts'
 import { TableQueue } from '../table-queue.ts'
 import type { RunObserver } from './observer.ts'
@@ -44,6 +45,8 @@ export interface RunToQueue {
   readonly region: string
   readonly scheduledFor: Date
   readonly destination: RunDestination
+  /** Attempts that were made before it was retried by hand. Absent: none. */
+  readonly attempt?: number
 }
 
 /** The queue of sync runs: the seam, with runs in the place of items. */
@@ -69,7 +72,7 @@ export class RunQueue {
   async enqueue(tx: Tx, runs: readonly RunToQueue[]): Promise<void> {
     const items = runs.map((run) => ({
       ...{ id: run.id, environmentId: run.environmentId, region: run.region, flowId: run.integratedAccountId },
-      ...{ scheduledFor: run.scheduledFor, triggerId: run.triggerId },
+      ...{ scheduledFor: run.scheduledFor, triggerId: run.triggerId, attempt: run.attempt ?? 0 },
       group: runGroup(run.environmentId, run.destination),
     }))
     await this.#queue.enqueue(tx, items)
@@ -90,7 +93,7 @@ export class RunQueue {
       if (orphans.length > 0) await dropLeases(tx, orphans) // their day was dropped while they waited
       return leases.flatMap((lease) => {
         const found = work.get(lease.id)
-        return found === undefined ? [] : [claimedRun(lease, found)]
+        return found === undefined ? [] : [claimedRun(this.#policy, lease, found)]
       })
     })
   }
@@ -162,6 +165,7 @@ export function leaseLost(runId: string): Failure {
   )
 }
 
-function claimedRun(lease: TakenLease, work: Omit<ClaimedRun, 'attempt' | 'leaseId' | 'leaseExpiresAt'>): ClaimedRun {
-  return { ...work, attempt: lease.attempt, leaseId: lease.leaseId, leaseExpiresAt: lease.expiresAt }
+function claimedRun(policy: QueuePolicy, lease: TakenLease, work: RunWork): ClaimedRun {
+  const { attempt, leaseId, expiresAt: leaseExpiresAt } = lease
+  return { ...work, attempt, attemptsMax: attemptsMaxOf(policy, lease), leaseId, leaseExpiresAt }
 }

@@ -129,7 +129,9 @@ const STATEMENTS = [
     fair_rank bigint not null,
     available_at timestamptz(3) not null,
     -- Attempts that were made and count.
-    attempt integer not null
+    attempt integer not null,
+    -- Attempts up to this one are no part of the limit: progress was made since, or somebody retried the run.
+    attempt_base integer not null default 0
   ) with (${HOT})`,
   `create index run_queue_claim on run_queue (queue_group, fair_rank, run_id)`,
   `create index run_queue_of_account on run_queue (integrated_account_id, trigger_id)`,
@@ -147,6 +149,7 @@ const STATEMENTS = [
     lease_id uuid not null,
     holder text not null,
     attempt integer not null,
+    attempt_base integer not null default 0,
     claimed_at timestamptz(3) not null,
     expires_at timestamptz(3) not null,
     stop_requested_at timestamptz(3)

@@ -16,6 +16,8 @@ export interface WaitingItem {
   readonly group: string
   /** Absent: at once. */
   readonly availableAt?: Date
+  /** Attempts that were made before and count no more. Absent: none. */
+  readonly attempt?: number
 }
 
 /** What a claimant asks for. */
@@ -43,6 +45,8 @@ export interface TakenLease extends LeaseKey {
   readonly flowId: string
   /** From 1. */
   readonly attempt: number
+  /** Attempts up to this one are no part of the limit. */
+  readonly attemptBase: number
   readonly expiresAt: Date
 }
 
@@ -78,6 +82,7 @@ export interface SettledItem extends LeaseKey {
 /** A lease whose holder is gone, or did not stop in time. */
 export interface ExpiredLease extends LeaseKey {
   readonly attempt: number
+  readonly attemptBase: number
   readonly isStopRequested: boolean
 }
 
@@ -104,6 +109,7 @@ export async function enqueueItems<Carried extends CarriedValues>(
     items.map(({ group }) => group),
     ...sql.carried.map(({ field }) => items.map((item) => item[field])),
     items.map(({ availableAt }) => availableAt ?? null),
+    items.map(({ attempt }) => attempt ?? 0),
   ])
 }
 
@@ -156,6 +162,16 @@ export async function settleLeases<Carried extends CarriedValues>(
     settlements.map(({ attempt }) => attempt),
     settlements.map(({ delayMs }) => delayMs),
   ])
+}
+
+/** By item that is held: the attempts up to which none is part of the limit, which moves while progress is made. */
+export async function findAttemptBases(
+  tx: Tx,
+  sql: QueueSql<never>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const found = await rows<{ readonly id: string; readonly attemptBase: number }>(tx, sql.attemptBases, [ids])
+  return new Map(found.map(({ id, attemptBase }) => [id, attemptBase]))
 }
 
 /** Locks leases past their end, or asked to stop longer ago than the grace; passes over those being settled or renewed. */

@@ -34,6 +34,7 @@ export interface QueueSql<Carried extends CarriedValues> {
   readonly claim: string
   readonly heartbeat: string
   readonly settle: string
+  readonly attemptBases: string
   readonly expired: string
   readonly count: string
 }
@@ -81,11 +82,11 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
 
     enqueue: `with ${CLOCK},
       v as materialized (
-        select * from unnest(${types.map((type) => `?::${type}[]`).join(', ')}, ?::timestamptz[]) as v (${columns}, available_at)
+        select * from unnest(${types.map((type) => `?::${type}[]`).join(', ')}, ?::timestamptz[], ?::integer[]) as v (${columns}, available_at, attempt)
       ),
       ${ahead('v')}
-      insert into ${waiting} (${columns}, available_at, attempt, fair_rank)
-      select ${of('v')}, coalesce(v.available_at, ${NOW}), 0,
+      insert into ${waiting} (${columns}, available_at, attempt, attempt_base, fair_rank)
+      select ${of('v')}, coalesce(v.available_at, ${NOW}), v.attempt, v.attempt,
         ${rank(`coalesce(v.available_at, ${NOW})`)} + ${behind}
           + ${FLOW_WEIGHT_MS} * row_number() over (partition by v.${flow} order by v.${item})
       from v left join ahead on ahead.${flow} = v.${flow}`,
@@ -105,15 +106,15 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
       ),
       numbered as (select c.*, row_number() over (order by c.fair_rank, c.${item}) as place from candidate c),
       leased as (
-        insert into ${lease} (${columns}, lease_id, holder, attempt, claimed_at, expires_at)
-        select ${of('c')}, (?::uuid[])[c.place], ?, c.attempt + 1, ${NOW}, ${NOW} + make_interval(secs => ?)
+        insert into ${lease} (${columns}, lease_id, holder, attempt, attempt_base, claimed_at, expires_at)
+        select ${of('c')}, (?::uuid[])[c.place], ?, c.attempt + 1, c.attempt_base, ${NOW}, ${NOW} + make_interval(secs => ?)
         from numbered c order by c.${flow}, c.place
         on conflict do nothing
         returning *
       ),
       taken as (delete from ${waiting} q where q.${item} = any(array(select h.${item} from leased h)))
       select h.${item} as id, h.environment_id as "environmentId", h.${flow} as "flowId", h.lease_id as "leaseId",
-        h.attempt, h.expires_at as "expiresAt", ${fields('h')}
+        h.attempt, h.attempt_base as "attemptBase", h.expires_at as "expiresAt", ${fields('h')}
       from leased h`,
 
     heartbeat: `with ${CLOCK},
@@ -128,7 +129,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
 
     settle: `with ${CLOCK},
       h as materialized (
-        select ${of('l')}, l.lease_id, v.error, v.attempt,
+        select ${of('l')}, l.lease_id, v.error, v.attempt, l.attempt_base,
           case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
           case when l.stop_requested_at is null then ${NOW} + make_interval(secs => v.delay_ms / 1000.0) end as available_at
         from ${lease} l
@@ -140,16 +141,20 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
       waits as (select * from h where h.available_at is not null),
       ${ahead('waits')},
       again as (
-        insert into ${waiting} (${columns}, available_at, attempt, fair_rank)
-        select ${of('h')}, h.available_at, h.attempt, ${rank('h.available_at')} + ${behind}
+        insert into ${waiting} (${columns}, available_at, attempt, attempt_base, fair_rank)
+        select ${of('h')}, h.available_at, h.attempt, h.attempt_base, ${rank('h.available_at')} + ${behind}
         from waits h left join ahead on ahead.${flow} = h.${flow}
       )
       select h.${item} as id, h.lease_id as "leaseId", h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
         h.error, h.attempt, h.available_at is null as "isOver", ${fields('h')}
       from h`,
 
+    attemptBases: `select l.${item} as id, l.attempt_base as "attemptBase"
+      from unnest(?::uuid[]) as v (item) join ${lease} l on l.${item} = v.item`,
+
     expired: `with ${CLOCK}
-      select l.${item} as id, l.lease_id as "leaseId", l.attempt, l.stop_requested_at is not null as "isStopRequested"
+      select l.${item} as id, l.lease_id as "leaseId", l.attempt, l.attempt_base as "attemptBase",
+        l.stop_requested_at is not null as "isStopRequested"
       from ${lease} l
       where l.expires_at <= ${NOW} or l.stop_requested_at <= ${NOW} - make_interval(secs => ?)
       order by l.${item} limit ? for update skip locked`,

@@ -12,7 +12,7 @@ const PREVIOUS_RUN_OVERLAP = `interval '2 minutes'`
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** What a leased run needs beside its lease. */
-export type RunWork = Omit<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'attempt'>
+export type RunWork = Omit<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'attempt' | 'attemptsMax'>
 
 interface WorkRow extends Omit<RunWork, 'destination'> {
   readonly groupKey: string | null
@@ -65,6 +65,9 @@ const BEGIN_RUNS = `with clock as (select coalesce(?::timestamptz, now()) as at)
 /**
  * Stores a checkpoint with its counters and renews the lease, together or not at all. What is null stays as it is.
  *
+ * Counters that show more pages, or more listings passed over, than those stored are progress: the attempts before this one
+ * are no part of the limit any more.
+ *
  * @returns whether a stop was requested; undefined when the lease is not the given one any more, and nothing was stored
  */
 export async function saveRunProgress(
@@ -79,7 +82,10 @@ export async function saveRunProgress(
   return await row(
     tx,
     `with held as (
-       update run_lease set expires_at = coalesce(?::timestamptz, now()) + make_interval(secs => ?)
+       update run_lease set expires_at = coalesce(?::timestamptz, now()) + make_interval(secs => ?),
+         attempt_base = case when ${workDone('?::jsonb')} >
+           coalesce((select ${workDone('c.resource_stats')} from run_checkpoint c where c.run_id = run_lease.run_id), 0)
+           then greatest(attempt_base, attempt - 1) else attempt_base end
        where run_id = ? and lease_id = ?
        returning run_id, scheduled_for, environment_id, stop_requested_at
      ), saved as (
@@ -92,8 +98,13 @@ export async function saveRunProgress(
          saves = run_checkpoint.saves + 1, saved_at = excluded.saved_at
      )
      select stop_requested_at is not null as "isStopRequested" from held`,
-    [now, leaseMs / 1000, lease.id, lease.leaseId, now, checkpoint && jsonb(checkpoint), counters, counters],
+    [now, leaseMs / 1000, counters, lease.id, lease.leaseId, now, checkpoint && jsonb(checkpoint), counters, counters],
   )
+}
+
+/** SQL: how far counters say that a run has come; null for null. Grows with every position that is saved. */
+function workDone(stats: string): string {
+  return `(select sum((s ->> 'pages')::bigint + (s ->> 'failed')::bigint) from jsonb_array_elements(${stats}) s)`
 }
 
 /** A run whose lease was just ended. */

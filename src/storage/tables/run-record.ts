@@ -97,8 +97,10 @@ export interface ClaimedRun {
   /** What the last attempt saved; `null` when there is nothing to resume. */
   readonly checkpoint: JsonObject | null
   readonly resourceStats: readonly ResourceStats[]
-  /** From 1. A higher attempt fences off the writes of every lower one. */
+  /** From 1. A holder that lost the run has a lower one than those after it; one that gave it back may have the same. */
   readonly attempt: number
+  /** The attempt after which the run fails instead of being tried again. Progress that is saved moves it on. */
+  readonly attemptsMax: number
   readonly leaseId: string
   readonly leaseExpiresAt: Date
 }

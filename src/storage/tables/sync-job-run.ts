@@ -165,12 +165,12 @@ export async function markStopped(tx: Tx, id: string, scheduledFor: Date, now: N
   )
 }
 
-/** Makes a failed or stopped run wait again with a full set of attempts; undefined in any other status. */
+/** Makes a failed or stopped run wait again; its attempts are counted on. Undefined in any other status. */
 export async function markCreatedAgain(tx: Tx, run: RunRecord, now: NowOverride): Promise<RunRecord | undefined> {
   const again = await row<RunRow>(
     tx,
     `with r as (
-       update sync_job_run set status = 'created', attempt = 0, error = null, finished_at = null,
+       update sync_job_run set status = 'created', error = null, finished_at = null,
          updated_at = coalesce(?::timestamptz, now()), version = version + 1
        where id = ? and scheduled_for = ? and status in ('failed', 'stopped') returning *
      )
