@@ -50,8 +50,6 @@ export function createStoreSink({ store, logger }: StoreSinkDeps, held: HeldRun)
       logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
       return TAKEN
     },
-    completed: async () => NOTHING_TAKEN,
-    failed: async () => NOTHING_TAKEN,
     async [Symbol.asyncDispose]() {
       await opened?.[Symbol.asyncDispose]()
     },

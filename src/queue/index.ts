@@ -6,6 +6,7 @@
  */
 export type {
   ClaimedRun,
+  DecidedEnding,
   ErrorHandling,
   LeaseKey,
   ResourceStats,

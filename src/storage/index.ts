@@ -206,6 +206,7 @@ export { beginRuns, concludeRuns, type RunWork, saveRunProgress } from './tables
 export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'
 export type {
   ClaimedRun,
+  DecidedEnding,
   ErrorHandling,
   ResourceStats,
   Run,

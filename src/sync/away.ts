@@ -1,5 +1,5 @@
-import { type BackoffPolicy, backoffMs } from '../base/index.ts'
-import type { ResourceStats, RunError, RunOutcome, RunProgress } from '../queue/index.ts'
+import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
+import type { DecidedEnding, ResourceStats, RunError, RunOutcome, RunProgress } from '../queue/index.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { EarlyEnd } from './listing.ts'
 import type { DestinationAway, Sink } from './sink.ts'
@@ -29,28 +29,59 @@ export function stepAside(
   return { outcome: { kind: 'rate_limited', afterMs: waitMs, error }, checkpoint: { ...checkpoint, waits } }
 }
 
+/** What ending a run needs. */
+export interface EndDeps {
+  readonly sink: Sink
+  readonly clock: Pick<Clock, 'now'>
+  /** A number in [0, 1). */
+  readonly random: () => number
+  readonly progress: RunProgress
+}
+
+/** How a run ends, decided now. @param error absent: it completed */
+export function decideEnding({ clock }: Pick<EndDeps, 'clock'>, attempt: number, error?: RunError): DecidedEnding {
+  const status = error === undefined ? 'completed' : 'failed'
+  return { status, error: error ?? null, attempt, decidedAt: clock.now().toISOString() }
+}
+
 /**
- * Fails a run for good, which its destination is told. While that is away the run waits with nothing left to do but tell;
- * a destination that never comes back is not told.
+ * Ends a run for good: stores how, and then tells its destination, which from now on hears of no other ending. While that
+ * is away the run waits with nothing left to do but tell; a destination that never comes back is not told.
  *
  * @param stats as the destination is to see them
- * @returns `failed`, or how the run waits
+ * @returns the ending, how the run waits, or what the destination answered to `completed`
  * @throws Failure LEASE_LOST from `save`
  */
-export async function failRun(
-  deps: { readonly sink: Sink; readonly random: () => number; readonly progress: RunProgress },
+export async function endRun(
+  deps: EndDeps,
   checkpoint: Checkpoint,
-  error: RunError,
+  ending: DecidedEnding,
   stats: readonly ResourceStats[],
 ): Promise<RunOutcome> {
-  const save = async (change: Checkpoint) => await deps.progress.save(change, stats)
-  const answer = await deps.sink.failed(error, stats)
-  if (answer.kind === 'away') {
-    const aside = stepAside(deps.random, answer, checkpoint)
+  // A run that is retried by hand waits for its destination as long as a new one does.
+  const isStopped = (await deps.progress.save({ ...checkpoint, waits: 0 }, stats, ending)) === 'stop'
+  if (isStopped) return { kind: 'stopped' }
+  return await tellEnding(deps, checkpoint, ending, stats)
+}
+
+/** Tells an ending that is stored. Like `endRun` otherwise. */
+export async function tellEnding(
+  { sink, random, progress }: EndDeps,
+  checkpoint: Checkpoint,
+  ending: DecidedEnding,
+  stats: readonly ResourceStats[],
+): Promise<RunOutcome> {
+  const answer = await sink.ended?.(ending, stats)
+  if (answer?.kind === 'away') {
+    const aside = stepAside(random, answer, checkpoint)
     if (aside.outcome.kind === 'rate_limited')
-      return (await save({ ...aside.checkpoint, failure: error })) === 'stop' ? { kind: 'stopped' } : aside.outcome
+      return (await progress.save(aside.checkpoint, stats)) === 'stop' ? { kind: 'stopped' } : aside.outcome
+    return ending.error === null ? aside.outcome : outcomeOfEnding(ending)
   }
-  // Whoever retries the run wants it to go on, not to be told of its failure again.
-  if (checkpoint.failure !== null || checkpoint.waits > 0) await save({ ...checkpoint, failure: null, waits: 0 })
-  return { kind: 'failed', error }
+  return answer?.kind === 'end' && ending.error === null ? answer.outcome : outcomeOfEnding(ending)
+}
+
+/** The outcome for the queue. */
+export function outcomeOfEnding({ error }: DecidedEnding): RunOutcome {
+  return error === null ? { kind: 'completed' } : { kind: 'failed', error }
 }

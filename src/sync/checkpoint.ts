@@ -1,5 +1,4 @@
 import type { JsonObject } from '../base/index.ts'
-import type { RunError } from '../queue/index.ts'
 import type { Position } from './position.ts'
 import type { NodeCounts } from './tally.ts'
 
@@ -14,8 +13,6 @@ export type Checkpoint = {
   readonly counts: readonly NodeCounts[]
   /** Waits in a row for a destination that is away. */
   readonly waits: number
-  /** The run has failed and only its destination is not told yet; `null` while it goes on. */
-  readonly failure: RunError | null
 }
 
 /** Changes when a process of this version could not go on from an older checkpoint. */
@@ -29,7 +26,6 @@ export const BEGINNING: Checkpoint = {
   position: [],
   counts: [],
   waits: 0,
-  failure: null,
 }
 
 /** Reads what `save` stored. @throws Error for a checkpoint of another version: going on would repeat or skip records */

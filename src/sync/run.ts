@@ -1,7 +1,7 @@
 import { assertNever, type Clock, Failure } from '../base/index.ts'
 import type { AccountValues } from '../expression/index.ts'
 import type { ClaimedRun, RunError, RunOutcome, RunProgress } from '../queue/index.ts'
-import { failRun, stepAside } from './away.ts'
+import { decideEnding, type EndDeps, endRun, stepAside } from './away.ts'
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
 import { type EarlyEnd, Fetcher } from './listing.ts'
 import { oneAhead } from './ordered.ts'
@@ -60,7 +60,10 @@ export async function executeRun(
   signal: AbortSignal,
 ): Promise<RunOutcome> {
   const plan = planOf(run)
-  if (!('nodes' in plan)) return await failRun({ ...deps, progress }, readCheckpoint(run.checkpoint), plan, [])
+  if (!('nodes' in plan)) {
+    const ending = decideEnding(deps, run.attempt, plan)
+    return await endRun({ ...deps, progress }, readCheckpoint(run.checkpoint), ending, [])
+  }
   // Reading runs ahead of delivering: when the run ends, what is still being read ends too.
   const ended = new AbortController()
   const execution = new Execution(deps, run, progress, plan, AbortSignal.any([signal, ended.signal]))
@@ -112,30 +115,31 @@ class Execution {
   }
 
   async run(): Promise<RunOutcome> {
-    const outcome = (await this.#start()) ?? (await this.#deliverAll()) ?? (await this.#complete())
-    const isOver = outcome.kind === 'failed' || (outcome.kind === 'retry' && this.#isLastAttempt)
-    if (isOver) return await this.#fail(outcome.error)
-    if (!this.#isSaved) await this.#save({}, false)
-    return outcome
+    const early = (await this.#start()) ?? (await this.#deliverAll())
+    if (early === undefined) return await this.#end()
+    const isOver = early.kind === 'retry' && this.#isLastAttempt && !this.#hasProgressed
+    if (early.kind === 'failed' || isOver) return await this.#end(early.error)
+    if (!this.#isSaved) await this.#save({})
+    return early
   }
 
-  async #fail(error: RunError): Promise<RunOutcome> {
-    const deps = { ...this.#deps, progress: this.#progress }
-    return await failRun(deps, this.#withCounts, error, this.#tally.stats(false))
+  /** @param error absent: everything is done */
+  async #end(error?: RunError): Promise<RunOutcome> {
+    const deps: EndDeps = { ...this.#deps, progress: this.#progress }
+    const ending = decideEnding(deps, this.#run.attempt, error)
+    return await endRun(deps, this.#withCounts, ending, this.#tally.stats(error === undefined))
   }
 
   get #isLastAttempt(): boolean {
     const { attemptsMax } = this.#deps
-    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax && !this.#hasProgressed
+    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax
   }
 
   async #start(): Promise<EarlyEnd | undefined> {
-    const { failure, is_started } = this.#checkpoint
-    if (failure !== null) return { kind: 'failed', error: failure }
-    if (is_started) return undefined
+    if (this.#checkpoint.is_started) return undefined
     const answer = await this.#deps.sink.started()
     if (answer.kind !== 'accepted') return await this.#endAt(answer)
-    return await this.#save({ is_started: true, waits: 0 }, false)
+    return await this.#save({ is_started: true, waits: 0 })
   }
 
   async #deliverAll(): Promise<EarlyEnd | undefined> {
@@ -146,18 +150,11 @@ class Execution {
     return undefined
   }
 
-  async #complete(): Promise<RunOutcome> {
-    const end = await this.#save({}, true)
-    if (end !== undefined) return end
-    const answer = await this.#deps.sink.completed(this.#tally.stats(true))
-    return answer.kind === 'accepted' ? { kind: 'completed' } : await this.#endAt(answer)
-  }
-
   /** What was not accepted is offered again from the checkpoint as it is. */
   async #endAt(answer: DestinationAway | Extract<SinkAnswer, { kind: 'end' }>): Promise<EarlyEnd> {
     if (answer.kind === 'end') return answer.outcome
     const { outcome, checkpoint } = stepAside(this.#deps.random, answer, this.#checkpoint)
-    return (await this.#save(checkpoint, false)) ?? outcome
+    return (await this.#save(checkpoint)) ?? outcome
   }
 
   async #deliver(step: Step): Promise<EarlyEnd | undefined> {
@@ -206,7 +203,7 @@ class Execution {
   async #advance(position: Position, sequences: number): Promise<EarlyEnd | undefined> {
     const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0 }
     this.#hasProgressed = true
-    if (sequences > 0 || this.#isSaveDue()) return await this.#save(change, false)
+    if (sequences > 0 || this.#isSaveDue()) return await this.#save(change)
     this.#remember(change)
     return undefined
   }
@@ -215,11 +212,11 @@ class Execution {
     return this.#deps.clock.now().getTime() >= this.#savedMs + QUIET_SAVE_INTERVAL_MS
   }
 
-  async #save(change: Partial<Checkpoint>, isDone: boolean): Promise<EarlyEnd | undefined> {
+  async #save(change: Partial<Checkpoint>): Promise<EarlyEnd | undefined> {
     this.#remember(change)
     this.#savedMs = this.#deps.clock.now().getTime()
     this.#isSaved = true
-    const answer = await this.#progress.save(this.#withCounts, this.#tally.stats(isDone))
+    const answer = await this.#progress.save(this.#withCounts, this.#tally.stats(false))
     return answer === 'stop' ? { kind: 'stopped' } : undefined
   }
 

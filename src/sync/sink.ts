@@ -1,5 +1,5 @@
 import type { Json } from '../base/index.ts'
-import type { ResourceStats, RunError } from '../queue/index.ts'
+import type { DecidedEnding, ResourceStats, RunError } from '../queue/index.ts'
 import type { EarlyEnd } from './listing.ts'
 
 /**
@@ -15,9 +15,8 @@ export interface Sink {
   page(page: SinkPage): Promise<SinkAnswer>
   /** A listing failed and the run goes on (`error_handling: ignore`). */
   problem(problem: SinkProblem): Promise<SinkAnswer>
-  completed(stats: readonly ResourceStats[]): Promise<SinkAnswer>
-  /** The run is over for good, which only `away` delays. */
-  failed(error: RunError, stats: readonly ResourceStats[]): Promise<SinkAnswer>
+  /** The run is over. Called again only with the same ending. Absent: nobody is told. */
+  ended?(ending: DecidedEnding, stats: readonly ResourceStats[]): Promise<SinkAnswer>
 }
 
 /** One page of records, or the error that stands in its place. */

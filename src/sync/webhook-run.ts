@@ -4,7 +4,7 @@ import type { Proxy as Engine } from '../proxy/index.ts'
 import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../queue/index.ts'
 import { findIntegratedAccount } from '../storage/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
-import { failRun } from './away.ts'
+import { decideEnding, type EndDeps, endRun, outcomeOfEnding, tellEnding } from './away.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import { executeRun } from './run.ts'
 import { createWebhookSink } from './sinks/webhook-sink.ts'
@@ -22,7 +22,7 @@ export interface WebhookRunDeps extends DeliverDeps {
 /**
  * Executes a claimed run whose destination is a webhook: account and receiver as they are now, job and arguments as they
  * were when the run was made. A run that may not begin, because its account may not be called, fails like any other: its
- * receiver is told.
+ * receiver is told. A run whose ending is decided only tells it: neither account nor third party is asked.
  *
  * @returns `failed` when the account may not be called or the webhook is gone or inactive, `retry` while the database is away
  * @throws Failure LEASE_LOST, and bugs
@@ -34,7 +34,11 @@ export async function executeWebhookRun(
   signal: AbortSignal,
 ): Promise<RunOutcome> {
   const target = await orOutcome(() => receiverOf(deps, run))
-  if ('kind' in target) return target
+  if ('kind' in target) return run.ending === null ? target : outcomeOfEnding(run.ending)
+  if (run.ending !== null) {
+    const end = await endDepsOf(deps, run, target, progress, signal)
+    return await tellEnding(end, readCheckpoint(run.checkpoint), run.ending, run.resourceStats)
+  }
   const givenUp = { kind: 'failed', error: LEASE_EXPIRED } as const
   if (run.attempt > run.attemptsMax) return await refuse(deps, run, givenUp, target, progress, signal)
   const ready = await orOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
@@ -56,10 +60,21 @@ async function refuse(
 ): Promise<RunOutcome> {
   const isLastAttempt = run.attempt >= run.attemptsMax
   if (outcome.kind !== 'failed' && !(outcome.kind === 'retry' && isLastAttempt)) return outcome
-  const account = await findIntegratedAccount(deps.database.direct, run.environmentId, run.integratedAccountId)
+  const end = await endDepsOf(deps, run, target, progress, signal)
+  const ending = decideEnding(deps, run.attempt, outcome.error)
+  return await endRun(end, readCheckpoint(run.checkpoint), ending, run.resourceStats)
+}
+
+async function endDepsOf(
+  { database, ...deps }: WebhookRunDeps,
+  run: ClaimedRun,
+  target: WebhookTarget,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<EndDeps> {
+  const account = await findIntegratedAccount(database.direct, run.environmentId, run.integratedAccountId)
   const sink = createWebhookSink(deps, target, { ...run, tenantId: account?.tenantId ?? null }, signal)
-  const { random } = deps
-  return await failRun({ sink, random, progress }, readCheckpoint(run.checkpoint), outcome.error, run.resourceStats)
+  return { ...deps, sink, progress }
 }
 
 async function receiverOf(deps: WebhookRunDeps, { environmentId, destination }: ClaimedRun): Promise<WebhookTarget> {

@@ -190,10 +190,10 @@ export class RunExecutor {
   #progress(held: HeldRun): RunProgress {
     let saved = held.run.resourceStats
     return {
-      save: async (checkpoint, stats) => {
+      save: async (checkpoint, stats, ending) => {
         const askedMs = performance.now()
         const { isStopRequested } = await this.#whileHeld(held, () =>
-          this.#deps.queue.save(held.run, checkpoint, stats),
+          this.#deps.queue.save(held.run, checkpoint, stats, ending),
         )
         held.renew(askedMs)
         this.#counts.pages += total(stats, 'pages') - total(saved, 'pages')

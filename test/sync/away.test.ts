@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
+import type { DecidedEnding } from '../../src/queue/index.ts'
+import { tellEnding } from '../../src/sync/away.ts'
+import { readCheckpoint } from '../../src/sync/checkpoint.ts'
 import { executeRun } from '../../src/sync/index.ts'
 import { fastClock } from '../webhooks/fast-clock.ts'
 import { type Delivered, recordingProgress, recordingSink, runOf } from './recording.ts'
@@ -13,7 +16,7 @@ const THREE: SourceScript = { records: () => [{ id: 1 }, { id: 2 }, { id: 3 }] }
 /** One attempt of a run whose destination is away for whatever `isAway` says. */
 async function attempt(
   isAway: (delivered: Delivered) => boolean,
-  { checkpoint = null, script = THREE, afterMs }: Partial<Attempt> = {},
+  { checkpoint = null, ending = null, script = THREE, afterMs }: Partial<Attempt> = {},
 ) {
   const wait = afterMs === undefined ? {} : { afterMs }
   const sink = recordingSink((each) => (isAway(each) ? { kind: 'away', error: DOWN, ...wait } : undefined))
@@ -22,12 +25,22 @@ async function attempt(
   const source = scriptedSource(script)
   const deps = { source, sink, clock: fastClock(), random: () => 0, account: { context: {}, environmentVariables: {} } }
   const run = runOf(USERS, { checkpoint, attempt: 5 })
-  const outcome = await executeRun({ ...deps, attemptsMax: 5 }, run, progress, new AbortController().signal)
-  return { outcome, checkpoint: progress.checkpoint, calls: source.calls.length, kinds: kindsOf(sink.delivered) }
+  const outcome =
+    ending === null
+      ? await executeRun({ ...deps, attemptsMax: 5 }, run, progress, new AbortController().signal)
+      : await tellEnding({ ...deps, progress }, readCheckpoint(checkpoint), ending, [])
+  return {
+    outcome,
+    checkpoint: progress.checkpoint,
+    ending: progress.ending ?? ending,
+    calls: source.calls.length,
+    kinds: kindsOf(sink.delivered),
+  }
 }
 
 interface Attempt {
   readonly checkpoint: JsonObject | null
+  readonly ending: DecidedEnding | null
   readonly script: SourceScript
   readonly afterMs: number
 }
@@ -52,7 +65,7 @@ describe('a destination that is away', () => {
   it.each(['started', 'completed'] as const)('is offered %s again', async (kind) => {
     const first = await attempt((each) => each.kind === kind)
     expect(first.outcome).toMatchObject({ kind: 'rate_limited' })
-    const second = await attempt(() => false, { checkpoint: first.checkpoint })
+    const second = await attempt(() => false, first)
     expect(second.outcome).toEqual({ kind: 'completed' })
     expect(second.kinds).toContain(kind)
   })
@@ -94,9 +107,9 @@ describe('a failed run whose destination is away', () => {
   it('waits until it can tell, asks the third party nothing more, and then is failed', async () => {
     const first = await attempt((each) => each.kind === 'failed', { script: broken })
     expect(first.outcome).toEqual({ kind: 'rate_limited', afterMs: 2_500, error: DOWN })
-    const second = await attempt((each) => each.kind === 'failed', { script: broken, checkpoint: first.checkpoint })
+    const second = await attempt((each) => each.kind === 'failed', { ...first, script: broken })
     expect(second).toMatchObject({ outcome: { kind: 'rate_limited', afterMs: 5_000 }, calls: 0, kinds: ['failed'] })
-    const third = await attempt(() => false, { checkpoint: second.checkpoint })
+    const third = await attempt(() => false, second)
     expect(third).toMatchObject({ outcome: { kind: 'failed', error }, calls: 0, kinds: ['failed'] })
     const retried = await attempt(() => false, { checkpoint: third.checkpoint })
     expect(retried.outcome).toEqual({ kind: 'completed' })
@@ -106,6 +119,7 @@ describe('a failed run whose destination is away', () => {
     const failure = () => new Failure('METHOD_NOT_DEFINED', 'no list')
     const script: SourceScript = { ...THREE, failure: ({ page }) => (page === 1 ? failure() : undefined) }
     const first = await attempt((each) => each.kind === 'failed', { script })
-    expect(first.checkpoint).toMatchObject({ failure: error, counts: [{ fetched: 2, delivered: 2 }] })
+    expect(first.checkpoint).toMatchObject({ counts: [{ fetched: 2, delivered: 2 }] })
+    expect(first.ending).toMatchObject({ status: 'failed', error })
   })
 })

@@ -44,7 +44,7 @@ async function startUpstream(answer: (url: URL, authorization: string | undefine
 
 const RUN: WebhookRun = {
   ...{ id: 'run', syncJobId: 'job', triggerId: null, integratedAccountId: 'account', tenantId: 'tenant' },
-  ...{ args: {}, errorHandling: 'ignore', scheduledFor: new Date(0), attempt: 1 },
+  ...{ args: {}, errorHandling: 'ignore', scheduledFor: new Date(0), startedAt: new Date(0), attempt: 1 },
 }
 const RESOURCES = [
   { resource: 'repos', method: 'list', persist: true },

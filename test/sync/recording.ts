@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
+import type { DecidedEnding, ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
 import type { ExecutableRun, Sink, SinkAnswer } from '../../src/sync/index.ts'
 
 /** One call of a sink, in a form that reads well in an assertion. */
@@ -36,8 +36,7 @@ export function recordingSink(
     page: ({ resource, sequence, records, hasMore, errors }) =>
       keep({ kind: 'page', resource, sequence, records, hasMore, errors }, 1),
     problem: ({ resource, sequence, error }) => keep({ kind: 'problem', resource, sequence, error }, 1),
-    completed: (stats) => keep({ kind: 'completed', stats }, 0),
-    failed: (error) => keep({ kind: 'failed', error }, 0),
+    ended: ({ error }, stats) => keep(error === null ? { kind: 'completed', stats } : { kind: 'failed', error }, 0),
   }
 }
 
@@ -49,6 +48,7 @@ export interface RecordingProgress extends RunProgress {
   /** The stored checkpoint, as JSON and back. */
   checkpoint: JsonObject | null
   stats: readonly ResourceStats[]
+  ending: DecidedEnding | null
   saves: number
 }
 
@@ -59,12 +59,14 @@ export function recordingProgress(
   const progress: RecordingProgress = {
     checkpoint: null,
     stats: [],
+    ending: null,
     saves: 0,
-    async save(checkpoint, stats) {
+    async save(checkpoint, stats, ending) {
       const answer = onSave(progress.saves)
       progress.saves++
       progress.checkpoint = JSON.parse(JSON.stringify(checkpoint))
       progress.stats = stats
+      progress.ending = ending ?? progress.ending
       if (typeof answer === 'function') answer()
       return answer === 'stop' ? 'stop' : 'continue'
     },

@@ -54,6 +54,7 @@ const RUN: WebhookRun = {
   args: ARGS,
   errorHandling: 'ignore',
   scheduledFor: new Date('2026-01-01T00:00:00Z'),
+  startedAt: new Date('2026-01-01T00:00:00Z'),
   attempt: 1,
 }
 

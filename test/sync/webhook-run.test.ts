@@ -4,7 +4,16 @@ import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { compilePlan } from '../../src/definition/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import type { PageStep } from '../../src/proxy/index.ts'
-import { type ClaimedRun, createRun, getRun, type RunOutcome, RunQueue, WEBHOOK_GROUP } from '../../src/queue/index.ts'
+import {
+  type ClaimedRun,
+  createRun,
+  getRun,
+  type RunOutcome,
+  type RunProgress,
+  RunQueue,
+  retryRun,
+  WEBHOOK_GROUP,
+} from '../../src/queue/index.ts'
 import { affected, jsonb } from '../../src/storage/database.ts'
 import { createSecrets } from '../../src/storage/index.ts'
 import { executeWebhookRun, type WebhookRunDeps } from '../../src/sync/index.ts'
@@ -68,12 +77,15 @@ async function create(node: JsonObject = { resource: 'repos', method: 'list', pe
   return run.id
 }
 
-/** Claims the one run that waits, executes it as a worker does, and settles it. */
-async function work(deps: Partial<WebhookRunDeps> = {}): Promise<{ run: ClaimedRun; outcome: RunOutcome }> {
+/** Claims the one run that waits, executes it as a worker does, and settles it, unless the worker is lost before that. */
+async function work(
+  deps: Partial<WebhookRunDeps> = {},
+  isLost = false,
+): Promise<{ run: ClaimedRun; outcome: RunOutcome }> {
   const [run] = await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })
   if (run === undefined) throw new Error('nothing waits')
   const progress = {
-    save: async (...saved: [Parameters<typeof queue.save>[1], Parameters<typeof queue.save>[2]]) =>
+    save: async (...saved: Parameters<RunProgress['save']>) =>
       (await queue.save(run, ...saved)).isStopRequested ? ('stop' as const) : ('continue' as const),
   }
   const all: WebhookRunDeps = {
@@ -82,7 +94,10 @@ async function work(deps: Partial<WebhookRunDeps> = {}): Promise<{ run: ClaimedR
     ...deps,
   }
   const outcome = await executeWebhookRun(all, run, progress, new AbortController().signal)
-  await queue.settle([{ ...run, outcome }])
+  if (isLost) {
+    clock.advance(30_000)
+    await queue.reap()
+  } else await queue.settle([{ ...run, outcome }])
   return { run, outcome }
 }
 
@@ -177,6 +192,57 @@ describe('a run whose workers are lost one after another', () => {
     expect((await work()).outcome).toMatchObject({ kind: 'failed', error })
     expect(events()).toMatchObject([{ event: 'sync_job_run:failed', payload: { id, status: 'failed', error } }])
     expect(await read(id)).toMatchObject({ status: 'failed', error })
+  })
+})
+
+describe('the ending of a run', () => {
+  const gone = async () => {
+    throw new Failure('ACCOUNT_NOT_ACTIVE', 'not now')
+  }
+  const lastTwo = () => receiver.received.slice(-2).map(({ body }) => body)
+
+  it('completed, whose worker is lost after telling it, is told again word for word and settled', async () => {
+    const id = await create()
+    await work({}, true)
+    expect(await read(id)).toMatchObject({ status: 'created', error: { reason: 'lease_expired' } })
+    expect((await work({ loadAccount: gone })).outcome).toEqual({ kind: 'completed' })
+    expect(names()).toEqual(['started', 'record1', 'record2', 'record3', 'completed', 'completed'])
+    const [first, second] = lastTwo()
+    expect(second).toBe(first)
+    expect(await read(id)).toMatchObject({ status: 'completed', attempt: 2, error: null })
+  })
+
+  it('failed, whose worker is lost after telling it, is the only one though the run could go on by then', async () => {
+    const id = await create()
+    await work({ loadAccount: gone }, true)
+    expect((await work()).outcome).toMatchObject({ kind: 'failed', error: { reason: 'ACCOUNT_NOT_ACTIVE' } })
+    expect(names()).toEqual(['failed', 'failed'])
+    const [first, second] = lastTwo()
+    expect(second).toBe(first)
+    expect(await read(id)).toMatchObject({ status: 'failed', error: { reason: 'ACCOUNT_NOT_ACTIVE' } })
+  })
+
+  it('stays as it was decided when every further worker is lost, and the webhook is gone', async () => {
+    const id = await create()
+    for (let lost = 1; lost <= 5; lost++) await work({}, true)
+    await affected(database.direct, 'update webhook set is_active = false where id = ?', [webhookId])
+    expect((await work()).outcome).toEqual({ kind: 'completed' })
+    expect(new Set(names())).toEqual(new Set(['started', 'record1', 'record2', 'record3', 'completed']))
+    expect(await read(id)).toMatchObject({ status: 'completed' })
+  })
+
+  it('is taken back when the run is retried by hand, and the next one has an id of its own', async () => {
+    const id = await create()
+    const retried = () =>
+      database.transaction((tx) => retryRun({ queue, now: clock.now }, tx, tenant.environmentId, id))
+    await work({ loadAccount: gone })
+    await retried()
+    await work({ loadAccount: gone })
+    await retried()
+    expect((await work()).outcome).toEqual({ kind: 'completed' })
+    const told = events().filter(({ event }) => event === 'sync_job_run:failed')
+    expect(told.map((event) => event.id)).toEqual([`evt_${id}_failed_1`, `evt_${id}_failed_2`])
+    expect(names().at(-1)).toBe('completed')
   })
 })
 

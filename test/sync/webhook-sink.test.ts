@@ -17,6 +17,7 @@ const RUN: WebhookRun = {
   args: { since: 'monday' },
   errorHandling: 'ignore',
   scheduledFor: new Date('2026-02-03T04:05:00Z'),
+  startedAt: new Date('2026-02-03T04:05:00Z'),
   attempt: 3,
 }
 const PAGE: SinkPage = { resource: 'users', method: 'list', sequence: 7, records: [], errors: [], hasMore: false }
@@ -36,6 +37,7 @@ const STATS = [
     isEstimate: true,
   },
 ]
+const COMPLETED = { status: 'completed', error: null, attempt: 3, decidedAt: '2026-02-03T05:00:00.000Z' } as const
 const ERROR = { reason: 'UPSTREAM_ERROR', message: 'no such user' }
 
 async function withSink<Result>(
@@ -61,8 +63,8 @@ describe('the events of a run', () => {
       await sink.started()
       await sink.page({ ...PAGE, records: [{ id: 1 }], hasMore: true })
       await sink.problem({ resource: 'users', method: 'list', sequence: 8, error: ERROR })
-      await sink.completed(STATS)
-      await sink.failed(ERROR, STATS)
+      await sink.ended(COMPLETED, STATS)
+      await sink.ended({ ...COMPLETED, status: 'failed', error: ERROR }, STATS)
       return bodiesOf(received)
     })
     expect(bodies.map(({ id, event }) => [id, event])).toEqual([
@@ -178,7 +180,7 @@ describe('what a receiver answers', () => {
   it('makes it away while it does not answer, with the reason', async () => {
     const down = await withSink(
       () => 'hang-up',
-      (sink) => sink.completed([]),
+      (sink) => sink.ended(COMPLETED, []),
     )
     expect(down).toMatchObject({ kind: 'away', error: { reason: 'UPSTREAM_UNREACHABLE' } })
   })
@@ -197,7 +199,7 @@ describe('what a receiver answers', () => {
   it.each([301, 401, 404, 422])('ends the attempt with %i, which does not pass by itself', async (status) => {
     const answer = await withSink(
       () => ({ status }),
-      (sink) => sink.completed([]),
+      (sink) => sink.ended(COMPLETED, []),
     )
     expect(answer).toMatchObject(end({ kind: 'retry', error: { reason: 'WEBHOOK_REFUSED' } }))
   })

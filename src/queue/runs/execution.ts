@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import type { ResourceStats, RunError } from '../../storage/index.ts'
+import type { DecidedEnding, ResourceStats, RunError } from '../../storage/index.ts'
 
 /** How the execution of a claimed run ended. */
 export type RunOutcome =
@@ -17,8 +17,9 @@ export interface RunProgress {
   /**
    * Stores the checkpoint and the counters and renews the lease, in one statement.
    *
+   * @param ending how the run ends, before its destination is told; absent while that is not decided
    * @returns `stop` when the run should end here: it was asked to, or its worker drains
    * @throws Failure LEASE_LOST when another holder took over: nothing was stored, the execution must end
    */
-  save(checkpoint: JsonObject, stats: readonly ResourceStats[]): Promise<'continue' | 'stop'>
+  save(checkpoint: JsonObject, stats: readonly ResourceStats[], ending?: DecidedEnding): Promise<'continue' | 'stop'>
 }

@@ -5,6 +5,7 @@ import {
   concludeRuns,
   countWaiting,
   type Database,
+  type DecidedEnding,
   dropLeases,
   type LeaseKey,
   type ResourceStats,
@@ -107,9 +108,10 @@ export class RunQueue {
     lease: LeaseKey,
     checkpoint: JsonObject | null,
     stats: readonly ResourceStats[] | null,
+    ending: DecidedEnding | null = null,
   ): Promise<{ readonly isStopRequested: boolean }> {
     const { direct } = this.#deps.database
-    const saved = await saveRunProgress(direct, lease, checkpoint, stats, this.#policy.leaseMs, this.#now())
+    const saved = await saveRunProgress(direct, lease, checkpoint, stats, ending, this.#policy.leaseMs, this.#now())
     if (saved === undefined) throw leaseLost(lease.id)
     return saved
   }

@@ -162,6 +162,8 @@ const STATEMENTS = [
     environment_id uuid not null,
     checkpoint jsonb not null,
     resource_stats jsonb not null,
+    -- How the run ends, from when that is decided until it is settled; a retry by hand takes it back.
+    ending jsonb,
     saves integer not null,
     saved_at timestamptz(3) not null
   ) with (fillfactor = 50, ${HOT})`,

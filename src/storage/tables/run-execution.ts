@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../base/index.ts'
 import { affected, jsonb, row, rows, type Tx } from '../database.ts'
 import type { LeaseKey, NowOverride } from './queue-statements.ts'
-import type { ClaimedRun, ResourceStats } from './run-record.ts'
+import type { ClaimedRun, DecidedEnding, ResourceStats } from './run-record.ts'
 import { destinationFromColumns } from './sync-job-run.ts'
 
 /** Stands for "no trigger" in previous_run, whose key cannot hold null. */
@@ -59,7 +59,7 @@ const BEGIN_RUNS = `with clock as (select coalesce(?::timestamptz, now()) as at)
         and p.integrated_account_id = r.integrated_account_id
         and p.trigger_id = coalesce(r.trigger_id, '${NO_TRIGGER}')
     ) end as "previousRunDate",
-    r.scheduled_for as "scheduledFor", r.started_at as "startedAt", c.checkpoint,
+    r.scheduled_for as "scheduledFor", r.started_at as "startedAt", c.checkpoint, c.ending,
     coalesce(c.resource_stats, r.resource_stats) as "resourceStats"`
 
 /**
@@ -75,6 +75,7 @@ export async function saveRunProgress(
   lease: LeaseKey,
   checkpoint: JsonObject | null,
   stats: readonly ResourceStats[] | null,
+  ending: DecidedEnding | null,
   leaseMs: number,
   now: NowOverride,
 ): Promise<{ readonly isStopRequested: boolean } | undefined> {
@@ -89,16 +90,21 @@ export async function saveRunProgress(
        where run_id = ? and lease_id = ?
        returning run_id, scheduled_for, environment_id, stop_requested_at
      ), saved as (
-       insert into run_checkpoint (run_id, scheduled_for, environment_id, checkpoint, resource_stats, saves, saved_at)
-       select run_id, scheduled_for, environment_id, v.checkpoint, coalesce(v.resource_stats, '[]'), 1,
+       insert into run_checkpoint (run_id, scheduled_for, environment_id, checkpoint, resource_stats, ending, saves,
+         saved_at)
+       select run_id, scheduled_for, environment_id, v.checkpoint, coalesce(v.resource_stats, '[]'), v.ending, 1,
          coalesce(?::timestamptz, now())
-       from held, (select ?::jsonb as checkpoint, ?::jsonb as resource_stats) v
+       from held, (select ?::jsonb as checkpoint, ?::jsonb as resource_stats, ?::jsonb as ending) v
        on conflict (run_id) do update set checkpoint = coalesce(excluded.checkpoint, run_checkpoint.checkpoint),
          resource_stats = coalesce(?::jsonb, run_checkpoint.resource_stats),
+         ending = coalesce(excluded.ending, run_checkpoint.ending),
          saves = run_checkpoint.saves + 1, saved_at = excluded.saved_at
      )
      select stop_requested_at is not null as "isStopRequested" from held`,
-    [now, leaseMs / 1000, counters, lease.id, lease.leaseId, now, checkpoint && jsonb(checkpoint), counters, counters],
+    [
+      ...[now, leaseMs / 1000, counters, lease.id, lease.leaseId, now],
+      ...[checkpoint && jsonb(checkpoint), counters, ending && jsonb(ending), counters],
+    ],
   )
 }
 

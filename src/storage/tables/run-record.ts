@@ -25,6 +25,17 @@ export type RunError = {
   readonly message: string
 }
 
+/** How a run ends: decided and stored before its destination is told, so that whoever goes on tells the same. */
+export type DecidedEnding = {
+  readonly status: 'completed' | 'failed'
+  /** `null` unless failed. */
+  readonly error: RunError | null
+  /** The attempt that came to it. */
+  readonly attempt: number
+  /** RFC 3339. */
+  readonly decidedAt: string
+}
+
 /** Progress of one node of a run. */
 export type ResourceStats = {
   readonly resource: string
@@ -97,6 +108,8 @@ export interface ClaimedRun {
   /** What the last attempt saved; `null` when there is nothing to resume. */
   readonly checkpoint: JsonObject | null
   readonly resourceStats: readonly ResourceStats[]
+  /** Set when only telling and settling are left to do. */
+  readonly ending: DecidedEnding | null
   /** From 1. A holder that lost the run has a lower one than those after it; one that gave it back may have the same. */
   readonly attempt: number
   /** The attempt after which the run fails instead of being tried again. Progress that is saved moves it on. */

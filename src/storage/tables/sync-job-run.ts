@@ -165,7 +165,8 @@ export async function markStopped(tx: Tx, id: string, scheduledFor: Date, now: N
   )
 }
 
-/** Makes a failed or stopped run wait again; its attempts are counted on. Undefined in any other status. */
+/** Makes a failed or stopped run wait again; its attempts are counted on, and an ending that
+ * was decided is taken back. Undefined in any other status. */
 export async function markCreatedAgain(tx: Tx, run: RunRecord, now: NowOverride): Promise<RunRecord | undefined> {
   const again = await row<RunRow>(
     tx,
@@ -173,6 +174,8 @@ export async function markCreatedAgain(tx: Tx, run: RunRecord, now: NowOverride)
        update sync_job_run set status = 'created', error = null, finished_at = null,
          updated_at = coalesce(?::timestamptz, now()), version = version + 1
        where id = ? and scheduled_for = ? and status in ('failed', 'stopped') returning *
+     ), goes_on as (
+       update run_checkpoint set ending = null where run_id = (select id from r)
      )
      select ${COLUMNS} from r left join run_checkpoint c on c.run_id = r.id`,
     [now, run.id, run.scheduledFor],

@@ -19,7 +19,15 @@ import { batchesOf } from './batches.ts'
 export interface WebhookRun
   extends Pick<
     ClaimedRun,
-    'id' | 'syncJobId' | 'triggerId' | 'integratedAccountId' | 'args' | 'errorHandling' | 'scheduledFor' | 'attempt'
+    | 'id'
+    | 'syncJobId'
+    | 'triggerId'
+    | 'integratedAccountId'
+    | 'args'
+    | 'errorHandling'
+    | 'scheduledFor'
+    | 'startedAt'
+    | 'attempt'
   > {
   /** `null` when the account is gone. */
   readonly tenantId: string | null
@@ -39,7 +47,8 @@ type Refusal = Extract<Attempt, { kind: 'refused' }>
  * Delivers a run as signed events: `sync_job_run:started`, then `:record` and `:record_error` in order, then `:completed`
  * or `:failed`. Each waits for a 2xx before the next is sent.
  *
- * Ids derive from the run and the sequence, so whatever is sent again is recognisable. A receiver that does not answer, or
+ * Ids derive from the run and the sequence, so whatever is sent again is recognisable; start and end are sent again word
+ * for word, `created_at` included, while records are of a new reading. A receiver that does not answer, or
  * answers that it is busy or broken, is `away`; other refusals end the attempt with `retry`; 410 fails the run; 400 to
  * `started` stops it.
  */
@@ -48,20 +57,19 @@ export function createWebhookSink(
   target: WebhookTarget,
   run: WebhookRun,
   signal: AbortSignal,
-): Sink {
+): Required<Sink> {
   const send = (message: OutboundMessage) => deliver(deps, target, message, signal)
-  const event = (name: string, suffix: string | number, payload: JsonObject): OutboundEvent => ({
-    id: `evt_${run.id}_${suffix}`,
-    event: `sync_job_run:${name}`,
-    payload,
-    createdAt: deps.clock.now(),
-  })
-  const tell = async (name: string, suffix: string, payload: JsonObject): Promise<Delivery> =>
-    await send(encodeEvent(target, event(name, suffix, payload)))
+  const event = (
+    name: string,
+    suffix: string | number,
+    payload: JsonObject,
+    createdAt = deps.clock.now(),
+  ): OutboundEvent => ({ id: `evt_${run.id}_${suffix}`, event: `sync_job_run:${name}`, payload, createdAt })
 
   return {
     async started() {
-      const delivery = await tell('started', 'started', runPayload(run, 'running', []))
+      const payload = runPayload(run, 'running', [])
+      const delivery = await send(encodeEvent(target, event('started', 'started', payload, run.startedAt)))
       const isDeclined = delivery.kind === 'refused' && delivery.status === DECLINED_STATUS
       return isDeclined ? end({ kind: 'stopped' }) : answerTo(delivery, 0)
     },
@@ -79,12 +87,10 @@ export function createWebhookSink(
       const payload = { ...subjectPayload(run, problem), error: problem.error }
       return answerTo(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
     },
-    async completed(stats) {
-      return answerTo(await tell('completed', 'completed', runPayload(run, 'completed', stats)), 0)
-    },
-    async failed(error, stats) {
-      const payload = { ...runPayload(run, 'failed', stats), error }
-      return answerTo(await tell('failed', `failed_${run.attempt}`, payload), 0)
+    async ended({ status, error, attempt, decidedAt }, stats) {
+      const payload = { ...runPayload({ ...run, attempt }, status, stats), ...(error === null ? {} : { error }) }
+      const suffix = status === 'failed' ? `failed_${attempt}` : status
+      return answerTo(await send(encodeEvent(target, event(status, suffix, payload, new Date(decidedAt)))), 0)
     },
   }
 }
@@ -138,9 +144,14 @@ function runPayload(run: WebhookRun, status: string, stats: readonly ResourceSta
   }
 }
 
-function statsPayload({ stopReason, claimedTotal, isEstimate, ...stats }: ResourceStats): JsonObject {
+/** In one order of fields, whatever the counters were read from. */
+function statsPayload(stats: ResourceStats): JsonObject {
+  const { resource, method, pages, fetched, delivered, failed, complete } = stats
+  const { distinct, duplicates, stopReason, claimedTotal, isEstimate } = stats
   return {
-    ...stats,
+    ...{ resource, method, pages, fetched, delivered, failed, complete },
+    ...(distinct === undefined ? {} : { distinct }),
+    ...(duplicates === undefined ? {} : { duplicates }),
     ...(stopReason === undefined ? {} : { stop_reason: stopReason }),
     ...(claimedTotal === undefined ? {} : { claimed_total: claimedTotal }),
     ...(isEstimate === undefined ? {} : { is_estimate: isEstimate }),
