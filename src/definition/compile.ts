@@ -38,6 +38,9 @@ import { secretTexts } from './secret-paths.ts'
 /** Methods that read by their name; all others count as writing, whatever HTTP method they use, unless they say otherwise. */
 const READING_METHODS: readonly string[] = ['list', 'get']
 
+/** A third party that hangs holds up the other runs of its account for so long, five times with pauses between. */
+const TIMEOUT_SECONDS_DEFAULT = 20
+
 /** HTTP methods that read, for paths that the definition does not describe. */
 const READING_VERBS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
@@ -113,6 +116,7 @@ function compileMethod(
     rateLimit: rateLimitOf(method.rate_limit === undefined ? config.rate_limit : method.rate_limit),
     errorExpression: errorExpression ?? undefined,
     retry: retryOf(method.retry === undefined ? config.retry : method.retry),
+    timeoutMs: timeoutOf(method.timeout === undefined ? config.timeout : method.timeout),
     budgets:
       method.budget === undefined
         ? budgetsOf(config.budget, { resource, method: name })
@@ -165,6 +169,7 @@ function compileRequest(
     rateLimit: rateLimitOf(config.rate_limit),
     errorExpression: config.error_expression,
     retry: retryOf(config.retry),
+    timeoutMs: timeoutOf(config.timeout),
     budgets: budgetsOf(config.budget, {}),
     concurrencyMax: config.concurrency,
     responsePath: undefined,
@@ -253,6 +258,10 @@ function retryOf(rules: MethodDefinition['retry']): RetryRules {
     waitMaxMs: max * 1000,
     isUnsafeAllowed: retry_unsafe,
   }
+}
+
+function timeoutOf(seconds: number | null | undefined): number {
+  return (seconds ?? TIMEOUT_SECONDS_DEFAULT) * 1000
 }
 
 function compileResponsePath(text: string): ResponsePath {

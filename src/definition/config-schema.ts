@@ -13,7 +13,7 @@ import {
   urlText,
 } from '../formats/index.ts'
 import { actionSchema } from './action-schema.ts'
-import { budgetSchema, nameOf, rateLimitSchema, resourceSchema, retrySchema } from './method-schema.ts'
+import { budgetSchema, nameOf, rateLimitSchema, resourceSchema, retrySchema, timeoutSchema } from './method-schema.ts'
 import { webhookSchema } from './webhook-schema.ts'
 
 /** Keys of an integration config. The same objects validate, give the types and become the published JSON Schema. */
@@ -36,6 +36,7 @@ const configKeys = {
   pagination: paginationSchema.nullish().describe('How `list` methods are paged. Default: one page.'),
   rate_limit: rateLimitSchema.optional(),
   retry: retrySchema.optional(),
+  timeout: timeoutSchema.optional(),
   budget: budgetSchema
     .optional()
     .describe('Requests that may be made per stretch of time, counted by every process together.'),

@@ -50,6 +50,18 @@ export const retrySchema = z
   })
   .meta({ id: 'Retry' })
 
+/** Longest wait for an answer: below the 30 seconds that a call may take, so that the call can still say who was slow. */
+const TIMEOUT_SECONDS_MAX = 29
+
+/** How long one request may take. */
+export const timeoutSchema = z
+  .number()
+  .min(0.1)
+  .max(TIMEOUT_SECONDS_MAX, {
+    error: `must be at most ${TIMEOUT_SECONDS_MAX}: the call it is made for ends after 30 seconds`,
+  })
+  .describe('Seconds the API has for one whole answer; then the request has failed. Default: 20.')
+
 /** Proactive limits, shared by everything that calls upstream. */
 export const budgetSchema = z
   .array(
@@ -100,6 +112,7 @@ export const methodSchema = z
       .nullish()
       .describe("Instead of the integration's; `null` goes back to the default rules."),
     retry: retrySchema.nullish().describe("Instead of the integration's."),
+    timeout: timeoutSchema.nullish().describe("Instead of the integration's; `null` goes back to the default."),
     budget: budgetSchema.nullish().describe("Instead of the integration's; `null` counts none."),
     error_expression: expressionText(RESPONSE_ROOTS)
       .nullish()

@@ -59,6 +59,8 @@ export interface MethodPlan {
   readonly rateLimit: RateLimitRules
   readonly errorExpression: string | undefined
   readonly retry: RetryRules
+  /** For one request, until its answer is whole. */
+  readonly timeoutMs: number
   /** Requests per window that may be made, counted together with others. */
   readonly budgets: readonly BudgetRule[]
   /** Calls of one account that may be in flight at once. */

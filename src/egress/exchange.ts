@@ -23,6 +23,8 @@ export interface ExchangeLimits {
   readonly signal: AbortSignal | undefined
   /** On the scale of `performance.now()`. */
   readonly deadlineAt: number
+  /** How long that is after the beginning, for the message. */
+  readonly timeoutMs: number
   /** How long nothing may move in either direction. */
   readonly idleMs?: number | undefined
   /** Of the body as sent. */
@@ -116,9 +118,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** Sleeps until the exchange could be over time, looks, and sleeps again when bytes have moved meanwhile. */
   #watch(): void {
-    const { host, deadlineAt, idleMs = Number.POSITIVE_INFINITY } = this.#limits
-    const remainingMs = Math.min(deadlineAt, this.#movedAt + idleMs) - performance.now()
-    if (remainingMs <= 0) this.abort(deadlineExceeded(host))
+    const { deadlineAt, idleMs = Number.POSITIVE_INFINITY } = this.#limits
+    const idleAt = this.#movedAt + idleMs
+    const remainingMs = Math.min(deadlineAt, idleAt) - performance.now()
+    if (remainingMs <= 0) this.abort(deadlineExceeded(this.#limits, this.#answered, idleAt < deadlineAt))
     else this.#timer = setTimeout(() => this.#watch(), remainingMs)
   }
 
@@ -135,8 +138,11 @@ export function tooLarge(limits: Pick<ExchangeLimits, 'host' | 'bytesMax'>): Fai
   return new Failure('UPSTREAM_INVALID_RESPONSE', message, { metadata: { host: limits.host } })
 }
 
-function deadlineExceeded(host: string): Failure {
-  return new Failure('DEADLINE_EXCEEDED', `"${host}" did not answer in time`, { metadata: { host } })
+function deadlineExceeded({ host, timeoutMs, idleMs }: ExchangeLimits, isAnswering: boolean, isIdle: boolean): Failure {
+  const seconds = ((isIdle ? idleMs : undefined) ?? timeoutMs) / 1000
+  const silence = isIdle ? `"${host}" went silent for ${seconds} s` : `"${host}" did not answer within ${seconds} s`
+  const message = isAnswering && !isIdle ? `"${host}" did not end its answer within ${seconds} s` : silence
+  return new Failure('DEADLINE_EXCEEDED', message, { metadata: { host } })
 }
 
 function cancelled(): Failure {

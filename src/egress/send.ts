@@ -32,7 +32,8 @@ interface WholeAnswer {
 
 function exchangeWhole(agent: Agent, url: URL, request: WireRequest, deadlineAt: number): Promise<WholeAnswer> {
   const wire = wireRequest(url, request)
-  const limits = { host: hostOf(url), signal: request.signal, deadlineAt, bytesMax: request.maxResponseBytes }
+  const { signal, timeoutMs, maxResponseBytes: bytesMax } = request
+  const limits = { host: hostOf(url), signal, deadlineAt, timeoutMs, bytesMax }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let head: ResponseHead | undefined

@@ -46,7 +46,7 @@ async function followed(outlet: Outlet, request: WireRequest): Promise<HttpStrea
 function open(outlet: Outlet, url: URL, request: WireRequest, deadlineAt: number): Promise<OpenAnswer> {
   const wire = wireRequest(url, request)
   const host = hostOf(url)
-  const { signal, maxResponseBytes: bytesMax, idleTimeoutMs: idleMs } = request
+  const { signal, timeoutMs, maxResponseBytes: bytesMax, idleTimeoutMs: idleMs } = request
   return new Promise((resolve, reject) => {
     const body = new Readable({
       read: () => exchange.resume(),
@@ -57,7 +57,7 @@ function open(outlet: Outlet, url: URL, request: WireRequest, deadlineAt: number
     })
     body.on('error', () => {})
     const exchange = new Exchange(
-      { host, signal, deadlineAt, idleMs, bytesMax },
+      { host, signal, deadlineAt, timeoutMs, idleMs, bytesMax },
       {
         head: (head) => resolve({ head, body }),
         chunk: (chunk) => body.push(chunk),

@@ -1,6 +1,6 @@
 import type { HttpClient, HttpResponse } from '../egress/index.ts'
 import type { AuthorisedRequest } from './authorise.ts'
-import { type ProxyRequest, REQUEST_TIMEOUT_MS, RESPONSE_BYTES_MAX } from './request.ts'
+import { type ProxyRequest, RESPONSE_BYTES_MAX } from './request.ts'
 
 /** Redirects of a reading request that are followed: APIs answer them for what was renamed. */
 const REDIRECTS_MAX = 3
@@ -11,12 +11,14 @@ const REDIRECTS_MAX = 3
  * Redirects are followed for GET and HEAD only, credentials left behind where they change the origin. Any other method is
  * answered the redirect itself: repeating a write elsewhere is not ours to decide.
  *
+ * @param timeoutMs unless the call has a limit of its own
  * @throws Failure EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED
  */
 export function exchange(
   http: Pick<HttpClient, 'send'>,
   { method, url, headers, body }: AuthorisedRequest,
   { limits, signal }: Pick<ProxyRequest, 'limits' | 'signal'>,
+  timeoutMs: number,
 ): Promise<HttpResponse> {
   return http.send({
     method,
@@ -24,7 +26,7 @@ export function exchange(
     headers,
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
-    timeoutMs: limits?.timeoutMs ?? REQUEST_TIMEOUT_MS,
+    timeoutMs: limits?.timeoutMs ?? timeoutMs,
     redirects: redirectsMax(method),
     maxResponseBytes: limits?.responseBytesMax ?? RESPONSE_BYTES_MAX,
   })

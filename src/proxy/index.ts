@@ -30,7 +30,6 @@ export {
   type PageChoice,
   type PreviewRequest,
   type ProxyRequest,
-  REQUEST_TIMEOUT_MS,
   RESPONSE_BYTES_MAX,
   type SampleResponse,
   STREAM_BYTES_MAX,

@@ -22,7 +22,7 @@ async function attempt(deps: ProxyDependencies, job: Job, page: PageRequest | un
   const ready = await prepare(deps, job, page)
   const grant = await takeBudget(deps, job)
   if (grant.kind === 'limited') return final(budgetExhausted(grant.retryAfterSeconds))
-  const answered = await exchange(deps.http, ready, job.request).finally(() => grant.release())
+  const answered = await exchange(deps.http, ready, job.request, method.timeoutMs).finally(() => grant.release())
   const attempted = await judgeAnswer(deps, method, decode(method, answered), ready.publicUrl)
   deps.budgets?.learn(method, job.access, attempted.answer)
   return attempted

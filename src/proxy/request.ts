@@ -79,7 +79,7 @@ export type CallTarget =
 
 /** Bounds of a call. */
 export interface CallLimits {
-  /** For one request, whole. Default `REQUEST_TIMEOUT_MS`, of a stream `STREAM_TIMEOUT_MS`. */
+  /** For one request, whole. Default: the definition's `timeout`, of a stream `STREAM_TIMEOUT_MS`. */
   readonly timeoutMs?: number | undefined
   /** Decoded bytes of one answer. Default `RESPONSE_BYTES_MAX`; of a stream bytes as sent, `STREAM_BYTES_MAX`. */
   readonly responseBytesMax?: number | undefined
@@ -95,9 +95,8 @@ export interface PageChoice {
   readonly cursor?: string | undefined
 }
 
-export const REQUEST_TIMEOUT_MS = 30_000
 export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 
-/** For a stream as a whole; it also ends when nothing has moved for `REQUEST_TIMEOUT_MS`. */
+/** For a stream as a whole; it also ends when nothing has moved for the definition's `timeout`. */
 export const STREAM_TIMEOUT_MS = 3_600_000
 export const STREAM_BYTES_MAX = 5 * 1024 ** 3

@@ -23,7 +23,8 @@ type Tried<A extends AnyAnswer> =
 
 /**
  * Stage 9: repeats what may be repeated: reading methods and idempotent verbs, on statuses and failures that pass, with
- * full jitter and the upstream's own hint as the floor. Rate limits are never waited for here: the caller decides.
+ * full jitter and the upstream's own hint as the floor. Rate limits are never waited for here: the caller decides. After a
+ * request that took all its time another one begins only if it can take as long within the time for all.
  *
  * @throws Failure of the last attempt
  */
@@ -40,7 +41,8 @@ export async function withRetries<A extends AnyAnswer>(
     if (made >= most || !isWorthRepeating(tried) || isAborted(request.signal)) return settle(tried)
     const hintMs = tried.kind === 'answered' ? (tried.attempt.retryAfterSeconds ?? 0) * 1000 : 0
     const waitMs = Math.max(hintMs, backoffMs({ baseMs, factor, maxMs: waitMaxMs, jitterFloor: 0 }, made, random))
-    if (clock.now().getTime() - startedMs + waitMs > elapsedMaxMs) return settle(tried)
+    const neededMs = isTimeout(tried) ? waitMs + (request.limits?.timeoutMs ?? target.method.timeoutMs) : waitMs
+    if (clock.now().getTime() - startedMs + neededMs > elapsedMaxMs) return settle(tried)
     await clock.sleep(waitMs, request.signal)
     if (isAborted(request.signal)) return settle(tried)
   }
@@ -70,6 +72,10 @@ function isWorthRepeating(tried: Tried<AnyAnswer>): boolean {
   if (tried.kind === 'failed') return true
   const { answer } = tried.attempt
   return answer.kind === 'upstream_error' && answer.action === 'retry'
+}
+
+function isTimeout(tried: Tried<AnyAnswer>): boolean {
+  return tried.kind === 'failed' && tried.failure.reason === 'DEADLINE_EXCEEDED'
 }
 
 function isAborted(signal: AbortSignal | undefined): boolean {

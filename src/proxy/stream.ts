@@ -10,13 +10,7 @@ import { judgeOpenAnswer } from './judge-open-answer.ts'
 import { keepAuthorised } from './keep-authorised.ts'
 import type { StreamOutcome } from './outcome.ts'
 import { prepare } from './perform.ts'
-import {
-  type AccountAccess,
-  REQUEST_TIMEOUT_MS,
-  STREAM_BYTES_MAX,
-  STREAM_TIMEOUT_MS,
-  type StreamRequest,
-} from './request.ts'
+import { type AccountAccess, STREAM_BYTES_MAX, STREAM_TIMEOUT_MS, type StreamRequest } from './request.ts'
 import { withRetries } from './retry.ts'
 
 /**
@@ -55,10 +49,12 @@ async function attempt(
   const ready = await prepare(deps, job, undefined)
   const grant = await takeBudget(deps, job)
   if (grant.kind === 'limited') return final(budgetExhausted(grant.retryAfterSeconds))
-  const opened = await open(deps.http, ready, job.request, bodyStream).catch(async (error: unknown) => {
-    await grant.release()
-    throw error
-  })
+  const opened = await open(deps.http, ready, job.request, bodyStream, method.timeoutMs).catch(
+    async (error: unknown) => {
+      await grant.release()
+      throw error
+    },
+  )
   opened.body.once('close', () => void grant.release())
   const attempted = await judgeOpenAnswer(deps, method, opened, ready.publicUrl).catch((error: unknown) => {
     opened.body.destroy()
@@ -74,6 +70,7 @@ function open(
   { method, url, headers, body }: AuthorisedRequest,
   { limits, signal }: Job['request'],
   bodyStream: StreamRequest['bodyStream'],
+  idleTimeoutMs: number,
 ): Promise<HttpStreamResponse> {
   const bodyBytes = bodyStream === undefined ? undefined : announcedBytes(headers)
   const content = bodyStream ?? body
@@ -85,7 +82,7 @@ function open(
     ...(bodyBytes === undefined ? {} : { bodyBytes }),
     ...(signal === undefined ? {} : { signal }),
     timeoutMs: limits?.timeoutMs ?? STREAM_TIMEOUT_MS,
-    idleTimeoutMs: REQUEST_TIMEOUT_MS,
+    idleTimeoutMs,
     redirects: redirectsMax(method),
     maxResponseBytes: limits?.responseBytesMax ?? STREAM_BYTES_MAX,
   })

@@ -39,6 +39,17 @@ test('everything that is wrong is reported at once, with a hint where a slip is 
   ])
 })
 
+test('a timeout that a call could not outlast is a finding, on the integration and on a method', () => {
+  const config = { timeout: 30, resources: { things: { list: { path: '/', timeout: 60 } } } }
+  const findings = checkConfig(config, 'integration', 'config').map(
+    ({ field, description }) => `${field} ${description}`,
+  )
+  expect(findings.sort()).toEqual([
+    'config.resources.things.list.timeout must be at most 29: the call it is made for ends after 30 seconds',
+    'config.timeout must be at most 29: the call it is made for ends after 30 seconds',
+  ])
+})
+
 describe('a finding names the path and the rule', () => {
   test.each<[string, JsonObject, string[]]>([
     ['no scheme', { base_url: 'api.example.com' }, ['config.base_url url']],

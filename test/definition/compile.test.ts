@@ -4,6 +4,16 @@ import { compilePlan, integrationConfigSchema } from '../../src/definition/index
 const methodOf = (config: Parameters<typeof compilePlan>[0], resource = 'things', method = 'list') =>
   compilePlan(config).resources.get(resource)?.get(method)
 
+test.each([
+  [{}, {}, 20_000],
+  [{ timeout: 5 }, {}, 5_000],
+  [{ timeout: 5 }, { timeout: 2.5 }, 2_500],
+  [{ timeout: 5 }, { timeout: null }, 20_000],
+])('of the timeouts %j of the integration and %j of the method %i ms hold', (config, method, timeoutMs) => {
+  const plan = methodOf({ ...config, resources: { things: { list: { path: '/x', ...method } } } })
+  expect(plan).toMatchObject({ timeoutMs })
+})
+
 describe('a plan has every precedence decided', () => {
   const config = {
     pagination: { format: 'page', config: { page_key: 'p' } },

@@ -344,6 +344,27 @@ describe('what may be repeated is repeated', () => {
   })
 })
 
+describe('a third party that does not answer', () => {
+  test.each([
+    ['integration', { timeout: 0.1 }, {}],
+    ['method', { timeout: 20 }, { timeout: 0.1 }],
+  ])('has failed after the timeout of the %s, and the message says who was slow', async (_, config, method) => {
+    const settings = { ...CONFIG, ...config, resources: { things: { get: { path: '/things/{{id}}', ...method } } } }
+    engine.upstream.script({ request: 'GET /things/1', answer: { hang: true } })
+    const call = engine.call(settings, { ...on('things', 'get'), id: 1, limits: { attemptsMax: 1 } })
+    expect(await refusalOf(call)).toMatch(/^DEADLINE_EXCEEDED.*"127\.0\.0\.1(:\d+)?" did not answer within 0\.1 s/)
+  })
+
+  test.each([
+    [0.3, 1],
+    [0.4, 2],
+  ])('is asked again only if it can take as long once more within %s s', async (max_elapsed, times) => {
+    const config = { ...CONFIG, timeout: 0.1, retry: { max_elapsed } }
+    engine.upstream.script({ request: 'GET /things/1', answer: { hang: true }, times })
+    expect(await refusalOf(engine.call(config, { ...on('things', 'get'), id: 1 }))).toContain('DEADLINE_EXCEEDED')
+  })
+})
+
 describe('redirects', () => {
   test('of a reading call are followed, with the credential on the same origin', async () => {
     const headers = { authorization: 'Bearer k' }

@@ -24,6 +24,8 @@ export interface Answer {
   readonly bytes?: Uint8Array
   /** Closes the connection without an answer. */
   readonly hangUp?: boolean
+  /** Never answers. */
+  readonly hang?: boolean
 }
 
 /** A request as it arrived. */
@@ -69,7 +71,7 @@ export async function startUpstream(): Promise<Upstream> {
         respond(outgoing, { status: UNEXPECTED, json: { message: 'no exchange expects this request' } })
       } else {
         found.left -= 1
-        respond(outgoing, found.exchange.answer)
+        if (found.exchange.answer.hang !== true) respond(outgoing, found.exchange.answer)
       }
     })
   })
