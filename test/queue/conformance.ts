@@ -106,6 +106,25 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         expect([...taken, ...rest.map(({ id }) => id)].sort()).toEqual([...ids].sort())
       })
 
+      it.each([
+        { kind: 'retry', error: FAILURE },
+        { kind: 'rate_limited', afterMs: 1_000 },
+      ] as const)('of a flow takes an item that was put back ($kind) after all that waited then', async (outcome) => {
+        // Ranks of a backlog reach into the future, so that of an item which comes back soon has to reach further.
+        const ids = await at.enqueue(Array.from({ length: 20 }, () => ({ flow: 1 })))
+        for (const _ of ids.slice(0, 15)) await settle(await claimOne(), { kind: 'completed' })
+        const late = await claimOne()
+        await settle(late, outcome)
+        at.clock.advance(10_000)
+        const order: string[] = []
+        for (const _ of ids.slice(15)) {
+          const lease = await claimOne()
+          order.push(lease.id)
+          await settle(lease, { kind: 'completed' })
+        }
+        expect(order.at(-1)).toBe(late.id)
+      })
+
       it('serves a quiet flow before the backlog of a busy one', async () => {
         await at.enqueue(Array.from({ length: 50 }, () => ({ flow: 1 })))
         const [quiet = ''] = await at.enqueue([{ flow: 2 }])

@@ -259,6 +259,23 @@ describe('stopping a run', () => {
   })
 })
 
+describe('the runs of one account', () => {
+  it('go on while one waits for its next attempt, which comes after them', async () => {
+    const ids: string[] = []
+    for (let made = 0; made < 5; made++) ids.push((await create()).id)
+    const hanging = await claimOne()
+    await queue.settle([{ ...hanging, outcome: { kind: 'retry', error: FAILURE } }])
+    clock.advance(20_000)
+    const order: string[] = []
+    for (const _ of ids) {
+      const lease = await claimOne()
+      order.push(lease.id)
+      await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
+    }
+    expect(order).toEqual([...ids.slice(1), ids[0]])
+  })
+})
+
 describe('a run that fails again and again', () => {
   /** Claims, saves what is given, and fails in a way that passes. @returns the status afterwards */
   async function failAfter(pages: number): Promise<string> {

@@ -146,7 +146,11 @@ export async function renewLeases(
   ])
 }
 
-/** Ends the leases that are still the given ones, lets wait what is to wait again, and returns what they were leases on. */
+/**
+ * Ends the leases that are still the given ones, lets wait what is to wait again, and returns what they were leases on.
+ *
+ * An item with a delay gives its turn away: whatever waits in its flow now goes first.
+ */
 export async function settleLeases<Carried extends CarriedValues>(
   tx: Tx,
   sql: QueueSql<Carried>,

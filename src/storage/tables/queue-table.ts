@@ -72,8 +72,8 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
   const types = ['uuid', 'uuid', 'uuid', 'text', 'text', ...carried.map(({ type }) => type)]
   const rank = (at: string) => `(extract(epoch from ${at}) * 1000)::bigint`
   // What waits of all flows at once: one look at the index is several times cheaper than one per item.
-  const ahead = (source: string) => `ahead as materialized (
-        select q.${flow}, least(count(*), ${FLOW_BACKLOG_MAX}) as items from ${waiting} q
+  const ahead = (source: string, more = '') => `ahead as materialized (
+        select q.${flow}, least(count(*), ${FLOW_BACKLOG_MAX}) as items${more} from ${waiting} q
         where q.${flow} = any(array(select ${flow} from ${source})) group by q.${flow}
       )`
   const behind = `${FLOW_WEIGHT_MS} * coalesce(ahead.items, 0)`
@@ -139,10 +139,12 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
       ),
       gone as (delete from ${lease} l using h where l.${item} = h.${item}),
       waits as (select * from h where h.available_at is not null),
-      ${ahead('waits')},
+      ${ahead('waits', ', max(q.fair_rank) as last_rank')},
       again as (
         insert into ${waiting} (${columns}, available_at, attempt, attempt_base, fair_rank)
-        select ${of('h')}, h.available_at, h.attempt, h.attempt_base, ${rank('h.available_at')} + ${behind}
+        select ${of('h')}, h.available_at, h.attempt, h.attempt_base,
+          greatest(${rank('h.available_at')} + ${behind},
+            case when h.available_at > ${NOW} then ahead.last_rank + ${FLOW_WEIGHT_MS} end)
         from waits h left join ahead on ahead.${flow} = h.${flow}
       )
       select h.${item} as id, h.lease_id as "leaseId", h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
