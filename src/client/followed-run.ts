@@ -21,6 +21,8 @@ export interface FollowedRun {
   readonly finishedAt: Date | undefined
   readonly error: { readonly reason: string; readonly message: string } | undefined
   readonly skipReason: string | undefined
+  /** Why it is not running yet, in words; absent: it does not wait. */
+  readonly waiting: string | undefined
   /** In the order in which the job names them; empty before it starts. */
   readonly resources: readonly ResourceProgress[]
 }
@@ -49,14 +51,19 @@ export function isOver({ status }: Pick<FollowedRun, 'status'>): boolean {
 
 /** Parses the contract's form. */
 export function followedRunFromProto(run: SyncJobRun): FollowedRun {
-  const { id, status, attempt, error, skipReason } = run
+  const { id, status, attempt, error, skipReason, waiting } = run
   return {
     ...{ id, status, attempt, skipReason },
+    waiting: waiting && waitingText(waiting.message, dateFrom(waiting.until)),
     error: error && { reason: error.reason, message: error.message },
     startedAt: dateFrom(run.startedAt),
     finishedAt: dateFrom(run.finishedAt),
     resources: run.resourceStats.map(progressFromProto),
   }
+}
+
+function waitingText(message: string, until: Date | undefined): string {
+  return until === undefined ? message : `${message} (until ${until.toISOString()})`
 }
 
 function progressFromProto(stats: ResourceStats): ResourceProgress {

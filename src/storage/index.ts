@@ -217,6 +217,7 @@ export type {
 } from './tables/run-record.ts'
 export { findAccountState, findRunSubject, hasWebhook, type RunSubject } from './tables/run-subject.ts'
 export { findRunVersions, type RunKey } from './tables/run-version.ts'
+export { findRunWaits, type RunWait } from './tables/run-wait.ts'
 export type { SecretRef } from './tables/secret.ts'
 export {
   deleteSyncJob,
@@ -300,3 +301,4 @@ export {
   type WebhookChange,
   type WebhookRecord,
 } from './tables/webhook.ts'
+export { forgetWorker, seeWorker } from './tables/worker.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/index.ts'
-import { REAP_INTERVAL_MS, type RunQueue } from '../queue/index.ts'
+import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS, type RunQueue } from '../queue/index.ts'
 import {
   DAY_TABLES,
   type Database,
@@ -7,6 +7,7 @@ import {
   deleteIdleBudgets,
   deleteOldIdempotencyKeys,
   ensureDayPartitions,
+  seeWorker,
 } from '../storage/index.ts'
 import type { LoopSpec } from './loop.ts'
 
@@ -31,6 +32,18 @@ export function reaper(queue: Pick<RunQueue, 'reap'>, onExpired: (leases: number
       const expired = await queue.reap()
       onExpired(expired)
       return expired > 0
+    },
+  }
+}
+
+/** Lets runs that wait say whether there is a worker for them. @param regions whose runs it takes; absent: all */
+export function presence(database: Database, holder: string, regions: readonly string[] = []): LoopSpec {
+  return {
+    name: 'presence',
+    intervalMs: HEARTBEAT_INTERVAL_MS,
+    async runOnce() {
+      await seeWorker(database.direct, holder, regions, null)
+      return false
     },
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../base/index.ts'
 import type { RunQueue } from '../queue/index.ts'
 import { type CatchUp, type ScheduleObserver, Ticker, type TickerStats } from '../schedule/index.ts'
-import type { Database } from '../storage/index.ts'
+import { type Database, forgetWorker } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import { budgetCleaner, idempotencyCleaner, partitionKeeper, reaper } from './housekeeping.ts'
+import { budgetCleaner, idempotencyCleaner, partitionKeeper, presence, reaper } from './housekeeping.ts'
 import { Loop, type LoopSpec } from './loop.ts'
 import { retention } from './retention.ts'
 import { type ExecuteRun, RunExecutor, type RunExecutorStats } from './run-executor.ts'
@@ -59,6 +59,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   let leasesExpired = 0
   const specs = [
     reaper(queue, (leases) => (leasesExpired += leases)),
+    presence(database, deps.holder, deps.regions),
     partitionKeeper(database, clock),
     idempotencyCleaner(database, clock),
     budgetCleaner(database),
@@ -77,6 +78,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       await ticker[Symbol.asyncDispose]()
       await executor.drain(deadlineMs)
       for (const loop of loops) await loop[Symbol.asyncDispose]()
+      await forgetWorker(database.direct, deps.holder).catch(() => undefined) // it is forgotten in time anyway
     },
     async [Symbol.asyncDispose]() {
       await this.drain(0)

@@ -12,7 +12,7 @@ const RESOURCE: ResourceProgress = {
 }
 const RUN: FollowedRun = {
   ...{ id: '01a1febe-108f-77e8-836b-f40b4a24d381', status: 'running', attempt: 1, error: undefined },
-  ...{ startedAt: new Date('2026-11-05T12:00:00Z'), finishedAt: undefined, skipReason: undefined },
+  ...{ startedAt: new Date('2026-11-05T12:00:00Z'), finishedAt: undefined, skipReason: undefined, waiting: undefined },
   resources: [
     {
       ...RESOURCE,

@@ -4,7 +4,7 @@ import { type FollowedRun, followRun, type RunNews, type RunsClient, ServerAway 
 
 const RUN: FollowedRun = {
   ...{ id: 'r', status: 'running', attempt: 1, startedAt: undefined, finishedAt: undefined },
-  ...{ error: undefined, skipReason: undefined, resources: [] },
+  ...{ error: undefined, skipReason: undefined, waiting: undefined, resources: [] },
 }
 const DONE: FollowedRun = { ...RUN, status: 'completed' }
 const AWAY = new ServerAway('connection refused', 0, undefined)

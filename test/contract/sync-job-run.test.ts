@@ -52,6 +52,7 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
       resource_stats: [],
       attempt: 0,
       etag: '"v1"',
+      waiting: { reason: 'no_worker', message: expect.stringContaining('region wnam') },
     })
     for (const other of clients) expect(await other.ok(get, { id: run.id })).toEqual(run)
   })

@@ -10,6 +10,7 @@ import {
   WEBHOOK_GROUP,
 } from '../../src/queue/index.ts'
 import { affected, Tx } from '../../src/storage/database.ts'
+import { seeWorker } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from './fixtures.ts'
 
@@ -125,7 +126,7 @@ describe('a watcher', () => {
   it('is told the run as it is, every step of its progress, and its end', async () => {
     const run = await create()
     const watcher = follow(run)
-    expect((await watcher.next()).value).toEqual(run)
+    expect((await watcher.next()).value).toMatchObject(run)
     const lease = await claim()
     expect(await nextLook(watcher)).toMatchObject({ status: 'running', resourceStats: [] })
     await queue.save(lease, {}, [STATS])
@@ -135,6 +136,22 @@ describe('a watcher', () => {
     await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
     expect(await nextLook(watcher)).toMatchObject({ status: 'completed', resourceStats: [{ fetched: 200 }] })
     expect(await watcher.next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('is told when what the run waits for changes', async () => {
+    const [first, second] = [await create(), await create()]
+    await seeWorker(database.direct, 'worker', [], null)
+    const watcher = follow(second)
+    expect((await watcher.next()).value).toMatchObject({ waiting: { reason: 'capacity' } })
+    const lease = await claim()
+    const waiting = { reason: 'account_busy', blockingRunId: first.id }
+    expect(await nextLook(watcher)).toMatchObject({ status: 'created', version: second.version, waiting })
+    await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
+    expect(await nextLook(watcher)).toMatchObject({ waiting: { reason: 'capacity' } })
+    await claim()
+    const running = await nextLook(watcher)
+    expect(running).toMatchObject({ status: 'running' })
+    expect(running).not.toHaveProperty('waiting')
   })
 
   it('of a run that is over is told so once', async () => {
@@ -215,7 +232,7 @@ describe('a watcher', () => {
 })
 
 describe('many watchers', () => {
-  it('cost one look per half second, and a read only for what has changed', async () => {
+  it('cost one look per half second at all, one at those that wait, and a read only for what has changed', async () => {
     const runs = [await create(), await create(), await create()]
     const watchers = runs.flatMap((run) => [follow(run), follow(run)])
     await Promise.all(watchers.map((watcher) => watcher.next()))
@@ -230,7 +247,7 @@ describe('many watchers', () => {
     ])
     await clock.untilSomebodySleeps(LOOK_MS)
     expect(looks()).toHaveLength(1)
-    expect(statements).toHaveLength(2)
+    expect(statements).toHaveLength(3)
   })
 
   it('are all told when the database fails, the slow ones when they ask, and may come again', async () => {

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/sync_job_run.proto.
  */
 export const file_patchbay_v1_sync_job_run: GenFile = /*@__PURE__*/
-  fileDesc("Ch5wYXRjaGJheS92MS9zeW5jX2pvYl9ydW4ucHJvdG8SC3BhdGNoYmF5LnYxIrIICgpTeW5jSm9iUnVuEhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESIAoLc3luY19qb2JfaWQYAyABKAlCC+BBBbpIBXIDsAEBEioKFWludGVncmF0ZWRfYWNjb3VudF9pZBgEIAEoCUIL4EEFukgFcgOwAQESJAoKdHJpZ2dlcl9pZBgFIAEoCUIL4EEDukgFcgOwAQFIAYgBARIkCgRraW5kGAYgASgJQhbgQQO6SBByDlIEY3JvblIGbWFudWFsEl0KBnN0YXR1cxgHIAEoCUJN4EEDukhHckVSB2NyZWF0ZWRSB3J1bm5pbmdSDHJhdGVfbGltaXRlZFIJY29tcGxldGVkUgZmYWlsZWRSB3N0b3BwZWRSB3NraXBwZWQSKgoEYXJncxgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBBRIxCglyZXNvdXJjZXMYCSADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAxIfChBkYWVtb25fZ3JvdXBfa2V5GAogASgJQgPgQQVIABIhCgp3ZWJob29rX2lkGAsgASgJQgvgQQW6SAVyA7ABAUgAEjoKDmVycm9yX2hhbmRsaW5nGAwgASgJQiLgQQW6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEiAKE2lnbm9yZV9wcmV2aW91c19ydW4YDSABKAhCA+BBBRI2Cg1zY2hlZHVsZWRfZm9yGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKY3JlYXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjcKDnJlc291cmNlX3N0YXRzGBMgAygLMhoucGF0Y2hiYXkudjEuUmVzb3VyY2VTdGF0c0ID4EEDEjAKBWVycm9yGBQgASgLMhwucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkVycm9yQgPgQQMSFAoHYXR0ZW1wdBgVIAEoBUID4EEDEhEKBGV0YWcYFiABKAlCA+BBAxIdCgtza2lwX3JlYXNvbhgXIAEoCUID4EEDSAKIAQFCDQoLZGVzdGluYXRpb25CDQoLX3RyaWdnZXJfaWRCDgoMX3NraXBfcmVhc29uIscDCg1SZXNvdXJjZVN0YXRzEh8KCHJlc291cmNlGAEgASgJQg3gQQK6SAdyBRABGP8BEh0KBm1ldGhvZBgCIAEoCUIN4EECukgHcgUQARiAARIZCgVwYWdlcxgDIAEoBUIK4EEBukgEGgIoABIbCgdmZXRjaGVkGAQgASgFQgrgQQG6SAQaAigAEh0KCWRlbGl2ZXJlZBgFIAEoBUIK4EEBukgEGgIoABIaCgZmYWlsZWQYBiABKAVCCuBBAbpIBBoCKAASJAoLc3RvcF9yZWFzb24YByABKAlCCuBBAbpIBHICGEBIAIgBARIVCghjb21wbGV0ZRgIIAEoCEID4EEBEiYKDWNsYWltZWRfdG90YWwYCSABKAVCCuBBAbpIBBoCKABIAYgBARIhCghkaXN0aW5jdBgKIAEoBUIK4EEBukgEGgIoAEgCiAEBEiMKCmR1cGxpY2F0ZXMYCyABKAVCCuBBAbpIBBoCKABIA4gBARIYCgtpc19lc3RpbWF0ZRgMIAEoCEID4EEBQg4KDF9zdG9wX3JlYXNvbkIQCg5fY2xhaW1lZF90b3RhbEILCglfZGlzdGluY3RCDQoLX2R1cGxpY2F0ZXMiZwoPU3luY0pvYlJ1bkVycm9yEjYKBnJlYXNvbhgBIAEoCUIm4EECukggch4yHF5bQS1aYS16XVtBLVphLXowLTlfXXswLDYzfSQSHAoHbWVzc2FnZRgCIAEoCUIL4EEBukgFcgMYgEBiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_sync_job]);
+  fileDesc("Ch5wYXRjaGJheS92MS9zeW5jX2pvYl9ydW4ucHJvdG8SC3BhdGNoYmF5LnYxIugICgpTeW5jSm9iUnVuEhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESIAoLc3luY19qb2JfaWQYAyABKAlCC+BBBbpIBXIDsAEBEioKFWludGVncmF0ZWRfYWNjb3VudF9pZBgEIAEoCUIL4EEFukgFcgOwAQESJAoKdHJpZ2dlcl9pZBgFIAEoCUIL4EEDukgFcgOwAQFIAYgBARIkCgRraW5kGAYgASgJQhbgQQO6SBByDlIEY3JvblIGbWFudWFsEl0KBnN0YXR1cxgHIAEoCUJN4EEDukhHckVSB2NyZWF0ZWRSB3J1bm5pbmdSDHJhdGVfbGltaXRlZFIJY29tcGxldGVkUgZmYWlsZWRSB3N0b3BwZWRSB3NraXBwZWQSKgoEYXJncxgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBBRIxCglyZXNvdXJjZXMYCSADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAxIfChBkYWVtb25fZ3JvdXBfa2V5GAogASgJQgPgQQVIABIhCgp3ZWJob29rX2lkGAsgASgJQgvgQQW6SAVyA7ABAUgAEjoKDmVycm9yX2hhbmRsaW5nGAwgASgJQiLgQQW6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEiAKE2lnbm9yZV9wcmV2aW91c19ydW4YDSABKAhCA+BBBRI2Cg1zY2hlZHVsZWRfZm9yGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKY3JlYXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjcKDnJlc291cmNlX3N0YXRzGBMgAygLMhoucGF0Y2hiYXkudjEuUmVzb3VyY2VTdGF0c0ID4EEDEjAKBWVycm9yGBQgASgLMhwucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkVycm9yQgPgQQMSFAoHYXR0ZW1wdBgVIAEoBUID4EEDEhEKBGV0YWcYFiABKAlCA+BBAxIdCgtza2lwX3JlYXNvbhgXIAEoCUID4EEDSAKIAQESNAoHd2FpdGluZxgYIAEoCzIeLnBhdGNoYmF5LnYxLlN5bmNKb2JSdW5XYWl0aW5nQgPgQQNCDQoLZGVzdGluYXRpb25CDQoLX3RyaWdnZXJfaWRCDgoMX3NraXBfcmVhc29uIq0BChFTeW5jSm9iUnVuV2FpdGluZxITCgZyZWFzb24YASABKAlCA+BBAxIUCgdtZXNzYWdlGAIgASgJQgPgQQMSLgoFdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSKQoPYmxvY2tpbmdfcnVuX2lkGAQgASgJQgvgQQO6SAVyA7ABAUgAiAEBQhIKEF9ibG9ja2luZ19ydW5faWQixwMKDVJlc291cmNlU3RhdHMSHwoIcmVzb3VyY2UYASABKAlCDeBBArpIB3IFEAEY/wESHQoGbWV0aG9kGAIgASgJQg3gQQK6SAdyBRABGIABEhkKBXBhZ2VzGAMgASgFQgrgQQG6SAQaAigAEhsKB2ZldGNoZWQYBCABKAVCCuBBAbpIBBoCKAASHQoJZGVsaXZlcmVkGAUgASgFQgrgQQG6SAQaAigAEhoKBmZhaWxlZBgGIAEoBUIK4EEBukgEGgIoABIkCgtzdG9wX3JlYXNvbhgHIAEoCUIK4EEBukgEcgIYQEgAiAEBEhUKCGNvbXBsZXRlGAggASgIQgPgQQESJgoNY2xhaW1lZF90b3RhbBgJIAEoBUIK4EEBukgEGgIoAEgBiAEBEiEKCGRpc3RpbmN0GAogASgFQgrgQQG6SAQaAigASAKIAQESIwoKZHVwbGljYXRlcxgLIAEoBUIK4EEBukgEGgIoAEgDiAEBEhgKC2lzX2VzdGltYXRlGAwgASgIQgPgQQFCDgoMX3N0b3BfcmVhc29uQhAKDl9jbGFpbWVkX3RvdGFsQgsKCV9kaXN0aW5jdEINCgtfZHVwbGljYXRlcyJnCg9TeW5jSm9iUnVuRXJyb3ISNgoGcmVhc29uGAEgASgJQibgQQK6SCByHjIcXltBLVphLXpdW0EtWmEtejAtOV9dezAsNjN9JBIcCgdtZXNzYWdlGAIgASgJQgvgQQG6SAVyAxiAQGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_sync_job]);
 
 /**
  * One execution of a sync job for an account. What it is to do is copied from job and trigger when it is created, so
@@ -202,6 +202,14 @@ export type SyncJobRun = Message<"patchbay.v1.SyncJobRun"> & {
    * @generated from field: optional string skip_reason = 23;
    */
   skipReason?: string | undefined;
+
+  /**
+   * What it waits for while it is `created` or `rate_limited`. Worked out for each answer:
+   * it is no part of the `etag`. Absent in other statuses.
+   *
+   * @generated from field: patchbay.v1.SyncJobRunWaiting waiting = 24;
+   */
+  waiting?: SyncJobRunWaiting | undefined;
 };
 
 /**
@@ -210,6 +218,51 @@ export type SyncJobRun = Message<"patchbay.v1.SyncJobRun"> & {
  */
 export const SyncJobRunSchema: GenMessage<SyncJobRun> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_sync_job_run, 0);
+
+/**
+ * Why a run is not running yet.
+ *
+ * @generated from message patchbay.v1.SyncJobRunWaiting
+ */
+export type SyncJobRunWaiting = Message<"patchbay.v1.SyncJobRunWaiting"> & {
+  /**
+   * A stable name: `retry`, its next attempt; `rate_limited`, the third party asked to wait; `destination_unavailable`,
+   * its webhook or the store of its daemon is away; `account_busy`, another run of the account, since they go one at a
+   * time; `no_worker` and `no_daemon`, nobody takes runs of its region and group; `capacity`, those who do are busy.
+   * There may be others in the future.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * The same in words, and what to do where something can be done.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * It goes on no earlier than this. Absent: as soon as may be.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 3;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * The run it waits for. Absent unless `account_busy`.
+   *
+   * @generated from field: optional string blocking_run_id = 4;
+   */
+  blockingRunId?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.SyncJobRunWaiting.
+ * Use `create(SyncJobRunWaitingSchema)` to create a new message.
+ */
+export const SyncJobRunWaitingSchema: GenMessage<SyncJobRunWaiting> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_sync_job_run, 1);
 
 /**
  * Progress of one node of a run. Daemons report it; the workers of the service write it themselves.
@@ -314,7 +367,7 @@ export type ResourceStats = Message<"patchbay.v1.ResourceStats"> & {
  * Use `create(ResourceStatsSchema)` to create a new message.
  */
 export const ResourceStatsSchema: GenMessage<ResourceStats> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_sync_job_run, 1);
+  messageDesc(file_patchbay_v1_sync_job_run, 2);
 
 /**
  * Why a run failed.
@@ -342,5 +395,5 @@ export type SyncJobRunError = Message<"patchbay.v1.SyncJobRunError"> & {
  * Use `create(SyncJobRunErrorSchema)` to create a new message.
  */
 export const SyncJobRunErrorSchema: GenMessage<SyncJobRunError> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_sync_job_run, 2);
+  messageDesc(file_patchbay_v1_sync_job_run, 3);
 

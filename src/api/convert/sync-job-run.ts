@@ -8,7 +8,15 @@ import type {
   CreateSyncJobRunRequest,
   ListSyncJobRunsRequest,
 } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
-import type { ErrorHandling, ResourceStats, Run, RunFilter, RunInput, RunStatus } from '../../queue/index.ts'
+import type {
+  ErrorHandling,
+  ResourceStats,
+  RunFilter,
+  RunInput,
+  RunStatus,
+  RunWaiting,
+  ShownRun,
+} from '../../queue/index.ts'
 import { etagOf } from '../../storage/index.ts'
 import { destinationFromProto, destinationToProto } from './destination.ts'
 import { structFrom } from './struct.ts'
@@ -28,8 +36,8 @@ const STATUSES = [
   'skipped',
 ] as const satisfies readonly RunStatus[]
 
-/** A run with its progress. */
-export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunSchema> {
+/** A run with its progress, and what it waits for where that is known. */
+export function syncJobRunToProto(run: ShownRun): MessageInitShape<typeof SyncJobRunSchema> {
   return {
     id: run.id,
     environmentId: run.environmentId,
@@ -53,7 +61,12 @@ export function syncJobRunToProto(run: Run): MessageInitShape<typeof SyncJobRunS
     attempt: run.attempt,
     etag: etagOf(run.version),
     skipReason: run.skipReason ?? undefined,
+    waiting: run.waiting && waitingToProto(run.waiting),
   }
+}
+
+function waitingToProto({ reason, message, until, blockingRunId }: RunWaiting) {
+  return { reason, message, until: until && timestampFrom(until), blockingRunId }
 }
 
 /** The run to make. Whether it has a destination is the domain's to refuse. */

@@ -26,7 +26,8 @@ export function readText({ fetched, claimedTotal }: ResourceProgress): string {
 }
 
 /** What the status means for whoever waits; empty where it says enough. */
-export function statusNote({ status, attempt, error, skipReason }: FollowedRun): string {
+export function statusNote({ status, attempt, error, skipReason, waiting }: FollowedRun): string {
+  if (waiting !== undefined) return waiting
   const last = error === undefined ? '' : `${error.reason}: ${error.message}`
   if (status === 'created') return last === '' ? 'waits to be taken up' : `is tried again, last ${last}`
   if (status === 'rate_limited') return 'waits for the third party, goes on by itself'

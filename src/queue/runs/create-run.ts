@@ -1,15 +1,9 @@
 import { Failure, type JsonObject, newId } from '../../base/index.ts'
-import {
-  type ErrorHandling,
-  insertManualRun,
-  type NewRun,
-  type Run,
-  type RunDestination,
-  type Tx,
-} from '../../storage/index.ts'
+import { type ErrorHandling, insertManualRun, type NewRun, type RunDestination, type Tx } from '../../storage/index.ts'
 import { changeOf, type RunObserver } from './observer.ts'
 import { GROUP_QUEUED_MAX, runGroup } from './run-group.ts'
 import { groupId, type RunQueue } from './run-queue.ts'
+import { type ShownRun, withItsWaiting } from './run-waiting.ts'
 import { destinationRequired, requireRunnable, requireSubject, type Subject } from './subject.ts'
 
 /** What changing runs needs. */
@@ -47,7 +41,12 @@ export interface RunInput {
  * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, DESTINATION_REQUIRED, WEBHOOK_NOT_FOUND,
  * INVALID_FIELD, ARGS_INVALID, GROUP_FULL; nothing is stored then
  */
-export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: string, input: RunInput): Promise<Run> {
+export async function createRun(
+  deps: CreateRunDeps,
+  tx: Tx,
+  environmentId: string,
+  input: RunInput,
+): Promise<ShownRun> {
   const { syncJobId, integratedAccountId, destination } = input
   if (destination === undefined) throw destinationRequired()
   const subject = await requireSubject(tx, environmentId, { syncJobId, integratedAccountId, destination })
@@ -63,12 +62,12 @@ export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: stri
 }
 
 /** Stores a run by hand and lets it wait. @throws Failure GROUP_FULL */
-export async function insertWaitingRun(deps: RunDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<Run> {
+export async function insertWaitingRun(deps: RunDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<ShownRun> {
   await requireRoom(deps, tx, input.environmentId, input.destination)
   const run = await insertManualRun(tx, { ...input, id: newId() }, deps.now?.() ?? null)
   await deps.queue.enqueue(tx, [run])
   await deps.observer?.runsChanged(tx, [changeOf(run)])
-  return run
+  return await withItsWaiting(tx, run, deps.now?.())
 }
 
 /** @throws Failure GROUP_FULL when GROUP_QUEUED_MAX runs wait in the destination's group already */

@@ -6,6 +6,9 @@ export const WEBHOOK_GROUP = 'webhook'
 /** Runs of one group and environment that may wait; a tick beyond is recorded as skipped, a call refused. */
 export const GROUP_QUEUED_MAX = 10_000
 
+/** What the names of daemon groups begin with, before environment and key. */
+export const DAEMON_GROUP_PREFIX = 'daemon:'
+
 /** Who may claim a run: the workers, or the daemons of one group of one environment. */
 export function runGroup(environmentId: string, destination: RunDestination): string {
   return destination.kind === 'webhook' ? WEBHOOK_GROUP : daemonGroup(environmentId, destination.groupKey)
@@ -13,5 +16,5 @@ export function runGroup(environmentId: string, destination: RunDestination): st
 
 /** The group of the daemons of an environment that registered under a key, which it ends with. */
 export function daemonGroup(environmentId: string, groupKey: string): string {
-  return `daemon:${environmentId}:${groupKey}`
+  return `${DAEMON_GROUP_PREFIX}${environmentId}:${groupKey}`
 }

@@ -1,6 +1,7 @@
 import { type Clock, Failure } from '../../base/index.ts'
 import { type Database, findRunVersions, type Run } from '../../storage/index.ts'
-import { requireRun } from './read-runs.ts'
+import { getRun } from './read-runs.ts'
+import { isWaiting, type ShownRun, withWaiting } from './run-waiting.ts'
 
 /** What following runs needs. */
 export interface RunWatchDeps {
@@ -8,7 +9,7 @@ export interface RunWatchDeps {
   readonly clock: Clock
 }
 
-/** How often the runs that somebody follows are looked at, all of them in one statement. */
+/** How often the runs that somebody follows are looked at: one statement for all, and one for all of them that wait. */
 const LOOK_INTERVAL_MS = 500
 /** A watcher hears something at least so often. */
 const SILENCE_MAX_MS = 15_000
@@ -19,7 +20,7 @@ const FOLLOW_AGAIN = 'the run was followed for an hour; follow it again'
 
 /** One run that somebody follows. */
 interface Watched {
-  run: Run
+  run: ShownRun
   /** Why it cannot be followed any more. */
   failure: unknown
   watchers: number
@@ -41,15 +42,15 @@ export class RunWatch {
   }
 
   /**
-   * The run as it is and after every change, until it is over; changes between two looks are one. `undefined` says that
+   * The run as it is and after every change, also of what it waits for, until it is over; changes between two looks are one. `undefined` says that
    * nothing has changed for a while.
    *
    * @param signal ends it within moments, without a failure
    * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed;
    *   DEADLINE_EXCEEDED after an hour; whatever the database failed with
    */
-  async *watch(environmentId: string, id: string, signal: AbortSignal): AsyncGenerator<Run | undefined> {
-    const watched = this.#join(await requireRun(this.#deps.database.direct, environmentId, id))
+  async *watch(environmentId: string, id: string, signal: AbortSignal): AsyncGenerator<ShownRun | undefined> {
+    const watched = this.#join(await getRun(this.#deps.database.direct, environmentId, id))
     const endsAtMs = this.#deps.clock.monotonicMs() + WATCH_MAX_MS
     try {
       for (let seen: Run | undefined; !isOver(seen) && !signal.aborted; ) {
@@ -66,7 +67,7 @@ export class RunWatch {
     }
   }
 
-  #join(run: Run): Watched {
+  #join(run: ShownRun): Watched {
     const watched = this.#watched.get(run.id) ?? {
       run,
       failure: undefined,
@@ -113,6 +114,7 @@ export class RunWatch {
       const runs = all.map(({ run }) => run)
       const versions = await findRunVersions(this.#deps.database.direct, runs)
       for (const watched of all) await this.#compare(watched, versions.get(watched.run.id))
+      await this.#compareWaits(all.filter(({ run, failure }) => failure === undefined && isWaiting(run)))
     } catch (error) {
       for (const watched of all) this.#fail(watched, error)
     }
@@ -122,9 +124,20 @@ export class RunWatch {
     const { environmentId, id, version: known } = watched.run
     if (version === known) return
     try {
-      show(watched, await requireRun(this.#deps.database.direct, environmentId, id))
+      show(watched, await getRun(this.#deps.database.direct, environmentId, id))
     } catch (error) {
       this.#fail(watched, error)
+    }
+  }
+
+  /** What a run waits for changes without a change of the run; that it waits no more is one. */
+  async #compareWaits(all: readonly Watched[]): Promise<void> {
+    const runs = all.map(({ run }) => run)
+    const shown = await withWaiting(this.#deps.database.direct, runs)
+    for (const [place, watched] of all.entries()) {
+      const [before, after] = [runs[place], shown[place]]
+      if (after?.waiting === undefined || watched.run !== before) continue
+      if (JSON.stringify(after.waiting) !== JSON.stringify(before.waiting)) show(watched, after)
     }
   }
 
@@ -136,7 +149,7 @@ export class RunWatch {
   }
 }
 
-function show(watched: Watched, run: Run): void {
+function show(watched: Watched, run: ShownRun): void {
   watched.run = run
   announce(watched)
 }

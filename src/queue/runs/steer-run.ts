@@ -12,6 +12,7 @@ import {
 import { type RunDeps, requireRoom } from './create-run.ts'
 import { changeOf } from './observer.ts'
 import { requireRun } from './read-runs.ts'
+import { type ShownRun, withItsWaiting } from './run-waiting.ts'
 import { requireRunnable } from './subject.ts'
 
 /** A run is between queue and lease only while a claim commits. */
@@ -48,7 +49,7 @@ export async function stopRun(deps: RunDeps, tx: Tx, environmentId: string, id: 
  * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT in any other status, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED,
  * GROUP_FULL
  */
-export async function retryRun(deps: RunDeps, tx: Tx, environmentId: string, id: string): Promise<Run> {
+export async function retryRun(deps: RunDeps, tx: Tx, environmentId: string, id: string): Promise<ShownRun> {
   const run = await requireRun(tx, environmentId, id)
   const state = await findAccountState(tx, environmentId, run.integratedAccountId)
   if (state === undefined) throw stateConflict(run, 'its account is gone')
@@ -59,7 +60,7 @@ export async function retryRun(deps: RunDeps, tx: Tx, environmentId: string, id:
   await deps.queue.enqueue(tx, [again])
   if (again.triggerId !== null) await showRunStatus(tx, again.triggerId, id, 'created')
   await deps.observer?.runsChanged(tx, [changeOf(again)])
-  return again
+  return await withItsWaiting(tx, again, deps.now?.())
 }
 
 function stateConflict(run: RunRecord, because: string): Failure {

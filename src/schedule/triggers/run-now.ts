@@ -1,4 +1,4 @@
-import { insertWaitingRun, type Run, requireRunnable, requireSubject } from '../../queue/index.ts'
+import { insertWaitingRun, requireRunnable, requireSubject, type ShownRun } from '../../queue/index.ts'
 import { lockTrigger, showLastRun, type Tx } from '../../storage/index.ts'
 import type { TriggerDeps } from './deps.ts'
 import { missingTrigger } from './read-triggers.ts'
@@ -10,7 +10,7 @@ import { missingTrigger } from './read-triggers.ts'
  *
  * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, ARGS_INVALID, GROUP_FULL
  */
-export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: string, id: string): Promise<Run> {
+export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: string, id: string): Promise<ShownRun> {
   // The lock keeps two calls in the same millisecond apart.
   const trigger = (await lockTrigger(tx, environmentId, id)) ?? missingTrigger(id)
   const { syncJobId, integratedAccountId, destination, resources } = trigger

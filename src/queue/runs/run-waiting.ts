@@ -1,0 +1,101 @@
+import { findRunWaits, type Run, type RunWait, type Tx } from '../../storage/index.ts'
+import { QUEUE_POLICY } from '../policy.ts'
+import { DAEMON_GROUP_PREFIX, WEBHOOK_GROUP } from './run-group.ts'
+
+/**
+ * What a run waits for: its next attempt (`retry`), the third party that asked to wait (`rate_limited`), its webhook or the
+ * store of its daemon (`destination_unavailable`), another run of its account (`account_busy`), somebody to take runs of its
+ * region (`no_worker`, `no_daemon`), or one of those to be free (`capacity`).
+ */
+export type WaitReason =
+  | 'retry'
+  | 'rate_limited'
+  | 'destination_unavailable'
+  | 'account_busy'
+  | 'no_worker'
+  | 'no_daemon'
+  | 'capacity'
+
+/** Why a run is not running yet. */
+export interface RunWaiting {
+  readonly reason: WaitReason
+  /** In words, and what to do where something can be done. */
+  readonly message: string
+  /** It goes on no earlier than this; absent: as soon as may be. */
+  readonly until: Date | undefined
+  /** The run it waits for. */
+  readonly blockingRunId: string | undefined
+}
+
+/** A run as it is shown. */
+export type ShownRun<Stored extends Run = Run> = Stored & {
+  /** Absent: it does not wait. */
+  readonly waiting?: RunWaiting | undefined
+}
+
+/** Whether a run in this status waits. */
+export function isWaiting({ status }: Pick<Run, 'status'>): boolean {
+  return status === 'created' || status === 'rate_limited'
+}
+
+/**
+ * The runs with what they wait for, in their order. Computed, not stored: one statement for those that wait, none without any.
+ *
+ * @param now moves the database's clock, for tests
+ */
+export async function withWaiting<Stored extends Run>(
+  tx: Tx,
+  runs: readonly Stored[],
+  now: Date | null = null,
+): Promise<readonly ShownRun<Stored>[]> {
+  const ids = runs.filter(isWaiting).map(({ id }) => id)
+  if (ids.length === 0) return runs
+  const found = await findRunWaits(tx, ids, WEBHOOK_GROUP, DAEMON_GROUP_PREFIX, QUEUE_POLICY.leaseMs, now)
+  const waits = new Map(found.map((wait) => [wait.id, wait]))
+  return runs.map((run) => {
+    const wait = waits.get(run.id)
+    return wait === undefined ? run : { ...run, waiting: waitingOf(run, wait) }
+  })
+}
+
+/** One run with what it waits for. */
+export async function withItsWaiting<Stored extends Run>(
+  tx: Tx,
+  run: Stored,
+  now: Date | null = null,
+): Promise<ShownRun<Stored>> {
+  const [shown = run] = await withWaiting(tx, [run], now)
+  return shown
+}
+
+function waitingOf(run: Run, wait: RunWait): RunWaiting {
+  const { runningRunId, notBefore } = wait
+  if (notBefore !== null) return { ...laterOf(run), until: notBefore, blockingRunId: undefined }
+  const now = { until: undefined, blockingRunId: undefined }
+  if (runningRunId !== null) {
+    const message = `waits for run ${runningRunId}: runs of one account go one at a time`
+    return { ...now, reason: 'account_busy', message, blockingRunId: runningRunId }
+  }
+  return { ...now, ...(wait.hasTaker ? busyOf(run) : missingOf(run, wait)) }
+}
+
+function laterOf({ status, error, destination }: Run): Pick<RunWaiting, 'reason' | 'message'> {
+  const because = error === null ? '' : `: ${error.message}`
+  if (status === 'created') return { reason: 'retry', message: `waits for its next attempt${because}` }
+  if (error === null) return { reason: 'rate_limited', message: 'waits because the third party asked to' }
+  const who = destination.kind === 'webhook' ? 'webhook' : 'store'
+  return { reason: 'destination_unavailable', message: `waits for its ${who}${because}` }
+}
+
+function busyOf({ destination }: Run): Pick<RunWaiting, 'reason' | 'message'> {
+  const who = destination.kind === 'webhook' ? 'a worker' : `a daemon of the group ${destination.groupKey}`
+  return { reason: 'capacity', message: `waits until ${who} has room for it` }
+}
+
+function missingOf({ destination }: Run, { region }: RunWait): Pick<RunWaiting, 'reason' | 'message'> {
+  if (destination.kind === 'webhook')
+    return { reason: 'no_worker', message: `no worker takes runs of the region ${region}: start one that does` }
+  const { groupKey } = destination
+  const message = `no daemon of the group ${groupKey} takes runs of the region ${region}: start one that does`
+  return { reason: 'no_daemon', message }
+}

@@ -1,0 +1,52 @@
+import { rows, type Tx } from '../database.ts'
+import type { NowOverride } from './queue-statements.ts'
+
+/** What a run that waits in the queue waits for, as far as the tables say. */
+export interface RunWait {
+  readonly id: string
+  readonly region: string
+  /** Who may claim it. */
+  readonly group: string
+  /** When it may be claimed; null: now. */
+  readonly notBefore: Date | null
+  /** The run of its account that is held. */
+  readonly runningRunId: string | null
+  /** A worker, or a daemon of its group, lives and takes runs of its region. */
+  readonly hasTaker: boolean
+}
+
+/**
+ * What those of the runs that wait are waiting for, in any order.
+ *
+ * One statement; per run the primary key of the queue and the account index of the leases, and a look at the workers or at the
+ * daemons of its environment, which are few.
+ *
+ * @param groupPrefix what stands before environment and key in the name of a daemon group: `<prefix><environment>:<key>`
+ * @param lostAfterMs silence after which a worker or daemon counts for nothing
+ */
+export async function findRunWaits(
+  tx: Tx,
+  ids: readonly string[],
+  webhookGroup: string,
+  groupPrefix: string,
+  lostAfterMs: number,
+  now: NowOverride,
+): Promise<readonly RunWait[]> {
+  return await rows(
+    tx,
+    `with clock as (select coalesce(?::timestamptz, now()) as at, make_interval(secs => ?) as lost_after)
+     select q.run_id as id, q.region, q.queue_group as "group",
+       case when q.available_at > clock.at then q.available_at end as "notBefore", l.run_id as "runningRunId",
+       case when q.queue_group = ? then exists (
+         select from worker w where w.last_seen_at > clock.at - clock.lost_after
+           and (w.regions = '{}' or q.region = any(w.regions))
+       ) else exists (
+         select from daemon d where d.environment_id = q.environment_id and not d.is_draining
+           and q.queue_group = ? || d.environment_id || ':' || d.group_key
+           and d.last_seen_at > clock.at - clock.lost_after and (d.regions = '{}' or q.region = any(d.regions))
+       ) end as "hasTaker"
+     from clock, run_queue q left join run_lease l on l.integrated_account_id = q.integrated_account_id
+     where q.run_id = any(?::uuid[])`,
+    [now, lostAfterMs / 1000, webhookGroup, groupPrefix, ids],
+  )
+}
