@@ -38,6 +38,11 @@ export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === LOCK_NOT_AVAILABLE
 }
 
+/** Tells whether a statement was cancelled because it took longer than it may. */
+export function isStatementTimeout(error: unknown): boolean {
+  return codeOf(error) === QUERY_CANCELED
+}
+
 /** Tells whether the statement broke the named unique constraint or index. */
 export function isUniqueViolation(error: unknown, constraint: string): boolean {
   return codeOf(error) === UNIQUE_VIOLATION && constraintOf(error) === constraint
@@ -50,7 +55,7 @@ export function isForeignKeyViolation(error: unknown, constraint?: string): bool
 
 /** The refusal behind a database error that a caller may see, or `undefined` for a bug. */
 export function failureFromDatabase(error: unknown): Failure | undefined {
-  if (codeOf(error) === QUERY_CANCELED)
+  if (isStatementTimeout(error) || isLockTimeout(error))
     return new Failure('DEADLINE_EXCEEDED', 'the database did not answer in time', { cause: error })
   if (!isDatabaseUnavailable(error)) return undefined
   return new Failure('DATABASE_UNAVAILABLE', 'the database is not reachable at the moment, try again', {

@@ -28,6 +28,8 @@ export interface DatabaseOptions {
 
 const POOL_MAX_DEFAULT = 16
 const STATEMENT_TIMEOUT_MS_DEFAULT = 30_000
+/** Waiting for a lock holds a connection of the pool: it ends well before the statement would. */
+const LOCK_TIMEOUT_MS = 10_000
 /** A transaction that its client forgot (SIGSTOP, a stalled event loop) gives its row locks back after this long. */
 const IDLE_IN_TRANSACTION_MS = 15_000
 const ACQUIRE_TIMEOUT_MS = 10_000
@@ -125,6 +127,7 @@ export function jsonb(value: Json): string {
 function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {
   const common = {
     statement_timeout: statementTimeoutMs ?? STATEMENT_TIMEOUT_MS_DEFAULT,
+    lock_timeout: LOCK_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     application_name: applicationName ?? 'patchbay',
     keepAlive: true,

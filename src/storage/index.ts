@@ -8,6 +8,7 @@ export {
   isDatabaseUnavailable,
   isForeignKeyViolation,
   isLockTimeout,
+  isStatementTimeout,
   isUniqueViolation,
 } from './database-errors.ts'
 export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './embedded/index.ts'

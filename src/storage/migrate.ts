@@ -1,9 +1,17 @@
 import type { Knex } from 'knex'
 import { type Database, Tx } from './database.ts'
+import { isLockTimeout } from './database-errors.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 
 /** Any constant: names the one migration lock of a database. */
 const MIGRATION_LOCK = 727_064_101
+
+/**
+ * Longest wait of a statement for a table that others use: whoever comes later waits behind it. Then everything is rolled
+ * back, which lets them pass, and tried again.
+ */
+const DDL_LOCK_TIMEOUT = '3s'
+const ATTEMPTS_MAX = 20
 
 /** What a migration run did. */
 export interface MigrationReport {
@@ -14,13 +22,28 @@ export interface MigrationReport {
  * Brings the schema up to this version; safe when any number of processes start at once.
  *
  * All pending migrations run in one transaction under a transaction-level advisory lock: the first process migrates,
- * the others wait and find nothing to do, and a process that dies in between leaves the old schema and no stale lock.
+ * the others wait however long that takes and find nothing to do, and a process that dies in between leaves the old schema
+ * and no stale lock.
+ *
+ * @throws an error that `isLockTimeout` knows when tables stay in use for a minute
  */
 export async function migrate(database: Database): Promise<MigrationReport> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await migrateOnce(database)
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX || !isLockTimeout(error)) throw error
+    }
+  }
+}
+
+async function migrateOnce(database: Database): Promise<MigrationReport> {
   return await database.transaction(async (tx) => {
     const knex = Tx.knexOf(tx)
-    await knex.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
     await knex.raw('set local statement_timeout = 0')
+    await knex.raw('set local lock_timeout = 0')
+    await knex.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+    await knex.raw(`set local lock_timeout = '${DDL_LOCK_TIMEOUT}'`)
     const [, applied]: [number, string[]] = await knex.migrate.latest({
       migrationSource: source,
       disableTransactions: true,

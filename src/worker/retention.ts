@@ -8,6 +8,7 @@ import {
   emptyDefaultPartition,
   hasUnfinishedRuns,
   isLockTimeout,
+  isStatementTimeout,
   listDaysBefore,
 } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
@@ -54,10 +55,10 @@ async function forgetDay({ database, logger }: RetentionDeps, table: DayTable, d
   if (isGone) logger.info({ table, day: day.toISOString().slice(0, 10) }, 'a day was forgotten')
 }
 
-/** False when the table was too busy to be locked. */
+/** False when the table was too busy to be locked, or to be looked at under the lock. */
 async function orBusy(work: Promise<boolean>): Promise<boolean> {
   return await work.catch((error: unknown) => {
-    if (isLockTimeout(error)) return false
+    if (isLockTimeout(error) || isStatementTimeout(error)) return false
     throw error
   })
 }

@@ -1,6 +1,7 @@
 import { describe, expect, inject, it } from 'vitest'
+import { rows } from '../../src/storage/database.ts'
 import { Database, migrate } from '../../src/storage/index.ts'
-import { createDatabase, dropDatabase } from '../support/database.ts'
+import { createDatabase, dropDatabase, testDatabase } from '../support/database.ts'
 
 describe('migrations', () => {
   it('run once when 16 processes start at the same moment on an empty database', async () => {
@@ -12,5 +13,40 @@ describe('migrations', () => {
     expect(reports.filter(({ applied }) => applied.length > 0)).toHaveLength(1)
     for (const starter of starters) await starter[Symbol.asyncDispose]()
     await dropDatabase(serverUrl, name)
+  })
+
+  it('are waited for by the other processes, however long they take', async () => {
+    const { serverUrl } = inject('databases')
+    const name = `patchbay_w_${process.pid}`
+    const url = await createDatabase(serverUrl, name)
+    const [first, second] = [5_000, 100].map(
+      (statementTimeoutMs) => new Database({ target: { kind: 'url', url }, poolMax: 1, statementTimeoutMs }),
+    ) as [Database, Database]
+    const migrating = first.transaction(async (tx) => {
+      await rows(tx, 'select pg_advisory_xact_lock(727064101)')
+      const waiting = migrate(second)
+      await rows(tx, 'select pg_sleep(0.4)')
+      return { waiting }
+    })
+    expect((await (await migrating).waiting).applied).not.toEqual([])
+    for (const each of [first, second]) await each[Symbol.asyncDispose]()
+    await dropDatabase(serverUrl, name)
+  })
+})
+
+describe('a connection', () => {
+  it('waits neither for a lock, nor in a statement or a transaction, without end', async () => {
+    const { database } = await testDatabase()
+    const names = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
+    const found = await rows(
+      database.direct,
+      'select name, setting from pg_settings where name = any(?) order by name',
+      [names],
+    )
+    expect(found).toEqual([
+      { name: 'idle_in_transaction_session_timeout', setting: '15000' },
+      { name: 'lock_timeout', setting: '10000' },
+      { name: 'statement_timeout', setting: '30000' },
+    ])
   })
 })

@@ -18,6 +18,8 @@ const LAYOUT: Readonly<Record<DayTable, { readonly tick: string; readonly storag
 const ATTACH_LOCK_TIMEOUT = '2s'
 /** Longest wait for the lock that drops a day. Whoever uses the table waits behind it, so it is short. */
 const DROP_LOCK_TIMEOUT = '200ms'
+/** Longest look for unfinished runs under that lock; a million that wait take some 0.1 s, an index would cost every tick. */
+const DROP_LOOK_TIMEOUT = '500ms'
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
@@ -67,16 +69,18 @@ export async function listDaysBefore(tx: Tx, table: DayTable, before: Date): Pro
 /**
  * Drops a day whole, unless runs of it are unfinished; a day that is gone already counts as dropped.
  *
- * Needs a transaction. Looks for unfinished runs under the lock: a run that is just being retried is seen, or its retry
- * finds no run.
+ * Needs a transaction. Looks for unfinished runs under the lock, for a moment: a run that is just being retried is seen, or
+ * its retry finds no run.
  *
  * @returns whether the day is gone
- * @throws an error that `isLockTimeout` knows when the table is too busy
+ * @throws an error that `isLockTimeout` or `isStatementTimeout` knows when the table is too busy
  */
 export async function dropDay(tx: Tx, table: DayTable, day: Date): Promise<boolean> {
   await rows(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
+  await rows(tx, `set local statement_timeout = '${DROP_LOOK_TIMEOUT}'`)
   await rows(tx, `lock table only ${table} in access exclusive mode`)
   if (table === 'sync_job_run' && (await hasUnfinishedRuns(tx, day))) return false
+  await rows(tx, 'set local statement_timeout to default')
   await rows(tx, `drop table if exists ${partitionName(table, day)}`)
   return true
 }
