@@ -21,6 +21,8 @@ export interface RunWait {
  * One statement; per run the primary key of the queue and the account index of the leases, and a look at the workers or at the
  * daemons of its environment, which are few.
  *
+ * The clock is rounded like the queue's column: what was enqueued in this transaction may be claimed now.
+ *
  * @param groupPrefix what stands before environment and key in the name of a daemon group: `<prefix><environment>:<key>`
  * @param lostAfterMs silence after which a worker or daemon counts for nothing
  */
@@ -34,7 +36,7 @@ export async function findRunWaits(
 ): Promise<readonly RunWait[]> {
   return await rows(
     tx,
-    `with clock as (select coalesce(?::timestamptz, now()) as at, make_interval(secs => ?) as lost_after)
+    `with clock as (select coalesce(?::timestamptz, now())::timestamptz(3) as at, make_interval(secs => ?) as lost_after)
      select q.run_id as id, q.region, q.queue_group as "group",
        case when q.available_at > clock.at then q.available_at end as "notBefore", l.run_id as "runningRunId",
        case when q.queue_group = ? then exists (
