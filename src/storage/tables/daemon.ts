@@ -113,9 +113,8 @@ export async function findHeldLeases(
   return await rows(
     tx,
     `select l.run_id as id, l.lease_id as "leaseId", l.attempt
-     from unnest(?::uuid[], ?::uuid[]) as v (run_id, lease_id)
-       join run_lease l on l.run_id = v.run_id and l.lease_id = v.lease_id
-     where l.environment_id = ?`,
+     from run_lease l
+     where l.run_id = any(?::uuid[]) and l.lease_id = any(?::uuid[]) and l.environment_id = ?`,
     [leases.map(({ id }) => id), leases.map(({ leaseId }) => leaseId), environmentId],
   )
 }

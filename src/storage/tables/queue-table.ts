@@ -62,6 +62,10 @@ const NOW = '(select at from clock)'
  * All run in READ COMMITTED, one round trip each. Wherever a statement may wait for more than one row, it takes them in one
  * order (items, or flows), so that two of them never wait for each other. All commit synchronously: a lease that its holder
  * knows of survives a crash of the database, so that the item has no second holder and no attempt number is given twice.
+ *
+ * Leases are looked up with `= any`, not by a join: a plan made while the table is empty stays for a while, and a join would
+ * then read all of it once per item. Measured with 50 of 5 000 leases: 15 ms instead of 170 ms, and 0.4 ms either way with a
+ * plan for the table as it is.
  */
 export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carried>): QueueSql<Carried> {
   const { waiting, lease, item, flow, carried } = table
@@ -119,25 +123,30 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
 
     heartbeat: `with ${CLOCK},
       held as (
-        select l.${item} from ${lease} l join unnest(?::uuid[], ?::uuid[]) as v (item, lease_id)
-          on l.${item} = v.item and l.lease_id = v.lease_id
+        select l.${item} from ${lease} l where l.${item} = any(?::uuid[]) and l.lease_id = any(?::uuid[])
         order by l.${item} for update of l
       )
       update ${lease} l set expires_at = ${NOW} + make_interval(secs => ?)
-      from held where l.${item} = held.${item}
+      where l.${item} = any(array(select h.${item} from held h))
       returning l.${item} as id, l.lease_id as "leaseId", l.expires_at as "expiresAt", l.stop_requested_at is not null as "isStopRequested"`,
 
     settle: `with ${CLOCK},
+      v as materialized (
+        select * from unnest(?::uuid[], ?::uuid[], ?::text[], ?::jsonb[], ?::integer[], ?::double precision[])
+          as v (item, lease_id, status, error, attempt, delay_ms)
+      ),
+      held as materialized (
+        select l.* from ${lease} l
+        where l.${item} = any(array(select v.item from v)) and l.lease_id = any(array(select v.lease_id from v))
+        order by l.${item} for update of l
+      ),
       h as materialized (
         select ${of('l')}, l.lease_id, v.error, v.attempt, l.attempt_base,
           case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
           case when l.stop_requested_at is null then ${NOW} + make_interval(secs => v.delay_ms / 1000.0) end as available_at
-        from ${lease} l
-        join unnest(?::uuid[], ?::uuid[], ?::text[], ?::jsonb[], ?::integer[], ?::double precision[])
-          as v (item, lease_id, status, error, attempt, delay_ms) on l.${item} = v.item and l.lease_id = v.lease_id
-        order by l.${item} for update of l
+        from held l join v on l.${item} = v.item and l.lease_id = v.lease_id
       ),
-      gone as (delete from ${lease} l using h where l.${item} = h.${item}),
+      gone as (delete from ${lease} l where l.${item} = any(array(select h.${item} from h))),
       waits as (select * from h where h.available_at is not null),
       ${ahead('waits', ', max(q.fair_rank) as last_rank')},
       again as (
@@ -152,7 +161,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
       from h`,
 
     attemptBases: `select l.${item} as id, l.attempt_base as "attemptBase"
-      from unnest(?::uuid[]) as v (item) join ${lease} l on l.${item} = v.item`,
+      from ${lease} l where l.${item} = any(?::uuid[])`,
 
     expired: `with ${CLOCK}
       select l.${item} as id, l.lease_id as "leaseId", l.attempt, l.attempt_base as "attemptBase",
