@@ -32,7 +32,7 @@ export type { RunChange, RunObserver } from './runs/observer.ts'
 export { getRun, listRuns } from './runs/read-runs.ts'
 export { daemonGroup, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './runs/run-group.ts'
 export { groupId, leaseLost, RunQueue, type RunQueueDeps, type RunToQueue } from './runs/run-queue.ts'
-export type { RunWaiting, ShownRun, WaitReason } from './runs/run-waiting.ts'
+export type { RunWaiting, ShownRun } from './runs/run-waiting.ts'
 export { RunWatch, type RunWatchDeps } from './runs/run-watch.ts'
 export { retryRun, stopRun } from './runs/steer-run.ts'
 export {

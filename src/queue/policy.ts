@@ -29,7 +29,7 @@ export const REAP_BATCH = 500
 const WAIT_MS_MAX = 24 * 60 * 60 * 1000
 
 /** How often an item was taken up. */
-export interface Attempts {
+interface Attempts {
   /** The attempt at hand or the one that ended, from 1. Never given twice but after an end that does not count. */
   readonly attempt: number
   /** Attempts up to this one are no part of the limit: a later one made progress, or somebody retried the item. */

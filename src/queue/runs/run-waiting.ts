@@ -7,7 +7,7 @@ import { DAEMON_GROUP_PREFIX, WEBHOOK_GROUP } from './run-group.ts'
  * store of its daemon (`destination_unavailable`), another run of its account (`account_busy`), somebody to take runs of its
  * region (`no_worker`, `no_daemon`), or one of those to be free (`capacity`).
  */
-export type WaitReason =
+type WaitReason =
   | 'retry'
   | 'rate_limited'
   | 'destination_unavailable'
