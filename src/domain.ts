@@ -40,7 +40,7 @@ export interface ProcessDeps {
   readonly installation: Installation
   readonly logger: Logger
   /** Absent: nobody looks. */
-  readonly operating?: Pick<Operating, 'metrics' | 'schedule'> | undefined
+  readonly operating?: Pick<Operating, 'metrics' | 'schedule' | 'watchProblem'> | undefined
 }
 
 /** The rooms of one process, each built once and handed what it asks for. */

@@ -10,7 +10,14 @@ export {
   isLockTimeout,
   isUniqueViolation,
 } from './database-errors.ts'
-export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './embedded/index.ts'
+export { DatabaseWatch, type DatabaseWatchDeps } from './database-watch.ts'
+export {
+  DataDirectoryLock,
+  type EmbeddedOptions,
+  type EmbeddedServer,
+  makeDataDirectory,
+  startEmbedded,
+} from './embedded/index.ts'
 export { etagOf, versionOfEtag } from './etag.ts'
 export {
   type CursorKind,
@@ -28,7 +35,7 @@ export {
 export { type MigrationReport, migrate } from './migrate.ts'
 export { refuseWhileUsed } from './refuse-while-used.ts'
 export { isRowError } from './row-error.ts'
-export { createSecrets, type Secrets } from './secrets.ts'
+export { createSecrets, findUnreadableKey, type Secrets } from './secrets.ts'
 export {
   claimDueTokens,
   type LeaseAttempt,
@@ -175,7 +182,7 @@ export {
   insertIntegrationGrant,
   listIntegrationGrants,
 } from './tables/integration-grant.ts'
-export { countQueueDepth, findOldestDueAge, type QueueDepth } from './tables/operating.ts'
+export { countQueueDepth, findOldestDueAge, type QueueDepth, readServerVersion } from './tables/operating.ts'
 export {
   claimItems,
   countWaiting,
