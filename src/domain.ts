@@ -3,6 +3,7 @@ import {
   createAccountReader,
   createTokens,
   findSyncableAccount,
+  previewAccess,
   type ReadyDeps,
   readyAccess,
   removeAccountsOf,
@@ -109,6 +110,7 @@ export function composeDomain({ config, installation: { database, secrets }, log
     calls: {
       ...{ proxy, clock },
       readyAccount: (environmentId, id) => readyAccess(accounts, environmentId, id, 'call'),
+      previewAccount: (environmentId, id) => previewAccess(accounts, environmentId, id),
     },
     daemons: {
       ...{ database, queue, waits: new ClaimWaits({ database, clock }) },

@@ -25,6 +25,8 @@ export {
   type AccessPurpose,
   findReadyAccount,
   findSyncableAccount,
+  type PreviewedAccount,
+  previewAccess,
   type ReadyAccount,
   type ReadyDeps,
   readyAccess,

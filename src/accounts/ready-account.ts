@@ -75,6 +75,30 @@ export async function readyAccess(
   return await deps.tokens.fresh(readyFrom(account, definition, texts))
 }
 
+/** An account as a dry run sees it. */
+export interface PreviewedAccount {
+  readonly ready: ReadyAccount
+  /** Why a call through it would be refused; absent when it would not. */
+  readonly error: Failure | undefined
+}
+
+/**
+ * Loads an account whatever its status, with the token that is stored, whatever its age: no third party is asked.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE
+ */
+export async function previewAccess(
+  { reader, database, definitions, secrets }: Omit<ReadyDeps, 'tokens'>,
+  environmentId: string,
+  id: string,
+): Promise<PreviewedAccount> {
+  const found = await reader.read({ environmentId, id })
+  if (found === undefined) throw notFound('integrated_account', id)
+  const definition = await definitions.at(database.direct, found.account)
+  const texts = await secrets.open(database.direct, accountSecrets(found.account), found.secrets)
+  return { ready: readyFrom(found.account, definition, texts), error: findAccessError(found.account, 'call') }
+}
+
 /** An account that may be synced, and how its definition says. Without credentials: those stay with whoever calls. */
 export interface SyncableAccount {
   readonly account: AccountWithVersions
@@ -165,8 +189,13 @@ export function isRenewedByAction({ plan, token }: Pick<ReadyAccount, 'plan' | '
 
 /** @throws Failure INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE */
 function requireAdmitted(account: AccountWithVersions, purpose: AccessPurpose): void {
-  if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
-  if (!isAdmitted(purpose, account.status)) throw notActive(account)
+  const error = findAccessError(account, purpose)
+  if (error !== undefined) throw error
+}
+
+function findAccessError(account: AccountWithVersions, purpose: AccessPurpose): Failure | undefined {
+  if (!account.isEnabled) return integrationDisabled(account.environmentIntegrationId)
+  return isAdmitted(purpose, account.status) ? undefined : notActive(account)
 }
 
 function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {

@@ -3,11 +3,12 @@ import { listStopRules, type StopRule } from '../formats/index.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { ProxyDependencies } from './dependencies.ts'
 import { draftRequest, type Listing } from './draft.ts'
-import { type Job, startJob } from './job.ts'
+import type { Job } from './job.ts'
 import { firstState } from './list-page.ts'
 import { createMask } from './mask.ts'
 import type { AccountAccess, PreviewRequest } from './request.ts'
 import type { PagingPreview, RequestPreview } from './request-preview.ts'
+import { findSandboxError, findTarget } from './resolve-target.ts'
 import { attemptsMax } from './retry.ts'
 import { thinkThrough } from './think-through.ts'
 
@@ -18,7 +19,7 @@ import { thinkThrough } from './think-through.ts'
  * No credential is renewed, no budget used, nothing noted about the account. The result of a sample is the sample's own and
  * is not masked.
  *
- * @throws Failure as `call` does, but for what the way out and back may throw
+ * @throws Failure as `call` does, but for what the way out and back may throw; METHOD_NOT_DEFINED for an action
  */
 export async function preview(
   deps: ProxyDependencies,
@@ -26,7 +27,7 @@ export async function preview(
   account: AccountAccess,
   request: PreviewRequest,
 ): Promise<RequestPreview> {
-  const job = startJob(plan, account, request)
+  const job: Job = { target: findTarget(plan, request.target), request, access: account }
   const { method } = job.target
   const mask = createMask(plan, account)
   const listing = await startingPoint(deps, job)
@@ -35,6 +36,7 @@ export async function preview(
   return {
     ...draft.shown,
     isWrite: method.isWrite,
+    error: findSandboxError(account, job.target),
     attemptsMax: attemptsMax(method, request.limits),
     paging: method.isList ? pagingOf(method, listing) : undefined,
     outcome: sample === undefined ? undefined : await thinkThrough(deps, { job, draft, listing, mask }, sample),
