@@ -40,3 +40,4 @@ export {
 export type { PagingPreview, RequestPreview, SampleOutcome, SentRequest } from './request-preview.ts'
 export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'
 export { type OnceAnswer, type OnceLimits, sendOnce } from './send-once.ts'
+export { isTransientStatus } from './upstream-error.ts'

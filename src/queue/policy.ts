@@ -30,7 +30,7 @@ const WAIT_MS_MAX = 24 * 60 * 60 * 1000
 
 /** What an item becomes when a lease on it ends. */
 export interface Resolution {
-  readonly status: 'created' | 'rate_limited' | 'completed' | 'failed' | 'stopped'
+  readonly status: 'created' | 'rate_limited' | 'completed' | 'partially_completed' | 'failed' | 'stopped'
   readonly error: RunError | null
   /** Attempts that count so far. */
   readonly attempt: number
@@ -52,7 +52,8 @@ export function resolveOutcome(
 ): Resolution {
   switch (outcome.kind) {
     case 'completed':
-      return { status: 'completed', error: null, attempt, delayMs: null }
+    case 'partially_completed':
+      return { status: outcome.kind, error: null, attempt, delayMs: null }
     case 'stopped':
       return { status: 'stopped', error: null, attempt, delayMs: null }
     case 'failed':

@@ -184,6 +184,13 @@ export {
 } from './tables/integration-grant.ts'
 export { countQueueDepth, findOldestDueAge, type QueueDepth, readServerVersion } from './tables/operating.ts'
 export {
+  deleteExpiredPreviousRuns,
+  findPreviousRunDates,
+  movePreviousRuns,
+  type PreviousRun,
+  type PreviousRunKey,
+} from './tables/previous-run.ts'
+export {
   claimItems,
   countWaiting,
   enqueueItems,
@@ -208,7 +215,7 @@ export {
   takeFromBudget,
 } from './tables/request-budget.ts'
 export { deleteExpiredSlots, type RequestSlot, releaseSlot, takeSlot } from './tables/request-slot.ts'
-export { beginRuns, concludeRuns, type RunWork, saveRunProgress } from './tables/run-execution.ts'
+export { beginRuns, concludeRuns, type EndedRun, type RunWork, saveRunProgress } from './tables/run-execution.ts'
 export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'
 export type {
   ClaimedRun,

@@ -1,5 +1,5 @@
 import type { Json } from '../base/index.ts'
-import type { ResourceStats, RunError } from '../queue/index.ts'
+import type { Completion, ResourceStats, RunError } from '../queue/index.ts'
 import type { EarlyEnd } from './listing.ts'
 
 /**
@@ -15,7 +15,8 @@ export interface Sink {
   page(page: SinkPage): Promise<SinkAnswer>
   /** A listing failed and the run goes on (`error_handling: ignore`). */
   problem(problem: SinkProblem): Promise<SinkAnswer>
-  completed(stats: readonly ResourceStats[]): Promise<SinkAnswer>
+  /** The run has ended by itself; `partially_completed` when something was passed over. */
+  completed(completion: Completion, stats: readonly ResourceStats[]): Promise<SinkAnswer>
   /** The run is over for good, which only `away` delays. */
   failed(error: RunError, stats: readonly ResourceStats[]): Promise<SinkAnswer>
 }

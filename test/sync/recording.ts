@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
+import type { Completion, ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
 import type { ExecutableRun, Sink, SinkAnswer } from '../../src/sync/index.ts'
 
 /** One call of a sink, in a form that reads well in an assertion. */
@@ -14,7 +14,7 @@ export type Delivered =
       readonly errors: readonly RunError[]
     }
   | { readonly kind: 'problem'; readonly resource: string; readonly sequence: number; readonly error: RunError }
-  | { readonly kind: 'completed'; readonly stats: readonly ResourceStats[] }
+  | { readonly kind: 'completed'; readonly completion: Completion; readonly stats: readonly ResourceStats[] }
   | { readonly kind: 'failed'; readonly error: RunError }
 
 /** A sink that keeps what it is given and answers `accepted` unless told otherwise. */
@@ -36,7 +36,7 @@ export function recordingSink(
     page: ({ resource, sequence, records, hasMore, errors }) =>
       keep({ kind: 'page', resource, sequence, records, hasMore, errors }, 1),
     problem: ({ resource, sequence, error }) => keep({ kind: 'problem', resource, sequence, error }, 1),
-    completed: (stats) => keep({ kind: 'completed', stats }, 0),
+    completed: (completion, stats) => keep({ kind: 'completed', completion, stats }, 0),
     failed: (error) => keep({ kind: 'failed', error }, 0),
   }
 }
@@ -74,5 +74,13 @@ export function recordingProgress(
 
 /** A first attempt with the given resources. */
 export function runOf(resources: readonly JsonObject[], rest: Partial<ExecutableRun> = {}): ExecutableRun {
-  return { resources, args: {}, errorHandling: 'ignore', previousRunDate: null, checkpoint: null, attempt: 1, ...rest }
+  return {
+    resources,
+    args: {},
+    errorHandling: 'ignore',
+    previousRunDates: resources.map(() => null),
+    checkpoint: null,
+    attempt: 1,
+    ...rest,
+  }
 }

@@ -61,7 +61,7 @@ describe('the events of a run', () => {
       await sink.started()
       await sink.page({ ...PAGE, records: [{ id: 1 }], hasMore: true })
       await sink.problem({ resource: 'users', method: 'list', sequence: 8, error: ERROR })
-      await sink.completed(STATS)
+      await sink.completed('completed', STATS)
       await sink.failed(ERROR, STATS)
       return bodiesOf(received)
     })
@@ -178,7 +178,7 @@ describe('what a receiver answers', () => {
   it('makes it away while it does not answer, with the reason', async () => {
     const down = await withSink(
       () => 'hang-up',
-      (sink) => sink.completed([]),
+      (sink) => sink.completed('completed', []),
     )
     expect(down).toMatchObject({ kind: 'away', error: { reason: 'UPSTREAM_UNREACHABLE' } })
   })
@@ -197,7 +197,7 @@ describe('what a receiver answers', () => {
   it.each([301, 401, 404, 422])('ends the attempt with %i, which does not pass by itself', async (status) => {
     const answer = await withSink(
       () => ({ status }),
-      (sink) => sink.completed([]),
+      (sink) => sink.completed('completed', []),
     )
     expect(answer).toMatchObject(end({ kind: 'retry', error: { reason: 'WEBHOOK_REFUSED' } }))
   })

@@ -6,12 +6,15 @@ import {
   countWaiting,
   type Database,
   dropLeases,
+  findPreviousRunDates,
   type LeaseKey,
+  movePreviousRuns,
   type ResourceStats,
   RUN_QUEUE,
   type RunCarried,
   type RunDestination,
   type RunStatus,
+  type RunWork,
   type SettledItem,
   saveRunProgress,
   type TakenLease,
@@ -20,6 +23,7 @@ import {
 import { QUEUE_POLICY, type QueuePolicy } from '../policy.ts'
 import type { Claim, Heartbeat, Settled, Settlement } from '../queue.ts'
 import { TableQueue } from '../table-queue.ts'
+import { areMovable, resourceKeys } from './incremental.ts'
 import type { RunObserver } from './observer.ts'
 import { GROUP_QUEUED_MAX, runGroup } from './run-group.ts'
 
@@ -78,14 +82,15 @@ export class RunQueue {
   /**
    * Leases runs, marks them running and loads what to do. One running run per account, whoever claims at the same moment.
    *
-   * Two statements without a transaction, which an idle worker would pay for at every look: a process that dies between
+   * Three statements without a transaction, which an idle worker would pay for at every look: a process that dies between
    * them leaves leases that are taken back like any others.
    */
   async claim(claim: Claim): Promise<readonly ClaimedRun[]> {
     const leases = await this.#queue.claim(claim)
     if (leases.length === 0) return []
     const { direct } = this.#deps.database
-    const work = new Map((await beginRuns(direct, leases, this.#now())).map((each) => [each.id, each]))
+    const begun = await withPreviousRunDates(direct, await beginRuns(direct, leases, this.#now()))
+    const work = new Map(begun.map((each) => [each.id, each]))
     const orphans = leases.filter(({ id }) => !work.has(id))
     if (orphans.length > 0) await dropLeases(direct, orphans) // their day was dropped while they waited
     return leases.flatMap((lease) => {
@@ -132,7 +137,13 @@ export class RunQueue {
   }
 
   async #conclude(tx: Tx, settled: readonly (SettledItem & RunCarried)[]): Promise<void> {
-    await concludeRuns(tx, settled, this.#now())
+    const ended = await concludeRuns(tx, settled, this.#now())
+    const moved = ended.flatMap(({ resources, resourceStats, args, destination, ...run }) => {
+      const isMovable = areMovable(resources, resourceStats)
+      const keys = resourceKeys({ resources, args, destination })
+      return keys.flatMap((resourceKey, index) => (isMovable[index] ? [{ ...run, resourceKey }] : []))
+    })
+    await movePreviousRuns(tx, moved)
     const changes = settled.map(({ id, environmentId, scheduledFor, triggerId, status }) => {
       const final = status as RunStatus // the table's check constraint allows no other
       return { runId: id, environmentId, scheduledFor, triggerId, status: final, skipReason: null }
@@ -159,6 +170,21 @@ export function leaseLost(runId: string): Failure {
       resource: { type: 'sync_job_run', id: runId },
     },
   )
+}
+
+/** Finds out where the incremental syncs of runs begin, in one statement. */
+async function withPreviousRunDates(
+  tx: Tx,
+  runs: readonly RunWork[],
+): Promise<readonly (Omit<RunWork, 'ignorePreviousRun'> & Pick<ClaimedRun, 'previousRunDates'>)[]> {
+  const keys = runs.map((run) =>
+    run.ignorePreviousRun ? [] : resourceKeys(run).map((resourceKey) => ({ ...run, resourceKey })),
+  )
+  const dates = (await findPreviousRunDates(tx, keys.flat())).values()
+  return runs.map(({ ignorePreviousRun, ...run }) => ({
+    ...run,
+    previousRunDates: run.resources.map(() => (ignorePreviousRun ? null : (dates.next().value ?? null))),
+  }))
 }
 
 function claimedRun(lease: TakenLease, work: Omit<ClaimedRun, 'attempt' | 'leaseId' | 'leaseExpiresAt'>): ClaimedRun {

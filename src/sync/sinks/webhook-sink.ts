@@ -79,8 +79,9 @@ export function createWebhookSink(
       const payload = { ...subjectPayload(run, problem), error: problem.error }
       return answerTo(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
     },
-    async completed(stats) {
-      return answerTo(await tell('completed', 'completed', runPayload(run, 'completed', stats)), 0)
+    async completed(completion, stats) {
+      const payload = { ...runPayload(run, completion, stats), complete: completion === 'completed' }
+      return answerTo(await tell('completed', 'completed', payload), 0)
     },
     async failed(error, stats) {
       const payload = { ...runPayload(run, 'failed', stats), error }
