@@ -1,11 +1,12 @@
 import { Failure, type JsonObject, notFound } from '../../base/index.ts'
-import { findRunSubject, type RunDestination, type Tx } from '../../storage/index.ts'
+import { type ErrorHandling, findRunSubject, type RunDestination, type Tx } from '../../storage/index.ts'
 
 /** The job, account and webhook that a run or trigger names, all of its environment. */
 export interface Subject {
   /** The database's clock. */
   readonly now: Date
   readonly jobResources: readonly JsonObject[]
+  readonly jobErrorHandling: ErrorHandling
   readonly argsRules: { readonly argsSchema: JsonObject; readonly argsValidation: string }
   readonly accountStatus: string
   readonly region: string
@@ -29,17 +30,18 @@ export async function requireSubject(tx: Tx, environmentId: string, ids: Subject
   const { destination, syncJobId, integratedAccountId } = ids
   const webhookId = destination.kind === 'webhook' ? destination.webhookId : null
   const found = await findRunSubject(tx, environmentId, { syncJobId, integratedAccountId, webhookId })
-  const { jobIntegrationName, jobResources, jobArgsSchema, jobArgsValidation } = found
+  const { jobIntegrationName, jobResources, jobArgsSchema, jobArgsValidation, jobErrorHandling } = found
   const { accountStatus, accountRegion, accountIntegrationName, isIntegrationEnabled } = found
-  if (jobIntegrationName === null || jobResources === null || jobArgsSchema === null || jobArgsValidation === null)
+  if (jobIntegrationName === null || jobResources === null || jobArgsSchema === null)
     throw notFound('sync_job', syncJobId)
+  if (jobArgsValidation === null || jobErrorHandling === null) throw notFound('sync_job', syncJobId)
   if (accountStatus === null || accountRegion === null || isIntegrationEnabled === null)
     throw notFound('integrated_account', integratedAccountId)
   if (webhookId !== null && !found.hasWebhook) throw webhookNotFound(webhookId)
   if (jobIntegrationName !== accountIntegrationName)
     throw accountMismatch(jobIntegrationName, accountIntegrationName ?? 'none')
   return {
-    ...{ now: found.now, jobResources, accountStatus, region: accountRegion, isIntegrationEnabled },
+    ...{ now: found.now, jobResources, jobErrorHandling, accountStatus, region: accountRegion, isIntegrationEnabled },
     argsRules: { argsSchema: jobArgsSchema, argsValidation: jobArgsValidation },
   }
 }
