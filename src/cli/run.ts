@@ -11,7 +11,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** What a shell reports for a command ended by Ctrl-C. */
 const INTERRUPTED = 130
 const EXIT_CODES: Readonly<Record<string, number>> = { completed: 0, failed: 1 }
-/** Of a run that neither completed nor failed: it was stopped or skipped. */
+/** Of a run that neither completed nor failed: it completed partially, or was stopped or skipped. */
 const EXIT_ODD = 3
 
 /** Makes a run of a trigger, and follows one: a run that is there, or the one it has made. */
