@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { ReadyAccount, SyncableAccount } from '../../src/accounts/index.ts'
-import type { Clock, JsonObject } from '../../src/base/index.ts'
+import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
 import { HeldRun } from '../../src/daemon/held-run.ts'
 import { endingOf } from '../../src/daemon/run-ending.ts'
 import type { Store } from '../../src/daemon/store.ts'
@@ -79,7 +79,7 @@ export class World {
     this.#destinations = destinations
     this.#daemons = daemons
     this.#triggerId = triggerId
-    this.#clock = { now: at.clock.now, sleep: async (ms) => at.clock.advance(ms) }
+    this.#clock = { ...STILL, now: at.clock.now, sleep: async (ms) => at.clock.advance(ms) }
     this.#thirdParty = new ThirdParty(at.clock.now)
   }
 
@@ -88,7 +88,7 @@ export class World {
     await clearTriggers(database)
     const tenant = await createTenant(database)
     const at = new TriggerBench(database, tenant)
-    const clock = { now: at.clock.now, sleep: async () => {} }
+    const clock = { ...STILL, now: at.clock.now }
     const destinations: RunDestination[] = []
     const daemons: string[] = []
     for (const index of DESTINATIONS) {
@@ -387,7 +387,7 @@ export class World {
 
 const PLAN = compilePlan(DEFINITION)
 /** Leases end by the clock of the queue alone. */
-const STILL: Clock = { now: () => new Date(), sleep: () => new Promise(() => {}) }
+const STILL: Clock = { ...systemClock, sleep: () => new Promise(() => {}) }
 
 async function setResources(database: Database, jobId: string, resources: readonly JsonObject[]): Promise<void> {
   await affected(database.direct, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb(resources), jobId])
