@@ -107,7 +107,7 @@ async function attempt(checkpoint: JsonObject | null, death?: Death): Promise<At
   const sink = createWebhookSink({ http: dyingHttp, clock, random: () => 0 }, target, RUN, signal)
   const deps = { source, sink, clock, random: () => 0, account: { context: {}, environmentVariables: {} } }
   const isDone = await executeRun(deps, runOf(RESOURCES, { args: ARGS, checkpoint }), progress, signal).then(
-    ({ kind }) => kind === 'partially_completed', // one listing of the script fails
+    ({ kind }) => kind === 'completed',
     (error) => {
       if (!(error instanceof Crash)) throw error
       return false
