@@ -3,7 +3,7 @@ import { Failure, type JsonObject } from '../../src/base/index.ts'
 import type { HttpClient } from '../../src/egress/index.ts'
 
 /** What goes wrong with an answer of the third party that is asked for again. */
-const TRANSIENT = ['429', '500', '502', '503', 'reset', 'hang', 'broken', 'oversize'] as const
+const TRANSIENT = ['429', '500', '502', '503', 'reset', 'hang', 'broken', 'text', 'oversize'] as const
 /** What ends a listing at once. */
 const FINAL = ['400', '404', 'cut', 'loop'] as const
 type Fault = (typeof TRANSIENT)[number] | (typeof FINAL)[number]
@@ -173,6 +173,8 @@ export class ThirdParty {
         throw new Failure('UPSTREAM_INVALID_RESPONSE', 'its decoded answer is too large')
       case 'broken':
         return answer(url, 200, JSON.stringify(this.#page(url)).slice(0, -9))
+      case 'text':
+        return answer(url, 200, '<html>log in</html>', 'text/html')
       case 'cut':
         return answer(url, 200, JSON.stringify({ ...this.#page(url), records: [] }))
       case 'loop':
@@ -216,6 +218,6 @@ function boxOf(id: number): number {
   return 1 + (id % 3)
 }
 
-function answer(url: URL, status: number, text: string) {
-  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(text), url: url.href }
+function answer(url: URL, status: number, text: string, type = 'application/json') {
+  return { status, headers: { 'content-type': type }, body: Buffer.from(text), url: url.href }
 }
