@@ -23,6 +23,7 @@ export type {
 export type { PageDelayed, PageFailed, PageReached, PageStep } from './pages.ts'
 
 export { createProxy, type Proxy } from './proxy.ts'
+export { redactionOf, tokensIn } from './redaction.ts'
 export {
   type AccountAccess,
   type CallLimits,

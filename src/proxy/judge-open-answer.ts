@@ -4,7 +4,7 @@ import type { MethodPlan } from '../definition/index.ts'
 import { decodeContent, type HttpStreamResponse } from '../egress/index.ts'
 import { type Attempt, final, type Success } from './answer.ts'
 import { decode, isJsonType } from './decode.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { judgeAnswer } from './judge-answer.ts'
 import type { RateLimitInfo, StreamedAnswer, StreamOutcome } from './outcome.ts'
 import { readRateLimit } from './rate-limit.ts'
@@ -13,7 +13,7 @@ import { RESPONSE_BYTES_MAX } from './request.ts'
 /** How much of an answer is read to judge it, as sent. No error is longer. */
 const JUDGED_BYTES_MAX = 1024 * 1024
 
-type JudgingTools = Pick<ProxyDependencies, 'evaluator' | 'clock'>
+type JudgingTools = Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>
 
 /**
  * Rate limit and error of an answer whose body has not been read.
