@@ -101,8 +101,7 @@ const STATEMENTS = [
     owner_id uuid not null,
     request_id uuid not null,
     method text not null,
-    request_hash bytea not null,
-    -- The first answer, sealed: the answer of a create may show a secret once.
+    -- The digest of the request and the first answer, sealed: both may tell of a secret.
     sealed_answer bytea,
     created_at timestamptz(3) not null default now(),
     primary key (owner_id, request_id)
