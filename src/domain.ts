@@ -6,6 +6,7 @@ import {
   previewAccess,
   type ReadyDeps,
   readyAccess,
+  redactFor,
   removeAccountsOf,
   type Tokens,
   type TokensDeps,
@@ -115,6 +116,7 @@ export function composeDomain({ config, installation: { database, secrets }, log
     daemons: {
       ...{ database, queue, waits: new ClaimWaits({ database, clock }) },
       loadAccount: (environmentId, id) => findSyncableAccount({ definitions }, database.direct, environmentId, id),
+      redact: (environmentId, id, text) => redactFor(accounts, environmentId, id, text),
       onDefect: (error, runId) =>
         logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be handed to a daemon'),
     },

@@ -30,6 +30,7 @@ export {
   type ReadyAccount,
   type ReadyDeps,
   readyAccess,
+  redactFor,
   type SyncableAccount,
 } from './ready-account.ts'
 export { type RefreshDeps, refreshCredentials } from './refresh-credentials.ts'

@@ -2,7 +2,7 @@ import { assertNever, Failure, type JsonObject, notFound } from '../base/index.t
 import type { ConnectPlan, MethodPlan, Plan } from '../definition/index.ts'
 import type { TokenRules } from '../formats/index.ts'
 import type { DefinitionInForce, DefinitionSource } from '../integrations/index.ts'
-import type { AccountAccess } from '../proxy/index.ts'
+import { type AccountAccess, redactionOf } from '../proxy/index.ts'
 import {
   type AccountStatus,
   type AccountWithVersions,
@@ -12,6 +12,7 @@ import {
   type Secrets,
   type Tx,
 } from '../storage/index.ts'
+import { SECRET_MASK } from '../vault/index.ts'
 import type { AccountReader } from './account-reader.ts'
 import { integrationDisabled } from './connect.ts'
 import { methodOf } from './credentials.ts'
@@ -132,6 +133,28 @@ export async function findReadyAccount(
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
   return await withAccess(deps, tx, account)
+}
+
+/**
+ * A text of somebody who called through the account, without its secrets. While they cannot be known, because the definition
+ * does not compile or a secret does not open, nothing of the text is shown.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function redactFor(
+  deps: AccessDeps & { readonly database: Pick<Database, 'direct'> },
+  environmentId: string,
+  id: string,
+  text: string,
+): Promise<string> {
+  try {
+    const { plan, access } = await findReadyAccount(deps, deps.database.direct, environmentId, id)
+    return redactionOf(plan, access).text(text)
+  } catch (error) {
+    if (error instanceof Failure && ['DEFINITION_INVALID', 'SECRET_UNREADABLE'].includes(error.reason))
+      return SECRET_MASK
+    throw error
+  }
 }
 
 /**

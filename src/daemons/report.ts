@@ -75,15 +75,29 @@ function checkFinalStats(resources: readonly JsonObject[], final: readonly Resou
   })
 }
 
-/** Ends an attempt; the run goes on later when that may help and attempts are left. @throws Failure like `reportProgress` */
+/** What reporting a failure needs. */
+export interface FailureDeps extends ReportDeps {
+  /** Takes the secrets of an account out of a text. */
+  readonly redact: (environmentId: string, integratedAccountId: string, text: string) => Promise<string>
+}
+
+/**
+ * Ends an attempt; the run goes on later when that may help and attempts are left. A daemon may quote what a third party
+ * said: its message is stored without the secrets of the account.
+ *
+ * @throws Failure like `reportProgress`
+ */
 export async function failRun(
-  deps: ReportDeps,
+  deps: FailureDeps,
   environmentId: string,
   key: LeaseKey,
   progress: Progress,
   how: { readonly error: RunError; readonly isRetryable: boolean; readonly waitMs?: number | undefined },
 ): Promise<Run> {
-  const { error, isRetryable, waitMs = 0 } = how
+  const { isRetryable, waitMs = 0 } = how
+  const { integratedAccountId } = await getRun(deps.database.direct, environmentId, key.id)
+  const message = await deps.redact(environmentId, integratedAccountId, how.error.message)
+  const error = { ...how.error, message }
   const outcome: Outcome = isRetryable ? { kind: 'retry', error, afterMs: waitMs } : { kind: 'failed', error }
   return await end(deps, environmentId, key, progress, outcome)
 }
