@@ -1,4 +1,4 @@
-import { assertNever, Failure, type JsonObject, notFound } from '../base/index.ts'
+import { accountNotActive, assertNever, Failure, type JsonObject, notFound } from '../base/index.ts'
 import type { ConnectPlan, MethodPlan, Plan } from '../definition/index.ts'
 import type { TokenRules } from '../formats/index.ts'
 import type { DefinitionInForce, DefinitionSource } from '../integrations/index.ts'
@@ -8,7 +8,6 @@ import {
   type AccountWithVersions,
   type Database,
   findIntegratedAccount,
-  type IntegratedAccountRecord,
   type Secrets,
   type Tx,
 } from '../storage/index.ts'
@@ -218,7 +217,7 @@ function requireAdmitted(account: AccountWithVersions, purpose: AccessPurpose): 
 
 function findAccessError(account: AccountWithVersions, purpose: AccessPurpose): Failure | undefined {
   if (!account.isEnabled) return integrationDisabled(account.environmentIntegrationId)
-  return isAdmitted(purpose, account.status) ? undefined : notActive(account)
+  return isAdmitted(purpose, account.status) ? undefined : accountNotActive(account.status, account.id)
 }
 
 function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {
@@ -236,11 +235,4 @@ function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {
 
 function credentialsFrom(texts: Readonly<Record<string, string>>): JsonObject {
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, JSON.parse(text)]))
-}
-
-function notActive({ id, status }: IntegratedAccountRecord): Failure {
-  return new Failure('ACCOUNT_NOT_ACTIVE', `the account is ${status}: only an active account can be called through`, {
-    resource: { type: 'integrated_account', id },
-    metadata: { status },
-  })
 }

@@ -188,6 +188,22 @@ export function notFound(type: string, id: string): Failure {
   return new Failure('RESOURCE_NOT_FOUND', `no ${type} with id ${id} ${where}`, { resource: { type, id } })
 }
 
+/** What helps an account that is not active, by its status. */
+const ACCOUNT_ADVICE: Readonly<Record<string, string>> = {
+  connecting:
+    'its steps are tried until they pass or fail; last_error says what they wait for, next_attempt_at how long',
+  post_install_error: 'correct what last_error names, then repeat the steps with run-actions or give new credentials',
+  validation_error: 'give new credentials, or correct what last_error names and repeat the steps with run-actions',
+  needs_reauth: 'give new credentials; last_error says why the present ones are refused',
+}
+
+/** The refusal of what only an active account may do. @param id absent where it is not known */
+export function accountNotActive(status: string, id?: string): Failure {
+  const message = `the account is ${status}, not active: ${ACCOUNT_ADVICE[status] ?? 'it has to be active first'}`
+  const resource = id === undefined ? {} : { resource: { type: 'integrated_account', id } }
+  return new Failure('ACCOUNT_NOT_ACTIVE', message, { ...resource, metadata: { status } })
+}
+
 /** The caller decided on a state of the resource that is no longer there. */
 export function etagMismatch(type: string, id: string): Failure {
   const message = `the ${type} has changed since it was read: read it again, then repeat the change`

@@ -8,6 +8,7 @@ export { type BackoffPolicy, backoffMs } from './backoff.ts'
 export { type Clock, systemClock } from './clock.ts'
 export { type DotPath, getAtPath, PATH_LENGTH_MAX, parseDotPath, readDotPath, writeDotPath } from './dot-path.ts'
 export {
+  accountNotActive,
   etagMismatch,
   FAILURE_REASONS,
   Failure,

@@ -64,6 +64,7 @@ export {
   type AccountRef,
   type ConnectingClaim,
   type ConnectingLease,
+  type ConnectingPause,
   claimConnectingAccount,
   postponeConnecting,
   storeActionResult,

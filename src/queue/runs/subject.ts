@@ -1,4 +1,4 @@
-import { Failure, type JsonObject, notFound } from '../../base/index.ts'
+import { accountNotActive, Failure, type JsonObject, notFound } from '../../base/index.ts'
 import { type ErrorHandling, findRunSubject, type RunDestination, type Tx } from '../../storage/index.ts'
 
 /** The job, account and webhook that a run or trigger names, all of its environment. */
@@ -54,10 +54,7 @@ export async function requireSubject(tx: Tx, environmentId: string, ids: Subject
 export function requireRunnable(subject: Pick<Subject, 'accountStatus' | 'isIntegrationEnabled'>): void {
   if (!subject.isIntegrationEnabled)
     throw new Failure('INTEGRATION_DISABLED', 'the integration is disabled in this environment; enable it first')
-  if (subject.accountStatus !== 'active') {
-    const message = `the account is ${subject.accountStatus}, not active; reconnect it or run its actions again`
-    throw new Failure('ACCOUNT_NOT_ACTIVE', message, { metadata: { status: subject.accountStatus } })
-  }
+  if (subject.accountStatus !== 'active') throw accountNotActive(subject.accountStatus)
 }
 
 /** The one refusal of a webhook that the environment does not have. */
