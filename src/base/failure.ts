@@ -22,6 +22,9 @@ export class Failure extends Error {
   readonly httpStatus: number | undefined
   /** What a third party answered, for a caller who asked to see it. */
   readonly raw: Json | undefined
+  /** What a definition tells the caller of a third party's error: a value, and headers of the answer by lower-case name. */
+  readonly result: Json | undefined
+  readonly headers: Readonly<Record<string, string>>
 
   constructor(reason: FailureReason, publicMessage: string, details: FailureDetails = {}) {
     super(`${reason}: ${publicMessage}`, details.cause === undefined ? undefined : { cause: details.cause })
@@ -34,6 +37,8 @@ export class Failure extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds
     this.httpStatus = details.httpStatus
     this.raw = details.raw
+    this.result = details.result
+    this.headers = details.headers ?? {}
   }
 
   /** The code the reason stands for. */
@@ -50,6 +55,8 @@ export interface FailureDetails {
   readonly retryAfterSeconds?: number
   readonly httpStatus?: number | undefined
   readonly raw?: Json | undefined
+  readonly result?: Json | undefined
+  readonly headers?: Readonly<Record<string, string>>
   /** Evidence for the log; never shown. */
   readonly cause?: unknown
 }

@@ -63,6 +63,8 @@ export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimited
     message: redaction.text(outcome.message),
     metadata: isJsonObject(metadata) ? metadata : {},
     headers: redaction.texts(outcome.headers),
+    ownHeaders: redaction.texts(outcome.ownHeaders),
+    ...(outcome.result === undefined ? {} : { result: redaction.json(outcome.result) }),
   }
 }
 

@@ -39,8 +39,8 @@ export interface PagingPreview {
 export interface SampleOutcome {
   readonly kind: CallOutcome['kind']
   /**
-   * What `response_path` selects, of a list the records; of an error `{status, message, metadata, action}`, of a rate limit
-   * `{status, retry_after}`.
+   * What `response_path` selects, of a list the records; of an error `{status, message, metadata, action, result?,
+   * headers?}`, of a rate limit `{status, retry_after}`.
    */
   readonly result: Json
   /** The following are present for a page of a list: its records, and either why it is the last or how the next is asked for. */

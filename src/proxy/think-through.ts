@@ -59,6 +59,11 @@ async function pageOutcome(
 function refusal(outcome: RateLimitedOutcome | UpstreamErrorOutcome): SampleOutcome {
   const { kind, status } = outcome
   if (kind === 'rate_limited') return { kind, result: { status, retry_after: outcome.retryAfterSeconds } }
-  const { message, metadata, action } = outcome
-  return { kind, result: { status, message, metadata, action } }
+  const { message, metadata, action, ownHeaders, result } = outcome
+  const given = { ...(result === undefined ? {} : { result }), ...(isEmpty(ownHeaders) ? {} : { headers: ownHeaders }) }
+  return { kind, result: { status, message, metadata, action, ...given } }
+}
+
+function isEmpty(values: object): boolean {
+  return Object.keys(values).length === 0
 }

@@ -85,7 +85,9 @@ function errorOf(response: DecodedResponse, said: JsonObject, rateLimit: RateLim
     message: typeof said.message === 'string' ? clip(said.message) : messageOf(response),
     metadata: isJsonObject(said.metadata) ? said.metadata : {},
     headers: { ...response.headers, ...headersOf(said.headers) },
-    body: said.result ?? response.body,
+    ownHeaders: headersOf(said.headers),
+    body: response.body,
+    result: said.result,
     rateLimit,
     action: actionOf(said.action, response.status),
   }

@@ -57,8 +57,8 @@ describe('a third party that repeats what it was sent', () => {
       '{"status": 409, "message": body.e, "metadata": {"m": body.e}, "headers": {"x-e": body.e}, "result": {"r": body.e}}'
     script({ request: 'GET /x', answer: { json: { e: SECRET } } })
     expect(await engine.call(config({ error_expression }), GET, account)).toMatchObject({
-      ...{ kind: 'upstream_error', message: '***', metadata: { m: '***' }, body: { r: '***' } },
-      headers: { 'x-e': '***' },
+      ...{ kind: 'upstream_error', message: '***', metadata: { m: '***' }, result: { r: '***' }, body: { e: '***' } },
+      ...{ headers: { 'x-e': '***' }, ownHeaders: { 'x-e': '***' } },
     })
   })
 
