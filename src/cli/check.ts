@@ -1,4 +1,4 @@
-import type { JsonObject, Violation } from '../base/index.ts'
+import { counted, type JsonObject, type Violation } from '../base/index.ts'
 import { checkConfig, checkOverride, compilePlan, listTools, secretPaths, writePath } from '../definition/index.ts'
 import type { RunCommand } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
@@ -44,5 +44,5 @@ function summaryOf(config: JsonObject): string {
   const methods = [...resources.values()].reduce((sum, each) => sum + each.size, 0)
   const tools = listTools(config, { methods: [], tags: [] }).length
   const offered = tools === methods ? '' : `; tools are those with a description: ${tools}`
-  return `fine, ${resources.size} resources with ${methods} methods${offered}`
+  return `fine, ${counted(resources.size, 'resource')} with ${counted(methods, 'method')}${offered}`
 }

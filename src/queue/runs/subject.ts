@@ -79,7 +79,7 @@ export function destinationRequired(): Failure {
 }
 
 function accountMismatch(jobIntegration: string, accountIntegration: string): Failure {
-  const description = `is an account of ${accountIntegration}, but the job is for ${jobIntegration}`
+  const description = `is an account of the integration ${accountIntegration}, but the integration_name of the job is ${jobIntegration}`
   return new Failure('INVALID_FIELD', `integrated_account_id ${description}`, {
     violations: [{ field: 'integrated_account_id', description, rule: 'integration.mismatch' }],
   })
