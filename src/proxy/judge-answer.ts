@@ -3,7 +3,7 @@ import { type Answer, type Attempt, final } from './answer.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { findRateLimit, rateLimited, readRateLimit } from './rate-limit.ts'
-import { redactOutcome } from './redaction.ts'
+import { redactOutcome, redactRateLimit } from './redaction.ts'
 import { retryAfterOf } from './retry.ts'
 import { judge } from './upstream-error.ts'
 
@@ -20,7 +20,7 @@ export async function judgeAnswer(
   response: DecodedResponse,
   url: string,
 ): Promise<Attempt<Answer>> {
-  const rateLimit = await readRateLimit(deps, method.rateLimit, response)
+  const rateLimit = redactRateLimit(deps.redaction, await readRateLimit(deps, method.rateLimit, response))
   const limited = await findRateLimit(deps, method.rateLimit, response, rateLimit)
   if (limited !== undefined) return final(redactOutcome(deps.redaction, limited))
   if (response.status === method.pagination?.paginator.endStatus)

@@ -8,6 +8,7 @@ import type { CallDependencies } from './dependencies.ts'
 import { judgeAnswer } from './judge-answer.ts'
 import type { RateLimitInfo, StreamedAnswer, StreamOutcome } from './outcome.ts'
 import { readRateLimit } from './rate-limit.ts'
+import { redactRateLimit } from './redaction.ts'
 import { RESPONSE_BYTES_MAX } from './request.ts'
 
 /** How much of an answer is read to judge it, as sent. No error is longer. */
@@ -67,7 +68,8 @@ async function passedOn(
   { rateLimit: rules }: MethodPlan,
   { status, headers, body }: HttpStreamResponse,
 ): Promise<StreamedAnswer> {
-  const rateLimit = await readRateLimit(deps, rules, { status, headers, body: null })
+  const told = await readRateLimit(deps, rules, { status, headers, body: null })
+  const rateLimit = redactRateLimit(deps.redaction, told)
   return { kind: 'stream', status, headers, body, rateLimit }
 }
 

@@ -117,6 +117,35 @@ describe('a third party that repeats what it was sent', () => {
     expect(stored.at(-1)).toEqual({ org: 'acme', api_token: '***' })
   })
 
+  test('in what it tells of its limit, also with success', async () => {
+    const headers = {
+      'ratelimit-limit': encodeURIComponent(SECRET),
+      'ratelimit-remaining': '12',
+      'ratelimit-reset': '60;w=1',
+    }
+    script({ request: 'GET /x', answer: { headers, json: {} }, times: 2 })
+    const rateLimit = { limit: '***', remaining: '12', reset: '60;w=1' }
+    expect(await engine.call(config(), GET, account)).toMatchObject({ kind: 'ok', rateLimit })
+    const target = { kind: 'path', verb: 'GET', path: '/x' } as const
+    const streamed = await engine.stream(config(), { target }, account)
+    expect(streamed).toMatchObject({ kind: 'stream', rateLimit })
+    if (streamed.kind === 'stream') streamed.body.destroy()
+  })
+
+  test('that an earlier step was given, in what the keeper is told', async () => {
+    script(
+      { request: 'POST /login', answer: { json: { session: 'the-session-of-a-login' } } },
+      { request: 'GET /x', answer: { status: 401, json: { message: 'bad the-session-of-a-login' } } },
+    )
+    const steps = [
+      { type: 'request', config: { method: 'POST', path: '/login' } },
+      { type: 'request', config: { path: '/x' } },
+    ]
+    const target = { kind: 'action', action: 'run' } as const
+    await engine.runAction(config({ actions: { run: { steps } } }), { target }, account)
+    expect(noted.at(-1)).toEqual({ kind: 'unauthorized', message: 'bad ***' })
+  })
+
   test('with success is not altered: that is the data of the customer', async () => {
     script({ request: 'GET /x', answer: { json: { key: SECRET } } })
     expect(await engine.call(config(), GET, account)).toMatchObject({ kind: 'ok', result: { key: SECRET } })

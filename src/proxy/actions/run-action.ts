@@ -1,8 +1,7 @@
 import { Failure } from '../../base/index.ts'
 import type { ActionPlan, Plan, StepPlan } from '../../definition/index.ts'
-import { Redaction } from '../../vault/index.ts'
 import type { CallDependencies } from '../dependencies.ts'
-import { redactFailure, redactionOf, redactOutcome, tokensIn } from '../redaction.ts'
+import { redactFailure, redactionOf, tokensIn } from '../redaction.ts'
 import type { AccountAccess } from '../request.ts'
 import type { ActionEnd, ActionRequest, ActionRun, StepResult } from './action-run.ts'
 import { findAction } from './find-action.ts'
@@ -54,11 +53,12 @@ async function advance(
   request: ActionRequest,
   running: RunningContext,
 ): Promise<Progress | undefined> {
+  // A third party may quote what an earlier step was given, a session for instance.
+  deps.redaction.learn('steps', () => tokensIn(running.steps))
   try {
     if (!(await isWanted(deps, step, request, running))) return undefined
     const { outcome, access, patch } = await runStep(deps, step, request, running)
-    if (outcome.kind !== 'ok')
-      return { end: redactOutcome(tokensOf(running), outcome), running: { ...running, access } }
+    if (outcome.kind !== 'ok') return { end: outcome, running: { ...running, access } }
     const next: RunningContext = {
       access: withContext(access, patch),
       previous: outcome.result,
@@ -67,7 +67,7 @@ async function advance(
     }
     return { end: outcome, running: next }
   } catch (error) {
-    return { end: refused(redactFailure(tokensOf(running), redactFailure(deps.redaction, error))), running }
+    return { end: refused(redactFailure(deps.redaction, error)), running }
   }
 }
 
@@ -80,11 +80,6 @@ async function keepContext({ keeper }: CallDependencies, plan: Plan, { end, runn
   } catch (error) {
     return refused(error)
   }
-}
-
-/** What looks like a token in the results of earlier steps: a later one may quote it. */
-function tokensOf({ steps }: RunningContext): Redaction {
-  return new Redaction(() => tokensIn(steps))
 }
 
 function refused(error: unknown): ActionEnd {
