@@ -7,7 +7,7 @@ import { phraseRule } from '../../src/api/message/phrase.ts'
 import { findRuleBreaches } from '../../src/api/message/rules.ts'
 import { counted } from '../../src/base/index.ts'
 
-const breaches = (desc: DescMessage, init: object) =>
+const breaches = (desc: DescMessage, init: Record<string, unknown>) =>
   findRuleBreaches(desc, create(desc, init)).map(({ field, description }) => `${field} ${description}`)
 
 it('counts one as one', () => {

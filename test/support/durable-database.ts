@@ -8,6 +8,8 @@ export interface DurableDatabase extends AsyncDisposable {
   readonly database: Database
   /** For other processes. */
   readonly url: string
+  /** Its files. */
+  readonly dataDir: string
 }
 
 /**
@@ -23,7 +25,7 @@ export async function startDurableDatabase(poolMax = 16, settings: readonly stri
   const database = new Database({ target: { kind: 'url', url }, poolMax })
   await migrate(database)
   return {
-    ...{ database, url },
+    ...{ database, url, dataDir },
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]()
       await server.stop()
