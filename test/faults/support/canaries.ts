@@ -12,7 +12,7 @@ export class Canaries {
   of(slot: string): string {
     const known = this.#planted.get(slot)
     if (known !== undefined) return known
-    const planted = `cnry/${randomBytes(6).toString('hex')}+${slot}=&${randomBytes(6).toString('hex')}`
+    const planted = `${MARK}${randomBytes(6).toString('hex')}+${slot}=&${randomBytes(6).toString('hex')}`
     this.#planted.set(slot, planted)
     return planted
   }
@@ -39,6 +39,11 @@ export class Canaries {
   }
 }
 
+/** Every planted secret begins with it. */
+const MARK = 'cnry/'
+/** Characters around a mark in which the secret that it begins may be, in its longest spelling. */
+const WINDOW = 2_000
+
 export interface Needle {
   readonly slot: string
   readonly spelling: string
@@ -60,16 +65,47 @@ export interface Haystack {
   readonly text: string
 }
 
-/** Every secret found, as `place: slot, spelling`, once each. */
+/** Every secret found, as `place: slot, spelling`, once each. Secrets without a mark are looked for everywhere. */
 export function findCanaries(canaries: Canaries, haystacks: readonly Haystack[]): readonly string[] {
   const needles = canaries.needles()
+  const isMarked = ({ slot }: Needle) => canaries.of(slot).startsWith(MARK)
+  const [marked, unmarked] = [needles.filter(isMarked), needles.filter((needle) => !isMarked(needle))]
   const hits = new Set<string>()
   for (const { place, text } of haystacks) {
     const lower = text.toLowerCase()
-    for (const needle of needles)
-      if (lower.includes(needle.text)) hits.add(`${place}: ${needle.slot}, ${needle.spelling}`)
+    const windows = windowsOf(lower)
+    const found = [
+      ...unmarked.filter((needle) => lower.includes(needle.text)),
+      ...(windows === '' ? [] : marked.filter((needle) => windows.includes(needle.text))),
+    ]
+    for (const { slot, spelling } of found) hits.add(`${place}: ${slot}, ${spelling}`)
   }
   return [...hits].sort()
+}
+
+const MARKS: ReadonlySet<string> = new Set(
+  [
+    ...Object.values(SPELLINGS).map((spell) => spell(MARK.slice(0, -1))),
+    ...[0, 1, 2].map((offset) => base64At(MARK, offset)),
+  ].map((text) => text.toLowerCase()),
+)
+
+/** The text around every mark, in whatever spelling; thousands of needles in megabytes of files would take hours. */
+function windowsOf(lower: string): string {
+  const windows: string[] = []
+  for (const mark of MARKS)
+    for (let at = lower.indexOf(mark), end = 0; at !== -1; at = lower.indexOf(mark, at + 1)) {
+      if (at < end) continue
+      end = at + WINDOW
+      windows.push(lower.slice(Math.max(0, at - WINDOW), end + WINDOW))
+    }
+  return windows.join('\n')
+}
+
+/** The characters of base64 that depend on the text alone when so many bytes stand before it. */
+function base64At(text: string, offset: number): string {
+  const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)])
+  return bytes.toString('base64').slice([0, 2, 3][offset], Math.floor((bytes.length * 4) / 3))
 }
 
 /** Columns whose bytes are sealed; they are looked at like any other, and hold no plain text. */

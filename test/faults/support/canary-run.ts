@@ -228,7 +228,7 @@ async function syncEverything(
   const resources = [{ resource: 'echo', method: 'list', query, persist: true }]
   const job = await made('/sync-job', { label: mode, integration_name: integration, resources })
   const run = { sync_job_id: job.id, integrated_account_id: accountId }
-  for (const error_handling of ['fail_fast', 'ignore', 'batch']) {
+  for (const error_handling of ['fail_fast', 'batch']) {
     await ask('POST', '/sync-job-run', { ...run, webhook_id: webhookId, error_handling })
     await ask('POST', '/sync-job-run', { ...run, daemon_group_key: 'canaries', error_handling })
   }
