@@ -1,15 +1,6 @@
 import { z } from 'zod'
 import { JWT_ALGORITHMS } from '../sign-jwt.ts'
-import {
-  fieldPath,
-  headerMap,
-  plainText,
-  secretText,
-  templateMap,
-  templateText,
-  urlText,
-  webAddress,
-} from '../vocabulary.ts'
+import { fieldPath, headerMap, secretText, templateMap, templateText, urlText, webAddress } from '../vocabulary.ts'
 import { contextFromToken, verification } from './token-keys.ts'
 
 /** Settings that every OAuth 2 grant shares. */
