@@ -335,7 +335,7 @@ export class World {
         if (ending.call === 'releaseRun') return await releaseRun(deps, environmentId, key, nothing, waitMs)
         const { retryable: isRetryable = false, error } = ending.request
         const how = { error: { reason: error?.reason ?? '', message: error?.message ?? '' }, isRetryable, waitMs }
-        return await failRun(deps, environmentId, key, nothing, how)
+        return await failRun({ ...deps, redact: async (_, __, text) => text }, environmentId, key, nothing, how)
       })
       return true
     }
