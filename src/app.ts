@@ -2,20 +2,24 @@ import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { AccountConnector, readyAccess, TokenRefresher } from './accounts/index.ts'
 import {
+  BoundPort,
   createApiServer,
   createServices,
   customRoute,
   documentRoute,
+  findTlsProblem,
   Health,
   healthzRoutes,
   proxyRoute,
   SCHEDULER,
+  type TlsKeys,
 } from './api/index.ts'
 import { systemClock } from './base/index.ts'
-import type { Config } from './config.ts'
+import { type Config, ConfigError } from './config.ts'
 import { forgetDaemons } from './daemons/index.ts'
 import { integrationConfigSchema } from './definition/index.ts'
 import { catchUpOf, composeDomain, type ProcessDeps } from './domain.ts'
+import { SCHEDULE_PROBLEM } from './operating.ts'
 import { failureFromDatabase } from './storage/index.ts'
 import { executeWebhookRun } from './sync/index.ts'
 import { describeError } from './telemetry/index.ts'
@@ -24,8 +28,12 @@ import { createWorker, type LoopSpec } from './worker/index.ts'
 
 /** The API of one process. */
 export interface Api extends AsyncDisposable {
-  /** Resolves with the address clients use once connections are accepted. */
-  listen(): Promise<{ readonly url: string }>
+  /**
+   * Resolves with the address clients use once connections are accepted.
+   *
+   * @param port the one that is bound already; absent: it is bound now
+   */
+  listen(port?: BoundPort): Promise<{ readonly url: string }>
   /** Stops gently within the configured time. */
   drain(): Promise<void>
 }
@@ -46,7 +54,13 @@ const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
 
 /** Composes the API: every service of the contract and the documents that describe it. */
-export function createApi({ config, installation, logger, operating }: ProcessDeps): Api {
+export function createApi({
+  config,
+  installation,
+  logger,
+  operating,
+  tls,
+}: ProcessDeps & { readonly tls?: TlsKeys | undefined }): Api {
   const { database } = installation
   const domain = composeDomain({ config, installation, logger })
   const services = createServices(domain)
@@ -56,7 +70,8 @@ export function createApi({ config, installation, logger, operating }: ProcessDe
     onUseNotNoted: (error) => logger.warn(describeError(error), 'the use of a token could not be noted'),
   })
   const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
-  operating?.schedule.watch((isStalled) => health.set(SCHEDULER, !isStalled))
+  operating?.schedule.watch((isStalled) => health.set(SCHEDULER, isStalled ? SCHEDULE_PROBLEM : undefined))
+  operating?.watchProblem((problem) => health.set('', problem))
   const server = createApiServer({
     services,
     admission,
@@ -83,11 +98,11 @@ export function createApi({ config, installation, logger, operating }: ProcessDe
     translateError: failureFromDatabase,
     observe: operating?.metrics?.observeCall,
     corsOrigins: config.corsOrigins,
-    ...tlsOf(config),
+    ...(tls === undefined ? {} : { tls }),
   })
   return {
-    async listen() {
-      const { port } = await server.listen(config.host, config.port)
+    async listen(bound) {
+      const { port } = await server.listenOn(bound ?? (await BoundPort.bind(config.host, config.port)))
       return { url: config.publicUrl ?? `${config.tlsCert === undefined ? 'http' : 'https'}://${config.host}:${port}` }
     },
     drain: () => server.drain(config.drainMs),
@@ -151,7 +166,19 @@ function connectLoops(connector: AccountConnector): LoopSpec[] {
   }))
 }
 
-function tlsOf({ tlsCert, tlsKey }: Config): { readonly tls?: { readonly cert: string; readonly key: string } } {
-  if (tlsCert === undefined || tlsKey === undefined) return {}
-  return { tls: { cert: readFileSync(tlsCert, 'utf8'), key: readFileSync(tlsKey, 'utf8') } }
+/** The certificate and key that are configured. @throws ConfigError when they cannot be read or used */
+export function readTlsKeys({ tlsCert, tlsKey }: Config): TlsKeys | undefined {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined
+  const keys = { cert: readPem('PATCHBAY_TLS_CERT', tlsCert), key: readPem('PATCHBAY_TLS_KEY', tlsKey) }
+  const problem = findTlsProblem(keys)
+  if (problem === undefined) return keys
+  throw new ConfigError(`PATCHBAY_TLS_CERT and PATCHBAY_TLS_KEY are no certificate and its key: ${problem}`)
+}
+
+function readPem(setting: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new ConfigError(`${setting} cannot be read: ${cause instanceof Error ? cause.message : cause}`, { cause })
+  }
 }

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { suggest } from './base/index.ts'
 
 /** Everything an installation can be told, read once at the start and handed on. */
 export type Config = { readonly [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]['read']> }
@@ -26,7 +27,7 @@ export const SETTINGS = {
     'PATCHBAY_PUBLIC_URL',
     'Address under which clients reach the server. Default: the listening address.',
   ),
-  databaseUrl: optional(
+  databaseUrl: databaseUrl(
     'DATABASE_URL',
     'PostgreSQL 14 or newer. Default: the embedded PostgreSQL in the data directory.',
   ),
@@ -143,6 +144,21 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return config
 }
 
+/** Read beside the settings: by commands that call a server. */
+const OTHER_VARIABLES = ['PATCHBAY_TOKEN']
+/** What Kubernetes sets in every container for a service whose name begins with `patchbay`. */
+const SERVICE_LINK = /_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$/
+
+/** Refuses a variable that nobody reads: it is misspelt. @throws ConfigError naming the nearest one */
+export function assertKnownVariables(environment: NodeJS.ProcessEnv): void {
+  const known = [...Object.values(SETTINGS).map(({ variable }) => variable), ...OTHER_VARIABLES]
+  const unknown = Object.keys(environment).find(
+    (name) => name.startsWith('PATCHBAY_') && !known.includes(name) && !SERVICE_LINK.test(name),
+  )
+  if (unknown === undefined) return
+  throw new ConfigError(`${unknown} is no setting${suggest(unknown, known) || '; patchbay help start lists them'}`)
+}
+
 function readSetting(setting: Setting<unknown>, environment: NodeJS.ProcessEnv): unknown {
   const given = environment[setting.variable]
   try {
@@ -158,6 +174,15 @@ function text(variable: string, fallback: string, meaning: string): Setting<stri
 
 function optional(variable: string, meaning: string): Setting<string | undefined> {
   return { variable, fallback: undefined, meaning, read: (given) => given }
+}
+
+function databaseUrl(variable: string, meaning: string): Setting<string | undefined> {
+  const read = (given: string | undefined) => {
+    if (given !== undefined && !/^postgres(ql)?:\/\/./.test(given))
+      throw new Error('takes postgres://user@host/database')
+    return given
+  }
+  return { variable, fallback: undefined, meaning, read }
 }
 
 function directory(variable: string, fallback: string, meaning: string): Setting<string> {

@@ -3,8 +3,10 @@ import {
   createAccountReader,
   createTokens,
   findSyncableAccount,
+  previewAccess,
   type ReadyDeps,
   readyAccess,
+  redactFor,
   removeAccountsOf,
   type Tokens,
   type TokensDeps,
@@ -40,7 +42,7 @@ export interface ProcessDeps {
   readonly installation: Installation
   readonly logger: Logger
   /** Absent: nobody looks. */
-  readonly operating?: Pick<Operating, 'metrics' | 'schedule'> | undefined
+  readonly operating?: Pick<Operating, 'metrics' | 'schedule' | 'watchProblem'> | undefined
 }
 
 /** The rooms of one process, each built once and handed what it asks for. */
@@ -109,10 +111,12 @@ export function composeDomain({ config, installation: { database, secrets }, log
     calls: {
       ...{ proxy, clock },
       readyAccount: (environmentId, id) => readyAccess(accounts, environmentId, id, 'call'),
+      previewAccount: (environmentId, id) => previewAccess(accounts, environmentId, id),
     },
     daemons: {
       ...{ database, queue, waits: new ClaimWaits({ database, clock }) },
       loadAccount: (environmentId, id) => findSyncableAccount({ definitions }, database.direct, environmentId, id),
+      redact: (environmentId, id, text) => redactFor(accounts, environmentId, id, text),
       onDefect: (error, runId) =>
         logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be handed to a daemon'),
     },

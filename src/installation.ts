@@ -1,21 +1,31 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { link, mkdir, rm, writeFile } from 'node:fs/promises'
+import { link, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import {
   createSecrets,
   Database,
+  type DatabaseOptions,
   type DatabaseTarget,
+  DatabaseWatch,
+  DataDirectoryLock,
   type EmbeddedServer,
+  findUnreadableKey,
   migrate,
+  readServerVersion,
   type Secrets,
   startEmbedded,
 } from './storage/index.ts'
+import { describeError, type Logger } from './telemetry/index.ts'
 import { generateKeyRingText, type KeyRing, parseKeyRing } from './vault/index.ts'
 
 const KEY_FILE = 'encryption.key'
 const KEY_ID = 'local'
 const EMBEDDED_DATABASE = 'postgres'
+
+/** Below it, `FOR UPDATE SKIP LOCKED` on partitions and what migrations use is not there. */
+const SERVER_VERSION_MIN = 140_000
 
 /** What every command stands on: the database with its schema, and the keys. */
 export interface Installation extends AsyncDisposable {
@@ -23,40 +33,102 @@ export interface Installation extends AsyncDisposable {
   readonly secrets: Secrets
   /** The embedded PostgreSQL, unless DATABASE_URL names another. */
   readonly embedded: EmbeddedServer | undefined
+  /** Tells whether the database is there, once it is started; restarts an embedded one that died. Absent: nobody looks. */
+  readonly databaseWatch?: DatabaseWatch | undefined
 }
 
 /** How a command uses the installation. */
 export interface InstallationOptions {
   /** Shown in `pg_stat_activity`. */
   readonly applicationName: string
-  /** Whether closing stops an embedded server that this process found running; it always stops one it started itself. */
-  readonly ownsEmbedded: boolean
+  /** Whether it is `patchbay start`, of which a data directory has one at a time. All other commands share it. */
+  readonly isStart: boolean
+  readonly logger: Logger
 }
 
 /**
- * Opens the installation: starts or adopts the embedded PostgreSQL (or connects to DATABASE_URL), migrates, reads the keys.
+ * Opens the installation: locks the data directory and starts its PostgreSQL, or uses the one that runs there (or connects
+ * to DATABASE_URL); migrates, reads the keys. Closed by its last user, the embedded PostgreSQL is stopped.
  *
- * @throws ConfigError when DATABASE_URL is used without PATCHBAY_ENCRYPTION_KEYS, or the keys cannot be read
+ * @throws ConfigError, one line that names the setting: the data directory cannot be used or belongs to another `start`, the
+ * database cannot be reached or is too old, the keys are missing, malformed or not those of the database
  */
 export async function openInstallation(config: Config, options: InstallationOptions): Promise<Installation> {
+  await using opened = new AsyncDisposableStack()
+  const embedded = config.databaseUrl === undefined ? await openEmbedded(config, options, opened) : undefined
   const keyRing = await openKeyRing(config)
-  const embedded = config.databaseUrl === undefined ? await startEmbedded({ dataDir: config.dataDir }) : undefined
-  const database = new Database({
-    target: targetOf(config, embedded),
-    poolMax: config.databasePoolMax,
-    applicationName: options.applicationName,
-  })
-  const close = async () => {
-    await database[Symbol.asyncDispose]()
-    if (embedded !== undefined && (options.ownsEmbedded || !embedded.adopted)) await embedded.stop()
+  const connection = { target: targetOf(config, embedded), applicationName: options.applicationName }
+  const database = opened.use(new Database({ ...connection, poolMax: config.databasePoolMax }))
+  await checkServer(config, database)
+  await migrate(database)
+  await checkKeys(config, database, keyRing)
+  const databaseWatch = opened.use(watchDatabase(config, connection, options.logger))
+  const rest = opened.move()
+  return {
+    ...{ database, secrets: createSecrets(keyRing), embedded, databaseWatch },
+    [Symbol.asyncDispose]: () => rest.disposeAsync(),
   }
+}
+
+async function openEmbedded(
+  { dataDir }: Config,
+  { isStart }: InstallationOptions,
+  opened: AsyncDisposableStack,
+): Promise<EmbeddedServer> {
   try {
-    await migrate(database)
-  } catch (error) {
-    await close()
-    throw error
+    const lock = await DataDirectoryLock.acquire(dataDir, isStart)
+    let stop = async () => {}
+    opened.defer(() => lock.release(() => stop()))
+    const server = await startEmbedded({ dataDir })
+    stop = () => server.stop()
+    return server
+  } catch (cause) {
+    throw new ConfigError(`PATCHBAY_DATA_DIR ${messageOf(cause)}`, { cause })
   }
-  return { database, secrets: createSecrets(keyRing), embedded, [Symbol.asyncDispose]: close }
+}
+
+/** Waits for a database of one's own, and starts an embedded one again. */
+function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logger): DatabaseWatch {
+  const { databaseUrl, dataDir } = config
+  const restart = async () => {
+    const { pid } = await startEmbedded({ dataDir })
+    logger.warn({ pid }, 'the embedded PostgreSQL was gone and is started again')
+  }
+  const watch = new DatabaseWatch({
+    ...{ connection: { ...connection, applicationName: `${connection.applicationName} health` }, clock: systemClock },
+    restart: databaseUrl === undefined ? restart : undefined,
+    onRestartFailed: (error) => logger.warn(describeError(error), 'the embedded PostgreSQL could not be started again'),
+  })
+  watch.watch((isReachable) => {
+    if (!isReachable) logger.warn({}, 'the database is not reachable')
+  })
+  return watch
+}
+
+/** @throws ConfigError when the first connection fails, or the server is too old */
+async function checkServer({ databaseUrl, dataDir }: Config, { direct }: Database): Promise<void> {
+  const name = databaseUrl === undefined ? `PATCHBAY_DATA_DIR ${dataDir}` : 'DATABASE_URL'
+  const version = await readServerVersion(direct).catch((cause: unknown) => {
+    throw new ConfigError(`${name}: the database cannot be used: ${messageOf(cause)}`, { cause })
+  })
+  if (version >= SERVER_VERSION_MIN) return
+  throw new ConfigError(`${name}: the server is PostgreSQL ${Math.floor(version / 10_000)}, and 14 or newer is needed`)
+}
+
+/** @throws ConfigError when something is encrypted that the keys do not open */
+async function checkKeys(config: Config, { direct }: Database, keyRing: KeyRing): Promise<void> {
+  const keyId = await findUnreadableKey(direct, keyRing)
+  if (keyId === undefined) return
+  const where = config.databaseUrl === undefined ? config.dataDir : 'the database of DATABASE_URL'
+  throw new ConfigError(`PATCHBAY_ENCRYPTION_KEYS lacks the key ${keyId} that secrets in ${where} are encrypted under`)
+}
+
+function messageOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (/Timeout acquiring a connection|timeout expired/.test(message)) return 'the server does not answer'
+  // Without a message: an AggregateError of all addresses that were tried.
+  if (error instanceof AggregateError && message === '') return error.errors.map(messageOf).join(', ')
+  return message.replace(/\s+/g, ' ')
 }
 
 function targetOf({ databaseUrl: url }: Config, embedded: EmbeddedServer | undefined): DatabaseTarget {
@@ -84,7 +156,6 @@ async function openKeyRing(config: Config): Promise<KeyRing> {
     throw new ConfigError(`PATCHBAY_ENCRYPTION_KEYS is required with DATABASE_URL, for example ${example}`)
   }
   const file = join(config.dataDir, KEY_FILE)
-  await mkdir(config.dataDir, { recursive: true, mode: 0o711 })
   if (!existsSync(file)) await writeNew(file, `${generateKeyRingText(KEY_ID)}\n`)
   return readKeyRing(file, readFileSync(file, 'utf8').trim())
 }

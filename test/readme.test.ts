@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { COMMANDS } from '../src/cli/commands.ts'
 import { SETTINGS } from '../src/config.ts'
 import { METRICS } from '../src/telemetry/index.ts'
 
@@ -14,6 +15,17 @@ function settingsTable(): string {
     return `| \`${variable}\` | ${shown} | ${meaning} |`
   })
   return ['| variable | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')
+}
+
+const COMMANDS_TABLE = /(<!-- commands -->\n)[\s\S]*?(<!-- \/commands -->)/
+
+/** The commands as the README shows them. */
+function commandsTable(): string {
+  const rows = COMMANDS.map(({ name, operands = {}, summary }) => {
+    const words = [name, ...Object.keys(operands)].join(' ').replaceAll('|', '\\|')
+    return `| \`patchbay ${words}\` | ${summary} |`
+  })
+  return ['| command | what it does |', '| --- | --- |', ...rows, ''].join('\n')
 }
 
 const METRICS_README = join(import.meta.dirname, '../src/telemetry/README.md')
@@ -46,7 +58,15 @@ describe('the README', () => {
     else expect(text).toBe(fresh)
   })
 
-  it('has a place for the table', () => {
+  it('lists every command as it is parsed (npm run docs writes the table anew)', () => {
+    const text = readFileSync(README, 'utf8')
+    const fresh = text.replace(COMMANDS_TABLE, (_, open, close) => `${open}${commandsTable()}${close}`)
+    if (process.env.WRITE_DOCS === '1') writeFileSync(README, fresh)
+    else expect(text).toBe(fresh)
+  })
+
+  it('has a place for the tables', () => {
     expect(readFileSync(README, 'utf8')).toMatch(TABLE)
+    expect(readFileSync(README, 'utf8')).toMatch(COMMANDS_TABLE)
   })
 })

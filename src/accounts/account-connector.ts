@@ -1,6 +1,7 @@
 import { assertNever, type BackoffPolicy, backoffMs, type JsonObject, newId } from '../base/index.ts'
 import {
   type ConnectingLease,
+  type ConnectingPause,
   claimConnectingAccount,
   postponeConnecting,
   storeActionResult,
@@ -81,11 +82,16 @@ export class AccountConnector {
       case 'unknown':
         if (this.#stop.signal.aborted) await this.#postpone(lease, { afterMs: 0, isCounted: false })
         else if (lease.tries >= TRIES_MAX) await this.#settle(lease, FAILED[phase], verdict.error, result)
-        else await this.#postpone(lease, { afterMs: this.#pauseMs(lease, verdict.afterMs), isCounted: true })
+        else {
+          const afterMs = this.#pauseMs(lease, verdict.afterMs)
+          await this.#postpone(lease, { afterMs, isCounted: true, found: { error: verdict.error, result } })
+        }
         return false
-      case 'postponed':
-        await this.#postpone(lease, { afterMs: verdict.afterMs, isCounted: false })
+      case 'postponed': {
+        const { error, afterMs } = verdict
+        await this.#postpone(lease, { afterMs, isCounted: false, found: { error, result: {} } })
         return false
+      }
       default:
         return assertNever(verdict)
     }
@@ -98,7 +104,7 @@ export class AccountConnector {
     })
   }
 
-  async #postpone(lease: ConnectingLease, pause: Parameters<typeof postponeConnecting>[2]): Promise<void> {
+  async #postpone(lease: ConnectingLease, pause: ConnectingPause): Promise<void> {
     await postponeConnecting(this.#deps.database.direct, lease, pause)
   }
 

@@ -1,4 +1,4 @@
-import { assertNever, Failure, type FailureReason } from '../base/index.ts'
+import { assertNever, Failure, type FailureReason, isJsonObject } from '../base/index.ts'
 import type { ActionEnd, ActionRequest, Proxy as Engine, StepResult } from '../proxy/index.ts'
 import type { AccountRef } from '../storage/index.ts'
 import { connectPlanOf, type ReadyAccount, type ReadyDeps, readyAccess } from './ready-account.ts'
@@ -17,7 +17,7 @@ export type Verdict =
   /** Nothing is known: it did not answer, or asked to wait. */
   | { readonly kind: 'unknown'; readonly error: string; readonly afterMs: number | undefined }
   /** There is nothing to find out just now, and nobody to blame. */
-  | { readonly kind: 'postponed'; readonly afterMs: number }
+  | { readonly kind: 'postponed'; readonly error: string; readonly afterMs: number }
 
 /** A phase that ended. */
 export interface PhaseEnd {
@@ -37,10 +37,13 @@ const PASSING: ReadonlySet<FailureReason> = new Set<FailureReason>([
 /** How long an account of a disabled installation is left alone. */
 const DISABLED_MS = 60_000
 
+/** A request of a step is sent once and waited for so long: whoever connects the account tries again, and shows why. */
+const STEP_LIMITS = { attemptsMax: 1, timeoutMs: 15_000 } as const
+
 /**
  * Runs the steps of a connecting account, phase by phase, until one does not pass: `post_install`, unless its result is
  * stored already; then the verification request of its credentials and `validation`. A phase that the definition has no
- * steps for does not come up: when all that came have passed, the account works.
+ * steps for does not come up: when all that came have passed, the account works. No request is repeated within a try.
  *
  * A phase is handed over before the next one begins, so that it can be stored. What `post_install` changed of the context is
  * there for what follows. Calls are made outside of transactions.
@@ -67,7 +70,8 @@ const PHASES: readonly { readonly phase: Phase; targetsOf(ready: ReadyAccount): 
 ]
 
 function installTargets({ plan, account }: ReadyAccount): Target[] {
-  const isDone = account.lastActionResult.post_install !== undefined
+  const done = account.lastActionResult.post_install
+  const isDone = Array.isArray(done) && done.every((step) => isJsonObject(step) && step.ok === true)
   return plan.actions.has('post_install') && !isDone ? [{ kind: 'action', action: 'post_install' }] : []
 }
 
@@ -88,7 +92,7 @@ async function runPhase(
 ): Promise<PhaseEnd> {
   const steps: StepResult[] = []
   for (const target of targets) {
-    const run = await caught(() => deps.proxy.runAction(plan, access, { target, signal }))
+    const run = await caught(() => deps.proxy.runAction(plan, access, { target, signal, limits: STEP_LIMITS }))
     if (run instanceof Failure) return { phase, verdict: verdictOfFailure(run, phase), steps }
     steps.push(...run.steps)
     const verdict = verdictOf(run.end, phase, run.steps.at(-1))
@@ -132,7 +136,7 @@ function verdictOf(end: ActionEnd, phase: Phase, last: StepResult | undefined): 
 
 function verdictOfFailure(failure: Failure, phase: Phase, error?: string): Verdict {
   const { reason, publicMessage, retryAfterSeconds } = failure
-  if (reason === 'INTEGRATION_DISABLED') return { kind: 'postponed', afterMs: DISABLED_MS }
+  if (reason === 'INTEGRATION_DISABLED') return { kind: 'postponed', error: publicMessage, afterMs: DISABLED_MS }
   const text = error ?? `${phase} failed: ${publicMessage}`
   if (!PASSING.has(reason)) return { kind: 'refused', error: text }
   return {

@@ -24,6 +24,7 @@ const NO_CREDENTIALS: ConnectPlan = {
   label: undefined,
   verification: undefined,
   token: undefined,
+  sentInHeaders: new Set(),
 }
 
 const IMPORTED_NAMES: ReadonlySet<string> = new Set(IMPORTED_FIELDS.map(({ name }) => name))
@@ -53,6 +54,7 @@ export function collectFor(connect: ConnectPlan, given: JsonObject): CollectedCr
     isImport ? [...connect.fields, ...IMPORTED_FIELDS] : connect.fields,
     given,
     'credentials',
+    connect.sentInHeaders,
   )
   if (collected.kind === 'refused') throw refusalOf(collected.violations)
   const [secrets, visible] = [split(collected.secrets, isImport), split(collected.visible, isImport)]

@@ -25,9 +25,12 @@ export {
   type AccessPurpose,
   findReadyAccount,
   findSyncableAccount,
+  type PreviewedAccount,
+  previewAccess,
   type ReadyAccount,
   type ReadyDeps,
   readyAccess,
+  redactFor,
   type SyncableAccount,
 } from './ready-account.ts'
 export { type RefreshDeps, refreshCredentials } from './refresh-credentials.ts'

@@ -1,17 +1,17 @@
-import { assertNever, Failure, type JsonObject, notFound } from '../base/index.ts'
+import { accountNotActive, assertNever, Failure, type JsonObject, notFound } from '../base/index.ts'
 import type { ConnectPlan, MethodPlan, Plan } from '../definition/index.ts'
 import type { TokenRules } from '../formats/index.ts'
 import type { DefinitionInForce, DefinitionSource } from '../integrations/index.ts'
-import type { AccountAccess } from '../proxy/index.ts'
+import { type AccountAccess, redactionOf } from '../proxy/index.ts'
 import {
   type AccountStatus,
   type AccountWithVersions,
   type Database,
   findIntegratedAccount,
-  type IntegratedAccountRecord,
   type Secrets,
   type Tx,
 } from '../storage/index.ts'
+import { SECRET_MASK } from '../vault/index.ts'
 import type { AccountReader } from './account-reader.ts'
 import { integrationDisabled } from './connect.ts'
 import { methodOf } from './credentials.ts'
@@ -75,6 +75,30 @@ export async function readyAccess(
   return await deps.tokens.fresh(readyFrom(account, definition, texts))
 }
 
+/** An account as a dry run sees it. */
+export interface PreviewedAccount {
+  readonly ready: ReadyAccount
+  /** Why a call through it would be refused; absent when it would not. */
+  readonly error: Failure | undefined
+}
+
+/**
+ * Loads an account whatever its status, with the token that is stored, whatever its age: no third party is asked.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE
+ */
+export async function previewAccess(
+  { reader, database, definitions, secrets }: Omit<ReadyDeps, 'tokens'>,
+  environmentId: string,
+  id: string,
+): Promise<PreviewedAccount> {
+  const found = await reader.read({ environmentId, id })
+  if (found === undefined) throw notFound('integrated_account', id)
+  const definition = await definitions.at(database.direct, found.account)
+  const texts = await secrets.open(database.direct, accountSecrets(found.account), found.secrets)
+  return { ready: readyFrom(found.account, definition, texts), error: findAccessError(found.account, 'call') }
+}
+
 /** An account that may be synced, and how its definition says. Without credentials: those stay with whoever calls. */
 export interface SyncableAccount {
   readonly account: AccountWithVersions
@@ -108,6 +132,28 @@ export async function findReadyAccount(
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
   return await withAccess(deps, tx, account)
+}
+
+/**
+ * A text of somebody who called through the account, without its secrets. While they cannot be known, because the definition
+ * does not compile or a secret does not open, nothing of the text is shown.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function redactFor(
+  deps: AccessDeps & { readonly database: Pick<Database, 'direct'> },
+  environmentId: string,
+  id: string,
+  text: string,
+): Promise<string> {
+  try {
+    const { plan, access } = await findReadyAccount(deps, deps.database.direct, environmentId, id)
+    return redactionOf(plan, access).text(text)
+  } catch (error) {
+    if (error instanceof Failure && ['DEFINITION_INVALID', 'SECRET_UNREADABLE'].includes(error.reason))
+      return SECRET_MASK
+    throw error
+  }
 }
 
 /**
@@ -165,8 +211,13 @@ export function isRenewedByAction({ plan, token }: Pick<ReadyAccount, 'plan' | '
 
 /** @throws Failure INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE */
 function requireAdmitted(account: AccountWithVersions, purpose: AccessPurpose): void {
-  if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
-  if (!isAdmitted(purpose, account.status)) throw notActive(account)
+  const error = findAccessError(account, purpose)
+  if (error !== undefined) throw error
+}
+
+function findAccessError(account: AccountWithVersions, purpose: AccessPurpose): Failure | undefined {
+  if (!account.isEnabled) return integrationDisabled(account.environmentIntegrationId)
+  return isAdmitted(purpose, account.status) ? undefined : accountNotActive(account.status, account.id)
 }
 
 function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {
@@ -184,11 +235,4 @@ function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {
 
 function credentialsFrom(texts: Readonly<Record<string, string>>): JsonObject {
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, JSON.parse(text)]))
-}
-
-function notActive({ id, status }: IntegratedAccountRecord): Failure {
-  return new Failure('ACCOUNT_NOT_ACTIVE', `the account is ${status}: only an active account can be called through`, {
-    resource: { type: 'integrated_account', id },
-    metadata: { status },
-  })
 }

@@ -22,8 +22,15 @@ export async function runAccountActions(
   return await getIntegratedAccount(deps, tx, scope, id)
 }
 
+const ADVICE: Readonly<Record<string, string>> = {
+  connecting: 'its steps are tried by themselves until they pass or fail; next_attempt_at says when',
+  active: 'its steps have passed',
+  needs_reauth: 'it needs new credentials, with which its steps run again',
+}
+
 function notFailed(id: string, status: string): Failure {
-  const message = `the account is ${status}: steps are repeated for post_install_error and validation_error only`
+  const why = ADVICE[status] ?? 'its steps have not failed'
+  const message = `the account is ${status}: ${why}; steps are repeated after post_install_error and validation_error`
   return new Failure('ACCOUNT_STATUS_CONFLICT', message, {
     resource: { type: 'integrated_account', id },
     metadata: { status },

@@ -33,7 +33,8 @@ const KEY_FIELD = 'request_id'
  * became of the resource since.
  *
  * Key, answer and effect commit together, so a crash leaves all or nothing; a refusal leaves no key. Of simultaneous
- * repetitions one works and the others wait for it. Answers are stored sealed because they may show a secret once. Keys
+ * repetitions one works and the others wait for it. Answers are stored sealed because they may show a secret once, and with
+ * them the digest of the request: in plain it would let somebody who reads the table try guesses of a password in it. Keys
  * live 24 hours, then retention forgets them. Without `request_id` this is just the transaction.
  *
  * @param ownerId whose key it is: the environment, or the team for an operation on what the team owns
@@ -50,11 +51,13 @@ export async function once<Input extends DescMessage, Output extends DescMessage
   // One uuid has two spellings, and the sealed answer is bound to the text.
   const requestId = request.requestId?.toLowerCase()
   if (requestId === undefined) return await database.transaction(work)
-  const key = { ownerId, requestId, method: nameOf(method), requestHash: hashOf(method.input, request) }
+  const key = { ownerId, requestId, method: nameOf(method) }
+  const digest = digestOf(method.input, request)
   return await database.transaction(async (tx) => {
-    if (!(await claimIdempotencyKey(tx, key))) return fromBinary(method.output, await firstAnswer(secrets, tx, key))
+    if (!(await claimIdempotencyKey(tx, key)))
+      return fromBinary(method.output, await firstAnswer(secrets, tx, key, digest))
     const answer = create(method.output, await work(tx))
-    const bytes = toBinary(method.output, answer)
+    const bytes = Buffer.concat([digest, toBinary(method.output, answer)])
     await storeIdempotentAnswer(tx, ownerId, requestId, await secrets.sealFor(tx, ownerId, placeOf(requestId), bytes))
     return answer
   })
@@ -64,20 +67,27 @@ interface Key {
   readonly ownerId: string
   readonly requestId: string
   readonly method: string
-  readonly requestHash: Uint8Array
 }
 
-async function firstAnswer(secrets: IdempotencyDeps['secrets'], tx: Tx, key: Key): Promise<Uint8Array> {
-  const { ownerId, requestId, method, requestHash } = key
+/** Bytes of the digest that stands before a stored answer. */
+const DIGEST_BYTES = 32
+
+async function firstAnswer(
+  secrets: IdempotencyDeps['secrets'],
+  tx: Tx,
+  { ownerId, requestId, method }: Key,
+  digest: Uint8Array,
+): Promise<Uint8Array> {
   const first = await findIdempotencyKey(tx, ownerId, requestId)
   if (first === undefined || first.sealedAnswer === null)
     throw new Error('an idempotency key was taken and has no answer')
-  if (first.method !== method || !Buffer.from(first.requestHash).equals(requestHash))
+  const stored = await secrets.unsealFor(tx, ownerId, placeOf(requestId), first.sealedAnswer)
+  if (first.method !== method || !Buffer.from(stored.subarray(0, DIGEST_BYTES)).equals(digest))
     throw new Failure(
       'IDEMPOTENCY_KEY_REUSED',
       'this request_id was sent with a different request before: send a new one with every new request',
     )
-  return await secrets.unsealFor(tx, ownerId, placeOf(requestId), first.sealedAnswer)
+  return stored.subarray(DIGEST_BYTES)
 }
 
 function nameOf({ parent, name }: DescMethodUnary): string {
@@ -85,7 +95,7 @@ function nameOf({ parent, name }: DescMethodUnary): string {
 }
 
 /** Equal for requests that say the same, on whatever protocol and in whatever order of keys. */
-function hashOf(desc: DescMessage, request: MessageShape<DescMessage>): Uint8Array {
+function digestOf(desc: DescMessage, request: MessageShape<DescMessage>): Uint8Array {
   const json = toJson(desc, request, { useProtoFieldName: true }) as Json
   const { [KEY_FIELD]: _, ...asked } = isJsonObject(json) ? json : {}
   return createHash('sha256').update(canonicalJson(asked)).digest()

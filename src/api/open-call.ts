@@ -28,6 +28,8 @@ export class OpenCall implements Call {
   readonly answerHeaders: Record<string, string>
   readonly startedMs = performance.now()
   readonly #request: CallRequest
+  /** What a log line about the call also says: ids and names of the contract, never a value of the caller's. */
+  logFields: Readonly<Record<string, string>> | undefined
   #principal: Principal | undefined
   #timeoutMs: number | undefined
   #deadlineMs = Number.POSITIVE_INFINITY

@@ -10,6 +10,7 @@ import { type Health, healthService } from './endpoints/health.ts'
 import { createPlainRouter, type PlainRoute } from './endpoints/plain-route.ts'
 import { reflectionServices } from './endpoints/reflection.ts'
 import { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
+import { BoundPort } from './listener/bound-port.ts'
 import type { TlsKeys } from './listener/front.ts'
 import { Listener } from './listener/listener.ts'
 import { compileOperations, type DuplexOperation } from './operation.ts'
@@ -52,6 +53,8 @@ export interface ApiServerOptions {
 export interface ApiServer extends AsyncDisposable {
   /** Resolves with the address once connections are accepted. Port 0 takes any free one. */
   listen(host: string, port: number): Promise<AddressInfo>
+  /** The same on a port that is bound already. */
+  listenOn(port: BoundPort): Promise<AddressInfo>
   /**
    * Stops gently: health says NOT_SERVING; after `drainGraceMs`, in which balancers notice, nothing new is accepted, calls
    * under way finish, streams are ended with SHUTTING_DOWN after `streamDrainMs`, everything else at the deadline.
@@ -101,7 +104,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   })
   const listener = new Listener(dispatch, limits, options.tls)
   return {
-    listen: (host, port) => listener.listen(host, port),
+    listen: async (host, port) => await listener.listen(await BoundPort.bind(host, port)),
+    listenOn: (port) => listener.listen(port),
     async drain(deadlineMs) {
       const graceMs = Math.min(limits.drainGraceMs, deadlineMs)
       options.health.startDrain()

@@ -22,6 +22,9 @@ export class Failure extends Error {
   readonly httpStatus: number | undefined
   /** What a third party answered, for a caller who asked to see it. */
   readonly raw: Json | undefined
+  /** What a definition tells the caller of a third party's error: a value, and headers of the answer by lower-case name. */
+  readonly result: Json | undefined
+  readonly headers: Readonly<Record<string, string>>
 
   constructor(reason: FailureReason, publicMessage: string, details: FailureDetails = {}) {
     super(`${reason}: ${publicMessage}`, details.cause === undefined ? undefined : { cause: details.cause })
@@ -34,6 +37,8 @@ export class Failure extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds
     this.httpStatus = details.httpStatus
     this.raw = details.raw
+    this.result = details.result
+    this.headers = details.headers ?? {}
   }
 
   /** The code the reason stands for. */
@@ -50,6 +55,8 @@ export interface FailureDetails {
   readonly retryAfterSeconds?: number
   readonly httpStatus?: number | undefined
   readonly raw?: Json | undefined
+  readonly result?: Json | undefined
+  readonly headers?: Readonly<Record<string, string>>
   /** Evidence for the log; never shown. */
   readonly cause?: unknown
 }
@@ -186,6 +193,22 @@ const TEAM_TYPES: ReadonlySet<string> = new Set([
 export function notFound(type: string, id: string): Failure {
   const where = TEAM_TYPES.has(type) ? 'visible to this team' : 'in this environment'
   return new Failure('RESOURCE_NOT_FOUND', `no ${type} with id ${id} ${where}`, { resource: { type, id } })
+}
+
+/** What helps an account that is not active, by its status. */
+const ACCOUNT_ADVICE: Readonly<Record<string, string>> = {
+  connecting:
+    'its steps are tried until they pass or fail; last_error says what they wait for, next_attempt_at how long',
+  post_install_error: 'correct what last_error names, then repeat the steps with run-actions or give new credentials',
+  validation_error: 'give new credentials, or correct what last_error names and repeat the steps with run-actions',
+  needs_reauth: 'give new credentials; last_error says why the present ones are refused',
+}
+
+/** The refusal of what only an active account may do. @param id absent where it is not known */
+export function accountNotActive(status: string, id?: string): Failure {
+  const message = `the account is ${status}, not active: ${ACCOUNT_ADVICE[status] ?? 'it has to be active first'}`
+  const resource = id === undefined ? {} : { resource: { type: 'integrated_account', id } }
+  return new Failure('ACCOUNT_NOT_ACTIVE', message, { ...resource, metadata: { status } })
 }
 
 /** The caller decided on a state of the resource that is no longer there. */

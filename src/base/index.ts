@@ -6,8 +6,10 @@
 export { assertNever } from './assert-never.ts'
 export { type BackoffPolicy, backoffMs } from './backoff.ts'
 export { type Clock, systemClock } from './clock.ts'
+export { counted } from './counted.ts'
 export { type DotPath, getAtPath, PATH_LENGTH_MAX, parseDotPath, readDotPath, writeDotPath } from './dot-path.ts'
 export {
+  accountNotActive,
   etagMismatch,
   FAILURE_REASONS,
   Failure,

@@ -1,34 +1,13 @@
-import { parseArgs } from 'node:util'
-import type { JsonObject, Violation } from '../base/index.ts'
+import { counted, type JsonObject, type Violation } from '../base/index.ts'
 import { checkConfig, checkOverride, compilePlan, listTools, secretPaths, writePath } from '../definition/index.ts'
-import type { Command } from './command.ts'
+import type { RunCommand } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
-import { UsageError } from './usage-error.ts'
-
-const USAGE = 'check FILE|NAME… [--override FILE]'
 
 /** Checks definitions without a server or a database, for editors and builds: 1 when there is any finding. */
-export const checkCommand: Command = {
-  name: 'check',
-  usage: USAGE,
-  summary: 'say everything that is wrong with a definition',
-  async run(args) {
-    const { files, overrideFile } = parse(args)
-    const override = overrideFile === undefined ? undefined : readJsonFile(overrideFile)
-    const counts = files.map((file) => report(file, overrideFile ?? file, override))
-    return counts.some((count) => count > 0) ? 1 : 0
-  },
-}
-
-function parse(args: readonly string[]): { readonly files: readonly string[]; readonly overrideFile?: string } {
-  try {
-    const options = { override: { type: 'string' } } as const
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    if (positionals.length === 0) throw new UsageError(USAGE)
-    return { files: positionals, ...(values.override === undefined ? {} : { overrideFile: values.override }) }
-  } catch {
-    throw new UsageError(USAGE)
-  }
+export const runCheck: RunCommand = async ({ operands: files, options: { override: overrideFile } }) => {
+  const override = overrideFile === undefined ? undefined : readJsonFile(overrideFile)
+  const counts = files.map((file) => report(file, overrideFile ?? file, override))
+  return counts.some((count) => count > 0) ? 1 : 0
 }
 
 /** As the contract has it for the name of an integration. */
@@ -65,5 +44,5 @@ function summaryOf(config: JsonObject): string {
   const methods = [...resources.values()].reduce((sum, each) => sum + each.size, 0)
   const tools = listTools(config, { methods: [], tags: [] }).length
   const offered = tools === methods ? '' : `; tools are those with a description: ${tools}`
-  return `fine, ${resources.size} resources with ${methods} methods${offered}`
+  return `fine, ${counted(resources.size, 'resource')} with ${counted(methods, 'method')}${offered}`
 }

@@ -1,18 +1,15 @@
 import { hostname } from 'node:os'
-import { parseArgs } from 'node:util'
 import product from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
 import { REGIONS, readConfig } from '../config.ts'
 import { connectService, Daemon, openStore, type Store } from '../daemon/index.ts'
 import { createLogger } from '../telemetry/index.ts'
-import type { Command } from './command.ts'
-import { readServerAddress, SERVER_OPTIONS } from './server-address.ts'
+import type { Invocation, RunCommand } from './command.ts'
+import { readServerAddress } from './server-address.ts'
 import { stopSignal } from './stop-signal.ts'
 import { UsageError } from './usage-error.ts'
 
-const USAGE =
-  'daemon --url URL --group KEY --store postgres://…|ndjson:DIR [--token TOKEN] [--schema NAME] [--region eu,apac] [--label NAME] [--capacity N] [--environment ID]'
 const GROUP_KEY = /^[A-Za-z0-9_.:-]{1,128}$/
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 const LABEL_LENGTH_MAX = 255
@@ -20,23 +17,18 @@ const CAPACITY_DEFAULT = 4
 const CAPACITY_MAX = 100
 
 /** The runner that customers start beside their own database; it needs no database of the product, only its address. */
-export const daemonCommand: Command = {
-  name: 'daemon',
-  usage: 'daemon --url URL --group KEY --store STORE',
-  summary: 'execute the runs of a group and keep their records in a store',
-  async run(args, environment) {
-    const { service, store: opened, options } = parse(args, environment)
-    const config = readConfig(environment)
-    await using store = opened
-    const deps = { service: connectService(service), store, clock: systemClock, random: Math.random }
-    const daemon = new Daemon({ ...deps, logger: createLogger(config.logLevel) }, options)
-    const running = daemon.run()
-    process.stdout.write(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}\n`)
-    await Promise.race([running, stopSignal()])
-    void daemon.drain(config.drainMs)
-    await running
-    return 0
-  },
+export const runDaemon: RunCommand = async (invocation) => {
+  const { service, store: opened, options } = readArguments(invocation)
+  const config = readConfig(invocation.environment)
+  await using store = opened
+  const deps = { service: connectService(service), store, clock: systemClock, random: Math.random }
+  const daemon = new Daemon({ ...deps, logger: createLogger(config.logLevel) }, options)
+  const running = daemon.run()
+  process.stdout.write(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}\n`)
+  await Promise.race([running, stopSignal()])
+  void daemon.drain(config.drainMs)
+  await running
+  return 0
 }
 
 interface Arguments {
@@ -45,14 +37,13 @@ interface Arguments {
   readonly options: ConstructorParameters<typeof Daemon>[1]
 }
 
-function parse(args: readonly string[], environment: NodeJS.ProcessEnv): Arguments {
-  const { group, store: address, ...rest } = valuesOf(args)
-  if (rest.url === undefined || group === undefined || address === undefined) throw new UsageError(USAGE)
-  const service = readServerAddress(rest, environment)
+function readArguments({ options, environment }: Invocation): Arguments {
+  const { group, store: address, schema = 'public', label = hostname() } = options
+  if (group === undefined || address === undefined) throw new UsageError('daemon needs --group KEY and --store STORE')
+  const service = readServerAddress('daemon', options, environment)
   if (!GROUP_KEY.test(group)) throw new UsageError('daemon --group takes letters, digits and _ . : -, at most 128')
-  const { schema = 'public', label = hostname() } = rest
   if (!SCHEMA.test(schema)) throw new UsageError('daemon --schema takes the lower-case name of a schema')
-  const capacity = capacityOf(rest.capacity)
+  const capacity = capacityOf(options.capacity)
   const store = openStore({ address, schema, writers: capacity })
   if (store === undefined) throw new UsageError('daemon --store takes postgres://… or ndjson:DIR')
   return {
@@ -65,21 +56,8 @@ function parse(args: readonly string[], environment: NodeJS.ProcessEnv): Argumen
         version: `${product.name} ${product.version}`,
         capacity,
       },
-      regions: regionsOf(rest.region),
+      regions: regionsOf(options.region),
     },
-  }
-}
-
-function valuesOf(args: readonly string[]) {
-  const text = { type: 'string' } as const
-  const options = {
-    ...SERVER_OPTIONS,
-    ...{ group: text, store: text, schema: text, region: text, label: text, capacity: text },
-  }
-  try {
-    return parseArgs({ args: [...args], options }).values
-  } catch {
-    throw new UsageError(USAGE)
   }
 }
 

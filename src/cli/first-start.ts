@@ -1,7 +1,8 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
 import type { Installation } from '../installation.ts'
+import { makeDataDirectory } from '../storage/index.ts'
 import { bootstrap, type FirstStart } from '../tenancy/index.ts'
 
 /** The file in the data directory that holds the first ids and tokens, for scripts. */
@@ -28,7 +29,7 @@ async function writeBootstrapFile(file: string, made: FirstStart): Promise<void>
     environment_token: made.environmentToken,
   }
   const beside = `${file}.${process.pid}`
-  await mkdir(dirname(file), { recursive: true, mode: 0o711 })
+  makeDataDirectory(dirname(file))
   await writeFile(beside, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await rename(beside, file)
 }

@@ -1,63 +1,29 @@
-import { parseArgs } from 'node:util'
 import { Failure, isUuid, systemClock } from '../base/index.ts'
-import { connectRuns, type FollowedRun, followRun, type RunsClient, type ServerAddress } from '../client/index.ts'
-import type { Command } from './command.ts'
+import { connectRuns, type FollowedRun, followRun, type RunsClient } from '../client/index.ts'
+import type { RunCommand } from './command.ts'
 import type { RunDisplay } from './run/display.ts'
 import { LinesDisplay } from './run/lines.ts'
 import { ScreenDisplay } from './run/screen.ts'
-import { readServerAddress, SERVER_OPTIONS, SERVER_USAGE } from './server-address.ts'
+import { readServerAddress } from './server-address.ts'
 import { UsageError } from './usage-error.ts'
 
-const USAGE = `run ID [--follow] ${SERVER_USAGE}`
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** What a shell reports for a command ended by Ctrl-C. */
 const INTERRUPTED = 130
 const EXIT_CODES: Readonly<Record<string, number>> = { completed: 0, failed: 1 }
-/** Of a run that neither completed nor failed: it was stopped or skipped. */
+/** Of a run that neither completed nor failed: it completed partially, or was stopped or skipped. */
 const EXIT_ODD = 3
 
 /** Makes a run of a trigger, and follows one: a run that is there, or the one it has made. */
-export const runSyncCommand: Command = {
-  name: 'run',
-  usage: 'run ID [--follow] [--url URL]',
-  summary: 'start a run of a trigger now; follow it, or a run that is there',
-  async run(args, environment) {
-    const { id, isFollowing, address } = parse(args, environment)
-    const runs = connectRuns(address)
-    if (isFollowing) return await follow(runs, id)
-    const started = await runs.start(id).catch((error: unknown) => {
-      throw isUnknown(error) ? new Failure('RESOURCE_NOT_FOUND', `there is no trigger ${id}; --follow a run`) : error
-    })
-    process.stdout.write(`run ${started.id} ${started.status}\n`)
-    return 0
-  },
-}
-
-interface Arguments {
-  readonly id: string
-  readonly isFollowing: boolean
-  readonly address: ServerAddress
-}
-
-function parse(args: readonly string[], environment: NodeJS.ProcessEnv): Arguments {
-  const { values, positionals } = orUsage(() =>
-    parseArgs({
-      args: [...args],
-      options: { ...SERVER_OPTIONS, follow: { type: 'boolean', default: false } },
-      allowPositionals: true,
-    }),
-  )
-  const [id, ...rest] = positionals
-  if (id === undefined || !isUuid(id) || rest.length > 0) throw new UsageError(USAGE)
-  return { id, isFollowing: values.follow, address: readServerAddress(values, environment) }
-}
-
-function orUsage<Result>(parseAll: () => Result): Result {
-  try {
-    return parseAll()
-  } catch {
-    throw new UsageError(USAGE)
-  }
+export const runTriggerNow: RunCommand = async ({ operands: [id = ''], options, flags, environment }) => {
+  if (!isUuid(id)) throw new UsageError('run takes the id of a trigger, or with --follow of a run')
+  const runs = connectRuns(readServerAddress('run', options, environment))
+  if (flags.has('follow')) return await follow(runs, id)
+  const started = await runs.start(id).catch((error: unknown) => {
+    throw isUnknown(error) ? new Failure('RESOURCE_NOT_FOUND', `there is no trigger ${id}; --follow a run`) : error
+  })
+  process.stdout.write(`run ${started.id} ${started.status}\n`)
+  return 0
 }
 
 /** Follows the run, or a new one of the trigger that has the id. @returns the exit code */

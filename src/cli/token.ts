@@ -1,89 +1,67 @@
-import { parseArgs } from 'node:util'
 import { isUuid } from '../base/index.ts'
 import { readConfig } from '../config.ts'
 import { type Installation, openInstallation } from '../installation.ts'
 import { findOperatorTeam } from '../storage/index.ts'
+import { createLogger } from '../telemetry/index.ts'
 import { createApiToken, listApiTokens, revokeApiToken, type TeamActor } from '../tenancy/index.ts'
-import type { Command } from './command.ts'
+import type { RunCommand } from './command.ts'
 import { prepareFirstStart } from './first-start.ts'
 import { UsageError } from './usage-error.ts'
 
-const USAGE = `token create [--team ID | --environment ID] --name NAME
-       token list
-       token revoke ID`
 const LISTED_MAX = 1_000
 
-/** Administers the tokens of the operator's team without one: for the first one lost, or for scripts on the same machine. */
-export const tokenCommand: Command = {
-  name: 'token',
-  usage: 'token create|list|revoke',
-  summary: 'administer API tokens of the first team',
-  async run(args, environment) {
-    const { values, positionals } = parse(args)
-    const config = readConfig(environment)
-    await using installation = await openInstallation(config, {
-      applicationName: 'patchbay token',
-      ownsEmbedded: false,
-    })
-    await prepareFirstStart(config, installation)
-    const actor = await operator(installation)
-    const [action, id, ...rest] = positionals
-    if (rest.length > 0) throw new UsageError(USAGE)
-    if (action === 'create' && id === undefined) await create(installation, actor, values)
-    else if (action === 'list' && id === undefined) await list(installation, actor)
-    else if (action === 'revoke' && id !== undefined) await revoke(installation, actor, id)
-    else throw new UsageError(USAGE)
-    return 0
-  },
+/** Makes a token for the first team, another team or an environment, and prints it. */
+export const runTokenCreate: RunCommand = ({ options, environment }) => {
+  const { team, environment: environmentId, name } = options
+  if (name === undefined) throw new UsageError('token create needs --name NAME')
+  if (team !== undefined && environmentId !== undefined)
+    throw new UsageError('token create takes --team or --environment, not both')
+  for (const id of [team, environmentId])
+    if (id !== undefined && !isUuid(id)) throw new UsageError('token create takes ids with --team and --environment')
+  const subject =
+    environmentId === undefined
+      ? ({ kind: 'team', teamId: team } as const)
+      : ({ kind: 'environment', environmentId } as const)
+  return asOperator(environment, async ({ database }, actor) => {
+    const { token } = await database.transaction((tx) => createApiToken(tx, actor, { ...subject, name }))
+    process.stdout.write(`${token}\n`)
+  })
 }
 
-interface Options {
-  readonly team?: string | undefined
-  readonly environment?: string | undefined
-  readonly name?: string | undefined
+/** Lists the tokens of the first team. */
+export const runTokenList: RunCommand = ({ environment }) =>
+  asOperator(environment, async ({ database }, { teamId }) => {
+    const tokens = await listApiTokens(database.direct, teamId, { before: undefined, limit: LISTED_MAX })
+    for (const { id, kind, hint, name, revokedAt, expiresAt } of tokens) {
+      const state = revokedAt !== null ? 'revoked' : expiresAt === null ? 'valid' : `until ${expiresAt.toISOString()}`
+      process.stdout.write(`${id}  ${kind.padEnd(11)}  …${hint}  ${state.padEnd(7)}  ${name}\n`)
+    }
+  })
+
+/** Revokes a token of the first team. */
+export const runTokenRevoke: RunCommand = ({ operands: [id = ''], environment }) => {
+  if (!isUuid(id)) throw new UsageError('token revoke takes the id of a token, as token list shows it')
+  return asOperator(environment, async ({ database }, { teamId }) => {
+    await revokeApiToken(database.direct, teamId, id)
+    process.stdout.write(`${id} is revoked\n`)
+  })
 }
 
-function parse(args: readonly string[]): { readonly values: Options; readonly positionals: readonly string[] } {
-  const text = { type: 'string' } as const
-  try {
-    return parseArgs({
-      args: [...args],
-      options: { team: text, environment: text, name: text },
-      allowPositionals: true,
-    })
-  } catch {
-    throw new UsageError(USAGE)
-  }
+/** Acts for the operator's team without a token: for the first one lost, or for scripts on the same machine. */
+async function asOperator(
+  environment: NodeJS.ProcessEnv,
+  act: (installation: Installation, actor: TeamActor) => Promise<void>,
+): Promise<number> {
+  const config = readConfig(environment)
+  const options = { applicationName: 'patchbay token', isStart: false, logger: createLogger(config.logLevel) }
+  await using installation = await openInstallation(config, options)
+  await prepareFirstStart(config, installation)
+  await act(installation, await operator(installation))
+  return 0
 }
 
 async function operator({ database }: Installation): Promise<TeamActor> {
   const team = await findOperatorTeam(database.direct)
   if (team === undefined) throw new Error('the first team is missing right after it was made')
   return { teamId: team.id, isOperator: true }
-}
-
-async function create({ database }: Installation, actor: TeamActor, options: Options): Promise<void> {
-  const { team, environment, name } = options
-  const ids = [team, environment].filter((id) => id !== undefined)
-  if (name === undefined || ids.length > 1 || !ids.every(isUuid)) throw new UsageError(USAGE)
-  const subject =
-    environment === undefined
-      ? ({ kind: 'team', teamId: team } as const)
-      : ({ kind: 'environment', environmentId: environment } as const)
-  const { token } = await database.transaction((tx) => createApiToken(tx, actor, { ...subject, name }))
-  process.stdout.write(`${token}\n`)
-}
-
-async function list({ database }: Installation, { teamId }: TeamActor): Promise<void> {
-  const tokens = await listApiTokens(database.direct, teamId, { before: undefined, limit: LISTED_MAX })
-  for (const { id, kind, hint, name, revokedAt, expiresAt } of tokens) {
-    const state = revokedAt !== null ? 'revoked' : expiresAt === null ? 'valid' : `until ${expiresAt.toISOString()}`
-    process.stdout.write(`${id}  ${kind.padEnd(11)}  …${hint}  ${state.padEnd(7)}  ${name}\n`)
-  }
-}
-
-async function revoke({ database }: Installation, { teamId }: TeamActor, id: string): Promise<void> {
-  if (!isUuid(id)) throw new UsageError(USAGE)
-  await revokeApiToken(database.direct, teamId, id)
-  process.stdout.write(`${id} is revoked\n`)
 }

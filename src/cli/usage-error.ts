@@ -1,2 +1,2 @@
-/** A command was called with words it does not know; its message says how to call it. */
+/** A command was called with something it does not take; its message names the command, the option and what it takes. */
 export class UsageError extends Error {}

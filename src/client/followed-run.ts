@@ -6,6 +6,7 @@ export type RunStatus =
   | 'running'
   | 'rate_limited'
   | 'completed'
+  | 'partially_completed'
   | 'failed'
   | 'stopped'
   | 'skipped'
@@ -42,7 +43,7 @@ export interface ResourceProgress {
   readonly isComplete: boolean
 }
 
-const OVER: ReadonlySet<RunStatus> = new Set(['completed', 'failed', 'stopped', 'skipped'])
+const OVER: ReadonlySet<RunStatus> = new Set(['completed', 'partially_completed', 'failed', 'stopped', 'skipped'])
 
 /** Tells whether nothing more comes of the run unless somebody retries it. */
 export function isOver({ status }: Pick<FollowedRun, 'status'>): boolean {

@@ -36,7 +36,7 @@ export function claimedRunFrom(message: ClaimedRunMessage): ClaimedRun | undefin
     args: objectFrom(run.args),
     // A message without a spelling of its own is always an object.
     resources: run.resources.map((each) => toJson(SyncResourceSchema, each, { useProtoFieldName: true }) as JsonObject),
-    previousRunDate: message.previousRunDate === undefined ? null : timestampDate(message.previousRunDate),
+    previousRunDates: run.resources.map((_, index) => dateFrom(resources[index]?.previousRunDate)),
     checkpoint: message.checkpoint === undefined ? null : objectFrom(message.checkpoint),
     context: objectFrom(message.context),
     environmentVariables: objectFrom(message.environmentVariables),
@@ -46,6 +46,10 @@ export function claimedRunFrom(message: ClaimedRunMessage): ClaimedRun | undefin
     },
     parentPaths: (resource, method) => (found(resource, method)?.parentPaths ?? []).map(parseDotPath),
   }
+}
+
+function dateFrom(timestamp: ClaimedResource['previousRunDate']): Date | null {
+  return timestamp === undefined ? null : timestampDate(timestamp)
 }
 
 /** protobuf's JSON type is ours without `readonly`. */

@@ -23,12 +23,13 @@ const MESSAGE_LENGTH_MAX = 8_192
 const WAIT_SECONDS_MAX = 86_400
 
 /**
- * How the service is told. Checkpoint and counters were reported before. A run that was stopped is handed back: the service
+ * How the service is told. Checkpoint and counters were reported before; by these the service knows whether all was read. A run that was stopped is handed back: the service
  * knows whether it is to go on elsewhere.
  */
 export function endingOf(outcome: RunOutcome): RunEnding {
   switch (outcome.kind) {
     case 'completed':
+    case 'partially_completed':
       return { call: 'completeRun', request: {} }
     case 'stopped':
       return { call: 'releaseRun', request: {} }

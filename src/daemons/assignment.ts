@@ -5,12 +5,13 @@ import { methodFacts, readSyncResources } from '../sync/index.ts'
 import { publicVariables } from './public-variables.ts'
 
 /** A run that a daemon holds, with everything it needs to execute it but the records. Holds no credential. */
-export interface Assignment
-  extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'previousRunDate' | 'attemptsMax'> {
+export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'attemptsMax'> {
   readonly run: Run
   readonly tenantId: string
   readonly context: JsonObject
   readonly environmentVariables: JsonObject
+  /** The earliest date of the resources; `null` when one of them has none. */
+  readonly previousRunDate: Date | null
   /** In the order of the run's resources. */
   readonly resources: readonly AssignedResource[]
 }
@@ -20,20 +21,29 @@ export interface AssignedResource {
   readonly idPath: readonly string[]
   /** Dotted, below the root `resources`. */
   readonly parentPaths: readonly string[]
+  /** `null`: everything is to be read. */
+  readonly previousRunDate: Date | null
 }
 
 /** What is handed out with a claimed run. */
 export function assignmentOf(claimed: ClaimedRun, run: Run, { account, definition }: SyncableAccount): Assignment {
-  const { leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax } = claimed
+  const { leaseId, leaseExpiresAt, checkpoint, previousRunDates, attemptsMax } = claimed
   const { idPath, parentPaths } = methodFacts(definition.plan)
   return {
-    ...{ run, leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax },
+    ...{ run, leaseId, leaseExpiresAt, checkpoint, attemptsMax },
+    previousRunDate: earliestOf(previousRunDates),
     tenantId: account.tenantId,
     context: account.context,
     environmentVariables: publicVariables(definition.environmentVariables),
-    resources: readSyncResources(run.resources).map(({ resource, method }) => ({
+    resources: readSyncResources(run.resources).map(({ resource, method }, index) => ({
+      previousRunDate: previousRunDates[index] ?? null,
       idPath: idPath(resource, method).map(String),
       parentPaths: parentPaths(resource, method).map((path) => writeDotPath(path)),
     })),
   }
+}
+
+function earliestOf(dates: readonly (Date | null)[]): Date | null {
+  const known = dates.filter((date) => date !== null)
+  return known.length < dates.length ? null : new Date(Math.min(...known.map((date) => date.getTime())))
 }

@@ -20,4 +20,12 @@ export {
 export { type DaemonGroup, listDaemonGroups } from './daemon-group.ts'
 export { forgetDaemons } from './forget.ts'
 export { type HeartbeatInput, type HeldState, heartbeat } from './heartbeat.ts'
-export { completeRun, failRun, type Progress, type ReportDeps, releaseRun, reportProgress } from './report.ts'
+export {
+  completeRun,
+  type FailureDeps,
+  failRun,
+  type Progress,
+  type ReportDeps,
+  releaseRun,
+  reportProgress,
+} from './report.ts'

@@ -1,6 +1,8 @@
-import { type JsonObject, notFound } from '../base/index.ts'
+import { invalidFields, type JsonObject, notFound, type Violation } from '../base/index.ts'
 import {
+  completionOf,
   getRun,
+  isOf,
   type LeaseKey,
   leaseLost,
   type Outcome,
@@ -10,6 +12,7 @@ import {
   type RunQueue,
 } from '../queue/index.ts'
 import { type Database, findHeldLeases, findRun, type HeldLease } from '../storage/index.ts'
+import { contradictionIn } from '../sync/index.ts'
 
 /** What reports need. */
 export interface ReportDeps {
@@ -38,25 +41,63 @@ export async function reportProgress(
   return await save(deps, await requireLease(deps, environmentId, key), progress)
 }
 
-/** Ends a run that is done. @throws Failure like `reportProgress` */
+/**
+ * Ends a run that is done: as `completed` when its final counters say that every resource is complete.
+ *
+ * @throws Failure like `reportProgress`; INVALID_FIELD when the final counters are not those of the run's resources, or
+ * contradict themselves: then the lease goes on
+ */
 export async function completeRun(
   deps: ReportDeps,
   environmentId: string,
   key: LeaseKey,
   progress: Progress,
 ): Promise<Run> {
-  return await end(deps, environmentId, key, progress, { kind: 'completed' })
+  await requireLease(deps, environmentId, key)
+  const { resources, resourceStats } = await getRun(deps.database.direct, environmentId, key.id)
+  const final = progress.stats.length === 0 ? resourceStats : progress.stats
+  const violations = final.length === 0 ? [] : checkFinalStats(resources, final)
+  if (violations.length > 0) throw invalidFields(violations)
+  return await end(deps, environmentId, key, progress, { kind: completionOf(resources, final) })
 }
 
-/** Ends an attempt; the run goes on later when that may help and attempts are left. @throws Failure like `reportProgress` */
+/** Where the next run begins depends on these, so a daemon may not say more than it has done. */
+function checkFinalStats(resources: readonly JsonObject[], final: readonly ResourceStats[]): readonly Violation[] {
+  const finding = (field: string, description: string) => [{ field, description, rule: 'resource_stats.final' }]
+  if (final.length !== resources.length)
+    return finding('resource_stats', `must have one entry for each of the ${resources.length} resources of the run`)
+  return resources.flatMap((resource, index) => {
+    const [stats, at] = [final[index], `resource_stats[${index}]`]
+    if (stats === undefined || !isOf(resource, stats))
+      return finding(`${at}.resource`, `must be ${resource.resource}.${resource.method}, as in the run's resources`)
+    const contradiction = stats.complete ? contradictionIn(stats) : undefined
+    return contradiction === undefined ? [] : finding(`${at}.complete`, `must be false: ${contradiction}`)
+  })
+}
+
+/** What reporting a failure needs. */
+export interface FailureDeps extends ReportDeps {
+  /** Takes the secrets of an account out of a text. */
+  readonly redact: (environmentId: string, integratedAccountId: string, text: string) => Promise<string>
+}
+
+/**
+ * Ends an attempt; the run goes on later when that may help and attempts are left. A daemon may quote what a third party
+ * said: its message is stored without the secrets of the account.
+ *
+ * @throws Failure like `reportProgress`
+ */
 export async function failRun(
-  deps: ReportDeps,
+  deps: FailureDeps,
   environmentId: string,
   key: LeaseKey,
   progress: Progress,
   how: { readonly error: RunError; readonly isRetryable: boolean; readonly waitMs?: number | undefined },
 ): Promise<Run> {
-  const { error, isRetryable, waitMs = 0 } = how
+  const { isRetryable, waitMs = 0 } = how
+  const { integratedAccountId } = await getRun(deps.database.direct, environmentId, key.id)
+  const message = await deps.redact(environmentId, integratedAccountId, how.error.message)
+  const error = { ...how.error, message }
   const outcome: Outcome = isRetryable ? { kind: 'retry', error, afterMs: waitMs } : { kind: 'failed', error }
   return await end(deps, environmentId, key, progress, outcome)
 }

@@ -23,6 +23,7 @@ import { ACTION_RESOURCE, compileActions } from './compile-action.ts'
 import { budgetsOf } from './compile-budget.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { type MethodDefinition, retrySchema } from './method-schema.ts'
+import { listNamesInHeaders } from './placeholder-names.ts'
 import type {
   ConnectPlan,
   MethodPlan,
@@ -90,6 +91,7 @@ function compileConnect(config: IntegrationConfig, choice: CredentialChoice): Co
     label: choice.label,
     verification: verification === undefined ? undefined : compileRequest(config, '', 'verification', verification),
     token: token?.((request) => compileTokenRequest(config, request)),
+    sentInHeaders: listNamesInHeaders(config as JsonObject),
   }
 }
 

@@ -11,6 +11,7 @@ import {
   RESPONSE_ROOTS,
   templateMap,
   urlText,
+  webAddress,
 } from '../formats/index.ts'
 import { actionSchema } from './action-schema.ts'
 import { budgetSchema, nameOf, rateLimitSchema, resourceSchema, retrySchema, timeoutSchema } from './method-schema.ts'
@@ -19,8 +20,8 @@ import { webhookSchema } from './webhook-schema.ts'
 /** Keys of an integration config. The same objects validate, give the types and become the published JSON Schema. */
 const configKeys = {
   label: plainText().optional().describe('Human-readable name.'),
-  logo: plainText().optional().describe('URL of the logo; square, 256x256 recommended.'),
-  icon: plainText().optional().describe('URL of a smaller monochrome icon.'),
+  logo: webAddress().optional().describe('URL of the logo; square, 256x256 recommended.'),
+  icon: webAddress().optional().describe('URL of a smaller monochrome icon.'),
   base_url: urlText()
     .optional()
     .describe('Base address of every method, for example https://{{subdomain}}.example.com/api.'),

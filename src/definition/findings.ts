@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type DotPath, type Json, suggest, type Violation } from '../base/index.ts'
+import { counted, type DotPath, type Json, suggest, type Violation } from '../base/index.ts'
 import { writePath } from './json-path.ts'
 
 /**
@@ -105,8 +105,8 @@ function describeChoice(issue: z.core.$ZodRawIssue & { readonly [key: string]: u
 }
 
 function describeBound(origin: string, bound: string, limit: number | bigint): string {
-  if (origin === 'string') return `must have ${bound} ${limit} characters`
-  if (origin === 'array') return `must have ${bound} ${limit} entries`
+  if (origin === 'string') return `must have ${bound} ${counted(limit, 'character')}`
+  if (origin === 'array') return `must have ${bound} ${counted(limit, 'entry', 'entries')}`
   return `must be ${bound} ${limit}`
 }
 

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { listPlaceholderPaths } from '../expression/index.ts'
 import { listCredentials } from '../formats/index.ts'
 
 /** Bare names that exist whatever the definition says: the specification's own root for collected keys. */
@@ -19,6 +20,34 @@ export function listBareNames(config: JsonObject): ReadonlySet<string> {
   )
   const fromActions = isJsonObject(config.actions) ? Object.values(config.actions).flatMap(actionNames) : []
   return new Set([...ALWAYS, ...fromCredentials, ...fromActions])
+}
+
+/** Formats of authorization that put values into a header as they are. */
+const PLAIN_AUTHORIZATIONS: ReadonlySet<Json> = new Set(['bearer', 'header'])
+
+/** The bare names whose values the definition puts into headers as they are: no header can carry a line break. */
+export function listNamesInHeaders(config: Json): ReadonlySet<string> {
+  if (Array.isArray(config)) return new Set(config.flatMap((item: Json) => [...listNamesInHeaders(item)]))
+  if (!isJsonObject(config)) return new Set()
+  const names = Object.entries(config).flatMap(([key, value]): Iterable<string>[] => [
+    listNamesInHeaders(value),
+    ...(key === 'headers' ? [bareNames(value)] : []),
+    ...(key === 'authorization' ? [namesOfAuthorization(value)] : []),
+  ])
+  return new Set(names.flatMap((some) => [...some]))
+}
+
+function namesOfAuthorization(value: Json): readonly string[] {
+  if (!isJsonObject(value) || value.format === undefined || !PLAIN_AUTHORIZATIONS.has(value.format)) return []
+  const { config = {} } = value
+  const isDefault = value.format === 'bearer' && !(isJsonObject(config) && config.token !== undefined)
+  return isDefault ? ['api_key'] : bareNames(config)
+}
+
+function bareNames(value: Json): readonly string[] {
+  return listPlaceholderPaths(value).flatMap(({ root, steps: [name] }) =>
+    (root === undefined || root === 'credentials') && typeof name === 'string' ? [name] : [],
+  )
 }
 
 function credentialNames(format: string, settings: JsonObject): string[] {

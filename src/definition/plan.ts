@@ -31,6 +31,8 @@ export interface ConnectPlan extends Omit<CredentialPlan, 'verification' | 'toke
   readonly verification: MethodPlan | undefined
   /** How tokens are had and kept; absent where the collected fields are all there is. */
   readonly token: TokenRules<MethodPlan> | undefined
+  /** Names of collected fields whose values the definition puts into headers as they are. */
+  readonly sentInHeaders: ReadonlySet<string>
 }
 
 /** One callable method with the precedence integration ← method already applied. */

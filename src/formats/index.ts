@@ -90,4 +90,5 @@ export {
   refineWith,
   templateMap,
   urlText,
+  webAddress,
 } from './vocabulary.ts'

@@ -36,6 +36,16 @@ export function plainText(): z.ZodString {
   return roleOf(z.string().max(TEXT_LENGTH_MAX), { kind: 'prose' })
 }
 
+/** An address that people open: a logo, a page of documentation. */
+export function webAddress(): z.ZodString {
+  return z.string().max(2048).superRefine(refineWith(findWebAddressProblem, 'url.http'))
+}
+
+function findWebAddressProblem(text: string): string | undefined {
+  const isFine = /^https?:\/\//i.test(text) && URL.canParse(text)
+  return isFine ? undefined : 'must be an http or https URL'
+}
+
 /** A text that may hold placeholders. */
 export function templateText(): z.ZodString {
   return roleOf(templateString(), { kind: 'template', secret: false })

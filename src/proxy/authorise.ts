@@ -1,7 +1,9 @@
 import type { MethodPlan } from '../definition/index.ts'
 import type { Scope } from '../expression/index.ts'
 import { type AuthorizationEffect, type AuthorizationTools, setQuery } from '../formats/index.ts'
+import type { Redaction } from '../vault/index.ts'
 import type { BuiltRequest } from './build.ts'
+import { authorizationSecrets } from './redaction.ts'
 
 /** A request that may be sent. `url` without the parameters of the authorization is what logs and loop guards may see. */
 export interface AuthorisedRequest extends BuiltRequest {
@@ -11,6 +13,7 @@ export interface AuthorisedRequest extends BuiltRequest {
 /**
  * Stage 3: puts the credential on, last of all, so that signatures cover the request as it is sent.
  *
+ * @param redaction told of what is put on
  * @throws Failure PLACEHOLDER_UNRESOLVED when a part of the credential is missing; EXPRESSION_FAILED
  */
 export async function authorise(
@@ -18,8 +21,11 @@ export async function authorise(
   built: BuiltRequest,
   scope: Scope,
   tools: AuthorizationTools,
+  redaction: Redaction,
 ): Promise<AuthorisedRequest> {
-  return withEffect(built, await method.authorise(built, scope, tools))
+  const effect = await method.authorise(built, scope, tools)
+  redaction.learn('authorization', () => authorizationSecrets(effect))
+  return withEffect(built, effect)
 }
 
 /** The request with what authorization puts on it. */

@@ -1,5 +1,5 @@
 import type { BudgetGrant } from './budgets.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import type { Job } from './job.ts'
 import type { RateLimitedOutcome } from './outcome.ts'
 
@@ -8,7 +8,7 @@ const UNLIMITED: BudgetGrant = { kind: 'granted', release: async () => {} }
 const TOO_MANY_REQUESTS = 429
 
 /** Stage 4: takes one request from the budgets that the definition sets. */
-export function takeBudget({ budgets }: ProxyDependencies, job: Job): BudgetGrant | Promise<BudgetGrant> {
+export function takeBudget({ budgets }: CallDependencies, job: Job): BudgetGrant | Promise<BudgetGrant> {
   return budgets === undefined ? UNLIMITED : budgets.acquire(job.target.method, job.access, job.request.signal)
 }
 

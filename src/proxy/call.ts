@@ -2,7 +2,7 @@ import type { Plan } from '../definition/index.ts'
 import type { Pagination } from '../formats/index.ts'
 import type { Answer } from './answer.ts'
 import { writeCursor } from './cursor.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { extract } from './extract.ts'
 import { type Job, startJob } from './job.ts'
 import { fetchPage, fetchWhole, firstState, type ListedPage } from './list-page.ts'
@@ -20,7 +20,7 @@ import type { AccountAccess, ProxyRequest } from './request.ts'
  * UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED, DEFINITION_INVALID, INVALID_FIELD, TOKEN_REQUEST_FAILED
  */
 export async function call(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   plan: Plan,
   account: AccountAccess,
   request: ProxyRequest,
@@ -33,7 +33,7 @@ export async function call(
 }
 
 /** What the answer of a call that is no list comes to. @throws Failure EXPRESSION_FAILED */
-export async function singleOutcome(deps: ProxyDependencies, job: Job, answer: Answer): Promise<CallOutcome> {
+export async function singleOutcome(deps: CallDependencies, job: Job, answer: Answer): Promise<CallOutcome> {
   switch (answer.kind) {
     case 'rate_limited':
       return answer
@@ -49,7 +49,7 @@ export async function singleOutcome(deps: ProxyDependencies, job: Job, answer: A
   }
 }
 
-async function callPage(deps: ProxyDependencies, job: Job, pagination: Pagination): Promise<ListedPage> {
+async function callPage(deps: CallDependencies, job: Job, pagination: Pagination): Promise<ListedPage> {
   return fetchPage(deps, job, pagination, await firstState(deps, job, pagination))
 }
 

@@ -1,8 +1,12 @@
 import type { Clock } from '../base/index.ts'
+import type { Plan } from '../definition/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { Evaluator } from '../expression/index.ts'
+import type { Redaction } from '../vault/index.ts'
 import type { AccountKeeper } from './account-keeper.ts'
 import type { Budgets } from './budgets.ts'
+import { redactionOf } from './redaction.ts'
+import type { AccountAccess } from './request.ts'
 
 /** What the engine is built from. It knows no database: accounts and plans are handed to each call. */
 export interface ProxyDependencies {
@@ -23,8 +27,18 @@ export type ExpressionEvaluator = Pick<Evaluator, 'evaluate'>
 /** Of the roots and of the result: a whole page of a list goes through `response_path`. */
 const EXPRESSION_BYTES_MAX = 5 * 1024 * 1024
 
-/** The dependencies with expressions evaluated on behalf of an environment, which is served in turn with others. */
-export function onBehalfOf(deps: ProxyDependencies, environmentId: string | undefined): ProxyDependencies {
+/** What the stages of one call are built from. */
+export interface CallDependencies extends ProxyDependencies {
+  /** Knows every secret of the call; each stage adds what it puts on a request. */
+  readonly redaction: Redaction
+}
+
+/**
+ * The dependencies of one call: expressions are evaluated on behalf of its environment, which is served in turn with others,
+ * and texts are redacted of its secrets.
+ */
+export function onBehalfOf(deps: ProxyDependencies, plan: Plan, account: AccountAccess): CallDependencies {
+  const { environmentId } = account
   const limits = {
     inputBytesMax: EXPRESSION_BYTES_MAX,
     resultBytesMax: EXPRESSION_BYTES_MAX,
@@ -32,6 +46,7 @@ export function onBehalfOf(deps: ProxyDependencies, environmentId: string | unde
   }
   return {
     ...deps,
+    redaction: redactionOf(plan, account),
     evaluator: {
       evaluate: (expression, roots, options) => deps.evaluator.evaluate(expression, roots, { ...limits, ...options }),
     },

@@ -1,8 +1,7 @@
 import { describePage, type ListingState, type Pagination } from '../formats/index.ts'
 import { buildRequest } from './build.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { type Job, scopeOf, toolsOf } from './job.ts'
-import type { Mask } from './mask.ts'
 import { maskedRequest } from './masked-request.ts'
 import type { SentRequest } from './request-preview.ts'
 
@@ -20,16 +19,11 @@ export interface Listing {
 }
 
 /** Builds and authorises with the account's credentials, and masks the result. @param listing absent: not paged */
-export async function draftRequest(
-  deps: ProxyDependencies,
-  job: Job,
-  listing: Listing | undefined,
-  mask: Mask,
-): Promise<Draft> {
+export async function draftRequest(deps: CallDependencies, job: Job, listing: Listing | undefined): Promise<Draft> {
   const page = listing === undefined ? undefined : describePage(listing.pagination, listing.state)
   const scope = scopeOf(job, page?.values)
   const tools = toolsOf(deps, 'authorization')
   const built = buildRequest(job.target, job.request, scope, page, tools.nonce)
   const effect = await job.target.method.authorise(built, scope, tools)
-  return { shown: maskedRequest(built, effect, mask), url: built.url }
+  return { shown: maskedRequest(built, effect, deps.redaction), url: built.url }
 }

@@ -23,6 +23,7 @@ export type {
 export type { PageDelayed, PageFailed, PageReached, PageStep } from './pages.ts'
 
 export { createProxy, type Proxy } from './proxy.ts'
+export { redactionOf, tokensIn } from './redaction.ts'
 export {
   type AccountAccess,
   type CallLimits,
@@ -39,3 +40,4 @@ export {
 export type { PagingPreview, RequestPreview, SampleOutcome, SentRequest } from './request-preview.ts'
 export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'
 export { type OnceAnswer, type OnceLimits, sendOnce } from './send-once.ts'
+export { isTransientStatus } from './upstream-error.ts'

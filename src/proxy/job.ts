@@ -3,7 +3,7 @@ import type { JsonObject } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
 import type { Scope } from '../expression/index.ts'
 import type { AuthorizationTools, ListingTools } from '../formats/index.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { evaluateSetting } from './evaluate-setting.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 import { type ResolvedTarget, resolveTarget } from './resolve-target.ts'
@@ -27,7 +27,7 @@ export function scopeOf({ access, request }: Job, pagination?: JsonObject): Scop
 }
 
 /** What formats may use during a call. @param setting whose expressions are evaluated, for messages */
-export function toolsOf(deps: ProxyDependencies, setting: 'authorization' | 'pagination'): AuthorizationTools {
+export function toolsOf(deps: CallDependencies, setting: 'authorization' | 'pagination'): AuthorizationTools {
   return {
     evaluate: (expression, input) => evaluateSetting(deps.evaluator, setting, expression, input),
     now: () => deps.clock.now(),
@@ -36,7 +36,7 @@ export function toolsOf(deps: ProxyDependencies, setting: 'authorization' | 'pag
 }
 
 /** What paging may use during a call. */
-export function listingTools(deps: ProxyDependencies, scope: Scope): ListingTools {
+export function listingTools(deps: CallDependencies, scope: Scope): ListingTools {
   const { evaluate, now } = toolsOf(deps, 'pagination')
   return { evaluate, now, scope }
 }

@@ -4,16 +4,17 @@ import type { MethodPlan } from '../definition/index.ts'
 import { decodeContent, type HttpStreamResponse } from '../egress/index.ts'
 import { type Attempt, final, type Success } from './answer.ts'
 import { decode, isJsonType } from './decode.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { judgeAnswer } from './judge-answer.ts'
 import type { RateLimitInfo, StreamedAnswer, StreamOutcome } from './outcome.ts'
 import { readRateLimit } from './rate-limit.ts'
+import { redactRateLimit } from './redaction.ts'
 import { RESPONSE_BYTES_MAX } from './request.ts'
 
 /** How much of an answer is read to judge it, as sent. No error is longer. */
 const JUDGED_BYTES_MAX = 1024 * 1024
 
-type JudgingTools = Pick<ProxyDependencies, 'evaluator' | 'clock'>
+type JudgingTools = Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>
 
 /**
  * Rate limit and error of an answer whose body has not been read.
@@ -67,7 +68,8 @@ async function passedOn(
   { rateLimit: rules }: MethodPlan,
   { status, headers, body }: HttpStreamResponse,
 ): Promise<StreamedAnswer> {
-  const rateLimit = await readRateLimit(deps, rules, { status, headers, body: null })
+  const told = await readRateLimit(deps, rules, { status, headers, body: null })
+  const rateLimit = redactRateLimit(deps.redaction, told)
   return { kind: 'stream', status, headers, body, rateLimit }
 }
 

@@ -1,7 +1,9 @@
+import type { Redaction } from '../vault/index.ts'
 import type { AccountSign } from './account-keeper.ts'
 import type { AnyAnswer } from './answer.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import type { Job } from './job.ts'
+import { accountSecrets } from './redaction.ts'
 
 const FORBIDDEN = 403
 
@@ -13,7 +15,7 @@ const FORBIDDEN = 403
  * @throws Failure of `ask`; TOKEN_REQUEST_FAILED
  */
 export async function keepAuthorised<A extends AnyAnswer>(
-  { keeper }: Pick<ProxyDependencies, 'keeper'>,
+  { keeper, redaction }: Pick<CallDependencies, 'keeper' | 'redaction'>,
   job: Job,
   ask: () => Promise<A>,
   isRepeatable = true,
@@ -22,10 +24,13 @@ export async function keepAuthorised<A extends AnyAnswer>(
   const { request } = job
   if (keeper === undefined || request.target.kind === 'verification') return first
   const renewed = asksForRenewal(first) ? await keeper.renew(job.access, request.signal) : undefined
-  if (renewed !== undefined) job.access = renewed
+  if (renewed !== undefined) {
+    job.access = renewed
+    redaction.learn('renewed', () => accountSecrets(renewed))
+  }
   if (renewed !== undefined && !isRepeatable) return first
   const answer = renewed === undefined ? first : await ask()
-  const sign = signOf(job, answer)
+  const sign = signOf(job, answer, redaction)
   if (sign !== undefined) await keeper.note(job.access, sign)
   if (sign?.kind === 'worked') job.access = { ...job.access, needsReauth: false }
   return answer
@@ -36,7 +41,7 @@ function asksForRenewal(answer: AnyAnswer): boolean {
 }
 
 /** What a final answer says about the account; most say nothing. */
-function signOf({ access, target, request }: Job, answer: AnyAnswer): AccountSign | undefined {
+function signOf({ access, target, request }: Job, answer: AnyAnswer, redaction: Redaction): AccountSign | undefined {
   switch (answer.kind) {
     case 'rate_limited':
       return undefined
@@ -50,7 +55,7 @@ function signOf({ access, target, request }: Job, answer: AnyAnswer): AccountSig
           return { kind: 'unauthorized', message: answer.message }
         case 'fail':
         case 'retry':
-          return answer.status === FORBIDDEN ? forbidden(target.method, request.target) : undefined
+          return answer.status === FORBIDDEN ? forbidden(target.method, request.target, redaction) : undefined
         case 'ignore':
         case 'stop':
           return undefined
@@ -59,8 +64,12 @@ function signOf({ access, target, request }: Job, answer: AnyAnswer): AccountSig
 }
 
 /** Calls to paths that no method describes are named by path and verb. */
-function forbidden({ resource, method, verb }: Job['target']['method'], target: Job['request']['target']): AccountSign {
+function forbidden(
+  { resource, method, verb }: Job['target']['method'],
+  target: Job['request']['target'],
+  redaction: Redaction,
+): AccountSign {
   if (target.kind !== 'path') return { kind: 'forbidden', resource, method }
   const [path = ''] = target.path.split('?', 1)
-  return { kind: 'forbidden', resource: path, method: verb }
+  return { kind: 'forbidden', resource: redaction.text(path), method: verb }
 }

@@ -9,7 +9,7 @@ import {
 } from '../formats/index.ts'
 import type { Answer, Success } from './answer.ts'
 import { readCursor } from './cursor.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { type Extracted, extractRecords } from './extract.ts'
 import { type Job, listingTools, scopeOf } from './job.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
@@ -37,7 +37,7 @@ export interface FetchedPage {
 const NO_RECORDS: Extracted = { records: [], received: undefined }
 
 /** Where a caller's page of a list is: at its cursor, else at the beginning. @throws Failure PAGE_TOKEN_INVALID */
-export async function firstState(deps: ProxyDependencies, job: Job, pagination: Pagination): Promise<ListingState> {
+export async function firstState(deps: CallDependencies, job: Job, pagination: Pagination): Promise<ListingState> {
   const { cursor, limit } = job.request.page ?? {}
   if (cursor !== undefined) return readCursor(pagination, cursor)
   return startListing(pagination, limit, listingTools(deps, scopeOf(job)))
@@ -45,7 +45,7 @@ export async function firstState(deps: ProxyDependencies, job: Job, pagination: 
 
 /** Fetches the page that a state describes and tells where it leads. @throws Failure of any stage; PAGINATION_LOOP */
 export async function fetchPage(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   job: Job,
   pagination: Pagination,
   state: ListingState,
@@ -56,7 +56,7 @@ export async function fetchPage(
 
 /** What an answer to the request for a page comes to. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE, PAGINATION_LOOP */
 export async function digestAnswer(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   job: Job,
   pagination: Pagination,
   state: ListingState,
@@ -86,12 +86,12 @@ export async function digestAnswer(
 }
 
 /** The only page of a list that is not paged. */
-export async function fetchWhole(deps: ProxyDependencies, job: Job): Promise<ListedPage> {
+export async function fetchWhole(deps: CallDependencies, job: Job): Promise<ListedPage> {
   return wholeAnswer(deps, job, await perform(deps, job))
 }
 
 /** What the answer to a list that is not paged comes to. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE */
-export async function wholeAnswer(deps: ProxyDependencies, job: Job, answer: Answer): Promise<ListedPage> {
+export async function wholeAnswer(deps: CallDependencies, job: Job, answer: Answer): Promise<ListedPage> {
   if (answer.kind !== 'success') return endedByError(answer) ?? answer
   const { records } = await extractRecords(deps.evaluator, job.target.method, answer.response)
   return lastPage(answer, records, 'unpaginated')

@@ -75,7 +75,12 @@ export interface UpstreamErrorOutcome {
   readonly metadata: JsonObject
   /** Lower-case names; those of the error expression over those of the upstream. */
   readonly headers: Readonly<Record<string, string>>
+  /** Those of the error expression alone, which are meant for the caller. */
+  readonly ownHeaders: Readonly<Record<string, string>>
+  /** As the upstream sent it. */
   readonly body: Json
+  /** What the error expression tells the caller beside the message; absent where it gives nothing. */
+  readonly result?: Json | undefined
   readonly rateLimit: RateLimitInfo | undefined
   /** What the definition, or the default table, wants done about it. */
   readonly action: ErrorAction

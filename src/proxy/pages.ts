@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
 import { type ListingState, parseListingState, type StopReason, startListing } from '../formats/index.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { type Job, listingTools, scopeOf, startJob } from './job.ts'
 import { fetchPage, fetchWhole, type ListedPage } from './list-page.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
@@ -49,7 +49,7 @@ export interface PageFailed extends UpstreamErrorOutcome {
  * @throws Failure as `call` does; PAGE_TOKEN_INVALID when the definition below the state has changed its pagination
  */
 export async function* pages(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   plan: Plan,
   account: AccountAccess,
   request: ProxyRequest,
@@ -72,7 +72,7 @@ export async function* pages(
   }
 }
 
-async function* wholeList(deps: ProxyDependencies, job: Job): AsyncGenerator<PageStep, void, void> {
+async function* wholeList(deps: CallDependencies, job: Job): AsyncGenerator<PageStep, void, void> {
   for (;;) {
     const { step } = stepOf(await fetchWhole(deps, job), 1, null)
     yield step

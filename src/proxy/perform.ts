@@ -4,7 +4,7 @@ import { type AuthorisedRequest, authorise } from './authorise.ts'
 import { budgetExhausted, takeBudget } from './budget-stage.ts'
 import { buildRequest } from './build.ts'
 import { decode } from './decode.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { exchange } from './exchange.ts'
 import { type Job, scopeOf, toolsOf } from './job.ts'
 import { judgeAnswer } from './judge-answer.ts'
@@ -12,12 +12,12 @@ import { keepAuthorised } from './keep-authorised.ts'
 import { withRetries } from './retry.ts'
 
 /** Sends one request: again where the definition allows it, once more with renewed credentials. @throws Failure of any stage */
-export function perform(deps: ProxyDependencies, job: Job, page?: PageRequest): Promise<Answer> {
+export function perform(deps: CallDependencies, job: Job, page?: PageRequest): Promise<Answer> {
   return keepAuthorised(deps, job, () => withRetries(deps, job, () => attempt(deps, job, page)))
 }
 
 /** The stages of one request, in order. */
-async function attempt(deps: ProxyDependencies, job: Job, page: PageRequest | undefined): Promise<Attempt<Answer>> {
+async function attempt(deps: CallDependencies, job: Job, page: PageRequest | undefined): Promise<Attempt<Answer>> {
   const { method } = job.target
   const ready = await prepare(deps, job, page)
   const grant = await takeBudget(deps, job)
@@ -29,9 +29,9 @@ async function attempt(deps: ProxyDependencies, job: Job, page: PageRequest | un
 }
 
 /** Builds and authorises. */
-export function prepare(deps: ProxyDependencies, job: Job, page: PageRequest | undefined): Promise<AuthorisedRequest> {
+export function prepare(deps: CallDependencies, job: Job, page: PageRequest | undefined): Promise<AuthorisedRequest> {
   const scope = scopeOf(job, page?.values)
   const tools = toolsOf(deps, 'authorization')
   const built = buildRequest(job.target, job.request, scope, page, tools.nonce)
-  return authorise(job.target.method, built, scope, tools)
+  return authorise(job.target.method, built, scope, tools, deps.redaction)
 }

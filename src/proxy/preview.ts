@@ -1,13 +1,13 @@
 import type { MethodPlan, Plan } from '../definition/index.ts'
 import { listStopRules, type StopRule } from '../formats/index.ts'
 import type { DecodedResponse } from './decode.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { draftRequest, type Listing } from './draft.ts'
-import { type Job, startJob } from './job.ts'
+import type { Job } from './job.ts'
 import { firstState } from './list-page.ts'
-import { createMask } from './mask.ts'
 import type { AccountAccess, PreviewRequest } from './request.ts'
 import type { PagingPreview, RequestPreview } from './request-preview.ts'
+import { findSandboxError, findTarget } from './resolve-target.ts'
 import { attemptsMax } from './retry.ts'
 import { thinkThrough } from './think-through.ts'
 
@@ -18,30 +18,30 @@ import { thinkThrough } from './think-through.ts'
  * No credential is renewed, no budget used, nothing noted about the account. The result of a sample is the sample's own and
  * is not masked.
  *
- * @throws Failure as `call` does, but for what the way out and back may throw
+ * @throws Failure as `call` does, but for what the way out and back may throw; METHOD_NOT_DEFINED for an action
  */
 export async function preview(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   plan: Plan,
   account: AccountAccess,
   request: PreviewRequest,
 ): Promise<RequestPreview> {
-  const job = startJob(plan, account, request)
+  const job: Job = { target: findTarget(plan, request.target), request, access: account }
   const { method } = job.target
-  const mask = createMask(plan, account)
   const listing = await startingPoint(deps, job)
-  const draft = await draftRequest(deps, job, listing, mask)
+  const draft = await draftRequest(deps, job, listing)
   const sample = sampleOf(method, request)
   return {
     ...draft.shown,
     isWrite: method.isWrite,
+    error: findSandboxError(account, job.target),
     attemptsMax: attemptsMax(method, request.limits),
     paging: method.isList ? pagingOf(method, listing) : undefined,
-    outcome: sample === undefined ? undefined : await thinkThrough(deps, { job, draft, listing, mask }, sample),
+    outcome: sample === undefined ? undefined : await thinkThrough(deps, { job, draft, listing }, sample),
   }
 }
 
-async function startingPoint(deps: ProxyDependencies, job: Job): Promise<Listing | undefined> {
+async function startingPoint(deps: CallDependencies, job: Job): Promise<Listing | undefined> {
   const { pagination } = job.target.method
   return pagination === undefined ? undefined : { pagination, state: await firstState(deps, job, pagination) }
 }

@@ -4,10 +4,11 @@ import { type ActionRequest, type ActionRun, isActionRequest } from './actions/a
 import { actionPages, callAction } from './actions/call-action.ts'
 import { runAction } from './actions/run-action.ts'
 import { call } from './call.ts'
-import { onBehalfOf, type ProxyDependencies } from './dependencies.ts'
+import { type CallDependencies, onBehalfOf, type ProxyDependencies } from './dependencies.ts'
 import type { CallOutcome, StreamOutcome } from './outcome.ts'
 import { type PageStep, pages } from './pages.ts'
 import { preview } from './preview.ts'
+import { redactFailure } from './redaction.ts'
 import type { AccountAccess, PreviewRequest, ProxyRequest, StreamRequest } from './request.ts'
 import type { RequestPreview } from './request-preview.ts'
 import { stream } from './stream.ts'
@@ -33,19 +34,37 @@ export interface Proxy {
 
 /** Ties the engine to its way out, its sandbox and its clock. */
 export function createProxy(deps: ProxyDependencies): Proxy {
+  /** Whatever a call throws leaves the engine without its secrets: it may quote a redirect, a body, a value of a template. */
+  async function redacted<Result>(
+    plan: Plan,
+    account: AccountAccess,
+    work: (own: CallDependencies) => Promise<Result>,
+  ): Promise<Result> {
+    const own = onBehalfOf(deps, plan, account)
+    try {
+      return await work(own)
+    } catch (error) {
+      throw redactFailure(own.redaction, error)
+    }
+  }
+
   return {
-    call(plan, account, request) {
-      const own = onBehalfOf(deps, account.environmentId)
-      return isActionRequest(request) ? callAction(own, plan, account, request) : call(own, plan, account, request)
+    call: (plan, account, request) =>
+      redacted(plan, account, (own) =>
+        isActionRequest(request) ? callAction(own, plan, account, request) : call(own, plan, account, request),
+      ),
+    async *pages(plan, account, request, state) {
+      const own = onBehalfOf(deps, plan, account)
+      try {
+        yield* isActionRequest(request)
+          ? actionPages(own, plan, account, request)
+          : pages(own, plan, account, request, state)
+      } catch (error) {
+        throw redactFailure(own.redaction, error)
+      }
     },
-    pages(plan, account, request, state) {
-      const own = onBehalfOf(deps, account.environmentId)
-      return isActionRequest(request)
-        ? actionPages(own, plan, account, request)
-        : pages(own, plan, account, request, state)
-    },
-    runAction: (plan, account, request) => runAction(onBehalfOf(deps, account.environmentId), plan, account, request),
-    stream: (plan, account, request) => stream(onBehalfOf(deps, account.environmentId), plan, account, request),
-    preview: (plan, account, request) => preview(onBehalfOf(deps, account.environmentId), plan, account, request),
+    runAction: (plan, account, request) => redacted(plan, account, (own) => runAction(own, plan, account, request)),
+    stream: (plan, account, request) => redacted(plan, account, (own) => stream(own, plan, account, request)),
+    preview: (plan, account, request) => redacted(plan, account, (own) => preview(own, plan, account, request)),
   }
 }

@@ -1,4 +1,4 @@
-import type { Json } from '../base/index.ts'
+import type { Failure, Json } from '../base/index.ts'
 import type { StopReason, StopRule } from '../formats/index.ts'
 import type { CallOutcome } from './outcome.ts'
 
@@ -15,6 +15,8 @@ export interface SentRequest {
 export interface RequestPreview extends SentRequest {
   /** Changes something upstream; refused for sandbox accounts. */
   readonly isWrite: boolean
+  /** Why the call would be refused instead of sent; absent when it would be sent. */
+  readonly error: Failure | undefined
   /** Requests in all when the upstream fails in a way that passes. */
   readonly attemptsMax: number
   /** Present for lists. */
@@ -37,8 +39,8 @@ export interface PagingPreview {
 export interface SampleOutcome {
   readonly kind: CallOutcome['kind']
   /**
-   * What `response_path` selects, of a list the records; of an error `{status, message, metadata, action}`, of a rate limit
-   * `{status, retry_after}`.
+   * What `response_path` selects, of a list the records; of an error `{status, message, metadata, action, result?,
+   * headers?}`, of a rate limit `{status, retry_after}`.
    */
   readonly result: Json
   /** The following are present for a page of a list: its records, and either why it is the last or how the next is asked for. */

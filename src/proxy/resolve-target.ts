@@ -17,8 +17,14 @@ export interface ResolvedTarget {
  */
 export function resolveTarget(plan: Plan, account: AccountAccess, target: CallTarget): ResolvedTarget {
   const resolved = findTarget(plan, target)
-  if (account.isSandbox && resolved.method.isWrite) throw sandboxReadOnly()
+  const error = findSandboxError(account, resolved)
+  if (error !== undefined) throw error
   return resolved
+}
+
+/** Why the account may not call the target; `undefined` when it may. */
+export function findSandboxError({ isSandbox }: AccountAccess, { method }: ResolvedTarget): Failure | undefined {
+  return isSandbox && method.isWrite ? sandboxReadOnly() : undefined
 }
 
 /** The refusal of whatever would change something upstream through a sandbox account. */
@@ -27,7 +33,8 @@ export function sandboxReadOnly(): Failure {
   return new Failure('SANDBOX_ACCOUNT_READ_ONLY', message)
 }
 
-function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
+/** Finds the method, whoever asks. @throws Failure METHOD_NOT_DEFINED */
+export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
   switch (target.kind) {
     case 'method':
       return { method: findMethod(plan, target.resource, target.method), path: '' }
@@ -36,7 +43,10 @@ function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
     case 'verification':
       return { method: findVerification(plan, target.format), path: '' }
     case 'action':
-      throw new Failure('METHOD_NOT_DEFINED', `the action ${target.action} is not one request`)
+      throw new Failure(
+        'METHOD_NOT_DEFINED',
+        `an action cannot be tried in a dry run: it is run step by step, and each step needs the answer before`,
+      )
   }
 }
 

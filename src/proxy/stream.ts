@@ -3,7 +3,7 @@ import type { HttpClient, HttpStreamResponse } from '../egress/index.ts'
 import { type Attempt, final } from './answer.ts'
 import type { AuthorisedRequest } from './authorise.ts'
 import { budgetExhausted, takeBudget } from './budget-stage.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { redirectsMax } from './exchange.ts'
 import { type Job, startJob } from './job.ts'
 import { judgeOpenAnswer } from './judge-open-answer.ts'
@@ -22,7 +22,7 @@ import { withRetries } from './retry.ts'
  * @throws Failure as `call` does
  */
 export async function stream(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   plan: Plan,
   account: AccountAccess,
   request: StreamRequest,
@@ -41,7 +41,7 @@ function startUpload(plan: Plan, account: AccountAccess, request: StreamRequest)
 }
 
 async function attempt(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   job: Job,
   bodyStream: StreamRequest['bodyStream'],
 ): Promise<Attempt<StreamOutcome>> {

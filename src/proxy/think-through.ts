@@ -1,11 +1,10 @@
 import { singleOutcome } from './call.ts'
 import type { DecodedResponse } from './decode.ts'
-import type { ProxyDependencies } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import { type Draft, draftRequest, type Listing } from './draft.ts'
 import type { Job } from './job.ts'
 import { judgeAnswer } from './judge-answer.ts'
 import { digestAnswer, type FetchedPage, wholeAnswer } from './list-page.ts'
-import type { Mask } from './mask.ts'
 import type { RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
 import type { SampleOutcome } from './request-preview.ts'
 
@@ -15,7 +14,6 @@ export interface DraftedCall {
   readonly draft: Draft
   /** Absent for what is not paged. */
   readonly listing: Listing | undefined
-  readonly mask: Mask
 }
 
 /**
@@ -25,7 +23,7 @@ export interface DraftedCall {
  * @throws Failure EXPRESSION_FAILED, PAGINATION_LOOP, PAGINATION_ORIGIN
  */
 export async function thinkThrough(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   call: DraftedCall,
   response: DecodedResponse,
 ): Promise<SampleOutcome> {
@@ -44,8 +42,8 @@ export async function thinkThrough(
 }
 
 async function pageOutcome(
-  deps: ProxyDependencies,
-  { job, listing, mask }: DraftedCall,
+  deps: CallDependencies,
+  { job, listing }: DraftedCall,
   { records, state, stopReason }: FetchedPage,
 ): Promise<SampleOutcome> {
   const next = listing === undefined || state === null ? undefined : { ...listing, state }
@@ -54,13 +52,18 @@ async function pageOutcome(
     result: [...records],
     recordCount: records.length,
     stopReason,
-    next: next === undefined ? undefined : (await draftRequest(deps, job, next, mask)).shown,
+    next: next === undefined ? undefined : (await draftRequest(deps, job, next)).shown,
   }
 }
 
 function refusal(outcome: RateLimitedOutcome | UpstreamErrorOutcome): SampleOutcome {
   const { kind, status } = outcome
   if (kind === 'rate_limited') return { kind, result: { status, retry_after: outcome.retryAfterSeconds } }
-  const { message, metadata, action } = outcome
-  return { kind, result: { status, message, metadata, action } }
+  const { message, metadata, action, ownHeaders, result } = outcome
+  const given = { ...(result === undefined ? {} : { result }), ...(isEmpty(ownHeaders) ? {} : { headers: ownHeaders }) }
+  return { kind, result: { status, message, metadata, action, ...given } }
+}
+
+function isEmpty(values: object): boolean {
+  return Object.keys(values).length === 0
 }

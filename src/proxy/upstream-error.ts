@@ -14,7 +14,8 @@ export type Judgement =
   | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number | undefined }
 
 const MESSAGE_LENGTH_MAX = 500
-const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 500, 502, 503, 504])
+/** Client errors that say nothing about the request itself (RFC 9110 §15.5.9, RFC 8470 §5.2). */
+const TRANSIENT_CLIENT_ERRORS: ReadonlySet<number> = new Set([408, 425])
 const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
   'fail',
   'retry',
@@ -84,7 +85,9 @@ function errorOf(response: DecodedResponse, said: JsonObject, rateLimit: RateLim
     message: typeof said.message === 'string' ? clip(said.message) : messageOf(response),
     metadata: isJsonObject(said.metadata) ? said.metadata : {},
     headers: { ...response.headers, ...headersOf(said.headers) },
-    body: said.result ?? response.body,
+    ownHeaders: headersOf(said.headers),
+    body: response.body,
+    result: said.result,
     rateLimit,
     action: actionOf(said.action, response.status),
   }
@@ -94,7 +97,12 @@ function errorOf(response: DecodedResponse, said: JsonObject, rateLimit: RateLim
 function actionOf(said: Json | undefined, status: number): ErrorAction {
   if (typeof said === 'string' && ACTIONS.has(said)) return said as ErrorAction
   if (status === 401) return 'refresh_token'
-  return RETRYABLE.has(status) ? 'retry' : 'fail'
+  return isTransientStatus(status) ? 'retry' : 'fail'
+}
+
+/** Whether the same request may succeed later, as far as its status tells: the default for what the definition does not say. */
+export function isTransientStatus(status: number): boolean {
+  return status >= 500 || TRANSIENT_CLIENT_ERRORS.has(status)
 }
 
 /** An error that names no status is one all the same: of a success it becomes 502, because the upstream failed. */

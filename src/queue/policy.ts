@@ -46,7 +46,7 @@ export function attemptsMaxOf(
 
 /** What an item becomes when a lease on it ends. */
 export interface Resolution {
-  readonly status: 'created' | 'rate_limited' | 'completed' | 'failed' | 'stopped'
+  readonly status: 'created' | 'rate_limited' | 'completed' | 'partially_completed' | 'failed' | 'stopped'
   readonly error: RunError | null
   /** Attempts that count so far. */
   readonly attempt: number
@@ -68,7 +68,8 @@ export function resolveOutcome(
   const { attempt } = attempts
   switch (outcome.kind) {
     case 'completed':
-      return { status: 'completed', error: null, attempt, delayMs: null }
+    case 'partially_completed':
+      return { status: outcome.kind, error: null, attempt, delayMs: null }
     case 'stopped':
       return { status: 'stopped', error: null, attempt, delayMs: null }
     case 'failed':

@@ -38,6 +38,8 @@ export type Heartbeat =
 /** How holding an item ended. */
 export type Outcome =
   | { readonly kind: 'completed' }
+  /** Done, but something was passed over. */
+  | { readonly kind: 'partially_completed' }
   | { readonly kind: 'failed'; readonly error: RunError }
   | { readonly kind: 'stopped' }
   /** This attempt failed; the next is due after a growing delay, at least `afterMs`. The last attempt fails the item. */

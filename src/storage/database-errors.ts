@@ -12,7 +12,7 @@ const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'],
 ])
 const LOST_CONNECTION =
-  /Connection terminated|Timeout acquiring a connection|Unable to acquire a connection|not queryable/
+  /Connection terminated|timeout expired|Timeout acquiring a connection|Unable to acquire a connection|not queryable/
 
 /** Seconds a client should wait while the database restarts. */
 const RETRY_AFTER_SECONDS = 1

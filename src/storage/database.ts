@@ -33,6 +33,8 @@ const LOCK_TIMEOUT_MS = 10_000
 /** A transaction that its client forgot (SIGSTOP, a stalled event loop) gives its row locks back after this long. */
 const IDLE_IN_TRANSACTION_MS = 15_000
 const ACQUIRE_TIMEOUT_MS = 10_000
+/** Of one connection, until the server has greeted it: below the time a caller waits, so that the caller learns why. */
+const CONNECT_TIMEOUT_MS = 8_000
 const TRANSACTION_ATTEMPTS_MAX = 4
 
 /**
@@ -131,6 +133,7 @@ function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseO
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     application_name: applicationName ?? 'patchbay',
     keepAlive: true,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   }
   if (target.kind === 'url') return { connectionString: target.url, ...common }
   const { host, port, user, database } = target

@@ -11,7 +11,14 @@ export {
   isStatementTimeout,
   isUniqueViolation,
 } from './database-errors.ts'
-export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './embedded/index.ts'
+export { DatabaseWatch, type DatabaseWatchDeps } from './database-watch.ts'
+export {
+  DataDirectoryLock,
+  type EmbeddedOptions,
+  type EmbeddedServer,
+  makeDataDirectory,
+  startEmbedded,
+} from './embedded/index.ts'
 export { etagOf, versionOfEtag } from './etag.ts'
 export {
   type CursorKind,
@@ -29,7 +36,7 @@ export {
 export { type MigrationReport, migrate } from './migrate.ts'
 export { refuseWhileUsed } from './refuse-while-used.ts'
 export { isRowError } from './row-error.ts'
-export { createSecrets, type Secrets } from './secrets.ts'
+export { createSecrets, findUnreadableKey, type Secrets } from './secrets.ts'
 export {
   claimDueTokens,
   type LeaseAttempt,
@@ -58,6 +65,7 @@ export {
   type AccountRef,
   type ConnectingClaim,
   type ConnectingLease,
+  type ConnectingPause,
   claimConnectingAccount,
   postponeConnecting,
   storeActionResult,
@@ -176,7 +184,14 @@ export {
   insertIntegrationGrant,
   listIntegrationGrants,
 } from './tables/integration-grant.ts'
-export { countQueueDepth, findOldestDueAge, type QueueDepth } from './tables/operating.ts'
+export { countQueueDepth, findOldestDueAge, type QueueDepth, readServerVersion } from './tables/operating.ts'
+export {
+  deleteExpiredPreviousRuns,
+  findPreviousRunDates,
+  movePreviousRuns,
+  type PreviousRun,
+  type PreviousRunKey,
+} from './tables/previous-run.ts'
 export {
   claimItems,
   countWaiting,
@@ -203,7 +218,7 @@ export {
   takeFromBudget,
 } from './tables/request-budget.ts'
 export { deleteExpiredSlots, type RequestSlot, releaseSlot, takeSlot } from './tables/request-slot.ts'
-export { beginRuns, concludeRuns, type RunWork, saveRunProgress } from './tables/run-execution.ts'
+export { beginRuns, concludeRuns, type EndedRun, type RunWork, saveRunProgress } from './tables/run-execution.ts'
 export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'
 export type {
   ClaimedRun,

@@ -2,7 +2,13 @@ import { LRUCache } from 'lru-cache'
 import { Failure, newId } from '../base/index.ts'
 import { type KeyRing, seal, unseal } from '../vault/index.ts'
 import type { Tx } from './database.ts'
-import { type DataKeyRecord, findCurrentDataKey, findDataKey, insertDataKey } from './tables/data-key.ts'
+import {
+  type DataKeyRecord,
+  findCurrentDataKey,
+  findDataKey,
+  insertDataKey,
+  listDataKeySamples,
+} from './tables/data-key.ts'
 import {
   deleteSecrets,
   listSecrets,
@@ -111,6 +117,24 @@ export function createSecrets(ring: KeyRing): Secrets {
       const key = await keyById(tx, ownerId, uuidOf(sealed.subarray(0, UUID_BYTES)))
       return orUnreadable(() => unseal(key, `${place}|${ownerId}`, sealed.subarray(UUID_BYTES)))
     },
+  }
+}
+
+/**
+ * Finds a key encryption key that the database was written with and the ring does not hold, or holds with other bytes.
+ *
+ * @returns its id; `undefined` when the ring opens everything
+ */
+export async function findUnreadableKey(tx: Tx, ring: KeyRing): Promise<string | undefined> {
+  const samples = await listDataKeySamples(tx)
+  return samples.find((sample) => !opens(ring, sample))?.keyEncryptionKeyId
+}
+
+function opens(ring: KeyRing, sample: DataKeyRecord & { readonly ownerId: string }): boolean {
+  try {
+    return ring.open(sample, sample.ownerId, sample.id).length > 0
+  } catch {
+    return false
   }
 }
 

@@ -1,5 +1,5 @@
 import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
-import type { DecidedEnding, ResourceStats, RunError, RunOutcome, RunProgress } from '../queue/index.ts'
+import type { Completion, DecidedEnding, ResourceStats, RunError, RunOutcome, RunProgress } from '../queue/index.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { EarlyEnd } from './listing.ts'
 import type { DestinationAway, Sink } from './sink.ts'
@@ -38,10 +38,15 @@ export interface EndDeps {
   readonly progress: RunProgress
 }
 
-/** How a run ends, decided now. @param error absent: it completed */
-export function decideEnding({ clock }: Pick<EndDeps, 'clock'>, attempt: number, error?: RunError): DecidedEnding {
-  const status = error === undefined ? 'completed' : 'failed'
-  return { status, error: error ?? null, attempt, decidedAt: clock.now().toISOString() }
+/** How a run ends, decided now: completed in one of two ways, or failed with an error. */
+export function decideEnding(
+  { clock }: Pick<EndDeps, 'clock'>,
+  attempt: number,
+  how: Completion | RunError,
+): DecidedEnding {
+  const decidedAt = clock.now().toISOString()
+  if (typeof how === 'string') return { status: how, error: null, attempt, decidedAt }
+  return { status: 'failed', error: how, attempt, decidedAt }
 }
 
 /**
@@ -82,6 +87,6 @@ export async function tellEnding(
 }
 
 /** The outcome for the queue. */
-export function outcomeOfEnding({ error }: DecidedEnding): RunOutcome {
-  return error === null ? { kind: 'completed' } : { kind: 'failed', error }
+export function outcomeOfEnding(ending: DecidedEnding): RunOutcome {
+  return ending.status === 'failed' ? { kind: 'failed', error: ending.error } : { kind: ending.status }
 }

@@ -9,6 +9,11 @@ export type Checkpoint = {
   readonly is_started: boolean
   /** Of the next thing that is delivered, from 1. */
   readonly next_sequence: number
+  /**
+   * `{{previous_run_date}}` of each node, RFC 3339, from the first attempt on: a listing that goes on in the middle has to ask
+   * for what it asked for at its beginning. `null` until the run has started.
+   */
+  readonly previous_run_dates: readonly (string | null)[] | null
   readonly position: Position
   readonly counts: readonly NodeCounts[]
   /** Waits in a row for a destination that is away. */
@@ -23,6 +28,7 @@ export const BEGINNING: Checkpoint = {
   format: FORMAT,
   is_started: false,
   next_sequence: 1,
+  previous_run_dates: null,
   position: [],
   counts: [],
   waits: 0,

@@ -12,6 +12,7 @@ import { parseExpression } from '../expression/index.ts'
 import {
   deleteSyncJob as deleteSyncJobRow,
   deleteTriggersOf,
+  type ErrorHandling,
   findSyncJob,
   insertSyncJob,
   listInstalledConfigs,
@@ -38,6 +39,8 @@ export interface SyncJobInput {
   readonly argsSchema?: JsonObject | undefined
   /** JSONata. Absent or empty: no check. */
   readonly argsValidation?: string | undefined
+  /** Absent: `ignore`. */
+  readonly errorHandling?: ErrorHandling | undefined
 }
 
 /** What of a job is checked together. */
@@ -55,7 +58,7 @@ export async function createSyncJob(
   environmentId: string,
   input: SyncJobInput,
 ): Promise<SyncJobRecord> {
-  const { label, integrationName, resources, argsSchema = {}, argsValidation = '' } = input
+  const { label, integrationName, resources, argsSchema = {}, argsValidation = '', errorHandling = 'ignore' } = input
   await requirePlan(tx, environmentId, { integrationName, resources, argsSchema, argsValidation })
   const id = newId(deps.clock.now().getTime())
   return await insertSyncJob(tx, {
@@ -66,6 +69,7 @@ export async function createSyncJob(
     resources: readSyncResources(resources),
     argsSchema,
     argsValidation,
+    errorHandling,
   })
 }
 

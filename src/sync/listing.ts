@@ -1,17 +1,17 @@
 import { assertNever, type BackoffPolicy, backoffMs, type Clock, type JsonObject } from '../base/index.ts'
-import type { RunError, RunOutcome } from '../queue/index.ts'
+import type { Completion, RunError, RunOutcome } from '../queue/index.ts'
 import { Gate } from './ordered.ts'
 import type { PageRequest, PageSource, SourcePage } from './source.ts'
 import { verdictOn } from './verdict.ts'
 
 /** An end of the run that is not its completion. */
-export type EarlyEnd = Exclude<RunOutcome, { kind: 'completed' }>
+export type EarlyEnd = Exclude<RunOutcome, { kind: Completion }>
 
 /** What asking for a page came to. */
 export type Fetched =
   | { readonly kind: 'page'; readonly page: SourcePage }
-  /** This listing is over; `error_handling` decides about the run. */
-  | { readonly kind: 'problem'; readonly error: RunError }
+  /** This listing cannot go on, or a `transient` one not now; `error_handling` and the attempts left decide about the run. */
+  | { readonly kind: 'problem'; readonly error: RunError; readonly isTransient: boolean }
   | { readonly kind: 'end'; readonly outcome: EarlyEnd }
 
 /** What fetching needs. */
@@ -102,7 +102,8 @@ export class Listing {
         return undefined
       }
       case 'problem':
-        return verdict
+      case 'transient':
+        return { kind: 'problem', error: verdict.error, isTransient: verdict.kind === 'transient' }
       case 'retry':
         return { kind: 'end', outcome: verdict }
       case 'fatal':
@@ -118,7 +119,7 @@ export class Listing {
       this.#pages = pages[Symbol.asyncIterator]()
     }
     const result = await this.#pages.next()
-    if (result.done === true) return { records: [], next: undefined, stopReason: undefined }
+    if (result.done === true) throw new Error('a page source ended before its last page')
     this.#expected = result.value.next ?? null
     return result.value
   }

@@ -6,7 +6,8 @@ import type { PageRequest } from './source.ts'
 /** Where the templates of a node look. */
 export interface RequestValues {
   readonly account: AccountValues
-  readonly previousRunDate: string | undefined
+  /** RFC 3339, by node index; `null` for a node that reads everything. */
+  readonly previousRunDates: readonly (string | null)[]
 }
 
 /** What changes on the way down a plan. */
@@ -23,10 +24,11 @@ export interface NodeScope {
  * @throws Failure PLACEHOLDER_UNRESOLVED when `id` has no value
  */
 export function requestFor(
-  { account, previousRunDate }: RequestValues,
+  { account, previousRunDates }: RequestValues,
   node: SyncNode,
   { args, resources }: NodeScope,
 ): PageRequest {
+  const previousRunDate = previousRunDates[node.index] ?? undefined
   const scope = { account, call: { args, resources, previousRunDate } }
   return {
     resource: node.resource,

@@ -1,6 +1,6 @@
 import { assertNever, type Clock, Failure } from '../base/index.ts'
 import type { AccountValues } from '../expression/index.ts'
-import type { ClaimedRun, RunError, RunOutcome, RunProgress } from '../queue/index.ts'
+import { type ClaimedRun, completionOf, type RunError, type RunOutcome, type RunProgress } from '../queue/index.ts'
 import { decideEnding, type EndDeps, endRun, stepAside } from './away.ts'
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
 import { type EarlyEnd, Fetcher } from './listing.ts'
@@ -27,8 +27,8 @@ export interface RunDeps {
   /** Calls to the third party at once, and listings begun ahead per level. */
   readonly concurrency?: number
   /**
-   * The attempt on which `retry` means the end, unless it has made progress, so that the destination is told. Absent: there
-   * is always another.
+   * The attempt on which `retry` means the end, unless it has made progress, so that the destination is told, and on which
+   * a listing that cannot be read at the moment counts as failed. Absent: there is always another.
    */
   readonly attemptsMax?: number
 }
@@ -36,12 +36,14 @@ export interface RunDeps {
 /** The part of a claimed run that execution looks at. */
 export type ExecutableRun = Pick<
   ClaimedRun,
-  'resources' | 'args' | 'errorHandling' | 'previousRunDate' | 'checkpoint' | 'attempt'
+  'resources' | 'args' | 'errorHandling' | 'previousRunDates' | 'checkpoint' | 'attempt'
 >
 
 const CONCURRENCY_DEFAULT = 4
 /** Pages of which nothing was sent are saved no oftener: reading them again repeats nothing. */
 const QUIET_SAVE_INTERVAL_MS = 1_000
+/** Listings that cannot be read at the moment, one after the other; more mean that the third party is down. */
+const TRANSIENT_IN_A_ROW_MAX = 5
 
 /**
  * Executes a run from its checkpoint: reads pages, delivers them in order, and saves a checkpoint after each.
@@ -87,6 +89,8 @@ function planOf(run: ExecutableRun): SyncPlan | RunError {
   }
 }
 
+type Problem = Extract<Step, { kind: 'problem' }>
+
 /** The delivering half of a run, and the only place that knows sequence numbers. */
 class Execution {
   readonly #deps: RunDeps
@@ -102,6 +106,8 @@ class Execution {
   #savedMs: number
   /** The position has moved in this attempt, for which it gets all attempts once more. */
   #hasProgressed = false
+  /** Listings that cannot be read at the moment, and no more attempts to come; see `#hold`. */
+  #held: Problem[] = []
 
   constructor(deps: RunDeps, run: ExecutableRun, progress: RunProgress, plan: SyncPlan, signal: AbortSignal) {
     this.#deps = deps
@@ -117,8 +123,7 @@ class Execution {
   async run(): Promise<RunOutcome> {
     const early = (await this.#start()) ?? (await this.#deliverAll())
     if (early === undefined) return await this.#end()
-    const isOver = early.kind === 'retry' && this.#isLastAttempt && !this.#hasProgressed
-    if (early.kind === 'failed' || isOver) return await this.#end(early.error)
+    if (early.kind === 'failed' || (early.kind === 'retry' && this.#isLastAttempt)) return await this.#end(early.error)
     if (!this.#isSaved) await this.#save({})
     return early
   }
@@ -126,25 +131,61 @@ class Execution {
   /** @param error absent: everything is done */
   async #end(error?: RunError): Promise<RunOutcome> {
     const deps: EndDeps = { ...this.#deps, progress: this.#progress }
-    const ending = decideEnding(deps, this.#run.attempt, error)
-    return await endRun(deps, this.#withCounts, ending, this.#tally.stats(error === undefined))
+    const stats = this.#tally.stats(error === undefined)
+    const ending = decideEnding(deps, this.#run.attempt, error ?? completionOf(this.#run.resources, stats))
+    return await endRun(deps, this.#withCounts, ending, stats)
   }
 
+  /** No other attempt follows; one that has made progress has all of them before it again. */
   get #isLastAttempt(): boolean {
     const { attemptsMax } = this.#deps
-    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax
+    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax && !this.#hasProgressed
   }
 
   async #start(): Promise<EarlyEnd | undefined> {
     if (this.#checkpoint.is_started) return undefined
     const answer = await this.#deps.sink.started()
     if (answer.kind !== 'accepted') return await this.#endAt(answer)
-    return await this.#save({ is_started: true, waits: 0 })
+    return await this.#save({ is_started: true, waits: 0, previous_run_dates: this.#previousRunDates })
   }
 
   async #deliverAll(): Promise<EarlyEnd | undefined> {
     for await (const step of oneAhead(walk(this.#walk(), this.#checkpoint.position))) {
-      const end = await this.#deliver(step)
+      const end = await this.#take(step)
+      if (end !== undefined) return end
+    }
+    const [held] = this.#held
+    return held !== undefined && !this.#tally.hasPages ? giveUpAt(held) : await this.#deliverHeld()
+  }
+
+  async #take(step: Step): Promise<EarlyEnd | undefined> {
+    switch (step.kind) {
+      case 'end':
+        return step.outcome
+      case 'page':
+        return (await this.#deliverHeld()) ?? (await this.#deliverPage(step))
+      case 'problem':
+        if (step.isTransient) return this.#hold(step)
+        return (await this.#deliverHeld()) ?? (await this.#deliverProblem(step))
+      default:
+        return assertNever(step)
+    }
+  }
+
+  /**
+   * A listing that cannot be read at the moment ends the attempt; the next one begins with it. On the last attempt it counts
+   * as failed as soon as another listing can be read; too many in a row, or nothing but such, mean that the third party is
+   * down, and the run fails where they began.
+   */
+  #hold(problem: Problem): EarlyEnd | undefined {
+    if (!this.#isLastAttempt || this.#held.length === TRANSIENT_IN_A_ROW_MAX) return giveUpAt(this.#held[0] ?? problem)
+    this.#held.push(problem)
+    return undefined
+  }
+
+  async #deliverHeld(): Promise<EarlyEnd | undefined> {
+    for (const problem of this.#held.splice(0)) {
+      const end = await this.#deliverProblem(problem)
       if (end !== undefined) return end
     }
     return undefined
@@ -155,19 +196,6 @@ class Execution {
     if (answer.kind === 'end') return answer.outcome
     const { outcome, checkpoint } = stepAside(this.#deps.random, answer, this.#checkpoint)
     return (await this.#save(checkpoint)) ?? outcome
-  }
-
-  async #deliver(step: Step): Promise<EarlyEnd | undefined> {
-    switch (step.kind) {
-      case 'end':
-        return step.outcome
-      case 'page':
-        return await this.#deliverPage(step)
-      case 'problem':
-        return await this.#deliverProblem(step)
-      default:
-        return assertNever(step)
-    }
   }
 
   async #deliverPage({ node, page, after }: Extract<Step, { kind: 'page' }>): Promise<EarlyEnd | undefined> {
@@ -182,7 +210,7 @@ class Execution {
     return await this.#advance(after, answer.sequences)
   }
 
-  async #deliverProblem({ node, error, after }: Extract<Step, { kind: 'problem' }>): Promise<EarlyEnd | undefined> {
+  async #deliverProblem({ node, error, after }: Problem): Promise<EarlyEnd | undefined> {
     const { errorHandling } = this.#run
     if (errorHandling === 'fail_fast') return { kind: 'failed', error: errorAt(node, error) }
     const head = this.#head(node)
@@ -229,6 +257,11 @@ class Execution {
     return { ...this.#checkpoint, counts: this.#tally.counts }
   }
 
+  get #previousRunDates(): readonly (string | null)[] {
+    const { previous_run_dates } = this.#checkpoint
+    return previous_run_dates ?? this.#run.previousRunDates.map((date) => date?.toISOString() ?? null)
+  }
+
   #walk(): Walk {
     const { source, clock, random, account, concurrency = CONCURRENCY_DEFAULT } = this.#deps
     return {
@@ -237,10 +270,14 @@ class Execution {
       projections: this.#plan.nodes.map((node) => projectionFor(node, source.parentPaths)),
       account: { ...account, credentials: {} },
       args: this.#run.args,
-      previousRunDate: this.#run.previousRunDate?.toISOString(),
+      previousRunDates: this.#previousRunDates,
       concurrency,
     }
   }
 }
 
 const NOTHING_SENT: SinkAnswer = { kind: 'accepted', sequences: 0 }
+
+function giveUpAt({ node, error }: Problem): EarlyEnd {
+  return { kind: 'retry', error: errorAt(node, error) }
+}

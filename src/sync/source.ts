@@ -10,7 +10,7 @@ export interface PageRequest {
   readonly args: JsonObject
   /** Parent records by resource path, with at least the fields that `parentPaths` names. */
   readonly resources: JsonObject
-  /** RFC 3339; absent on a first or full run. */
+  /** RFC 3339; absent where everything is to be read. */
   readonly previousRunDate?: string
 }
 
@@ -20,7 +20,7 @@ export interface SourcePage {
   readonly records: readonly Json[]
   /** Fetches the page after this one, in another process too; absent on the last. */
   readonly next: JsonObject | undefined
-  /** Why paging ended, on the last page: `empty_page`, `no_cursor`, `max_pages`, … */
+  /** Why paging ended, on the last page: `empty_page`, `no_cursor`, `max_pages`, … A list that does not say is taken as cut. */
   readonly stopReason: string | undefined
   /** How many records the listing has in all, as the third party claims. */
   readonly total?: number | undefined

@@ -44,6 +44,14 @@ const NOTHING: Counters = {
   ...{ claimed: 0, claiming: null },
 }
 
+/** What contradicts the word that a resource is complete; `undefined` when nothing does. */
+export function contradictionIn(stats: ResourceStats): string | undefined {
+  const { failed, fetched, stopReason = '', claimedTotal = 0 } = stats
+  if (failed > 0) return `${failed} of its records or calls failed`
+  if (stopReason === ERROR_REASON || CUTTING_REASONS.has(stopReason)) return `its listing ended with ${stopReason}`
+  return claimedTotal > fetched ? `${claimedTotal} records were claimed and ${fetched} fetched` : undefined
+}
+
 /** The counters of a run, one set per node of the plan. */
 export class Tally {
   readonly #plan: SyncPlan
@@ -64,6 +72,11 @@ export class Tally {
     return this.#counts.map((counts, index) => ({ ...counts, ids: this.#ids[index]?.state ?? {} }))
   }
 
+  /** Whether anything was read. */
+  get hasPages(): boolean {
+    return this.#counts.some(({ pages }) => pages > 0)
+  }
+
   /** A page was read, and what was to be sent of it was acknowledged. */
   page(node: SyncNode, { records, delivered, total }: CountedPage): void {
     const counts = this.#of(node)
@@ -78,9 +91,9 @@ export class Tally {
     })
   }
 
-  /** A listing ended by itself or at a limit. */
+  /** A listing ended by itself or at a limit; one that does not say why may have lost its rest. */
   listingEnded(node: SyncNode, stopReason: string | undefined): void {
-    const isCut = this.#of(node).is_cut || CUTTING_REASONS.has(stopReason ?? '')
+    const isCut = this.#of(node).is_cut || stopReason === undefined || CUTTING_REASONS.has(stopReason)
     const reason = stopReason === undefined ? {} : { stop_reason: stopReason }
     this.#change(node, { ...reason, is_cut: isCut, ...this.#claimsAfter(node) })
   }

@@ -1,4 +1,5 @@
 import { Failure, type FailureReason } from '../base/index.ts'
+import { isTransientStatus } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../queue/index.ts'
 import type { SyncNode } from './plan.ts'
 
@@ -8,24 +9,26 @@ export type Verdict =
   | { readonly kind: 'wait'; readonly afterMs: number | undefined }
   /** This listing cannot go on, others can: `error_handling` decides. */
   | { readonly kind: 'problem'; readonly error: RunError }
+  /** This page may be read later; a listing of which it never can is a `problem`. */
+  | { readonly kind: 'transient'; readonly error: RunError }
   /** Nothing works at the moment: the run goes on later from its checkpoint. */
   | { readonly kind: 'retry'; readonly error: RunError }
   /** Nothing will work until somebody changes something. */
   | { readonly kind: 'fatal'; readonly error: RunError }
 
-/** Reasons that are about the whole account or definition rather than one listing. */
+/** What is not listed is about the whole account or definition: `fatal`. */
 const KINDS: Partial<Record<FailureReason, Verdict['kind']>> = {
   UPSTREAM_RATE_LIMITED: 'wait',
   RATE_LIMITED: 'wait',
   BUDGET_EXHAUSTED: 'wait',
-  UPSTREAM_UNREACHABLE: 'retry',
-  DEADLINE_EXCEEDED: 'retry',
+  UPSTREAM_UNREACHABLE: 'transient',
+  UPSTREAM_INVALID_RESPONSE: 'transient',
+  DEADLINE_EXCEEDED: 'transient',
   REQUEST_STALLED: 'retry',
   TOKEN_REQUEST_FAILED: 'retry',
   DATABASE_UNAVAILABLE: 'retry',
   SHUTTING_DOWN: 'retry',
   CANCELLED: 'retry',
-  UPSTREAM_INVALID_RESPONSE: 'problem',
   PLACEHOLDER_UNRESOLVED: 'problem',
   EXPRESSION_FAILED: 'problem',
   ACTION_FAILED: 'problem',
@@ -33,10 +36,6 @@ const KINDS: Partial<Record<FailureReason, Verdict['kind']>> = {
   PAGINATION_ORIGIN: 'problem',
 }
 
-/** The gateway of a third party that is down answers with these. */
-const OUTAGE_STATUSES: ReadonlySet<string> = new Set(['408', '425', '502', '503', '504'])
-/** Answered again after all repetitions, this is a bug in one endpoint or record more often than an outage. */
-const BUG_STATUS = '500'
 /** The credentials are no longer good: every further call would fail the same way. */
 const UNAUTHORIZED_STATUS = '401'
 
@@ -59,6 +58,8 @@ export function outcomeOf(error: unknown): RunOutcome {
   switch (verdict.kind) {
     case 'retry':
       return verdict
+    case 'transient':
+      return { kind: 'retry', error: verdict.error }
     case 'wait':
       return { kind: 'rate_limited', afterMs: verdict.afterMs ?? 0 }
     case 'problem':
@@ -78,8 +79,8 @@ export function runErrorFrom(failure: Failure): RunError {
 }
 
 /** By what the definition wants done, where the source knows it, else by the status. */
-function kindOfAnswer({ status = '', action }: Failure['metadata']): 'problem' | 'retry' | 'fatal' {
+function kindOfAnswer({ status = '', action }: Failure['metadata']): 'problem' | 'transient' | 'fatal' {
   if (action === 'needs_reauth' || status === UNAUTHORIZED_STATUS) return 'fatal'
-  if (OUTAGE_STATUSES.has(status)) return 'retry'
-  return action === 'retry' && status !== BUG_STATUS ? 'retry' : 'problem'
+  const isTransient = action === undefined ? isTransientStatus(Number(status)) : action === 'retry'
+  return isTransient ? 'transient' : 'problem'
 }

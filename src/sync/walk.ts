@@ -14,8 +14,14 @@ import { errorAt } from './verdict.ts'
 export type Step =
   /** `after` is where a run goes on once the page is delivered. */
   | { readonly kind: 'page'; readonly node: SyncNode; readonly page: SourcePage; readonly after: Position }
-  /** A listing ended with an error. */
-  | { readonly kind: 'problem'; readonly node: SyncNode; readonly error: RunError; readonly after: Position }
+  /** A listing ended with an error; a `transient` one may be gone when the page is asked for later. */
+  | {
+      readonly kind: 'problem'
+      readonly node: SyncNode
+      readonly error: RunError
+      readonly isTransient: boolean
+      readonly after: Position
+    }
   /** The run cannot go on; nothing follows. */
   | { readonly kind: 'end'; readonly outcome: EarlyEnd }
 

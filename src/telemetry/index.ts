@@ -3,6 +3,6 @@
  *
  * Nothing here decides anything, and nothing secret passes through. The metrics are listed in README.md beside.
  */
-export { createLogger, describeError, type Logger, silentLogger } from './logger.ts'
+export { createLogger, describeError, type Logger, silentLogger, summariseError } from './logger.ts'
 export { METRICS, type MetricSpec } from './metric-table.ts'
 export { type CallFigure, Metrics, type QueueFigure, type WorkerFigures } from './metrics.ts'

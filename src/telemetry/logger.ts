@@ -16,13 +16,25 @@ export interface Logger {
 /** Logs JSON lines to standard error, so that standard output stays for what a command answers. */
 export function createLogger(level: string): Logger {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
     pino.destination({ dest: 2, sync: false }),
   )
 }
 
 /** Drops everything. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** An expected failure, in words: its message and those of its causes, without stacks. */
+export function summariseError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { error: String(error) }
+  const cause = error.cause === undefined ? {} : { cause: summariseError(error.cause).error }
+  return { error: error.message, ...cause }
+}
 
 /** The parts of an error that may be logged: kind, message, stack and the chain of causes. */
 export function describeError(error: unknown): Record<string, unknown> {

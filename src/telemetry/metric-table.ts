@@ -54,7 +54,7 @@ export const METRICS = {
     name: 'patchbay_runs_settled_total',
     type: 'counter',
     labels: ['outcome'],
-    help: 'Attempts this worker ended, by what became of the run: `completed`, `failed`, `stopped`, `created` (goes back to the queue), `rate_limited`.',
+    help: 'Attempts this worker ended, by what became of the run: `completed`, `partially_completed`, `failed`, `stopped`, `created` (goes back to the queue), `rate_limited`.',
   },
   leasesLost: {
     name: 'patchbay_leases_lost_total',

@@ -1,9 +1,9 @@
 /**
- * Keys and tokens: sealing with AES-256-GCM, the ring of key encryption keys, API tokens, the mask.
+ * Keys and tokens: sealing with AES-256-GCM, the ring of key encryption keys, API tokens, redaction of texts.
  *
  * Nothing here stores anything or knows what a secret belongs to; `storage/secrets.ts` does.
  */
 export { seal, unseal } from './envelope.ts'
 export { generateKeyRingText, type KeyRing, parseKeyRing, type WrappedKey } from './key-ring.ts'
-export { SECRET_MASK } from './redaction.ts'
+export { Redaction, SECRET_MASK } from './redaction.ts'
 export { chosenToken, hashToken, type MintedToken, mintToken, type TokenKind } from './token.ts'

@@ -1,2 +1,116 @@
-/** What stands in an answer where a secret is stored. It is never accepted as a value. */
+import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { createMatcher, type Matcher } from './matcher.ts'
+import { spellingsOf } from './spellings.ts'
+
+/** What stands where a secret was, or is stored. It is never accepted as a value. */
 export const SECRET_MASK = '***'
+
+/** A text is cut to this many characters; nobody reads an error further. */
+const TEXT_LENGTH_MAX = 256 * 1024
+/** Characters looked at in all texts of one JSON value; texts after them are masked whole. A leaf costs at least `LEAF_COST`. */
+const JSON_COST_MAX = 1024 * 1024
+const LEAF_COST = 64
+/** Deeper parts of a JSON value are masked whole. */
+const JSON_DEPTH_MAX = 64
+/** Causes of an error that are kept. */
+const CAUSES_MAX = 5
+
+/** Asked for when a text is looked at, because most calls meet no error. */
+export type SecretList = () => readonly string[]
+
+/**
+ * Takes known secrets out of what third parties and libraries say, before it is stored, sent or logged.
+ *
+ * A secret is found as it is, percent-encoded (also `+` for a blank), escaped as in JSON, XML and HTML, several of these over
+ * one another, as base64 and base64url at any offset, and as hexadecimal; in any case of letters. Values of fewer than
+ * 4 characters are found only where they stand alone, base64 and hexadecimal only of values with 6 bytes or more. Of a longer
+ * value its first 64 characters are compared. Two secrets beside one another may become one mask.
+ *
+ * Time is linear in the text plus the secrets. The secrets are indexed when a text is first looked at, and again only after
+ * they have changed, so that a call which meets no error pays nothing.
+ */
+export class Redaction {
+  readonly #secrets = new Map<string, SecretList>()
+  #matcher: Matcher | undefined
+
+  /** @param secrets that stay */
+  constructor(secrets: SecretList) {
+    this.learn('initial', secrets)
+  }
+
+  /** Sets the secrets that come from one source; what it contributed before is forgotten. */
+  learn(source: string, secrets: SecretList): void {
+    this.#secrets.set(source, secrets)
+    this.#matcher = undefined
+  }
+
+  /** The text with every secret replaced by the mask, at most 256 Ki characters of it. */
+  text(text: string): string {
+    const matcher = this.#index()
+    const looked = text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text
+    const hidden = matcher.find(looked)
+    // A secret may begin just before the cut.
+    const shownTo = looked.length < text.length ? looked.length - matcher.longest : looked.length
+    if (hidden.length === 0 && shownTo === text.length) return text
+    let result = ''
+    let from = 0
+    for (const { start, end } of hidden) {
+      if (start >= shownTo) break
+      result += looked.slice(from, start) + SECRET_MASK
+      from = end
+    }
+    return result + looked.slice(from, Math.max(from, shownTo)) + (shownTo < text.length ? '…' : '')
+  }
+
+  /** The value with every text, number and key in it redacted. Very large or very deep values lose what is beyond the limits. */
+  json(value: Json): Json {
+    return this.#value(value, 0, { spent: 0 })
+  }
+
+  /** A JSON object of whatever size with every text, number and key in it redacted. */
+  object(value: JsonObject): JsonObject {
+    const redacted = this.#value(value, 0, { spent: Number.NEGATIVE_INFINITY })
+    return isJsonObject(redacted) ? redacted : {}
+  }
+
+  /** The values of a map, each redacted. */
+  texts(values: Readonly<Record<string, string>>): Record<string, string> {
+    return Object.fromEntries(Object.entries(values).map(([name, value]) => [this.text(name), this.text(value)]))
+  }
+
+  /** A copy of an error for the log: kind, message, stack and causes, redacted. */
+  cause(error: unknown, depth = 0): unknown {
+    if (!(error instanceof Error)) return error === undefined ? undefined : this.text(String(error))
+    const causes = error.cause === undefined || depth >= CAUSES_MAX ? {} : { cause: this.cause(error.cause, depth + 1) }
+    const copy = new Error(this.text(error.message), causes)
+    copy.name = error.name
+    copy.stack = error.stack === undefined ? '' : this.text(error.stack)
+    return copy
+  }
+
+  #value(value: Json, depth: number, budget: { spent: number }): Json {
+    if (typeof value === 'string') return this.#leaf(value, budget)
+    if (typeof value === 'number') {
+      const text = String(value)
+      return this.#leaf(text, budget) === text ? value : SECRET_MASK
+    }
+    if (typeof value !== 'object' || value === null) return value
+    if (depth >= JSON_DEPTH_MAX) return SECRET_MASK
+    if (Array.isArray(value)) return value.map((item: Json) => this.#value(item, depth + 1, budget))
+    if (!isJsonObject(value)) return value
+    const entries = Object.entries(value).map(
+      ([key, item]) => [this.#leaf(key, budget), this.#value(item, depth + 1, budget)] as const,
+    )
+    return Object.fromEntries(entries)
+  }
+
+  #leaf(text: string, budget: { spent: number }): string {
+    budget.spent += text.length + LEAF_COST
+    return budget.spent > JSON_COST_MAX ? SECRET_MASK : this.text(text)
+  }
+
+  #index(): Matcher {
+    this.#matcher ??= createMatcher([...this.#secrets.values()].flatMap((list) => list()).flatMap(spellingsOf))
+    return this.#matcher
+  }
+}

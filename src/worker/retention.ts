@@ -3,6 +3,7 @@ import {
   DAY_TABLES,
   type Database,
   type DayTable,
+  deleteExpiredPreviousRuns,
   deleteOrphanedCheckpoints,
   dropDay,
   emptyDefaultPartition,
@@ -24,12 +25,13 @@ export interface RetentionDeps {
 const DAY_MS = 24 * 60 * 60 * 1000
 /** A day that could not be dropped, because its table was too busy or runs are unfinished, is tried again after so long. */
 const INTERVAL_MS = 10 * 60 * 1000
-const CHECKPOINT_BATCH = 1_000
+/** Rows of other tables deleted in one pass. */
+const ROW_BATCH = 1_000
 
 /**
  * Forgets runs and missed ticks some days after their tick, by whole days and never row by row. A day that has runs which
  * wait or are held stays until they are over. The latest run of a trigger stays readable on its schedule, and so does where
- * incremental syncs begin.
+ * incremental syncs begin; without a trigger, until it has not moved for over a year.
  *
  * @param days how many whole days are kept
  */
@@ -43,7 +45,10 @@ export function retention(deps: RetentionDeps, days: number): LoopSpec {
         for (const day of await listDaysBefore(deps.database.direct, table, before)) await forgetDay(deps, table, day)
         await orBusy(deps.database.transaction((tx) => emptyDefaultPartition(tx, table, before)))
       }
-      return (await deleteOrphanedCheckpoints(deps.database.direct, before, CHECKPOINT_BATCH)) === CHECKPOINT_BATCH
+      const { direct } = deps.database
+      const checkpoints = await deleteOrphanedCheckpoints(direct, before, ROW_BATCH)
+      const previousRuns = await deleteExpiredPreviousRuns(direct, deps.clock.now(), ROW_BATCH)
+      return checkpoints === ROW_BATCH || previousRuns === ROW_BATCH
     },
   }
 }

@@ -204,6 +204,48 @@ describe('a third party that gives no verdict', () => {
     expect(await worker().runOnce()).toBe(false)
   })
 
+  it('shows what it waits for, and until when', async () => {
+    const { id } = await connectTo({ ...VERIFIED, retry: {} })
+    script({ ...AWAY, answer: { status: 503, json: { message: 'down for key-canary' } } })
+    const before = await read(id)
+    expect(before).toMatchObject({ status: 'connecting', lastError: '', nextAttemptAt: expect.any(Date) })
+    await worker().runOnce()
+    const waiting = await read(id)
+    const lastError = 'validation failed at verification: the upstream answered 503: down for ***'
+    expect(waiting).toMatchObject({ status: 'connecting', lastError })
+    expect(waiting.lastActionResult).toMatchObject({ validation: [{ ok: false, status: 503 }] })
+    expect(waiting.nextAttemptAt?.getTime()).toBeGreaterThan(Date.now())
+    expect(waiting.version).toBe(before.version)
+    await pass(id, 60_000)
+    script({ request: 'GET /me', answer: OK })
+    await worker().runOnce()
+    expect(await read(id)).toMatchObject({ status: 'active', lastError: '', nextAttemptAt: null })
+  })
+
+  it('tells of no next attempt while one is made', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ request: 'GET /me', answer: OK })
+    const seen: unknown[] = []
+    const looking = engineThat(async (...call) => {
+      seen.push((await read(id)).nextAttemptAt)
+      return await proxy.runAction(...call)
+    })
+    await worker({ proxy: looking }).runOnce()
+    expect(seen).toEqual([null])
+  })
+
+  it('is prepared again after a preparation that was not answered', async () => {
+    const { id } = await connectTo(WHOLE)
+    script({ request: 'POST /hooks', answer: { status: 503, json: {} } })
+    await worker().runOnce()
+    expect((await read(id)).lastActionResult).toMatchObject({ post_install: [{ ok: false, status: 503 }] })
+    await pass(id, 60_000)
+    scriptInstall()
+    scriptProof()
+    await worker().runOnce()
+    expect((await read(id)).status).toBe('active')
+  })
+
   it('is given up after five tries, whichever workers made them', async () => {
     const { id } = await connectTo(VERIFIED)
     script({ ...AWAY, times: 5 })

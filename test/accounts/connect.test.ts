@@ -96,6 +96,28 @@ describe('createIntegratedAccount', () => {
     ).toEqual([])
   })
 
+  it.each([
+    ['a line break, where it is sent in a header', 'k\r\nx-admin: 1', 'string.header'],
+    ['a line break at its end', 'key\n', 'string.header'],
+    ['characters that no header can carry', 'ключ', 'string.header'],
+    ['NUL', 'k\0', 'string.control'],
+    ['an escape sequence', 'k\u001b[A', 'string.control'],
+  ])('refuses a credential with %s', async (_, api_key, rule) => {
+    const attempt = connect({ credentials: { ...CREDENTIALS, api_key } })
+    await expect(attempt).rejects.toMatchObject({
+      reason: 'CREDENTIALS_INVALID',
+      violations: [{ field: 'credentials.api_key', rule }],
+    })
+  })
+
+  it('takes a credential of several lines, such as a key in PEM, that no header carries as it is', async () => {
+    const fields = [{ name: 'pem', type: 'password' }]
+    const authorization = { format: 'jwt', config: { algorithm: 'RS256', key: '{{pem}}' } }
+    const { id } = await addInstallation({ credentials: { format: 'api_key', config: { fields } }, authorization })
+    const pem = '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n'
+    expect(await connect({ environmentIntegrationId: id, credentials: { pem } })).toMatchObject({ status: 'active' })
+  })
+
   it('refuses the mask of a secret', async () => {
     const attempt = connect({ credentials: { ...CREDENTIALS, api_key: '***' } })
     await expect(attempt).rejects.toMatchObject({

@@ -91,7 +91,7 @@ describe('a refusal', () => {
     const error_description = `first-refresh of first-token by Basic ${basic}`
     server.answer(refusal(400, { error: 'invalid_grant', error_description }))
     await expect(process().load(id)).rejects.toMatchObject({
-      publicMessage: expect.stringContaining('(invalid_grant: *** of *** by ***)'),
+      publicMessage: expect.stringContaining('(invalid_grant: *** of *** by Basic ***)'),
     })
     const { lastError } = await statusOf(id)
     for (const secret of ['first-refresh', 'first-token', basic]) {

@@ -111,7 +111,7 @@ describe('health', () => {
     expect((await check('')).json).toEqual({ status: 'SERVING' })
     expect((await check('widget.v1.WidgetService')).json).toEqual({ status: 'SERVING' })
     expect((await check('nothing')).json).toMatchObject({ code: 'not_found' })
-    harness.health.set('widget.v1.WidgetService', false)
+    harness.health.set('widget.v1.WidgetService', 'its upstream is gone')
     expect((await check('widget.v1.WidgetService')).json).toEqual({ status: 'NOT_SERVING' })
     expect((await check('')).json).toEqual({ status: 'SERVING' })
   })
@@ -130,7 +130,7 @@ describe('health', () => {
     for await (const { status } of client.watch({ service: 'later' })) {
       seen.push(status)
       if (seen.length === 3) break
-      harness.health.set('later', seen.length === 1)
+      harness.health.set('later', seen.length === 1 ? undefined : 'closed')
     }
     expect(seen).toEqual([ServingStatus.SERVICE_UNKNOWN, ServingStatus.SERVING, ServingStatus.NOT_SERVING])
   })

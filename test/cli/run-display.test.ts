@@ -59,6 +59,14 @@ describe('a run on a terminal', () => {
       '!  labels',
       'Completed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
     ])
+    expect(
+      draw({ run: { ...COMPLETED, status: 'partially_completed' } })
+        .split('\n')
+        .slice(-2),
+    ).toEqual([
+      'Partially completed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
+      'not complete, to be read again by the next run: labels',
+    ])
     expect(draw({ run: FAILED }).split('\n').slice(-2)).toEqual([
       'Failed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
       'UPSTREAM_ERROR: the third party answered 500',

@@ -95,6 +95,7 @@ describe('patchbay run --follow RUN', () => {
   it.each<[Outcome, number, string]>([
     [{ kind: 'completed' }, 0, 'completed after 0 s: 1 300 records read, 1 200 delivered'],
     [{ kind: 'failed', error: { reason: 'UPSTREAM_ERROR', message: 'it broke' } }, 1, '\nUPSTREAM_ERROR: it broke\n'],
+    [{ kind: 'partially_completed' }, 3, '\nnot complete, to be read again by the next run: repos\n'],
     [{ kind: 'stopped' }, 3, 'stopped after 0 s'],
   ])('shows its progress as lines, and exits by how it ends: %j', async (outcome, code, ending) => {
     const { createRun, claim } = await inGroup()

@@ -20,7 +20,7 @@ export function callDefinition(baseUrl: string): JsonObject {
         '{"limit": headers.`x-limit`, "remaining": headers.`x-left`, "reset": headers.`x-reset`}',
     },
     error_expression:
-      '$exists(body.fault) ? {"status": body.fault.status, "message": body.fault.text, "action": body.fault.action, "metadata": {"code": body.fault.code, "at": body.fault.at}}',
+      '$exists(body.fault) ? {"status": body.fault.status, "message": body.fault.text, "action": body.fault.action, "metadata": {"code": body.fault.code, "at": body.fault.at}, "headers": body.fault.headers, "result": body.fault.result}',
     tool_tags: { contacts: ['crm'] },
     resources: {
       contacts: {

@@ -79,6 +79,11 @@ function lost(client: Client) {
   return { code: 'ABORTED', reason: 'LEASE_LOST', httpStatus: statusOver(client, 409) }
 }
 
+/** Of a run that has read all. */
+const DONE = {
+  ...{ resource: 'repos', method: 'list', pages: 1, fetched: 40, delivered: 40, failed: 0, complete: true },
+  ...{ claimed_total: 40, is_estimate: false },
+}
 const STATS = {
   ...{ resource: 'repos', method: 'list', pages: 2, fetched: 20, delivered: 19, failed: 1, complete: false },
   ...{ claimed_total: 40, is_estimate: false },
@@ -266,13 +271,60 @@ describe.each(clients)('a held run over $wire', (client) => {
 
   it('is completed once', async () => {
     const { key } = await held(client, await makeWorld(app, app.first))
-    const done = { ...STATS, complete: true, stop_reason: 'short_page' }
+    const done = { ...DONE, stop_reason: 'short_page' }
 
     const completed = await client.ok(complete, { ...key, resource_stats: [done] })
 
     expect(completed).toMatchObject({ status: 'completed', finished_at: TIME, resource_stats: [done] })
     expect(await client.refusal(complete, key)).toMatchObject(lost(client))
     expect(await client.ok(getSyncJobRun, { id: key.run_id })).toEqual(completed)
+  })
+
+  it.each([
+    { what: 'says of a resource that it is not complete', resource_stats: [STATS] },
+    { what: 'says nothing', resource_stats: [] },
+  ])('is partially completed when its holder $what', async ({ resource_stats }) => {
+    const { key } = await held(client, await makeWorld(app, app.first))
+    expect(await client.ok(complete, { ...key, resource_stats })).toMatchObject({ status: 'partially_completed' })
+  })
+
+  it.each([
+    {
+      what: 'of another resource',
+      resource_stats: [{ ...DONE, resource: 'orgs' }],
+      field: 'resource_stats[0].resource',
+    },
+    { what: 'of too many resources', resource_stats: [DONE, DONE], field: 'resource_stats' },
+    { what: 'complete with failures', resource_stats: [{ ...DONE, failed: 1 }], field: 'resource_stats[0].complete' },
+    {
+      what: 'complete at a limit',
+      resource_stats: [{ ...DONE, stop_reason: 'max_pages' }],
+      field: 'resource_stats[0].complete',
+    },
+    {
+      what: 'complete with less than was claimed',
+      resource_stats: [{ ...DONE, fetched: 39 }],
+      field: 'resource_stats[0].complete',
+    },
+  ])('is not completed with counters $what, and stays held', async ({ resource_stats, field }) => {
+    const { key } = await held(client, await makeWorld(app, app.first))
+    expect(await client.refusal(complete, { ...key, resource_stats })).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'INVALID_FIELD',
+      httpStatus: statusOver(client, 400),
+      violations: [expect.objectContaining({ field })],
+    })
+    expect(await client.ok(complete, { ...key, resource_stats: [DONE] })).toMatchObject({ status: 'completed' })
+  })
+
+  it('tells the next one where to begin', async () => {
+    const world = await makeOwnWorld()
+    const own = speakFor(client, world)
+    const { daemonId, key, group } = await held(own, world)
+    const { started_at } = await own.ok(complete, { ...key, resource_stats: [DONE] })
+    await run(own, world, group)
+    const previous_run_date = new Date(Date.parse(String(started_at)) - 120_000).toISOString()
+    expect(await claimed(own, daemonId)).toMatchObject([{ previous_run_date, resources: [{ previous_run_date }] }])
   })
 
   it.each([

@@ -148,6 +148,24 @@ describe.each(app.clients())('an error of the third party over $wire', (client) 
     })
   })
 
+  it('carries the headers and the result that the definition gives it, without secrets', async () => {
+    const headers = { 'X-Fault': 'f-1', 'x-echo': 'k-123', 'content-length': '1', 'set-cookie': 'a=b', 'x-bad': 'ü' }
+    failing(200, { fault: { status: 409, headers, result: { why: 'taken', by: 'k-123' } } }, { 'x-up': 'upstream' })
+    const path = client.wire === 'rest' ? '/proxy/contacts/7' : '/patchbay.v1.ProxyService/Call'
+    if (client.wire === 'grpc') return void (await get())
+    const query = client.wire === 'rest' ? `?integrated_account_id=${accountId}` : ''
+    const response = await fetch(`${app.url}${path}${query}`, {
+      headers: { authorization: `Bearer ${tenant.environmentToken}`, 'content-type': 'application/json' },
+      ...(client.wire === 'rest' ? {} : { method: 'POST', body: JSON.stringify(of('contacts', 'get', { id: '7' })) }),
+    })
+    const shown = Object.fromEntries(response.headers)
+    expect(shown).toMatchObject({ 'x-fault': 'f-1', 'x-echo': '***', 'content-type': 'application/json' })
+    for (const name of ['set-cookie', 'x-bad', 'x-up']) expect(shown).not.toHaveProperty(name)
+    const { error, details } = (await response.json()) as { error?: JsonObject; details?: { debug: JsonObject }[] }
+    const result = error?.result ?? details?.find(({ debug }) => 'result' in debug)?.debug.result
+    expect(result).toEqual({ why: 'taken', by: '***' })
+  })
+
   it('that the definition finds inside a 200 carries its metadata, as texts', async () => {
     failing(200, { fault: { status: 409, text: 'taken', code: 12, at: { line: 3 } } })
     const { message, metadata, httpStatus } = await get()

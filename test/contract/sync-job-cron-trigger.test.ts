@@ -178,6 +178,25 @@ describe.each(clients)('updating a trigger over $wire', (client) => {
     expect(updated).toMatchObject({ webhook_id: world.webhookId, cron_expression: '@yearly', etag: '"v2"' })
   })
 
+  it('with error_handling replaces what the job says, and with an empty one goes back to that', async () => {
+    const trigger = await make(client)
+    const { id } = trigger
+    expect(trigger).not.toHaveProperty('error_handling')
+    const own = await client.ok(update, { id, error_handling: 'fail_fast' })
+    expect(own).toEqual({ ...trigger, error_handling: 'fail_fast', updated_at: TIME, etag: '"v2"' })
+    expect(await client.ok(update, { id, error_handling: 'fail_fast' })).toEqual(own)
+    const moved = await client.ok(update, { id, webhook_id: world.webhookId, error_handling: 'batch' })
+    expect(moved).toMatchObject({ webhook_id: world.webhookId, error_handling: 'batch', next_run_at: NEXT_NEVER })
+    expect(await client.ok(update, { id, error_handling: '' })).not.toHaveProperty('error_handling')
+  })
+
+  it('with an error_handling that is none changes nothing', async () => {
+    const trigger = await make(client)
+    const { violations } = await client.refusal(update, { id: trigger.id, error_handling: 'explode' })
+    expect(violations).toEqual([expect.objectContaining({ field: 'error_handling' })])
+    expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
+  })
+
   it('with a webhook that is none changes nothing, not even the expression', async () => {
     const trigger = await make(client)
     const request = { id: trigger.id, webhook_id: newId(), cron_expression: '@yearly' }
@@ -284,6 +303,14 @@ describe.each(clients)('running a trigger now over $wire', (client) => {
       last_run_status: 'created',
       paused: true,
     })
+  })
+
+  it.each([
+    { own: undefined, expected: 'ignore' },
+    { own: 'fail_fast', expected: 'fail_fast' },
+  ])('hands the run its error_handling, $own, before that of the job', async ({ own, expected }) => {
+    const { id } = await make(client, own === undefined ? {} : { error_handling: own })
+    expect(await client.ok(runNow, { id })).toMatchObject({ error_handling: expected })
   })
 
   it('answers the same run again for the same request_id', async () => {

@@ -41,6 +41,7 @@ describe.each(clients)('storing a job over $wire', (client) => {
       args_schema: argsSchema,
       args_validation: '$count(args.owners) > 9 ? {"message": "many"}',
       resources: RESOURCES,
+      error_handling: 'ignore',
       created_at: TIME,
       updated_at: job.created_at,
       etag: '"v1"',
@@ -99,6 +100,21 @@ describe.each(clients)('a check of arguments that does not parse over $wire', (c
       reason: 'EXPRESSION_FAILED',
       violations: [expect.objectContaining({ field: 'args_validation' })],
     })
+  })
+})
+
+describe.each(clients)('what errors do in runs of a job over $wire', (client) => {
+  it('is set with the job and changed alone', async () => {
+    const job = await make(client, { error_handling: 'batch' })
+    expect(job).toMatchObject({ error_handling: 'batch' })
+    expect(await client.ok(update, { id: job.id, label: 'other' })).toMatchObject({ error_handling: 'batch' })
+    const updated = await client.ok(update, { id: job.id, error_handling: 'fail_fast' })
+    expect(updated).toEqual({ ...job, label: 'other', error_handling: 'fail_fast', updated_at: TIME, etag: '"v3"' })
+  })
+
+  it.each(['', 'explode'])('is none of the words when it is "%s"', async (error_handling) => {
+    const { violations } = await client.refusal(update, { id: (await make(client)).id, error_handling })
+    expect(violations).toEqual([expect.objectContaining({ field: 'error_handling', rule: 'string.in' })])
   })
 })
 

@@ -110,13 +110,14 @@ describe('a daemon', () => {
     })
     const id = await customer.run()
     await using daemon = customer.daemon()
-    await daemon.said(OVER, { run_id: id, outcome: 'completed' })
+    await daemon.said(OVER, { run_id: id, outcome: 'partially_completed' })
     expect(await customer.rows('notes')).toEqual([1, 2, 4].map((of) => ({ id: of * 10, of })))
     expect((await daemon.said('a listing failed')).fields).toMatchObject({
       resource: 'notes',
       reason: 'UPSTREAM_ERROR',
     })
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({
+      status: 'partially_completed',
       resource_stats: [
         { resource: 'contacts', fetched: 4, delivered: 0, failed: 0 },
         { resource: 'notes', fetched: 3, delivered: 3, failed: 1, complete: false },

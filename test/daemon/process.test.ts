@@ -1,8 +1,8 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
-import { daemonCommand } from '../../src/cli/daemon.ts'
+import { afterAll, describe, expect, it, vi } from 'vitest'
+import { runCommand } from '../../src/cli/index.ts'
 import { TLS_KEYS } from '../api/support/tls-keys.ts'
 import { DaemonProcess } from './support/daemon-process.ts'
 import { startScriptedService } from './support/scripted-service.ts'
@@ -94,8 +94,13 @@ describe('patchbay daemon', () => {
       args: [...argumentsFor('http://x'), '--token', 't', '--environment', 'e'],
       says: 'takes an id',
     },
-    { what: 'an unknown word', args: ['--colour', 'red'], says: '--group KEY' },
+    { what: 'an unknown option', args: ['--colour', 'red'], says: '--colour' },
   ])('says how it is called when there is $what', async ({ args, says }) => {
-    await expect(daemonCommand.run(args, {})).rejects.toThrow(says)
+    const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    expect(await runCommand(['daemon', ...args], {})).toBe(2)
+    const text = written.mock.calls.join('')
+    written.mockRestore()
+    expect(text).toContain(says)
+    expect(text.trimEnd().split('\n')).toHaveLength(1)
   })
 })

@@ -52,6 +52,11 @@ test('a timeout that a call could not outlast is a finding, on the integration a
 
 describe('a finding names the path and the rule', () => {
   test.each<[string, JsonObject, string[]]>([
+    [
+      'addresses of pages that no browser should open',
+      { logo: 'javascript:alert(1)', icon: 'notaurl' },
+      ['config.logo url.http', 'config.icon url.http'],
+    ],
     ['no scheme', { base_url: 'api.example.com' }, ['config.base_url url']],
     ['an unknown format', { pagination: { format: 'pages', config: {} } }, ['config.pagination.format format.unknown']],
     ['a missing format', { pagination: { config: {} } }, ['config.pagination.format format.unknown']],

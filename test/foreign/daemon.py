@@ -95,7 +95,8 @@ def execute(claimed):
     for place in range(int(at["place"]), len(run["resources"])):
         resource = run["resources"][place]
         state = at["state"] if place == at["place"] else None
-        wanted = {name: claimed[name] for name in ("previous_run_date",) if name in claimed}
+        asked = claimed["resources"][place]
+        wanted = {name: asked[name] for name in ("previous_run_date",) if name in asked}
         wanted.update({"state": state} if state else {})
         wanted.update({name: resource[name] for name in ("resource", "method", "id", "query") if resource.get(name)})
         account = run["integrated_account_id"]
@@ -113,7 +114,8 @@ def execute(claimed):
             for name in ("fetched", "delivered"):
                 count[name] = count.get(name, 0) + len(page["records"])
             is_last = "state" not in page
-            count.update({"complete": True, "stop_reason": page["stop_reason"]} if is_last else {})
+            if is_last:
+                count.update(complete=page["stop_reason"] not in ("max_pages", "max_records"), stop_reason=page["stop_reason"])
             next_at = {"place": place + 1, "state": None} if is_last else {"place": place, "state": page["state"]}
             report = call("DaemonService.ReportProgress", **key, checkpoint=next_at, resource_stats=stats)
             if report["stop_requested"] or draining.is_set():

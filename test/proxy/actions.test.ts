@@ -240,7 +240,7 @@ describe('a step that fails', () => {
     )
     const account = {
       credentials: { api_key: secrets.key, oauth: { token: { access_token: 'canary-key-and-more' } } },
-      environmentVariables: { V: secrets.variable },
+      environmentVariables: { API_SECRET: secrets.variable },
     }
     const { steps } = await run(withSteps(request('/login'), request('/x')), {}, account)
     expect(steps[1]?.error).toBe('the upstream answered 400: bad *** *** ***')

@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
 import {
+  type ClaimedRun,
   type CreateRunDeps,
   createRun,
   getRun,
   listRuns,
+  type Outcome,
   type ResourceStats,
   type Run,
   type RunChange,
@@ -15,7 +17,7 @@ import {
   stopRun,
   WEBHOOK_GROUP,
 } from '../../src/queue/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { affected, jsonb } from '../../src/storage/database.ts'
 import { ensureDayPartitions } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, readOne, type Tenant, TestClock } from './fixtures.ts'
@@ -179,29 +181,93 @@ describe('progress', () => {
 })
 
 describe('an incremental sync', () => {
+  const LATER = new Date('2026-11-05T11:58:00Z')
   const run = async (input: Parameters<typeof create>[0] = {}) => {
     await create(input)
-    const lease = await claimOne()
-    return { lease, finish: () => queue.settle([{ ...lease, outcome: { kind: 'completed' } }]) }
+    return await claimOne()
   }
+  /** Ends a run of which some resources, by index, are complete. */
+  const finish = async (lease: ClaimedRun, complete: readonly number[], outcome: Outcome = { kind: 'completed' }) => {
+    const stats = lease.resources.map(({ resource, method }, index) => ({
+      ...{ resource: String(resource), method: String(method), pages: 1, fetched: 1, delivered: 1, failed: 0 },
+      complete: complete.includes(index),
+    }))
+    await queue.save(lease, null, stats)
+    await queue.settle([{ ...lease, outcome }])
+  }
+  const useResources = (resources: readonly JsonObject[]) =>
+    affected(database.direct, 'update sync_job set resources = ?::jsonb', [jsonb(resources)])
+  const list = (resource: string, more: JsonObject = {}) => ({ resource, method: 'list', ...more })
 
-  it('begins two minutes before the start of the last completed run', async () => {
+  it('begins two minutes before the start of the last run that read everything', async () => {
     const first = await run()
-    expect(first.lease.previousRunDate).toBeNull()
+    expect(first.previousRunDates).toEqual([null])
     clock.advance(60_000)
-    await first.finish()
+    await finish(first, [0])
     clock.advance(3_600_000)
     const second = await run()
-    expect(second.lease.previousRunDate).toEqual(new Date('2026-11-05T11:58:00Z'))
-    await queue.settle([{ ...second.lease, outcome: { kind: 'failed', error: FAILURE } }])
-    const third = await run()
-    expect(third.lease.previousRunDate).toEqual(new Date('2026-11-05T11:58:00Z'))
+    expect(second.previousRunDates).toEqual([LATER])
+    await finish(second, [0], { kind: 'failed', error: FAILURE })
+    expect((await run()).previousRunDates).toEqual([LATER])
   })
 
   it('is full when it is asked to be, and for another account', async () => {
-    await (await run()).finish()
-    expect((await run({ account: 1 })).lease.previousRunDate).toBeNull()
-    expect((await run({ ignorePreviousRun: true })).lease.previousRunDate).toBeNull()
+    await finish(await run(), [0])
+    expect((await run({ account: 1 })).previousRunDates).toEqual([null])
+    expect((await run({ ignorePreviousRun: true })).previousRunDates).toEqual([null])
+  })
+
+  it('moves the date of a resource that was read, and not of one that was not', async () => {
+    await useResources([list('a'), list('b')])
+    await finish(await run(), [1], { kind: 'partially_completed' })
+    expect((await run()).previousRunDates).toEqual([null, LATER])
+  })
+
+  it('moves no date when the counters are not there', async () => {
+    await queue.settle([{ ...(await run()), outcome: { kind: 'completed' } }])
+    expect((await run()).previousRunDates).toEqual([null])
+  })
+
+  it.each<[string, readonly number[], readonly (Date | null)[]]>([
+    ['children are missing: their parents', [0, 2, 3], [null, null, LATER, LATER]],
+    ['parents are missing: their children', [1, 2, 3], [null, null, null, LATER]],
+    ['something else is missing: nothing', [0, 1, 2], [LATER, LATER, LATER, null]],
+  ])('keeps, besides its own, the dates that depend on it when %s', async (_, complete, dates) => {
+    const below = { depends_on: 'parents' }
+    await useResources([list('parents'), list('children', below), list('others', below), list('elsewhere')])
+    await finish(await run(), complete, { kind: 'partially_completed' })
+    expect((await run()).previousRunDates).toEqual(dates)
+  })
+
+  it.each<[string, () => Promise<unknown>, Parameters<typeof create>[0]]>([
+    ['the query is another', () => useResources([list('repos', { query: { state: 'all' } })]), {}],
+    ['it is persisted from now on', () => useResources([list('repos', { persist: true })]), {}],
+    ['the arguments, such as elements of loop_on, are others', async () => {}, { args: { ids: [1, 2] } }],
+    ['the destination is another', async () => {}, { destination: { kind: 'daemon', groupKey: 'own' } }],
+  ])('begins anew when %s', async (_, change, input) => {
+    await finish(await run(), [0])
+    await change()
+    const { destination } = await create(input)
+    const group = runGroup(tenant.environmentId, destination)
+    expect(await queue.claim({ group, holder: 'anyone', limit: 1 })).toMatchObject([{ previousRunDates: [null] }])
+  })
+
+  it('goes on when another resource of the job changes', async () => {
+    await useResources([list('a'), list('b')])
+    await finish(await run(), [0, 1])
+    await useResources([list('c'), list('b'), list('a')])
+    expect((await run()).previousRunDates).toEqual([null, LATER, LATER])
+  })
+
+  it('never goes back when an old run ends late', async () => {
+    const { id } = await create()
+    const first = await claimOne()
+    await finish(first, [], { kind: 'failed', error: FAILURE })
+    clock.advance(3_600_000)
+    await finish(await run(), [0])
+    await retry(id)
+    await finish(await claimOne(), [0])
+    expect((await run()).previousRunDates).toEqual([new Date(LATER.getTime() + 3_600_000)])
   })
 })
 

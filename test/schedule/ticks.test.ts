@@ -44,6 +44,18 @@ describe('a tick', () => {
     expect((await at.claim())[0]?.resources).toEqual([{ resource: 'issues', method: 'list' }])
   })
 
+  it.each([
+    { own: null, expected: 'batch' },
+    { own: 'fail_fast', expected: 'fail_fast' },
+  ] as const)('does with errors what the trigger says ($own), else the job', async ({ own, expected }) => {
+    const at = await bench()
+    await affected(database.direct, `update sync_job set error_handling = 'batch' where id = ?`, [at.tenant.syncJobId])
+    await at.create({ errorHandling: own })
+    at.clock.advance(10_000)
+    await at.fire()
+    expect((await at.claim())[0]?.errorHandling).toBe(expected)
+  })
+
   it('does not come due a millisecond early', async () => {
     const at = await bench()
     const { id } = await at.create()

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -47,5 +47,23 @@ describe('the embedded server of a directory that others cannot enter', () => {
     rmSync(dataDir, { recursive: true })
     const second = await start(dataDir)
     expect(await query(second, `select to_regclass('kept') as kept`)).toEqual([{ kept: null }])
+  })
+})
+
+describe('a directory that stands where the server is to live', () => {
+  it('is refused and left as it is when it is a symbolic link', async () => {
+    const [dataDir, target] = [closedDirectory(), closedDirectory()]
+    for (const dir of [dataDir, target]) mkdirSync(dir)
+    const before = statSync(target)
+    symlinkSync(target, join(dataDir, 'postgres'))
+    await expect(startEmbedded({ dataDir })).rejects.toThrow('is not a directory of this server')
+    expect([statSync(target).uid, statSync(target).mode]).toEqual([before.uid, before.mode])
+  })
+
+  it('is refused when others may enter it', async () => {
+    const dataDir = closedDirectory()
+    mkdirSync(join(dataDir, 'postgres'), { recursive: true })
+    chmodSync(join(dataDir, 'postgres'), 0o755)
+    await expect(startEmbedded({ dataDir })).rejects.toThrow('with mode 700')
   })
 })

@@ -14,6 +14,8 @@ export interface DurableDatabase extends AsyncDisposable {
    * Connections that were open are gone; `database` opens new ones.
    */
   crash(): Promise<void>
+  /** Its files. */
+  readonly dataDir: string
 }
 
 /**
@@ -29,7 +31,7 @@ export async function startDurableDatabase(poolMax = 16, settings: readonly stri
   const database = new Database({ target: { kind: 'url', url }, poolMax })
   await migrate(database)
   return {
-    ...{ database, url },
+    ...{ database, url, dataDir },
     async crash() {
       process.kill(server.pid, 'SIGQUIT')
       await until(() => !isAlive(server.pid))

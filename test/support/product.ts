@@ -41,6 +41,12 @@ export function removeDataDir(dir: string): void {
   rmSync(dir, { recursive: true, force: true })
 }
 
+/** The variables of this process without settings of the product: what a test is run with is not what it tests. */
+export function bareEnvironment(): NodeJS.ProcessEnv {
+  const isSetting = (name: string) => name === 'DATABASE_URL' || name.startsWith('PATCHBAY_')
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isSetting(name)))
+}
+
 /** Starts `patchbay start` (or another command) and waits for its first healthy answer. */
 export async function startProduct(options: {
   readonly dataDir: string
@@ -55,7 +61,7 @@ export async function startProduct(options: {
   const child = spawn(file, args, {
     cwd: ROOT,
     env: {
-      ...process.env,
+      ...bareEnvironment(),
       PATCHBAY_DATA_DIR: options.dataDir,
       PATCHBAY_PORT: String(port),
       PATCHBAY_LOG_LEVEL: 'warn',

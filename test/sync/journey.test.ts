@@ -105,7 +105,7 @@ describe('a sync from a described API to a webhook', () => {
     isLimited = false
     const resumedAt = upstream.asked.length
     const second = await executeRun(deps, runOf(RESOURCES, { checkpoint: progress.checkpoint }), progress, signal)
-    expect(second).toEqual({ kind: 'completed' })
+    expect(second).toEqual({ kind: 'partially_completed' })
     expect(upstream.asked[resumedAt]).toBe('/repos/a/issues?page=2&size=2')
 
     const events = receiver.received.map(({ headers, body }) => {

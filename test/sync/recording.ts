@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { DecidedEnding, ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
+import type { Completion, DecidedEnding, ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
 import type { ExecutableRun, Sink, SinkAnswer } from '../../src/sync/index.ts'
 
 /** One call of a sink, in a form that reads well in an assertion. */
@@ -14,7 +14,7 @@ export type Delivered =
       readonly errors: readonly RunError[]
     }
   | { readonly kind: 'problem'; readonly resource: string; readonly sequence: number; readonly error: RunError }
-  | { readonly kind: 'completed'; readonly stats: readonly ResourceStats[] }
+  | { readonly kind: 'completed'; readonly completion: Completion; readonly stats: readonly ResourceStats[] }
   | { readonly kind: 'failed'; readonly error: RunError }
 
 /** A sink that keeps what it is given and answers `accepted` unless told otherwise. */
@@ -36,7 +36,10 @@ export function recordingSink(
     page: ({ resource, sequence, records, hasMore, errors }) =>
       keep({ kind: 'page', resource, sequence, records, hasMore, errors }, 1),
     problem: ({ resource, sequence, error }) => keep({ kind: 'problem', resource, sequence, error }, 1),
-    ended: ({ error }, stats) => keep(error === null ? { kind: 'completed', stats } : { kind: 'failed', error }, 0),
+    ended: (ending, stats) =>
+      ending.status === 'failed'
+        ? keep({ kind: 'failed', error: ending.error }, 0)
+        : keep({ kind: 'completed', completion: ending.status, stats }, 0),
   }
 }
 
@@ -76,5 +79,13 @@ export function recordingProgress(
 
 /** A first attempt with the given resources. */
 export function runOf(resources: readonly JsonObject[], rest: Partial<ExecutableRun> = {}): ExecutableRun {
-  return { resources, args: {}, errorHandling: 'ignore', previousRunDate: null, checkpoint: null, attempt: 1, ...rest }
+  return {
+    resources,
+    args: {},
+    errorHandling: 'ignore',
+    previousRunDates: resources.map(() => null),
+    checkpoint: null,
+    attempt: 1,
+    ...rest,
+  }
 }

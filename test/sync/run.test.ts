@@ -4,7 +4,7 @@ import type { RunOutcome } from '../../src/queue/index.ts'
 import { type ExecutableRun, executeRun, type RunDeps } from '../../src/sync/index.ts'
 import { fastClock } from '../webhooks/fast-clock.ts'
 import { type Delivered, recordingProgress, recordingSink, runOf } from './recording.ts'
-import { namesOf, type SourceScript, scriptedSource } from './scripted-source.ts'
+import { namesOf, type SourceCall, type SourceScript, scriptedSource } from './scripted-source.ts'
 
 const never = new AbortController().signal
 
@@ -35,6 +35,7 @@ function ids(...values: Json[]): Json[] {
 }
 
 const COMPLETED: RunOutcome = { kind: 'completed' }
+const PARTIALLY: RunOutcome = { kind: 'partially_completed' }
 
 describe('a flat resource', () => {
   it('is delivered page by page between started and completed, with rising sequence numbers', async () => {
@@ -51,7 +52,7 @@ describe('a flat resource', () => {
       { kind: 'started' },
       { kind: 'page', resource: 'users', sequence: 1, records: ids(1, 2), hasMore: true, errors: [] },
       { kind: 'page', resource: 'users', sequence: 2, records: ids(3), hasMore: false, errors: [] },
-      { kind: 'completed', stats: [stats] },
+      { kind: 'completed', completion: 'completed', stats: [stats] },
     ])
     expect(progress.stats).toEqual([stats])
   })
@@ -121,7 +122,7 @@ describe('templates of a job', () => {
             },
           },
         ],
-        { args: { id: 0 }, previousRunDate: new Date('2026-01-02T03:04:05.678Z') },
+        { args: { id: 0 }, previousRunDates: [new Date('2026-01-02T03:04:05.678Z')] },
       ),
     )
     expect(requests[0]?.request).toEqual({
@@ -150,7 +151,7 @@ describe('templates of a job', () => {
         args: value === undefined ? {} : { id: value },
       }),
     )
-    expect(outcome).toEqual(COMPLETED)
+    expect(outcome).toEqual(PARTIALLY)
     expect(calls).toEqual([])
     expect(delivered[1]).toMatchObject({ kind: 'problem', error: { reason: 'PLACEHOLDER_UNRESOLVED' } })
   })
@@ -352,6 +353,27 @@ describe('depends_on', () => {
   })
 })
 
+describe('the date of the previous run', () => {
+  const since = { query: { since: '{{previous_run_date}}' } }
+  const resources = ['a', 'b'].map((resource) => ({ resource, method: 'list', ...since }))
+  const dates = (...days: (number | null)[]) =>
+    days.map((day) => (day === null ? null : new Date(Date.UTC(2026, 0, day))))
+  const asked = (calls: readonly SourceCall[]) => calls.map(({ request: { query } }) => query.since)
+
+  it('is that of each resource, and absent for one that was never read', async () => {
+    const { requests } = await execute({ records: () => [] }, runOf(resources, { previousRunDates: dates(2, null) }))
+    expect(asked(requests)).toEqual(['2026-01-02T00:00:00.000Z', undefined])
+  })
+
+  it('stays what it was on the first attempt, whatever other runs have read meanwhile', async () => {
+    const failing: SourceScript = { records: () => [], failure: () => new Failure('UPSTREAM_UNREACHABLE', 'down') }
+    const { progress } = await execute(failing, runOf(resources, { previousRunDates: dates(2, null) }))
+    const later = { previousRunDates: dates(9, 9), checkpoint: progress.checkpoint }
+    const { requests } = await execute({ records: () => [] }, runOf(resources, later))
+    expect(asked(requests)).toEqual(['2026-01-02T00:00:00.000Z', undefined])
+  })
+})
+
 describe('errors of the third party', () => {
   const broken: SourceScript = {
     records: ({ resource, query }) => (resource === 'repos' ? ids('a', 'b', 'c') : ids(`of ${query.repo}`)),
@@ -374,7 +396,7 @@ describe('errors of the third party', () => {
 
   it('are reported, counted and passed over by default', async () => {
     const { outcome, delivered, progress } = await execute(broken, runOf(resources))
-    expect(outcome).toEqual(COMPLETED)
+    expect(outcome).toEqual(PARTIALLY)
     expect(delivered.slice(1, 4)).toEqual([
       { kind: 'page', resource: 'issues', sequence: 1, records: ids('of a'), hasMore: false, errors: [] },
       { kind: 'problem', resource: 'issues', sequence: 2, error },
@@ -408,9 +430,15 @@ describe('errors of the third party', () => {
     expect(progress.stats).toMatchObject([{ complete: false, stopReason: 'error' }, { complete: false }])
   })
 
+  const PASSED = 'partially_completed'
   it.each([
     { failure: new Failure('UPSTREAM_UNREACHABLE', 'down'), kind: 'retry' },
     { failure: new Failure('UPSTREAM_ERROR', 'gateway', { metadata: { status: '503' } }), kind: 'retry' },
+    { failure: new Failure('UPSTREAM_ERROR', 'bug', { metadata: { status: '500' } }), kind: 'retry' },
+    { failure: new Failure('UPSTREAM_ERROR', 'final', { metadata: { status: '500', action: 'fail' } }), kind: PASSED },
+    { failure: new Failure('UPSTREAM_ERROR', 'gone', { metadata: { status: '404', action: 'fail' } }), kind: PASSED },
+    { failure: new Failure('UPSTREAM_INVALID_RESPONSE', 'half an answer'), kind: 'retry' },
+    { failure: new Failure('DEADLINE_EXCEEDED', 'it hangs'), kind: 'retry' },
     { failure: new Failure('DATABASE_UNAVAILABLE', 'restarting'), kind: 'retry' },
     { failure: new Failure('UPSTREAM_ERROR', 'who are you', { metadata: { status: '401' } }), kind: 'failed' },
     {
@@ -423,11 +451,7 @@ describe('errors of the third party', () => {
     },
     { failure: new Failure('METHOD_NOT_DEFINED', 'no list'), kind: 'failed' },
     { failure: new Failure('ACCOUNT_NOT_ACTIVE', 'reconnect'), kind: 'failed' },
-    {
-      failure: new Failure('UPSTREAM_ERROR', 'bug', { metadata: { status: '500', action: 'retry' } }),
-      kind: 'completed',
-    },
-    { failure: new Failure('EXPRESSION_FAILED', 'no'), kind: 'completed' },
+    { failure: new Failure('EXPRESSION_FAILED', 'no'), kind: PASSED },
   ])('$failure.message end as $kind when errors are ignored', async ({ failure, kind }) => {
     const { outcome } = await execute(
       { records: () => [], failure: () => failure },
@@ -576,6 +600,47 @@ describe('ending early', () => {
     }
     const last = await execute(script, runOf(users, { attempt: 5 }), { attemptsMax: 5 })
     expect([last.outcome.kind, ...arrived(last.delivered)]).toEqual(['retry', 'started', 'users: 1 2'])
+  })
+
+  describe('with listings that cannot be read on the last attempt', () => {
+    const lists = (count: number) => Array.from({ length: count }, (_, at) => ({ resource: `r${at}`, method: 'list' }))
+    const down = new Failure('UPSTREAM_ERROR', 'bug', { metadata: { status: '500' } })
+    const reading = (broken: readonly string[]): SourceScript => ({
+      records: () => ids(1),
+      failure: ({ request }) => (broken.includes(request.resource) ? down : undefined),
+    })
+    const last = (script: SourceScript, count: number, more: Parameters<typeof runOf>[1] = {}) =>
+      execute(script, runOf(lists(count), { attempt: 5, ...more }), { attemptsMax: 5 })
+
+    it('passes them over once another one can be read', async () => {
+      const { outcome, delivered, progress } = await last(reading(['r0', 'r1']), 3)
+      expect(outcome).toEqual(PARTIALLY)
+      expect(arrived(delivered)).toEqual(['started', 'problem', 'problem', 'completed'])
+      expect(progress.stats.map(({ complete }) => complete)).toEqual([false, false, true])
+    })
+
+    it('passes them over at the end when others were read before', async () => {
+      expect((await last(reading(['r1']), 2)).outcome).toEqual(PARTIALLY)
+    })
+
+    it('fails the run with fail_fast', async () => {
+      expect((await last(reading(['r1']), 2, { errorHandling: 'fail_fast' })).outcome.kind).toBe('failed')
+    })
+
+    it('fails the run after six in a row, where they began', async () => {
+      const { outcome, delivered, progress } = await last(reading(['r1', 'r2', 'r3', 'r4', 'r5', 'r6']), 8)
+      expect(outcome).toMatchObject({ kind: 'failed', error: { message: 'r1.list: bug' } })
+      expect(arrived(delivered)).toEqual(['started', 'failed'])
+      const again = await last(reading([]), 8, { checkpoint: progress.checkpoint })
+      expect(again.outcome).toEqual(COMPLETED)
+      expect(again.progress.stats.map(({ pages }) => pages)).toEqual([1, 1, 1, 1, 1, 1, 1, 1])
+    })
+
+    it('has them read by the next attempt when there is one', async () => {
+      const { outcome, progress } = await execute(reading(['r1']), runOf(lists(2), { attempt: 4 }), { attemptsMax: 5 })
+      expect(outcome).toEqual({ kind: 'retry', error: { reason: 'UPSTREAM_ERROR', message: 'r1.list: bug' } })
+      expect((await last(reading([]), 2, { checkpoint: progress.checkpoint })).outcome).toEqual(COMPLETED)
+    })
   })
 
   it('because the stored resources make no plan fails the run', async () => {

@@ -96,8 +96,8 @@ describe('housekeeping', () => {
     const insert = (age: string) =>
       affected(
         database.direct,
-        `insert into idempotency_key (owner_id, request_id, method, request_hash, created_at)
-         select ?, gen_random_uuid(), 'm', '', now() - ?::interval from generate_series(1, 3)`,
+        `insert into idempotency_key (owner_id, request_id, method, created_at)
+         select ?, gen_random_uuid(), 'm', now() - ?::interval from generate_series(1, 3)`,
         [newId(), age],
       )
     await insert('25 hours')

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/daemon.proto.
  */
 export const file_patchbay_v1_daemon: GenFile = /*@__PURE__*/
-  fileDesc("ChhwYXRjaGJheS92MS9kYWVtb24ucHJvdG8SC3BhdGNoYmF5LnYxItsCCgZEYWVtb24SFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmVudmlyb25tZW50X2lkGAIgASgJQgvgQQO6SAVyA7ABARISCgVsYWJlbBgDIAEoCUID4EEDEhYKCWdyb3VwX2tleRgEIAEoCUID4EEDEhQKB3JlZ2lvbnMYBSADKAlCA+BBAxIUCgd2ZXJzaW9uGAYgASgJQgPgQQMSMAoGc3RhdHVzGAcgASgJQiDgQQO6SBpyGFIGb25saW5lUghkcmFpbmluZ1IEbG9zdBIaCg1ydW5uaW5nX2NvdW50GAggASgFQgPgQQMSNgoNcmVnaXN0ZXJlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI1CgxsYXN0X3NlZW5fYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMisAEKC0RhZW1vbkdyb3VwEhYKCWdyb3VwX2tleRgBIAEoCUID4EEDEhkKDGRhZW1vbl9jb3VudBgCIAEoBUID4EEDEhoKDXJ1bm5pbmdfY291bnQYAyABKAVCA+BBAxIaCg13YWl0aW5nX2NvdW50GAQgASgFQgPgQQMSNgoNb2xkZXN0X2R1ZV9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyLMAwoKQ2xhaW1lZFJ1bhIpCgNydW4YASABKAsyFy5wYXRjaGJheS52MS5TeW5jSm9iUnVuQgPgQQMSFQoIbGVhc2VfaWQYAiABKAlCA+BBAxI5ChBsZWFzZV9leHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjAKCmNoZWNrcG9pbnQYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSOgoRcHJldmlvdXNfcnVuX2RhdGUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSGQoMYXR0ZW1wdHNfbWF4GAYgASgFQgPgQQMSFgoJdGVuYW50X2lkGAcgASgJQgPgQQMSLQoHY29udGV4dBgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBAxI7ChVlbnZpcm9ubWVudF92YXJpYWJsZXMYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSNAoJcmVzb3VyY2VzGAogAygLMhwucGF0Y2hiYXkudjEuQ2xhaW1lZFJlc291cmNlQgPgQQMiQgoPQ2xhaW1lZFJlc291cmNlEhQKB2lkX3BhdGgYASADKAlCA+BBAxIZCgxwYXJlbnRfcGF0aHMYAiADKAlCA+BBA2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_sync_job_run]);
+  fileDesc("ChhwYXRjaGJheS92MS9kYWVtb24ucHJvdG8SC3BhdGNoYmF5LnYxItsCCgZEYWVtb24SFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmVudmlyb25tZW50X2lkGAIgASgJQgvgQQO6SAVyA7ABARISCgVsYWJlbBgDIAEoCUID4EEDEhYKCWdyb3VwX2tleRgEIAEoCUID4EEDEhQKB3JlZ2lvbnMYBSADKAlCA+BBAxIUCgd2ZXJzaW9uGAYgASgJQgPgQQMSMAoGc3RhdHVzGAcgASgJQiDgQQO6SBpyGFIGb25saW5lUghkcmFpbmluZ1IEbG9zdBIaCg1ydW5uaW5nX2NvdW50GAggASgFQgPgQQMSNgoNcmVnaXN0ZXJlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI1CgxsYXN0X3NlZW5fYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMisAEKC0RhZW1vbkdyb3VwEhYKCWdyb3VwX2tleRgBIAEoCUID4EEDEhkKDGRhZW1vbl9jb3VudBgCIAEoBUID4EEDEhoKDXJ1bm5pbmdfY291bnQYAyABKAVCA+BBAxIaCg13YWl0aW5nX2NvdW50GAQgASgFQgPgQQMSNgoNb2xkZXN0X2R1ZV9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyLMAwoKQ2xhaW1lZFJ1bhIpCgNydW4YASABKAsyFy5wYXRjaGJheS52MS5TeW5jSm9iUnVuQgPgQQMSFQoIbGVhc2VfaWQYAiABKAlCA+BBAxI5ChBsZWFzZV9leHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjAKCmNoZWNrcG9pbnQYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSOgoRcHJldmlvdXNfcnVuX2RhdGUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSGQoMYXR0ZW1wdHNfbWF4GAYgASgFQgPgQQMSFgoJdGVuYW50X2lkGAcgASgJQgPgQQMSLQoHY29udGV4dBgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBAxI7ChVlbnZpcm9ubWVudF92YXJpYWJsZXMYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSNAoJcmVzb3VyY2VzGAogAygLMhwucGF0Y2hiYXkudjEuQ2xhaW1lZFJlc291cmNlQgPgQQMifgoPQ2xhaW1lZFJlc291cmNlEhQKB2lkX3BhdGgYASADKAlCA+BBAxIZCgxwYXJlbnRfcGF0aHMYAiADKAlCA+BBAxI6ChFwcmV2aW91c19ydW5fZGF0ZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBA2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_sync_job_run]);
 
 /**
  * A process of the customer that executes the runs of a group and keeps their records in a store of its own. It exists
@@ -190,7 +190,7 @@ export type ClaimedRun = Message<"patchbay.v1.ClaimedRun"> & {
   checkpoint?: JsonObject | undefined;
 
   /**
-   * `{{previous_run_date}}`, to be handed on to `ListPages`. Absent: everything is to be synced.
+   * A `{{previous_run_date}}` that is safe for every resource: the earliest of theirs. Absent when one of them has none.
    *
    * @generated from field: google.protobuf.Timestamp previous_run_date = 5;
    */
@@ -261,6 +261,14 @@ export type ClaimedResource = Message<"patchbay.v1.ClaimedResource"> & {
    * @generated from field: repeated string parent_paths = 2;
    */
   parentPaths: string[];
+
+  /**
+   * `{{previous_run_date}}` of this resource, to be handed on to `ListPages` until the run ends, also by later holders.
+   * Absent: everything is to be read.
+   *
+   * @generated from field: google.protobuf.Timestamp previous_run_date = 3;
+   */
+  previousRunDate?: Timestamp | undefined;
 };
 
 /**

@@ -492,7 +492,7 @@ export type CompleteRunRequest = Message<"patchbay.v1.CompleteRunRequest"> & {
   leaseId: string;
 
   /**
-   * The final counters. Empty: those reported last.
+   * The final counters, which say what is complete. Empty: those reported last.
    *
    * @generated from field: repeated patchbay.v1.ResourceStats resource_stats = 3;
    */
@@ -707,9 +707,13 @@ export const DaemonService: GenService<{
     output: typeof ReportProgressResponseSchema;
   },
   /**
-   * Ends a run as `completed`.
+   * Ends a run: as `completed` when the final counters say of every resource that it is complete, else as
+   * `partially_completed`. The next run reads a resource from the start of this one on, if the resource and all above and
+   * below it are complete; otherwise from where this run did.
    *
-   * Failures: RESOURCE_NOT_FOUND for an unknown run, LEASE_LOST; so is a repeated call.
+   * Failures: RESOURCE_NOT_FOUND for an unknown run, LEASE_LOST, also for a repeated call; INVALID_FIELD for
+   * counters that are not one entry per resource of the run, in its order, or that say `complete` of a resource with
+   * failed records or calls, or whose listing was ended by an error or a limit. The lease goes on then.
    *
    * @generated from rpc patchbay.v1.DaemonService.CompleteRun
    */

@@ -13,7 +13,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/proxy.proto.
  */
 export const file_patchbay_v1_proxy: GenFile = /*@__PURE__*/
-  fileDesc("ChdwYXRjaGJheS92MS9wcm94eS5wcm90bxILcGF0Y2hiYXkudjEihAEKEVVwc3RyZWFtUmF0ZUxpbWl0EhcKBWxpbWl0GAEgASgJQgPgQQNIAIgBARIbCglyZW1haW5pbmcYAiABKAlCA+BBA0gBiAEBEhcKBXJlc2V0GAMgASgJQgPgQQNIAogBAUIICgZfbGltaXRCDAoKX3JlbWFpbmluZ0IICgZfcmVzZXQiyAEKDlJlcXVlc3RQcmV2aWV3EhMKBm1ldGhvZBgBIAEoCUID4EEDEhAKA3VybBgCIAEoCUID4EEDEj4KB2hlYWRlcnMYAyADKAsyKC5wYXRjaGJheS52MS5SZXF1ZXN0UHJldmlldy5IZWFkZXJzRW50cnlCA+BBAxIWCgRib2R5GAQgASgJQgPgQQNIAIgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfYm9keSLYAgoLQ2FsbFByZXZpZXcSEwoGbWV0aG9kGAEgASgJQgPgQQMSEAoDdXJsGAIgASgJQgPgQQMSOwoHaGVhZGVycxgDIAMoCzIlLnBhdGNoYmF5LnYxLkNhbGxQcmV2aWV3LkhlYWRlcnNFbnRyeUID4EEDEhYKBGJvZHkYBCABKAlCA+BBA0gAiAEBEhUKCGlzX3dyaXRlGAUgASgIQgPgQQMSGQoMYXR0ZW1wdHNfbWF4GAYgASgFQgPgQQMSLwoGcGFnaW5nGAcgASgLMhoucGF0Y2hiYXkudjEuUGFnaW5nUHJldmlld0ID4EEDEjEKB291dGNvbWUYCCABKAsyGy5wYXRjaGJheS52MS5PdXRjb21lUHJldmlld0ID4EEDGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9ib2R5IoQBCg1QYWdpbmdQcmV2aWV3EhgKBmZvcm1hdBgBIAEoCUID4EEDSACIAQESFwoFbGltaXQYAiABKAVCA+BBA0gBiAEBEisKBXN0b3BzGAMgAygLMhcucGF0Y2hiYXkudjEuUGFnaW5nU3RvcEID4EEDQgkKB19mb3JtYXRCCAoGX2xpbWl0IjQKClBhZ2luZ1N0b3ASEwoGcmVhc29uGAEgASgJQgPgQQMSEQoEd2hlbhgCIAEoCUID4EEDIuABCg5PdXRjb21lUHJldmlldxIRCgRraW5kGAEgASgJQgPgQQMSKwoGcmVzdWx0GAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlQgPgQQMSHgoMcmVjb3JkX2NvdW50GAMgASgFQgPgQQNIAIgBARIdCgtzdG9wX3JlYXNvbhgEIAEoCUID4EEDSAGIAQESLgoEbmV4dBgFIAEoCzIbLnBhdGNoYmF5LnYxLlJlcXVlc3RQcmV2aWV3QgPgQQNCDwoNX3JlY29yZF9jb3VudEIOCgxfc3RvcF9yZWFzb24ihwIKClJlY29yZFBhZ2USEwoGbnVtYmVyGAEgASgFQgPgQQMSLAoHcmVjb3JkcxgCIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEisKBXN0YXRlGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEDEh0KC3N0b3BfcmVhc29uGAQgASgJQgPgQQNIAIgBARI3CgpyYXRlX2xpbWl0GAUgASgLMh4ucGF0Y2hiYXkudjEuVXBzdHJlYW1SYXRlTGltaXRCA+BBAxIXCgV0b3RhbBgGIAEoAUID4EEDSAGIAQFCDgoMX3N0b3BfcmVhc29uQggKBl90b3RhbCKlAQoNUmF0ZUxpbWl0V2FpdBIUCgdzZWNvbmRzGAEgASgBQgPgQQMSGAoLcGFnZV9udW1iZXIYAiABKAVCA+BBAxIrCgVzdGF0ZRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBAxI3CgpyYXRlX2xpbWl0GAQgASgLMh4ucGF0Y2hiYXkudjEuVXBzdHJlYW1SYXRlTGltaXRCA+BBA2IGcHJvdG8z", [file_google_api_field_behavior, file_google_protobuf_struct]);
+  fileDesc("ChdwYXRjaGJheS92MS9wcm94eS5wcm90bxILcGF0Y2hiYXkudjEihAEKEVVwc3RyZWFtUmF0ZUxpbWl0EhcKBWxpbWl0GAEgASgJQgPgQQNIAIgBARIbCglyZW1haW5pbmcYAiABKAlCA+BBA0gBiAEBEhcKBXJlc2V0GAMgASgJQgPgQQNIAogBAUIICgZfbGltaXRCDAoKX3JlbWFpbmluZ0IICgZfcmVzZXQiyAEKDlJlcXVlc3RQcmV2aWV3EhMKBm1ldGhvZBgBIAEoCUID4EEDEhAKA3VybBgCIAEoCUID4EEDEj4KB2hlYWRlcnMYAyADKAsyKC5wYXRjaGJheS52MS5SZXF1ZXN0UHJldmlldy5IZWFkZXJzRW50cnlCA+BBAxIWCgRib2R5GAQgASgJQgPgQQNIAIgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfYm9keSKHAwoLQ2FsbFByZXZpZXcSEwoGbWV0aG9kGAEgASgJQgPgQQMSEAoDdXJsGAIgASgJQgPgQQMSOwoHaGVhZGVycxgDIAMoCzIlLnBhdGNoYmF5LnYxLkNhbGxQcmV2aWV3LkhlYWRlcnNFbnRyeUID4EEDEhYKBGJvZHkYBCABKAlCA+BBA0gAiAEBEhUKCGlzX3dyaXRlGAUgASgIQgPgQQMSGQoMYXR0ZW1wdHNfbWF4GAYgASgFQgPgQQMSLwoGcGFnaW5nGAcgASgLMhoucGF0Y2hiYXkudjEuUGFnaW5nUHJldmlld0ID4EEDEjEKB291dGNvbWUYCCABKAsyGy5wYXRjaGJheS52MS5PdXRjb21lUHJldmlld0ID4EEDEi0KBWVycm9yGAkgASgLMhkucGF0Y2hiYXkudjEuUHJldmlld0Vycm9yQgPgQQMaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2JvZHkiOQoMUHJldmlld0Vycm9yEhMKBnJlYXNvbhgBIAEoCUID4EEDEhQKB21lc3NhZ2UYAiABKAlCA+BBAyKEAQoNUGFnaW5nUHJldmlldxIYCgZmb3JtYXQYASABKAlCA+BBA0gAiAEBEhcKBWxpbWl0GAIgASgFQgPgQQNIAYgBARIrCgVzdG9wcxgDIAMoCzIXLnBhdGNoYmF5LnYxLlBhZ2luZ1N0b3BCA+BBA0IJCgdfZm9ybWF0QggKBl9saW1pdCI0CgpQYWdpbmdTdG9wEhMKBnJlYXNvbhgBIAEoCUID4EEDEhEKBHdoZW4YAiABKAlCA+BBAyLgAQoOT3V0Y29tZVByZXZpZXcSEQoEa2luZBgBIAEoCUID4EEDEisKBnJlc3VsdBgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEh4KDHJlY29yZF9jb3VudBgDIAEoBUID4EEDSACIAQESHQoLc3RvcF9yZWFzb24YBCABKAlCA+BBA0gBiAEBEi4KBG5leHQYBSABKAsyGy5wYXRjaGJheS52MS5SZXF1ZXN0UHJldmlld0ID4EEDQg8KDV9yZWNvcmRfY291bnRCDgoMX3N0b3BfcmVhc29uIocCCgpSZWNvcmRQYWdlEhMKBm51bWJlchgBIAEoBUID4EEDEiwKB3JlY29yZHMYAiADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWVCA+BBAxIrCgVzdGF0ZRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBAxIdCgtzdG9wX3JlYXNvbhgEIAEoCUID4EEDSACIAQESNwoKcmF0ZV9saW1pdBgFIAEoCzIeLnBhdGNoYmF5LnYxLlVwc3RyZWFtUmF0ZUxpbWl0QgPgQQMSFwoFdG90YWwYBiABKAFCA+BBA0gBiAEBQg4KDF9zdG9wX3JlYXNvbkIICgZfdG90YWwipQEKDVJhdGVMaW1pdFdhaXQSFAoHc2Vjb25kcxgBIAEoAUID4EEDEhgKC3BhZ2VfbnVtYmVyGAIgASgFQgPgQQMSKwoFc3RhdGUYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSNwoKcmF0ZV9saW1pdBgEIAEoCzIeLnBhdGNoYmF5LnYxLlVwc3RyZWFtUmF0ZUxpbWl0QgPgQQNiBnByb3RvMw", [file_google_api_field_behavior, file_google_protobuf_struct]);
 
 /**
  * What a third party says about its rate limit, each part as it gave it. A part it does not tell is absent.
@@ -153,6 +153,14 @@ export type CallPreview = Message<"patchbay.v1.CallPreview"> & {
    * @generated from field: patchbay.v1.OutcomePreview outcome = 8;
    */
   outcome?: OutcomePreview | undefined;
+
+  /**
+   * Why the call would be refused instead of sent, as things are: the account is not active, or is a sandbox account and
+   * the call a write. Absent: it would be sent.
+   *
+   * @generated from field: patchbay.v1.PreviewError error = 9;
+   */
+  error?: PreviewError | undefined;
 };
 
 /**
@@ -161,6 +169,34 @@ export type CallPreview = Message<"patchbay.v1.CallPreview"> & {
  */
 export const CallPreviewSchema: GenMessage<CallPreview> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_proxy, 2);
+
+/**
+ * The error that a call would end with before anything is sent.
+ *
+ * @generated from message patchbay.v1.PreviewError
+ */
+export type PreviewError = Message<"patchbay.v1.PreviewError"> & {
+  /**
+   * Its reason, such as `SANDBOX_ACCOUNT_READ_ONLY`.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * What is wrong, in words.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message patchbay.v1.PreviewError.
+ * Use `create(PreviewErrorSchema)` to create a new message.
+ */
+export const PreviewErrorSchema: GenMessage<PreviewError> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_proxy, 3);
 
 /**
  * How a list is paged.
@@ -195,7 +231,7 @@ export type PagingPreview = Message<"patchbay.v1.PagingPreview"> & {
  * Use `create(PagingPreviewSchema)` to create a new message.
  */
 export const PagingPreviewSchema: GenMessage<PagingPreview> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_proxy, 3);
+  messageDesc(file_patchbay_v1_proxy, 4);
 
 /**
  * One way a list ends.
@@ -223,7 +259,7 @@ export type PagingStop = Message<"patchbay.v1.PagingStop"> & {
  * Use `create(PagingStopSchema)` to create a new message.
  */
 export const PagingStopSchema: GenMessage<PagingStop> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_proxy, 4);
+  messageDesc(file_patchbay_v1_proxy, 5);
 
 /**
  * What a sample answer would come to.
@@ -272,7 +308,7 @@ export type OutcomePreview = Message<"patchbay.v1.OutcomePreview"> & {
  * Use `create(OutcomePreviewSchema)` to create a new message.
  */
 export const OutcomePreviewSchema: GenMessage<OutcomePreview> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_proxy, 5);
+  messageDesc(file_patchbay_v1_proxy, 6);
 
 /**
  * Records of a list, and where to go on after them.
@@ -330,7 +366,7 @@ export type RecordPage = Message<"patchbay.v1.RecordPage"> & {
  * Use `create(RecordPageSchema)` to create a new message.
  */
 export const RecordPageSchema: GenMessage<RecordPage> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_proxy, 6);
+  messageDesc(file_patchbay_v1_proxy, 7);
 
 /**
  * The third party asked to wait before a page; the stream waits and asks again by itself.
@@ -372,5 +408,5 @@ export type RateLimitWait = Message<"patchbay.v1.RateLimitWait"> & {
  * Use `create(RateLimitWaitSchema)` to create a new message.
  */
 export const RateLimitWaitSchema: GenMessage<RateLimitWait> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_proxy, 7);
+  messageDesc(file_patchbay_v1_proxy, 8);
 

@@ -111,7 +111,7 @@ export type CallRequest = Message<"patchbay.v1.CallRequest"> & {
 
   /**
    * Whether the answer carries the third party's body as it was, in `raw`; of an error, as one more detail of type
-   * `google.protobuf.Value`, over gRPC only where it is small.
+   * `google.protobuf.Value`, over gRPC only where it is small. In the body of an error secrets are replaced by `***`.
    *
    * @generated from field: bool include_raw = 13;
    */

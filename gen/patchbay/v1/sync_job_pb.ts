@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/sync_job.proto.
  */
 export const file_patchbay_v1_sync_job: GenFile = /*@__PURE__*/
-  fileDesc("ChpwYXRjaGJheS92MS9zeW5jX2pvYi5wcm90bxILcGF0Y2hiYXkudjEi+wIKB1N5bmNKb2ISFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmVudmlyb25tZW50X2lkGAIgASgJQgvgQQO6SAVyA7ABARISCgVsYWJlbBgDIAEoCUID4EECEh0KEGludGVncmF0aW9uX25hbWUYBCABKAlCA+BBBRIxCgthcmdzX3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIcCg9hcmdzX3ZhbGlkYXRpb24YBiABKAlCA+BBARIxCglyZXNvdXJjZXMYByADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAhIzCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgKIAEoCUID4EEDIrECCgxTeW5jUmVzb3VyY2USHwoIcmVzb3VyY2UYASABKAlCDeBBArpIB3IFEAEY/wESHQoGbWV0aG9kGAIgASgJQg3gQQK6SAdyBRABGIABEh4KAmlkGAMgASgJQg3gQQG6SAdyBRABGIAISACIAQESKwoFcXVlcnkYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESIwoHbG9vcF9vbhgFIAEoCUIN4EEBukgHcgUQARj/AUgBiAEBEiYKCmRlcGVuZHNfb24YBiABKAlCDeBBAbpIB3IFEAEY/wFIAogBARIZCgdwZXJzaXN0GAcgASgIQgPgQQFIA4gBAUIFCgNfaWRCCgoIX2xvb3Bfb25CDQoLX2RlcGVuZHNfb25CCgoIX3BlcnNpc3RiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChpwYXRjaGJheS92MS9zeW5jX2pvYi5wcm90bxILcGF0Y2hiYXkudjEitwMKB1N5bmNKb2ISFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmVudmlyb25tZW50X2lkGAIgASgJQgvgQQO6SAVyA7ABARISCgVsYWJlbBgDIAEoCUID4EECEh0KEGludGVncmF0aW9uX25hbWUYBCABKAlCA+BBBRIxCgthcmdzX3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIcCg9hcmdzX3ZhbGlkYXRpb24YBiABKAlCA+BBARIxCglyZXNvdXJjZXMYByADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAhIzCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgKIAEoCUID4EEDEjoKDmVycm9yX2hhbmRsaW5nGAsgASgJQiLgQQG6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoIrECCgxTeW5jUmVzb3VyY2USHwoIcmVzb3VyY2UYASABKAlCDeBBArpIB3IFEAEY/wESHQoGbWV0aG9kGAIgASgJQg3gQQK6SAdyBRABGIABEh4KAmlkGAMgASgJQg3gQQG6SAdyBRABGIAISACIAQESKwoFcXVlcnkYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESIwoHbG9vcF9vbhgFIAEoCUIN4EEBukgHcgUQARj/AUgBiAEBEiYKCmRlcGVuZHNfb24YBiABKAlCDeBBAbpIB3IFEAEY/wFIAogBARIZCgdwZXJzaXN0GAcgASgIQgPgQQFIA4gBAUIFCgNfaWRCCgoIX2xvb3Bfb25CDQoLX2RlcGVuZHNfb25CCgoIX3BlcnNpc3RiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * What to sync, for any account of an integration: a plan that triggers and runs carry out with arguments.
@@ -93,6 +93,15 @@ export type SyncJob = Message<"patchbay.v1.SyncJob"> & {
    * @generated from field: string etag = 10;
    */
   etag: string;
+
+  /**
+   * What a listing or record that cannot be read does in runs of this job, unless the trigger or the run says otherwise:
+   * `fail_fast` fails the run, `ignore` reports and counts it, `batch` delivers the error with the page. `ignore` by
+   * default.
+   *
+   * @generated from field: string error_handling = 11;
+   */
+  errorHandling: string;
 };
 
 /**

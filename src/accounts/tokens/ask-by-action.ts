@@ -39,6 +39,6 @@ function responseOf(end: Exclude<ActionEnd, { readonly kind: 'refused' }>) {
     case 'rate_limited':
       return { status: end.status, headers: { 'retry-after': String(end.retryAfterSeconds) }, body: end.body }
     case 'upstream_error':
-      return { status: end.status, headers: end.headers, body: end.body }
+      return { status: end.status, headers: end.headers, body: end.result ?? end.body }
   }
 }

@@ -3,10 +3,9 @@ import type { MethodPlan } from '../../definition/index.ts'
 import type { HttpClient } from '../../egress/index.ts'
 import type { Scope } from '../../expression/index.ts'
 import type { TokenAnswer, TokenRules, TokenTools } from '../../formats/index.ts'
-import { type AccountAccess, type ExpressionEvaluator, sendOnce } from '../../proxy/index.ts'
+import { type AccountAccess, type ExpressionEvaluator, redactionOf, sendOnce, tokensIn } from '../../proxy/index.ts'
 import { isRenewedByAction, type ReadyAccount } from '../ready-account.ts'
 import { askByAction, type ByActionDeps } from './ask-by-action.ts'
-import { scrub } from './scrub.ts'
 
 /** What asking a token endpoint needs. */
 export interface AskDeps extends ByActionDeps {
@@ -49,7 +48,11 @@ export async function askForToken(
       ? askByAction(deps, ready, AbortSignal.timeout(ASK_MS_MAX))
       : rules.obtain(toolsOf(deps, access, sent), scope, previous),
   )
-  return answer.kind === 'granted' ? answer : { ...answer, message: scrub(answer.message, sent) }
+  if (answer.kind === 'granted') return answer
+  const redaction = redactionOf(ready.plan, access)
+  // What was computed for the requests, such as an assertion, and the answers to earlier ones.
+  redaction.learn('requests', () => sent.flatMap(({ call }) => tokensIn(call.args ?? null)))
+  return { ...answer, message: redaction.text(answer.message) }
 }
 
 async function answerOrRefusal(ask: () => Promise<TokenAnswer>): Promise<TokenAnswer> {

@@ -69,7 +69,7 @@ async function store(
   if (version === undefined) return undefined
   const stored: StoredToken = { ...token, version, obtainedAt }
   await secrets.put(tx, accountSecrets(account), writeToken(stored))
-  const filled = contextFromToken(rules, token, account.context)
+  const filled = contextFromToken(rules, token, account.context, ready.access.credentials)
   if (Object.keys(filled).length > 0) await fillContext(tx, ready, filled)
   return withToken({ ...ready, account: { ...account, context: { ...account.context, ...filled } } }, stored)
 }

@@ -114,7 +114,7 @@ export function stepToProto(step: PageReached | PageDelayed): MessageInitShape<t
 
 /** What a call would do. */
 export function previewToProto(preview: RequestPreview): MessageInitShape<typeof CallPreviewSchema> {
-  const { isWrite, attemptsMax, paging, outcome } = preview
+  const { isWrite, attemptsMax, paging, outcome, error } = preview
   return {
     ...sentToProto(preview),
     isWrite,
@@ -125,6 +125,7 @@ export function previewToProto(preview: RequestPreview): MessageInitShape<typeof
       stops: paging.stops.map((stop) => ({ ...stop })),
     },
     outcome: outcome && sampleOutcomeToProto(outcome),
+    error: error && { reason: error.reason, message: error.publicMessage },
   }
 }
 

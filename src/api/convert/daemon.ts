@@ -43,9 +43,10 @@ export function assignmentToProto(assignment: Assignment): MessageInitShape<type
     checkpoint: checkpoint === null ? undefined : structFrom(checkpoint),
     context: structFrom(assignment.context),
     environmentVariables: structFrom(assignment.environmentVariables),
-    resources: assignment.resources.map(({ idPath, parentPaths }) => ({
-      idPath: [...idPath],
-      parentPaths: [...parentPaths],
+    resources: assignment.resources.map((resource) => ({
+      idPath: [...resource.idPath],
+      parentPaths: [...resource.parentPaths],
+      previousRunDate: timestampFrom(resource.previousRunDate),
     })),
   }
 }

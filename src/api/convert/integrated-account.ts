@@ -68,6 +68,7 @@ export function integratedAccountToProto(account: IntegratedAccount): MessageIni
     etag: etagOf(account.version),
     lastForbiddenError:
       account.lastForbiddenError === null ? undefined : forbiddenErrorToProto(account.lastForbiddenError),
+    nextAttemptAt: account.nextAttemptAt === null ? undefined : timestampFrom(account.nextAttemptAt),
   }
 }
 

@@ -8,13 +8,16 @@ import type {
   ListSyncJobCronTriggersRequest,
   UpdateSyncJobCronTriggerRequest,
 } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import type { ErrorHandling } from '../../queue/index.ts'
 import type { TriggerChange, TriggerInput } from '../../schedule/index.ts'
 import { etagOf, type LedgerEntry, type TriggerFilter, type TriggerRecord } from '../../storage/index.ts'
 import { destinationFromProto, destinationToProto } from './destination.ts'
 import { versionFrom } from './etag.ts'
 import { structFrom } from './struct.ts'
+import { ERROR_HANDLING } from './sync-job-run.ts'
 import { syncResourcesFromProto, syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
+import { wordFrom } from './word.ts'
 
 /** A trigger with its schedule. No resources mean the job's. */
 export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitShape<typeof SyncJobCronTriggerSchema> {
@@ -34,6 +37,7 @@ export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitSh
     lastRunStatus: trigger.lastRunStatus ?? undefined,
     etag: etagOf(trigger.version),
     scheduleError: trigger.error ?? undefined,
+    errorHandling: trigger.errorHandling ?? undefined,
   }
 }
 
@@ -42,13 +46,21 @@ export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest):
   const { syncJobId, integratedAccountId, cronExpression, args } = request
   const destination = destinationFromProto(request.destination)
   const resources = syncResourcesFromProto(request.resources)
-  return { syncJobId, integratedAccountId, cronExpression, destination, args, resources }
+  const errorHandling = errorHandlingFrom(request.errorHandling)
+  return { syncJobId, integratedAccountId, cronExpression, destination, args, resources, errorHandling }
 }
 
 /** What to change about a trigger; a destination replaces the stored one of either kind. */
 export function triggerChangeFromProto(request: UpdateSyncJobCronTriggerRequest): TriggerChange {
   const { cronExpression, etag } = request
-  return { cronExpression, destination: destinationFromProto(request.destination), version: versionFrom(etag) }
+  const destination = destinationFromProto(request.destination)
+  const errorHandling = errorHandlingFrom(request.errorHandling)
+  return { cronExpression, destination, errorHandling, version: versionFrom(etag) }
+}
+
+/** An empty word stands for the job's. */
+function errorHandlingFrom(word: string | undefined): ErrorHandling | null | undefined {
+  return word === '' ? null : wordFrom(ERROR_HANDLING, word)
 }
 
 /** Which triggers to list; absent fields do not restrict. */

@@ -24,13 +24,15 @@ import { syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
 import { wordFrom } from './word.ts'
 
-const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]
+/** The words of the contract for what an error does. */
+export const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]
 
 const STATUSES = [
   'created',
   'running',
   'rate_limited',
   'completed',
+  'partially_completed',
   'failed',
   'stopped',
   'skipped',

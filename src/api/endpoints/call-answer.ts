@@ -1,5 +1,8 @@
-import type { RateLimitInfo, StreamedAnswer } from '../../proxy/index.ts'
+import { CallPreviewSchema } from '../../../gen/patchbay/v1/proxy_pb.ts'
+import type { RateLimitInfo, RequestPreview, StreamedAnswer } from '../../proxy/index.ts'
+import { previewToProto } from '../convert/call.ts'
 import { type Exchange, sendAnswer } from '../exchange.ts'
+import { encodeJson } from '../message/codec.ts'
 import type { OpenCall } from '../open-call.ts'
 import { discardRest } from '../stages/body.ts'
 import { writeBody } from '../stages/write.ts'
@@ -19,6 +22,12 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Sends one JSON object. */
 export function sendJson(exchange: Exchange, json: object): void {
   sendAnswer(exchange, 200, 'application/json', JSON.stringify(json))
+}
+
+/** Sends what a dry run found; a body that is still arriving is not waited for. */
+export function sendPreview(exchange: PlainExchange, preview: RequestPreview): void {
+  sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
+  discardRest(exchange, exchange.limits.lingerMs)
 }
 
 /** Passes a third party's answer on as it arrives, as fast as the client reads. */

@@ -31,8 +31,10 @@ export const ARGS_PARAMETER = 'args'
 
 /** Which account a call goes through. */
 export const ACCOUNT_PARAMETER = 'integrated_account_id'
+/** Whether to show what would be sent instead of sending it. */
+export const DRY_RUN_PARAMETER = 'dry_run'
 
-const RESERVED = [ACCOUNT_PARAMETER, 'limit', 'next_cursor', 'dry_run', 'include_raw'] as const
+const RESERVED = [ACCOUNT_PARAMETER, 'limit', 'next_cursor', DRY_RUN_PARAMETER, 'include_raw'] as const
 type Reserved = (typeof RESERVED)[number]
 
 const PARAMETERS_MAX = 1_000
@@ -110,7 +112,12 @@ function limitFrom(text: string | undefined, findings: Finding[]): number | unde
   return undefined
 }
 
-function flagFrom(reserved: ReadonlyMap<Reserved, string>, name: Reserved, findings: Finding[]): boolean {
+/** Notes what is wrong with a flag, and returns it; false when it is not given. */
+export function flagFrom<Name extends string>(
+  reserved: ReadonlyMap<Name, string>,
+  name: Name,
+  findings: Finding[],
+): boolean {
   const text = reserved.get(name) ?? 'false'
   if (text !== 'true' && text !== 'false') findings.push(finding(name, 'must be true or false', 'type'))
   return text === 'true'

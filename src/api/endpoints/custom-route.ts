@@ -1,14 +1,14 @@
 import { METHODS } from 'node:http'
 import { invalidFields } from '../../base/index.ts'
-import type { CallThroughDeps } from '../call-through.ts'
+import { type CallThroughDeps, dryRun } from '../call-through.ts'
 import { upstreamFailure } from '../failure/upstream.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import type { Finding } from '../service.ts'
 import { hasNoBody } from '../stages/body.ts'
-import { sendStream, showRateLimit } from './call-answer.ts'
+import { sendPreview, sendStream, showRateLimit } from './call-answer.ts'
 import { streamedBody } from './call-body.ts'
-import { passingHeaders } from './call-headers.ts'
-import { ACCOUNT_PARAMETER, accountIdFrom } from './call-query.ts'
+import { passingHeaders, upstreamHeaders } from './call-headers.ts'
+import { ACCOUNT_PARAMETER, accountIdFrom, DRY_RUN_PARAMETER, flagFrom } from './call-query.ts'
 import type { PlainRoute } from './plain-route.ts'
 
 const CUSTOM_PREFIX = '/custom/'
@@ -17,7 +17,8 @@ const CUSTOM_PREFIX = '/custom/'
 const CUSTOM_VERBS = METHODS.filter((verb) => !['CONNECT', 'HEAD', 'OPTIONS', 'TRACE'].includes(verb))
 
 /**
- * `/custom/{path}`: any path of the third party, with the account's authorization, bytes both ways as they are. What the
+ * `/custom/{path}`: any path of the third party, with the account's authorization, bytes both ways as they are. A dry run
+ * reads no body. What the
  * definition counts as an error or a rate limit is answered as such, with what the third party said.
  */
 export function customRoute(deps: CallThroughDeps): PlainRoute {
@@ -29,10 +30,16 @@ export function customRoute(deps: CallThroughDeps): PlainRoute {
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {
       const { request, call, path } = exchange
-      const { accountId, rest } = takeAccount(exchange.query)
-      const { plan, access } = await deps.readyAccount(call.principal.environmentId, accountId)
+      const { accountId, isDryRun, rest } = takeParameters(exchange.query)
+      const { environmentId } = call.principal
+      call.logFields = { integrated_account_id: accountId }
       const upstreamPath = `/${path.slice(CUSTOM_PREFIX.length)}${rest === '' ? '' : `?${rest}`}`
       const target = { kind: 'path', verb: request.method ?? '', path: upstreamPath } as const
+      if (isDryRun) {
+        const asked = { target, headers: upstreamHeaders(request.headers) }
+        return sendPreview(exchange, await dryRun(deps, { environmentId, accountId }, asked))
+      }
+      const { plan, access } = await deps.readyAccount(environmentId, accountId)
       const body = hasNoBody(request) ? undefined : streamedBody(exchange)
       const outcome = await deps.proxy.stream(plan, access, {
         target,
@@ -47,15 +54,24 @@ export function customRoute(deps: CallThroughDeps): PlainRoute {
   }
 }
 
-/** The account's id, and the other parameters letter by letter. @throws Failure INVALID_FIELD */
-function takeAccount(query: string): { readonly accountId: string; readonly rest: string } {
-  const pairs = query.split('&')
-  const isOwn = (pair: string) => pair.split('=', 1)[0] === ACCOUNT_PARAMETER
+/** What is this service's in the query, however it is percent-encoded, and the rest letter by letter. @throws Failure INVALID_FIELD */
+function takeParameters(query: string): {
+  readonly accountId: string
+  readonly isDryRun: boolean
+  readonly rest: string
+} {
+  const own = new Map<string, string>()
+  const rest: string[] = []
   const findings: Finding[] = []
-  const own = pairs.filter(isOwn).map((pair) => pair.slice(ACCOUNT_PARAMETER.length + 1))
-  const accountId = accountIdFrom(own[0], findings)
-  if (own.length > 1)
-    findings.push({ field: ACCOUNT_PARAMETER, description: 'is given more than once', rule: 'duplicate_parameter' })
+  for (const pair of query.split('&')) {
+    const [[name, value] = ['', '']] = new URLSearchParams(pair)
+    if (name !== ACCOUNT_PARAMETER && name !== DRY_RUN_PARAMETER) rest.push(pair)
+    else if (own.has(name))
+      findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
+    else own.set(name, value)
+  }
+  const accountId = accountIdFrom(own.get(ACCOUNT_PARAMETER), findings)
+  const isDryRun = flagFrom(own, DRY_RUN_PARAMETER, findings)
   if (findings.length > 0) throw invalidFields(findings)
-  return { accountId, rest: pairs.filter((pair) => !isOwn(pair)).join('&') }
+  return { accountId, isDryRun, rest: rest.join('&') }
 }

@@ -15,19 +15,23 @@ const NOT_SERVING = ServingStatus.NOT_SERVING
  * Everything serves from the start; a drain turns everything off for good.
  */
 export class Health {
-  readonly #serving = new Map<string, boolean>()
+  /** Why each does not serve. */
+  readonly #problems = new Map<string, string | undefined>()
   readonly #changes = new EventTarget()
   #isDraining = false
 
   /** @param services full names of the services beside the whole */
   constructor(services: readonly string[]) {
-    for (const name of ['', ...services]) this.#serving.set(name, true)
+    for (const name of ['', ...services]) this.#problems.set(name, undefined)
     setMaxListeners(0, this.#changes) // one for each open Watch, which `publicStreamsMax` bounds
   }
 
-  /** Says whether a service serves, e.g. when a dependency came or went. Unknown names are added. */
-  set(service: string, isServing: boolean): void {
-    this.#serving.set(service, isServing)
+  /**
+   * Says why a service does not serve, or that it does. A problem of the whole server is one of every service. Unknown
+   * names are added.
+   */
+  set(service: string, problem: string | undefined): void {
+    this.#problems.set(service, problem)
     this.#changes.dispatchEvent(new Event('change'))
   }
 
@@ -37,14 +41,19 @@ export class Health {
     this.#changes.dispatchEvent(new Event('change'))
   }
 
+  /** Why the service does not serve; `undefined` when it does. */
+  problemOf(service: string): string | undefined {
+    if (this.#isDraining) return 'the server is shutting down'
+    return this.#problems.get('') ?? this.#problems.get(service)
+  }
+
   /** Whether the service serves; `undefined` for an unknown name. */
   isServing(service: string): boolean | undefined {
-    const isServing = this.#serving.get(service)
-    return isServing === undefined ? undefined : isServing && !this.#isDraining
+    return this.#problems.has(service) ? this.problemOf(service) === undefined : undefined
   }
 
   get services(): readonly string[] {
-    return [...this.#serving.keys()]
+    return [...this.#problems.keys()]
   }
 
   /** The state now and after every change, until the signal aborts. */

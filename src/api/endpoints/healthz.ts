@@ -7,15 +7,18 @@ const PATHS = { '/healthz': '', '/healthz/scheduler': 'patchbay.scheduler' } as 
 /** The service that serves while ticks fire, whoever fires them. */
 export const SCHEDULER = PATHS['/healthz/scheduler']
 
-/** `grpc.health.v1` for probes that speak plain HTTP: 200 while the service serves, else 503. Open to everyone. */
-export function healthzRoutes(health: Pick<Health, 'isServing'>): readonly PlainRoute[] {
+/** `grpc.health.v1` for probes that speak plain HTTP: 200 while the service serves, else 503 with the reason. Open to everyone. */
+export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly PlainRoute[] {
   return Object.entries(PATHS).map(([path, service]) => ({
     verbs: ['GET'],
     path,
     access: 'public',
     async handle({ request, response, call }) {
-      const isServing = health.isServing(service) === true
-      const body = Buffer.from(JSON.stringify({ status: isServing ? 'SERVING' : 'NOT_SERVING' }))
+      const problem = health.problemOf(service)
+      const isServing = problem === undefined
+      const body = Buffer.from(
+        JSON.stringify(isServing ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason: problem }),
+      )
       const headers = { 'content-type': 'application/json', 'content-length': body.length, 'cache-control': 'no-store' }
       response.writeHead(isServing ? 200 : 503, { ...call.answerHeaders, ...headers })
       response.end(request.method === 'HEAD' ? undefined : body)

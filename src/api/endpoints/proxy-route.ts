@@ -1,15 +1,12 @@
-import { CallPreviewSchema } from '../../../gen/patchbay/v1/proxy_pb.ts'
 import type { ReadyAccount } from '../../accounts/index.ts'
 import { invalidFields, isJsonObject, type JsonObject } from '../../base/index.ts'
 import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
-import type { CallThroughDeps } from '../call-through.ts'
-import { previewToProto } from '../convert/call.ts'
+import { type CallThroughDeps, dryRun } from '../call-through.ts'
 import { methodNotAllowed } from '../failure/method-not-allowed.ts'
 import { upstreamFailure } from '../failure/upstream.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
-import { encodeJson } from '../message/codec.ts'
 import { type CallAddress, PROXY_PREFIX, PROXY_VERBS, readCallAddress, verbsOfCallPath } from './call-address.ts'
-import { sendJson, sendStream, showRateLimit } from './call-answer.ts'
+import { sendJson, sendPreview, sendStream, showRateLimit } from './call-answer.ts'
 import { type CallBody, callBody } from './call-body.ts'
 import { passingHeaders, upstreamHeaders } from './call-headers.ts'
 import { ARGS_PARAMETER, type CallQuery, readCallQuery } from './call-query.ts'
@@ -38,12 +35,13 @@ export function proxyRoute(deps: CallThroughDeps): PlainRoute {
       const { request, call } = exchange
       const { target, id, otherVerbs } = requireTarget(exchange)
       const query = readCallQuery(exchange.query)
+      call.logFields = { integrated_account_id: query.accountId, ...target }
       const { body, args } = separateArgs(target, query, await callBody(exchange))
+      if (query.isDryRun) return preview(deps, exchange, { target, id, query, body, args })
       const account = await deps.readyAccount(call.principal.environmentId, query.accountId)
       if (otherVerbs !== undefined && !isDefined(account, target))
         throw methodNotAllowed(call, otherVerbs, '; POST calls a method of the resource, and it has none of this name')
       const asked = { target, id, query, body, args, account }
-      if (query.isDryRun) return preview(deps, exchange, asked)
       if (body.kind === 'bytes' || answersBytes(account, target)) return passThrough(deps, exchange, asked)
       const { plan, access } = account
       const outcome = await deps.proxy.call(plan, access, {
@@ -97,14 +95,23 @@ function answersBytes({ plan }: ReadyAccount, target: CallTarget): boolean {
   return plan.resources.get(target.resource)?.get(target.method)?.responseFormat?.format === 'binary'
 }
 
-async function preview(deps: CallThroughDeps, exchange: PlainExchange, asked: AskedCall): Promise<void> {
-  const { target, id, query, body, args, account } = asked
-  const preview = await deps.proxy.preview(account.plan, account.access, {
-    ...{ target, id, query: query.query, args, headers: upstreamHeaders(exchange.request.headers) },
-    body: body.kind === 'value' ? body.value : undefined,
-    page: { limit: query.limit, cursor: query.cursor },
-  })
-  sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
+async function preview(
+  deps: CallThroughDeps,
+  exchange: PlainExchange,
+  { target, id, query, body, args }: Omit<AskedCall, 'account'>,
+): Promise<void> {
+  const { environmentId } = exchange.call.principal
+  const preview = await dryRun(
+    deps,
+    { environmentId, accountId: query.accountId },
+    {
+      ...{ target, id, query: query.query, args, headers: upstreamHeaders(exchange.request.headers) },
+      body: body.kind === 'value' ? body.value : undefined,
+      page: { limit: query.limit, cursor: query.cursor },
+    },
+  )
+  if (body.kind === 'bytes') body.bytes.destroy()
+  sendPreview(exchange, preview)
 }
 
 async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked: AskedCall): Promise<void> {

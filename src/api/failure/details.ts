@@ -1,12 +1,12 @@
 import { create, type DescMessage, type Message, toBinary, toJson } from '@bufbuild/protobuf'
-import { ValueSchema } from '@bufbuild/protobuf/wkt'
+import { StructSchema, ValueSchema } from '@bufbuild/protobuf/wkt'
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   ResourceInfoSchema,
   RetryInfoSchema,
 } from '../../../gen/google/rpc/error_details_pb.ts'
-import type { Failure, Violation } from '../../base/index.ts'
+import type { Failure, Json, Violation } from '../../base/index.ts'
 import { fitsMessage, valueFrom } from '../convert/struct.ts'
 import { restStatus } from './status.ts'
 
@@ -23,16 +23,23 @@ export interface FailureDetail {
 }
 
 /**
- * The details of a failure as RPC protocols carry them: those of every protocol, and what the third party answered as a
- * `google.protobuf.Value`.
+ * The details of a failure as RPC protocols carry them: those of every protocol, what the definition tells of it as a
+ * `google.protobuf.Struct` with the key `result`, and what the third party answered as a `google.protobuf.Value`.
  *
  * @param bytesMax room where the details go; of the violations the first ones are given, a larger answer is left out
  */
 export function rpcDetails(failure: Failure, bytesMax = Number.POSITIVE_INFINITY): readonly FailureDetail[] {
   const details = failureDetails(failure, bytesMax)
-  const { raw } = failure
-  if (raw === undefined || !fitsMessage(raw) || Buffer.byteLength(JSON.stringify(raw)) > bytesMax) return details
-  return [...details, { desc: ValueSchema, message: valueFrom(raw) }]
+  const { raw, result } = failure
+  const given: FailureDetail[] = []
+  if (result !== undefined && fits(result, bytesMax))
+    given.push({ desc: StructSchema, message: create(StructSchema, { fields: { result: valueFrom(result) } }) })
+  if (raw !== undefined && fits(raw, bytesMax)) given.push({ desc: ValueSchema, message: valueFrom(raw) })
+  return [...details, ...given]
+}
+
+function fits(value: Json, bytesMax: number): boolean {
+  return fitsMessage(value) && Buffer.byteLength(JSON.stringify(value)) <= bytesMax
 }
 
 /**
@@ -75,7 +82,7 @@ export function retryAfterSeconds(failure: Failure): number | undefined {
 export function failureHeaders(failure: Failure): Readonly<Record<string, string>> {
   if (failure.code === 'UNAUTHENTICATED') return { 'www-authenticate': 'Bearer' }
   const seconds = retryAfterSeconds(failure)
-  return seconds === undefined ? {} : { 'retry-after': String(Math.ceil(seconds)) }
+  return { ...failure.headers, ...(seconds === undefined ? {} : { 'retry-after': String(Math.ceil(seconds)) }) }
 }
 
 /** The detail as JSON in the contract's spelling. */

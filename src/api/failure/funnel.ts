@@ -1,5 +1,5 @@
 import { Failure } from '../../base/index.ts'
-import { describeError, type Logger } from '../../telemetry/index.ts'
+import { describeError, type Logger, summariseError } from '../../telemetry/index.ts'
 import type { OpenCall } from '../open-call.ts'
 import { restStatus } from './status.ts'
 
@@ -18,11 +18,11 @@ export interface FunnelDependencies {
  */
 export function toFailure(deps: FunnelDependencies, error: unknown, call: OpenCall, operation: string): Failure {
   const failure = error instanceof Failure ? error : (deps.translateError?.(error) ?? internal(error))
-  const fields = { request_id: call.requestId, operation, reason: failure.reason }
+  const fields = { request_id: call.requestId, operation, ...call.logFields, reason: failure.reason }
   if (restStatus(failure) === 500)
     deps.logger.error({ ...fields, ...describeError(failure.cause ?? failure) }, 'call failed')
   else if (restStatus(failure) > 500 && failure.reason !== 'UPSTREAM_ERROR')
-    deps.logger.warn({ ...fields, ...describeError(failure) }, 'call failed')
+    deps.logger.warn({ ...fields, ...summariseError(failure) }, 'call failed')
   else deps.logger.debug(fields, 'call refused')
   return failure
 }

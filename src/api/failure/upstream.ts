@@ -26,14 +26,30 @@ export function upstreamFailure(
 ): Failure {
   const raw = includeRaw ? outcome.body : undefined
   if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, target, raw)
-  const { status, message, metadata, headers, action } = outcome
+  const { status, message, metadata, headers, ownHeaders, result, action } = outcome
   const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
   return new Failure('UPSTREAM_ERROR', message, {
     metadata: { ...flattened(metadata), upstream_status: String(status), ...adviceOf(action), ...namesOf(target) },
     httpStatus: restStatusOf(status),
+    headers: answerHeaders(ownHeaders),
+    result,
     raw,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   })
+}
+
+/** Headers that a definition may add to the answer of an error: as many, none that speak about the connection or this service. */
+const HEADERS_MAX = 32
+const HEADER_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/
+const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/
+const OWN_HEADERS =
+  /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|date|server|vary|etag|retry-after|set-cookie2?|strict-transport-security|alt-svc|clear-site-data|www-authenticate|(?:content|access-control|grpc|connect|proxy|patchbay)-.*|grpc)$/
+
+function answerHeaders(headers: UpstreamErrorOutcome['ownHeaders']): Record<string, string> {
+  const shown = Object.entries(headers).filter(
+    ([name, value]) => HEADER_NAME.test(name) && !OWN_HEADERS.test(name) && HEADER_VALUE.test(value),
+  )
+  return Object.fromEntries(shown.slice(0, HEADERS_MAX))
 }
 
 /** What only the definition knows: everything else follows from the status. */

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
+import { createSecureContext, createServer as createTlsServer } from 'node:tls'
 
 /** Takes over a connection once it is known which HTTP it speaks. */
 export type OnDecided = (socket: Socket, version: 'h1' | 'h2') => void
@@ -15,6 +15,16 @@ export interface Front {
 export interface TlsKeys {
   readonly cert: string
   readonly key: string
+}
+
+/** Why the keys cannot be used, such as a certificate of another key; `undefined` when they can. */
+export function findTlsProblem(keys: TlsKeys): string | undefined {
+  try {
+    createSecureContext(keys)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
 }
 
 /** How long a connection must be silent before TCP asks whether its other end is still there. */

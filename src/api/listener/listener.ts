@@ -8,6 +8,7 @@ import { createServer as createHttp2, type Http2Server, type ServerHttp2Session 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Dispatch } from '../dispatch.ts'
 import type { ApiLimits } from '../limits.ts'
+import type { BoundPort } from './bound-port.ts'
 import { createPlainFront, createTlsFront, type Front, type OnDecided, type TlsKeys } from './front.ts'
 
 /** How often a drain looks for connections that have become idle. */
@@ -61,15 +62,9 @@ export class Listener implements AsyncDisposable {
     })
   }
 
-  /** Resolves with the address once connections are accepted. Port 0 takes any free one. */
-  listen(host: string, port: number): Promise<AddressInfo> {
-    const { server } = this.#front
-    return new Promise((resolve, reject) => {
-      server.once('error', reject).listen(port, host, () => {
-        server.off('error', reject)
-        resolve(server.address() as AddressInfo)
-      })
-    })
+  /** Resolves with the address once connections are accepted on the port. */
+  listen(port: BoundPort): Promise<AddressInfo> {
+    return port.handOver(this.#front.server)
   }
 
   /** Closes each HTTP/1.1 connection with its next answer, and says so in the answer: a request sent later is not lost. */

@@ -1,12 +1,15 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { BoundPort } from './bound-port.ts'
 
 /** What whoever runs the process may look at. */
 export interface OperatingPages {
   /** Metrics as text, and the content type of that text. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> }
-  /** Whether ticks fire, whoever fires them. */
-  readonly isSchedulerServing: () => boolean
+  /** Why the process cannot work at the moment; `undefined` when it can. */
+  readonly findProblem: () => string | undefined
+  /** Why ticks do not fire, whoever fires them; `undefined` when they do. */
+  readonly findSchedulerProblem: () => string | undefined
 }
 
 /** Scrapers and probes are few; whoever opens more connections is neither. */
@@ -16,7 +19,7 @@ const REQUEST_TIMEOUT_MS = 5_000
 type Answer = readonly [status: number, contentType: string, body: string]
 
 /**
- * The port for whoever runs the process: `GET /metrics`, `/healthz` (the process is alive) and `/healthz/scheduler`.
+ * The port for whoever runs the process: `GET /metrics`, `/healthz` and `/healthz/scheduler`.
  *
  * It asks for no token, so it is a port of its own that listens on loopback unless told otherwise: the public port has no
  * address under which the figures of all tenants together could be read.
@@ -31,14 +34,9 @@ export class OperatingListener implements AsyncDisposable {
     this.#server.on('request', (request, response) => void this.#serve(request, response))
   }
 
-  /** Resolves with the address once connections are accepted. Port 0 takes any free one. */
-  listen(host: string, port: number): Promise<AddressInfo> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject).listen(port, host, () => {
-        this.#server.off('error', reject)
-        resolve(this.#server.address() as AddressInfo)
-      })
-    })
+  /** Resolves with the address once connections are accepted on the port. */
+  listen(port: BoundPort): Promise<AddressInfo> {
+    return port.handOver(this.#server)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -58,12 +56,16 @@ export class OperatingListener implements AsyncDisposable {
   async #answer({ method, url = '/' }: IncomingMessage): Promise<Answer> {
     if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET\n')
     const [path] = url.split('?', 1)
-    const { metrics, isSchedulerServing } = this.#pages
+    const { metrics, findProblem, findSchedulerProblem } = this.#pages
     if (path === '/metrics') return [200, metrics.contentType, await metrics.text()]
-    if (path === '/healthz') return plain(200, 'SERVING\n')
+    if (path === '/healthz') return health(findProblem())
     if (path !== '/healthz/scheduler') return plain(404, 'only /metrics, /healthz and /healthz/scheduler\n')
-    return isSchedulerServing() ? plain(200, 'SERVING\n') : plain(503, 'NOT_SERVING\n')
+    return health(findSchedulerProblem())
   }
+}
+
+function health(problem: string | undefined): Answer {
+  return problem === undefined ? plain(200, 'SERVING\n') : plain(503, `NOT_SERVING: ${problem}\n`)
 }
 
 function plain(status: number, body: string): Answer {

@@ -2,6 +2,7 @@ import { create, type DescMessage, type Message } from '@bufbuild/protobuf'
 import type { Path } from '@bufbuild/protobuf/reflect'
 import { createValidator } from '@bufbuild/protovalidate'
 import type { Finding } from '../service.ts'
+import { phraseRule } from './phrase.ts'
 
 const validator = createValidator()
 
@@ -14,21 +15,13 @@ export function findRuleBreaches(desc: DescMessage, message: Message): readonly 
     case 'invalid':
       return result.violations.map(({ field, message: text, ruleId }) => ({
         field: textOfPath(field),
-        description: descriptionOf(text),
+        description: phraseRule(text),
         rule: ruleId,
       }))
     case 'error':
       // The contract itself is wrong; the lint finds it first.
       throw result.error
   }
-}
-
-/** A rule's message behind the name of its field. */
-function descriptionOf(text: string): string {
-  return text
-    .replace(/^value /, '')
-    .replace(/^does not match regex pattern/, 'must match the pattern')
-    .replace(/^must be at least 1 characters$/, 'must not be empty')
 }
 
 /** Compiles the rules of a message type, which the first request would wait for otherwise (up to 33 ms). */

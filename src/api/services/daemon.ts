@@ -3,6 +3,7 @@ import {
   type ClaimDeps,
   claimRuns,
   completeRun,
+  type FailureDeps,
   failRun,
   HEARTBEAT_SECONDS,
   heartbeat,
@@ -29,7 +30,8 @@ import { defineService, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
 export interface DaemonServiceDeps {
-  readonly daemons: ClaimDeps & { readonly queue: Pick<RunQueue, 'claim' | 'heartbeat' | 'save' | 'settle'> }
+  readonly daemons: ClaimDeps &
+    FailureDeps & { readonly queue: Pick<RunQueue, 'claim' | 'heartbeat' | 'save' | 'settle'> }
 }
 
 /** The answer to a claim leaves so long before the deadline of the call, to arrive in time. */

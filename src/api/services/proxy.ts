@@ -1,7 +1,7 @@
 import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
 import type { PageDelayed } from '../../proxy/index.ts'
 import type { EnvironmentCall } from '../call.ts'
-import type { CallThroughDeps } from '../call-through.ts'
+import { type CallThroughDeps, dryRun } from '../call-through.ts'
 import {
   callFindings,
   callFromProto,
@@ -30,10 +30,14 @@ export function proxyService(deps: ProxyServiceDeps): ServiceDefinition {
       access: 'environment',
       check: callFindings,
       handle: async (request, { principal, signal }) => {
-        const { integratedAccountId, includeRaw, dryRun } = request
+        const { integratedAccountId: accountId, includeRaw } = request
+        const { environmentId } = principal
         const { sample, ...asked } = callFromProto(request)
-        const { plan, access } = await readyAccount(principal.environmentId, integratedAccountId)
-        if (dryRun) return { dryRun: previewToProto(await proxy.preview(plan, access, { ...asked, sample })) }
+        if (request.dryRun) {
+          const preview = await dryRun(deps.calls, { environmentId, accountId }, { ...asked, sample })
+          return { dryRun: previewToProto(preview) }
+        }
+        const { plan, access } = await readyAccount(environmentId, accountId)
         const outcome = await proxy.call(plan, access, { ...asked, signal })
         if (outcome.kind === 'ok') return successToProto(outcome, includeRaw)
         throw upstreamFailure(outcome, asked.target, { clock, includeRaw })

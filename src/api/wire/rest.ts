@@ -41,7 +41,7 @@ export function createRestWire(request: RestRequest): UnaryWire {
   }
 }
 
-/** A failure as AIP-193 writes it, and beside it what a third party answered. */
+/** A failure as AIP-193 writes it, and beside it what the definition tells of it and what a third party answered. */
 function restErrorJson(failure: Failure): Record<string, unknown> {
   return {
     code: restStatus(failure),
@@ -51,6 +51,7 @@ function restErrorJson(failure: Failure): Record<string, unknown> {
       '@type': `type.googleapis.com/${detail.desc.typeName}`,
       ...detailJson(detail),
     })),
+    ...(failure.result === undefined ? {} : { result: failure.result }),
     ...(failure.raw === undefined ? {} : { raw: failure.raw }),
   }
 }

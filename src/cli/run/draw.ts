@@ -40,7 +40,8 @@ const REST_MS = 2_000
 const OTHER_ROWS = 4
 
 const STATUS_TONE: Readonly<Record<string, Tone>> = {
-  ...{ created: 'quiet', running: 'busy', rate_limited: 'odd', completed: 'good', failed: 'bad', stopped: 'odd' },
+  ...{ created: 'quiet', running: 'busy', rate_limited: 'odd' },
+  ...{ completed: 'good', partially_completed: 'odd', failed: 'bad', stopped: 'odd' },
 }
 
 /** The run as text of at most so many columns and rows: a heading, and a line per resource. */

@@ -26,14 +26,21 @@ export function readText({ fetched, claimedTotal }: ResourceProgress): string {
 }
 
 /** What the status means for whoever waits; empty where it says enough. */
-export function statusNote({ status, attempt, error, skipReason, waiting }: FollowedRun): string {
+export function statusNote({ status, attempt, error, skipReason, waiting, resources }: FollowedRun): string {
   if (waiting !== undefined) return waiting
   const last = error === undefined ? '' : `${error.reason}: ${error.message}`
   if (status === 'created') return last === '' ? 'waits to be taken up' : `is tried again, last ${last}`
   if (status === 'rate_limited') return 'waits for the third party, goes on by itself'
   if (status === 'skipped') return skipReason ?? ''
   if (status === 'failed') return last
+  if (status === 'partially_completed') return `not complete, to be read again by the next run: ${missingIn(resources)}`
   return attempt > 1 ? `attempt ${attempt}` : ''
+}
+
+/** `issues (error), labels`. */
+function missingIn(resources: FollowedRun['resources']): string {
+  const missing = resources.filter(({ isComplete }) => !isComplete)
+  return missing.map(({ name, stopReason }) => (stopReason === undefined ? name : `${name} (${stopReason})`)).join(', ')
 }
 
 /** How long it has taken, until now or until its end. */
@@ -46,8 +53,9 @@ export function endingText(run: FollowedRun): string {
   const sum = (of: 'fetched' | 'delivered' | 'failed') => run.resources.reduce((all, each) => all + each[of], 0)
   const took = elapsedMs(run, new Date(0))
   const note = statusNote(run)
+  const status = run.status.replaceAll('_', ' ')
   return [
-    took === undefined ? run.status : `${run.status} after ${durationText(took)}`,
+    took === undefined ? status : `${status} after ${durationText(took)}`,
     `: ${manyText(sum('fetched'), 'record')} read, ${countText(sum('delivered'))} delivered`,
     sum('failed') === 0 ? '' : `, ${countText(sum('failed'))} failed`,
     run.status === 'completed' || note === '' ? '' : `\n${note}`,

@@ -39,6 +39,7 @@ export function errorSchema(files: readonly DescFile[], book: SchemaBook): JsonO
             description: 'Exactly one `ErrorInfo`; others where they help.',
             items: { anyOf: DETAIL_TYPES.map((typeName) => detailSchema(typeName, files, book)) },
           },
+          result: { description: 'What the error expression of the definition tells of the error. Absent: nothing.' },
           raw: { description: 'What a third party answered, decoded. Absent unless it was asked for.' },
         },
       },

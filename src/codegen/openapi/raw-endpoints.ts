@@ -109,7 +109,9 @@ function rawOperation(raw: RawEndpoint, files: readonly DescFile[], book: Schema
     responses: {
       [kind === 'custom' ? '2XX' : '200']: {
         description:
-          kind === 'custom' ? 'What the third party answered.' : 'Done; or, where the answer is bytes, those bytes.',
+          kind === 'custom'
+            ? 'What the third party answered; of a dry run `{dry_run}`.'
+            : 'Done; or, where the answer is bytes, those bytes.',
         headers: RATE_LIMIT_HEADERS,
         content: {
           ...(kind !== 'custom' && { 'application/json': { schema: answerSchema(kind, files, book) } }),
@@ -132,7 +134,7 @@ function parametersOf(path: string, kind: RawEndpoint['kind']): JsonObject[] {
     schema: { type: 'string' },
   }))
   const shared = {
-    custom: ['IntegratedAccountId'],
+    custom: ['IntegratedAccountId', 'DryRun'],
     described: ['IntegratedAccountId', 'DryRun', 'IncludeRaw'],
     listed: ['IntegratedAccountId', 'Limit', 'NextCursor', 'DryRun', 'IncludeRaw'],
   }[kind]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parsing } from '../format.ts'
 import { requestSchema } from '../request-keys.ts'
-import { plainText } from '../vocabulary.ts'
+import { webAddress } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
 
@@ -10,7 +10,7 @@ const config = z
     fields: fieldList()
       .default([{ name: 'api_key', label: 'API key', type: 'password', required: true }])
       .describe('What the customer fills in. Default: one password field `api_key`.'),
-    documentation_link: plainText().optional().describe('Where the customer reads how to get the key.'),
+    documentation_link: webAddress().optional().describe('Where the customer reads how to get the key.'),
     verification: requestSchema.optional().describe('A request that must succeed with the given values.'),
   })
   .prefault({})

@@ -18,8 +18,14 @@ const MASK = '***'
  *
  * @param given values by field name; an absent, `null` or empty value counts as not given
  * @param path prefix of the reported fields, for example `credentials`
+ * @param sentInHeaders names of fields whose values a header has to carry as they are
  */
-export function collectFields(fields: readonly Field[], given: JsonObject, path: string): Collected {
+export function collectFields(
+  fields: readonly Field[],
+  given: JsonObject,
+  path: string,
+  sentInHeaders: ReadonlySet<string> = new Set(),
+): Collected {
   const violations: Violation[] = []
   const secrets: Record<string, Json> = {}
   const visible: Record<string, Json> = {}
@@ -33,7 +39,7 @@ export function collectFields(fields: readonly Field[], given: JsonObject, path:
       })
   for (const field of fields) {
     const text = normalise(field, given[field.name])
-    const problem = findValueProblem(field, text)
+    const problem = findValueProblem(field, text) ?? findCharacterProblem(text, sentInHeaders.has(field.name))
     if (problem !== undefined) violations.push({ field: `${path}.${field.name}`, ...problem })
     else if (typeof text === 'string') (field.type === 'password' ? secrets : visible)[field.name] = text
   }
@@ -76,6 +82,21 @@ function findValueProblem(field: Field, value: Json | undefined): Omit<Violation
   if (field.options !== undefined && !field.options.some((option) => option.value === value))
     return { description: `must be one of ${field.options.map((option) => option.value).join(', ')}`, rule: 'enum' }
   return findFormatProblem(field, value) ?? findPatternMismatch(field, value)
+}
+
+/** Line breaks and tabs are text, as in a key in PEM; other control characters come from a mistake. */
+const CONTROL = /[^\P{Cc}\t\n\r]/u
+/** Visible characters of Latin-1, blank and tab (RFC 9110 §5.5). */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+function findCharacterProblem(value: Json | undefined, isSentInHeader: boolean): Omit<Violation, 'field'> | undefined {
+  if (typeof value !== 'string') return undefined
+  if (CONTROL.test(value)) return { description: 'must not hold control characters', rule: 'string.control' }
+  if (!isSentInHeader || HEADER_VALUE.test(value)) return undefined
+  const description = /[\r\n]/.test(value)
+    ? 'must not hold a line break, because it is sent in a header'
+    : 'holds characters that no header can carry'
+  return { description, rule: 'string.header' }
 }
 
 const FORMATS: Readonly<Record<NonNullable<Field['format']>, { test: (text: string) => boolean; noun: string }>> = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { JWT_ALGORITHMS } from '../sign-jwt.ts'
-import { fieldPath, headerMap, plainText, secretText, templateMap, templateText, urlText } from '../vocabulary.ts'
+import { fieldPath, headerMap, secretText, templateMap, templateText, urlText, webAddress } from '../vocabulary.ts'
 import { contextFromToken, verification } from './token-keys.ts'
 
 /** Settings that every OAuth 2 grant shares. */
@@ -69,7 +69,7 @@ export const oauth2Keys = {
     .describe('Paths in the token answer where they are not the standard ones.'),
   ...contextFromToken,
   ...verification,
-  documentation_link: plainText().optional().describe('Where the customer reads how to connect.'),
+  documentation_link: webAddress().optional().describe('Where the customer reads how to connect.'),
 } as const
 
 const settings = z.strictObject(oauth2Keys)

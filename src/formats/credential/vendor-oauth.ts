@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parsing } from '../format.ts'
 import { type RequestDefinition, requestSchema } from '../request-keys.ts'
-import { expressionText, plainText } from '../vocabulary.ts'
+import { expressionText, webAddress } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
 import { runSteps } from './request-steps.ts'
@@ -31,7 +31,7 @@ const config = z.strictObject({
     .describe('Lifetime in seconds, or the moment it ends as a date. Default: until it is refused.'),
   ...contextFromToken,
   ...verification,
-  documentation_link: plainText().optional().describe('Where the customer reads how to connect.'),
+  documentation_link: webAddress().optional().describe('Where the customer reads how to connect.'),
 })
 
 /** `vendor_oauth`: exchanges that no standard describes, written as requests. */

@@ -1,5 +1,5 @@
 import type { Plan } from '../../definition/index.ts'
-import type { ProxyDependencies } from '../dependencies.ts'
+import type { CallDependencies } from '../dependencies.ts'
 import { recordsOf, refuseTextRecord } from '../extract.ts'
 import type { CallOutcome } from '../outcome.ts'
 import type { PageStep } from '../pages.ts'
@@ -14,7 +14,7 @@ import { runAction } from './run-action.ts'
  * @throws Failure as `call` does; METHOD_NOT_DEFINED also for the actions that are an account's own business
  */
 export async function callAction(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   plan: Plan,
   account: AccountAccess,
   request: NamedActionRequest,
@@ -31,7 +31,7 @@ export async function callAction(
  * @throws Failure as `callAction` does; UPSTREAM_INVALID_RESPONSE when the result is a text
  */
 export async function* actionPages(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   plan: Plan,
   account: AccountAccess,
   request: NamedActionRequest,

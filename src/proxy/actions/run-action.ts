@@ -1,6 +1,7 @@
 import { Failure } from '../../base/index.ts'
 import type { ActionPlan, Plan, StepPlan } from '../../definition/index.ts'
-import type { ProxyDependencies } from '../dependencies.ts'
+import type { CallDependencies } from '../dependencies.ts'
+import { redactFailure, redactionOf, tokensIn } from '../redaction.ts'
 import type { AccountAccess } from '../request.ts'
 import type { ActionEnd, ActionRequest, ActionRun, StepResult } from './action-run.ts'
 import { findAction } from './find-action.ts'
@@ -23,7 +24,7 @@ interface Progress {
  * @throws Failure METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY
  */
 export async function runAction(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   plan: Plan,
   account: AccountAccess,
   request: ActionRequest,
@@ -39,19 +40,21 @@ export async function runAction(
     const advanced = await advance(within(deps, action, progress.running), step, request, progress.running)
     if (advanced === undefined) continue
     progress = advanced
-    steps.push(stepResult(step, progress.end, startedAt, deps.clock.now(), progress.running))
+    steps.push(stepResult(step, progress.end, startedAt, deps.clock.now()))
     if (progress.end.kind !== 'ok') return { end: progress.end, steps }
   }
-  return { end: await keepContext(deps, progress), steps }
+  return { end: await keepContext(deps, plan, progress), steps }
 }
 
 /** Runs the next step; `undefined` when it is to be skipped. */
 async function advance(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   step: StepPlan,
   request: ActionRequest,
   running: RunningContext,
 ): Promise<Progress | undefined> {
+  // A third party may quote what an earlier step was given, a session for instance.
+  deps.redaction.learn('steps', () => tokensIn(running.steps))
   try {
     if (!(await isWanted(deps, step, request, running))) return undefined
     const { outcome, access, patch } = await runStep(deps, step, request, running)
@@ -64,14 +67,15 @@ async function advance(
     }
     return { end: outcome, running: next }
   } catch (error) {
-    return { end: refused(error), running }
+    return { end: refused(redactFailure(deps.redaction, error)), running }
   }
 }
 
-async function keepContext({ keeper }: ProxyDependencies, { end, running }: Progress): Promise<ActionEnd> {
+/** Anybody may read the context: where a third party repeated a credential the mask is kept. */
+async function keepContext({ keeper }: CallDependencies, plan: Plan, { end, running }: Progress): Promise<ActionEnd> {
   if (Object.keys(running.patch).length === 0) return end
   try {
-    await keeper?.updateContext(running.access, running.patch)
+    await keeper?.updateContext(running.access, redactionOf(plan, running.access).object(running.patch))
     return end
   } catch (error) {
     return refused(error)
@@ -83,6 +87,6 @@ function refused(error: unknown): ActionEnd {
   return { kind: 'refused', failure: error }
 }
 
-function within(deps: ProxyDependencies, { name }: ActionPlan, { patch }: RunningContext): ProxyDependencies {
+function within(deps: CallDependencies, { name }: ActionPlan, { patch }: RunningContext): CallDependencies {
   return deps.keeper === undefined ? deps : { ...deps, keeper: keeperWithin(deps.keeper, name, patch) }
 }

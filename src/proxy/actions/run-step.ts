@@ -3,7 +3,7 @@ import type { ContextSource, StepPlan } from '../../definition/index.ts'
 import { renderJson, type Scope } from '../../expression/index.ts'
 import { isTruthy } from '../../formats/index.ts'
 import { singleOutcome } from '../call.ts'
-import type { ProxyDependencies } from '../dependencies.ts'
+import type { CallDependencies } from '../dependencies.ts'
 import { evaluateSetting } from '../evaluate-setting.ts'
 import type { Job } from '../job.ts'
 import type { CallOutcome, SuccessOutcome } from '../outcome.ts'
@@ -39,7 +39,7 @@ const UNCHANGED: JsonObject = {}
 
 /** Tells whether a step is to run. @throws Failure EXPRESSION_FAILED */
 export async function isWanted(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   { runIf }: StepPlan,
   request: ActionRequest,
   running: RunningContext,
@@ -49,7 +49,7 @@ export async function isWanted(
 
 /** Runs one step. @throws Failure of a call, EXPRESSION_FAILED, DEFINITION_INVALID for a form */
 export async function runStep(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   step: StepPlan,
   request: ActionRequest,
   running: RunningContext,
@@ -72,7 +72,7 @@ export async function runStep(
 }
 
 async function send(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   target: Job['target'],
   request: ActionRequest,
   running: RunningContext,
@@ -86,7 +86,7 @@ async function send(
 
 /** @throws Failure EXPRESSION_FAILED when there is something to merge and it is no object */
 async function readPatch(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   source: ContextSource,
   request: ActionRequest,
   running: RunningContext,
@@ -98,7 +98,7 @@ async function readPatch(
 }
 
 async function patchFrom(
-  deps: ProxyDependencies,
+  deps: CallDependencies,
   source: ContextSource,
   request: ActionRequest,
   running: RunningContext,
@@ -117,7 +117,7 @@ async function patchFrom(
 
 /** Expressions see the account's context and what the caller gave, never credentials or variables of the environment. */
 function evaluate(
-  { evaluator }: ProxyDependencies,
+  { evaluator }: CallDependencies,
   setting: string,
   expression: string,
   { args = {}, query = {}, body = null, id = null }: ActionRequest,

@@ -1,21 +1,13 @@
 import type { StepPlan } from '../../definition/index.ts'
 import type { ActionEnd, StepResult } from './action-run.ts'
-import { maskSecrets } from './mask-secrets.ts'
-import type { RunningContext } from './run-step.ts'
 
 /** Longest error of a step that is kept. */
 const ERROR_LENGTH_MAX = 500
 
 /** The report of a step that ran. */
-export function stepResult(
-  { name, type }: StepPlan,
-  end: ActionEnd,
-  startedAt: Date,
-  endedAt: Date,
-  { access, steps }: RunningContext,
-): StepResult {
+export function stepResult({ name, type }: StepPlan, end: ActionEnd, startedAt: Date, endedAt: Date): StepResult {
   const status = type === 'request' && end.kind !== 'refused' ? end.status : undefined
-  const error = end.kind === 'ok' ? undefined : maskSecrets(describe(end), access, steps).slice(0, ERROR_LENGTH_MAX)
+  const error = end.kind === 'ok' ? undefined : describe(end).slice(0, ERROR_LENGTH_MAX)
   const durationMs = endedAt.getTime() - startedAt.getTime()
   return { name, type, ok: end.kind === 'ok', status, startedAt, durationMs, error }
 }

@@ -30,7 +30,7 @@ export interface RunInput {
   readonly integratedAccountId: string
   readonly args?: JsonObject | undefined
   readonly destination: RunDestination | undefined
-  /** Absent: `ignore`. */
+  /** Absent: the job's. */
   readonly errorHandling?: ErrorHandling | undefined
   readonly ignorePreviousRun?: boolean | undefined
 }
@@ -56,7 +56,7 @@ export async function createRun(
     ...{ environmentId, syncJobId, integratedAccountId, destination, args, triggerId: null },
     region: subject.region,
     resources: subject.jobResources,
-    errorHandling: input.errorHandling ?? 'ignore',
+    errorHandling: input.errorHandling ?? subject.jobErrorHandling,
     ignorePreviousRun: input.ignorePreviousRun ?? false,
   })
 }

@@ -7,7 +7,9 @@ import {
   type Database,
   type DecidedEnding,
   dropLeases,
+  findPreviousRunDates,
   type LeaseKey,
+  movePreviousRuns,
   type ResourceStats,
   RUN_QUEUE,
   type RunCarried,
@@ -22,6 +24,7 @@ import {
 import { attemptsMaxOf, QUEUE_POLICY, type QueuePolicy } from '../policy.ts'
 import type { Claim, Heartbeat, Settled, Settlement } from '../queue.ts'
 import { TableQueue } from '../table-queue.ts'
+import { areMovable, resourceKeys } from './incremental.ts'
 import type { RunObserver } from './observer.ts'
 import { GROUP_QUEUED_MAX, runGroup } from './run-group.ts'
 
@@ -89,7 +92,8 @@ export class RunQueue {
     return await this.#deps.database.transaction(async (tx) => {
       const leases = await this.#queue.claim(claim, tx)
       if (leases.length === 0) return []
-      const work = new Map((await beginRuns(tx, leases, this.#now())).map((each) => [each.id, each]))
+      const begun = await withPreviousRunDates(tx, await beginRuns(tx, leases, this.#now()))
+      const work = new Map(begun.map((each) => [each.id, each]))
       const orphans = leases.filter(({ id }) => !work.has(id))
       if (orphans.length > 0) await dropLeases(tx, orphans) // their day was dropped while they waited
       return leases.flatMap((lease) => {
@@ -138,7 +142,13 @@ export class RunQueue {
   }
 
   async #conclude(tx: Tx, settled: readonly (SettledItem & RunCarried)[]): Promise<void> {
-    await concludeRuns(tx, settled, this.#now())
+    const ended = await concludeRuns(tx, settled, this.#now())
+    const moved = ended.flatMap(({ resources, resourceStats, args, destination, ...run }) => {
+      const isMovable = areMovable(resources, resourceStats)
+      const keys = resourceKeys({ resources, args, destination })
+      return keys.flatMap((resourceKey, index) => (isMovable[index] ? [{ ...run, resourceKey }] : []))
+    })
+    await movePreviousRuns(tx, moved)
     const changes = settled.map(({ id, environmentId, scheduledFor, triggerId, status }) => {
       const final = status as RunStatus // the table's check constraint allows no other
       return { runId: id, environmentId, scheduledFor, triggerId, status: final, skipReason: null }
@@ -167,7 +177,22 @@ export function leaseLost(runId: string): Failure {
   )
 }
 
-function claimedRun(policy: QueuePolicy, lease: TakenLease, work: RunWork): ClaimedRun {
+/** A leased run with the dates from which its incremental syncs go on. */
+type DatedRunWork = Omit<RunWork, 'ignorePreviousRun'> & Pick<ClaimedRun, 'previousRunDates'>
+
+/** Finds out where the incremental syncs of runs begin, in one statement. */
+async function withPreviousRunDates(tx: Tx, runs: readonly RunWork[]): Promise<readonly DatedRunWork[]> {
+  const keys = runs.map((run) =>
+    run.ignorePreviousRun ? [] : resourceKeys(run).map((resourceKey) => ({ ...run, resourceKey })),
+  )
+  const dates = (await findPreviousRunDates(tx, keys.flat())).values()
+  return runs.map(({ ignorePreviousRun, ...run }) => ({
+    ...run,
+    previousRunDates: run.resources.map(() => (ignorePreviousRun ? null : (dates.next().value ?? null))),
+  }))
+}
+
+function claimedRun(policy: QueuePolicy, lease: TakenLease, work: DatedRunWork): ClaimedRun {
   const { attempt, leaseId, expiresAt: leaseExpiresAt } = lease
   return { ...work, attempt, attemptsMax: attemptsMaxOf(policy, lease), leaseId, leaseExpiresAt }
 }

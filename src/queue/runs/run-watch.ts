@@ -161,5 +161,5 @@ function announce(watched: Watched): void {
 }
 
 function isOver(run: Run | undefined): boolean {
-  return run !== undefined && ['completed', 'failed', 'stopped', 'skipped'].includes(run.status)
+  return run !== undefined && ['completed', 'partially_completed', 'failed', 'stopped', 'skipped'].includes(run.status)
 }

@@ -22,7 +22,7 @@ const STOP_ATTEMPTS_MAX = 5
  * Ends a run before it is done: one that waits is stopped at once, one that runs is asked to end at its next page and loses
  * its lease a minute later. Stopping a stopped run changes nothing. Needs a transaction.
  *
- * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT when it completed, failed or was skipped
+ * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT when it completed (partially), failed or was skipped
  */
 export async function stopRun(deps: RunDeps, tx: Tx, environmentId: string, id: string): Promise<Run> {
   const now = deps.now?.() ?? null
@@ -37,8 +37,7 @@ export async function stopRun(deps: RunDeps, tx: Tx, environmentId: string, id: 
     }
     const run = await requireRun(tx, environmentId, id)
     if (found?.isHeld || run.status === 'stopped') return run
-    if (run.status === 'completed' || run.status === 'failed' || run.status === 'skipped')
-      throw stateConflict(run, 'it is over and cannot be stopped')
+    if (isFinal(run.status)) throw stateConflict(run, 'it is over and cannot be stopped')
   }
   throw new Failure('RUN_STATE_CONFLICT', `run ${id} is changing right now; try again`, { retryAfterSeconds: 1 })
 }
@@ -61,6 +60,10 @@ export async function retryRun(deps: RunDeps, tx: Tx, environmentId: string, id:
   if (again.triggerId !== null) await showRunStatus(tx, again.triggerId, id, 'created')
   await deps.observer?.runsChanged(tx, [changeOf(again)])
   return await withItsWaiting(tx, again, deps.now?.())
+}
+
+function isFinal(status: Run['status']): boolean {
+  return ['completed', 'partially_completed', 'failed', 'skipped'].includes(status)
 }
 
 function stateConflict(run: RunRecord, because: string): Failure {

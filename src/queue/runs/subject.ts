@@ -1,11 +1,12 @@
-import { Failure, type JsonObject, notFound } from '../../base/index.ts'
-import { findRunSubject, type RunDestination, type Tx } from '../../storage/index.ts'
+import { accountNotActive, Failure, type JsonObject, notFound } from '../../base/index.ts'
+import { type ErrorHandling, findRunSubject, type RunDestination, type Tx } from '../../storage/index.ts'
 
 /** The job, account and webhook that a run or trigger names, all of its environment. */
 export interface Subject {
   /** The database's clock. */
   readonly now: Date
   readonly jobResources: readonly JsonObject[]
+  readonly jobErrorHandling: ErrorHandling
   readonly argsRules: { readonly argsSchema: JsonObject; readonly argsValidation: string }
   readonly accountStatus: string
   readonly region: string
@@ -29,17 +30,18 @@ export async function requireSubject(tx: Tx, environmentId: string, ids: Subject
   const { destination, syncJobId, integratedAccountId } = ids
   const webhookId = destination.kind === 'webhook' ? destination.webhookId : null
   const found = await findRunSubject(tx, environmentId, { syncJobId, integratedAccountId, webhookId })
-  const { jobIntegrationName, jobResources, jobArgsSchema, jobArgsValidation } = found
+  const { jobIntegrationName, jobResources, jobArgsSchema, jobArgsValidation, jobErrorHandling } = found
   const { accountStatus, accountRegion, accountIntegrationName, isIntegrationEnabled } = found
-  if (jobIntegrationName === null || jobResources === null || jobArgsSchema === null || jobArgsValidation === null)
+  if (jobIntegrationName === null || jobResources === null || jobArgsSchema === null)
     throw notFound('sync_job', syncJobId)
+  if (jobArgsValidation === null || jobErrorHandling === null) throw notFound('sync_job', syncJobId)
   if (accountStatus === null || accountRegion === null || isIntegrationEnabled === null)
     throw notFound('integrated_account', integratedAccountId)
   if (webhookId !== null && !found.hasWebhook) throw webhookNotFound(webhookId)
   if (jobIntegrationName !== accountIntegrationName)
     throw accountMismatch(jobIntegrationName, accountIntegrationName ?? 'none')
   return {
-    ...{ now: found.now, jobResources, accountStatus, region: accountRegion, isIntegrationEnabled },
+    ...{ now: found.now, jobResources, jobErrorHandling, accountStatus, region: accountRegion, isIntegrationEnabled },
     argsRules: { argsSchema: jobArgsSchema, argsValidation: jobArgsValidation },
   }
 }
@@ -52,10 +54,7 @@ export async function requireSubject(tx: Tx, environmentId: string, ids: Subject
 export function requireRunnable(subject: Pick<Subject, 'accountStatus' | 'isIntegrationEnabled'>): void {
   if (!subject.isIntegrationEnabled)
     throw new Failure('INTEGRATION_DISABLED', 'the integration is disabled in this environment; enable it first')
-  if (subject.accountStatus !== 'active') {
-    const message = `the account is ${subject.accountStatus}, not active; reconnect it or run its actions again`
-    throw new Failure('ACCOUNT_NOT_ACTIVE', message, { metadata: { status: subject.accountStatus } })
-  }
+  if (subject.accountStatus !== 'active') throw accountNotActive(subject.accountStatus)
 }
 
 /** The one refusal of a webhook that the environment does not have. */
@@ -80,7 +79,7 @@ export function destinationRequired(): Failure {
 }
 
 function accountMismatch(jobIntegration: string, accountIntegration: string): Failure {
-  const description = `is an account of ${accountIntegration}, but the job is for ${jobIntegration}`
+  const description = `is an account of the integration ${accountIntegration}, but the integration_name of the job is ${jobIntegration}`
   return new Failure('INVALID_FIELD', `integrated_account_id ${description}`, {
     violations: [{ field: 'integrated_account_id', description, rule: 'integration.mismatch' }],
   })

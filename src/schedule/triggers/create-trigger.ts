@@ -1,5 +1,5 @@
 import { type FailureReason, invalidFields, type JsonObject, newId, type Violation } from '../../base/index.ts'
-import { destinationRequired, type RunDestination, requireSubject } from '../../queue/index.ts'
+import { destinationRequired, type ErrorHandling, type RunDestination, requireSubject } from '../../queue/index.ts'
 import { insertTrigger, type TriggerRecord, type Tx } from '../../storage/index.ts'
 import { checkCronExpression } from '../cron/check-cron-expression.ts'
 import { cronExpression } from '../cron/cron-expression.ts'
@@ -16,6 +16,8 @@ export interface TriggerInput {
   readonly args?: JsonObject | undefined
   /** Absent or empty: the job's. */
   readonly resources?: readonly JsonObject[] | undefined
+  /** Absent or `null`: the job's. */
+  readonly errorHandling?: ErrorHandling | null | undefined
 }
 
 /**
@@ -30,7 +32,7 @@ export async function createTrigger(
   environmentId: string,
   input: TriggerInput,
 ): Promise<TriggerRecord> {
-  const { syncJobId, integratedAccountId, destination, resources = [] } = input
+  const { syncJobId, integratedAccountId, destination, resources = [], errorHandling = null } = input
   const violations = [
     ...checkCron(deps, input.cronExpression),
     ...(resources.length === 0 ? [] : await deps.checkResources(tx, environmentId, syncJobId, resources)),
@@ -41,7 +43,7 @@ export async function createTrigger(
   const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
   const id = newId()
   const trigger = {
-    ...{ id, environmentId, syncJobId, integratedAccountId, destination, args, resources },
+    ...{ id, environmentId, syncJobId, integratedAccountId, destination, args, resources, errorHandling },
     ...{ cronExpression: input.cronExpression, shard: shardOf(id), region: subject.region },
     nextFireAt: firstTick(input.cronExpression, deps.now?.() ?? subject.now),
   }

@@ -13,13 +13,14 @@ import { missingTrigger } from './read-triggers.ts'
 export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: string, id: string): Promise<ShownRun> {
   // The lock keeps two calls in the same millisecond apart.
   const trigger = (await lockTrigger(tx, environmentId, id)) ?? missingTrigger(id)
-  const { syncJobId, integratedAccountId, destination, resources } = trigger
+  const { syncJobId, integratedAccountId, destination, resources, errorHandling } = trigger
   const subject = await requireSubject(tx, environmentId, { syncJobId, integratedAccountId, destination })
   requireRunnable(subject)
   const args = await deps.resolveArgs(subject.argsRules, trigger.args)
   const run = await insertWaitingRun(deps, tx, {
     ...{ environmentId, syncJobId, integratedAccountId, destination, args, triggerId: id },
-    ...{ region: subject.region, errorHandling: 'ignore', ignorePreviousRun: false },
+    ...{ region: subject.region, ignorePreviousRun: false },
+    errorHandling: errorHandling ?? subject.jobErrorHandling,
     resources: resources.length > 0 ? resources : subject.jobResources,
   })
   await showLastRun(tx, id, run)

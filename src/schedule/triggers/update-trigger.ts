@@ -1,5 +1,5 @@
 import { etagMismatch, invalidFields } from '../../base/index.ts'
-import { type RunDestination, webhookNotFound } from '../../queue/index.ts'
+import { type ErrorHandling, type RunDestination, webhookNotFound } from '../../queue/index.ts'
 import {
   type Database,
   findDue,
@@ -26,6 +26,8 @@ export interface TriggerChange {
   readonly cronExpression?: string | undefined
   /** Replaces the stored destination of whichever kind. */
   readonly destination?: RunDestination | undefined
+  /** `null`: the job's again. */
+  readonly errorHandling?: ErrorHandling | null | undefined
   /** The version the caller saw. Absent: whatever is stored. */
   readonly version?: number | undefined
 }
@@ -36,7 +38,7 @@ export interface UpdateDeps extends TriggerDeps {
 }
 
 /**
- * Changes destination and schedule and returns the trigger.
+ * Changes destination, schedule and error handling and returns the trigger.
  *
  * A destination alone, also with the expression that is stored already, is one statement. A new expression counts from now;
  * a tick that is due when the change arrives is fired under the old one, with the old destination, in the same transaction.
@@ -51,8 +53,8 @@ export async function updateTrigger(
   change: TriggerChange,
 ): Promise<TriggerRecord> {
   const { database } = deps
-  const { cronExpression, destination, version } = change
-  if (destination !== undefined) {
+  const { cronExpression, destination, errorHandling, version } = change
+  if (destination !== undefined && errorHandling === undefined) {
     const expected = { version, cronExpression }
     const updated = await withReferences({ destination }, () =>
       updateTriggerDestination(database.direct, environmentId, id, destination, expected),
@@ -60,33 +62,37 @@ export async function updateTrigger(
     if (updated !== undefined) return updated
   }
   const stored = await requireChangeable(database.direct, environmentId, id, change)
-  if (cronExpression === undefined || (cronExpression === stored.cronExpression && destination === undefined))
-    return stored
-  const violations = checkCron(deps, cronExpression)
+  if (isIn(stored, change)) return stored
+  const violations = cronExpression === undefined ? [] : checkCron(deps, cronExpression)
   if (violations.length > 0) throw invalidFields(violations, 'CRON_EXPRESSION_INVALID')
-  return await database.transaction((tx) => reschedule(deps, tx, environmentId, id, { ...change, cronExpression }))
+  return await database.transaction((tx) => changeSettings(deps, tx, environmentId, id, change))
 }
 
-async function reschedule(
+/** Whether nothing of the trigger would change. A destination that is given always counts as another. */
+function isIn(stored: TriggerRecord, { cronExpression, destination, errorHandling }: TriggerChange): boolean {
+  if (destination !== undefined || (errorHandling !== undefined && errorHandling !== stored.errorHandling)) return false
+  return cronExpression === undefined || cronExpression === stored.cronExpression
+}
+
+async function changeSettings(
   deps: UpdateDeps,
   tx: Tx,
   environmentId: string,
   id: string,
-  change: TriggerChange & { readonly cronExpression: string },
+  change: TriggerChange,
 ): Promise<TriggerRecord> {
-  const { cronExpression } = change
   const stored = (await lockTrigger(tx, environmentId, id)) ?? missingTrigger(id)
   requireVersion(stored, change.version)
+  const { cronExpression = stored.cronExpression, destination = stored.destination } = change
+  const { errorHandling = stored.errorHandling } = change
   // Another call may have stored the same expression since: then its schedule stands.
   if (cronExpression !== stored.cronExpression) {
     const { isPaused, now } = await settleSchedule(deps, tx, id)
     const nextFireAt = isPaused ? null : firstTick(cronExpression, now)
     await updateSchedule(tx, id, { cronExpression, isPaused, nextFireAt })
   }
-  const destination = change.destination ?? stored.destination
-  await withReferences({ destination }, () =>
-    updateTriggerSettings(tx, environmentId, id, { cronExpression, destination }),
-  )
+  const settings = { cronExpression, destination, errorHandling }
+  await withReferences({ destination }, () => updateTriggerSettings(tx, environmentId, id, settings))
   return await getTrigger(tx, environmentId, id)
 }
 

@@ -1,1 +1,2 @@
+export { DataDirectoryLock, makeDataDirectory } from './data-directory.ts'
 export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './server.ts'

@@ -1,6 +1,18 @@
 import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { chownSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fchownSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { ChildIdentity } from './binaries.ts'
 
@@ -77,9 +89,43 @@ function placeSocket(root: string, identity: ChildIdentity): string {
   return short
 }
 
+/**
+ * A directory that only `identity` can enter: made, or found to be exactly that. Whatever else has its name, such as a
+ * symbolic link or a directory of another user in `/tmp`, is refused and left as it is.
+ */
 function makeOwned(dir: string, { uid, gid }: ChildIdentity): void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  if (uid !== undefined && gid !== undefined) chownSync(dir, uid, gid)
+  const isNew = makeUnlessThere(dir)
+  const handle = openDirectory(dir)
+  try {
+    const { uid: owner, mode } = fstatSync(handle)
+    // A starter of root that died before it handed the directory over left it to root.
+    const isOurs = owner === (uid ?? process.getuid?.()) || owner === process.getuid?.()
+    if (!isOurs || (mode & 0o077) !== 0)
+      throw new Error(
+        `${dir} must belong to uid ${uid ?? process.getuid?.()} with mode 700: remove it, or set DATABASE_URL`,
+      )
+    if (uid !== undefined && gid !== undefined && (isNew || owner !== uid)) fchownSync(handle, uid, gid)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function makeUnlessThere(dir: string): boolean {
+  try {
+    mkdirSync(dir, { mode: 0o700 })
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  }
+}
+
+function openDirectory(dir: string): number {
+  try {
+    return openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  } catch (cause) {
+    throw new Error(`${dir} is not a directory of this server: remove it, or set DATABASE_URL`, { cause })
+  }
 }
 
 function canEnter(dir: string, identity: ChildIdentity): boolean {

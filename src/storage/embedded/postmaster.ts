@@ -18,7 +18,7 @@ export function postmasterPid(dataDir: string): number | undefined {
   return Number.isInteger(pid) ? pid : undefined
 }
 
-/** Tells whether the process exists and is more than a zombie that nobody reaped yet. */
+/** Tells whether the process is a PostgreSQL that runs: neither a zombie that nobody reaped yet, nor a later process with its id. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -26,8 +26,8 @@ export function isAlive(pid: number): boolean {
     return false // ESRCH: gone. EPERM cannot happen: the server runs under our own uid, or we are root.
   }
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) !== 'Z'
+    const [, name = '', state] = /\((.*)\) (\S)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+    return state !== 'Z' && name === 'postgres'
   } catch {
     return true // no /proc on this platform: the signal's answer stands
   }

@@ -101,8 +101,7 @@ const STATEMENTS = [
     owner_id uuid not null,
     request_id uuid not null,
     method text not null,
-    request_hash bytea not null,
-    -- The first answer, sealed: the answer of a create may show a secret once.
+    -- The digest of the request and the first answer, sealed: both may tell of a secret.
     sealed_answer bytea,
     created_at timestamptz(3) not null default now(),
     primary key (owner_id, request_id)
@@ -186,7 +185,8 @@ const STATEMENTS = [
     integration_name text not null,
     resources jsonb not null,
     args_schema jsonb not null,
-    args_validation text not null default '',${STAMPS},
+    args_validation text not null default '',
+    error_handling text not null default 'ignore' check (error_handling in ('fail_fast', 'ignore', 'batch')),${STAMPS},
     primary key (environment_id, id)
   )`,
 
@@ -210,7 +210,9 @@ const STATEMENTS = [
     webhook_id uuid,
     args jsonb not null,
     -- Null: the job's resources.
-    resources jsonb,${STAMPS},
+    resources jsonb,
+    -- Null: the job's.
+    error_handling text check (error_handling in ('fail_fast', 'ignore', 'batch')),${STAMPS},
     primary key (environment_id, id),
     constraint sync_job_cron_trigger_destination check (num_nonnulls(daemon_group_key, webhook_id) = 1),
     constraint sync_job_cron_trigger_job foreign key (environment_id, sync_job_id) references sync_job (environment_id, id),

@@ -31,7 +31,7 @@ const TABLES = [
 const HOT =
   'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0'
 
-const STATUSES = `'created', 'running', 'rate_limited', 'completed', 'failed', 'stopped', 'skipped'`
+const STATUSES = `'created', 'running', 'rate_limited', 'completed', 'partially_completed', 'failed', 'stopped', 'skipped'`
 
 const STATEMENTS = [
   `create table trigger_schedule (
@@ -168,13 +168,18 @@ const STATEMENTS = [
     saved_at timestamptz(3) not null
   ) with (fillfactor = 50, ${HOT})`,
 
-  // Where an incremental sync begins: the start of the last completed run of a trigger, or of a job and account (zero id).
+  // State of incremental syncs: the start of the last run of a trigger, or of a job and account (zero id), that read all of a
+  // resource and delivered it. What is read, with which arguments and to which destination, is hashed into the key.
   `create table previous_run (
     environment_id uuid not null,
     sync_job_id uuid not null,
     integrated_account_id uuid not null,
     trigger_id uuid not null,
+    resource_key text not null,
     started_at timestamptz(3) not null,
-    primary key (environment_id, sync_job_id, integrated_account_id, trigger_id)
+    primary key (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
   )`,
+  // Rows of a trigger go with it; those of runs created directly, whose arguments may always be new, only expire.
+  `create index previous_run_without_trigger on previous_run (started_at)
+    where trigger_id = '00000000-0000-0000-0000-000000000000'`,
 ]

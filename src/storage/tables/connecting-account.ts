@@ -61,17 +61,30 @@ export async function storeActionResult(tx: Tx, lease: ConnectingLease, result: 
   return (await affected(tx, sql, [jsonb(result), ...holderOf(lease)])) > 0
 }
 
-/** Gives the account back, to be taken again after a pause. @param isCounted whether it was a try */
+/** How an account that is not connected yet waits for the next try. */
+export interface ConnectingPause {
+  readonly afterMs: number
+  /** Whether it was a try. */
+  readonly isCounted: boolean
+  /** What the account shows meanwhile; `result` replaces what is kept under the same keys. Absent: what it showed before. */
+  readonly found?: { readonly error: string; readonly result: JsonObject }
+}
+
+/** Gives the account back, to be taken again after a pause. Counts as no change of the account: its etag stays. */
 export async function postponeConnecting(
   tx: Tx,
   lease: ConnectingLease,
-  { afterMs, isCounted }: { readonly afterMs: number; readonly isCounted: boolean },
+  { afterMs, isCounted, found }: ConnectingPause,
 ): Promise<void> {
   await affected(
     tx,
     `update integrated_account set connecting_lease_id = null, connecting_tries = ?,
-       connecting_due_at = now() + ? * interval '1 millisecond' where ${HELD}`,
-    [isCounted ? lease.tries : lease.tries - 1, afterMs, ...holderOf(lease)],
+       connecting_due_at = now() + ? * interval '1 millisecond', last_error = coalesce(?, last_error),
+       last_action_result = last_action_result || ?::jsonb where ${HELD}`,
+    [
+      ...[isCounted ? lease.tries : lease.tries - 1, afterMs, found?.error ?? null, jsonb(found?.result ?? {})],
+      ...holderOf(lease),
+    ],
   )
 }
 

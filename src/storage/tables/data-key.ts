@@ -1,4 +1,4 @@
-import { row, type Tx } from '../database.ts'
+import { row, rows, type Tx } from '../database.ts'
 
 /** A wrapped data key of one owner (an environment, or a team). */
 export interface DataKeyRecord {
@@ -17,6 +17,15 @@ export async function findCurrentDataKey(tx: Tx, ownerId: string): Promise<DataK
 /** Any key of the owner, current or not. Rides on the primary key. */
 export async function findDataKey(tx: Tx, ownerId: string, id: string): Promise<DataKeyRecord | undefined> {
   return await row(tx, `select ${COLUMNS} from data_key where id = ? and owner_id = ?`, [id, ownerId])
+}
+
+/** One key under each key encryption key that is in use, with its owner. Reads the whole table, a row per environment. */
+export async function listDataKeySamples(tx: Tx): Promise<readonly (DataKeyRecord & { readonly ownerId: string })[]> {
+  return await rows(
+    tx,
+    `select distinct on (key_encryption_key_id) ${COLUMNS}, owner_id as "ownerId" from data_key
+     order by key_encryption_key_id, id`,
+  )
 }
 
 /** Stores a first key; of two simultaneous first keys one wins (data_key_current) and the other is dropped. */

@@ -3,8 +3,7 @@ import { affected, row, type Tx } from '../database.ts'
 /** A create that was asked for once already. */
 export interface IdempotencyRecord {
   readonly method: string
-  readonly requestHash: Uint8Array
-  /** The first answer, sealed; null only inside the transaction that is making it. */
+  /** The digest of the request and the first answer, sealed together; null only inside the transaction that is making it. */
   readonly sealedAnswer: Uint8Array | null
 }
 
@@ -16,7 +15,7 @@ export async function findIdempotencyKey(
 ): Promise<IdempotencyRecord | undefined> {
   return await row(
     tx,
-    `select method, request_hash as "requestHash", sealed_answer as "sealedAnswer"
+    `select method, sealed_answer as "sealedAnswer"
      from idempotency_key where owner_id = ? and request_id = ?`,
     [ownerId, requestId],
   )
@@ -30,18 +29,13 @@ export async function findIdempotencyKey(
  */
 export async function claimIdempotencyKey(
   tx: Tx,
-  key: {
-    readonly ownerId: string
-    readonly requestId: string
-    readonly method: string
-    readonly requestHash: Uint8Array
-  },
+  key: { readonly ownerId: string; readonly requestId: string; readonly method: string },
 ): Promise<boolean> {
   const claimed = await affected(
     tx,
-    `insert into idempotency_key (owner_id, request_id, method, request_hash) values (?, ?, ?, ?)
+    `insert into idempotency_key (owner_id, request_id, method) values (?, ?, ?)
      on conflict (owner_id, request_id) do nothing`,
-    [key.ownerId, key.requestId, key.method, key.requestHash],
+    [key.ownerId, key.requestId, key.method],
   )
   return claimed === 1
 }

@@ -25,6 +25,8 @@ export interface IntegratedAccountRecord {
   readonly lastError: string
   readonly lastActionResult: JsonObject
   readonly lastForbiddenError: ForbiddenError | null
+  /** When the steps of a connecting account are tried next; null while they run and in any other status. */
+  readonly nextAttemptAt: Date | null
   readonly isSandbox: boolean
   readonly region: Region
   readonly objectStoreContextFields: readonly string[]
@@ -48,7 +50,7 @@ export type AccountWithVersions = IntegratedAccountRecord & DefinitionVersions
 /** An account to be stored. */
 export type NewIntegratedAccount = Omit<
   IntegratedAccountRecord,
-  'lastError' | 'lastActionResult' | 'lastForbiddenError' | 'createdAt' | 'updatedAt' | 'version'
+  'lastError' | 'lastActionResult' | 'lastForbiddenError' | 'nextAttemptAt' | 'createdAt' | 'updatedAt' | 'version'
 >
 
 /** Which accounts to list; what is undefined does not restrict. */
@@ -80,6 +82,8 @@ const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.authentication_method as "authenticationMethod", account.context, account.status,
   account.last_error as "lastError", account.last_action_result as "lastActionResult",
   account.last_forbidden_error as "lastForbiddenError",
+  case when account.status = 'connecting' and account.connecting_lease_id is null
+    then account.connecting_due_at end as "nextAttemptAt",
   account.is_sandbox as "isSandbox", account.region,
   account.object_store_context_fields as "objectStoreContextFields",
   account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`

@@ -1,18 +1,16 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import { affected, jsonb, row, rows, type Tx } from '../database.ts'
+import { jsonb, row, rows, type Tx } from '../database.ts'
 import type { LeaseKey, NowOverride } from './queue-statements.ts'
-import type { ClaimedRun, DecidedEnding, ResourceStats } from './run-record.ts'
+import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination } from './run-record.ts'
 import { destinationFromColumns } from './sync-job-run.ts'
-
-/** Stands for "no trigger" in previous_run, whose key cannot hold null. */
-const NO_TRIGGER = '00000000-0000-0000-0000-000000000000'
-/** Records changed while the last run began may have been missed by it. */
-const PREVIOUS_RUN_OVERLAP = `interval '2 minutes'`
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** What a leased run needs beside its lease. */
-export type RunWork = Omit<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'attempt' | 'attemptsMax'>
+/** What a leased run needs beside its lease and where its incremental syncs begin. */
+export interface RunWork
+  extends Omit<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'attempt' | 'attemptsMax' | 'previousRunDates'> {
+  readonly ignorePreviousRun: boolean
+}
 
 interface WorkRow extends Omit<RunWork, 'destination'> {
   readonly groupKey: string | null
@@ -27,8 +25,8 @@ export interface LeasedRun {
 }
 
 /**
- * Marks leased runs running and returns what to do: their snapshot, what the last attempt saved, and where an incremental
- * sync begins. A run whose day was dropped is not in the answer. Belongs in the transaction that took the leases.
+ * Marks leased runs running and returns what to do: their snapshot and what the last attempt saved. A run whose day was
+ * dropped is not in the answer. Belongs in the transaction that took the leases.
  */
 export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOverride): Promise<readonly RunWork[]> {
   const begun: RunWork[] = []
@@ -53,13 +51,8 @@ const BEGIN_RUNS = `with clock as (select coalesce(?::timestamptz, now()) as at)
   returning r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
     r.integrated_account_id as "integratedAccountId", r.trigger_id as "triggerId", r.kind, r.args, r.resources,
     r.daemon_group_key as "groupKey", r.webhook_id as "webhookId", r.error_handling as "errorHandling",
-    case when not r.ignore_previous_run then (
-      select p.started_at - ${PREVIOUS_RUN_OVERLAP} from previous_run p
-      where p.environment_id = r.environment_id and p.sync_job_id = r.sync_job_id
-        and p.integrated_account_id = r.integrated_account_id
-        and p.trigger_id = coalesce(r.trigger_id, '${NO_TRIGGER}')
-    ) end as "previousRunDate",
-    r.scheduled_for as "scheduledFor", r.started_at as "startedAt", c.checkpoint, c.ending,
+    r.ignore_previous_run as "ignorePreviousRun", r.scheduled_for as "scheduledFor", r.started_at as "startedAt",
+    c.checkpoint, c.ending,
     coalesce(c.resource_stats, r.resource_stats) as "resourceStats"`
 
 /**
@@ -124,20 +117,49 @@ export interface SettledRun {
   readonly isOver: boolean
 }
 
+/** A run that has delivered what it read, with what tells where the next incremental sync begins. */
+export interface EndedRun {
+  readonly id: string
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly triggerId: string | null
+  readonly destination: RunDestination
+  readonly resources: readonly JsonObject[]
+  readonly args: JsonObject
+  readonly resourceStats: readonly ResourceStats[]
+  /** Start of the first attempt. */
+  readonly startedAt: Date
+}
+
+interface EndedRow extends Omit<EndedRun, 'destination'> {
+  readonly groupKey: string | null
+  readonly webhookId: string | null
+}
+
 /**
  * Writes what has become of runs, and what follows from it: progress moves from the checkpoint to the run, so that pages
- * do not rewrite its wide row; completed runs drop their checkpoint and move the start of the next incremental sync; the
- * trigger's schedule shows the status. Schedules are locked in the order of their ids.
+ * do not rewrite its wide row; runs that have ended by themselves drop their checkpoint; the trigger's schedule shows the
+ * status. Schedules are locked in the order of their ids.
  *
- * `previous_run` only moves forward: runs of one account end in order, but an old one that is retried may end late.
+ * @returns the runs that are `completed` or `partially_completed`
  */
-export async function concludeRuns(tx: Tx, runs: readonly SettledRun[], now: NowOverride): Promise<void> {
-  for (const { from, to, items } of groupByDay(runs))
-    await affected(tx, CONCLUDE_RUNS, [
+export async function concludeRuns(
+  tx: Tx,
+  runs: readonly SettledRun[],
+  now: NowOverride,
+): Promise<readonly EndedRun[]> {
+  const ended: EndedRun[] = []
+  for (const { from, to, items } of groupByDay(runs)) {
+    const found = await rows<EndedRow>(tx, CONCLUDE_RUNS, [
       ...[items.map(({ id }) => id), items.map(({ scheduledFor }) => scheduledFor)],
       ...[items.map(({ status }) => status), items.map(({ error }) => (error === null ? null : jsonb(error)))],
       ...[items.map(({ attempt }) => attempt), items.map(({ isOver }) => isOver), now, now, from, to],
     ])
+    for (const { groupKey, webhookId, ...run } of found)
+      ended.push({ ...run, destination: destinationFromColumns(groupKey, webhookId) })
+  }
+  return ended
 }
 
 const CONCLUDE_RUNS = `with v as (
@@ -151,24 +173,23 @@ const CONCLUDE_RUNS = `with v as (
       resource_stats = coalesce(c.resource_stats, r.resource_stats)
     from v left join run_checkpoint c on c.run_id = v.id
     where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
-    returning r.id, r.environment_id, r.sync_job_id, r.integrated_account_id, r.trigger_id, r.started_at, r.status
+    returning r.*
   ), gone as (
-    delete from run_checkpoint c using v where c.run_id = v.id and v.status = 'completed'
-  ), moved as (
-    insert into previous_run as p (environment_id, sync_job_id, integrated_account_id, trigger_id, started_at)
-    select environment_id, sync_job_id, integrated_account_id, coalesce(trigger_id, '${NO_TRIGGER}'), max(started_at)
-    from marked where status = 'completed' and started_at is not null group by 1, 2, 3, 4 order by 1, 2, 3, 4
-    on conflict (environment_id, sync_job_id, integrated_account_id, trigger_id)
-      do update set started_at = greatest(p.started_at, excluded.started_at)
+    delete from run_checkpoint c using v where c.run_id = v.id and v.status in ('completed', 'partially_completed')
   ), shown as (
     select s.trigger_id, m.id, m.status from trigger_schedule s join marked m on s.trigger_id = m.trigger_id
     order by s.trigger_id for update of s
+  ), noted as (
+    update trigger_schedule s set
+      last_run_status = case when s.last_run_id = shown.id then shown.status else s.last_run_status end,
+      consecutive_failures = case when shown.status = 'failed' then s.consecutive_failures + 1
+        when shown.status in ('completed', 'partially_completed') then 0 else s.consecutive_failures end
+    from shown where s.trigger_id = shown.trigger_id
   )
-  update trigger_schedule s set
-    last_run_status = case when s.last_run_id = shown.id then shown.status else s.last_run_status end,
-    consecutive_failures = case shown.status when 'failed' then s.consecutive_failures + 1
-      when 'completed' then 0 else s.consecutive_failures end
-  from shown where s.trigger_id = shown.trigger_id`
+  select id, environment_id as "environmentId", sync_job_id as "syncJobId",
+    integrated_account_id as "integratedAccountId", trigger_id as "triggerId", daemon_group_key as "groupKey",
+    webhook_id as "webhookId", resources, args, resource_stats as "resourceStats", started_at as "startedAt"
+  from marked where status in ('completed', 'partially_completed') and started_at is not null`
 
 /**
  * The items by the UTC day of their tick. A statement that names one day is planned for one partition; without it, claims

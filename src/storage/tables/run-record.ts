@@ -5,9 +5,18 @@ export type RunKind = 'cron' | 'manual'
 
 /**
  * `created` waits for a worker or daemon, `running` is leased, `rate_limited` waits for the third party and resumes
- * itself; `completed`, `failed` and `stopped` are final until a retry, `skipped` was never executed.
+ * itself. `completed` has read everything, `partially_completed` has passed over something; both are final. `failed` and
+ * `stopped` are final until a retry, `skipped` was never executed.
  */
-export type RunStatus = 'created' | 'running' | 'rate_limited' | 'completed' | 'failed' | 'stopped' | 'skipped'
+export type RunStatus =
+  | 'created'
+  | 'running'
+  | 'rate_limited'
+  | 'completed'
+  | 'partially_completed'
+  | 'failed'
+  | 'stopped'
+  | 'skipped'
 
 /** Where the records of a run go: to one of the two, never to both. */
 export type RunDestination =
@@ -27,14 +36,14 @@ export type RunError = {
 
 /** How a run ends: decided and stored before its destination is told, so that whoever goes on tells the same. */
 export type DecidedEnding = {
-  readonly status: 'completed' | 'failed'
-  /** `null` unless failed. */
-  readonly error: RunError | null
   /** The attempt that came to it. */
   readonly attempt: number
   /** RFC 3339. */
   readonly decidedAt: string
-}
+} & (
+  | { readonly status: 'completed' | 'partially_completed'; readonly error: null }
+  | { readonly status: 'failed'; readonly error: RunError }
+)
 
 /** Progress of one node of a run. */
 export type ResourceStats = {
@@ -100,8 +109,11 @@ export interface ClaimedRun {
   readonly resources: readonly JsonObject[]
   readonly destination: RunDestination
   readonly errorHandling: ErrorHandling
-  /** Start of the last completed run less the overlap; `null` on the first run and when a full sync was asked for. */
-  readonly previousRunDate: Date | null
+  /**
+   * `{{previous_run_date}}` of each entry of `resources`; `null` for one that is to be read whole: it never was, or a full
+   * sync was asked for.
+   */
+  readonly previousRunDates: readonly (Date | null)[]
   readonly scheduledFor: Date
   /** Start of the first attempt. */
   readonly startedAt: Date

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/index.ts'
 import { row, type Tx } from '../database.ts'
+import type { ErrorHandling } from './run-record.ts'
 
 /** What a run or trigger refers to, as far as the environment has it. */
 export interface RunSubject {
@@ -10,6 +11,7 @@ export interface RunSubject {
   readonly jobResources: readonly JsonObject[] | null
   readonly jobArgsSchema: JsonObject | null
   readonly jobArgsValidation: string | null
+  readonly jobErrorHandling: ErrorHandling | null
   /** Null: the environment has no such account. */
   readonly accountStatus: string | null
   readonly accountRegion: string | null
@@ -31,6 +33,7 @@ export async function findRunSubject(
     tx,
     `select clock_timestamp()::timestamptz(3) as now, j.integration_name as "jobIntegrationName",
        j.resources as "jobResources", j.args_schema as "jobArgsSchema", j.args_validation as "jobArgsValidation",
+       j.error_handling as "jobErrorHandling",
        a.status as "accountStatus", a.region as "accountRegion", i.name as "accountIntegrationName",
        e.is_enabled as "isIntegrationEnabled", w.id is not null as "hasWebhook"
      from (select ?::uuid as environment_id) v

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/index.ts'
 import { affected, type Binding, jsonb, row, rows, type Tx } from '../database.ts'
-import type { RunDestination, RunStatus } from './run-record.ts'
+import type { ErrorHandling, RunDestination, RunStatus } from './run-record.ts'
 import { destinationColumns, destinationFromColumns } from './sync-job-run.ts'
 import { deleteMissedTicks } from './tick.ts'
 
@@ -15,6 +15,8 @@ export interface TriggerRecord {
   readonly args: JsonObject
   /** Empty: the job's. */
   readonly resources: readonly JsonObject[]
+  /** `null`: the job's. */
+  readonly errorHandling: ErrorHandling | null
   readonly createdAt: Date
   readonly updatedAt: Date
   /** Counts writes of the settings, not ticks. */
@@ -37,6 +39,7 @@ export interface NewTrigger {
   readonly destination: RunDestination
   readonly args: JsonObject
   readonly resources: readonly JsonObject[]
+  readonly errorHandling: ErrorHandling | null
   readonly shard: number
   readonly region: string
   readonly nextFireAt: Date
@@ -51,7 +54,8 @@ export interface TriggerFilter {
 /** Columns of a trigger `t`, its schedule `s` and the lease `l` on its last run: whether that runs is known to the lease alone. */
 const COLUMNS = `t.id, t.environment_id as "environmentId", t.sync_job_id as "syncJobId",
   t.integrated_account_id as "integratedAccountId", t.cron_expression as "cronExpression",
-  t.daemon_group_key as "groupKey", t.webhook_id as "webhookId", t.args, t.resources, t.created_at as "createdAt",
+  t.daemon_group_key as "groupKey", t.webhook_id as "webhookId", t.args, t.resources,
+  t.error_handling as "errorHandling", t.created_at as "createdAt",
   t.updated_at as "updatedAt", t.version, s.is_paused as "isPaused", s.next_fire_at as "nextRunAt",
   s.last_scheduled_for as "lastRunAt", s.error,
   case when l.run_id is null then s.last_run_status else 'running' end as "lastRunStatus"`
@@ -69,8 +73,8 @@ export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<Trigge
     tx,
     `with t as (
        insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression,
-         daemon_group_key, webhook_id, args, resources)
-       values (?, ?, ?, ?, ?, ?, ?, ?::jsonb, ?::jsonb) returning *
+         daemon_group_key, webhook_id, args, resources, error_handling)
+       values (?, ?, ?, ?, ?, ?, ?, ?::jsonb, ?::jsonb, ?) returning *
      ), s as (
        insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
        select id, environment_id, ?, ?, cron_expression, ? from t returning *
@@ -79,7 +83,7 @@ export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<Trigge
     [
       ...[trigger.environmentId, trigger.id, trigger.syncJobId, trigger.integratedAccountId, trigger.cronExpression],
       ...[...destinationColumns(trigger.destination), jsonb(trigger.args)],
-      ...[trigger.resources.length === 0 ? null : jsonb(trigger.resources)],
+      ...[trigger.resources.length === 0 ? null : jsonb(trigger.resources), trigger.errorHandling],
       ...[trigger.shard, trigger.region, trigger.nextFireAt],
     ],
   )
@@ -168,19 +172,22 @@ export async function updateTriggerDestination(
   return updated && triggerFromRow(updated)
 }
 
-/** Writes expression and destination of a locked trigger. */
+/** Writes the settings of a locked trigger. */
 export async function updateTriggerSettings(
   tx: Tx,
   environmentId: string,
   id: string,
-  settings: { readonly cronExpression: string; readonly destination: RunDestination },
+  settings: Pick<TriggerRecord, 'cronExpression' | 'destination' | 'errorHandling'>,
 ): Promise<void> {
   await affected(
     tx,
-    `update sync_job_cron_trigger set cron_expression = ?, daemon_group_key = ?, webhook_id = ?, updated_at = now(),
-       version = version + 1
+    `update sync_job_cron_trigger set cron_expression = ?, daemon_group_key = ?, webhook_id = ?, error_handling = ?,
+       updated_at = now(), version = version + 1
      where environment_id = ? and id = ?`,
-    [settings.cronExpression, ...destinationColumns(settings.destination), environmentId, id],
+    [
+      ...[settings.cronExpression, ...destinationColumns(settings.destination), settings.errorHandling],
+      ...[environmentId, id],
+    ],
   )
 }
 

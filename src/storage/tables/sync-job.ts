@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../base/index.ts'
 import { affected, jsonb, row, rows, type Tx } from '../database.ts'
+import type { ErrorHandling } from './run-record.ts'
 
 /** A sync job as it is stored. */
 export interface SyncJobRecord {
@@ -14,6 +15,8 @@ export interface SyncJobRecord {
   readonly argsSchema: JsonObject
   /** JSONata; empty: no check. */
   readonly argsValidation: string
+  /** Of runs whose trigger or caller says nothing else. */
+  readonly errorHandling: ErrorHandling
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
@@ -28,21 +31,23 @@ export interface SyncJobChange {
   readonly resources?: readonly Json[] | undefined
   readonly argsSchema?: JsonObject | undefined
   readonly argsValidation?: string | undefined
+  readonly errorHandling?: ErrorHandling | undefined
 }
 
 const COLUMNS = `id, environment_id as "environmentId", label, integration_name as "integrationName", resources,
-  args_schema as "argsSchema", args_validation as "argsValidation",
+  args_schema as "argsSchema", args_validation as "argsValidation", error_handling as "errorHandling",
   created_at as "createdAt", updated_at as "updatedAt", version`
 
 /** Stores a job. */
 export async function insertSyncJob(tx: Tx, job: NewSyncJob): Promise<SyncJobRecord> {
   const inserted = await row<SyncJobRecord>(
     tx,
-    `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema, args_validation)
-     values (?, ?, ?, ?, ?::jsonb, ?::jsonb, ?) returning ${COLUMNS}`,
+    `insert into sync_job
+       (environment_id, id, label, integration_name, resources, args_schema, args_validation, error_handling)
+     values (?, ?, ?, ?, ?::jsonb, ?::jsonb, ?, ?) returning ${COLUMNS}`,
     [
       ...[job.environmentId, job.id, job.label, job.integrationName],
-      ...[jsonb(job.resources), jsonb(job.argsSchema), job.argsValidation],
+      ...[jsonb(job.resources), jsonb(job.argsSchema), job.argsValidation, job.errorHandling],
     ],
   )
   if (inserted === undefined) throw new Error('an insert returned no row')
@@ -88,13 +93,14 @@ export async function updateSyncJob(
     tx,
     `update sync_job set label = coalesce(?, label), resources = coalesce(?::jsonb, resources),
        args_schema = coalesce(?::jsonb, args_schema), args_validation = coalesce(?, args_validation),
-       updated_at = now(), version = version + 1
+       error_handling = coalesce(?, error_handling), updated_at = now(), version = version + 1
      where environment_id = ? and id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
     [
       change.label ?? null,
       change.resources === undefined ? null : jsonb(change.resources),
       change.argsSchema === undefined ? null : jsonb(change.argsSchema),
       change.argsValidation ?? null,
+      change.errorHandling ?? null,
       ...[environmentId, id, version ?? null],
     ],
   )

@@ -60,7 +60,8 @@ export async function insertTickRuns(tx: Tx, ticks: readonly NewTick[]): Promise
      select v.run_id, v.scheduled_for, t.environment_id, t.id, 'cron', t.sync_job_id, t.integrated_account_id, v.region,
        case when v.skip_reason is null then 'created' else 'skipped' end, v.skip_reason, t.daemon_group_key, t.webhook_id,
        case when v.skip_reason is null then coalesce(t.resources, j.resources) else '[]' end,
-       case when v.skip_reason is null then t.args else '{}' end, 'ignore', false,
+       case when v.skip_reason is null then t.args else '{}' end,
+       coalesce(t.error_handling, j.error_handling), false,
        case when v.skip_reason is not null then now() end
      from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::text[], ?::timestamptz[], ?::text[])
        as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason)

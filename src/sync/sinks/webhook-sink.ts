@@ -88,9 +88,15 @@ export function createWebhookSink(
       return answerTo(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
     },
     async ended({ status, error, attempt, decidedAt }, stats) {
-      const payload = { ...runPayload({ ...run, attempt }, status, stats), ...(error === null ? {} : { error }) }
-      const suffix = status === 'failed' ? `failed_${attempt}` : status
-      return answerTo(await send(encodeEvent(target, event(status, suffix, payload, new Date(decidedAt)))), 0)
+      const payload = runPayload({ ...run, attempt }, status, stats)
+      const at = new Date(decidedAt)
+      if (status === 'failed')
+        return answerTo(
+          await send(encodeEvent(target, event('failed', `failed_${attempt}`, { ...payload, error }, at))),
+          0,
+        )
+      const completed = { ...payload, complete: status === 'completed' }
+      return answerTo(await send(encodeEvent(target, event('completed', 'completed', completed, at))), 0)
     },
   }
 }

@@ -70,7 +70,13 @@ const run = {
     { resource: 'children', method: 'list', ...below('parents') },
     { resource: 'grandchildren', method: 'list', persist: true, ...below('children') },
   ],
-  ...({ args: {}, errorHandling: 'ignore', previousRunDate: null, checkpoint: null, attempt: 1 } as const),
+  ...({
+    args: {},
+    errorHandling: 'ignore',
+    previousRunDates: [null, null, null],
+    checkpoint: null,
+    attempt: 1,
+  } as const),
 }
 
 const account = { context: {}, environmentVariables: {} }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
+import { rows } from '../../../src/storage/database.ts'
 import { startTestApp } from '../../support/app.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
 import { makeEnvironment, makeWorld } from '../../support/world.ts'
@@ -118,6 +119,25 @@ describe('a request_id', () => {
     const second = await client.ok(createWebhook, request, { token: other.environmentToken })
 
     expect(second.id).not.toBe(first.id)
+  })
+
+  it('is stored without anything by which a guess of the request could be tried', async () => {
+    const request = { target_url: 'https://a.example/guess', request_id: newId() }
+    await client.ok(createWebhook, request)
+
+    const [stored] = await rows<Record<string, unknown>>(
+      app.database.direct,
+      'select *, length(sealed_answer) > 0 as is_sealed from idempotency_key where request_id = ?',
+      [request.request_id],
+    )
+    const { sealed_answer: _, ...plain } = stored ?? {}
+    expect(plain).toEqual({
+      owner_id: world.environmentId,
+      request_id: request.request_id,
+      method: 'patchbay.v1.WebhookService/CreateWebhook',
+      created_at: expect.anything(),
+      is_sealed: true,
+    })
   })
 
   it('is free again after a refusal', async () => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { bareEnvironment } from '../../support/product.ts'
 
 const MAIN = join(import.meta.dirname, '../../../src/main.ts')
 
@@ -15,7 +16,7 @@ export class DaemonProcess implements AsyncDisposable {
   /** @param args behind `daemon` */
   constructor(args: readonly string[], environment: NodeJS.ProcessEnv = {}, nodeArgs: readonly string[] = []) {
     this.child = spawn(process.execPath, [...nodeArgs, MAIN, 'daemon', ...args], {
-      env: { ...process.env, ...environment },
+      env: { ...bareEnvironment(), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     for (const stream of [this.child.stdout, this.child.stderr])

@@ -6,7 +6,13 @@ import { row, rows } from '../../../src/storage/database.ts'
 import type { Database } from '../../../src/storage/index.ts'
 import { generateKeyRingText } from '../../../src/vault/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../../support/durable-database.ts'
-import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../../support/product.ts'
+import {
+  bareEnvironment,
+  type RunningProduct,
+  removeDataDir,
+  startProduct,
+  temporaryDataDir,
+} from '../../support/product.ts'
 import { expectJson } from '../../support/rest.ts'
 import { seedChain } from '../../support/seed.ts'
 import { installWriteAudit, registerWorker } from './write-audit.ts'
@@ -66,7 +72,7 @@ export class RunCluster implements AsyncDisposable {
     const child = spawn(process.execPath, [MAIN, 'worker'], {
       env: {
         ...{
-          ...process.env,
+          ...bareEnvironment(),
           ...this.#environment,
           PATCHBAY_DATABASE_POOL: '6',
           PATCHBAY_DATA_DIR: this.#product.dataDir,

@@ -1,0 +1,177 @@
+/** A spelling of a secret: units as a view of a text has them, and how it must stand in the text. */
+export interface Spelling {
+  readonly units: Uint8Array
+  /** `part`: anywhere. `alone`: not within a word. `word`: anywhere, and the whole base64 text around it is hidden. */
+  readonly match: 'part' | 'alone' | 'word'
+}
+
+/** A text with some escapes undone, and where each of its units stands in the text. */
+export interface TextView {
+  readonly codes: Uint16Array
+  /** `codes` folded to 8 bits: letters in lower case, characters that encodings exchange for one another made equal. */
+  readonly folded: Uint8Array
+  readonly starts: Uint32Array
+  readonly ends: Uint32Array
+}
+
+/** Escapes over escapes that are undone. */
+const ROUNDS_MAX = 4
+
+const ESCAPE = /[%\\&]/
+
+/** The text as it is, then with one layer of percent, JSON, XML and HTML escapes undone after the other. */
+export function viewsOf(text: string): TextView[] {
+  let view = plainView(text)
+  const views = [view]
+  if (!ESCAPE.test(text)) return views
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const decoded = unescapeOnce(view)
+    if (decoded.codes.length === view.codes.length) return views
+    view = decoded
+    views.push(view)
+  }
+  return views
+}
+
+function plainView(text: string): TextView {
+  const { length } = text
+  const codes = new Uint16Array(length)
+  const starts = new Uint32Array(length)
+  const ends = new Uint32Array(length)
+  for (let at = 0; at < length; at++) {
+    codes[at] = text.charCodeAt(at)
+    starts[at] = at
+    ends[at] = at + 1
+  }
+  return { codes, folded: foldAll(codes), starts, ends }
+}
+
+function unescapeOnce(view: TextView): TextView {
+  const { length } = view.codes
+  const codes = new Uint16Array(length)
+  const starts = new Uint32Array(length)
+  const ends = new Uint32Array(length)
+  let to = 0
+  for (let at = 0; at < length; ) {
+    const found = readEscape(view.codes, at)
+    const last = at + (found?.length ?? 1) - 1
+    for (const code of found?.units ?? [view.codes[at] ?? 0]) {
+      codes[to] = code
+      starts[to] = view.starts[at] ?? 0
+      ends[to] = view.ends[last] ?? 0
+      to += 1
+    }
+    at = last + 1
+  }
+  const kept = codes.subarray(0, to)
+  return { codes: kept, folded: foldAll(kept), starts: starts.subarray(0, to), ends: ends.subarray(0, to) }
+}
+
+/** An escape at a place: how many characters it has and what it stands for, never more units than characters. */
+interface Escape {
+  readonly length: number
+  readonly units: readonly number[]
+}
+
+const [PERCENT, BACKSLASH, AMPERSAND, SEMICOLON] = ['%', '\\', '&', ';'].map((text) => text.charCodeAt(0))
+
+function readEscape(codes: Uint16Array, at: number): Escape | undefined {
+  switch (codes[at]) {
+    case PERCENT:
+      return readPercent(codes, at)
+    case BACKSLASH:
+      return readBackslash(codes, at)
+    case AMPERSAND:
+      return readEntity(codes, at)
+    default:
+      return undefined
+  }
+}
+
+/** One character of UTF-8 that is percent-encoded; a byte that begins none stands for itself. */
+function readPercent(codes: Uint16Array, at: number): Escape | undefined {
+  const first = percentByte(codes, at)
+  if (first === undefined) return undefined
+  const size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 1
+  const bytes = [first]
+  while (bytes.length < size) {
+    const next = percentByte(codes, at + 3 * bytes.length)
+    if (next === undefined || next >> 6 !== 2) return { length: 3, units: [first] }
+    bytes.push(next)
+  }
+  return { length: 3 * size, units: size === 1 ? [first] : unitsOf(Buffer.from(bytes).toString('utf8')) }
+}
+
+function percentByte(codes: Uint16Array, at: number): number | undefined {
+  return codes[at] === PERCENT ? hexAt(codes, at + 1, 2) : undefined
+}
+
+const CONTROLS: Readonly<Record<string, number>> = { b: 8, t: 9, n: 10, f: 12, r: 13 }
+const PLAIN_AFTER_BACKSLASH = `"'\\/`
+
+function readBackslash(codes: Uint16Array, at: number): Escape | undefined {
+  const next = String.fromCharCode(codes[at + 1] ?? 0)
+  const control = CONTROLS[next]
+  if (control !== undefined) return { length: 2, units: [control] }
+  if (PLAIN_AFTER_BACKSLASH.includes(next)) return { length: 2, units: unitsOf(next) }
+  const digits = next === 'u' ? 4 : next === 'x' ? 2 : 0
+  const code = digits === 0 ? undefined : hexAt(codes, at + 2, digits)
+  return code === undefined ? undefined : { length: 2 + digits, units: [code] }
+}
+
+/** Longest reference that is looked at, `&` and `;` included. */
+const ENTITY_LENGTH_MAX = 10
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+function readEntity(codes: Uint16Array, at: number): Escape | undefined {
+  const end = codes.subarray(at, at + ENTITY_LENGTH_MAX).indexOf(SEMICOLON ?? 0)
+  if (end < 2) return undefined
+  const name = String.fromCharCode(...codes.subarray(at + 1, at + end)).toLowerCase()
+  const character = ENTITIES[name] ?? characterOf(name)
+  return character === undefined ? undefined : { length: end + 1, units: unitsOf(character) }
+}
+
+function characterOf(name: string): string | undefined {
+  const digits = /^#(?:x([0-9a-f]{1,6})|(\d{1,7}))$/.exec(name)
+  if (digits === null) return undefined
+  const point = digits[1] === undefined ? Number(digits[2]) : Number.parseInt(digits[1], 16)
+  return point <= 0x10ffff ? String.fromCodePoint(point) : undefined
+}
+
+function unitsOf(text: string): number[] {
+  return Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
+}
+
+function hexAt(codes: Uint16Array, at: number, digits: number): number | undefined {
+  let value = 0
+  for (let index = at; index < at + digits; index++) {
+    const digit = HEX[codes[index] ?? 0] ?? NOT_HEX
+    if (digit === NOT_HEX) return undefined
+    value = value * 16 + digit
+  }
+  return value
+}
+
+const NOT_HEX = 255
+const HEX = Uint8Array.from({ length: 128 }, (_, code) => {
+  const digit = '0123456789abcdef'.indexOf(String.fromCharCode(code).toLowerCase())
+  return digit === -1 ? NOT_HEX : digit
+})
+
+/** Letters in lower case; `+`, `-` and the blank are one (forms, base64url), and so are `/` and `_`. */
+const FOLDED = Uint8Array.from({ length: 256 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  if ('+ '.includes(character)) return '-'.charCodeAt(0)
+  if (character === '/') return '_'.charCodeAt(0)
+  return /[A-ZÀ-ÖØ-Þ]/.test(character) ? code + 32 : code
+})
+
+/** Characters beyond Latin-1 fold to 128 values: two secrets differ in more than these. */
+function foldAll(codes: Uint16Array): Uint8Array {
+  const folded = new Uint8Array(codes.length)
+  for (let at = 0; at < codes.length; at++) {
+    const code = codes[at] ?? 0
+    folded[at] = code < 256 ? (FOLDED[code] ?? 0) : 128 + (code & 127)
+  }
+  return folded
+}

@@ -1,0 +1,180 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Command } from '../../src/cli/command.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { CommandProcess, type Ended, runToEnd } from '../support/command.ts'
+import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts'
+
+const WAIT = { timeout: 20_000, interval: 20 }
+const ID = '01a1febe-108f-77e8-836b-f40b4a24d381'
+
+/** Operands and options with which each command runs, and what a command that stays says when it is ready. */
+const CALLS: Readonly<Record<string, { readonly args: readonly string[]; readonly ready?: string }>> = {
+  start: { args: [], ready: 'listens on' },
+  serve: { args: [], ready: 'listens on' },
+  worker: { args: [], ready: 'worker runs for' },
+  daemon: { args: ['--group', 'g', '--store', 'ndjson:/tmp/patchbay-never-written'], ready: 'takes runs' },
+  migrate: { args: [] },
+  'token create': { args: ['--name', 'another'] },
+  'token list': { args: [] },
+  'token revoke': { args: [ID] },
+  catalog: { args: [] },
+  check: { args: ['github'] },
+  install: { args: ['github'] },
+  run: { args: [ID] },
+}
+
+const staying = COMMANDS.filter(
+  ({ name, dataDirectory }) => CALLS[name]?.ready !== undefined && dataDirectory !== 'unused',
+)
+
+async function begin({ name }: Command, dataDir: string, port?: number): Promise<CommandProcess> {
+  const { args = [] } = CALLS[name] ?? {}
+  const environment = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(port ?? (await freePort())) }
+  return new CommandProcess([...name.split(' '), ...args], { ...environment, PATCHBAY_LOG_LEVEL: 'warn' })
+}
+
+function newDataDir(): string {
+  const dataDir = temporaryDataDir()
+  onTestFinished(() => removeDataDir(dataDir))
+  return dataDir
+}
+
+function postmaster(dataDir: string): number {
+  return Number.parseInt(readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8'), 10)
+}
+
+/** One line without a stack, on standard error. */
+function expectOneLine({ exitCode, stderr, stdout }: Ended, ...words: readonly (string | RegExp)[]): void {
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' })
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  for (const word of words) expect(stderr).toMatch(word)
+}
+
+it('every command of the table has a call here', () => {
+  expect(Object.keys(CALLS).sort()).toEqual(COMMANDS.map(({ name }) => name).sort())
+})
+
+describe.each(staying)('while `$name` uses a data directory', (first) => {
+  const dataDir = temporaryDataDir()
+  const started = Promise.withResolvers<CommandProcess>()
+
+  beforeAll(async () => {
+    const holder = await begin(first, dataDir)
+    await holder.wrote(CALLS[first.name]?.ready ?? '')
+    // Commands that call a server need a token; whether the server is there does not matter here.
+    if (!existsSync(join(dataDir, 'bootstrap.json')))
+      writeFileSync(join(dataDir, 'bootstrap.json'), '{"environment_token":"none"}')
+    started.resolve(holder)
+  }, 60_000)
+
+  afterAll(async () => {
+    const { exitCode } = await (await started.promise).stop()
+    removeDataDir(dataDir)
+    expect(exitCode).toBe(0)
+  }, 60_000)
+
+  it.each(COMMANDS)(
+    '`$name` shares it or is refused, and never stops its database',
+    { timeout: 60_000 },
+    async (second) => {
+      const holder = await started.promise
+      const pid = postmaster(dataDir)
+      await using other = await begin(second, dataDir)
+      if (first.dataDirectory === 'start' && second.dataDirectory === 'start') {
+        expectOneLine(await other.ended, dataDir, `process ${holder.child.pid}`, 'PATCHBAY_DATA_DIR')
+      } else {
+        const ready = CALLS[second.name]?.ready
+        if (ready !== undefined) await other.wrote(ready)
+        const { exitCode, stderr } = ready === undefined ? await other.ended : await other.stop()
+        expect(stderr).not.toMatch(/in use|^\s+at /m)
+        expect(exitCode, stderr).toBe(CALLS[second.name]?.args.includes(ID) ? 1 : 0)
+      }
+      expect([holder.child.exitCode, postmaster(dataDir)]).toEqual([null, pid])
+    },
+  )
+})
+
+describe('the database of a data directory', () => {
+  it('outlives the process that started it while another one uses it', { timeout: 60_000 }, async () => {
+    const dataDir = newDataDir()
+    const named = (name: string) => COMMANDS.find((each) => each.name === name) as Command
+    const server = await begin(named('serve'), dataDir)
+    await server.wrote('listens on')
+    await using worker = await begin(named('worker'), dataDir)
+    await worker.wrote('worker runs for')
+    const pid = postmaster(dataDir)
+    await server.stop()
+    expect(postmaster(dataDir)).toBe(pid)
+    expect((await runToEnd(['token', 'list'], { PATCHBAY_DATA_DIR: dataDir })).exitCode).toBe(0)
+    await worker.stop()
+    expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
+  })
+
+  it('of a start that was killed is used by the next one, and stopped at its end', { timeout: 60_000 }, async () => {
+    const dataDir = newDataDir()
+    const [start] = COMMANDS
+    if (start === undefined) throw new Error('no commands')
+    const killed = await begin(start, dataDir)
+    await killed.wrote('listens on')
+    const pid = postmaster(dataDir)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    const next = await begin(start, dataDir)
+    await next.wrote('listens on')
+    expect(postmaster(dataDir)).toBe(pid)
+    await next.stop()
+    expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
+  })
+
+  it('is told of by health when it is gone, and is started again', { timeout: 60_000 }, async () => {
+    const dataDir = newDataDir()
+    const port = await freePort()
+    const [start] = COMMANDS
+    if (start === undefined) throw new Error('no commands')
+    await using product = await begin(start, dataDir, port)
+    await product.wrote('listens on')
+    const url = `http://127.0.0.1:${port}`
+    const probe = async (path: string) => await (await fetch(`${url}${path}`)).json()
+    const check = async () =>
+      await (
+        await fetch(`${url}/grpc.health.v1.Health/Check`, {
+          ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' },
+        })
+      ).json()
+    expect(await probe('/healthz')).toEqual({ status: 'SERVING' })
+    const pid = postmaster(dataDir)
+    // Frozen, not killed: nothing closes its connections, and it cannot be started anew.
+    process.kill(pid, 'SIGSTOP')
+    const backends = backendsOf(pid)
+    for (const backend of backends) process.kill(backend, 'SIGSTOP')
+    const gone = { status: 'NOT_SERVING', reason: 'the database is not reachable' }
+    await vi.waitFor(async () => expect(await probe('/healthz')).toEqual(gone), WAIT)
+    expect(await probe('/healthz/scheduler')).toEqual(gone)
+    expect(await check()).toEqual({ status: 'NOT_SERVING' })
+    for (const process_ of [...backends, pid]) process.kill(process_, 'SIGKILL')
+    await vi.waitFor(async () => expect(await probe('/healthz')).toEqual({ status: 'SERVING' }), WAIT)
+    expect(await check()).toEqual({ status: 'SERVING' })
+    expect(postmaster(dataDir)).not.toBe(pid)
+    const token = JSON.parse(readFileSync(join(dataDir, 'bootstrap.json'), 'utf8')).environment_token
+    const answer = await fetch(`${url}/integration`, { headers: { authorization: `Bearer ${token}` } })
+    expect(answer.status).toBe(200)
+  })
+})
+
+function backendsOf(postmasterPid: number): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => parentOf(pid) === postmasterPid)
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+  } catch {
+    return undefined
+  }
+}

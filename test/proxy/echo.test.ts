@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest'
+import { Failure, type JsonObject } from '../../src/base/index.ts'
+import type { AccountAccess } from '../../src/proxy/index.ts'
+import { describeError } from '../../src/telemetry/index.ts'
+import { SPELLINGS } from '../support/spellings.ts'
+import type { Answer } from '../support/upstream.ts'
+import { collect, on, startEngine } from './engine.ts'
+
+const noted: unknown[] = []
+const stored: JsonObject[] = []
+let renewed: AccountAccess | undefined
+const keeper = {
+  renew: async () => renewed,
+  note: async (_access: AccountAccess, sign: unknown) => void noted.push(sign),
+  updateContext: async (_access: AccountAccess, patch: JsonObject) => void stored.push(patch),
+}
+const engine = await startEngine({ keeper })
+const script = engine.upstream.script
+
+const SECRET = 'canary/of+the account&1'
+const account = { credentials: { api_key: SECRET } }
+const GET = on('things', 'get')
+const config = (more: JsonObject = {}): JsonObject => ({
+  authorization: { format: 'header', config: { header_name: 'x-key', header_value: '{{api_key}}' } },
+  retry: { max_attempts: 1 },
+  resources: { things: { get: { path: '/x' }, list: { path: '/x', pagination: null } } },
+  ...more,
+})
+
+describe('a third party that repeats what it was sent', () => {
+  test.each(Object.entries(SPELLINGS))('%s: in no part of the error', async (_name, spell) => {
+    const echo = `bad ${spell(SECRET)}`
+    const header = encodeURIComponent(SECRET)
+    const answer = {
+      status: 422,
+      headers: { 'x-echo': header, 'ratelimit-limit': header },
+      json: { message: echo, echo: [echo] },
+    }
+    script({ request: 'GET /x', answer, times: 2 })
+    const outcome = await engine.call(config(), GET, account)
+    expect(outcome).toMatchObject({
+      ...{ kind: 'upstream_error', message: 'bad ***', body: { message: 'bad ***', echo: ['bad ***'] } },
+      ...{ headers: { 'x-echo': '***' }, rateLimit: { limit: '***' } },
+    })
+    const [page] = await collect(engine.pages(config(), on('things', 'list'), null, account))
+    expect(page).toMatchObject({ kind: 'upstream_error', message: 'bad ***' })
+  })
+
+  test('in a body that asks to wait', async () => {
+    script({ request: 'GET /x', answer: { status: 429, json: { message: SECRET } } })
+    const outcome = await engine.call(config(), GET, account)
+    expect(outcome).toMatchObject({ kind: 'rate_limited', body: { message: '***' } })
+  })
+
+  test('in what a definition makes of the answer', async () => {
+    const error_expression =
+      '{"status": 409, "message": body.e, "metadata": {"m": body.e}, "headers": {"x-e": body.e}, "result": {"r": body.e}}'
+    script({ request: 'GET /x', answer: { json: { e: SECRET } } })
+    expect(await engine.call(config({ error_expression }), GET, account)).toMatchObject({
+      ...{ kind: 'upstream_error', message: '***', metadata: { m: '***' }, result: { r: '***' }, body: { e: '***' } },
+      ...{ headers: { 'x-e': '***' }, ownHeaders: { 'x-e': '***' } },
+    })
+  })
+
+  test.each<[string, JsonObject, Answer]>([
+    ['in a redirect', {}, { status: 302, headers: { location: `http://${SECRET.slice(0, 6)}.invalid:1/` } }],
+    ['in a body that does not parse', {}, { headers: { 'content-type': 'application/json' }, text: SECRET }],
+    ['to an expression that fails', { error_expression: '$error(body.e)' }, { json: { e: SECRET } }],
+  ])('%s: in no failure, and in nothing that is logged of it', async (_name, more, answer) => {
+    script({ request: 'GET /x', answer })
+    const secrets = { api_key: SECRET, host: SECRET.slice(0, 6) }
+    const failure = await engine.call(config(more), GET, { credentials: secrets }).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    expect(failure).toBeInstanceOf(Failure)
+    expect(JSON.stringify(describeError(failure))).not.toContain(SECRET.slice(0, 6))
+  })
+
+  test('through a stream', async () => {
+    script({ request: 'GET /x', answer: { status: 400, json: { message: SECRET } } })
+    const target = { kind: 'path', verb: 'GET', path: '/x' } as const
+    expect(await engine.stream(config(), { target }, account)).toMatchObject({
+      message: '***',
+      body: { message: '***' },
+    })
+  })
+
+  test('that was computed for the request', async () => {
+    const authorization = { format: 'jwt', config: { algorithm: 'HS256', key: '{{api_key}}', claims: {} } }
+    script({ request: 'GET /x', answer: { json: {} } })
+    await engine.call(config({ authorization }), GET, account)
+    const sent = engine.upstream.requests.at(-1)?.headers.authorization ?? ''
+    expect(sent).toMatch(/^Bearer ey/)
+    script({ request: 'GET /x', answer: { status: 400, json: { message: `bad ${sent}, ${sent.slice(7)}` } } })
+    expect(await engine.call(config({ authorization }), GET, account)).toMatchObject({ message: 'bad Bearer ***, ***' })
+  })
+
+  test('that was renewed meanwhile, in what the keeper is told', async () => {
+    const access = { id: 'a', isSandbox: false, context: {}, environmentVariables: {} }
+    renewed = { ...access, credentials: { api_key: 'the-renewed-key' } }
+    script(
+      { request: 'GET /x', answer: { status: 401, json: {} } },
+      { request: 'GET /x', answer: { status: 401, json: { message: `bad ${SECRET} and the-renewed-key` } } },
+    )
+    await engine.call(config(), GET, account)
+    expect(noted.at(-1)).toEqual({ kind: 'unauthorized', message: 'bad *** and ***' })
+    renewed = undefined
+  })
+
+  test('into the context, which anybody may read', async () => {
+    script({ request: 'GET /x', answer: { json: { org: 'acme', api_token: SECRET } } })
+    const steps = [{ type: 'request', config: { path: '/x' } }, { type: 'update_context' }]
+    const target = { kind: 'action', action: 'run' } as const
+    const run = await engine.runAction(config({ actions: { run: { steps } } }), { target }, account)
+    expect(run.end.kind).toBe('ok')
+    expect(stored.at(-1)).toEqual({ org: 'acme', api_token: '***' })
+  })
+
+  test('in what it tells of its limit, also with success', async () => {
+    const headers = {
+      'ratelimit-limit': encodeURIComponent(SECRET),
+      'ratelimit-remaining': '12',
+      'ratelimit-reset': '60;w=1',
+    }
+    script({ request: 'GET /x', answer: { headers, json: {} }, times: 2 })
+    const rateLimit = { limit: '***', remaining: '12', reset: '60;w=1' }
+    expect(await engine.call(config(), GET, account)).toMatchObject({ kind: 'ok', rateLimit })
+    const target = { kind: 'path', verb: 'GET', path: '/x' } as const
+    const streamed = await engine.stream(config(), { target }, account)
+    expect(streamed).toMatchObject({ kind: 'stream', rateLimit })
+    if (streamed.kind === 'stream') streamed.body.destroy()
+  })
+
+  test('that an earlier step was given, in what the keeper is told', async () => {
+    script(
+      { request: 'POST /login', answer: { json: { session: 'the-session-of-a-login' } } },
+      { request: 'GET /x', answer: { status: 401, json: { message: 'bad the-session-of-a-login' } } },
+    )
+    const steps = [
+      { type: 'request', config: { method: 'POST', path: '/login' } },
+      { type: 'request', config: { path: '/x' } },
+    ]
+    const target = { kind: 'action', action: 'run' } as const
+    await engine.runAction(config({ actions: { run: { steps } } }), { target }, account)
+    expect(noted.at(-1)).toEqual({ kind: 'unauthorized', message: 'bad ***' })
+  })
+
+  test('with success is not altered: that is the data of the customer', async () => {
+    script({ request: 'GET /x', answer: { json: { key: SECRET } } })
+    expect(await engine.call(config(), GET, account)).toMatchObject({ kind: 'ok', result: { key: SECRET } })
+  })
+})

@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { bareEnvironment } from './product.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const POLL_MS = 10
+
+/** How a command ended, and everything it wrote. */
+export interface Ended {
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+  readonly ms: number
+}
+
+/** `patchbay …` as a process of its own. */
+export class CommandProcess implements AsyncDisposable {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  #stdout = ''
+  #stderr = ''
+
+  constructor(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+    const begun = performance.now()
+    this.child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), ...args], {
+      ...{ cwd: ROOT, env: { ...bareEnvironment(), ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
+    })
+    this.child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()))
+    this.child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()))
+    this.ended = new Promise((resolve) =>
+      this.child.once('close', (exitCode) =>
+        resolve({ exitCode, stdout: this.#stdout, stderr: this.#stderr, ms: performance.now() - begun }),
+      ),
+    )
+  }
+
+  /** Everything written so far. */
+  get output(): string {
+    return stripVTControlCharacters(this.#stdout + this.#stderr)
+  }
+
+  /** Waits until the text was written. @throws when the process ends before */
+  async wrote(text: string): Promise<void> {
+    while (!this.output.includes(text)) {
+      if (this.child.exitCode !== null) throw new Error(`ended with ${this.child.exitCode}:\n${this.output}`)
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    }
+  }
+
+  async stop(): Promise<Ended> {
+    this.child.kill('SIGTERM')
+    return await this.ended
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+}
+
+/** Runs a command to its end. */
+export function runToEnd(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return new CommandProcess(args, environment).ended
+}
