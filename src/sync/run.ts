@@ -106,6 +106,8 @@ class Execution {
   #savedMs: number
   /** The position has moved in this attempt, for which it gets all attempts once more. */
   #hasProgressed = false
+  /** Nodes whose listing under way has been read from in this attempt. */
+  readonly #advancing = new Set<SyncNode>()
   /** Listings that cannot be read at the moment, and no more attempts to come; see `#hold`. */
   #held: Problem[] = []
 
@@ -123,7 +125,9 @@ class Execution {
   async run(): Promise<RunOutcome> {
     const early = (await this.#start()) ?? (await this.#deliverAll())
     if (early === undefined) return await this.#end()
-    if (early.kind === 'failed' || (early.kind === 'retry' && this.#isLastAttempt)) return await this.#end(early.error)
+    // Attempts that follow progress are counted anew, so another one comes.
+    const isOver = early.kind === 'retry' && this.#isLastAttempt && !this.#hasProgressed
+    if (early.kind === 'failed' || isOver) return await this.#end(early.error)
     if (!this.#isSaved) await this.#save({})
     return early
   }
@@ -136,10 +140,9 @@ class Execution {
     return await endRun(deps, this.#withCounts, ending, stats)
   }
 
-  /** No other attempt follows; one that has made progress has all of them before it again. */
   get #isLastAttempt(): boolean {
     const { attemptsMax } = this.#deps
-    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax && !this.#hasProgressed
+    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax
   }
 
   async #start(): Promise<EarlyEnd | undefined> {
@@ -174,11 +177,12 @@ class Execution {
 
   /**
    * A listing that cannot be read at the moment ends the attempt; the next one begins with it. On the last attempt it counts
-   * as failed as soon as another listing can be read; too many in a row, or nothing but such, mean that the third party is
-   * down, and the run fails where they began.
+   * as failed as soon as another listing can be read, unless this attempt has read a page of it; too many in a row, or
+   * nothing but such, mean that the third party is down, and the run ends where they began.
    */
   #hold(problem: Problem): EarlyEnd | undefined {
-    if (!this.#isLastAttempt || this.#held.length === TRANSIENT_IN_A_ROW_MAX) return giveUpAt(this.#held[0] ?? problem)
+    const isTriedAgain = !this.#isLastAttempt || this.#advancing.has(problem.node)
+    if (isTriedAgain || this.#held.length === TRANSIENT_IN_A_ROW_MAX) return giveUpAt(this.#held[0] ?? problem)
     this.#held.push(problem)
     return undefined
   }
@@ -206,7 +210,10 @@ class Execution {
       : NOTHING_SENT
     if (answer.kind !== 'accepted') return await this.#endAt(answer)
     this.#tally.page(node, { records, delivered: isSent ? records.length : 0, total })
-    if (next === undefined) this.#tally.listingEnded(node, stopReason)
+    if (next === undefined) {
+      this.#tally.listingEnded(node, stopReason)
+      this.#advancing.delete(node)
+    } else this.#advancing.add(node)
     return await this.#advance(after, answer.sequences)
   }
 

@@ -628,12 +628,17 @@ describe('ending early', () => {
     })
 
     it('fails the run after six in a row, where they began', async () => {
-      const { outcome, delivered, progress } = await last(reading(['r1', 'r2', 'r3', 'r4', 'r5', 'r6']), 8)
-      expect(outcome).toMatchObject({ kind: 'failed', error: { message: 'r1.list: bug' } })
+      const { outcome, delivered, progress } = await last(reading(['r0', 'r1', 'r2', 'r3', 'r4', 'r5']), 8)
+      expect(outcome).toMatchObject({ kind: 'failed', error: { message: 'r0.list: bug' } })
       expect(arrived(delivered)).toEqual(['started', 'failed'])
       const again = await last(reading([]), 8, { checkpoint: progress.checkpoint })
       expect(again.outcome).toEqual(COMPLETED)
       expect(again.progress.stats.map(({ pages }) => pages)).toEqual([1, 1, 1, 1, 1, 1, 1, 1])
+    })
+
+    it('has them read by another attempt after six in a row when this one has made progress', async () => {
+      const { outcome } = await last(reading(['r1', 'r2', 'r3', 'r4', 'r5', 'r6']), 8)
+      expect(outcome).toEqual({ kind: 'retry', error: { reason: 'UPSTREAM_ERROR', message: 'r1.list: bug' } })
     })
 
     it('has them read by the next attempt when there is one', async () => {
