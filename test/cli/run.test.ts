@@ -101,7 +101,7 @@ describe('patchbay run --follow RUN', () => {
     const { createRun, claim } = await inGroup()
     const id = await createRun()
     const exit = patchbay('--follow', id)
-    await said(/created: waits to be taken up/)
+    await said(/created: no daemon of the group/)
     const lease = await claim()
     await queue.save(lease, {}, [STATS])
     await said(/repos: 1 300 of 2 600 read, 1 200 delivered, 3 pages\n/)

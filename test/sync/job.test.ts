@@ -179,7 +179,7 @@ describe('deleting a job', () => {
     const stood = 'environment_id = ? and sync_job_id = ?'
     await affected(
       database.direct,
-      'insert into previous_run (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at) values (?, ?, ?, ?, 'key', now())',
+      "insert into previous_run (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at) values (?, ?, ?, ?, 'key', now())",
       [environmentId, id, newId(), newId()],
     )
     await remove(id)
