@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import type { Json } from '../base/index.ts'
+import { type Json, parseJson } from '../base/index.ts'
 import { isRetryable } from './database-errors.ts'
 import { NamedStatementClient } from './named-statements.ts'
 
@@ -137,5 +137,13 @@ function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseO
   return { host, port, user, database, ...common }
 }
 
+/** Nesting was bounded when it was written. */
+function parseStored(text: string): Json {
+  return parseJson(text, Number.POSITIVE_INFINITY)
+}
+
 // bigint and numeric columns are counters well below 2^53; as numbers they need no conversion anywhere.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+// `jsonb` keeps every digit of a number; so does what is read from it.
+pg.types.setTypeParser(pg.types.builtins.JSONB, parseStored)
+pg.types.setTypeParser(pg.types.builtins.JSON, parseStored)
