@@ -46,4 +46,5 @@ export {
   withDoubles,
 } from './json-number.ts'
 export { JSON_NESTING_MAX, type JsonScan, JsonTextError, parseJson, parseScanned, scanJson } from './json-text.ts'
+export { jsonbTextOf } from './jsonb-text.ts'
 export { suggest } from './suggest.ts'

@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { type Json, parseJson } from '../base/index.ts'
+import { type Json, jsonbTextOf, parseJson } from '../base/index.ts'
 import { isRetryable } from './database-errors.ts'
 import { NamedStatementClient } from './named-statements.ts'
 
@@ -119,9 +119,9 @@ export type Binding =
   | Uint8Array
   | readonly (string | number | boolean | null | Date)[]
 
-/** A JSON value as the text that a `::jsonb` parameter takes. */
+/** A JSON value as the text that a `::jsonb` parameter takes, also where it holds what a third party sent. */
 export function jsonb(value: Json): string {
-  return JSON.stringify(value)
+  return jsonbTextOf(value)
 }
 
 function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {

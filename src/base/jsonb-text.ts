@@ -1,7 +1,8 @@
-import { isStorableNumber, type Json, JsonNumber } from '../../base/index.ts'
+import { isStorableNumber, type Json } from './json.ts'
+import { JsonNumber } from './json-number.ts'
 
 /** What PostgreSQL cannot hold in `jsonb`, as JSON spells it: NUL, half a character, numbers out of all proportion. */
-const UNSTORABLE = /\\u(?:0000|d[89a-f][0-9a-f]{2})|\de[+-]?\d{3}|\d{9999}/i
+const UNSTORABLE = /\\u(?:0000|d[89a-f][0-9a-f]{2})|(?:^|[:,[])-?(?:[\d.]{9999}|\d[\d.]*e[+-]?\d{3})/i
 const NUMBER_LENGTH_MAX = 9_999
 const REPLACEMENT = '\ufffd'
 
