@@ -111,8 +111,9 @@ export function fillMessage(fields: readonly FreeFormField[], message: object, j
  */
 export function withoutFreeForm(desc: DescMessage, json: JsonObject): JsonObject {
   const rest: Record<string, Json> = {}
+  const fields = fieldsByKey(desc)
   for (const [key, item] of Object.entries(json)) {
-    const field = fieldsByKey(desc).get(key)
+    const field = fields.get(key)
     rest[key] = field === undefined ? plain(item, undefined) : withoutItem(field, item)
   }
   return rest

@@ -37,10 +37,9 @@ export function decodeText(body: Uint8Array, charset: string | undefined): strin
 
 /** The charset that the first bytes tell. */
 export function byteOrderMark(body: Uint8Array): string | undefined {
-  const [first, second, third] = body
-  if (first === 0xff && second === 0xfe) return 'utf-16le'
-  if (first === 0xfe && second === 0xff) return 'utf-16be'
-  return first === 0xef && second === 0xbb && third === 0xbf ? UTF_8 : undefined
+  if (body[0] === 0xff && body[1] === 0xfe) return 'utf-16le'
+  if (body[0] === 0xfe && body[1] === 0xff) return 'utf-16be'
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? UTF_8 : undefined
 }
 
 /** One decoder per encoding: labels are a third party's, encodings are few. */
