@@ -93,6 +93,27 @@ function violations(find: (source: Source, reached: string) => string | undefine
   )
 }
 
+/** Files that parse JSON which this program wrote itself, which holds keys alone, or whose numbers are doubles by nature. */
+const PLAIN_JSON_READERS: readonly string[] = [
+  'src/app.ts',
+  'src/base/json-text.ts',
+  'src/catalog/index.ts',
+  'src/cli/server-address.ts',
+  'src/daemon/stores/ndjson-journal.ts',
+  'src/definition/compile-budget.ts',
+  'src/definition/json-schema.ts',
+  // Results of JSONata.
+  'src/expression/jsonata/evaluator.ts',
+  'src/expression/jsonata/sandbox/main.ts',
+  'src/formats/reference.ts',
+  // Key sets of third parties, read by a library.
+  'src/formats/signature/jwt-keys.ts',
+  'src/formats/signature/public-key.ts',
+  'src/storage/embedded/binaries.ts',
+  'src/storage/keyset.ts',
+  'src/webhooks/signing-keys.ts',
+]
+
 describe('the architecture', () => {
   it('has a rung for every room', () => {
     const rooms = new Set(sources.map(({ room }) => room).filter((room) => room !== '(root)' && room !== 'codegen'))
@@ -140,6 +161,16 @@ describe('the architecture', () => {
   it('opens every room with a docstring in its index', () => {
     const indexes = sources.filter(({ path }) => /^src\/[^/]+\/index\.ts$/.test(path))
     expect(indexes.filter(({ text }) => !text.startsWith('/**')).map(({ path }) => path)).toEqual([])
+  })
+
+  it('reads JSON that others wrote by parseJson alone, which keeps numbers and bounds the depth', () => {
+    const readers = sources.filter(({ text }) => text.includes('JSON.parse(')).map(({ path }) => path)
+    expect(readers.sort()).toEqual(PLAIN_JSON_READERS)
+  })
+
+  it('reads text of a third party by its charset, and never in part', () => {
+    const decoders = sources.filter(({ text }) => text.includes('new TextDecoder(')).map(({ path }) => path)
+    expect(decoders.sort()).toEqual(['src/formats/response/charset.ts', 'src/formats/response/response.ts'])
   })
 
   it(`keeps every file within ${LINES_MAX} lines`, () => {

@@ -1,4 +1,4 @@
-import { accountNotActive, assertNever, Failure, type JsonObject, notFound } from '../base/index.ts'
+import { accountNotActive, assertNever, Failure, type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { ConnectPlan, MethodPlan, Plan } from '../definition/index.ts'
 import type { TokenRules } from '../formats/index.ts'
 import type { DefinitionInForce, DefinitionSource } from '../integrations/index.ts'
@@ -234,5 +234,5 @@ function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {
 }
 
 function credentialsFrom(texts: Readonly<Record<string, string>>): JsonObject {
-  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, JSON.parse(text)]))
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, parseJson(text)]))
 }

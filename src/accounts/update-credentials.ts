@@ -1,4 +1,4 @@
-import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
+import { etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { ConnectPlan } from '../definition/index.ts'
 import type { DefinitionSource, IntegrationCache } from '../integrations/index.ts'
 import {
@@ -70,7 +70,7 @@ function keptValues(
 ): JsonObject {
   const entries = fields.flatMap(({ name, type }) => {
     const text = type === 'password' ? stored[name] : undefined
-    const value = text === undefined ? context[name] : JSON.parse(text)
+    const value = text === undefined ? context[name] : parseJson(text)
     return value === undefined ? [] : [[name, value] as const]
   })
   return Object.fromEntries(entries)

@@ -1,15 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  create,
-  type DescMessage,
-  type DescMethodUnary,
-  fromBinary,
-  type MessageInitShape,
-  type MessageShape,
-  toBinary,
-  toJson,
-} from '@bufbuild/protobuf'
-import { canonicalJson, Failure, isJsonObject, type Json } from '../base/index.ts'
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
+import { canonicalJson, Failure, type Json, parseJson } from '../base/index.ts'
 import {
   claimIdempotencyKey,
   type Database,
@@ -18,6 +9,7 @@ import {
   storeIdempotentAnswer,
   type Tx,
 } from '../storage/index.ts'
+import { encodeJson, readJson } from './message/codec.ts'
 
 /** What repeatable operations need. */
 export interface IdempotencyDeps {
@@ -55,9 +47,10 @@ export async function once<Input extends DescMessage, Output extends DescMessage
   const digest = digestOf(method.input, request)
   return await database.transaction(async (tx) => {
     if (!(await claimIdempotencyKey(tx, key)))
-      return fromBinary(method.output, await firstAnswer(secrets, tx, key, digest))
-    const answer = create(method.output, await work(tx))
-    const bytes = Buffer.concat([digest, toBinary(method.output, answer)])
+      return readJson(method.output, await firstAnswer(secrets, tx, key, digest))
+    const answer = await work(tx)
+    // As JSON, which keeps numbers that a double would change.
+    const bytes = Buffer.concat([digest, Buffer.from(JSON.stringify(encodeJson(method.output, answer)))])
     await storeIdempotentAnswer(tx, ownerId, requestId, await secrets.sealFor(tx, ownerId, placeOf(requestId), bytes))
     return answer
   })
@@ -77,7 +70,7 @@ async function firstAnswer(
   tx: Tx,
   { ownerId, requestId, method }: Key,
   digest: Uint8Array,
-): Promise<Uint8Array> {
+): Promise<Json> {
   const first = await findIdempotencyKey(tx, ownerId, requestId)
   if (first === undefined || first.sealedAnswer === null)
     throw new Error('an idempotency key was taken and has no answer')
@@ -87,7 +80,7 @@ async function firstAnswer(
       'IDEMPOTENCY_KEY_REUSED',
       'this request_id was sent with a different request before: send a new one with every new request',
     )
-  return stored.subarray(DIGEST_BYTES)
+  return parseJson(Buffer.from(stored.subarray(DIGEST_BYTES)).toString())
 }
 
 function nameOf({ parent, name }: DescMethodUnary): string {
@@ -96,8 +89,7 @@ function nameOf({ parent, name }: DescMethodUnary): string {
 
 /** Equal for requests that say the same, on whatever protocol and in whatever order of keys. */
 function digestOf(desc: DescMessage, request: MessageShape<DescMessage>): Uint8Array {
-  const json = toJson(desc, request, { useProtoFieldName: true }) as Json
-  const { [KEY_FIELD]: _, ...asked } = isJsonObject(json) ? json : {}
+  const { [KEY_FIELD]: _, ...asked } = encodeJson(desc, request)
   return createHash('sha256').update(canonicalJson(asked)).digest()
 }
 

@@ -30,9 +30,21 @@ export {
   findUnstorable,
   findUnstorableText,
   isJsonObject,
+  isStorableNumber,
   JSON_DEPTH_MAX,
   type Json,
   type JsonFinding,
   type JsonObject,
 } from './json.ts'
+export {
+  decimalForm,
+  isJsonNumber,
+  isSameScalar,
+  JsonNumber,
+  jsonNumberOf,
+  withDouble,
+  withDoubles,
+} from './json-number.ts'
+export { JSON_NESTING_MAX, type JsonScan, JsonTextError, parseJson, parseScanned, scanJson } from './json-text.ts'
+export { jsonbTextOf } from './jsonb-text.ts'
 export { suggest } from './suggest.ts'

@@ -1,5 +1,7 @@
-/** A value as JSON knows it. */
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject
+import { JsonNumber } from './json-number.ts'
+
+/** A value as JSON knows it. A number that a double would change is a `JsonNumber`, every other one a `number`. */
+export type Json = string | number | JsonNumber | boolean | null | readonly Json[] | JsonObject
 
 export interface JsonObject {
   readonly [key: string]: Json
@@ -11,8 +13,12 @@ export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constr
 /** Deepest nesting of a JSON object a client may store; a binary protobuf round trip still survives it. */
 export const JSON_DEPTH_MAX = 32
 
+/** Largest exponent of a number a client may store, either way; `jsonb` writes numbers in full when it is read. */
+const EXPONENT_MAX = 400
+const EXPONENT = /[eE]([+-]?\d+)$/
+
 export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
 }
 
 /**
@@ -33,7 +39,7 @@ export function deepMerge(base: JsonObject, layer: JsonObject): JsonObject {
   return merged
 }
 
-/** A stable text of the value: equal for equal values, whatever the order of their keys. */
+/** A stable text of the value: equal for equal values, whatever the order of their keys. Numbers are compared as text. */
 export function canonicalJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (isJsonObject(value)) {
@@ -48,13 +54,14 @@ export function canonicalJson(value: Json): string {
 /** One reason why a JSON value may not be stored, at `path` (dotted, array indexes in brackets). */
 export interface JsonFinding {
   readonly path: string
-  readonly rule: 'depth' | 'finite' | 'forbidden_key' | 'nul' | 'surrogate'
+  readonly rule: 'depth' | 'exponent' | 'finite' | 'forbidden_key' | 'nul' | 'surrogate'
   readonly description: string
 }
 
 /**
  * Finds what a client may not store: nesting beyond `JSON_DEPTH_MAX`, NaN or Infinity (a binary client can send them and
- * no later answer could be written), keys that reach prototypes, NUL (PostgreSQL refuses it), lone surrogates.
+ * no later answer could be written), exponents beyond `EXPONENT_MAX`, keys that reach prototypes, NUL (PostgreSQL refuses
+ * it), lone surrogates.
  *
  * @param path prefix of the reported paths
  */
@@ -62,6 +69,16 @@ export function findUnstorable(value: Json, path: string, depth = 0): JsonFindin
   if (typeof value === 'number' && !Number.isFinite(value))
     return [{ path, rule: 'finite', description: 'must be a finite number' }]
   if (typeof value === 'string') return findUnstorableText(value, path)
+  if (value instanceof JsonNumber)
+    return isStorableNumber(value)
+      ? []
+      : [
+          {
+            path,
+            rule: 'exponent',
+            description: `must be a number with an exponent from -${EXPONENT_MAX} to ${EXPONENT_MAX}`,
+          },
+        ]
   if (typeof value !== 'object' || value === null) return []
   if (depth >= JSON_DEPTH_MAX)
     return [{ path, rule: 'depth', description: `is nested deeper than ${JSON_DEPTH_MAX} levels` }]
@@ -72,6 +89,11 @@ export function findUnstorable(value: Json, path: string, depth = 0): JsonFindin
       return [{ path: at, rule: 'forbidden_key' as const, description: `uses the reserved key ${key}` }]
     return [...findUnstorableText(key, at), ...findUnstorable(item, at, depth + 1)]
   })
+}
+
+/** Whether `jsonb` can hold the number without growing out of proportion. */
+export function isStorableNumber({ text }: JsonNumber): boolean {
+  return Math.abs(Number(EXPONENT.exec(text)?.[1] ?? 0)) <= EXPONENT_MAX
 }
 
 /** The two kinds of text that storage or an answer cannot hold. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
-import { isJsonObject, type Json, type JsonObject, suggest } from '../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson, suggest } from '../base/index.ts'
 import { findShippedDefinition, SHIPPED_NAMES } from '../catalog/index.ts'
 
 /** A definition read from a file or from the catalog. */
@@ -54,9 +54,10 @@ function readText(file: string): string {
 
 function parse(file: string, text: string): Json {
   try {
-    return JSON.parse(text) as Json
+    return parseJson(text)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const { cause = error } = error as Error
+    const message = cause instanceof Error ? cause.message : String(cause)
     throw new FileError(`${file} is not JSON: ${message}${placeOf(text, message)}`)
   }
 }

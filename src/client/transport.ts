@@ -15,8 +15,8 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 /**
  * The way to a server; connections are made when they are needed, and kept.
  *
- * The Connect protocol, because a page is JSON at both ends: 157 000 records of 320 bytes per second on pages of 1 000,
- * where Connect with protobuf reads 116 000 and gRPC 118 000. HTTP/1.1, which passes through whatever stands before a
+ * Connect with protobuf: a page travels as one text of JSON within it (`as_json_text`), which costs a fifth of what the same
+ * records cost as `google.protobuf.Value`, in JSON or in protobuf, and half of a text that is escaped inside JSON. HTTP/1.1, which passes through whatever stands before a
  * server and is as fast as HTTP/2 here: pages that wait for a slow store fill the window that all calls of an HTTP/2
  * connection share, and heartbeats must not wait behind them.
  */
@@ -27,7 +27,7 @@ export function connectTransport({ url, token, environmentId }: ServerAddress): 
     return next(request)
   }
   return createConnectTransport({
-    ...{ baseUrl: url, httpVersion: '1.1', useBinaryFormat: false },
+    ...{ baseUrl: url, httpVersion: '1.1', useBinaryFormat: true },
     ...{ interceptors: [authorise], readMaxBytes: MESSAGE_BYTES_MAX },
   })
 }

@@ -1,8 +1,6 @@
-import { toJson } from '@bufbuild/protobuf'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { ClaimedResource, ClaimedRun as ClaimedRunMessage } from '../../gen/patchbay/v1/daemon_pb.ts'
-import { SyncResourceSchema } from '../../gen/patchbay/v1/sync_job_pb.ts'
-import { type DotPath, type JsonObject, parseDotPath } from '../base/index.ts'
+import { type DotPath, type JsonObject, parseDotPath, parseJson } from '../base/index.ts'
 import { DEFAULT_ID_PATH, type ExecutableRun } from '../sync/index.ts'
 import type { StoreHolder } from './store.ts'
 
@@ -23,23 +21,21 @@ const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const
 
 /** Reads a claimed run. `undefined` when the message says less than the contract promises. */
 export function claimedRunFrom(message: ClaimedRunMessage): ClaimedRun | undefined {
-  const { run, leaseId, leaseExpiresAt, resources } = message
+  const { run, leaseId, leaseExpiresAt, resources, valuesJson } = message
   const errorHandling = ERROR_HANDLING.find((each) => each === run?.errorHandling)
-  if (run === undefined || leaseExpiresAt === undefined || errorHandling === undefined) return undefined
+  if (run === undefined || leaseExpiresAt === undefined || errorHandling === undefined || valuesJson === '')
+    return undefined
   const { id, integratedAccountId, attempt } = run
+  const { environment_variables: environmentVariables, ...values } = parseJson(valuesJson) as unknown as WrittenValues
   const found = (resource: string, method: string): ClaimedResource | undefined =>
     resources[run.resources.findIndex((each) => each.resource === resource && each.method === method)]
   return {
     ...{ id, leaseId, integratedAccountId, attempt, errorHandling },
     holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: timestampDate(leaseExpiresAt) },
     attemptsMax: message.attemptsMax,
-    args: objectFrom(run.args),
-    // A message without a spelling of its own is always an object.
-    resources: run.resources.map((each) => toJson(SyncResourceSchema, each, { useProtoFieldName: true }) as JsonObject),
+    ...values,
+    environmentVariables,
     previousRunDates: run.resources.map((_, index) => dateFrom(resources[index]?.previousRunDate)),
-    checkpoint: message.checkpoint === undefined ? null : objectFrom(message.checkpoint),
-    context: objectFrom(message.context),
-    environmentVariables: objectFrom(message.environmentVariables),
     idPath(resource, method) {
       const path = found(resource, method)?.idPath ?? []
       return path.length === 0 ? DEFAULT_ID_PATH : path
@@ -52,7 +48,8 @@ function dateFrom(timestamp: ClaimedResource['previousRunDate']): Date | null {
   return timestamp === undefined ? null : timestampDate(timestamp)
 }
 
-/** protobuf's JSON type is ours without `readonly`. */
-function objectFrom(json: object | undefined): JsonObject {
-  return (json ?? {}) as JsonObject
+/** What `values_json` holds by the contract. */
+interface WrittenValues extends Pick<ExecutableRun, 'args' | 'resources' | 'checkpoint'> {
+  readonly context: JsonObject
+  readonly environment_variables: JsonObject
 }

@@ -1,4 +1,3 @@
-import type { JsonObject as WireObject } from '@bufbuild/protobuf'
 import type { JsonObject } from '../base/index.ts'
 import type { ResourceStats, RunProgress } from '../queue/index.ts'
 import type { HeldRun } from './held-run.ts'
@@ -44,8 +43,7 @@ export class ProgressReport implements RunProgress {
   async flush(): Promise<void> {
     if (this.#pending === undefined) return
     const { checkpoint, stats } = this.#pending
-    // protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
-    const progress = { checkpoint: checkpoint as WireObject, resourceStats: stats.map((each) => ({ ...each })) }
+    const progress = { checkpointJson: JSON.stringify(checkpoint), resourceStats: stats.map((each) => ({ ...each })) }
     const { stopRequested } = await whileHeld(this.#deps, this.#held, async (request, options) => {
       const askedMs = performance.now()
       const answer = await this.#deps.service.daemons.reportProgress({ ...request, ...progress }, options)

@@ -1,14 +1,25 @@
-import { type MessageInitShape, toJson, type JsonObject as WireObject } from '@bufbuild/protobuf'
-import { timestampFromDate, ValueSchema } from '@bufbuild/protobuf/wkt'
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { RecordPage } from '../../gen/patchbay/v1/proxy_pb.ts'
 import type { ListPagesRequestSchema, ListPagesResponse } from '../../gen/patchbay/v1/proxy_service_pb.ts'
-import { backoffMs, type Clock, Failure, type Json, type JsonObject } from '../base/index.ts'
+import {
+  backoffMs,
+  type Clock,
+  Failure,
+  JSON_NESTING_MAX,
+  type Json,
+  type JsonObject,
+  parseJson,
+} from '../base/index.ts'
 import { ServerAway } from '../client/index.ts'
 import type { PageRequest, PageSource, SourcePage } from '../sync/index.ts'
 import type { ClaimedRun } from './claimed-run.ts'
 import { RETRY_SERVICE } from './patience.ts'
 import { refusalFrom } from './refusal.ts'
 import type { Service } from './service.ts'
+
+/** A record that is a whole answer is in a list here. */
+const PAGE_NESTING_MAX = JSON_NESTING_MAX + 1
 
 /** What reading through the service needs. */
 export interface ServiceSourceDeps {
@@ -74,10 +85,9 @@ function pageFrom(step: ListPagesResponse['step']): SourcePage {
   }
 }
 
-function pageOf({ records, state, stopReason, total }: RecordPage): SourcePage {
-  // protobuf's JSON type is ours.
-  const next = state as JsonObject | undefined
-  return { records: records.map((record): Json => toJson(ValueSchema, record)), next, stopReason, total }
+function pageOf({ recordsJson, stateJson, stopReason, total }: RecordPage): SourcePage {
+  const next = stateJson === '' ? undefined : (parseJson(stateJson) as JsonObject)
+  return { records: parseJson(recordsJson, PAGE_NESTING_MAX) as readonly Json[], next, stopReason, total }
 }
 
 function requestTo(
@@ -85,12 +95,9 @@ function requestTo(
   { resource, method, id, query, args, resources, previousRunDate }: PageRequest,
   state: JsonObject | undefined,
 ): MessageInitShape<typeof ListPagesRequestSchema> {
-  // protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
-  const objects = { query, args, resources, state } as { [name in 'query' | 'args' | 'resources']: WireObject } & {
-    state: WireObject | undefined
-  }
   return {
-    ...{ integratedAccountId, resource, method, ...objects },
+    ...{ integratedAccountId, resource, method, asJsonText: true },
+    valuesJson: JSON.stringify({ query, args, resources, state }),
     ...(id === undefined ? {} : { id }),
     ...(previousRunDate === undefined ? {} : { previousRunDate: timestampFromDate(new Date(previousRunDate)) }),
   }

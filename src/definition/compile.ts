@@ -34,6 +34,7 @@ import type {
   ResponsePath,
   RetryRules,
 } from './plan.ts'
+import { withNumericSettings } from './schema-walk.ts'
 import { secretTexts } from './secret-paths.ts'
 
 /** Methods that read by their name; all others count as writing, whatever HTTP method they use, unless they say otherwise. */
@@ -54,7 +55,8 @@ const USER_AGENT = 'Patchbay'
  * @throws Failure DEFINITION_INVALID with every violation when the config does not pass its schema, for example because an
  * override was stored before the definition below it changed
  */
-export function compilePlan(config: JsonObject): Plan {
+export function compilePlan(written: JsonObject): Plan {
+  const config = withNumericSettings(resolvedSchema, written) as JsonObject
   const parsed = parseConfig(config)
   const resources = Object.entries(parsed.resources ?? {}).map(([resource, methods]) => {
     const plans = Object.entries(methods).map(

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { counted, type DotPath, type Json, suggest, type Violation } from '../base/index.ts'
 import { writePath } from './json-path.ts'
+import { withNumericSettings } from './schema-walk.ts'
 
 /**
  * Every finding of a schema about a value, as violations whose fields start with `prefix`.
@@ -8,7 +9,7 @@ import { writePath } from './json-path.ts'
  * Unknown keys name the key that was probably meant; unknown formats list the ones there are.
  */
 export function findSchemaViolations(schema: z.ZodType, value: Json, prefix: string): Violation[] {
-  const parsed = schema.safeParse(value, { error: describeIssue, reportInput: true })
+  const parsed = schema.safeParse(withNumericSettings(schema, value), { error: describeIssue, reportInput: true })
   return parsed.success ? [] : parsed.error.issues.flatMap((issue) => violationsOf(issue, [], prefix))
 }
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type DotPath, isJsonObject, type Json } from '../base/index.ts'
+import { type DotPath, isJsonNumber, isJsonObject, type Json, withDouble } from '../base/index.ts'
 import { type LeafRole, leafRoles } from '../formats/index.ts'
 
 /** A place of a config whose schema has a role. */
@@ -58,6 +58,44 @@ function isText(schema: Schema): boolean {
   return (schema as z.core.$ZodTypes)._zod.def.type === 'string'
 }
 
+/**
+ * The config with every number that its schema reads as a setting, such as a page size, as a double: `1e2` is 100 there. Numbers
+ * of free-form values, such as a literal in a body, stay as they were written.
+ */
+export function withNumericSettings(schema: Schema, value: Json): Json {
+  const def = (schema as z.core.$ZodTypes)._zod.def
+  switch (def.type) {
+    case 'number':
+      return withDouble(value)
+    case 'object':
+      return mapEntries(value, (key, item) => {
+        const child = def.shape[key]
+        return child === undefined ? item : withNumericSettings(child, item)
+      })
+    case 'record':
+      return mapEntries(value, (_key, item) => withNumericSettings(def.valueType, item))
+    case 'array':
+      return Array.isArray(value) ? value.map((item: Json) => withNumericSettings(def.element, item)) : value
+    case 'union': {
+      const option = optionFor(def.options, value)
+      return option === undefined ? value : withNumericSettings(option, value)
+    }
+    case 'optional':
+    case 'nullable':
+    case 'default':
+    case 'prefault':
+      return withNumericSettings(def.innerType, value)
+    default:
+      return value
+  }
+}
+
+function mapEntries(value: Json, change: (key: string, item: Json) => Json): Json {
+  return isJsonObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, change(key, item)]))
+    : value
+}
+
 /** The option of a union that a value was meant for: by `format` or `type`, else by the keys it has in common. */
 export function optionFor(options: readonly Schema[], value: Json): Schema | undefined {
   if (!isJsonObject(value)) return options.find((option) => acceptsType(option, value))
@@ -89,7 +127,7 @@ function acceptsType(option: Schema, value: Json): boolean {
   const { type } = (option as z.core.$ZodTypes)._zod.def
   if (typeof value === 'string') return type === 'string' || type === 'enum'
   if (Array.isArray(value)) return type === 'array'
-  return type === typeof value
+  return isJsonNumber(value) ? type === 'number' : type === typeof value
 }
 
 function entriesOf(value: Json): [string, Json][] {

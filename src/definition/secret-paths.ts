@@ -1,4 +1,4 @@
-import { type DotPath, getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { type DotPath, getAtPath, isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { findTemplateProblem, listPlaceholderPaths } from '../expression/index.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { listRoles } from './schema-walk.ts'
@@ -25,7 +25,7 @@ export function secretPaths(config: JsonObject): DotPath[] {
 /** The texts of those leaves. */
 export function secretTexts(config: JsonObject): string[] {
   const values = secretPaths(config).map((path) => getAtPath(config, path))
-  return values.flatMap((value) => (typeof value === 'string' || typeof value === 'number' ? [String(value)] : []))
+  return values.flatMap((value) => (typeof value === 'string' || isJsonNumber(value) ? [String(value)] : []))
 }
 
 function secretLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] {
@@ -35,7 +35,7 @@ function secretLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] 
 
 /** Everything below a secret name is secret, whatever its type, `null` and empty texts aside. */
 function variableLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] {
-  if (typeof value === 'object' && value !== null)
+  if (isJsonObject(value) || Array.isArray(value))
     return children(value, path).flatMap(([item, at]) => variableLeaves(item, at, isSecret || hasSecretName(at)))
   return isSecret && value !== null && value !== '' ? [path] : []
 }

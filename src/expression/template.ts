@@ -1,4 +1,15 @@
-import { Failure, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import {
+  decimalForm,
+  Failure,
+  isJsonNumber,
+  isJsonObject,
+  type Json,
+  JsonNumber,
+  type JsonObject,
+  jsonNumberOf,
+  parseJson,
+  withDouble,
+} from '../base/index.ts'
 import { type Cast, lexTemplate, type Placeholder, type PlaceholderPath, type TemplatePart } from './placeholder.ts'
 import { lookUp, type Scope } from './scope.ts'
 
@@ -163,19 +174,23 @@ function castValue(value: Json, cast: Cast, placeholder: Placeholder): Json {
     case 'str':
       return typeof value === 'string' ? value : JSON.stringify(value)
     case 'bool':
-      if (value === true || value === 'true' || value === 1 || value === '1') return true
-      if (value === false || value === 'false' || value === 0 || value === '0') return false
-      throw unresolved(placeholder, 'is not a boolean')
+      return castBoolean(withDouble(value), placeholder)
     case 'int':
     case 'num':
       return castNumber(value, cast, placeholder)
     case 'json':
-      return typeof value === 'string' ? parseJson(value, placeholder) : value
+      return typeof value === 'string' ? castJson(value, placeholder) : value
     case 'epoch':
       return Math.floor(castMoment(value, placeholder) / 1_000)
     case 'epoch_ms':
       return castMoment(value, placeholder)
   }
+}
+
+function castBoolean(value: Json, placeholder: Placeholder): boolean {
+  if (value === true || value === 'true' || value === 1 || value === '1') return true
+  if (value === false || value === 'false' || value === 0 || value === '0') return false
+  throw unresolved(placeholder, 'is not a boolean')
 }
 
 const ISO_DATE = /^\d{4}-\d{2}-\d{2}/
@@ -188,17 +203,25 @@ function castMoment(value: Json, placeholder: Placeholder): number {
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
+const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i
 
-function castNumber(value: Json, cast: 'int' | 'num', placeholder: Placeholder): number {
-  const number = typeof value === 'string' && NUMBER.test(value.trim()) ? Number(value) : value
-  if (typeof number !== 'number' || !Number.isFinite(number)) throw unresolved(placeholder, 'is not a number')
-  if (cast === 'int' && !Number.isSafeInteger(number)) throw unresolved(placeholder, 'is not an integer')
+/** A text that is a JSON number becomes that very number, of any size; `+1`, `.5` and `1.` go through a double. */
+function castNumber(value: Json, cast: 'int' | 'num', placeholder: Placeholder): number | JsonNumber {
+  const number = typeof value === 'string' ? numberFrom(value.trim()) : value
+  if (!isJsonNumber(number) || !(number instanceof JsonNumber || Number.isFinite(number)))
+    throw unresolved(placeholder, 'is not a number')
+  if (cast === 'int' && decimalForm(number).exponent < 0) throw unresolved(placeholder, 'is not an integer')
   return number
 }
 
-function parseJson(text: string, placeholder: Placeholder): Json {
+function numberFrom(text: string): Json {
+  if (JSON_NUMBER.test(text)) return jsonNumberOf(text)
+  return NUMBER.test(text) ? Number(text) : text
+}
+
+function castJson(text: string, placeholder: Placeholder): Json {
   try {
-    return JSON.parse(text) as Json
+    return parseJson(text)
   } catch {
     throw unresolved(placeholder, 'is not JSON')
   }

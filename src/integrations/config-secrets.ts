@@ -1,4 +1,4 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { type DotPath, isJsonObject, type Json, type JsonObject, parseJson, type Violation } from '../base/index.ts'
 import { writePath } from '../definition/index.ts'
 import { SECRET_MASK } from '../vault/index.ts'
 
@@ -55,7 +55,7 @@ export function restoreSecrets(masked: JsonObject, secrets: Readonly<Record<stri
   const restored = replaceLeaves(masked, [], (value, at) => {
     if (value !== SECRET_MASK) return value
     const text = secrets[nameOf(at)]
-    return text === undefined ? undefined : JSON.parse(text)
+    return text === undefined ? undefined : parseJson(text)
   })
   return isJsonObject(restored) ? restored : {}
 }

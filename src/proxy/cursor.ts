@@ -1,4 +1,4 @@
-import { Failure, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { Failure, isJsonObject, type JsonObject, parseJson } from '../base/index.ts'
 import { type ListingState, type Pagination, parseListingState } from '../formats/index.ts'
 
 /** Longest cursor that is read; states of every format stay far below. */
@@ -18,7 +18,7 @@ export function readCursor(pagination: Pagination, cursor: string): ListingState
 
 function parse(text: string): JsonObject | undefined {
   try {
-    const value = JSON.parse(text) as Json
+    const value = parseJson(text)
     return isJsonObject(value) ? value : undefined
   } catch {
     return undefined

@@ -1,7 +1,7 @@
-import { Failure, type Json } from '../base/index.ts'
+import { Failure, type Json, JsonTextError, parseJson } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import type { HttpResponse } from '../egress/index.ts'
-import { responseFormat, utf8 } from '../formats/index.ts'
+import { CharsetError, charsetOf, decodeText, responseFormat, utf8 } from '../formats/index.ts'
 
 /** An answer whose body has been read. */
 export interface DecodedResponse {
@@ -21,9 +21,10 @@ const HTML_START_BYTES = 256
 /**
  * Stage 6: reads the body in the format of the method, else by its content type.
  *
- * Errors are read leniently: JSON where they say so, although the method expects a file; an HTML page as text.
+ * Text is decoded by the charset of the content type, UTF-8 where it names none. Errors are read leniently: JSON where they say
+ * so, although the method expects a file; an HTML page as text; bytes that are no text as far as they are.
  *
- * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format it claims
+ * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format or the charset it claims
  */
 export function decode(method: MethodPlan, { status, headers, body }: HttpResponse): DecodedResponse {
   if (body.byteLength === 0) return { status, headers, body: null }
@@ -31,10 +32,16 @@ export function decode(method: MethodPlan, { status, headers, body }: HttpRespon
     return { status, headers, body: readBody(method, status, headers['content-type'] ?? '', body) }
   } catch (error) {
     if (status >= 400) return { status, headers, body: utf8(body) }
-    throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that does not parse`, {
+    const problem = error instanceof JsonTextError || error instanceof CharsetError ? error.message : 'does not parse'
+    throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that ${problem}`, {
       cause: error,
     })
   }
+}
+
+/** Tells whether asking again is pointless: the answer itself is what cannot be read, not a part that got lost. */
+export function isLasting({ cause }: Failure): boolean {
+  return cause instanceof CharsetError || (cause instanceof JsonTextError && cause.kind === 'nesting')
 }
 
 /** Tells whether a content type is JSON or a vendor's kind of it. */
@@ -48,10 +55,11 @@ function readBody({ responseFormat: format }: MethodPlan, status: number, conten
     if (status >= 400) return utf8(body)
     throw new Error('an HTML page')
   }
-  if (format !== undefined && !(status >= 400 && isJson)) return format.decode(body)
-  if (isJson) return responseFormat('json').decode(body)
-  if (NDJSON_TYPE.test(contentType)) return responseFormat('ndjson').decode(body)
-  return guessBody(utf8(body))
+  const charset = charsetOf(contentType)
+  if (format !== undefined && !(status >= 400 && isJson)) return format.decode(body, charset)
+  if (isJson) return responseFormat('json').decode(body, charset)
+  if (NDJSON_TYPE.test(contentType)) return responseFormat('ndjson').decode(body, charset)
+  return guessBody(decodeText(body, charset))
 }
 
 /** A login or error page, which a lenient reader (CSV, XML) would take for records. */
@@ -63,8 +71,9 @@ function isHtml(body: Uint8Array): boolean {
 function guessBody(text: string): Json {
   if (!/^\s*[[{]/.test(text)) return text
   try {
-    return JSON.parse(text) as Json
-  } catch {
-    return text
+    return parseJson(text)
+  } catch (error) {
+    if (error instanceof JsonTextError && error.kind === 'syntax') return text
+    throw error
   }
 }

@@ -56,7 +56,7 @@ function refuseScalar({ responseFormat }: MethodPlan, response: DecodedResponse,
 
 /** Refuses a scalar where records are expected. @throws Failure UPSTREAM_INVALID_RESPONSE naming the content type */
 export function refuseTextRecord({ status, headers }: Omit<DecodedResponse, 'body'>, value: Json): void {
-  if (typeof value === 'object' || value === '') return
+  if (value === null || value === '' || Array.isArray(value) || isJsonObject(value)) return
   const [contentType = 'no content type'] = MEDIA_TYPE.exec(headers['content-type'] ?? '') ?? []
   const what = typeof value === 'string' ? 'text' : `the value ${value}`
   throw new Failure(

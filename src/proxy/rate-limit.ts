@@ -1,4 +1,4 @@
-import { type Clock, isJsonObject, type Json } from '../base/index.ts'
+import { type Clock, isJsonNumber, isJsonObject, type Json } from '../base/index.ts'
 import type { RateLimitRules } from '../definition/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode.ts'
@@ -99,5 +99,5 @@ function rateLimitInfo(
 }
 
 function headerText(value: Json | undefined): string | undefined {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+  return typeof value === 'string' || isJsonNumber(value) ? String(value) : undefined
 }

@@ -1,4 +1,4 @@
-import { Failure, isJsonObject, type Json } from '../base/index.ts'
+import { Failure, isJsonNumber, isJsonObject, type Json, parseJson } from '../base/index.ts'
 import { type Plan, secretTexts } from '../definition/index.ts'
 import type { AuthorizationEffect } from '../formats/index.ts'
 import { Redaction } from '../vault/index.ts'
@@ -42,7 +42,7 @@ export function tokensIn(value: Json): string[] {
   for (let looked = 0; open.length > 0 && looked < LEAVES_MAX && tokens.length < TOKENS_MAX; looked++) {
     const next = open.pop()
     if (typeof next === 'string' && TOKEN.test(next)) tokens.push(next)
-    else if (typeof next === 'object' && next !== null) for (const inner of Object.values(next)) open.push(inner)
+    else if (isJsonObject(next) || Array.isArray(next)) for (const inner of Object.values(next)) open.push(inner)
   }
   return tokens
 }
@@ -101,14 +101,14 @@ function credentialTexts(value: Json, name = ''): string[] {
   if (PUBLIC_TOKEN_FIELDS.has(name)) return []
   if (Array.isArray(value)) return value.flatMap((item: Json) => credentialTexts(item))
   if (isJsonObject(value)) return Object.entries(value).flatMap(([key, item]) => credentialTexts(item, key))
-  if (typeof value === 'number') return [String(value)]
+  if (isJsonNumber(value)) return [String(value)]
   return typeof value === 'string' ? [value, ...jsonLeaves(value)] : []
 }
 
 function jsonLeaves(text: string): string[] {
   if (!/^\s*[[{]/.test(text)) return []
   try {
-    return credentialTexts(JSON.parse(text) as Json)
+    return credentialTexts(parseJson(text))
   } catch {
     return []
   }

@@ -1,7 +1,7 @@
 import { backoffMs, type Clock, Failure, type FailureReason } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import type { AnyAnswer, Attempt } from './answer.ts'
-import type { DecodedResponse } from './decode.ts'
+import { type DecodedResponse, isLasting } from './decode.ts'
 import type { ProxyDependencies } from './dependencies.ts'
 import type { Job } from './job.ts'
 import type { CallLimits } from './request.ts'
@@ -63,7 +63,8 @@ async function tryOnce<A extends AnyAnswer>(attempt: () => Promise<Attempt<A>>):
   try {
     return { kind: 'answered', attempt: await attempt() }
   } catch (error) {
-    if (error instanceof Failure && RETRYABLE_REASONS.has(error.reason)) return { kind: 'failed', failure: error }
+    if (error instanceof Failure && RETRYABLE_REASONS.has(error.reason) && !isLasting(error))
+      return { kind: 'failed', failure: error }
     throw error
   }
 }

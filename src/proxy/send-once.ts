@@ -3,8 +3,10 @@ import type { Json } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { Scope } from '../expression/index.ts'
-import { utf8 } from '../formats/index.ts'
+import { charsetOf, responseFormat, utf8 } from '../formats/index.ts'
 import { buildRequest } from './build.ts'
+
+const TEXT = responseFormat('text')
 
 /** An answer to `sendOnce`, of any status. */
 export interface OnceAnswer {
@@ -44,13 +46,14 @@ export async function sendOnce(
     ...(signal === undefined ? {} : { signal }),
     ...{ timeoutMs, maxResponseBytes: responseBytesMax, redirects: 0 },
   })
-  return { status: answer.status, headers: answer.headers, body: readBody(method, answer.body) }
+  const charset = charsetOf(answer.headers['content-type'] ?? '')
+  return { status: answer.status, headers: answer.headers, body: readBody(method, answer.body, charset) }
 }
 
-function readBody({ responseFormat }: MethodPlan, body: Uint8Array): Json {
-  if (responseFormat === undefined || body.byteLength === 0) return utf8(body)
+function readBody({ responseFormat }: MethodPlan, body: Uint8Array, charset: string | undefined): Json {
+  if (body.byteLength === 0) return ''
   try {
-    return responseFormat.decode(body)
+    return (responseFormat ?? TEXT).decode(body, charset)
   } catch {
     return utf8(body)
   }

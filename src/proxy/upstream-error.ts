@@ -1,4 +1,4 @@
-import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
+import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, withDouble } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode.ts'
@@ -76,7 +76,8 @@ function normalised(response: DecodedResponse, said: JsonObject, status: number)
 }
 
 function errorOf(response: DecodedResponse, said: JsonObject, rateLimit: RateLimitInfo | undefined): Judgement {
-  const retryAfterSeconds = typeof said.retry_after === 'number' ? Math.max(0, said.retry_after) : undefined
+  const retryAfter = withDouble(said.retry_after)
+  const retryAfterSeconds = typeof retryAfter === 'number' ? Math.max(0, retryAfter) : undefined
   if (said.action === 'rate_limited' || (said.action === undefined && Number(said.status) === 429))
     return { kind: 'rate_limited', retryAfterSeconds }
   const outcome: UpstreamErrorOutcome = {
@@ -107,7 +108,7 @@ export function isTransientStatus(status: number): boolean {
 
 /** An error that names no status is one all the same: of a success it becomes 502, because the upstream failed. */
 function statusOf(said: Json | undefined, status: number): number {
-  const number = typeof said === 'string' ? Number(said) : said
+  const number = typeof said === 'string' ? Number(said) : withDouble(said)
   if (typeof number === 'number' && Number.isInteger(number) && number >= 100 && number <= 599) return number
   return status < 400 ? 502 : status
 }

@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import type { Json } from '../base/index.ts'
+import { type Json, jsonbTextOf, parseJson } from '../base/index.ts'
 import { isRetryable } from './database-errors.ts'
 import { NamedStatementClient } from './named-statements.ts'
 
@@ -121,9 +121,9 @@ export type Binding =
   | Uint8Array
   | readonly (string | number | boolean | null | Date)[]
 
-/** A JSON value as the text that a `::jsonb` parameter takes. */
+/** A JSON value as the text that a `::jsonb` parameter takes, also where it holds what a third party sent. */
 export function jsonb(value: Json): string {
-  return JSON.stringify(value)
+  return jsonbTextOf(value)
 }
 
 function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {
@@ -140,5 +140,13 @@ function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseO
   return { host, port, user, database, ...common }
 }
 
+/** Nesting was bounded when it was written. */
+function parseStored(text: string): Json {
+  return parseJson(text, Number.POSITIVE_INFINITY)
+}
+
 // bigint and numeric columns are counters well below 2^53; as numbers they need no conversion anywhere.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+// `jsonb` keeps every digit of a number; so does what is read from it.
+pg.types.setTypeParser(pg.types.builtins.JSONB, parseStored)
+pg.types.setTypeParser(pg.types.builtins.JSON, parseStored)

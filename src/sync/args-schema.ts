@@ -1,4 +1,12 @@
-import { isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import {
+  decimalForm,
+  isJsonNumber,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Violation,
+  withDouble,
+} from '../base/index.ts'
 
 /**
  * The part of JSON Schema that argument schemas may use, and what the values may be. A keyword outside of it is refused
@@ -13,8 +21,8 @@ const KEYWORDS: Readonly<Record<string, (value: Json) => boolean>> = {
   required: (value) => typeof value === 'boolean' || isTextList(value),
   additionalProperties: (value) => typeof value === 'boolean',
   items: isJsonObject,
-  minimum: Number.isFinite,
-  maximum: Number.isFinite,
+  minimum: isJsonNumber,
+  maximum: isJsonNumber,
   default: () => true,
   // Annotations.
   $schema: () => true,
@@ -98,13 +106,15 @@ function findMismatches(schema: JsonObject, value: Json, at: string): Violation[
 }
 
 function findValueMismatch(schema: JsonObject, value: Json, at: string): Violation[] {
-  const { enum: allowed, minimum, maximum } = schema
-  if (Array.isArray(allowed) && !allowed.some((each) => JSON.stringify(each) === JSON.stringify(value)))
+  const { enum: allowed } = schema
+  const [minimum, maximum] = [withDouble(schema.minimum), withDouble(schema.maximum)]
+  if (Array.isArray(allowed) && !allowed.some((each) => isSameValue(each, value)))
     return [{ field: at, description: `must be one of ${JSON.stringify(allowed)}`, rule: 'args.enum' }]
-  if (typeof value !== 'number') return []
-  if (typeof minimum === 'number' && value < minimum)
+  const number = withDouble(value)
+  if (typeof number !== 'number') return []
+  if (typeof minimum === 'number' && number < minimum)
     return [{ field: at, description: `must be at least ${minimum}`, rule: 'args.minimum' }]
-  if (typeof maximum === 'number' && value > maximum)
+  if (typeof maximum === 'number' && number > maximum)
     return [{ field: at, description: `must be at most ${maximum}`, rule: 'args.maximum' }]
   return []
 }
@@ -157,10 +167,18 @@ function isOfType(value: Json, type: Json): boolean {
     case 'null':
       return value === null
     case 'integer':
-      return Number.isInteger(value)
+      return isJsonNumber(value) && decimalForm(value).exponent >= 0
+    case 'number':
+      return isJsonNumber(value)
     default:
       return typeof value === type
   }
+}
+
+/** As JSON Schema has it: `1.0` is `1`. */
+function isSameValue(one: Json, other: Json): boolean {
+  if (isJsonNumber(one) && isJsonNumber(other)) return decimalForm(one).text === decimalForm(other).text
+  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 function isTextList(value: Json): boolean {

@@ -1,4 +1,4 @@
-import type { JsonObject, Violation } from '../base/index.ts'
+import { isJsonObject, type JsonObject, type Violation } from '../base/index.ts'
 import { findTemplateProblem, listPlaceholderPaths, type PlaceholderPath } from '../expression/index.ts'
 import { parentIndex, pathIntoRecord } from './plan.ts'
 import type { SyncResource } from './resource.ts'
@@ -120,6 +120,6 @@ function checkPlaceholder({ text, root, steps }: PlaceholderPath, ancestry: Ance
 function textsOf(value: JsonObject[string], path: string): { readonly field: string; readonly text: string }[] {
   if (typeof value === 'string') return [{ field: path, text: value }]
   if (Array.isArray(value)) return value.flatMap((item, index) => textsOf(item, `${path}[${index}]`))
-  if (typeof value !== 'object' || value === null) return []
+  if (!isJsonObject(value)) return []
   return Object.entries(value).flatMap(([key, item]) => textsOf(item, `${path}.${key}`))
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson, type DotPath, getAtPath, type Json } from '../base/index.ts'
+import { canonicalJson, type DotPath, getAtPath, isJsonNumber, type Json } from '../base/index.ts'
 
 /** Where records keep their identifier unless their method says otherwise. */
 export const DEFAULT_ID_PATH: DotPath = ['id']
@@ -7,10 +7,10 @@ export const DEFAULT_ID_PATH: DotPath = ['id']
 /** Longer identifiers do not fit the index of a store. */
 const KEY_LENGTH_MAX = 512
 
-/** What tells records of one resource apart: the identifier, or the whole record when it has none. */
+/** What tells records of one resource apart: the identifier, a number as the text it came as, or the whole record when it has none. */
 export function identityOf(record: Json, idPath: DotPath): string {
   const id = getAtPath(record, idPath)
-  return typeof id === 'string' || typeof id === 'number' ? String(id) : JSON.stringify(record)
+  return typeof id === 'string' || isJsonNumber(id) ? String(id) : JSON.stringify(record)
 }
 
 /**
@@ -19,7 +19,7 @@ export function identityOf(record: Json, idPath: DotPath): string {
  */
 export function recordKeyOf(record: Json, idPath: DotPath): string {
   const id = getAtPath(record, idPath)
-  if (typeof id === 'number') return String(id)
+  if (isJsonNumber(id)) return String(id)
   if (typeof id !== 'string') return hashed(canonicalJson(record))
   const isKey = id.length <= KEY_LENGTH_MAX && !id.includes('\u0000') && id.isWellFormed()
   return isKey ? id : hashed(id)

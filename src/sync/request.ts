@@ -1,4 +1,4 @@
-import { Failure, type Json, type JsonObject } from '../base/index.ts'
+import { Failure, isJsonNumber, type Json, type JsonObject } from '../base/index.ts'
 import { type AccountValues, renderObject, renderValue } from '../expression/index.ts'
 import type { SyncNode } from './plan.ts'
 import type { PageRequest } from './source.ts'
@@ -43,6 +43,6 @@ export function requestFor(
 
 /** An id of 0 is one; an empty one would turn the call into another. */
 function idFrom(value: Json | undefined, { resource }: SyncNode): string {
-  if (typeof value === 'number' || (typeof value === 'string' && value !== '')) return String(value)
+  if (isJsonNumber(value) || (typeof value === 'string' && value !== '')) return String(value)
   throw new Failure('PLACEHOLDER_UNRESOLVED', `the id of ${resource} has no value that can be an id`)
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { createMatcher, type Matcher } from './matcher.ts'
 import { spellingsOf } from './spellings.ts'
 
@@ -90,7 +90,7 @@ export class Redaction {
 
   #value(value: Json, depth: number, budget: { spent: number }): Json {
     if (typeof value === 'string') return this.#leaf(value, budget)
-    if (typeof value === 'number') {
+    if (isJsonNumber(value)) {
       const text = String(value)
       return this.#leaf(text, budget) === text ? value : SECRET_MASK
     }

@@ -6,6 +6,8 @@ import {
   JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
+  jsonbTextOf,
+  parseJson,
 } from '../../src/base/index.ts'
 
 describe('deepMerge', () => {
@@ -43,6 +45,17 @@ describe('canonicalJson', () => {
 
   it('differs for arrays in another order', () => {
     expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]))
+  })
+})
+
+describe('jsonbTextOf', () => {
+  it.each([
+    ['{"a":[1.10,1E5,1e400]}', '{"a":[1.10,1E5,1e400]}'],
+    ['{"a":[1e-400,1e99999]}', '{"a":[1e-400,"1e99999"]}'],
+    ['"a\\u0000b"', '"a\ufffdb"'],
+    ['"\\\\u0000 costs 1e99999"', '"\\\\u0000 costs 1e99999"'],
+  ])('writes %s as %s', (text, expected) => {
+    expect(jsonbTextOf(parseJson(text))).toBe(expected)
   })
 })
 

@@ -149,6 +149,14 @@ describe.each(clients)('claiming over $wire', (client) => {
       context: {},
       environment_variables: { SITE: 'eu-1', nested: { level: 2 } },
       resources: [{ id_path: ['meta', 'key'], parent_paths: ['orgs.login'] }],
+      values_json: expect.any(String),
+    })
+    expect(JSON.parse(String(found?.values_json))).toEqual({
+      args: { owner: 'acme' },
+      resources: [{ resource: 'repos', method: 'list', persist: true }],
+      context: {},
+      environment_variables: { SITE: 'eu-1', nested: { level: 2 } },
+      checkpoint: null,
     })
     expect(found?.run).toMatchObject({ status: 'running', attempt: 1, args: { owner: 'acme' } })
     expect(JSON.stringify(found)).not.toMatch(/hush|k-123/)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import jsonata from 'jsonata'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, JsonNumber, type JsonObject, parseJson, withDoubles } from '../../src/base/index.ts'
 import { compileFast, LEFT } from '../../src/expression/jsonata/fast-lane/compile.ts'
 import { parseTree } from '../../src/expression/jsonata/parse.ts'
 import { bindingsFrom, expressionText, roots } from './jsonata-generator.ts'
@@ -9,6 +9,15 @@ import { bindingsFrom, expressionText, roots } from './jsonata-generator.ts'
 function fast(text: string) {
   const parsed = parseTree(text)
   return 'tree' in parsed ? compileFast(parsed.tree) : undefined
+}
+
+/** The same numbers in another spelling. */
+function respelt(value: Json): Json {
+  if (typeof value === 'number')
+    return /e/.test(String(value)) ? value : new JsonNumber(Number.isInteger(value) ? `${value}.0` : `${value}0`)
+  if (Array.isArray(value)) return value.map(respelt)
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, respelt(item)]))
 }
 
 describe('the fast lane', () => {
@@ -33,8 +42,47 @@ describe('the fast lane', () => {
     expect(mapped).toBeGreaterThan(1_000)
   })
 
+  it('takes numbers for doubles, however they are spelt, and passes them on as they are', {
+    timeout: 60_000,
+  }, async () => {
+    let answered = 0
+    await fc.assert(
+      fc.asyncProperty(expressionText, roots, async (text, input) => {
+        const run = fast(text)
+        const result = run?.(respelt(input) as JsonObject, {})
+        if (!run || result === LEFT) return
+        const expected = await jsonata(text).evaluate(structuredClone(input))
+        const doubles = result === undefined ? undefined : withDoubles(result)
+        expect(JSON.stringify(doubles), text).toBe(JSON.stringify(expected))
+        answered++
+      }),
+      { numRuns: 6_000 },
+    )
+    expect(answered).toBeGreaterThan(1_000)
+  })
+
+  it.each([
+    ['a', '12345678901234567890'],
+    ['$.b[1]', '1.0'],
+    ['{"x": a, "y": b}', '{"x":12345678901234567890,"y":[1.10,1.0,-0]}'],
+    ['b.{"n": $}', '[{"n":1.10},{"n":1.0},{"n":-0}]'],
+    ['[b, a]', '[1.10,1.0,-0,12345678901234567890]'],
+    ['$exists(a) ? a : 0', '12345678901234567890'],
+    ['$lookup($, "a")', '12345678901234567890'],
+    ['b[1] = 1 and b[0] < 1.2 and 1.1 in b', 'true'],
+    ['b[2] ? "yes" : "no"', '"no"'],
+    ['$type(a)', '"number"'],
+    ['b[0] * 2', '2.2'],
+    ['"n" & b[0]', '"n1.1"'],
+    ['a - 12345678901234567891', '0'],
+  ])('%s is %s', (text, expected) => {
+    const input = parseJson('{"a":12345678901234567890,"b":[1.10,1.0,-0]}') as JsonObject
+    expect(JSON.stringify(fast(text)?.(input))).toBe(expected)
+  })
+
   it.each([
     'status = 429',
+
     '$.response.body.items',
     '$$.response.headers."retry-after"',
     'response.body.items[0].id',

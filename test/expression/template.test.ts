@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
+import { Failure, type Json, JsonNumber, type JsonObject } from '../../src/base/index.ts'
 import {
   compileJson,
   compileTemplate,
@@ -38,6 +38,7 @@ const scope: Scope = {
       text: 'x',
       json: '{"a":[1]}',
       big: '90071992547409931',
+      half: '1.5',
       date: '2026-01-01T00:00:00.500Z',
       list: ['p', 'q'],
     },
@@ -120,6 +121,7 @@ describe('fallbacks, defaults and casts', () => {
     ['{{missing?:true:bool}}', true],
     ['{{env.PORT:str}}', '8080'],
     ['{{env.FLAGS:str}}', '{"beta":true}'],
+    ['{{args.big:int}}', new JsonNumber('90071992547409931')],
     ['{{args.json:json}}', { a: [1] }],
     ['{{env.FLAGS:json}}', { beta: true }],
     ['n={{args.n}}&z={{args.zero}}', 'n=7&z=0'],
@@ -132,7 +134,7 @@ describe('fallbacks, defaults and casts', () => {
     ['{{args.text:int}}', '{{args.text:int}} is not a number'],
     ['{{args.text:epoch}}', '{{args.text:epoch}} is not a date'],
     ['{{args.n:epoch}}', '{{args.n:epoch}} is not a date'],
-    ['{{args.big:int}}', 'is not an integer'],
+    ['{{args.half:int}}', 'is not an integer'],
     ['{{args.text:bool}}', 'is not a boolean'],
     ['{{args.text:json}}', 'is not JSON'],
     ['Bearer {{missing}}', '{{missing}} has no value'],

@@ -90,34 +90,38 @@ def execute(claimed):
     run, lease_id = claimed["run"], claimed["lease_id"]
     key = {"run_id": run["id"], "lease_id": lease_id}
     stats = [dict(each) for each in run["resource_stats"]]
-    at = claimed.get("checkpoint") or {"place": 0, "state": None}
+    given = json.loads(claimed["values_json"])  # as text, because a Struct holds doubles
+    at = given["checkpoint"] or {"place": 0, "state": None}
     print(f"run {run['id']} attempt {run['attempt']} from {'its checkpoint' if claimed.get('checkpoint') else 'the start'}")
     for place in range(int(at["place"]), len(run["resources"])):
         resource = run["resources"][place]
         state = at["state"] if place == at["place"] else None
         asked = claimed["resources"][place]
         wanted = {name: asked[name] for name in ("previous_run_date",) if name in asked}
-        wanted.update({"state": state} if state else {})
-        wanted.update({name: resource[name] for name in ("resource", "method", "id", "query") if resource.get(name)})
+        wanted.update({name: resource[name] for name in ("resource", "method", "id") if resource.get(name)})
+        values = {"args": given["args"], "query": given["resources"][place].get("query") or {}}
+        values.update({"state": state} if state else {})
         account = run["integrated_account_id"]
         if place == len(stats):
             stats.append({"resource": resource["resource"], "method": resource["method"]})
         count = stats[place]
-        for step in call("ProxyService.ListPages", integrated_account_id=account, args=run["args"], **wanted):
+        wanted.update(values_json=json.dumps(values), as_json_text=True)
+        for step in call("ProxyService.ListPages", integrated_account_id=account, **wanted):
             if "waiting" in step:
                 continue  # the stream waits and asks again by itself
             page = step["page"]
             if lease_id in lost:
                 return print(f"run {run['id']} is somebody else's")
-            keep(run["id"], place, page["number"], page["records"])
+            records = json.loads(page["records_json"])
+            keep(run["id"], place, page["number"], records)
             count["pages"] = count.get("pages", 0) + 1
             for name in ("fetched", "delivered"):
-                count[name] = count.get(name, 0) + len(page["records"])
-            is_last = "state" not in page
+                count[name] = count.get(name, 0) + len(records)
+            is_last = not page["state_json"]
             if is_last:
                 count.update(complete=page["stop_reason"] not in ("max_pages", "max_records"), stop_reason=page["stop_reason"])
-            next_at = {"place": place + 1, "state": None} if is_last else {"place": place, "state": page["state"]}
-            report = call("DaemonService.ReportProgress", **key, checkpoint=next_at, resource_stats=stats)
+            next_at = {"place": place + 1, "state": None} if is_last else {"place": place, "state": json.loads(page["state_json"])}
+            report = call("DaemonService.ReportProgress", **key, checkpoint_json=json.dumps(next_at), resource_stats=stats)
             if report["stop_requested"] or draining.is_set():
                 return call("DaemonService.ReleaseRun", **key)
     done = call("DaemonService.CompleteRun", **key)

@@ -50,6 +50,90 @@ describe('the body is read by its content type', () => {
   })
 })
 
+describe('text is decoded by the charset of its content type', () => {
+  const latin1 = Buffer.from('{"a":"M\u00fcller"}', 'latin1')
+  const typed = (type: string, bytes: Uint8Array): Answer => ({ bytes, headers: { 'content-type': type } })
+
+  test.each<[string, JsonObject, Answer, Json]>([
+    ['JSON', {}, typed('application/json; charset=iso-8859-1', latin1), { a: 'M\u00fcller' }],
+    ['JSON, its charset quoted', {}, typed('application/json;charset="ISO-8859-1"', latin1), { a: 'M\u00fcller' }],
+    [
+      'JSON in UTF-16',
+      {},
+      typed('application/json; charset=utf-16le', Buffer.from('["\u20ac"]', 'utf16le')),
+      ['\u20ac'],
+    ],
+    [
+      'a byte order mark before its charset',
+      {},
+      typed('application/json; charset=iso-8859-1', Buffer.from('\ufeff["\u20ac"]')),
+      ['\u20ac'],
+    ],
+    ['lines of JSON', {}, typed('application/x-ndjson; charset=latin1', latin1), [{ a: 'M\u00fcller' }]],
+    ['text', {}, typed('text/plain; charset=windows-1252', Buffer.from([0x80])), '\u20ac'],
+    ['text in Shift_JIS', {}, typed('text/plain; charset=Shift_JIS', Buffer.from([0x83, 0x65])), '\u30c6'],
+    [
+      'CSV',
+      { response_format: 'csv' },
+      typed('text/csv; charset=iso-8859-15', Buffer.from('a\n\xa4', 'latin1')),
+      [{ a: '\u20ac' }],
+    ],
+    [
+      'XML',
+      { response_format: 'xml' },
+      typed('text/xml; charset=iso-8859-1', Buffer.from('<a>\xe4</a>', 'latin1')),
+      { a: '\u00e4' },
+    ],
+    [
+      'XML, over its own declaration',
+      { response_format: 'xml' },
+      typed('text/xml; charset=utf-8', Buffer.from('<?xml version="1.0" encoding="latin1"?><a>\u00e4</a>')),
+      { a: '\u00e4' },
+    ],
+  ])('%s', async (_what, method, answer, body) => {
+    expect(await get(method, answer)).toMatchObject({ kind: 'ok', body })
+  })
+
+  test.each<[string, JsonObject, Answer, string]>([
+    ['JSON that is not UTF-8', {}, typed('application/json', latin1), 'holds bytes that are not UTF-8'],
+    ['text that is not UTF-8', {}, typed('text/plain', latin1), 'holds bytes that are not UTF-8'],
+    ['CSV that is not UTF-8', { response_format: 'csv' }, typed('text/csv', latin1), 'holds bytes that are not UTF-8'],
+    [
+      'XML that is not UTF-8',
+      { response_format: 'xml' },
+      typed('text/xml', Buffer.from('<a>\xe4</a>', 'latin1')),
+      'holds bytes that are not UTF-8',
+    ],
+    [
+      'lines that are not UTF-8',
+      { response_format: 'ndjson' },
+      typed('text/plain', latin1),
+      'holds bytes that are not UTF-8',
+    ],
+    [
+      'half a character of Shift_JIS',
+      {},
+      typed('text/plain; charset=shift_jis', Buffer.from([0x83])),
+      'holds bytes that are not SHIFT_JIS',
+    ],
+    [
+      'a charset that nobody knows',
+      {},
+      typed('application/json; charset=klingon', latin1),
+      'is in the charset "klingon", which is not known',
+    ],
+  ])('refuses %s, and does not ask again', async (_what, method, answer, problem) => {
+    const refusal = await refusalOf(get(method, answer, { attemptsMax: 3 }))
+    expect(refusal).toContain('UPSTREAM_INVALID_RESPONSE')
+    expect(refusal).toContain(problem)
+  })
+
+  test('of an error, as far as it can be read', async () => {
+    const answer = { ...typed('application/json', latin1), status: 500 }
+    expect(await get({}, answer)).toMatchObject({ kind: 'upstream_error', body: '{"a":"M\ufffdller"}' })
+  })
+})
+
 test('an error in JSON is read although the method expects a file', async () => {
   const answer = { status: 409, json: { error: 'path/not_found' } }
   expect(await get({ response_format: 'binary' }, answer)).toMatchObject({ body: { error: 'path/not_found' } })

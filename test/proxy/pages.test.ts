@@ -361,6 +361,12 @@ describe('a text where records are expected is an error of the upstream', () => 
       'does not parse',
     ],
     ['a bare number', {}, { json: 7 }, '200 with the value 7 (application/json)'],
+    [
+      'a bare number that is no double',
+      {},
+      { text: '12345678901234567890', headers: { 'content-type': 'application/json' } },
+      '200 with the value 12345678901234567890 (application/json)',
+    ],
     ['a bare text', {}, { json: 'maintenance' }, '200 with text (application/json)'],
     [
       'a text under the path',

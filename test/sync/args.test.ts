@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import { type JsonObject, parseJson } from '../../src/base/index.ts'
 import { checkArgsSchema } from '../../src/sync/args-schema.ts'
 import { resolveArgs } from '../../src/sync/index.ts'
 
@@ -45,6 +45,41 @@ describe('arguments', () => {
   it('are free when there is no schema', async () => {
     const given = { anything: [1, { goes: true }] }
     expect(await resolveArgs(noCheck, { argsSchema: {}, argsValidation: '' }, given)).toEqual(given)
+  })
+
+  it.each([
+    ['integer', '12345678901234567890', true],
+    ['integer', '1.0', true],
+    ['integer', '1E2', true],
+    ['integer', '1.10', false],
+    ['number', '0.1000000000000000055511151231257827', true],
+    ['number', '1e400', true],
+    ['string', '1.0', false],
+    ['object', '1.0', false],
+  ])('of type %s: %s is one: %s', async (type, text, isOne) => {
+    const argsSchema = { type: 'object', properties: { n: { type } } }
+    const given = { n: parseJson(text) }
+    if (isOne) expect(await resolveArgs(noCheck, { argsSchema, argsValidation: '' }, given)).toEqual(given)
+    else expect(await violationsOf(given, argsSchema)).toEqual([['args.n', 'args.type']])
+  })
+
+  it.each([
+    ['[12345678901234567890]', '12345678901234567891', false],
+    ['[12345678901234567890]', '12345678901234567890', true],
+    ['[1]', '1.0', true],
+    ['[1.10]', '1.1', true],
+    ['[100]', '1e2', true],
+  ])('of the list %s: %s is on it: %s', async (allowed, text, isOn) => {
+    const argsSchema = { type: 'object', properties: { n: { enum: parseJson(allowed) } } }
+    const given = { n: parseJson(text) }
+    if (isOn) expect(await resolveArgs(noCheck, { argsSchema, argsValidation: '' }, given)).toEqual(given)
+    else expect(await violationsOf(given, argsSchema)).toEqual([['args.n', 'args.enum']])
+  })
+
+  it('are held to bounds as numbers, however they are spelt', async () => {
+    expect(await violationsOf({ limit: parseJson('1e3'), filter: { team: 't' } })).toEqual([
+      ['args.limit', 'args.maximum'],
+    ])
   })
 
   it.each<{ args: JsonObject; findings: string[][] }>([

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { JsonNumber } from '../../src/base/index.ts'
 import { Redaction } from '../../src/vault/index.ts'
 import { SPELLINGS } from '../support/spellings.ts'
 
@@ -59,9 +60,14 @@ describe('a secret in a text', () => {
 
 describe('a JSON value', () => {
   it('is redacted in texts, keys and numbers, and keeps its shape', () => {
-    const redaction = new Redaction(() => ['canary-1', '424242'])
-    const value = { a: ['canary-1', 424242, 42, null, true], 'x-canary-1': { b: 'no' } }
-    expect(redaction.json(value)).toEqual({ a: ['***', '***', 42, null, true], 'x-***': { b: 'no' } })
+    const redaction = new Redaction(() => ['canary-1', '424242', '98765432109876543210'])
+    const exact = new JsonNumber('12345678901234567890')
+    const value = {
+      a: ['canary-1', 424242, new JsonNumber('98765432109876543210'), exact, 42, null, true],
+      'x-canary-1': { b: 'no' },
+    }
+    const redacted = { a: ['***', '***', '***', exact, 42, null, true], 'x-***': { b: 'no' } }
+    expect(redaction.json(value)).toEqual(redacted)
   })
 
   it('shows nothing beyond the limits of depth and size', () => {

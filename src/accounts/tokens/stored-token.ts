@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../base/index.ts'
+import { type JsonObject, parseJson } from '../../base/index.ts'
 import type { TokenSet } from '../../formats/index.ts'
 import type { TokenTimes } from '../../storage/index.ts'
 
@@ -26,7 +26,7 @@ export function writeToken({ version, obtainedAt, expiresAt, fields }: StoredTok
 
 /** What `writeToken` wrote. */
 export function readToken(text: string): StoredToken {
-  const { version, obtained_at, expires_at, fields } = JSON.parse(text) as WrittenToken
+  const { version, obtained_at, expires_at, fields } = parseJson(text) as unknown as WrittenToken
   return {
     version,
     obtainedAt: new Date(obtained_at),

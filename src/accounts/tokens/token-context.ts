@@ -1,4 +1,4 @@
-import { getAtPath, type Json, type JsonObject } from '../../base/index.ts'
+import { getAtPath, isJsonObject, isSameScalar, type Json, type JsonObject } from '../../base/index.ts'
 import type { TokenRules, TokenSet } from '../../formats/index.ts'
 import { Redaction } from '../../vault/index.ts'
 import { findReservedKeys } from '../context.ts'
@@ -23,8 +23,8 @@ export function contextFromToken(
   const redaction = new Redaction(() => secrets)
   const entries = contextFromToken.flatMap(([key, path]): [string, Json][] => {
     const value = getAtPath(fields, path)
-    if (value === undefined || value === null || typeof value === 'object') return []
-    if (value === context[key] || redaction.json(value) !== value) return []
+    if (value === undefined || value === null || isJsonObject(value) || Array.isArray(value)) return []
+    if (isSameScalar(value, context[key]) || redaction.json(value) !== value) return []
     return findReservedKeys({ [key]: value }).length === 0 ? [[key, value]] : []
   })
   return Object.fromEntries(entries)

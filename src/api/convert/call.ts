@@ -11,7 +11,7 @@ import type {
   ListPagesRequest,
   ListPagesResponseSchema,
 } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
-import type { JsonObject } from '../../base/index.ts'
+import { isJsonObject, type JsonObject } from '../../base/index.ts'
 import type {
   CallTarget,
   PageDelayed,
@@ -26,6 +26,7 @@ import type {
 } from '../../proxy/index.ts'
 import type { Finding } from '../service.ts'
 import { namedTarget } from './call-target.ts'
+import { findTextProblems, objectInText } from './json-text-field.ts'
 import { jsonFrom, structFrom, valueFrom } from './struct.ts'
 
 /** What must hold of a call beside its fields: it has exactly one target. */
@@ -62,10 +63,46 @@ export function callFromProto(request: CallRequest): PreviewRequest {
   }
 }
 
-/** The list that is asked for. */
-export function listFromProto(request: ListPagesRequest): ProxyRequest {
+/** The values that a list may be given as fields or, all together, as text. */
+const TEXT_VALUES = ['query', 'body', 'args', 'resources', 'state'] as const
+
+/** What must hold of a list beside its fields: each value is given in one place. */
+export function listFindings(request: ListPagesRequest): readonly Finding[] {
+  const values = Object.keys(objectInText(request.valuesJson) ?? {})
+  const unknown = values.filter((name) => !TEXT_VALUES.some((each) => each === name))
+  const objects = values.filter((name) => name !== 'body')
+  const given = objectInText(request.valuesJson)
+  return [
+    ...findTextProblems('values_json', request.valuesJson),
+    ...unknown.map((name) =>
+      finding(`values_json.${name}`, `is not one of ${TEXT_VALUES.join(', ')}`, 'unknown_field'),
+    ),
+    ...objects
+      .filter((name) => !unknown.includes(name) && !isJsonObject(given?.[name]))
+      .map((name) => finding(`values_json.${name}`, 'must be a JSON object', 'type')),
+    ...TEXT_VALUES.filter((name) => values.includes(name) && request[name] !== undefined).map((name) =>
+      finding(name, 'cannot be given together with the same value in values_json', 'duplicate_field'),
+    ),
+  ]
+}
+
+/** The list that is asked for, and where to go on. */
+export function listFromProto(request: ListPagesRequest): {
+  readonly asked: ProxyRequest
+  readonly state: JsonObject | undefined
+} {
   const { resource, method, limit } = request
-  return { ...givenValues(request), target: namedTarget(resource, method === '' ? 'list' : method), page: { limit } }
+  const target = namedTarget(resource, method === '' ? 'list' : method)
+  // What the text holds was found to be of these types.
+  const { state = request.state, ...texts } = (objectInText(request.valuesJson) ?? {}) as ListValues
+  return {
+    asked: { ...givenValues(request), ...texts, target, page: { limit } },
+    state: state as JsonObject | undefined,
+  }
+}
+
+interface ListValues extends Pick<ProxyRequest, 'query' | 'body' | 'args' | 'resources'> {
+  readonly state?: JsonObject
 }
 
 function givenValues(request: CallRequest | ListPagesRequest) {
@@ -100,16 +137,20 @@ export function successToProto(
 }
 
 /** A page or a wait, as one message of a stream. */
-export function stepToProto(step: PageReached | PageDelayed): MessageInitShape<typeof ListPagesResponseSchema> {
-  const state = step.state === null ? undefined : structFrom(step.state)
+export function stepToProto(
+  step: PageReached | PageDelayed,
+  isText: boolean,
+): MessageInitShape<typeof ListPagesResponseSchema> {
+  const state =
+    step.state === null ? {} : isText ? { stateJson: JSON.stringify(step.state) } : { state: structFrom(step.state) }
   const rateLimit = rateLimitToProto(step.rateLimit)
   if (step.kind === 'rate_limited')
     return {
-      step: { case: 'waiting', value: { seconds: step.retryAfterSeconds, pageNumber: step.page, state, rateLimit } },
+      step: { case: 'waiting', value: { seconds: step.retryAfterSeconds, pageNumber: step.page, rateLimit, ...state } },
     }
   const { page: number, stopReason, total } = step
-  const records = step.records.map(valueFrom)
-  return { step: { case: 'page', value: { number, records, state, stopReason, rateLimit, total } } }
+  const records = isText ? { recordsJson: JSON.stringify(step.records) } : { records: step.records.map(valueFrom) }
+  return { step: { case: 'page', value: { number, stopReason, rateLimit, total, ...records, ...state } } }
 }
 
 /** What a call would do. */

@@ -9,6 +9,8 @@ import type {
 import type { JsonObject } from '../../base/index.ts'
 import type { Assignment, Daemon, DaemonGroup, HeartbeatInput, HeldState, Progress } from '../../daemons/index.ts'
 import type { LeaseKey } from '../../queue/index.ts'
+import type { Finding } from '../service.ts'
+import { findTextProblems, objectInText } from './json-text-field.ts'
 import { structFrom } from './struct.ts'
 import { resourceStatsFromProto, syncJobRunToProto } from './sync-job-run.ts'
 import { timestampFrom } from './timestamp.ts'
@@ -43,12 +45,33 @@ export function assignmentToProto(assignment: Assignment): MessageInitShape<type
     checkpoint: checkpoint === null ? undefined : structFrom(checkpoint),
     context: structFrom(assignment.context),
     environmentVariables: structFrom(assignment.environmentVariables),
+    valuesJson: valuesText(assignment),
     resources: assignment.resources.map((resource) => ({
       idPath: [...resource.idPath],
       parentPaths: [...resource.parentPaths],
       previousRunDate: timestampFrom(resource.previousRunDate),
     })),
   }
+}
+
+/** The free-form values of a run as text, which keeps numbers that binary protobuf would change. */
+function valuesText({ run, checkpoint, context, environmentVariables }: Assignment): string {
+  const { args, resources } = run
+  return JSON.stringify({ args, resources, context, environment_variables: environmentVariables, checkpoint })
+}
+
+/** What must hold of progress beside its fields: there is one checkpoint. */
+export function progressFindings({
+  checkpoint,
+  checkpointJson,
+}: Pick<ReportProgressRequest | ReleaseRunRequest, 'checkpoint' | 'checkpointJson'>): readonly Finding[] {
+  const isTwice = checkpoint !== undefined && checkpointJson !== ''
+  const twice = {
+    field: 'checkpoint',
+    description: 'cannot be given together with checkpoint_json',
+    rule: 'duplicate_field',
+  }
+  return [...findTextProblems('checkpoint_json', checkpointJson), ...(isTwice ? [twice] : [])]
 }
 
 /** What a daemon says of itself. */
@@ -71,9 +94,13 @@ export function leaseFromProto({ runId, leaseId }: { readonly runId: string; rea
 /** How far a run has come. */
 export function progressFromProto({
   checkpoint,
+  checkpointJson = '',
   resourceStats,
-}: Partial<Pick<ReportProgressRequest | ReleaseRunRequest, 'checkpoint'>> &
+}: Partial<Pick<ReportProgressRequest | ReleaseRunRequest, 'checkpoint' | 'checkpointJson'>> &
   Pick<ReportProgressRequest, 'resourceStats'>): Progress {
   // protobuf's JSON type is ours, and it was found to hold nothing that ours does not.
-  return { checkpoint: checkpoint as JsonObject | undefined, stats: resourceStats.map(resourceStatsFromProto) }
+  return {
+    checkpoint: objectInText(checkpointJson) ?? (checkpoint as JsonObject | undefined),
+    stats: resourceStats.map(resourceStatsFromProto),
+  }
 }

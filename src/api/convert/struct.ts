@@ -1,6 +1,7 @@
-import { fromJson, toJson, type JsonObject as WireObject } from '@bufbuild/protobuf'
-import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt'
-import { Failure, JSON_DEPTH_MAX, type Json, type JsonObject } from '../../base/index.ts'
+import type { JsonObject as WireObject } from '@bufbuild/protobuf'
+import type { Value } from '@bufbuild/protobuf/wkt'
+import { Failure, isJsonObject, JSON_DEPTH_MAX, type Json, JsonNumber, type JsonObject } from '../../base/index.ts'
+import { JsonValue, jsonOf } from '../message/json-value.ts'
 
 /** A free-form object as a message holds it; absent becomes `{}`, so that no client ever misses the key. */
 export function structFrom(json: JsonObject | undefined): WireObject {
@@ -20,12 +21,12 @@ export function valueFrom(json: Json): Value {
       'UPSTREAM_INVALID_RESPONSE',
       `the answer is nested deeper than ${JSON_DEPTH_MAX} levels, which only REST can carry`,
     )
-  return fromJson(ValueSchema, json as never)
+  return new JsonValue(json)
 }
 
-/** The JSON that a message holds; absent stays absent. Numbers were found to be finite. */
+/** The JSON that a message holds; absent stays absent. */
 export function jsonFrom(value: Value | undefined): Json | undefined {
-  return value === undefined ? undefined : toJson(ValueSchema, value)
+  return value && jsonOf(value)
 }
 
 /** Tells whether a message can hold the value. */
@@ -34,8 +35,8 @@ export function fitsMessage(json: Json): boolean {
 }
 
 function isDeeperThan(value: Json, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return false
   if (levels === 0) return true
-  const items: readonly Json[] = Array.isArray(value) ? value : Object.values(value)
+  const items: readonly Json[] = Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
   return items.some((item) => isDeeperThan(item, levels - 1))
 }

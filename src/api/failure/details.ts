@@ -8,6 +8,7 @@ import {
 } from '../../../gen/google/rpc/error_details_pb.ts'
 import type { Failure, Json, Violation } from '../../base/index.ts'
 import { fitsMessage, valueFrom } from '../convert/struct.ts'
+import { JsonValue } from '../message/json-value.ts'
 import { restStatus } from './status.ts'
 
 /** The namespace of the reasons in `google.rpc.ErrorInfo`. */
@@ -86,8 +87,9 @@ export function failureHeaders(failure: Failure): Readonly<Record<string, string
 }
 
 /** The detail as JSON in the contract's spelling. */
-export function detailJson({ desc, message }: FailureDetail): Record<string, unknown> {
-  return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as Record<string, unknown>
+export function detailJson({ desc, message }: FailureDetail): unknown {
+  if (message instanceof JsonValue) return message.json
+  return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true })
 }
 
 /** The detail in protobuf encoding. */

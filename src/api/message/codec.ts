@@ -1,6 +1,25 @@
-import { create, type DescMessage, fromBinary, fromJson, type Message, toBinary, toJson } from '@bufbuild/protobuf'
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  type JsonValue,
+  type Message,
+  type MessageShape,
+  toBinary,
+  toJson,
+} from '@bufbuild/protobuf'
 import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import type { Finding, ResultInit } from '../service.ts'
+import {
+  asDoubles,
+  fillJson,
+  fillMessage,
+  freeFormFields,
+  mapFreeForm,
+  placeholderOf,
+  withoutFreeForm,
+} from './free-form.ts'
 import { inspectShape } from './shape.ts'
 import { padTimestamps } from './timestamps.ts'
 
@@ -34,27 +53,34 @@ export function decodeBinary(desc: DescMessage, bytes: Uint8Array): Draft {
 export function decodeJson(desc: DescMessage, json: Json): Draft {
   if (!isJsonObject(json)) throw new Failure('MALFORMED_BODY', 'the body must be a JSON object')
   try {
-    return { message: read(desc, json), findings: [] }
+    return { message: readJson(desc, json), findings: [] }
   } catch (cause) {
     const { findings, rest } = inspectShape(desc, json)
-    if (findings.length > 0) return { message: read(desc, rest), findings }
+    if (findings.length > 0) return { message: readJson(desc, rest), findings }
     throw new Failure('MALFORMED_BODY', `the body is not a ${desc.typeName}`, { cause })
   }
 }
 
-// protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
-function read(desc: DescMessage, json: Json): Message {
-  return fromJson(desc, json as never)
+/** The message that a JSON object spells. @throws for JSON that does not fit the type */
+export function readJson<Desc extends DescMessage>(desc: Desc, json: Json): MessageShape<Desc> {
+  if (!isJsonObject(json)) throw new Error(`${desc.typeName} is written as a JSON object`)
+  // protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
+  const message = fromJson(desc, withoutFreeForm(desc, json) as never)
+  fillMessage(freeFormFields(desc), message, json)
+  return message
 }
 
-/** The message in protobuf encoding; `init` is what a handler returned. */
+/** The message in protobuf encoding, numbers of free-form values as the nearest doubles; `init` is what a handler returned. */
 export function encodeBinary(desc: DescMessage, init: ResultInit): Uint8Array {
-  return toBinary(desc, create(desc, init))
+  const doubles = mapFreeForm(freeFormFields(desc), init, asDoubles)
+  return toBinary(desc, create(desc, doubles))
 }
 
-/** The message as JSON: the contract's spelling, defaults written, times with milliseconds. */
+/** The message as JSON: the contract's spelling, defaults written, times with milliseconds, free-form values as they are. */
 export function encodeJson(desc: DescMessage, init: ResultInit): JsonObject {
-  const json = toJson(desc, create(desc, init), JSON_WRITE)
-  padTimestamps(desc, json)
-  return json as JsonObject
+  const fields = freeFormFields(desc)
+  const json = toJson(desc, create(desc, mapFreeForm(fields, init, placeholderOf)), JSON_WRITE) as JsonObject
+  padTimestamps(desc, json as JsonValue)
+  fillJson(fields, json, init)
+  return json
 }

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, fromJson } from '@bufbuild/protobuf'
-import { isJsonObject, type Json, type JsonObject, suggest } from '../../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, suggest, withDoubles } from '../../base/index.ts'
 import type { Finding } from '../service.ts'
 import { expectationOf } from './expectation.ts'
 
@@ -125,7 +125,7 @@ function inspectMap(field: DescField & { fieldKind: 'map' }, entries: JsonObject
 /** Lets `fromJson` judge one value, wrapped as the field wants it. */
 function probe(field: DescField, item: Json, wrapped: Json, at: string, findings: Finding[]): Json | undefined {
   try {
-    fromJson(field.parent, { [field.name]: wrapped as never })
+    fromJson(field.parent, { [field.name]: withDoubles(wrapped) as never })
     return item
   } catch {
     findings.push({ field: at, description: expectationOf(field), rule: 'type' })

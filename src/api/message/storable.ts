@@ -4,11 +4,14 @@ import {
   FORBIDDEN_KEYS,
   findUnstorable,
   findUnstorableText,
+  isStorableNumber,
   JSON_DEPTH_MAX,
   type Json,
   type JsonFinding,
+  JsonNumber,
 } from '../../base/index.ts'
 import type { Finding } from '../service.ts'
+import { JsonValue } from './json-value.ts'
 
 type Inspect = (value: unknown, path: string, findings: Finding[]) => void
 
@@ -77,7 +80,7 @@ function inspectMessage(desc: DescMessage): Inspect | undefined {
     case 'google.protobuf.Struct':
       return inspectJson
     case 'google.protobuf.Value':
-      return (value, path, findings) => inspectJson(plainValue(value as Value), path, findings)
+      return (value, path, findings) => inspectJson(jsonIn(value as Value), path, findings)
     case 'google.protobuf.ListValue':
       return (value, path, findings) => inspectJson((value as ListValue).values.map(plainValue), path, findings)
     case 'google.protobuf.StringValue':
@@ -108,6 +111,7 @@ export function isStorable(value: unknown, depth: number): boolean {
   if (typeof value === 'string') return isStorableText(value)
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return true
+  if (value instanceof JsonNumber) return isStorableNumber(value)
   if (depth >= JSON_DEPTH_MAX) return false
   if (Array.isArray(value)) return value.every((item) => isStorable(item, depth + 1))
   for (const [key, item] of Object.entries(value)) {
@@ -118,6 +122,10 @@ export function isStorable(value: unknown, depth: number): boolean {
 
 function isStorableText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed()
+}
+
+function jsonIn(value: Value): Json {
+  return value instanceof JsonValue ? value.json : plainValue(value)
 }
 
 /** A `google.protobuf.Value` as plain JSON; unlike `toJson` it lets NaN through, to be found. */

@@ -22,6 +22,7 @@ import {
   heartbeatFromProto,
   heldStateToProto,
   leaseFromProto,
+  progressFindings,
   progressFromProto,
 } from '../convert/daemon.ts'
 import { pageById, queryOf } from '../convert/page.ts'
@@ -83,6 +84,7 @@ export function daemonService({ daemons }: DaemonServiceDeps): ServiceDefinition
     },
     reportProgress: {
       access: 'environment',
+      check: progressFindings,
       handle: async (request, { principal: { environmentId } }) => {
         const progress = progressFromProto(request)
         const saved = await reportProgress(daemons, environmentId, leaseFromProto(request), progress)
@@ -109,6 +111,7 @@ export function daemonService({ daemons }: DaemonServiceDeps): ServiceDefinition
     },
     releaseRun: {
       access: 'environment',
+      check: progressFindings,
       handle: async (request, { principal: { environmentId } }) => {
         const waitMs = millisecondsOf(request.waitSeconds)
         const progress = progressFromProto(request)

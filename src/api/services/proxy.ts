@@ -5,6 +5,7 @@ import { type CallThroughDeps, dryRun } from '../call-through.ts'
 import {
   callFindings,
   callFromProto,
+  listFindings,
   listFromProto,
   previewToProto,
   stepToProto,
@@ -45,14 +46,15 @@ export function proxyService(deps: ProxyServiceDeps): ServiceDefinition {
     },
     listPages: {
       access: 'environment',
+      check: listFindings,
       async *handle(request, call) {
-        const asked = { ...listFromProto(request), signal: call.signal }
+        const { asked, state } = listFromProto(request)
         const { plan, access } = await readyAccount(call.principal.environmentId, request.integratedAccountId)
         let waits = 0
-        for await (const step of proxy.pages(plan, access, asked, request.state)) {
+        for await (const step of proxy.pages(plan, access, { ...asked, signal: call.signal }, state)) {
           const isEnd = step.kind === 'upstream_error' || (step.kind === 'rate_limited' && !canWait(step, waits, call))
           if (isEnd) throw upstreamFailure(step, asked.target, { clock, includeRaw: false })
-          yield stepToProto(step)
+          yield stepToProto(step, request.asJsonText)
           waits = step.kind === 'rate_limited' ? waits + 1 : 0
           if (step.kind === 'rate_limited') await clock.sleep(step.retryAfterSeconds * 1_000, call.signal)
         }

@@ -49,7 +49,7 @@ function restErrorJson(failure: Failure): Record<string, unknown> {
     message: failure.publicMessage,
     details: failureDetails(failure).map((detail) => ({
       '@type': `type.googleapis.com/${detail.desc.typeName}`,
-      ...detailJson(detail),
+      ...(detailJson(detail) as object),
     })),
     ...(failure.result === undefined ? {} : { result: failure.result }),
     ...(failure.raw === undefined ? {} : { raw: failure.raw }),

@@ -1,8 +1,8 @@
 import knex, { type Knex } from 'knex'
+import { jsonbTextOf } from '../../base/index.ts'
 import { leaseLost } from '../../queue/index.ts'
 import { isDatabaseUnavailable } from '../../storage/index.ts'
 import { type RunStore, type Store, StoreAway, type StoredPage, type StoreHolder } from '../store.ts'
-import { jsonbTextOf } from './postgres-text.ts'
 import { storageNameOf } from './resource-name.ts'
 
 /** Where the records go. */

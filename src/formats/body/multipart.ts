@@ -24,7 +24,7 @@ function writePart(boundary: string, name: string, value: Json): Buffer {
   const disposition = `--${boundary}\r\nContent-Disposition: form-data; name="${quote(name)}"`
   if (isJsonObject(value) && typeof value.filename === 'string' && typeof value.content === 'string')
     return writeFile(disposition, value.filename, value.content, value)
-  const isJson = typeof value === 'object' && value !== null
+  const isJson = isJsonObject(value) || Array.isArray(value)
   const type = isJson ? '\r\nContent-Type: application/json' : ''
   return Buffer.from(`${disposition}${type}\r\n\r\n${typeof value === 'string' ? value : JSON.stringify(value)}\r\n`)
 }

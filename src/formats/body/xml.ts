@@ -53,7 +53,7 @@ function writeAttribute(name: string, value: Json): string {
 }
 
 function scalarText(value: Json, key: string): string {
-  if (typeof value === 'object' && value !== null)
+  if (isJsonObject(value) || Array.isArray(value))
     throw refusal(`has an object or a list at ${key}, where a text belongs`)
   return value === null ? '' : String(value)
 }

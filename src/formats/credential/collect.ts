@@ -1,4 +1,4 @@
-import { isUuid, type Json, type JsonObject, suggest, type Violation } from '../../base/index.ts'
+import { isJsonNumber, isUuid, type Json, type JsonObject, suggest, type Violation } from '../../base/index.ts'
 import type { Field } from './field.ts'
 import { compilePattern, PATTERN_VALUE_LENGTH_MAX } from './pattern.ts'
 
@@ -48,7 +48,7 @@ export function collectFields(
 
 /** The value as it will be stored; `undefined` when nothing was given and nothing is the default. */
 function normalise(field: Field, given: Json | undefined): Json | undefined {
-  const value = typeof given === 'number' ? String(given) : (given ?? undefined)
+  const value = isJsonNumber(given) ? String(given) : (given ?? undefined)
   if (value !== undefined && typeof value !== 'string') return value
   const text = stripAffixes(field, transform(field, value ?? ''))
   return text === '' ? field.default : text

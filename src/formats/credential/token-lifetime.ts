@@ -1,4 +1,4 @@
-import type { Json } from '../../base/index.ts'
+import { type Json, withDouble } from '../../base/index.ts'
 
 /** Larger numbers cannot be lifetimes: they are moments, in seconds or milliseconds since 1970. */
 const EPOCH_SECONDS_MIN = 1e9
@@ -12,7 +12,7 @@ const LIFETIME_MS_MAX = 10 * 365 * 24 * 3_600_000
  * not end.
  */
 export function parseExpiry(value: Json | undefined, now: Date): Date | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : withDouble(value)
   if (typeof number === 'number' && !Number.isNaN(number)) return bounded(momentOf(number, now), now)
   return typeof value === 'string' ? bounded(Date.parse(value), now) : undefined
 }

@@ -1,4 +1,4 @@
-import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath } from '../../base/index.ts'
+import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, parseJson } from '../../base/index.ts'
 import type { TokenRefusal, TokenResponse } from './token.ts'
 
 /** Whose secret a token request carries besides the grant, and therefore whose fault "unknown client" is. */
@@ -88,7 +88,7 @@ function retryAfterOf({ headers }: TokenResponse): number | undefined {
 function parseText(text: string): Json {
   if (/^[[{]/.test(text)) {
     try {
-      return JSON.parse(text) as Json
+      return parseJson(text)
     } catch {
       return text
     }

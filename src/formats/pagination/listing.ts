@@ -3,9 +3,11 @@ import {
   type DotPath,
   Failure,
   getAtPath,
+  isJsonNumber,
   isJsonObject,
   type Json,
   type JsonObject,
+  withDouble,
 } from '../../base/index.ts'
 import { renderValue, type Scope } from '../../expression/index.ts'
 import { isTruthy } from '../is-truthy.ts'
@@ -209,7 +211,7 @@ function placedLimit(rules: PaginationRules, limit: number | undefined): PlacedV
 /** What the API claims, less what a filter has taken away so far: comparable with the records delivered. */
 function claimedTotal({ rules, paginator }: Pagination, page: Page, { records, received }: ListingState) {
   const claimed = rules.totalPath === undefined ? paginator.total?.(page) : getAtPath(page.body, rules.totalPath)
-  const total = typeof claimed === 'number' || typeof claimed === 'string' ? Number(claimed) : Number.NaN
+  const total = isJsonNumber(claimed) || typeof claimed === 'string' ? Number(claimed) : Number.NaN
   if (!Number.isSafeInteger(total) || total < 0) return undefined
   return page.received === undefined ? total : Math.max(0, total - (received - records))
 }
@@ -263,5 +265,5 @@ function loopFailure(page: number, problem: string): Failure {
 
 /** A definite no; a missing flag says nothing. */
 function isNo(value: Json | undefined): boolean {
-  return value === false || value === 0 || (typeof value === 'string' && /^(?:false|0|no)$/i.test(value))
+  return value === false || withDouble(value) === 0 || (typeof value === 'string' && /^(?:false|0|no)$/i.test(value))
 }

@@ -1,6 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import type { Json, JsonObject } from '../../base/index.ts'
-import { type ResponseFormat, utf8 } from './response.ts'
+import { decodeText } from './charset.ts'
+import type { ResponseFormat } from './response.ts'
 
 /** Most rows of one answer; larger exports have to be paged. */
 const ROWS_MAX = 500_000
@@ -19,8 +20,8 @@ export const csv: ResponseFormat = {
   summary:
     'Comma-separated values with a header line, read as a list of objects of texts. The delimiter is `,`, `;` or tab, whichever the header line has most of.',
   accept: 'text/csv',
-  decode: (body) => {
-    const text = utf8(body)
+  decode: (body, charset) => {
+    const text = decodeText(body, charset)
     const [header = [], ...rows] = parse(text, {
       delimiter: guessDelimiter(text),
       record_delimiter: ['\r\n', '\n', '\r'],

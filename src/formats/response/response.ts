@@ -6,11 +6,16 @@ export interface ResponseFormat {
   readonly summary: string
   /** Sent as `Accept` unless a header says otherwise. */
   readonly accept: string
-  /** Reads a body that is not empty. @throws when it is not in this format; the caller decides what that means */
-  readonly decode: (body: Uint8Array) => Json
+  /**
+   * Reads a body that is not empty.
+   *
+   * @param charset the one that the content type names
+   * @throws CharsetError, JsonTextError, or another Error when it is not in this format; the caller decides what that means
+   */
+  readonly decode: (body: Uint8Array, charset?: string) => Json
 }
 
-/** The body as text. */
+/** Bytes as text where a wrong character does no harm: for people to read, or to recognise a body. */
 export function utf8(body: Uint8Array): string {
   return decoder.decode(body)
 }

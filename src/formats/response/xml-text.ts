@@ -1,3 +1,5 @@
+import { decodeText } from './charset.ts'
+
 /** Most characters of a document; a page of records has about one in ten of them. */
 const LENGTH_MAX = 8 * 1024 * 1024
 /** Most tags, opening and closing ones together. */
@@ -7,13 +9,14 @@ const TAG_LENGTH_MAX = 64 * 1024
 
 const ENCODING = /^<\?xml[^>]{0,64}?\sencoding\s*=\s*["']([\w.-]{1,40})["']/
 
-/** The text of a document in the encoding that its byte order mark or its declaration names. @throws when the encoding is unknown */
-export function decodeXml(body: Uint8Array): string {
-  const [first, second] = body
-  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(body)
-  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(body)
-  const [, encoding = 'utf-8'] = ENCODING.exec(Buffer.from(body.subarray(0, 256)).toString('latin1')) ?? []
-  return new TextDecoder(encoding).decode(body)
+/**
+ * The text of a document in the encoding that its byte order mark, its content type or its declaration names, in this order (RFC
+ * 7303 §3).
+ *
+ * @throws CharsetError
+ */
+export function decodeXml(body: Uint8Array, charset: string | undefined): string {
+  return decodeText(body, charset ?? ENCODING.exec(Buffer.from(body.subarray(0, 256)).toString('latin1'))?.[1])
 }
 
 /**

@@ -20,8 +20,8 @@ export const xml: ResponseFormat = {
   summary:
     'XML as JSON: elements are keys, attributes `@name`, text `#text`, an element with nothing but text its text; elements that repeat are a list. All values are texts.',
   accept: 'application/xml',
-  decode: (body) => {
-    const text = decodeXml(body)
+  decode: (body, charset) => {
+    const text = decodeXml(body, charset)
     boundXml(text)
     const validity = XMLValidator.validate(text)
     if (validity !== true) throw new Error(`is not well-formed in line ${validity.err.line}: ${validity.err.msg}`)

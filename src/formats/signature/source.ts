@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { getAtPath, type Json, parseDotPath } from '../../base/index.ts'
+import { getAtPath, isJsonNumber, type Json, parseDotPath } from '../../base/index.ts'
 import { compileTemplate, type Scope } from '../../expression/index.ts'
 import { findPathProblem, refineWith, templateText } from '../vocabulary.ts'
 import { crc32Decimal, decodeUrl, sha256Hex, sortedForm } from './derived.ts'
@@ -129,5 +129,5 @@ function payloadSource(path: string): Source {
 }
 
 function scalarText(value: Json | undefined): string {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+  return typeof value === 'string' || isJsonNumber(value) || typeof value === 'boolean' ? String(value) : ''
 }

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { fromJson, type MessageInitShape } from '@bufbuild/protobuf'
-import { timestampFromDate, ValueSchema } from '@bufbuild/protobuf/wkt'
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { type Code, ConnectError, type ConnectRouter, type ServiceImpl } from '@connectrpc/connect'
 import { connectNodeAdapter } from '@connectrpc/connect-node'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts'
@@ -97,14 +97,16 @@ export async function startScriptedService(
       },
     })
     router.service(ProxyService, {
-      async *listPages({ state }) {
+      async *listPages({ valuesJson }) {
+        const { state } = JSON.parse(valuesJson)
         note(`list ${state?.page ?? 1}`)
         for (let number = Number(state?.page ?? 1); number <= PAGES; number++) {
           await script.beforePage?.(number)
           const ids = Array.from({ length: PAGE_RECORDS }, (_, index) => (number - 1) * PAGE_RECORDS + index + 1)
-          const records = ids.map((id) => fromJson(ValueSchema, { id }))
-          const next = number < PAGES ? { state: { page: number + 1 } } : { stopReason: 'no_cursor' }
-          yield { step: { case: 'page' as const, value: { number, records, ...next } } }
+          const recordsJson = JSON.stringify(ids.map((id) => ({ id })))
+          const stateJson = JSON.stringify({ page: number + 1 })
+          const next = number < PAGES ? { stateJson } : { stopReason: 'no_cursor' }
+          yield { step: { case: 'page' as const, value: { number, recordsJson, ...next } } }
         }
       },
     })
@@ -137,10 +139,13 @@ export function refusal(code: Code, reason: string): ConnectError {
 }
 
 function claimedRun(runId: string, leaseId: string): MessageInitShape<typeof ClaimedRunSchema> {
+  const resources = [{ resource: 'contacts', method: 'list', persist: true }]
+  const values = { args: {}, resources, context: {}, environment_variables: {}, checkpoint: null }
   return {
+    valuesJson: JSON.stringify(values),
     run: {
       ...{ id: runId, environmentId: newId(), syncJobId: newId(), integratedAccountId: newId() },
-      ...{ attempt: 1, errorHandling: 'ignore', resources: [{ resource: 'contacts', method: 'list', persist: true }] },
+      ...{ attempt: 1, errorHandling: 'ignore', resources },
     },
     ...{ leaseId, leaseExpiresAt: timestampFromDate(new Date()), attemptsMax: 5, tenantId: 'acme' },
     resources: [{ idPath: ['id'], parentPaths: [] }],

@@ -1,4 +1,6 @@
-import type { Json } from '../../../src/base/index.ts'
+import { type Json, type JsonObject, parseJson } from '../../../src/base/index.ts'
+
+const NUMBERS = parseJson('{"a":12345678901234567890,"b":[1.10]}') as JsonObject
 
 /** One promise of a body format: this value is written like this, or refused. */
 export interface BodyRow {
@@ -11,6 +13,12 @@ export interface BodyRow {
 
 export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
   json: [
+    {
+      promise: 'writes numbers as they came',
+      value: NUMBERS,
+      content: '{"a":12345678901234567890,"b":[1.10]}',
+      contentType: 'application/json',
+    },
     { promise: 'writes JSON', value: { a: [1, null] }, content: '{"a":[1,null]}', contentType: 'application/json' },
   ],
   form: [
@@ -26,6 +34,12 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
       content: 'items[0][price]=p1&items[0][quantity]=1&items[1][price]=p2',
       contentType: 'application/x-www-form-urlencoded',
     },
+    {
+      promise: 'writes numbers as they came',
+      value: NUMBERS,
+      content: 'a=12345678901234567890&b[]=1.10',
+      contentType: 'application/x-www-form-urlencoded',
+    },
     { promise: 'refuses what has no fields', value: [1], refusal: 'INVALID_FIELD' },
   ],
   multipart: [
@@ -34,6 +48,13 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
       value: { a: ['x', 2] },
       content:
         '--patchbay-n\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n--patchbay-n\r\nContent-Disposition: form-data; name="a"\r\n\r\n2\r\n--patchbay-n--\r\n',
+      contentType: 'multipart/form-data; boundary=patchbay-n',
+    },
+    {
+      promise: 'writes numbers as they came',
+      value: NUMBERS,
+      content:
+        '--patchbay-n\r\nContent-Disposition: form-data; name="a"\r\n\r\n12345678901234567890\r\n--patchbay-n\r\nContent-Disposition: form-data; name="b"\r\n\r\n1.10\r\n--patchbay-n--\r\n',
       contentType: 'multipart/form-data; boundary=patchbay-n',
     },
     {
@@ -47,6 +68,12 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
   ],
   raw: [
     { promise: 'writes a text as it is', value: '<a/>', content: '<a/>', contentType: 'text/plain; charset=utf-8' },
+    {
+      promise: 'writes a number as it came',
+      value: parseJson('1.10'),
+      content: '1.10',
+      contentType: 'application/json',
+    },
     { promise: 'writes anything else as JSON', value: [1], content: '[1]', contentType: 'application/json' },
   ],
   xml: [
@@ -71,6 +98,12 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
       value: { a: { '@b': '"<&>\'\n\t', '#text': '</a><!-- & ]]> \r' } },
       content:
         '<?xml version="1.0" encoding="UTF-8"?><a b="&quot;&lt;&amp;&gt;\'&#10;&#9;">&lt;/a&gt;&lt;!-- &amp; ]]&gt; &#13;</a>',
+      contentType: 'application/xml',
+    },
+    {
+      promise: 'writes numbers as they came',
+      value: { r: { '@n': parseJson('1E5'), ...NUMBERS } },
+      content: '<?xml version="1.0" encoding="UTF-8"?><r n="1E5"><a>12345678901234567890</a><b>1.10</b></r>',
       contentType: 'application/xml',
     },
     { promise: 'refuses what is no object', value: 'a', refusal: 'INVALID_FIELD' },

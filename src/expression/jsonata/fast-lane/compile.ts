@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../base/index.ts'
+import { type Json, JsonNumber, type JsonObject } from '../../../base/index.ts'
 import type { AstNode } from '../parse.ts'
 import { type Evaluate, type Frame, FUEL, hasLeft, leave, SHARED_CONTAINER_FUEL, spend, type Value } from './frame.ts'
 import { compileCall } from './functions.ts'
@@ -216,7 +216,7 @@ function compilePart(compilation: Compilation, node: AstNode): Evaluate {
   const isOfElement = !mentionsVariable(node)
   return (frame) => {
     const value = evaluate(frame)
-    if (typeof value === 'object' && value !== null)
+    if (typeof value === 'object' && value !== null && !(value instanceof JsonNumber))
       spend(frame, isOfElement ? SHARED_CONTAINER_FUEL / frame.copies : SHARED_CONTAINER_FUEL)
     else if (typeof value === 'string' && frame.copies > 1) spend(frame, isOfElement ? value.length / 8 : value.length)
     return value

@@ -1,3 +1,4 @@
+import { JsonNumber, withDouble } from '../../../base/index.ts'
 import { type Evaluate, type Frame, leave, type Value } from './frame.ts'
 import { booleanOf, isArray, isPlainObject, paid, requireNumber, requireText, textOf } from './values.ts'
 
@@ -13,7 +14,8 @@ export function compileCall(name: unknown, args: readonly Evaluate[]): Evaluate 
 
 /** JSONata wraps functions among the arguments, and stumbles over data that poses as one. */
 function argument(value: Value): Value {
-  return typeof value !== 'object' || isArray(value) || value === null || isPlainObject(value) ? value : leave()
+  const isData = typeof value !== 'object' || value === null || isArray(value) || value instanceof JsonNumber
+  return isData || isPlainObject(value) ? value : leave()
 }
 
 const MISSING: Evaluate = () => undefined
@@ -71,7 +73,8 @@ function not(frame: Frame, value: Value): Value {
   return truth === undefined ? undefined : !truth
 }
 
-function typeOf(value: Value): Value {
+function typeOf(given: Value): Value {
+  const value = withDouble(given)
   if (value === undefined) return undefined
   if (value === null) return 'null'
   if (isArray(value)) return 'array'

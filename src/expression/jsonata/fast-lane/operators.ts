@@ -1,27 +1,28 @@
+import { withDouble } from '../../../base/index.ts'
 import { type Evaluate, type Frame, leave, spend, type Value } from './frame.ts'
 import { booleanOf, isArray, joined, paid, requireNumber, textOf } from './values.ts'
 
-/** Builds the closure of a binary operator, or leaves when the operator is not one of this lane's. */
+/** Builds the closure of a binary operator, or leaves when the operator is not one of this lane's. Numbers are doubles here. */
 export function compileBinary(operator: unknown, left: Evaluate, right: Evaluate): Evaluate {
   switch (operator) {
     case '=':
-      return (frame) => isEqual(left(frame), right(frame)) === true
+      return (frame) => isEqual(withDouble(left(frame)), withDouble(right(frame))) === true
     case '!=':
-      return (frame) => isEqual(left(frame), right(frame)) === false
+      return (frame) => isEqual(withDouble(left(frame)), withDouble(right(frame))) === false
     case '<':
-      return (frame) => compare(left(frame), right(frame), (a, b) => a < b)
+      return (frame) => compare(withDouble(left(frame)), withDouble(right(frame)), (a, b) => a < b)
     case '<=':
-      return (frame) => compare(left(frame), right(frame), (a, b) => a <= b)
+      return (frame) => compare(withDouble(left(frame)), withDouble(right(frame)), (a, b) => a <= b)
     case '>':
-      return (frame) => compare(left(frame), right(frame), (a, b) => a > b)
+      return (frame) => compare(withDouble(left(frame)), withDouble(right(frame)), (a, b) => a > b)
     case '>=':
-      return (frame) => compare(left(frame), right(frame), (a, b) => a >= b)
+      return (frame) => compare(withDouble(left(frame)), withDouble(right(frame)), (a, b) => a >= b)
     case 'and':
       return (frame) => booleanOf(frame, left(frame)) === true && booleanOf(frame, right(frame)) === true
     case 'or':
       return (frame) => booleanOf(frame, left(frame)) === true || booleanOf(frame, right(frame)) === true
     case 'in':
-      return (frame) => isIn(frame, left(frame), right(frame))
+      return (frame) => isIn(frame, withDouble(left(frame)), withDouble(right(frame)))
     case '&':
       return (frame) => paid(frame, joined(textOf(left(frame)), textOf(right(frame))))
     case '+':
@@ -81,5 +82,5 @@ function isIn(frame: Frame, item: Value, list: Value): boolean {
   if (typeof item === 'object' && item !== null) return leave()
   if (!isArray(list)) return list === item
   spend(frame, list.length)
-  return list.includes(item)
+  return list.some((each) => withDouble(each) === item)
 }

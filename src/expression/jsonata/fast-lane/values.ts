@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, withDouble } from '../../../base/index.ts'
 import { type Frame, leave, OBJECT_CHECK_FUEL, spend, TEXT_LENGTH_MAX, type Value } from './frame.ts'
 
 /** Marks by which JSONata recognises its own functions and streams; data that carries them is treated specially there. */
@@ -6,7 +6,7 @@ const FUNCTION_MARKS = ['_jsonata_function', '_jsonata_lambda'] as const
 
 /** An object that is neither an array nor null, and is not mistaken for a function by JSONata. */
 export function isPlainObject(value: Value): value is JsonObject {
-  if (typeof value !== 'object' || value === null || isArray(value)) return false
+  if (!isJsonObject(value)) return false
   for (const mark of FUNCTION_MARKS) if (value[mark] === true) leave()
   return true
 }
@@ -17,7 +17,8 @@ export function isArray(value: Value): value is readonly Json[] {
 }
 
 /** The effective boolean of a value, `undefined` for none: `$boolean` of JSONata. Arrays with elements leave. */
-export function booleanOf(frame: Frame, value: Value): boolean | undefined {
+export function booleanOf(frame: Frame, given: Value): boolean | undefined {
+  const value = withDouble(given)
   switch (typeof value) {
     case 'undefined':
       return undefined
@@ -32,8 +33,9 @@ export function booleanOf(frame: Frame, value: Value): boolean | undefined {
   }
 }
 
-/** The number, when the value is one that JSON can hold; leaves otherwise. */
-export function requireNumber(value: Value): number {
+/** The number as a double, when the value is one that JSON can hold; leaves otherwise. */
+export function requireNumber(given: Value): number {
+  const value = withDouble(given)
   return typeof value === 'number' && Number.isFinite(value) ? value : leave()
 }
 
@@ -43,7 +45,8 @@ export function requireText(value: Value): string {
 }
 
 /** A scalar as `$string` and `&` write it; nothing is the empty text. Objects and arrays leave. */
-export function textOf(value: Value): string {
+export function textOf(given: Value): string {
+  const value = withDouble(given)
   switch (typeof value) {
     case 'undefined':
       return ''

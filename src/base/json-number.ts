@@ -1,0 +1,102 @@
+import type { Json } from './json.ts'
+
+declare global {
+  interface JSON {
+    /** A value that `JSON.stringify` writes as this text (ECMA-262, JSON.rawJSON). @throws SyntaxError for anything but a JSON primitive */
+    rawJSON(text: string): object
+    /** Like the two-argument form; `context.source` is the text of a primitive as it stands in the document. */
+    parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): Json
+  }
+}
+
+/**
+ * A JSON number that a double would not write back as it was read: `12345678901234567890`, `1.10`, `1e400`, `-0`.
+ *
+ * It is written by `JSON.stringify`, `String` and template literals as the text it was read from. In arithmetic and
+ * comparisons it is the nearest double. Every other number is an ordinary `number`.
+ */
+export class JsonNumber {
+  /** As it stands in the document. */
+  readonly text: string
+
+  /** @param text a JSON number */
+  constructor(text: string) {
+    this.text = text
+  }
+
+  toJSON(): object {
+    return JSON.rawJSON(this.text)
+  }
+
+  toString(): string {
+    return this.text
+  }
+
+  /** The nearest double; `Infinity` beyond its range. */
+  valueOf(): number {
+    return Number(this.text)
+  }
+}
+
+/** Tells whether the value is a JSON number, in either form. */
+export function isJsonNumber(value: unknown): value is number | JsonNumber {
+  return typeof value === 'number' || value instanceof JsonNumber
+}
+
+/** A JSON number as a double, the nearest one; any other value stays what it is. */
+export function withDouble<Value>(value: Value): Exclude<Value, JsonNumber> | number {
+  return value instanceof JsonNumber ? value.valueOf() : (value as Exclude<Value, JsonNumber>)
+}
+
+/** The value with every number as the nearest double, where only doubles are understood; the value itself when nothing changes. */
+export function withDoubles(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof JsonNumber) return finite(value.valueOf())
+  if (Array.isArray(value)) {
+    const items = value.map(withDoubles)
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  const entries = Object.entries(value).map(([key, item]) => [key, withDoubles(item), item] as const)
+  return entries.some(([, double, item]) => double !== item)
+    ? Object.fromEntries(entries.map(([key, double]) => [key, double]))
+    : value
+}
+
+/** JSON has no infinity: beyond the range of a double the largest one is the nearest. */
+function finite(double: number): number {
+  return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, double))
+}
+
+/** The JSON number of this text: a double where it is written back the same, else as text. @param text a JSON number */
+export function jsonNumberOf(text: string): number | JsonNumber {
+  const double = Number(text)
+  return isInexact(double, text) ? new JsonNumber(text) : double
+}
+
+/** Whether two JSON scalars are the same; numbers as text. */
+export function isSameScalar(one: Json | undefined, other: Json | undefined): boolean {
+  if (one instanceof JsonNumber && other instanceof JsonNumber) return one.text === other.text
+  return one === other
+}
+
+const PARTS = /^(-?)0*(\d*?)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/**
+ * A JSON number as sign, digits without zeros at either end, and power of ten: `1.50e2` is `15e1`. Equal numbers have equal
+ * forms, however they are written and whatever a double makes of them.
+ */
+export function decimalForm(value: number | JsonNumber): { readonly text: string; readonly exponent: number } {
+  const [, sign = '', whole = '', fraction = '', power = '0'] = PARTS.exec(String(value)) ?? []
+  const padded = `${whole}${fraction}`
+  let end = padded.length
+  while (end > 0 && padded[end - 1] === '0') end -= 1
+  const digits = padded.slice(0, end).replace(/^0+/, '')
+  if (digits === '') return { text: '0', exponent: 0 }
+  const exponent = Number(power) - fraction.length + (padded.length - end)
+  return { text: `${sign}${digits}e${exponent}`, exponent }
+}
+
+/** Tells whether a double, written as JSON, reads differently from the text it was read from. */
+export function isInexact(double: number, text: string): boolean {
+  return Object.is(double, -0) || String(double) !== text
+}

@@ -1,0 +1,144 @@
+import type { Json } from './json.ts'
+import { isInexact, JsonNumber } from './json-number.ts'
+
+/**
+ * Deepest nesting of a JSON text that is read. Whatever walks or writes the value recurses; no real document comes near, and
+ * no stack does.
+ */
+export const JSON_NESTING_MAX = 256
+
+/** The text is not JSON that can be read. The message begins with a verb and holds nothing of the text. */
+export class JsonTextError extends Error {
+  readonly kind: 'syntax' | 'nesting'
+
+  constructor(kind: JsonTextError['kind'], message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'JsonTextError'
+    this.kind = kind
+  }
+}
+
+/** What one linear pass over a JSON text finds; exact for valid JSON, harmless for any other text. */
+export interface JsonScan {
+  /** Deepest nesting of objects and lists. */
+  readonly nesting: number
+  /** Members of all objects. */
+  readonly members: number
+  /** Some number may not survive a double. False means that none is such a number. */
+  readonly mayBeInexact: boolean
+}
+
+const QUOTE = 0x22
+const PLUS = 0x2b
+const MINUS = 0x2d
+const DOT = 0x2e
+const ZERO = 0x30
+const NINE = 0x39
+const COLON = 0x3a
+const UPPER_E = 0x45
+const OPEN_LIST = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_LIST = 0x5d
+const LOWER_E = 0x65
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+/** A double holds every decimal of 15 digits. */
+const EXACT_DIGITS = 15
+/** `0.000001` is the last that is written without an exponent. */
+const SMALL_PREFIX = '0.000000'
+
+/**
+ * Parses JSON as others wrote it. Numbers that a double would change become `JsonNumber`; writing the value with
+ * `JSON.stringify` gives each of them back as it was.
+ *
+ * The parser that shows the text of numbers is six times slower than the plain one, so a scan decides first whether any
+ * number asks for it.
+ *
+ * @param nestingMax deepest nesting that is read
+ * @throws JsonTextError
+ */
+export function parseJson(text: string, nestingMax = JSON_NESTING_MAX): Json {
+  return parseScanned(text, scanJson(text), nestingMax)
+}
+
+/** `parseJson` for a text that was scanned. @throws JsonTextError */
+export function parseScanned(text: string, scan: JsonScan, nestingMax: number): Json {
+  if (scan.nesting > nestingMax) throw new JsonTextError('nesting', `is nested deeper than ${nestingMax} levels`)
+  try {
+    return scan.mayBeInexact ? JSON.parse(text, keepText) : JSON.parse(text)
+  } catch (cause) {
+    throw new JsonTextError('syntax', 'is not valid JSON', cause)
+  }
+}
+
+function keepText(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
+  return typeof value === 'number' && source !== undefined && isInexact(value, source) ? new JsonNumber(source) : value
+}
+
+/** Looks at every character once, outside of strings. */
+export function scanJson(text: string): JsonScan {
+  let depth = 0
+  let nesting = 0
+  let members = 0
+  let mayBeInexact = false
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at)
+    if (unit === QUOTE) at = endOfString(text, at)
+    else if (unit === COLON) members += 1
+    else if (unit === OPEN_OBJECT || unit === OPEN_LIST) {
+      depth += 1
+      if (depth > nesting) nesting = depth
+    } else if (unit === CLOSE_OBJECT || unit === CLOSE_LIST) depth -= 1
+    else if (unit === MINUS || (unit >= ZERO && unit <= NINE)) {
+      const end = endOfNumber(text, at)
+      mayBeInexact ||= mayLose(text, at, end)
+      at = end - 1
+    }
+  }
+  return { nesting, members, mayBeInexact }
+}
+
+/** The closing quote of the string that opens at `start`, or the end of the text. A quote after an odd run of backslashes is escaped. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let run = at
+    while (text.charCodeAt(run - 1) === BACKSLASH) run -= 1
+    if ((at - run) % 2 === 0) return at
+  }
+  return text.length
+}
+
+function endOfNumber(text: string, start: number): number {
+  let at = start + 1
+  while (at < text.length && isOfNumber(text.charCodeAt(at))) at += 1
+  return at
+}
+
+function isOfNumber(unit: number): boolean {
+  return (
+    (unit >= ZERO && unit <= NINE) ||
+    unit === DOT ||
+    unit === PLUS ||
+    unit === MINUS ||
+    unit === LOWER_E ||
+    unit === UPPER_E
+  )
+}
+
+/** Whether the number from `start` to `end` may read differently once it was a double; short integers never do. */
+function mayLose(text: string, start: number, end: number): boolean {
+  if (end - start > EXACT_DIGITS) return true
+  if (text.charCodeAt(start) === MINUS && end - start === 2 && text.charCodeAt(start + 1) === ZERO) return true
+  let isFraction = false
+  for (let at = start; at < end; at += 1) {
+    const unit = text.charCodeAt(at)
+    if (unit === LOWER_E || unit === UPPER_E) return true
+    if (unit === DOT) isFraction = true
+  }
+  if (!isFraction) return false
+  return (
+    text.charCodeAt(end - 1) === ZERO ||
+    text.startsWith(SMALL_PREFIX, start + (text.charCodeAt(start) === MINUS ? 1 : 0))
+  )
+}

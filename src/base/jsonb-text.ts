@@ -1,0 +1,26 @@
+import { isStorableNumber, type Json } from './json.ts'
+import { JsonNumber } from './json-number.ts'
+
+/** What PostgreSQL cannot hold in `jsonb`, as JSON spells it: NUL, half a character, numbers out of all proportion. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f][0-9a-f]{2})|(?:^|[:,[])-?(?:[\d.]{9999}|\d[\d.]*e[+-]?\d{3})/i
+const NUMBER_LENGTH_MAX = 9_999
+const REPLACEMENT = '\ufffd'
+
+/**
+ * JSON text that `jsonb` takes. Characters it cannot hold become U+FFFD and numbers it cannot hold texts: one of them must not
+ * keep a run from ending. `jsonb` keeps every digit of a number and writes it without exponent: `1E5` reads `100000`.
+ */
+export function jsonbTextOf(value: Json): string {
+  const text = JSON.stringify(value)
+  // A text that only looks like it, such as a backslash before `u0000`, is looked at and left alone.
+  return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text
+}
+
+function storable(value: Json): Json {
+  if (typeof value === 'string') return value.replaceAll('\u0000', REPLACEMENT).toWellFormed()
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof JsonNumber)
+    return isStorableNumber(value) && value.text.length < NUMBER_LENGTH_MAX ? value : value.text
+  if (Array.isArray(value)) return value.map(storable)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [storable(key), storable(item)]))
+}
