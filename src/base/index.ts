@@ -45,6 +45,8 @@ export {
   withDouble,
   withDoubles,
 } from './json-number.ts'
+export { exceedsJsonSize } from './json-size.ts'
 export { JSON_NESTING_MAX, type JsonScan, JsonTextError, parseJson, parseScanned, scanJson } from './json-text.ts'
 export { jsonbTextOf } from './jsonb-text.ts'
-export { suggest } from './suggest.ts'
+export { createSuggester, suggest } from './suggest.ts'
+export { trimEnd } from './trim-end.ts'

@@ -1,4 +1,12 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import {
+  createSuggester,
+  type DotPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type suggest,
+  type Violation,
+} from '../base/index.ts'
 import { listPlaceholderPaths, listVariablePaths } from '../expression/index.ts'
 import { type RESERVED_ACTIONS, stepName } from './action-schema.ts'
 import { ACTION_RESOURCE } from './compile-action.ts'
@@ -27,6 +35,8 @@ interface StepAt {
  */
 export function findActionProblems(config: JsonObject, path: string): Violation[] {
   const reads = listResultReads(config)
+  const readsByPlace = groupByPlace(reads)
+  const suggester = createSuggester()
   const actions = isJsonObject(config.actions) ? Object.entries(config.actions) : []
   const found = actions.flatMap(([action, definition]) => {
     const steps = stepsOf(action, definition)
@@ -34,7 +44,7 @@ export function findActionProblems(config: JsonObject, path: string): Violation[
       ...findTakenNames(steps),
       ...findMisplacedSteps(action, steps),
       ...steps.flatMap(findPagination),
-      ...steps.flatMap((step, index) => findUnknownResults(step, steps.slice(0, index), reads)),
+      ...findUnknownResults(steps, readsByPlace, suggester),
     ]
   })
   const outside = reads.filter(({ at }) => at[0] !== 'actions').map(unreadable)
@@ -67,8 +77,9 @@ function stepsOf(action: string, definition: Json): StepAt[] {
 }
 
 function findTakenNames(steps: readonly StepAt[]): Finding[] {
-  return steps.flatMap(({ name, path }, index) => {
-    if (!steps.slice(0, index).some((before) => before.name === name)) return []
+  const taken = new Set<string>()
+  return steps.flatMap(({ name, path }) => {
+    if (taken.size < taken.add(name).size) return []
     const description = `is the name of an earlier step too: $steps.${name} could be either`
     return [{ at: [...path, 'name'], description, rule: 'actions.duplicate_step' }]
   })
@@ -106,24 +117,48 @@ interface ResultRead {
   readonly at: DotPath
 }
 
+/** Reads by the place of their step: `["actions", name]`, or `["actions", name, "steps", index]`, as JSON. */
+function groupByPlace(reads: readonly ResultRead[]): ReadonlyMap<string, readonly ResultRead[]> {
+  const groups = new Map<string, ResultRead[]>()
+  for (const read of reads)
+    for (const length of [2, 4]) {
+      const place = JSON.stringify(read.at.slice(0, length))
+      const group = groups.get(place)
+      if (group === undefined) groups.set(place, [read])
+      else group.push(read)
+    }
+  return groups
+}
+
 function findUnknownResults(
-  { step, path }: StepAt,
-  before: readonly StepAt[],
-  reads: readonly ResultRead[],
+  steps: readonly StepAt[],
+  readsByPlace: ReadonlyMap<string, readonly ResultRead[]>,
+  suggester: typeof suggest,
 ): Finding[] {
-  const names = before.map(({ name }) => name)
-  return reads
-    .filter(({ at }) => path.every((key, index) => at[index] === key))
-    .flatMap((read) => {
-      const { place, root, step: name, at } = read
-      // What judges an answer (error_expression and the like) sees the answer alone.
-      if (place === 'expression' && step.type === 'request' && at[path.length] === 'config') return [unreadable(read)]
-      if (root === 'previous' && names.length === 0)
-        return [{ at, description: 'reads $previous, but this is the first step', rule: 'actions.unknown_step' }]
-      if (root === 'previous' || name === undefined || names.includes(name)) return []
-      const description = `reads $steps.${name}, but no step of that name runs before${suggest(name, names)}`
-      return [{ at, description, rule: 'actions.unknown_step' }]
-    })
+  const names = new Set<string>()
+  return steps.flatMap((step) => {
+    const reads = readsByPlace.get(JSON.stringify(step.path)) ?? []
+    const findings = reads.flatMap((read) => findUnknownResult(read, step, names, suggester))
+    names.add(step.name)
+    return findings
+  })
+}
+
+/** @param names of the steps before */
+function findUnknownResult(
+  read: ResultRead,
+  { step, path }: StepAt,
+  names: ReadonlySet<string>,
+  suggester: typeof suggest,
+): Finding[] {
+  const { place, root, step: name, at } = read
+  // What judges an answer (error_expression and the like) sees the answer alone.
+  if (place === 'expression' && step.type === 'request' && at[path.length] === 'config') return [unreadable(read)]
+  if (root === 'previous' && names.size === 0)
+    return [{ at, description: 'reads $previous, but this is the first step', rule: 'actions.unknown_step' }]
+  if (root === 'previous' || name === undefined || names.has(name)) return []
+  const description = `reads $steps.${name}, but no step of that name runs before${suggester(name, names)}`
+  return [{ at, description, rule: 'actions.unknown_step' }]
 }
 
 function unreadable({ root, at }: ResultRead): Finding {

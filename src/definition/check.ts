@@ -1,4 +1,11 @@
-import { isJsonObject, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import {
+  createSuggester,
+  exceedsJsonSize,
+  isJsonObject,
+  JSON_DEPTH_MAX,
+  type JsonObject,
+  type Violation,
+} from '../base/index.ts'
 import { findActionProblems } from './check-actions.ts'
 import { findKeylessPaginations } from './check-pagination.ts'
 import { findTextProblems } from './check-texts.ts'
@@ -8,6 +15,11 @@ import { writePath } from './json-path.ts'
 import { findMissingVerbs } from './method-schema.ts'
 import { layerOver } from './partial-schema.ts'
 import { alignCredentials, resolveConfig } from './resolve.ts'
+
+/** Longest definition, and longest override, in characters as JSON. */
+export const CONFIG_LENGTH_MAX = 1024 * 1024
+
+const TOO_LARGE = 'config.max'
 
 /** Which document is checked: a whole definition, or a layer that is merged over one. */
 export type ConfigKind = 'integration' | 'override'
@@ -21,6 +33,7 @@ export type ConfigKind = 'integration' | 'override'
  * @param path prefix of the reported fields: `config`, `override`
  */
 export function checkConfig(config: JsonObject, kind: ConfigKind, path: string): Violation[] {
+  if (exceedsJsonSize(config, CONFIG_LENGTH_MAX, JSON_DEPTH_MAX)) return [tooLarge(path)]
   if (kind === 'override') return findSchemaViolations(layerOver(resolvedSchema), config, path)
   return mergeFindings(findSchemaViolations(configSchema, config, path), findMeaning(config, path))
 }
@@ -31,6 +44,7 @@ export function checkConfig(config: JsonObject, kind: ConfigKind, path: string):
  */
 export function checkOverride(config: JsonObject, override: JsonObject, path: string): Violation[] {
   const alone = checkConfig(override, 'override', path)
+  if (alone.some(({ rule }) => rule === TOO_LARGE)) return alone
   const merged = resolveConfig(config, override).config
   const together = mergeFindings(findSchemaViolations(resolvedSchema, merged, path), findMeaning(merged, path))
   const { below } = alignCredentials(config, override)
@@ -43,6 +57,11 @@ export function checkOverride(config: JsonObject, override: JsonObject, path: st
 function mergeFindings(ofSchema: readonly Violation[], ofMeaning: readonly Violation[]): Violation[] {
   const fields = new Set(ofSchema.map(({ field }) => field))
   return [...ofSchema, ...ofMeaning.filter(({ field, rule }) => rule !== 'placeholder.no_effect' || !fields.has(field))]
+}
+
+function tooLarge(field: string): Violation {
+  const description = `must have at most ${CONFIG_LENGTH_MAX} characters as JSON, nested at most ${JSON_DEPTH_MAX} deep`
+  return { field, description, rule: TOO_LARGE }
 }
 
 /** What no schema can say: shapes that contradict each other, names that lead nowhere. */
@@ -79,9 +98,10 @@ function findUnwrittenVerbs({ resources }: JsonObject, path: string): Violation[
 /** Tags of resources that are not there, which no tool would ever have. */
 function findUnknownTagged({ tool_tags, resources }: JsonObject, path: string): Violation[] {
   if (!isJsonObject(tool_tags)) return []
-  const known = isJsonObject(resources) ? Object.keys(resources) : []
+  const suggest = createSuggester()
+  const known = new Set(isJsonObject(resources) ? Object.keys(resources) : [])
   return Object.keys(tool_tags)
-    .filter((name) => !known.includes(name))
+    .filter((name) => !known.has(name))
     .map((name) => ({
       field: writePath(path, ['tool_tags', name]),
       description: `is not a resource of the definition${suggest(name, known)}`,

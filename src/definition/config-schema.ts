@@ -5,6 +5,9 @@ import {
   credentialsSchema,
   expressionText,
   headerMap,
+  listOf,
+  mapOf,
+  nameText,
   paginationSchema,
   plainText,
   queryArrayFormatSchema,
@@ -47,14 +50,13 @@ const configKeys = {
     .describe(
       'JSONata over every response: nothing means no error, else {status, message?, headers?, metadata?, result?}.',
     ),
-  resources: z.record(nameOf('resource'), resourceSchema).optional().describe('Resources by name.'),
-  actions: z
-    .record(nameOf('action'), actionSchema)
+  resources: mapOf(nameOf('resource'), resourceSchema).optional().describe('Resources by name.'),
+  actions: mapOf(nameOf('action'), actionSchema)
     .optional()
     .describe(
       'Named steps; post_install, post_connect_user_form, refresh_token and validation hook into the life of an account.',
     ),
-  tool_tags: z.record(z.string(), z.array(z.string())).optional().describe('Tags by resource, for the tools listing.'),
+  tool_tags: mapOf(nameText(), listOf(plainText())).optional().describe('Tags by resource, for the tools listing.'),
   webhook: webhookSchema.optional(),
 } as const
 
@@ -63,10 +65,9 @@ export const configSchema = z.strictObject(configKeys).meta({ title: 'Integratio
 
 /** What an override may hold beyond the config's keys; these never reach an integration. */
 export const overrideOnlyKeys = {
-  description: z.string().optional().describe('Environment-specific description shown in the catalog.'),
-  tags: z.array(z.string()).optional().describe('Environment-specific tags shown in the catalog.'),
-  environment_variables: z
-    .record(z.string(), anyJson())
+  description: plainText().optional().describe('Environment-specific description shown in the catalog.'),
+  tags: listOf(plainText()).optional().describe('Environment-specific tags shown in the catalog.'),
+  environment_variables: mapOf(nameText(), anyJson())
     .optional()
     .describe('Values of {{environment_variables.<KEY>}} and {{env.<KEY>}}.'),
 } as const

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { counted, type DotPath, type Json, suggest, type Violation } from '../base/index.ts'
+import { counted, createSuggester, type DotPath, type Json, type suggest, type Violation } from '../base/index.ts'
 import { writePath } from './json-path.ts'
 import { withNumericSettings } from './schema-walk.ts'
 
@@ -9,7 +9,9 @@ import { withNumericSettings } from './schema-walk.ts'
  * Unknown keys name the key that was probably meant; unknown formats list the ones there are.
  */
 export function findSchemaViolations(schema: z.ZodType, value: Json, prefix: string): Violation[] {
-  const parsed = schema.safeParse(withNumericSettings(schema, value), { error: describeIssue, reportInput: true })
+  const suggester = createSuggester()
+  const error = (issue: z.core.$ZodRawIssue) => describeIssue(issue, suggester)
+  const parsed = schema.safeParse(withNumericSettings(schema, value), { error, reportInput: true })
   return parsed.success ? [] : parsed.error.issues.flatMap((issue) => violationsOf(issue, [], prefix))
 }
 
@@ -74,18 +76,18 @@ function complaintWeight(issue: Issue): number {
 }
 
 /** The sentence of a finding, worded so that it reads behind the field's path. */
-function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+function describeIssue(issue: z.core.$ZodRawIssue, suggester: typeof suggest): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined ? 'is required' : `must be ${nounOf(issue.expected)}`
     case 'unrecognized_keys':
-      return issue.keys.map((key) => `is not a known setting${suggest(key, keysOf(issue.inst))}`).join(LINE)
+      return issue.keys.map((key) => `is not a known setting${suggester(key, keysOf(issue.inst))}`).join(LINE)
     case 'invalid_union':
-      return 'discriminator' in issue ? describeChoice(issue) : 'does not have one of the possible shapes'
+      return 'discriminator' in issue ? describeChoice(issue, suggester) : 'does not have one of the possible shapes'
     case 'invalid_value':
       return issue.values.length === 1
         ? `must be ${JSON.stringify(issue.values[0])}`
-        : `must be one of ${issue.values.join(', ')}${typeof issue.input === 'string' ? suggest(issue.input, issue.values.map(String)) : ''}`
+        : `must be one of ${issue.values.join(', ')}${typeof issue.input === 'string' ? suggester(issue.input, issue.values.map(String)) : ''}`
     case 'too_small':
       return describeBound(issue.origin, 'at least', issue.minimum)
     case 'too_big':
@@ -95,14 +97,17 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-function describeChoice(issue: z.core.$ZodRawIssue & { readonly [key: string]: unknown }): string {
+function describeChoice(
+  issue: z.core.$ZodRawIssue & { readonly [key: string]: unknown },
+  suggester: typeof suggest,
+): string {
   const known = Array.isArray(issue.options) ? issue.options.filter((option) => typeof option === 'string') : []
   const name = String(issue.discriminator)
   const input = issue.input
   const given =
     typeof input === 'object' && input !== null && name in input ? (input as Record<string, unknown>)[name] : undefined
   if (given === undefined) return `is required: one of ${known.join(', ')}`
-  return `must be one of ${known.join(', ')}${suggest(String(given), known)}`
+  return `must be one of ${known.join(', ')}${suggester(String(given), known)}`
 }
 
 function describeBound(origin: string, bound: string, limit: number | bigint): string {

@@ -14,7 +14,7 @@ export type {
 } from './action-plan.ts'
 export { RESERVED_ACTIONS } from './action-schema.ts'
 export { type Address, listAddresses } from './addresses.ts'
-export { type ConfigKind, checkConfig, checkOverride } from './check.ts'
+export { CONFIG_LENGTH_MAX, type ConfigKind, checkConfig, checkOverride } from './check.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { ACTION_RESOURCE } from './compile-action.ts'
 export { writePath } from './json-path.ts'

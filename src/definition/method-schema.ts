@@ -6,6 +6,9 @@ import {
   expressionText,
   fieldPath,
   findPathProblem,
+  listOf,
+  mapOf,
+  nameText,
   paginationSchema,
   plainText,
   RESPONSE_ROOTS,
@@ -76,8 +79,8 @@ export const budgetSchema = z
         .describe('What shares the count: one account, all accounts of a tenant, or all of the installation.'),
       match: z
         .strictObject({
-          resource: z.string().optional().describe('Only methods of this resource.'),
-          method: z.string().optional().describe('Only methods of this name.'),
+          resource: plainText().optional().describe('Only methods of this resource.'),
+          method: plainText().optional().describe('Only methods of this name.'),
         })
         .optional()
         .describe('Which calls count. Default: all.'),
@@ -89,12 +92,12 @@ export const budgetSchema = z
 export type BudgetDefinition = z.output<typeof budgetSchema>
 
 /** JSON Schema, kept as it is and handed on in the tools listing. */
-const jsonSchema = z.record(z.string(), anyJson())
+const jsonSchema = mapOf(nameText(), anyJson())
 
 const responsePath = z
   .string()
   .min(1)
-  .max(16_384)
+  .max(16_384, { abort: true })
   .superRefine(refineWith(findResponsePathProblem, 'response_path'))
   .describe(
     'Where the result is: a dotted path in the body, or JSONata over the body when it starts with $. Default: the body.',
@@ -124,7 +127,7 @@ export const methodSchema = z
         'Changes nothing upstream, whatever its name and verb: sandbox accounts may call it. Default: list and get.',
       ),
     description: plainText().optional().describe('What the method does, for people and for tools.'),
-    scopes: z.array(z.string()).optional().describe('OAuth scopes the method needs.'),
+    scopes: listOf(plainText()).optional().describe('OAuth scopes the method needs.'),
     query_schema: jsonSchema.optional().describe('JSON Schema of the query parameters.'),
     body_schema: jsonSchema.optional().describe('JSON Schema of the body.'),
     examples: anyJson().optional().describe('Examples, for example {response: …}; never evaluated.'),
@@ -137,9 +140,9 @@ export type MethodDefinition = z.output<typeof methodSchema>
 const WRITING_METHODS: readonly string[] = ['create', 'update', 'delete']
 
 /** The methods of one resource by name. */
-export const resourceSchema = z
-  .record(nameOf('method'), methodSchema)
-  .describe('Methods by name: list, get, create, update, delete or names of your own.')
+export const resourceSchema = mapOf(nameOf('method'), methodSchema).describe(
+  'Methods by name: list, get, create, update, delete or names of your own.',
+)
 
 /** Names of writing methods for which no HTTP method is written. */
 export function findMissingVerbs(resource: { readonly [method: string]: unknown }): string[] {
@@ -153,6 +156,7 @@ export function findMissingVerbs(resource: { readonly [method: string]: unknown 
 export function nameOf(noun: string): z.ZodString {
   return z
     .string()
+    .max(128)
     .regex(/^[A-Za-z0-9_-]{1,128}$/, { error: `is not a ${noun} name: letters, digits, "_" and "-" only` })
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { anyJson } from '../formats/index.ts'
+import { anyJson, mapOf } from '../formats/index.ts'
 
 /**
  * The schema of a layer over `schema`: every key may be absent or `null`, at every depth; lists stay whole because they
@@ -25,7 +25,7 @@ function buildLayer(schema: z.core.$ZodType): z.ZodType {
     case 'object':
       return objectLayer(def.shape)
     case 'record':
-      return z.record(def.keyType as z.ZodString, layerOver(def.valueType).nullable())
+      return mapOf(def.keyType as z.ZodString, layerOver(def.valueType).nullable(), entriesMaxOf(schema))
     case 'union':
       return isChoice(def.options) ? choiceLayer(def.options) : z.union(def.options.map(layerOver))
     case 'optional':
@@ -36,6 +36,11 @@ function buildLayer(schema: z.core.$ZodType): z.ZodType {
     default:
       return schema as z.ZodType
   }
+}
+
+/** The limit that `mapOf` has noted. */
+function entriesMaxOf(schema: z.core.$ZodType): number | undefined {
+  return z.globalRegistry.get(schema)?.maxProperties as number | undefined
 }
 
 function objectLayer(shape: Shape): z.ZodObject {

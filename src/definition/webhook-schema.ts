@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { expressionText, signatureSchema } from '../formats/index.ts'
+import { expressionText, nameText, signatureSchema } from '../formats/index.ts'
 
 /** How inbound webhooks of the third party are handled; evaluated by the webhooks room, data here. */
 export const webhookSchema = z.strictObject({
@@ -14,7 +14,7 @@ export const webhookSchema = z.strictObject({
   context_lookup: z
     .strictObject({
       value: expressionText().describe('JSONata over the payload.'),
-      field: z.string().min(1).describe("Key of the accounts' context that must equal the value."),
+      field: nameText().describe("Key of the accounts' context that must equal the value."),
     })
     .optional()
     .describe('How the receiving accounts of an environment-level address are found.'),

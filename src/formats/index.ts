@@ -80,12 +80,16 @@ export type { Delivery, SignatureFormat, SignatureTools, Verify } from './signat
 export type { Verdict } from './signature/verdict.ts'
 export {
   anyJson,
+  DEFINITION_LIMITS,
   expressionText,
   fieldPath,
   findPathProblem,
   headerMap,
   type LeafRole,
   leafRoles,
+  listOf,
+  mapOf,
+  nameText,
   plainText,
   RESPONSE_ROOTS,
   refineWith,

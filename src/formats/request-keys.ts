@@ -17,6 +17,7 @@ export const queryArrayFormatSchema = z
 export const requestKeys = {
   method: z
     .string()
+    .max(16)
     .superRefine(refineWith(findVerbProblem, 'method.verb'))
     .default('GET')
     .describe('HTTP method in any case. Default: GET.'),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isJsonObject, type Json, readDotPath } from '../base/index.ts'
+import { exceedsJsonSize, isJsonObject, JSON_DEPTH_MAX, type Json, readDotPath } from '../base/index.ts'
 import { findBaseUrlProblem, findTemplateProblem, parseExpression } from '../expression/index.ts'
 
 /**
@@ -26,14 +26,53 @@ export const RESPONSE_ROOTS = ['response', 'status', 'headers', 'body', 'data'] 
 /** The role of a schema; schemas without one are plain values. */
 export const leafRoles = z.registry<LeafRole>()
 
-/** Longest single text of a definition: expressions and GraphQL documents are long, nothing is longer. */
-const TEXT_LENGTH_MAX = 64 * 1024
+/**
+ * How large the parts of a definition may be, in UTF-16 units and entries. Every text, list and map has one of these or a
+ * smaller limit of its own, so that what a check or a call costs is bounded by the size of the definition.
+ */
+export const DEFINITION_LIMITS = {
+  /** Expressions and GraphQL documents are long, nothing is longer. */
+  textLength: 64 * 1024,
+  nameLength: 256,
+  urlLength: 4_096,
+  entries: 1_000,
+  /** A JSON value that is kept as it is: a body, a schema, examples. */
+  jsonLength: 256 * 1024,
+} as const
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 const ONE_PLACEHOLDER = /^\{\{[^{}]*\}\}$/
 
 /** A text for people, without placeholders: labels, names, help. */
 export function plainText(): z.ZodString {
-  return roleOf(z.string().max(TEXT_LENGTH_MAX), { kind: 'prose' })
+  return roleOf(rawText(), { kind: 'prose' })
+}
+
+/** Any text, taken as it is. */
+export function rawText(): z.ZodString {
+  return z.string().max(DEFINITION_LIMITS.textLength)
+}
+
+/** A name that is not empty: of a parameter, a key, a scope. */
+export function nameText(): z.ZodString {
+  return z.string().min(1).max(DEFINITION_LIMITS.nameLength)
+}
+
+/** A list. */
+export function listOf<T extends z.core.$ZodType>(element: T): z.ZodArray<T> {
+  return z.array(element).max(DEFINITION_LIMITS.entries)
+}
+
+/** Values by name. The limit is part of the schema's metadata, where `layerOver` and the published JSON Schema find it. */
+export function mapOf<K extends z.core.$ZodRecordKey, V extends z.core.$ZodType>(
+  key: K,
+  value: V,
+  maxProperties: number = DEFINITION_LIMITS.entries,
+): z.ZodRecord<K, V> {
+  const limit = refineWith<object>(
+    (map) => (Object.keys(map).length > maxProperties ? `must have at most ${maxProperties} entries` : undefined),
+    'max',
+  )
+  return z.record(key, value).superRefine(limit).meta({ maxProperties })
 }
 
 /** An address that people open: a logo, a page of documentation. */
@@ -63,17 +102,22 @@ export function jsonTemplate(): z.ZodType<Json> {
 
 /** A map of names to values with placeholders: query parameters, token parameters. */
 export function templateMap(): z.ZodType<Record<string, Json>> {
-  return z.record(z.string(), jsonTemplate())
+  return mapOf(nameText(), jsonTemplate())
 }
 
 /** Any JSON value, kept as it is. */
 export function anyJson(): z.ZodType<Json> {
-  return z.custom<Json>((value) => value !== undefined)
+  return z
+    .custom<Json>((value) => value !== undefined)
+    .superRefine(refineWith(findSizeProblem, 'max', true))
+    .meta({ 'x-json-length-max': DEFINITION_LIMITS.jsonLength })
 }
 
 /** An address the product calls: absolute, or starting with a placeholder. */
 export function urlText(): z.ZodString {
-  return roleOf(templateString().superRefine(refineWith(findBaseUrlProblem, 'url')), { kind: 'url' })
+  return roleOf(templateString(DEFINITION_LIMITS.urlLength).superRefine(refineWith(findBaseUrlProblem, 'url')), {
+    kind: 'url',
+  })
 }
 
 /**
@@ -85,14 +129,14 @@ export function expressionText(roots?: readonly string[]): z.ZodString {
   const schema = z
     .string()
     .min(1)
-    .max(TEXT_LENGTH_MAX)
+    .max(DEFINITION_LIMITS.textLength, { abort: true })
     .superRefine(refineWith(findExpressionProblem, 'expression.syntax'))
   return roleOf(schema, { kind: 'expression', roots })
 }
 
 /** A path into a JSON value, for example `data.items`, `meta.cursors[0].next` or `["@odata.nextLink"]`. */
 export function fieldPath(): z.ZodString {
-  return roleOf(z.string().superRefine(refineWith(findPathProblem, 'path')), { kind: 'path' })
+  return roleOf(z.string().max(1024, { abort: true }).superRefine(refineWith(findPathProblem, 'path')), { kind: 'path' })
 }
 
 /** What is wrong with a text as a path into a JSON value: a clause that goes on after the field's name. */
@@ -103,7 +147,7 @@ export function findPathProblem(text: string): string | undefined {
 
 /** A name that HTTP accepts for a header. */
 export function headerName(): z.ZodString {
-  return z.string().regex(HEADER_NAME, { error: 'must be a header name' })
+  return z.string().max(DEFINITION_LIMITS.nameLength).regex(HEADER_NAME, { error: 'must be a header name' })
 }
 
 /** What is wrong with a text as the name of a header: a clause that goes on after the field's name. */
@@ -119,14 +163,15 @@ export function templatedInteger(minimum: number, maximum: number): z.ZodType<nu
 
 /** Header values by name; `null` removes a header that another level sets. */
 export function headerMap(): z.ZodType<Record<string, string | number | boolean | null>> {
-  return z.record(headerName(), z.union([templateText(), z.number(), z.boolean(), z.null()]))
+  return mapOf(headerName(), z.union([templateText(), z.number(), z.boolean(), z.null()]))
 }
 
-/** Adds a cross-field or syntax rule: the finding is the sentence that `find` returns. */
-export function refineWith<T>(find: (value: T) => string | undefined, rule: string) {
+/** Adds a cross-field or syntax rule: the finding is the sentence that `find` returns. With `abort` no later rule is tried. */
+export function refineWith<T>(find: (value: T) => string | undefined, rule: string, abort = false) {
   return (value: T, context: z.RefinementCtx<T>): void => {
     const problem = find(value)
-    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, params: { rule } })
+    if (problem !== undefined)
+      context.addIssue({ code: 'custom', message: problem, params: { rule }, continue: !abort })
   }
 }
 
@@ -135,12 +180,19 @@ function roleOf<S extends z.ZodType>(schema: S, role: LeafRole): S {
   return schema
 }
 
-function templateString(): z.ZodString {
-  return z.string().max(TEXT_LENGTH_MAX).superRefine(refineWith(findTemplateProblem, 'placeholder.syntax'))
+function templateString(lengthMax: number = DEFINITION_LIMITS.textLength): z.ZodString {
+  return z.string().max(lengthMax, { abort: true }).superRefine(refineWith(findTemplateProblem, 'placeholder.syntax'))
 }
 
 function templateJson(): z.ZodType<Json> {
   return anyJson().superRefine(refineWith(findJsonTemplateProblem, 'placeholder.syntax'))
+}
+
+function findSizeProblem(value: Json): string | undefined {
+  const { jsonLength } = DEFINITION_LIMITS
+  return exceedsJsonSize(value, jsonLength, JSON_DEPTH_MAX)
+    ? `must have at most ${jsonLength} characters as JSON, nested at most ${JSON_DEPTH_MAX} deep`
+    : undefined
 }
 
 function findJsonTemplateProblem(value: Json): string | undefined {

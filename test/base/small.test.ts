@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   backoffMs,
+  createSuggester,
   getAtPath,
   isUuid,
   newId,
@@ -9,6 +10,7 @@ import {
   readDotPath,
   suggest,
   systemClock,
+  trimEnd,
   writeDotPath,
 } from '../../src/base/index.ts'
 
@@ -126,7 +128,34 @@ describe('backoffMs', () => {
   })
 })
 
+describe('trimEnd', () => {
+  it.each([
+    ['a//', 'a'],
+    ['//', ''],
+    ['/a/b', '/a/b'],
+  ])('%j becomes %j', (text, trimmed) => {
+    expect(trimEnd(text, '/')).toBe(trimmed)
+  })
+})
+
 describe('suggest', () => {
+  it('finds swapped and missing letters at the edge of the allowed edits only', () => {
+    expect(suggest('authroizatoin', ['authorization'])).toBe(', did you mean authorization?')
+    expect(suggest('abcdef', ['abxyef', 'abxdef'])).toBe(', did you mean abxdef?')
+    expect(suggest('abcdef', ['abwxyz'])).toBe('')
+  })
+
+  it('compares neither long words nor endless lists', () => {
+    expect(suggest('a'.repeat(65), ['a'.repeat(65)])).toBe('')
+    expect(suggest('name', [...Array.from({ length: 500 }, () => 'x'.repeat(20)), 'name'])).toBe('')
+  })
+
+  it('falls silent after the first hundred words of a document', () => {
+    const suggester = createSuggester()
+    const hints = Array.from({ length: 101 }, () => suggester('naem', ['name']))
+    expect(hints.filter((hint) => hint !== '')).toHaveLength(100)
+  })
+
   it.each([
     ['overide', ', did you mean override?'],
     ['naem', ', did you mean name?'],

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { compileTemplate, renderText, type Scope } from '../../expression/index.ts'
 import { parsing } from '../format.ts'
-import { expressionText, headerName, refineWith, secretText } from '../vocabulary.ts'
+import { expressionText, headerName, mapOf, refineWith, secretText } from '../vocabulary.ts'
 import type { Authorise, AuthorizationFormat, RequestToAuthorise } from './authorization.ts'
 
 const config = z
   .strictObject({
     header_name: headerName().optional().describe('Name of the one header to send.'),
     header_value: secretText().optional().describe('Value of `header_name`.'),
-    headers: z.record(headerName(), secretText()).optional().describe('Several headers by name.'),
+    headers: mapOf(headerName(), secretText()).optional().describe('Several headers by name.'),
     expression: expressionText(['url', 'request', 'context', 'credentials', 'env'])
       .optional()
       .describe(

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { compileTemplate, renderText } from '../../expression/index.ts'
 import { parsing } from '../format.ts'
-import { secretText } from '../vocabulary.ts'
+import { mapOf, nameText, secretText } from '../vocabulary.ts'
 import type { AuthorizationFormat } from './authorization.ts'
 
 const config = z.strictObject({
-  params: z.record(z.string().min(1), secretText()).describe('Query parameters by name.'),
+  params: mapOf(nameText(), secretText()).describe('Query parameters by name.'),
 })
 
 /** `query`: keys in the URL. */

@@ -1,6 +1,16 @@
 import { z } from 'zod'
 import { JWT_ALGORITHMS } from '../sign-jwt.ts'
-import { fieldPath, headerMap, secretText, templateMap, templateText, urlText, webAddress } from '../vocabulary.ts'
+import {
+  fieldPath,
+  headerMap,
+  listOf,
+  plainText,
+  secretText,
+  templateMap,
+  templateText,
+  urlText,
+  webAddress,
+} from '../vocabulary.ts'
 import { contextFromToken, verification } from './token-keys.ts'
 
 /** Settings that every OAuth 2 grant shares. */
@@ -47,8 +57,8 @@ export const oauth2Keys = {
     })
     .optional()
     .describe('How the server wants to be spoken to.'),
-  scope: z.array(z.string()).optional().describe('Scopes that are always asked for.'),
-  optional_scope: z.array(z.string()).optional().describe('Scopes that the customer or an override may add.'),
+  scope: listOf(plainText()).optional().describe('Scopes that are always asked for.'),
+  optional_scope: listOf(plainText()).optional().describe('Scopes that the customer or an override may add.'),
   tokenParams: templateMap().optional().describe('Further parameters of the token request.'),
   refreshParams: templateMap().optional().describe('Further parameters of the refresh request.'),
   tokenHeaders: headerMap()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parsing } from '../format.ts'
-import { plainText, templateMap } from '../vocabulary.ts'
+import { listOf, mapOf, nameText, plainText, templateMap } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
 import { oauth2Keys } from './oauth2-keys.ts'
@@ -9,17 +9,15 @@ import type { CompileTokenRules } from './token.ts'
 import { contextPaths } from './token-keys.ts'
 
 const authorizeQuirks = z.strictObject({
-  parameter_names: z
-    .record(z.enum(['client_id', 'redirect_uri', 'response_type', 'scope', 'state']), z.string().min(1))
+  parameter_names: mapOf(z.enum(['client_id', 'redirect_uri', 'response_type', 'scope', 'state']), nameText())
     .optional()
     .describe('Other names of standard parameters, for example {"client_id": "client_key"}.'),
-  omit: z
-    .array(z.enum(['redirect_uri', 'response_type', 'scope']))
+  omit: listOf(z.enum(['redirect_uri', 'response_type', 'scope']))
     .optional()
     .describe('Parameters that are not sent.'),
-  raw: z.array(z.string()).optional().describe('Parameters whose values are sent as they are, not percent-encoded.'),
+  raw: listOf(nameText()).optional().describe('Parameters whose values are sent as they are, not percent-encoded.'),
   fragment: plainText().optional().describe('Stands behind the address, after `#`.'),
-  code_parameter: z.string().min(1).optional().describe('Where the redirect brings the code. Default: code.'),
+  code_parameter: nameText().optional().describe('Where the redirect brings the code. Default: code.'),
 })
 
 const config = z.strictObject({
@@ -28,8 +26,7 @@ const config = z.strictObject({
   authorizeParams: templateMap().optional().describe('Further parameters of the authorisation redirect.'),
   authorize: authorizeQuirks.optional().describe('Where an authorisation address departs from the standard.'),
   fields: fieldList().default([]).describe('Asked before the redirect, for example a subdomain.'),
-  context_from_redirect: z
-    .record(z.string(), z.string())
+  context_from_redirect: mapOf(nameText(), nameText())
     .optional()
     .describe('Context keys filled from parameters of the redirect.'),
 })

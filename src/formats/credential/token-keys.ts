@@ -1,7 +1,6 @@
-import { z } from 'zod'
 import { type DotPath, parseDotPath } from '../../base/index.ts'
 import { requestSchema } from '../request-keys.ts'
-import { fieldPath } from '../vocabulary.ts'
+import { fieldPath, mapOf, nameText } from '../vocabulary.ts'
 
 /** What expressions over token answers see: the last one as `response` and bare, and all of them as `steps`. */
 export const TOKEN_ROOTS = ['response', 'status', 'headers', 'body', 'steps', 'credentials', 'context'] as const
@@ -15,8 +14,7 @@ export const verification = {
 
 /** `context_from_token`, which every format with a token answer offers. */
 export const contextFromToken = {
-  context_from_token: z
-    .record(z.string(), fieldPath())
+  context_from_token: mapOf(nameText(), fieldPath())
     .optional()
     .describe('Context keys filled from the token answer. Texts, numbers and booleans only, and never a token.'),
 } as const

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type DotPath, Failure, getAtPath, type Json, type JsonObject, parseDotPath } from '../../base/index.ts'
 import { parsing } from '../format.ts'
-import { expressionText, fieldPath, refineWith } from '../vocabulary.ts'
+import { expressionText, fieldPath, nameText, refineWith } from '../vocabulary.ts'
 import { absoluteLink } from './link.ts'
 import { PAGE_ROOTS, pageRoots } from './page-roots.ts'
 import type { CountedPage, ListingTools, PageRequest, PaginationFormat, Paginator, Place, Step } from './paginator.ts'
@@ -10,7 +10,7 @@ import { commonKeys, compileRules, findPlacedNameProblem, refinePlacedNames } fr
 
 const keys = z.strictObject({
   ...commonKeys,
-  cursor_path: z.string().min(1).optional().describe('Where the next cursor is: a path in the body, or a header name.'),
+  cursor_path: nameText().optional().describe('Where the next cursor is: a path in the body, or a header name.'),
   cursor_path_object: z
     .enum(['body', 'header'])
     .default('body')
@@ -19,9 +19,7 @@ const keys = z.strictObject({
     .optional()
     .describe('JSONata over the page that returns the next cursor.'),
   cursor_from_last_record: fieldPath().optional().describe('Keyset paging: path in the last record, for example `id`.'),
-  cursor_key: z
-    .string()
-    .min(1)
+  cursor_key: nameText()
     .optional()
     .describe('Name of the cursor parameter. Without it the method places `{{pagination.cursor}}` itself.'),
   prev_cursor_path: fieldPath().optional().describe('Path in the body to the cursor of the page before.'),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parsing } from '../format.ts'
+import { nameText } from '../vocabulary.ts'
 import { findLink } from './link.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { textAt } from './position.ts'
@@ -8,7 +9,7 @@ import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
 const config = z
   .strictObject({
     ...commonKeys,
-    rel: z.string().min(1).default('next').describe('Relation of the link to follow.'),
+    rel: nameText().default('next').describe('Relation of the link to follow.'),
   })
   .superRefine(refinePlacedNames(['limit_key']))
   .prefault({})

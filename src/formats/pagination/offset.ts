@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parsing } from '../format.ts'
-import { refineWith } from '../vocabulary.ts'
+import { nameText, refineWith } from '../vocabulary.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { integerAt } from './position.ts'
 import { commonKeys, compileRules, findEndlessProblem, refinePlacedNames } from './rules.ts'
@@ -8,9 +8,7 @@ import { commonKeys, compileRules, findEndlessProblem, refinePlacedNames } from 
 const config = z
   .strictObject({
     ...commonKeys,
-    offset_key: z
-      .string()
-      .min(1)
+    offset_key: nameText()
       .optional()
       .describe('Name of the offset parameter. Without it the method places `{{pagination.offset}}` itself.'),
     start_offset: z.int().min(0).default(0).describe('Offset of the first record.'),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parsing } from '../format.ts'
-import { refineWith } from '../vocabulary.ts'
+import { nameText, refineWith } from '../vocabulary.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { integerAt } from './position.ts'
 import { commonKeys, compileRules, findEndlessProblem, refinePlacedNames } from './rules.ts'
@@ -8,9 +8,7 @@ import { commonKeys, compileRules, findEndlessProblem, refinePlacedNames } from 
 const config = z
   .strictObject({
     ...commonKeys,
-    page_key: z
-      .string()
-      .min(1)
+    page_key: nameText()
       .optional()
       .describe('Name of the page parameter. Without it the method places `{{pagination.page}}` itself.'),
     start_page: z.int().min(0).default(1).describe('Number of the first page.'),

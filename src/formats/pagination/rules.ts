@@ -6,6 +6,8 @@ import {
   fieldPath,
   findHeaderNameProblem,
   findPathProblem,
+  listOf,
+  nameText,
   templatedInteger,
   templateText,
 } from '../vocabulary.ts'
@@ -18,11 +20,7 @@ export const LIMIT_MAX = 100_000
 /** The keys that every pagination format shares. */
 export const commonKeys = {
   limit: templatedInteger(1, LIMIT_MAX).optional().describe('Page size to ask for when the caller names none.'),
-  limit_key: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Name of the parameter for the page size. Without it no size is sent.'),
+  limit_key: nameText().optional().describe('Name of the parameter for the page size. Without it no size is sent.'),
   max_limit: z
     .int()
     .min(1)
@@ -68,8 +66,7 @@ export const commonKeys = {
     .describe(
       'A listing that makes no progress is the error PAGINATION_LOOP. A cursor or link that repeats is followed as long as new records come, and ends the listing (`cursor_repeated`) when they do not.',
     ),
-  allowed_origins: z
-    .array(templateText())
+  allowed_origins: listOf(templateText())
     .default([])
     .describe("Origins besides the request's own that a next link may lead to, for example https://eu.example.com."),
 } as const

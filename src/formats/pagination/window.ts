@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { compileTemplate, renderText, renderValue } from '../../expression/index.ts'
 import { type FormatChoice, familySchema, formatOf, parsing } from '../format.ts'
-import { refineWith, templateText } from '../vocabulary.ts'
+import { nameText, refineWith, templateText } from '../vocabulary.ts'
 import { addIsoDuration, type IsoDuration, parseIsoDuration } from './iso-duration.ts'
 import { decideStep } from './listing.ts'
 import type {
@@ -21,10 +21,11 @@ import { commonKeys, compileRules, type PaginationRules, refinePlacedNames } fro
 const config = z
   .strictObject({
     ...commonKeys,
-    from_key: z.string().min(1).describe('Parameter for the begin of the interval, inclusive.'),
-    to_key: z.string().min(1).describe('Parameter for its end.'),
+    from_key: nameText().describe('Parameter for the begin of the interval, inclusive.'),
+    to_key: nameText().describe('Parameter for its end.'),
     step: z
       .string()
+      .max(64)
       .superRefine(refineWith(findDurationProblem, 'duration'))
       .describe('Length of an interval as ISO 8601 duration, for example P1D or P1M.'),
     start: templateText().describe(

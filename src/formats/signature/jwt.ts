@@ -1,7 +1,16 @@
 import { z } from 'zod'
 import type { Scope } from '../../expression/index.ts'
 import { parsing } from '../format.ts'
-import { refineWith, secretText, templateMap, templateText, urlText } from '../vocabulary.ts'
+import {
+  listOf,
+  nameText,
+  plainText,
+  refineWith,
+  secretText,
+  templateMap,
+  templateText,
+  urlText,
+} from '../vocabulary.ts'
 import { bearerToken } from './bearer.ts'
 import { BYTE_ENCODINGS } from './encoding.ts'
 import { checkBodyHash, checkClaims, compileExpectation } from './jwt-claims.ts'
@@ -15,15 +24,13 @@ const config = z
     token: tokenText()
       .optional()
       .describe('Where the token is. Default: the bearer token of the Authorization header.'),
-    token_prefix: z
-      .string()
+    token_prefix: plainText()
       .optional()
       .describe('Stands before the token at the place that `token` names, for example `JWT `.'),
     secret: secretText().optional().describe('Shared with the sender, for HS algorithms.'),
     public_key: templateText().optional().describe('Public key of the sender: PEM, base64 of the DER, or a JWK.'),
     jwks_url: urlText().optional().describe('Key set of the sender.'),
-    algorithms: z
-      .array(z.enum(JWT_ALGORITHM_NAMES))
+    algorithms: listOf(z.enum(JWT_ALGORITHM_NAMES))
       .min(1)
       .optional()
       .describe('Allowed algorithms. Default: those that fit the kind of key.'),
@@ -36,7 +43,7 @@ const config = z
       .optional()
       .describe('Since `iat`. Without it, and without a hash of the body, the token has to name its end in `exp`.'),
     tolerance_seconds: z.int().min(0).max(600).default(60).describe('Allowed difference of the clocks.'),
-    body_hash_claim: z.string().min(1).optional().describe('Claim that holds the SHA-256 of the body.'),
+    body_hash_claim: nameText().optional().describe('Claim that holds the SHA-256 of the body.'),
     body_hash_type: z.enum(BYTE_ENCODINGS).default('hex').describe('How the hash of the body is written.'),
   })
   .superRefine(refineWith(findKeyProblem, 'signature.key'))

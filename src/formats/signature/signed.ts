@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Scope } from '../../expression/index.ts'
+import { listOf, plainText } from '../vocabulary.ts'
 import { BYTE_ENCODINGS } from './encoding.ts'
 import type { Delivery } from './signature.ts'
 import { asText, compileSource, type Source, sourceText, tokenText } from './source.ts'
@@ -9,15 +10,14 @@ import { type Found, found, refused } from './verdict.ts'
 /** The keys of every format that computes something over parts of the delivery. */
 export const signedKeys = {
   compare_with: tokenText().describe('The signature that was sent, for example `$header.x-signature`.'),
-  parts: z
-    .array(sourceText())
+  parts: listOf(sourceText())
     .min(1)
     .max(16)
     .describe(
       'What is signed, in order: $body, $body.sha256, $body.crc32, $form.sorted, $header.<name>, $header.<name>[<field>], $query.<name>, $url, $url.decoded, $method, $payload.<path>, literals, placeholders.',
     ),
-  separator: z.string().optional().describe('Stands between the parts. Default: nothing.'),
-  signature_prefix: z.string().optional().describe('Stands before the signature, for example `sha256=`.'),
+  separator: plainText().optional().describe('Stands between the parts. Default: nothing.'),
+  signature_prefix: plainText().optional().describe('Stands before the signature, for example `sha256=`.'),
   timestamp: timestampSchema.optional().describe('Older or newer deliveries are refused.'),
 } as const
 
