@@ -1,6 +1,6 @@
-import { isJsonNumber, isUuid, type Json, type JsonObject, suggest, type Violation } from '../../base/index.ts'
+import { createSuggester, isJsonNumber, isUuid, type Json, type JsonObject, type Violation } from '../../base/index.ts'
 import type { Field } from './field.ts'
-import { compilePattern, PATTERN_VALUE_LENGTH_MAX } from './pattern.ts'
+import { matchesPattern } from './pattern.ts'
 
 /** What a customer gave, taken apart: secrets go into encrypted storage, the rest into the account's context. */
 export type Collected =
@@ -29,9 +29,10 @@ export function collectFields(
   const violations: Violation[] = []
   const secrets: Record<string, Json> = {}
   const visible: Record<string, Json> = {}
-  const names = fields.map((field) => field.name)
+  const names = new Set(fields.map((field) => field.name))
+  const suggest = createSuggester()
   for (const name of Object.keys(given))
-    if (!names.includes(name))
+    if (!names.has(name))
       violations.push({
         field: `${path}.${name}`,
         description: `is not asked for${suggest(name, names)}`,
@@ -116,7 +117,6 @@ function findFormatProblem({ format }: Field, value: string): Omit<Violation, 'f
 }
 
 function findPatternMismatch({ pattern }: Field, value: string): Omit<Violation, 'field'> | undefined {
-  if (pattern === undefined) return undefined
-  const isMatch = value.length <= PATTERN_VALUE_LENGTH_MAX && compilePattern(pattern).test(value)
-  return isMatch ? undefined : { description: `must match ${pattern}`, rule: 'string.pattern' }
+  if (pattern === undefined || matchesPattern(pattern, value)) return undefined
+  return { description: `must match ${pattern}`, rule: 'string.pattern' }
 }

@@ -1,55 +1,60 @@
-/** Longest value that is matched against a pattern. */
+import { RE2JS, RE2JSException } from 're2js'
+
+/** Longest value that is matched against a pattern, in UTF-16 units. */
 export const PATTERN_VALUE_LENGTH_MAX = 512
 
-/** Unbounded repetitions in one pattern; with the length limit they bound the time of a match to tens of milliseconds. */
-const REPETITIONS_MAX = 3
+/** Longest pattern, in UTF-16 units. */
+export const PATTERN_LENGTH_MAX = 512
 
-const QUANTIFIER = /^(?:[*+]|\{\d+,\}|\{\d+(?:,\d+)?\})\??/
+/**
+ * Instructions of all patterns of one form together. A match costs at most one step per instruction and character of the
+ * value: with the longest value tens of milliseconds for all of a form.
+ */
+const PROGRAM_SIZE_MAX = 1_100
+
+/** Upper bound of the instructions before anything is compiled: counted repetition is compiled by copying its operand. */
+const EXPANSION_MAX = 50_000
+
+/** A counted repetition; the first group tells whether it repeats a group or another repetition, and so multiplies. */
+const COUNTED = /([)}]?)\{(\d+)(?:,(\d*))?\}/g
+
+const TOO_LARGE = 'repeats too much: use smaller numbers in {n,m}'
 
 /**
  * A sentence about why a definition may not use this regular expression, `undefined` when it may.
  *
- * Patterns come from whoever writes a definition and run in this process, so the ones that can take exponential time are
- * refused by construction: no repeated groups that repeat inside, no back references, few unbounded repetitions.
+ * Patterns come from the author of a definition and run in this process, so they run in RE2's linear-time engine, which has
+ * no back references and no lookaround. Length and program size bound what compiling and matching cost.
  */
 export function findPatternProblem(pattern: string): string | undefined {
+  if (pattern.length > PATTERN_LENGTH_MAX) return `must have at most ${PATTERN_LENGTH_MAX} characters`
+  if (expansionOf(pattern) > EXPANSION_MAX) return TOO_LARGE
   try {
-    new RegExp(pattern, 'u')
-  } catch {
-    return 'is not a regular expression'
+    return RE2JS.compile(pattern).programSize() > PROGRAM_SIZE_MAX ? TOO_LARGE : undefined
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error
+    return `is not a regular expression in RE2 syntax, which has no back references and no lookaround: ${error.message}`
   }
-  if (/\\(?:[1-9]|k<)/.test(pattern)) return 'must not hold back references'
-  const { repetitions, isNested } = scan(pattern)
-  if (isNested) return 'must not repeat a group'
-  return repetitions > REPETITIONS_MAX ? `must not hold more than ${REPETITIONS_MAX} of *, + and {n,}` : undefined
 }
 
-/** The compiled pattern, matching whole values. Only for patterns without a problem. */
-export function compilePattern(pattern: string): RegExp {
-  return new RegExp(`^(?:${pattern})$`, 'u')
+/** Whether patterns are too much for one form, although each by itself has no problem. */
+export function areTooLargeTogether(patterns: readonly string[]): boolean {
+  return patterns.reduce((sum, pattern) => sum + RE2JS.compile(pattern).programSize(), 0) > PROGRAM_SIZE_MAX
 }
 
-/** Counts unbounded quantifiers outside character classes and finds quantified groups. */
-function scan(pattern: string): { repetitions: number; isNested: boolean } {
-  let repetitions = 0
-  let isNested = false
-  let inClass = false
-  for (let index = 0; index < pattern.length; index += 1) {
-    const character = pattern[index]
-    if (character === '\\') {
-      index += 1
-      continue
-    }
-    if (inClass) {
-      inClass = character !== ']'
-      continue
-    }
-    if (character === '[') inClass = true
-    const quantifier = QUANTIFIER.exec(pattern.slice(index))?.[0]
-    if (quantifier === undefined) continue
-    if (pattern[index - 1] === ')' && pattern[index - 2] !== '\\') isNested = true
-    if (/^[*+]|,\}/.test(quantifier)) repetitions += 1
-    index += quantifier.length - 1
+/** Whether the whole value matches. Only for patterns without a problem; values longer than the limit do not match. */
+export function matchesPattern(pattern: string, value: string): boolean {
+  return value.length <= PATTERN_VALUE_LENGTH_MAX && RE2JS.compile(pattern).testExact(value)
+}
+
+/** Length of the pattern times the repetitions that can lie inside each other; never less than what compiling produces. */
+function expansionOf(pattern: string): number {
+  let nested = 1
+  let innermost = 1
+  for (const [, before, minimum, maximum] of pattern.matchAll(COUNTED)) {
+    const count = Math.max(1, Number(minimum), Number(maximum ?? 0))
+    if (before === '') innermost = Math.max(innermost, count)
+    else nested *= count
   }
-  return { repetitions, isNested }
+  return pattern.length * nested * innermost
 }
