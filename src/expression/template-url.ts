@@ -1,4 +1,4 @@
-import { Failure } from '../base/index.ts'
+import { Failure, trimEnd } from '../base/index.ts'
 import type { Placeholder } from './placeholder.ts'
 import type { Scope } from './scope.ts'
 import { type Encode, renderText, type Template, templateParts, unresolved } from './template.ts'
@@ -33,10 +33,23 @@ export function findBaseUrlProblem(text: string): string | undefined {
   if (!STARTS_LIKE_URL.test(text)) return 'must start with https://, http:// or a placeholder'
   if (GLUED_TO_ORIGIN.test(text))
     return 'starts with a placeholder, which stands for https://host, so that only "/" may follow it'
-  const literal = text.replace(/\{\{.*?\}\}/g, '')
+  const literal = withoutPlaceholders(text)
   if (/[?#\s\\]/.test(literal)) return 'must not hold a query, a fragment, a backslash or blanks'
   if (/^https?:\/\/[^/]*@/i.test(literal)) return 'must not hold a user name or password'
   return undefined
+}
+
+/** The text without its `{{…}}`; what opens and does not close stays. */
+function withoutPlaceholders(text: string): string {
+  let literal = ''
+  let position = 0
+  for (let open = text.indexOf('{{'); open !== -1; open = text.indexOf('{{', position)) {
+    const close = text.indexOf('}}', open + 2)
+    if (close === -1) break
+    literal += text.slice(position, open)
+    position = close + 2
+  }
+  return literal + text.slice(position)
 }
 
 /**
@@ -47,7 +60,7 @@ export function findBaseUrlProblem(text: string): string | undefined {
  */
 export function compileUrl(baseUrl: string, path: string): UrlTemplate {
   const joint = path === '' || path.startsWith('/') ? path : `/${path}`
-  const pieces = [...basePieces(baseUrl.replace(/\/+$/, '')), ...pathPieces(joint)]
+  const pieces = [...basePieces(trimEnd(baseUrl, '/')), ...pathPieces(joint)]
   const isConstant = pieces.every((piece) => piece.kind === 'literal')
   return { pieces, constant: isConstant ? pieces.map((piece) => piece.text).join('') : undefined }
 }
@@ -140,7 +153,7 @@ function encodeOrigin(text: string, placeholder: Placeholder): string {
   const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[@?#\\]/.test(text)
   if (!isPlain)
     throw unresolved(placeholder, 'must be an address such as https://host, without user name, query or fragment')
-  return url.origin + url.pathname.replace(/\/+$/, '')
+  return url.origin + trimEnd(url.pathname, '/')
 }
 
 function allow(isAllowed: boolean, text: string, placeholder: Placeholder, problem: string): string {

@@ -46,7 +46,7 @@ export function requestJson(request: RestRequest, body: Buffer, call: OpenCall):
 function bodyJson({ binding: { body } }: RestRequest, bytes: Buffer): Json {
   if (body.kind === 'request') return parseJson(bytes)
   if (body.kind === 'field') return bytes.length === 0 ? {} : { [body.name]: parseJson(bytes) }
-  if (/^\s*(\{\s*\})?\s*$/.test(bytes.toString('latin1'))) return {}
+  if (/^(?:\{\s*\})?$/.test(bytes.toString('latin1').trim())) return {}
   throw new Failure('MALFORMED_BODY', 'this operation takes no body; its parameters go into the query')
 }
 

@@ -1,22 +1,68 @@
 import { Failure } from '../../base/index.ts'
 
-/** One `<target>; param=value; …` of a Link header; quoted values may hold commas and semicolons. */
-const LINK = /<([^>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]*))?)*)/g
-const REL = /;\s*rel\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*))/i
-
 /**
  * The target of the link with that relation (RFC 8288), absolute; relative targets are resolved against the page's URL.
  *
  * The first `rel` parameter of a link counts, it may hold several relations, and their case does not matter.
+ *
+ * @throws Failure UPSTREAM_INVALID_RESPONSE
  */
 export function findLink(header: string | undefined, rel: string, pageUrl: string): string | undefined {
   if (header === undefined) return undefined
-  for (const [, target = '', parameters = ''] of header.matchAll(LINK)) {
-    const match = REL.exec(parameters)
-    const relations = (match?.[1] ?? match?.[2] ?? '').toLowerCase().split(/\s+/)
-    if (relations.includes(rel.toLowerCase())) return absoluteLink(target, pageUrl)
-  }
+  const wanted = rel.toLowerCase()
+  for (const { target, relations } of readLinks(header))
+    if (relations.toLowerCase().split(/\s+/).includes(wanted)) return absoluteLink(target, pageUrl)
   return undefined
+}
+
+interface Link {
+  readonly target: string
+  /** The value of its first `rel`, unquoted; empty without one. */
+  readonly relations: string
+}
+
+/** The parts of a parameter, matched where the one before ended: name, and what stands before its value. */
+const PARAMETER = /\s*;\s*([\w!#$&+.^`|~*-]+)\s*(=\s*)?/y
+/** Unquoted value of a parameter. */
+const WORD = /[^\s",;]*/y
+
+/** The links of a header in one pass: each `<target>; name=value; name="value"; …`; quoted values may hold anything. */
+function* readLinks(header: string): Generator<Link> {
+  let position = 0
+  for (;;) {
+    const open = header.indexOf('<', position)
+    const close = open === -1 ? -1 : header.indexOf('>', open)
+    if (close === -1) return
+    let relations: string | undefined
+    position = close + 1
+    for (
+      let match = matchAt(PARAMETER, header, position);
+      match !== null;
+      match = matchAt(PARAMETER, header, position)
+    ) {
+      position += match[0].length
+      const value = match[2] === undefined ? { text: '', end: position } : readValue(header, position)
+      if (match[1]?.toLowerCase() === 'rel') relations ??= value.text
+      position = value.end
+    }
+    yield { target: header.slice(open + 1, close), relations: relations ?? '' }
+  }
+}
+
+/** The value that begins at `start`, quoted or not; a quote that does not close reaches to the end. */
+function readValue(header: string, start: number): { readonly text: string; readonly end: number } {
+  if (header[start] !== '"') {
+    const text = matchAt(WORD, header, start)?.[0] ?? ''
+    return { text, end: start + text.length }
+  }
+  let end = start + 1
+  while (end < header.length && header[end] !== '"') end += header[end] === '\\' ? 2 : 1
+  return { text: header.slice(start + 1, end), end: Math.min(end + 1, header.length) }
+}
+
+function matchAt(sticky: RegExp, text: string, position: number): RegExpExecArray | null {
+  sticky.lastIndex = position
+  return sticky.exec(text)
 }
 
 /** The link as given when it is absolute, else resolved against the page it came from. @throws Failure UPSTREAM_INVALID_RESPONSE */

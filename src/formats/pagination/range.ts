@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { compileTemplate, renderText } from '../../expression/index.ts'
 import { parsing } from '../format.ts'
-import { templateText } from '../vocabulary.ts'
+import { nameText, templateText } from '../vocabulary.ts'
 import type { CountedPage, Page, PaginationFormat, Paginator, Step } from './paginator.ts'
 import { integerAt, textAt } from './position.ts'
 import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
@@ -9,7 +9,7 @@ import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
 const config = z
   .strictObject({
     ...commonKeys,
-    unit: z.string().min(1).default('items').describe('Range unit, for example `items` or `records`.'),
+    unit: nameText().default('items').describe('Range unit, for example `items` or `records`.'),
     first: templateText()
       .optional()
       .describe(
@@ -22,8 +22,9 @@ const config = z
 /** Size of a range when neither caller nor definition name one. */
 const RANGE_SIZE_DEFAULT = 100
 
-const CONTENT_RANGE = /(\d+)-(\d+)\/(\d+|\*)\s*$/
-const TOTAL = /\/(\d+)\s*$/
+/** `items 0-99/1234`, the total possibly `*`. */
+const CONTENT_RANGE = /(?<!\d)(\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/
+const TOTAL = /\/(\d{1,15})$/
 
 /** `range`: the Range header counts records (RFC 9110 §14), or the API names the next range itself. */
 export const range: PaginationFormat = {
@@ -57,13 +58,13 @@ function rangePaginator(parsed: z.output<typeof config>): Paginator {
 
 /** A `*` in its place is no number, and no total. Behind the end there is a total without a range. */
 function totalIn(headers: Page['headers']): number {
-  return Number(TOTAL.exec(headers['content-range'] ?? '')?.[1] ?? Number.NaN)
+  return Number(TOTAL.exec(headers['content-range']?.trim() ?? '')?.[1] ?? Number.NaN)
 }
 
 function nextRange({ headers, received, status }: CountedPage, position: { readonly [key: string]: unknown }): Step {
   const named = headers['next-range']
   if (named !== undefined) return { kind: 'next', position: { next: named } }
-  const [, , last, total] = CONTENT_RANGE.exec(headers['content-range'] ?? '') ?? []
+  const [, , last, total] = CONTENT_RANGE.exec(headers['content-range']?.trim() ?? '') ?? []
   const isAll = status === 200 && last === undefined
   if (position.next !== undefined || isAll || (total !== '*' && Number(last) + 1 >= Number(total)))
     return { kind: 'end', reason: 'range_end' }

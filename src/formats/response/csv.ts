@@ -6,6 +6,8 @@ import type { ResponseFormat } from './response.ts'
 /** Most rows of one answer; larger exports have to be paged. */
 const ROWS_MAX = 500_000
 const DELIMITERS = [',', ';', '\t'] as const
+/** Most columns; spreadsheets have no more. */
+const COLUMNS_MAX = 16_384
 /** How much of the text the delimiter is looked for in. */
 const HEAD_LENGTH_MAX = 16_384
 
@@ -30,7 +32,9 @@ export const csv: ResponseFormat = {
       to: ROWS_MAX + 2,
     })
     if (rows.length > ROWS_MAX) throw new Error(`has more than ${ROWS_MAX} rows`)
-    return rows.map((row, index) => record(header, row, index + 1))
+    if (header.length > COLUMNS_MAX) throw new Error(`has more than ${COLUMNS_MAX} columns`)
+    const repeated = repeatedNames(header)
+    return rows.map((row, index) => record(header, repeated, row, index + 1))
   },
 }
 
@@ -44,15 +48,34 @@ function guessDelimiter(text: string): string {
   return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ','
 }
 
-function record(header: readonly string[], row: readonly string[], number: number): JsonObject {
+function repeatedNames(header: readonly string[]): ReadonlySet<string> {
+  const seen = new Set<string>()
+  return new Set(header.filter((name) => seen.size === seen.add(name).size))
+}
+
+/** @param repeated names that several columns share */
+function record(
+  header: readonly string[],
+  repeated: ReadonlySet<string>,
+  row: readonly string[],
+  number: number,
+): JsonObject {
   if (row.slice(header.length).some((cell) => cell !== ''))
     throw new Error(`row ${number} has ${row.length} cells, but the header line names ${header.length} columns`)
   const fields = new Map<string, Json>()
+  const lists = new Map<string, string[]>()
   for (const [index, name] of header.entries()) {
     const cell = row[index]
     if (cell === undefined) break
-    const before = fields.get(name)
-    fields.set(name, before === undefined ? cell : Array.isArray(before) ? [...before, cell] : [before, cell])
+    const list = lists.get(name)
+    if (list !== undefined) list.push(cell)
+    else if (!repeated.has(name)) fields.set(name, cell)
+    else {
+      const cells = [cell]
+      lists.set(name, cells)
+      fields.set(name, cells)
+    }
   }
+  for (const [name, [only = '', ...others]] of lists) if (others.length === 0) fields.set(name, only)
   return Object.fromEntries(fields)
 }

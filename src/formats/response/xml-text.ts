@@ -27,13 +27,25 @@ export function decodeXml(body: Uint8Array, charset: string | undefined): string
 export function boundXml(text: string): void {
   if (text.length > LENGTH_MAX) throw new Error(`is longer than ${LENGTH_MAX} characters`)
   let tags = 0
-  for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', at + 1)) {
+  for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', endOfMarkup(text, at))) {
     tags += 1
     if (tags > TAGS_MAX) throw new Error(`has more than ${TAGS_MAX} tags`)
-    // Comments, CDATA and declarations hold no attributes.
-    if (text[at + 1] !== '!' && tagEnd(text, at) - at > TAG_LENGTH_MAX)
-      throw new Error(`has a tag of more than ${TAG_LENGTH_MAX} characters`)
   }
+}
+
+/** Where the search for the next `<` goes on. Comments, CDATA sections and declarations hold no attributes. */
+function endOfMarkup(text: string, at: number): number {
+  if (text.startsWith('<!--', at)) return endBefore(text, '-->', at + 4)
+  if (text.startsWith('<![CDATA[', at)) return endBefore(text, ']]>', at + 9)
+  if (text[at + 1] === '!') return at + 1
+  const end = tagEnd(text, at)
+  if (end - at > TAG_LENGTH_MAX) throw new Error(`has a tag of more than ${TAG_LENGTH_MAX} characters`)
+  return end
+}
+
+function endBefore(text: string, mark: string, from: number): number {
+  const end = text.indexOf(mark, from)
+  return end === -1 ? text.length : end
 }
 
 /** Where a tag ends, `>` in quotes aside; not looked for beyond the limit. */
