@@ -46,6 +46,7 @@ export {
   withDoubles,
 } from './json-number.ts'
 export { exceedsJsonSize } from './json-size.ts'
+export { nextTurn, parseJsonInSlices } from './json-slices.ts'
 export { JSON_NESTING_MAX, type JsonScan, JsonTextError, parseJson, parseScanned, scanJson } from './json-text.ts'
 export { jsonbTextOf } from './jsonb-text.ts'
 export { createSuggester, suggest } from './suggest.ts'

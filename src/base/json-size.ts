@@ -1,4 +1,5 @@
 import type { Json } from './json.ts'
+import { JsonNumber } from './json-number.ts'
 
 /**
  * Whether a value has more than `lengthMax` characters as JSON, or nests deeper than `depthMax`. Counted without building
@@ -9,7 +10,7 @@ export function exceedsJsonSize(value: Json, lengthMax: number, depthMax: number
   const measure = (item: Json, depth: number): boolean => {
     if (length > lengthMax || depth > depthMax) return true
     if (typeof item === 'string') length += item.length + 2
-    else if (typeof item !== 'object' || item === null) length += String(item).length
+    else if (typeof item !== 'object' || item === null || item instanceof JsonNumber) length += String(item).length
     else if (Array.isArray(item)) return inside(item.length) || item.some((inner: Json) => measure(inner, depth + 1))
     else {
       const keys = Object.keys(item)

@@ -64,12 +64,22 @@ export function parseJson(text: string, nestingMax = JSON_NESTING_MAX): Json {
 
 /** `parseJson` for a text that was scanned. @throws JsonTextError */
 export function parseScanned(text: string, scan: JsonScan, nestingMax: number): Json {
-  if (scan.nesting > nestingMax) throw new JsonTextError('nesting', `is nested deeper than ${nestingMax} levels`)
+  if (scan.nesting > nestingMax) throw nestedTooDeep(nestingMax)
   try {
     return scan.mayBeInexact ? JSON.parse(text, keepText) : JSON.parse(text)
   } catch (cause) {
-    throw new JsonTextError('syntax', 'is not valid JSON', cause)
+    throw notJson(cause)
   }
+}
+
+/** @param nestingMax deepest nesting that is read */
+export function nestedTooDeep(nestingMax: number): JsonTextError {
+  return new JsonTextError('nesting', `is nested deeper than ${nestingMax} levels`)
+}
+
+/** @param cause what the parser says */
+export function notJson(cause?: unknown): JsonTextError {
+  return new JsonTextError('syntax', 'is not valid JSON', cause)
 }
 
 function keepText(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
@@ -100,7 +110,7 @@ export function scanJson(text: string): JsonScan {
 }
 
 /** The closing quote of the string that opens at `start`, or the end of the text. A quote after an odd run of backslashes is escaped. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let run = at
     while (text.charCodeAt(run - 1) === BACKSLASH) run -= 1

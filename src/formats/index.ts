@@ -72,6 +72,7 @@ export { appendQuery, type QueryArrayFormat, setQuery, writeQuery } from './quer
 export { renderFormatReference } from './reference.ts'
 export { queryArrayFormatSchema, type RequestDefinition, requestKeys, requestSchema } from './request-keys.ts'
 export { CharsetError, charsetOf, decodeText } from './response/charset.ts'
+export { decodeLarge } from './response/decode-large.ts'
 export { RESPONSE_FORMATS, responseFormat } from './response/index.ts'
 export { type ResponseFormat, utf8 } from './response/response.ts'
 export { compileSignature, SIGNATURE_FORMATS, signatureSchema } from './signature/index.ts'

@@ -136,7 +136,9 @@ export function expressionText(roots?: readonly string[]): z.ZodString {
 
 /** A path into a JSON value, for example `data.items`, `meta.cursors[0].next` or `["@odata.nextLink"]`. */
 export function fieldPath(): z.ZodString {
-  return roleOf(z.string().max(1024, { abort: true }).superRefine(refineWith(findPathProblem, 'path')), { kind: 'path' })
+  return roleOf(z.string().max(1024, { abort: true }).superRefine(refineWith(findPathProblem, 'path')), {
+    kind: 'path',
+  })
 }
 
 /** What is wrong with a text as a path into a JSON value: a clause that goes on after the field's name. */

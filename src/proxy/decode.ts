@@ -1,7 +1,7 @@
-import { Failure, type Json, JsonTextError, parseJson } from '../base/index.ts'
+import { Failure, type Json, JsonTextError, parseJsonInSlices } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import type { HttpResponse } from '../egress/index.ts'
-import { CharsetError, charsetOf, decodeText, responseFormat, utf8 } from '../formats/index.ts'
+import { CharsetError, charsetOf, decodeLarge, decodeText, responseFormat, utf8 } from '../formats/index.ts'
 
 /** An answer whose body has been read. */
 export interface DecodedResponse {
@@ -26,10 +26,10 @@ const HTML_START_BYTES = 256
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format or the charset it claims
  */
-export function decode(method: MethodPlan, { status, headers, body }: HttpResponse): DecodedResponse {
+export async function decode(method: MethodPlan, { status, headers, body }: HttpResponse): Promise<DecodedResponse> {
   if (body.byteLength === 0) return { status, headers, body: null }
   try {
-    return { status, headers, body: readBody(method, status, headers['content-type'] ?? '', body) }
+    return { status, headers, body: await readBody(method, status, headers['content-type'] ?? '', body) }
   } catch (error) {
     if (status >= 400) return { status, headers, body: utf8(body) }
     const problem = error instanceof JsonTextError || error instanceof CharsetError ? error.message : 'does not parse'
@@ -49,17 +49,22 @@ export function isJsonType(contentType: string): boolean {
   return JSON_TYPE.test(contentType)
 }
 
-function readBody({ responseFormat: format }: MethodPlan, status: number, contentType: string, body: Uint8Array): Json {
+async function readBody(
+  { responseFormat: format }: MethodPlan,
+  status: number,
+  contentType: string,
+  body: Uint8Array,
+): Promise<Json> {
   const isJson = isJsonType(contentType)
   if (format !== undefined && format.format !== 'binary' && format.format !== 'text' && isHtml(body)) {
     if (status >= 400) return utf8(body)
     throw new Error('an HTML page')
   }
   const charset = charsetOf(contentType)
-  if (format !== undefined && !(status >= 400 && isJson)) return format.decode(body, charset)
-  if (isJson) return responseFormat('json').decode(body, charset)
-  if (NDJSON_TYPE.test(contentType)) return responseFormat('ndjson').decode(body, charset)
-  return guessBody(decodeText(body, charset))
+  if (format !== undefined && !(status >= 400 && isJson)) return decodeLarge(format, body, charset)
+  if (isJson) return decodeLarge(responseFormat('json'), body, charset)
+  if (NDJSON_TYPE.test(contentType)) return decodeLarge(responseFormat('ndjson'), body, charset)
+  return await guessBody(decodeText(body, charset))
 }
 
 /** A login or error page, which a lenient reader (CSV, XML) would take for records. */
@@ -68,10 +73,10 @@ function isHtml(body: Uint8Array): boolean {
 }
 
 /** Some APIs send JSON under the name of text or none at all. */
-function guessBody(text: string): Json {
+async function guessBody(text: string): Promise<Json> {
   if (!/^\s*[[{]/.test(text)) return text
   try {
-    return parseJson(text)
+    return await parseJsonInSlices(text)
   } catch (error) {
     if (error instanceof JsonTextError && error.kind === 'syntax') return text
     throw error

@@ -44,7 +44,7 @@ export async function judgeOpenAnswer(
   const content = isWhole
     ? await decodeContent(new URL(url).host, headers, bytes, RESPONSE_BYTES_MAX)
     : { headers, body: beginning(opened, bytes) }
-  const response = decode(method, { status, url, ...content })
+  const response = await decode(method, { status, url, ...content })
   const { answer, ...rest } = await judgeAnswer(deps, method, response, url)
   switch (answer.kind) {
     case 'rate_limited':

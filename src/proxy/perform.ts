@@ -23,7 +23,7 @@ async function attempt(deps: CallDependencies, job: Job, page: PageRequest | und
   const grant = await takeBudget(deps, job)
   if (grant.kind === 'limited') return final(budgetExhausted(grant.retryAfterSeconds))
   const answered = await exchange(deps.http, ready, job.request, method.timeoutMs).finally(() => grant.release())
-  const attempted = await judgeAnswer(deps, method, decode(method, answered), ready.publicUrl)
+  const attempted = await judgeAnswer(deps, method, await decode(method, answered), ready.publicUrl)
   deps.budgets?.learn(method, job.access, attempted.answer)
   return attempted
 }

@@ -3,7 +3,7 @@ import type { Json } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { Scope } from '../expression/index.ts'
-import { charsetOf, responseFormat, utf8 } from '../formats/index.ts'
+import { charsetOf, decodeLarge, responseFormat, utf8 } from '../formats/index.ts'
 import { buildRequest } from './build.ts'
 
 const TEXT = responseFormat('text')
@@ -47,13 +47,13 @@ export async function sendOnce(
     ...{ timeoutMs, maxResponseBytes: responseBytesMax, redirects: 0 },
   })
   const charset = charsetOf(answer.headers['content-type'] ?? '')
-  return { status: answer.status, headers: answer.headers, body: readBody(method, answer.body, charset) }
+  return { status: answer.status, headers: answer.headers, body: await readBody(method, answer.body, charset) }
 }
 
-function readBody({ responseFormat }: MethodPlan, body: Uint8Array, charset: string | undefined): Json {
+async function readBody({ responseFormat }: MethodPlan, body: Uint8Array, charset: string | undefined): Promise<Json> {
   if (body.byteLength === 0) return ''
   try {
-    return (responseFormat ?? TEXT).decode(body, charset)
+    return await decodeLarge(responseFormat ?? TEXT, body, charset)
   } catch {
     return utf8(body)
   }

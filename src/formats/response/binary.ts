@@ -5,5 +5,6 @@ export const binary: ResponseFormat = {
   format: 'binary',
   summary: 'Bytes; where the answer is JSON they are base64.',
   accept: '*/*',
+  isCheap: true,
   decode: (body) => Buffer.from(body).toString('base64'),
 }

@@ -6,6 +6,8 @@ export interface ResponseFormat {
   readonly summary: string
   /** Sent as `Accept` unless a header says otherwise. */
   readonly accept: string
+  /** Reading costs no more than copying the body. */
+  readonly isCheap?: true
   /**
    * Reads a body that is not empty.
    *

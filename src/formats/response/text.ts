@@ -6,5 +6,6 @@ export const text: ResponseFormat = {
   format: 'text',
   summary: 'The body as one text, in the charset of the content type, UTF-8 where it names none.',
   accept: '*/*',
+  isCheap: true,
   decode: decodeText,
 }

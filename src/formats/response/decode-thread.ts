@@ -1,0 +1,25 @@
+/** The worker thread of `decodeLarge`: foreign parsers run here, where the event loop does not wait for them. */
+import { parentPort } from 'node:worker_threads'
+import { JsonTextError } from '../../base/index.ts'
+import { CharsetError } from './charset.ts'
+import type { WorkerAnswer, WorkerTask } from './decode-large.ts'
+import { responseFormat } from './index.ts'
+
+parentPort?.on('message', (task: WorkerTask) => {
+  const answer = decode(task)
+  parentPort?.postMessage(answer, answer.kind === 'decoded' ? [answer.json.buffer as ArrayBuffer] : [])
+})
+
+function decode({ format, body, charset }: WorkerTask): WorkerAnswer {
+  try {
+    const json = new TextEncoder().encode(JSON.stringify(responseFormat(format).decode(body, charset)))
+    return { kind: 'decoded', json }
+  } catch (error) {
+    return { kind: 'failed', error: kindOf(error), message: error instanceof Error ? error.message : 'cannot be read' }
+  }
+}
+
+function kindOf(error: unknown): (WorkerAnswer & { readonly kind: 'failed' })['error'] {
+  if (error instanceof JsonTextError) return error.kind
+  return error instanceof CharsetError ? 'charset' : 'other'
+}

@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { JsonTextError, parseJson, parseJsonInSlices } from '../../src/base/index.ts'
+import { CharsetError, decodeLarge, responseFormat } from '../../src/formats/index.ts'
+
+const SLICE = 64 * 1024
+
+/** Either the value or that there is none. */
+async function outcome(parsing: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return { value: await parsing() }
+  } catch {
+    return 'refused'
+  }
+}
+
+const inSlices = (text: string) => outcome(() => parseJsonInSlices(text))
+const atOnce = (text: string) => outcome(async () => parseJson(text))
+
+/** JSON values with parts longer than a slice, as text with blanks. */
+const long = fc.tuple(
+  fc.constantFrom('"a', '1, ', '1.10, ', '12345678901234567890, ', '{"k": [1]}, ', ' '),
+  fc.integer({ min: 30_000, max: 90_000 }),
+)
+const filler = long.map(([unit, length]) => {
+  const repeated = unit.repeat(length / unit.length)
+  return unit === '"a' ? `"${'a'.repeat(length)}"` : unit === ' ' ? `[${repeated}]` : `[${repeated}0]`
+})
+const json: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.json({ maxDepth: 2 }),
+    filler,
+    fc.array(tie('value'), { maxLength: 4 }).map((items) => `[ ${items.join(' ,\n')} ]`),
+    fc
+      .array(fc.tuple(fc.constantFrom('a', '__proto__', '1', 'b"\\', 'a', 'é'), tie('value')), { maxLength: 4 })
+      .map((entries) => `{${entries.map(([key, item]) => `${JSON.stringify(key)} : ${item}`).join(', ')}\t}`),
+  ),
+})).value
+
+describe('JSON in slices', () => {
+  it('reads what parseJson reads', async () => {
+    await fc.assert(
+      fc.asyncProperty(json, async (text) => {
+        expect(await inSlices(text)).toEqual(await atOnce(text))
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('refuses what parseJson refuses, wherever the fault is', async () => {
+    const damage = fc.tuple(json, fc.nat(), fc.constantFrom('', ',', ']', '}', '[', '{', ':', '"', '\\', '1', '\u00a0'))
+    await fc.assert(
+      fc.asyncProperty(damage, async ([text, place, replacement]) => {
+        const at = place % (text.length + 1)
+        const damaged = text.slice(0, at) + replacement + text.slice(at + 1)
+        expect(await inSlices(damaged)).toEqual(await atOnce(damaged))
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  const big = `[${'1,'.repeat(SLICE)}1]`
+  it.each([
+    ['a comma at the end', `${big.slice(0, -1)},]`],
+    ['a comma behind a long entry', `[${big},]`],
+    ['no comma between long entries', `[${big} ${big}]`],
+    ['a comma before a long entry only', `[,${big}]`],
+    ['two values', `${big}${big}`],
+    ['brackets that do not match', `${big.slice(0, -1)}}`],
+    ['no end', big.slice(0, -1)],
+    ['no colon', `{"a" ${big}}`],
+    ['no key', `{${big}}`],
+    ['a no-break space', `[\u00a0${big}]`],
+    ['nesting without end', '['.repeat(SLICE * 2)],
+  ])('refuses %s', async (_what, text) => {
+    expect(await inSlices(text)).toBe('refused')
+  })
+
+  it('keeps the order of keys and __proto__ as a key', async () => {
+    const text = `{"b": ${big}, "__proto__": ${big}, "a": {"__proto__": 1}}`
+    const value = (await parseJsonInSlices(text)) as Record<string, unknown>
+    expect(Object.keys(value)).toEqual(['b', '__proto__', 'a'])
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
+  })
+
+  it('lets other work have its turn', async () => {
+    let turns = 0
+    const count = setInterval(() => turns++, 0)
+    await parseJsonInSlices(`[${'{"a":1},'.repeat(SLICE)}1]`)
+    clearInterval(count)
+    expect(turns).toBeGreaterThan(1)
+  })
+})
+
+describe('a large body', () => {
+  const rows = 2_000
+  it.each([
+    ['csv', `a,b\n${'1,x\n'.repeat(rows * 4)}`],
+    ['xml', `<r>${'<a b="1">x</a>'.repeat(rows)}</r>`],
+    ['ndjson', '{"a":1}\n'.repeat(rows * 2)],
+    ['json', `[${'{"a":1},'.repeat(rows * 2)}1]`],
+    ['text', 'x'.repeat(rows * 10)],
+  ])('of format %s is read as a small one is', async (name, text) => {
+    const format = responseFormat(name)
+    expect(await decodeLarge(format, Buffer.from(text))).toEqual(format.decode(Buffer.from(text)))
+  })
+
+  it.each(['csv', 'xml', 'ndjson', 'json', 'text'])('of format %s is decoded by its charset', async (name) => {
+    const one = { csv: 'a\n\xe9\n', xml: '', ndjson: '{"a":"\xe9"}\n', json: '', text: '\xe9' }[name] ?? ''
+    const many = { xml: `<r>${'<a>\xe9</a>'.repeat(rows)}</r>`, json: `[${'"\xe9",'.repeat(rows * 20)}1]` }[name]
+    const body = Buffer.from(many ?? one.repeat(rows * 10), 'latin1')
+    const format = responseFormat(name)
+    expect(await decodeLarge(format, body, 'iso-8859-1')).toEqual(format.decode(body, 'iso-8859-1'))
+    await expect(decodeLarge(format, body, 'utf-8')).rejects.toThrow(CharsetError)
+  })
+
+  it('keeps its numbers as they are written', async () => {
+    const body = Buffer.from('{"a":12345678901234567890,"b":1.10}\n'.repeat(rows))
+    const read = (await decodeLarge(responseFormat('ndjson'), body)) as unknown[]
+    expect(JSON.stringify(read[0])).toBe('{"a":12345678901234567890,"b":1.10}')
+  })
+
+  it('that is nested too deeply is refused as a small one is', async () => {
+    const line = `${'['.repeat(300)}${']'.repeat(300)}\n`
+    const body = Buffer.from(line.repeat(40))
+    await expect(decodeLarge(responseFormat('ndjson'), body)).rejects.toThrow(
+      new JsonTextError('nesting', 'is nested deeper than 256 levels'),
+    )
+  })
+
+  it('that is not in its format is refused with the reason', async () => {
+    const body = Buffer.from(`<r>${'<a>'.repeat(8_000)}</r>`)
+    await expect(decodeLarge(responseFormat('xml'), body)).rejects.toThrow('is not well-formed')
+  })
+})
