@@ -10,7 +10,7 @@ import { findActionProblems } from './check-actions.ts'
 import { findKeylessPaginations } from './check-pagination.ts'
 import { findTextProblems } from './check-texts.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
-import { findSchemaViolations } from './findings.ts'
+import { FINDINGS_MAX, findSchemaViolations } from './findings.ts'
 import { writePath } from './json-path.ts'
 import { findMissingVerbs } from './method-schema.ts'
 import { layerOver } from './partial-schema.ts'
@@ -25,7 +25,7 @@ const TOO_LARGE = 'config.max'
 export type ConfigKind = 'integration' | 'override'
 
 /**
- * Every finding about a config, all at once; an empty list means that it may be stored and compiled.
+ * Every finding about a config, all at once, the first 100 of them; an empty list means that it may be stored and compiled.
  *
  * An override alone is judged key by key, since the definition below may supply the rest; `checkOverride` judges it together
  * with that definition.
@@ -35,7 +35,10 @@ export type ConfigKind = 'integration' | 'override'
 export function checkConfig(config: JsonObject, kind: ConfigKind, path: string): Violation[] {
   if (exceedsJsonSize(config, CONFIG_LENGTH_MAX, JSON_DEPTH_MAX)) return [tooLarge(path)]
   if (kind === 'override') return findSchemaViolations(layerOver(resolvedSchema), config, path)
-  return mergeFindings(findSchemaViolations(configSchema, config, path), findMeaning(config, path))
+  return mergeFindings(findSchemaViolations(configSchema, config, path), findMeaning(config, path)).slice(
+    0,
+    FINDINGS_MAX,
+  )
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   nameText,
   paginationSchema,
   plainText,
+  rawText,
   queryArrayFormatSchema,
   RESPONSE_ROOTS,
   templateMap,
@@ -56,7 +57,7 @@ const configKeys = {
     .describe(
       'Named steps; post_install, post_connect_user_form, refresh_token and validation hook into the life of an account.',
     ),
-  tool_tags: mapOf(nameText(), listOf(plainText())).optional().describe('Tags by resource, for the tools listing.'),
+  tool_tags: mapOf(nameText(), listOf(rawText())).optional().describe('Tags by resource, for the tools listing.'),
   webhook: webhookSchema.optional(),
 } as const
 
@@ -66,7 +67,7 @@ export const configSchema = z.strictObject(configKeys).meta({ title: 'Integratio
 /** What an override may hold beyond the config's keys; these never reach an integration. */
 export const overrideOnlyKeys = {
   description: plainText().optional().describe('Environment-specific description shown in the catalog.'),
-  tags: listOf(plainText()).optional().describe('Environment-specific tags shown in the catalog.'),
+  tags: listOf(rawText()).optional().describe('Environment-specific tags shown in the catalog.'),
   environment_variables: mapOf(nameText(), anyJson())
     .optional()
     .describe('Values of {{environment_variables.<KEY>}} and {{env.<KEY>}}.'),

@@ -4,7 +4,7 @@ import { writePath } from './json-path.ts'
 import { withNumericSettings } from './schema-walk.ts'
 
 /**
- * Every finding of a schema about a value, as violations whose fields start with `prefix`.
+ * The first 100 findings of a schema about a value, as violations whose fields start with `prefix`.
  *
  * Unknown keys name the key that was probably meant; unknown formats list the ones there are.
  */
@@ -12,10 +12,17 @@ export function findSchemaViolations(schema: z.ZodType, value: Json, prefix: str
   const suggester = createSuggester()
   const error = (issue: z.core.$ZodRawIssue) => describeIssue(issue, suggester)
   const parsed = schema.safeParse(withNumericSettings(schema, value), { error, reportInput: true })
-  return parsed.success ? [] : parsed.error.issues.flatMap((issue) => violationsOf(issue, [], prefix))
+  if (parsed.success) return []
+  return parsed.error.issues
+    .slice(0, FINDINGS_MAX)
+    .flatMap((issue) => violationsOf(issue, [], prefix))
+    .slice(0, FINDINGS_MAX)
 }
 
 type Issue = z.core.$ZodIssue
+
+/** Findings that one check reports; the first ones help, and a document of garbage would have millions. */
+export const FINDINGS_MAX = 100
 
 /** Unknown keys share one issue; their descriptions travel as lines of its message, because zod drops the schema. */
 const LINE = '\n'
@@ -44,7 +51,9 @@ function violationsOf(issue: Issue, parent: DotPath, prefix: string): Violation[
   switch (issue.code) {
     case 'unrecognized_keys': {
       const lines = issue.message.split(LINE)
-      return issue.keys.map((key, index) => at([...path, key], lines[index] ?? 'is not known', RULES.unrecognized_keys))
+      return issue.keys
+        .slice(0, FINDINGS_MAX)
+        .map((key, index) => at([...path, key], lines[index] ?? 'is not known', RULES.unrecognized_keys))
     }
     case 'invalid_union': {
       const branch = likeliestBranch(issue.errors)
@@ -81,7 +90,10 @@ function describeIssue(issue: z.core.$ZodRawIssue, suggester: typeof suggest): s
     case 'invalid_type':
       return issue.input === undefined ? 'is required' : `must be ${nounOf(issue.expected)}`
     case 'unrecognized_keys':
-      return issue.keys.map((key) => `is not a known setting${suggester(key, keysOf(issue.inst))}`).join(LINE)
+      return issue.keys
+        .slice(0, FINDINGS_MAX)
+        .map((key) => `is not a known setting${suggester(key, keysOf(issue.inst))}`)
+        .join(LINE)
     case 'invalid_union':
       return 'discriminator' in issue ? describeChoice(issue, suggester) : 'does not have one of the possible shapes'
     case 'invalid_value':

@@ -11,6 +11,7 @@ import {
   nameText,
   paginationSchema,
   plainText,
+  rawText,
   RESPONSE_ROOTS,
   refineWith,
   requestKeys,
@@ -79,8 +80,8 @@ export const budgetSchema = z
         .describe('What shares the count: one account, all accounts of a tenant, or all of the installation.'),
       match: z
         .strictObject({
-          resource: plainText().optional().describe('Only methods of this resource.'),
-          method: plainText().optional().describe('Only methods of this name.'),
+          resource: rawText().optional().describe('Only methods of this resource.'),
+          method: rawText().optional().describe('Only methods of this name.'),
         })
         .optional()
         .describe('Which calls count. Default: all.'),
@@ -127,7 +128,7 @@ export const methodSchema = z
         'Changes nothing upstream, whatever its name and verb: sandbox accounts may call it. Default: list and get.',
       ),
     description: plainText().optional().describe('What the method does, for people and for tools.'),
-    scopes: listOf(plainText()).optional().describe('OAuth scopes the method needs.'),
+    scopes: listOf(rawText()).optional().describe('OAuth scopes the method needs.'),
     query_schema: jsonSchema.optional().describe('JSON Schema of the query parameters.'),
     body_schema: jsonSchema.optional().describe('JSON Schema of the body.'),
     examples: anyJson().optional().describe('Examples, for example {response: …}; never evaluated.'),

@@ -39,6 +39,8 @@ export function isInRanges(text: string, ranges: readonly AddressRange[]): boole
 
 /** Parses one CIDR range (`10.0.0.0/8`, `fd00::/8`) or one address; `undefined` when it is neither. */
 export function parseRange(text: string): AddressRange | undefined {
+  // A zone (`%eth0`) belongs to an interface, not to a range; `isIP` takes it, ipaddr.js not always.
+  if (text.includes('%')) return undefined
   if (isIP(text) !== 0) {
     const address = ipaddr.process(text)
     return [address, address.kind() === 'ipv4' ? 32 : 128]

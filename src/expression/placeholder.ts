@@ -35,6 +35,9 @@ export type LexedTemplate =
 /** Deepest fallback chain `{{a|b|…}}`; longer ones are a mistake in the definition. */
 const ALTERNATIVES_MAX = 8
 
+/** Placeholders of one text; a text that renders a page of records is a loop written by hand. */
+const PLACEHOLDERS_MAX = 500
+
 const STEP = '[^\\s{}|?:[\\].,"\'`]+'
 /** `["any name"]`, without what the grammar around it reads. */
 const QUOTED = '\\[(?:"[^"\\\\{}|?]+"|\'[^\'\\\\{}|?]+\')\\]'
@@ -51,6 +54,7 @@ export function lexTemplate(text: string): LexedTemplate {
   const parts: TemplatePart[] = []
   let literal = ''
   let position = 0
+  let count = 0
   for (;;) {
     const open = text.indexOf('{{', position)
     if (open === -1) break
@@ -61,6 +65,9 @@ export function lexTemplate(text: string): LexedTemplate {
     }
     const close = text.indexOf('}}', open + 2)
     if (close === -1) return { kind: 'problem', description: 'opens {{ without closing it' }
+    count += 1
+    if (count > PLACEHOLDERS_MAX)
+      return { kind: 'problem', description: `holds more than ${PLACEHOLDERS_MAX} placeholders` }
     const placeholder = parsePlaceholder(text.slice(open + 2, close))
     if (typeof placeholder === 'string') return { kind: 'problem', description: placeholder }
     literal += text.slice(position, open)

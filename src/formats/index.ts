@@ -92,6 +92,7 @@ export {
   mapOf,
   nameText,
   plainText,
+  rawText,
   RESPONSE_ROOTS,
   refineWith,
   templateMap,

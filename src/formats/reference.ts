@@ -8,6 +8,7 @@ import { PAGINATION_FORMATS } from './pagination/index.ts'
 import { commonKeys } from './pagination/rules.ts'
 import { RESPONSE_FORMATS } from './response/index.ts'
 import { SIGNATURE_FORMATS } from './signature/index.ts'
+import { DEFINITION_LIMITS } from './vocabulary.ts'
 
 /**
  * The reference page of all formats in Markdown, from the registries: `REFERENCE.md` is this text, and a test fails when it
@@ -16,6 +17,7 @@ import { SIGNATURE_FORMATS } from './signature/index.ts'
 export function renderFormatReference(): string {
   const sections = [
     '# Reference of formats\n\nGenerated from the schemas that validate. Written as `{"format": …, "config": …}`; keys without a default may be left out unless they are required.',
+    LIMITS,
     family('authorization', AUTHORIZATION_FORMATS),
     family('credentials', CREDENTIAL_FORMATS),
     `${family('pagination', PAGINATION_FORMATS, Object.keys(commonKeys))}\n\n### Keys of every pagination format\n\n${keyTable(schemaOf(z.strictObject(commonKeys)), [])}`,
@@ -25,6 +27,15 @@ export function renderFormatReference(): string {
   ]
   return `${sections.join('\n\n')}\n`
 }
+
+const { entries, jsonLength, nameLength, textLength, urlLength } = DEFINITION_LIMITS
+
+const LIMITS = `## Limits
+
+Every part of a definition or override has a limit, in characters or entries; the JSON Schema names each of them. Unless a key says
+otherwise: texts ${textLength}, base addresses ${urlLength}, names ${nameLength}, lists and maps ${entries} entries, JSON that is kept as it is (bodies, schemas,
+examples) ${jsonLength} as JSON. One text holds at most 500 placeholders, an expression 16384 bytes, a form 100 fields.
+A definition or override as a whole has at most 1048576 characters as JSON. A check reports the first 100 findings.`
 
 function family(name: string, formats: readonly Format[], shared: readonly string[] = []): string {
   const entries = formats.map(({ format, summary, config }) => {

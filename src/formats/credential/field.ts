@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isPlaceholderRoot } from '../../expression/index.ts'
-import { listOf, plainText, refineWith } from '../vocabulary.ts'
+import { listOf, plainText, rawText, refineWith } from '../vocabulary.ts'
 import { areTooLargeTogether, findPatternProblem, PATTERN_LENGTH_MAX } from './pattern.ts'
 
 /** Fields that one form asks for. */
@@ -10,7 +10,7 @@ const FIELDS_MAX = 100
 const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 
 const option = z.strictObject({
-  value: plainText(),
+  value: rawText(),
   label: plainText().optional().describe('Default: the value.'),
 })
 
@@ -29,7 +29,7 @@ export const fieldSchema = z
       .default('text')
       .describe('`password` values are credential material: stored encrypted, never shown.'),
     required: z.boolean().default(false).describe('An empty value is refused.'),
-    default: plainText().optional().describe('Taken when the field is left empty.'),
+    default: rawText().optional().describe('Taken when the field is left empty.'),
     format: z.enum(['email', 'number', 'uuid', 'url', 'hostname_label']).optional().describe('What the value must be.'),
     pattern: z
       .string()
@@ -40,10 +40,10 @@ export const fieldSchema = z
         'A regular expression that the whole value must match, in RE2 syntax: no back references, no lookaround. Values of more than 512 characters do not match.',
       ),
     transform: z.enum(['lowercase', 'uppercase', 'trim']).optional().describe('Applied before anything is checked.'),
-    prefix: plainText()
+    prefix: rawText()
       .optional()
       .describe('Shown before the input and taken off a value that was given with it, for example `https://`.'),
-    suffix: plainText()
+    suffix: rawText()
       .optional()
       .describe('Shown behind the input and taken off likewise, for example `.zendesk.com`.'),
     placeholder: plainText().optional().describe('Shown in the empty input.'),

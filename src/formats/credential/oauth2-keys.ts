@@ -57,8 +57,8 @@ export const oauth2Keys = {
     })
     .optional()
     .describe('How the server wants to be spoken to.'),
-  scope: listOf(plainText()).optional().describe('Scopes that are always asked for.'),
-  optional_scope: listOf(plainText()).optional().describe('Scopes that the customer or an override may add.'),
+  scope: listOf(rawText()).optional().describe('Scopes that are always asked for.'),
+  optional_scope: listOf(rawText()).optional().describe('Scopes that the customer or an override may add.'),
   tokenParams: templateMap().optional().describe('Further parameters of the token request.'),
   refreshParams: templateMap().optional().describe('Further parameters of the refresh request.'),
   tokenHeaders: headerMap()

@@ -4,7 +4,7 @@ import { parsing } from '../format.ts'
 import {
   listOf,
   nameText,
-  plainText,
+  rawText,
   refineWith,
   secretText,
   templateMap,
@@ -24,7 +24,7 @@ const config = z
     token: tokenText()
       .optional()
       .describe('Where the token is. Default: the bearer token of the Authorization header.'),
-    token_prefix: plainText()
+    token_prefix: rawText()
       .optional()
       .describe('Stands before the token at the place that `token` names, for example `JWT `.'),
     secret: secretText().optional().describe('Shared with the sender, for HS algorithms.'),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Scope } from '../../expression/index.ts'
-import { listOf, plainText } from '../vocabulary.ts'
+import { listOf, rawText } from '../vocabulary.ts'
 import { BYTE_ENCODINGS } from './encoding.ts'
 import type { Delivery } from './signature.ts'
 import { asText, compileSource, type Source, sourceText, tokenText } from './source.ts'
@@ -16,8 +16,8 @@ export const signedKeys = {
     .describe(
       'What is signed, in order: $body, $body.sha256, $body.crc32, $form.sorted, $header.<name>, $header.<name>[<field>], $query.<name>, $url, $url.decoded, $method, $payload.<path>, literals, placeholders.',
     ),
-  separator: plainText().optional().describe('Stands between the parts. Default: nothing.'),
-  signature_prefix: plainText().optional().describe('Stands before the signature, for example `sha256=`.'),
+  separator: rawText().optional().describe('Stands between the parts. Default: nothing.'),
+  signature_prefix: rawText().optional().describe('Stands before the signature, for example `sha256=`.'),
   timestamp: timestampSchema.optional().describe('Older or newer deliveries are refused.'),
 } as const
 

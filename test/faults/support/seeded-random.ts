@@ -12,7 +12,7 @@ export function seededRandom(script: string): () => number {
 }
 
 /** Tommy Ettinger's generator of 32 bits of state, in the public domain. */
-function mulberry32(seed: number): () => number {
+export function mulberry32(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0

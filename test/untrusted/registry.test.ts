@@ -1,0 +1,62 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { outcomeOf } from './measure.ts'
+import { COVERED_OTHERWISE, READERS } from './registry.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const CORPUS = join(ROOT, 'test/fuzz/corpus')
+const ATTACK_LENGTH = 4_096
+
+/** Names that readers have: whoever adds a function called so says here how it is attacked. */
+const READER_NAME =
+  /^export (?:async )?function\*? ((?:parse|decode|lex|scan|unwrap|read|check|guess|bound)[A-Z]\w*|find\w*(?:Problems?|Violations?|Breaches|Fields|Link))\(/gm
+
+/** Rooms that meet what others wrote. Storage reads rows of its own, but for page tokens. */
+const FILES = [
+  ...globSync(
+    'src/{accounts,api,base,daemon,definition,egress,expression,formats,proxy,schedule,sync,vault,webhooks}/**/*.ts',
+    {
+      cwd: ROOT,
+    },
+  ),
+  'src/storage/keyset.ts',
+]
+
+const exported = FILES.flatMap((path) =>
+  [...readFileSync(join(ROOT, path), 'utf8').matchAll(READER_NAME)].map(([, name]) => `${path.slice(4)}#${name}`),
+)
+const covered = new Set([...READERS.flatMap(({ covers }) => covers), ...Object.keys(COVERED_OTHERWISE)])
+
+describe('the registry of readers', () => {
+  it('has a row, or a reason for none, for every exported reader', () => {
+    expect(exported.filter((reader) => !covered.has(reader))).toEqual([])
+  })
+
+  it('names only what exists', () => {
+    const exists = (reader: string) => {
+      const [path = '', name = ''] = reader.split('#')
+      return FILES.includes(`src/${path}`) && readFileSync(join(ROOT, 'src', path), 'utf8').includes(`${name}`)
+    }
+    expect([...covered].filter((reader) => !exists(reader))).toEqual([])
+  })
+})
+
+describe.each(READERS)('$name', (reader) => {
+  it('reads or refuses its seeds and its attacks', async () => {
+    const attacks = Object.values(reader.attacks).map((make) => make(Math.min(reader.lengthMax, ATTACK_LENGTH)))
+    for (const input of [...reader.seeds, ...attacks])
+      expect(await outcomeOf(reader, input), input.slice(0, 200)).not.toMatchObject({ kind: 'defect' })
+  })
+})
+
+it('reads or refuses every input that the fuzzer found once', async () => {
+  for (const file of globSync('*.json', { cwd: CORPUS })) {
+    const { reader: name, input } = JSON.parse(readFileSync(join(CORPUS, file), 'utf8')) as Record<string, string>
+    const reader = READERS.find((each) => each.name === name)
+    if (reader === undefined || input === undefined) throw new Error(`${file}: there is no reader ${name}`)
+    const outcome = await outcomeOf(reader, input)
+    expect(outcome, file).not.toMatchObject({ kind: 'defect' })
+    if (outcome.kind === 'read') expect(reader.isFaithful?.(input, outcome.result), file).not.toBe(false)
+  }
+})

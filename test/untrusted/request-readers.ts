@@ -1,0 +1,421 @@
+import type { DescMessage } from '@bufbuild/protobuf'
+import { CreateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
+import { readCallAddress } from '../../src/api/endpoints/call-address.ts'
+import { readCallQuery } from '../../src/api/endpoints/call-query.ts'
+import { type Draft, decodeBinary, decodeJson } from '../../src/api/message/codec.ts'
+import { parseJson } from '../../src/api/message/json-text.ts'
+import { findRuleBreaches } from '../../src/api/message/rules.ts'
+import { findUnstorableFields } from '../../src/api/message/storable.ts'
+import { requestJson } from '../../src/api/rest/request-json.ts'
+import { createConnectGetWire } from '../../src/api/wire/connect-get.ts'
+import { isJsonType, wireOf } from '../../src/api/wire/content-types.ts'
+import { unwrapOnly } from '../../src/api/wire/envelope.ts'
+import { isUuid, type Json, type JsonObject, parseDotPath } from '../../src/base/index.ts'
+import { ConfigError, readConfig } from '../../src/config.ts'
+import { checkConfig, checkOverride } from '../../src/definition/index.ts'
+import {
+  compileTemplate,
+  compileUrl,
+  findBaseUrlProblem,
+  lexTemplate,
+  listPlaceholderPaths,
+  parseExpression,
+} from '../../src/expression/index.ts'
+import { checkCronExpression } from '../../src/schedule/index.ts'
+import { versionOfEtag } from '../../src/storage/etag.ts'
+import { decodePageToken } from '../../src/storage/keyset.ts'
+import { checkArgsSchema } from '../../src/sync/args-schema.ts'
+import { checkResources } from '../../src/sync/check-resources.ts'
+import { readSyncResources } from '../../src/sync/resource.ts'
+import { parseKeyRing } from '../../src/vault/key-ring.ts'
+import { hashToken } from '../../src/vault/token.ts'
+import { checkEventTypes } from '../../src/webhooks/event-types.ts'
+import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
+
+const REQUEST = 4 * MIB
+const QUERY = 16 * KIB
+const DEFINITION = MIB
+
+/** Everything that is done to a request message before its handler sees it. */
+function inspect(desc: DescMessage, { message, findings }: Draft): number {
+  return findings.length + findRuleBreaches(desc, message).length + findUnstorableFields(desc, message).length
+}
+
+function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']): Reader {
+  return {
+    name: `${desc.name} as JSON`,
+    covers: [
+      'api/message/json-text.ts#parseJson',
+      'api/message/codec.ts#decodeJson',
+      'api/message/shape.ts#inspectShape',
+      'api/message/rules.ts#findRuleBreaches',
+      'api/message/storable.ts#findUnstorableFields',
+      'api/wire/payload.ts#decodePayload',
+    ],
+    lengthMax: REQUEST,
+    read: (input) => inspect(desc, decodeJson(desc, parseJson(bytes(input)))),
+    refuses: withFailure,
+    seeds: [JSON.stringify(seed)],
+    attacks,
+  }
+}
+
+const MESSAGES: readonly Reader[] = [
+  messageReader(
+    CreateIntegrationRequestSchema,
+    { name: 'a', config: { base_url: 'https://a.example', query: { a: [1, null, true] } } },
+    {
+      'unknown fields': numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
+      values: repeated('{"a":1},', '{"config":{"a":[', '1]}}'),
+      keys: numbered((index) => `"k${index}":1,`, '{"config":{', '"z":1}}'),
+      NUL: repeated('"\\u0000",', '{"config":{"a":[', '1]}}'),
+      surrogates: repeated('"\\ud800",', '{"config":{"a":[', '1]}}'),
+      'reserved keys': repeated('{"__proto__":1},', '{"config":{"a":[', '1]}}'),
+      nesting: repeated('[', '{"config":{"a":'),
+      text: repeated('x', '{"name":"', '"}'),
+      backslashes: repeated('\\', '{"name":"'),
+    },
+  ),
+  messageReader(
+    CreateSyncJobRequestSchema,
+    { resources: [{ resource: 'a', method: 'list', query: { a: '{{args.b}}' } }], args_schema: { type: 'object' } },
+    {
+      resources: repeated('{"resource":"a"},', '{"resources":[', '{}]}'),
+      'wrong types': repeated('{"resource":1},', '{"resources":[', '{}]}'),
+    },
+  ),
+  messageReader(
+    CreateIntegratedAccountRequestSchema,
+    { credentials: { a: 'b' }, context: { c: 1 } },
+    {
+      credentials: numbered((index) => `"k${index}":"v",`, '{"credentials":{', '"z":1}}'),
+    },
+  ),
+  {
+    name: 'CreateIntegrationRequest as protobuf',
+    covers: ['api/message/codec.ts#decodeBinary'],
+    lengthMax: REQUEST,
+    read: (input) =>
+      inspect(CreateIntegrationRequestSchema, decodeBinary(CreateIntegrationRequestSchema, bytes(input))),
+    refuses: withFailure,
+    seeds: ['\x0a\x01a', '\x1a\x05\x0a\x03\x0a\x01a'],
+    attacks: { names: repeated('\x0a\x01a'), zeros: repeated('\x00'), unknown: repeated('\xf8\x07\x01') },
+  },
+  {
+    name: 'envelope',
+    covers: ['api/wire/envelope.ts#unwrapOnly'],
+    lengthMax: REQUEST,
+    read: (input) => unwrapOnly(bytes(input)),
+    refuses: withFailure,
+    seeds: ['\x00\x00\x00\x00\x01a', '\x01\x00\x00\x00\x00'],
+    attacks: { zeros: repeated('\x00') },
+  },
+]
+
+const REST_BINDING = {
+  operation: { input: CreateIntegrationRequestSchema },
+  body: { kind: 'none' },
+  pattern: '',
+} as never
+const CALL = { requestHeader: () => undefined } as never
+
+const REQUESTS: readonly Reader[] = [
+  {
+    name: 'REST query',
+    covers: [],
+    lengthMax: QUERY,
+    read: (query) => requestJson({ binding: REST_BINDING, variables: [], query }, Buffer.alloc(0), CALL),
+    refuses: withFailure,
+    seeds: ['name=a&a.b=c', 'name=%41&name=b'],
+    attacks: {
+      names: numbered((index) => `${index.toString(36)}&`),
+      'one name': repeated('name=a&'),
+      dots: repeated('a.'),
+      percents: repeated('%'),
+    },
+  },
+  {
+    name: 'REST body where none is taken',
+    covers: [],
+    lengthMax: REQUEST,
+    read: (body) => requestJson({ binding: REST_BINDING, variables: [], query: '' }, bytes(body), CALL),
+    refuses: withFailure,
+    seeds: ['', '{}', ' { } '],
+    attacks: { blanks: repeated(' ', '', 'x'), 'blanks in braces': repeated(' ', '{', 'x'), braces: repeated('{ ') },
+  },
+  {
+    name: 'Connect GET',
+    covers: [],
+    lengthMax: QUERY,
+    read: (query) =>
+      createConnectGetWire(query).decode(
+        { input: CreateIntegrationRequestSchema } as never,
+        {} as never,
+        Buffer.alloc(0),
+        REQUEST,
+      ),
+    refuses: withFailure,
+    seeds: ['encoding=json&message=%7B%22name%22%3A%22a%22%7D', 'encoding=proto&base64=1&message=CgFh'],
+    attacks: { names: repeated('a&'), message: repeated('A', 'encoding=proto&base64=1&message=') },
+  },
+  {
+    name: 'query of a call',
+    covers: ['api/endpoints/call-query.ts#readCallQuery'],
+    lengthMax: QUERY,
+    read: readCallQuery,
+    refuses: withFailure,
+    seeds: ['integrated_account_id=0198c0de-0000-7000-8000-000000000000&a[b][]=c&limit=5', 'a=1&a=2'],
+    attacks: {
+      names: numbered((index) => `${index.toString(36)}&`),
+      'one list': repeated('a[]=1&'),
+      brackets: repeated('[a]', 'a'),
+      'open brackets': repeated('[', 'a'),
+    },
+  },
+  {
+    name: 'address of a call',
+    covers: ['api/endpoints/call-address.ts#readCallAddress'],
+    lengthMax: QUERY,
+    read: (input) => readCallAddress('GET', input),
+    refuses: withFailure,
+    seeds: ['contacts/1/list', '_/a', 'a%2Fb'],
+    attacks: { slashes: repeated('/'), percents: repeated('%41') },
+  },
+  {
+    name: 'content type of a request',
+    covers: ['api/wire/content-types.ts#isJsonType'],
+    lengthMax: QUERY,
+    read: (input) => [wireOf(input), isJsonType(input)],
+    refuses: never,
+    seeds: ['application/grpc-web+proto', 'application/json; charset=utf-8'],
+    attacks: { blanks: repeated(' ', 'application/json', 'x'), plus: repeated('a+', 'application/') },
+  },
+  {
+    name: 'page token',
+    covers: ['storage/keyset.ts#decodePageToken', 'storage/keyset.ts#decodeIdToken'],
+    lengthMax: QUERY,
+    read: (input) => decodePageToken({ list: 'a' }, input),
+    refuses: withFailure,
+    seeds: ['bm90aGluZw', ''],
+    attacks: { letters: repeated('A') },
+  },
+  {
+    name: 'etag',
+    covers: [],
+    lengthMax: QUERY,
+    read: versionOfEtag,
+    refuses: never,
+    seeds: ['"v1"', 'v2'],
+    attacks: { digits: repeated('1', '"v') },
+  },
+  {
+    name: 'API token and id',
+    covers: [],
+    lengthMax: QUERY,
+    read: (input) => [hashToken(input), isUuid(input)],
+    refuses: never,
+    seeds: [`pbe_${'a'.repeat(38)}`],
+    attacks: { letters: repeated('a'), tokens: repeated('pbe_') },
+  },
+]
+
+const templates = (count: number, text: string) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, text]))
+const definition = (config: object) => JSON.stringify(config)
+
+const DEFINITIONS: readonly Reader[] = [
+  {
+    name: 'definition',
+    covers: ['definition/check.ts#checkConfig', 'definition/check.ts#checkOverride'],
+    lengthMax: DEFINITION,
+    read: (input) => {
+      const config = parseJson(Buffer.from(input)) as JsonObject
+      return [checkConfig(config, 'integration', 'config').length, checkOverride({}, config, 'override').length]
+    },
+    refuses: withFailure,
+    seeds: [
+      definition({
+        base_url: 'https://{{a}}.example',
+        resources: { a: { list: { path: '/{{id}}', query: { b: '{{args.c:int}}' } } } },
+      }),
+      definition({
+        pagination: { format: 'cursor', config: { cursor_path: 'a.b', cursor_key: 'c' } },
+        headers: { a: null },
+      }),
+      definition({
+        actions: { a: { steps: [{ type: 'transform', config: '$previous' }] } },
+        retry: { max_attempts: 2 },
+      }),
+    ],
+    attacks: {
+      'open braces': (length) => definition({ base_url: `https://${'{{'.repeat(length / 2)}` }),
+      'unknown placeholders': (length) =>
+        definition({ query: templates(Math.ceil(length / 60_000), '{{zzz}}'.repeat(8_000)) }),
+      'unknown settings': numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
+      'slashes at the end': (length) => definition({ base_url: `https://a${'/'.repeat(length)}x` }),
+      placeholders: (length) =>
+        definition({ resources: { a: { list: { path: '/{{id}}'.repeat(Math.min(9_000, length / 8)) } } } }),
+      steps: (length) =>
+        definition({
+          actions: {
+            a: {
+              steps: Array.from({ length: length / 50 }, (_, at) => ({ type: 'transform', config: `$steps.x${at}` })),
+            },
+          },
+        }),
+      fields: (length) =>
+        definition({
+          credentials: {
+            api_key: { config: { fields: Array.from({ length: length / 20 }, (_, at) => ({ name: `f${at}` })) } },
+          },
+        }),
+      body: (length) =>
+        definition({ resources: { a: { list: { body: Array.from({ length: length / 9 }, () => '{{a}}') } } } }),
+    },
+  },
+  {
+    name: 'template',
+    covers: [
+      'expression/placeholder.ts#lexTemplate',
+      'expression/template.ts#findTemplateProblem',
+      'expression/template-url.ts#findBaseUrlProblem',
+      'base/dot-path.ts#parseDotPath',
+    ],
+    lengthMax: 64 * KIB,
+    read: (input) => {
+      findBaseUrlProblem(input)
+      listPlaceholderPaths(input)
+      parseDotPath(input)
+      if (lexTemplate(input).kind === 'problem') return undefined
+      compileUrl(input, input)
+      return compileTemplate(input)
+    },
+    refuses: withFailure,
+    seeds: ['https://{{a}}.example/{{context.b[0].c|d?:e:int}}', '\\{{x}}', '{{args.a:bool}}'],
+    attacks: {
+      '{{': repeated('{{'),
+      '}}': repeated('}}'),
+      placeholders: repeated('{{a}}', 'https://'),
+      alternatives: repeated('a|', '{{', '}}'),
+      colons: repeated(': ', '{{a', '}}'),
+      blanks: repeated(' ', '{{a:', 'int}}'),
+      dots: repeated('a.', '{{', 'a}}'),
+      slashes: repeated('/', 'https://a', 'x'),
+      escapes: repeated('\\{{'),
+    },
+  },
+  {
+    name: 'expression',
+    covers: ['expression/jsonata/parse.ts#parseExpression', 'expression/jsonata/parse.ts#parseTree'],
+    lengthMax: 64 * KIB,
+    read: parseExpression,
+    refuses: never,
+    seeds: ['$map(a.b[c = 1], function($x) { $x & "y" })', 'a.b.(c ~> $f(?))', '/x+/i'],
+    attacks: {
+      parentheses: repeated('('),
+      dots: repeated('a.', '', 'a'),
+      sums: repeated('1+', '', '1'),
+      brackets: repeated('a['),
+      quotes: repeated('"'),
+      comments: repeated('/* '),
+      backticks: repeated('`'),
+      blanks: repeated(' ', '', '1'),
+    },
+  },
+  {
+    name: 'cron expression',
+    covers: [
+      'schedule/cron/check-cron-expression.ts#checkCronExpression',
+      'schedule/cron/cron-expression.ts#parseCron',
+    ],
+    lengthMax: QUERY,
+    read: (input) => checkCronExpression(input, { minTickGapSeconds: 1, from: new Date(0), field: 'a' }),
+    refuses: never,
+    seeds: ['*/5 0-6,12 L * 1#2', '@daily', '0 0 29 2 *', '1,2-5/2 * * JAN-MAR sun'],
+    attacks: {
+      lists: (length) => `${'1,'.repeat(Math.min(120, length / 2))}1 * * * *`,
+      ranges: (length) => `${'0-59,'.repeat(Math.min(45, length / 5))}1 * * * *`,
+      fields: repeated('* '),
+      rare: () => '0 0 29 2 5#5',
+    },
+  },
+  {
+    name: 'resources of a sync job',
+    covers: ['sync/resource.ts#readSyncResources', 'sync/check-resources.ts#checkResources'],
+    lengthMax: REQUEST,
+    read: (input) => checkResources(readSyncResources([parseJson(Buffer.from(input))].flat() as Json[])).length,
+    refuses: withFailure,
+    seeds: [
+      definition([
+        { resource: 'a', method: 'list' },
+        { resource: 'b', method: 'list', depends_on: 'a', query: { c: '{{resources.a.id}}' } },
+      ]),
+    ],
+    attacks: {
+      many: repeated('{"resource":"a","method":"list"},', '[', '{"resource":"a","method":"list"}]'),
+      chain: (length) =>
+        definition(
+          Array.from({ length: Math.min(1_000, length / 60) }, (_, at) => ({
+            resource: `r${at}`,
+            method: 'list',
+            depends_on: `r${at + 1}`,
+          })),
+        ),
+      placeholders: (length) =>
+        definition([{ resource: 'a', method: 'list', query: { a: '{{args.b}}'.repeat(length / 10) } }]),
+    },
+  },
+  {
+    name: 'schema of arguments',
+    covers: ['sync/args-schema.ts#checkArgsSchema'],
+    lengthMax: REQUEST,
+    read: (input) => checkArgsSchema(parseJson(Buffer.from(input)) as JsonObject).length,
+    refuses: withFailure,
+    seeds: [
+      definition({
+        type: 'object',
+        properties: { a: { type: ['string', 'null'], default: 'b', enum: ['b'] } },
+        required: ['a'],
+      }),
+    ],
+    attacks: {
+      properties: numbered((index) => `"p${index}":{},`, '{"properties":{', '"z":{}}}'),
+      keywords: numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
+    },
+  },
+  {
+    name: 'event types',
+    covers: ['webhooks/event-types.ts#checkEventTypes'],
+    lengthMax: REQUEST,
+    read: (input) => checkEventTypes(input.split(',', 200), 'a'),
+    refuses: never,
+    seeds: ['sync_job_run:*,*', 'webhook:disabled'],
+    attacks: { stars: repeated('*,'), letters: repeated('a') },
+  },
+]
+
+const OPERATORS: readonly Reader[] = [
+  {
+    name: 'settings',
+    covers: [],
+    lengthMax: 64 * KIB,
+    read: (input) =>
+      readConfig(Object.fromEntries(input.split('\n').map((line) => line.split('=', 2) as [string, string]))),
+    refuses: (error) => error instanceof ConfigError,
+    seeds: ['PATCHBAY_PORT=80\nPATCHBAY_LOG_LEVEL=warn', 'PATCHBAY_EGRESS_ALLOW=10.0.0.0/8'],
+    attacks: { lines: repeated('A=\n'), slashes: repeated('/', 'PATCHBAY_PUBLIC_URL=https://a') },
+  },
+  {
+    name: 'keys of the vault',
+    covers: ['vault/key-ring.ts#parseKeyRing'],
+    lengthMax: 64 * KIB,
+    read: parseKeyRing,
+    refuses: withError,
+    seeds: [`a:${Buffer.alloc(32, 1).toString('base64')}`],
+    attacks: { commas: repeated(','), entries: repeated('a:b,') },
+  },
+]
+
+export const REQUEST_READERS: readonly Reader[] = [...MESSAGES, ...REQUESTS, ...DEFINITIONS, ...OPERATORS]

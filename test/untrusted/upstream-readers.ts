@@ -1,0 +1,389 @@
+import { isDeepStrictEqual } from 'node:util'
+import { parseRange } from '../../src/egress/address.ts'
+import { DecodingError, decodeBody } from '../../src/egress/decode.ts'
+import { createEgressPolicy, findUrlViolation } from '../../src/egress/policy.ts'
+import { findPatternProblem } from '../../src/formats/credential/pattern.ts'
+import { parseExpiry } from '../../src/formats/credential/token-lifetime.ts'
+import { readLoosely, refusalOf } from '../../src/formats/credential/token-response.ts'
+import type { ListingState } from '../../src/formats/index.ts'
+import {
+  collectFields,
+  compilePagination,
+  compileSignature,
+  fieldList,
+  responseFormat,
+} from '../../src/formats/index.ts'
+import { parseIsoDuration } from '../../src/formats/pagination/iso-duration.ts'
+import { absoluteLink, findLink } from '../../src/formats/pagination/link.ts'
+import { decodeLarge } from '../../src/formats/response/decode-large.ts'
+import { decodeUrl } from '../../src/formats/signature/derived.ts'
+import { decodeExactly } from '../../src/formats/signature/encoding.ts'
+import { readPublicKey } from '../../src/formats/signature/public-key.ts'
+import { compileSource } from '../../src/formats/signature/source.ts'
+import { readCursor, writeCursor } from '../../src/proxy/cursor.ts'
+import { isJsonType } from '../../src/proxy/decode.ts'
+import { parseRetryAfter } from '../../src/proxy/retry-after.ts'
+import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
+
+/** JSON.parse, on the text that UTF-8 gives. */
+function isParsedAlike(input: string, result: unknown): boolean {
+  return isDeepStrictEqual(JSON.parse(new TextDecoder().decode(bytes(input))), result)
+}
+
+const HEADER = 32 * KIB
+const NOW = new Date('2026-01-02T03:04:05Z')
+const URL_HERE = 'https://api.example.com/things'
+const RECORD = '{"id":123456,"name":"some name","tags":["x","y"],"nested":{"a":1.5,"b":null}}'
+const POLICY = createEgressPolicy({ allow: '' })
+
+/** A document may name any encoding. */
+function isUnknownEncoding(error: unknown): boolean {
+  return error instanceof RangeError && 'code' in error && error.code === 'ERR_ENCODING_NOT_SUPPORTED'
+}
+
+/** An answer's body in one format, at any size: large ones are not read in the event loop. */
+function answer(
+  format: string,
+  lengthMax: number,
+  covers: string[],
+  rest: Pick<Reader, 'seeds' | 'attacks' | 'isFaithful'>,
+): Reader {
+  const read = (input: string) => decodeLarge(responseFormat(format), bytes(input))
+  const refuses = (error: unknown) => withError(error) || isUnknownEncoding(error)
+  return { name: `answer ${format}`, covers, lengthMax, read, refuses, isOffLoop: format !== 'json', ...rest }
+}
+
+const ANSWERS: readonly Reader[] = [
+  answer(
+    'json',
+    16 * MIB,
+    ['formats/response/decode-large.ts#decodeLarge', 'formats/response/json-slices.ts#parseJsonInSlices'],
+    {
+      isFaithful: isParsedAlike,
+      seeds: ['[1,{"a":[true,null,"x\\u0041"]}]', '{"a":{"b":[{}]}}', `[${RECORD}]`, '\ufeff[]'],
+      attacks: {
+        records: repeated(`${RECORD},`, '[', '1]'),
+        objects: repeated('{},', '[', '1]'),
+        keys: numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
+        nesting: repeated('['),
+        closed: (length) => '['.repeat(length / 2) + ']'.repeat(length / 2),
+        text: repeated('x', '"', '"'),
+        backslashes: repeated('\\', '"'),
+        quotes: repeated('"'),
+        blanks: repeated(' ', '[', ']'),
+      },
+    },
+  ),
+  answer('csv', 16 * MIB, ['formats/response/csv.ts'], {
+    seeds: ['a,b\n1,"x, ""y"""\n', 'a;a;b\r\n1;2;3', 'a\tb\n1'],
+    attacks: {
+      rows: repeated('1,some name\n', 'id,name\n'),
+      'one name for every column': (length) =>
+        `${'a,'.repeat(Math.min(8_000, length / 4))}a\n${'b,'.repeat(length / 4)}`,
+      'short rows under many columns': (length) =>
+        `${numbered((index) => `c${index},`)(Math.min(length / 2, 60_000))}z\n${'1\n'.repeat(Math.min(20_000, length / 4))}`,
+      quotes: repeated('"'),
+      'open quote': repeated('x\n', 'a\n"'),
+    },
+  }),
+  answer(
+    'xml',
+    8 * MIB,
+    ['formats/response/xml.ts', 'formats/response/xml-text.ts#decodeXml', 'formats/response/xml-text.ts#boundXml'],
+    {
+      seeds: [
+        '<?xml version="1.0" encoding="utf-8"?><a b="c">x<d/>&amp;<![CDATA[y]]></a>',
+        '<a><!-- c --><b>1</b><b>2</b></a>',
+      ],
+      attacks: {
+        '<': repeated('<'),
+        elements: repeated('<b c="d">x</b>', '<a>', '</a>'),
+        'open elements': repeated('<a>'),
+        entities: repeated('&amp;', '<a>', '</a>'),
+        'open comments': repeated('<!--', '<a>'),
+        'open CDATA': repeated('<![CDATA[', '<a>'),
+        doctype: repeated('<!ENTITY a "b">', '<!DOCTYPE a [', ']><a/>'),
+        attributes: numbered((index) => `a${index}="b" `, '<a ', '/>'),
+        quotes: repeated('"', '<a b=', '>'),
+        blanks: repeated(' ', '<a', '/>'),
+      },
+    },
+  ),
+  answer('ndjson', 16 * MIB, ['formats/response/ndjson.ts'], {
+    seeds: [`${RECORD}\n${RECORD}\n`, '1\n\n2'],
+    attacks: { records: repeated(`${RECORD}\n`), numbers: repeated('1\n'), blanks: repeated('\n') },
+  }),
+]
+
+const HEADERS: readonly Reader[] = [
+  {
+    name: 'Link header',
+    covers: ['formats/pagination/link.ts#findLink'],
+    lengthMax: HEADER,
+    read: (input) => findLink(input, 'next', URL_HERE),
+    refuses: withFailure,
+    seeds: ['<https://a.example/?p=2>; rel="next", </x>; rel=last', '</a>;title="a\\"b, c;";rel="prev next"'],
+    attacks: {
+      '<': repeated('<'),
+      'open quotes': repeated('<a>;a="'),
+      semicolons: repeated(';', '<a>'),
+      blanks: repeated(' ', '<a>', 'x'),
+      parameters: repeated(';a', '<a>'),
+      'blanks and parameters': repeated(' ;a ', '<a>'),
+      backslashes: repeated('\\', '<a>;rel="'),
+      links: repeated('<a>;rel=x,'),
+    },
+  },
+  {
+    name: 'next link',
+    covers: ['formats/pagination/link.ts#absoluteLink'],
+    lengthMax: HEADER,
+    read: (input) => absoluteLink(input, URL_HERE),
+    refuses: withFailure,
+    seeds: ['/a?b=c', 'https://a.example', '//x', '?p=2'],
+    attacks: { dots: repeated('../'), slashes: repeated('/'), percents: repeated('%2e'), blanks: repeated(' ') },
+  },
+  {
+    name: 'Retry-After',
+    covers: ['proxy/retry-after.ts#parseRetryAfter'],
+    lengthMax: HEADER,
+    read: (input) => parseRetryAfter(input, NOW),
+    refuses: never,
+    seeds: ['120', '1.5', 'Wed, 21 Oct 2026 07:28:00 GMT', '1767323045'],
+    attacks: { digits: repeated('1'), blanks: repeated(' ', '1', 'x'), date: repeated('('), dots: repeated('.') },
+  },
+  {
+    name: 'content type',
+    covers: ['proxy/decode.ts#isJsonType'],
+    lengthMax: HEADER,
+    read: isJsonType,
+    refuses: never,
+    seeds: ['application/vnd.api+json; charset=utf-8', 'text/json'],
+    attacks: {
+      plus: repeated('+', 'application/'),
+      letters: repeated('a', 'application/'),
+      both: repeated('a+', 'text/'),
+    },
+  },
+  {
+    name: 'Content-Range',
+    covers: ['formats/pagination/range.ts'],
+    lengthMax: HEADER,
+    read: (input) => RANGE.paginator.total?.({ headers: { 'content-range': input } } as never),
+    refuses: never,
+    seeds: ['items 0-99/1234', 'items 0-99/*'],
+    attacks: { digits: repeated('1'), ranges: repeated('1-1/'), blanks: repeated(' ', '0-1/2', 'x') },
+  },
+  {
+    name: 'content encoding',
+    covers: ['egress/decode.ts#decodeBody', 'egress/decode-content.ts#decodeContent'],
+    lengthMax: HEADER,
+    read: (input) => decodeBody(input, Buffer.from('x'), 100),
+    refuses: (error) => error instanceof DecodingError,
+    seeds: ['gzip', 'identity, br', 'GZIP ,deflate'],
+    attacks: { commas: repeated(','), identities: repeated('identity,'), blanks: repeated(' ') },
+  },
+]
+
+const RANGE = compilePagination({ format: 'range' })
+
+const TOKENS: readonly Reader[] = [
+  {
+    name: 'token answer',
+    covers: ['formats/credential/token-response.ts#readLoosely'],
+    lengthMax: MIB,
+    read: (input) => refusalOf(readLoosely({ status: 400, headers: {}, body: input }), 'account'),
+    refuses: never,
+    seeds: ['{"error":"invalid_grant","error_description":"x"}', 'error=access_denied&a=b', '<html>'],
+    attacks: {
+      json: repeated('{},', '[', '1]'),
+      form: repeated('a=b&'),
+      'many names': numbered((index) => `a${index}=b&`),
+      blanks: repeated(' ', 'a', 'b'),
+      letters: repeated('a'),
+      equals: repeated('='),
+    },
+  },
+  {
+    name: 'token lifetime',
+    covers: ['formats/credential/token-lifetime.ts#parseExpiry'],
+    lengthMax: MIB,
+    read: (input) => parseExpiry(input, NOW),
+    refuses: never,
+    seeds: ['3600', '2026-01-01T00:00:00Z', '1767323045'],
+    attacks: { digits: repeated('1'), open: repeated('('), blanks: repeated(' ', '1', 'x') },
+  },
+  {
+    name: 'cursor of a call',
+    covers: ['proxy/cursor.ts#readCursor', 'formats/pagination/listing.ts#parseListingState'],
+    lengthMax: 16 * KIB,
+    read: (input) => readCursor(RANGE, input),
+    refuses: withFailure,
+    isFaithful: (_input, state) => isDeepStrictEqual(readCursor(RANGE, writeCursor(state as ListingState)), state),
+    seeds: [
+      Buffer.from(
+        '{"format":"range","position":{"from":5},"limit":null,"pages":1,"records":5,"empties":0,"loop":{"recent":[],"anchor":"","content":"","steps":0,"span":1}}',
+      ).toString('base64url'),
+    ],
+    attacks: { letters: repeated('A'), nesting: (length) => Buffer.from('['.repeat(length / 2)).toString('base64url') },
+  },
+]
+
+const DELIVERY = { method: 'POST', url: 'https://hooks.example.com/1', query: {}, body: Buffer.from('{}'), payload: {} }
+const NO_ONE = { account: { context: {}, credentials: {}, environmentVariables: {} }, call: {} }
+const KEYS = { find: async () => ({ kind: 'refused', why: 'no key' }) } as never
+const SIGNATURE = compileSource('$header.x-signature[v1]')
+const VERIFY_JWT = compileSignature({ format: 'jwt', config: { secret: 's'.repeat(32), token: '$header.x-token' } })
+const VERIFY_WEBHOOK = compileSignature({
+  format: 'standard_webhooks',
+  config: { secret: 'whsec_c2VjcmV0c2VjcmV0c2VjcmV0' },
+})
+const HEADER_IN = 16 * KIB
+
+const SIGNATURES: readonly Reader[] = [
+  {
+    name: 'signature header',
+    covers: ['formats/signature/source.ts#readText'],
+    lengthMax: HEADER_IN,
+    read: (input) => SIGNATURE({ ...DELIVERY, headers: { 'x-signature': input } }, NO_ONE),
+    refuses: never,
+    seeds: ['t=1,v1=abc', 'ts=1;v1=a;v1=b'],
+    attacks: { commas: repeated(','), fields: repeated('v1=a,'), blanks: repeated(' ') },
+  },
+  {
+    name: 'Standard Webhooks headers',
+    covers: ['formats/signature/standard-webhooks.ts'],
+    lengthMax: HEADER_IN,
+    read: (input) =>
+      VERIFY_WEBHOOK(
+        { ...DELIVERY, headers: { 'webhook-id': '1', 'webhook-timestamp': '1767323045', 'webhook-signature': input } },
+        NO_ONE,
+        { now: () => NOW, keys: KEYS },
+      ),
+    refuses: never,
+    seeds: ['v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=', 'v1,a v1a,b v1,c'],
+    attacks: { blanks: repeated(' '), versions: repeated('v1,a '), letters: repeated('v') },
+  },
+  {
+    name: 'signed token',
+    covers: ['formats/signature/jwt-claims.ts#checkClaims', 'formats/signature/jwt-claims.ts#checkBodyHash'],
+    lengthMax: HEADER_IN,
+    read: (input) => VERIFY_JWT({ ...DELIVERY, headers: { 'x-token': input } }, NO_ONE, { now: () => NOW, keys: KEYS }),
+    refuses: never,
+    seeds: ['eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjE4MDAwMDAwMDB9.c2lnbmF0dXJl', 'a.b.c'],
+    attacks: {
+      dots: repeated('.'),
+      letters: repeated('A'),
+      header: (length) => `${Buffer.from('{"alg":'.repeat(length / 12)).toString('base64url')}.e30.AA`,
+    },
+  },
+  {
+    name: 'encoded digest',
+    covers: ['formats/signature/encoding.ts#decodeExactly'],
+    lengthMax: HEADER_IN,
+    read: (input) => [decodeExactly(input, 'hex'), decodeExactly(input, 'base64'), decodeExactly(input, 'base64url')],
+    refuses: never,
+    seeds: ['00ff', 'AA==', '-_'],
+    attacks: { equals: repeated('='), letters: repeated('a') },
+  },
+  {
+    name: 'signed address',
+    covers: ['formats/signature/derived.ts#decodeUrl'],
+    lengthMax: HEADER_IN,
+    read: decodeUrl,
+    refuses: never,
+    seeds: ['https://a.example/x%3Ay?z=%2F%zz'],
+    attacks: { percents: repeated('%3A'), broken: repeated('%') },
+  },
+  {
+    name: 'public key',
+    covers: ['formats/signature/public-key.ts#readPublicKey'],
+    lengthMax: 64 * KIB,
+    read: readPublicKey,
+    refuses: never,
+    seeds: ['-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----', '{"kty":"OKP"}', 'MCow'],
+    attacks: {
+      dashes: repeated('-'),
+      letters: repeated('A'),
+      'open JSON': repeated('{"a":'),
+      blanks: repeated(' ', '', 'x'),
+    },
+  },
+]
+
+const PATTERN_VALUE = 'a'.repeat(512)
+const FIELDS = fieldList().parse([{ name: 'a', pattern: '(?:a{0,99}){0,5}b', format: 'email' }])
+
+const CREDENTIALS: readonly Reader[] = [
+  {
+    name: 'pattern of a field',
+    covers: ['formats/credential/pattern.ts#findPatternProblem'],
+    lengthMax: 512,
+    read: (input) =>
+      findPatternProblem(input) ??
+      collectFields(fieldList().parse([{ name: 'a', pattern: input }]), { a: PATTERN_VALUE }, 'a').kind,
+    refuses: never,
+    seeds: ['[A-Z0-9]{16,128}', '(?:a|b)+\\d{2,}', '[^@]+@[^@]+', '(?i)x'],
+    attacks: {
+      counted: repeated('a{0,99}', '', 'b'),
+      'counted groups': (length) => `(?:${'a'.repeat(Math.max(1, length - 12))}){1000}`,
+      stars: repeated('a*', '', 'b'),
+      optional: repeated('a?', '(?:', '){4}'),
+      nested: repeated('('),
+      classes: repeated('\\PL', '(?i)'),
+      alternatives: repeated('a|', '(?:', 'b)*c'),
+    },
+  },
+  {
+    name: 'value of a field',
+    covers: [],
+    lengthMax: 4 * MIB,
+    read: (input) => collectFields(FIELDS, { a: input, [input.slice(0, 100)]: 1 }, 'credentials'),
+    refuses: never,
+    seeds: ['a@b.example', ''],
+    attacks: { letters: repeated('a'), at: repeated('@'), blanks: repeated(' ') },
+  },
+  {
+    name: 'ISO duration',
+    covers: ['formats/pagination/iso-duration.ts#parseIsoDuration'],
+    lengthMax: 64,
+    read: parseIsoDuration,
+    refuses: never,
+    seeds: ['P1Y2M3DT4H5M6.7S', 'PT1H'],
+    attacks: { digits: repeated('1', 'P'), units: repeated('1D', 'P') },
+  },
+]
+
+const EGRESS: readonly Reader[] = [
+  {
+    name: 'URL of a call',
+    covers: ['egress/policy.ts#findUrlViolation'],
+    lengthMax: 64 * KIB,
+    read: (input) => findUrlViolation(POLICY, input),
+    refuses: never,
+    seeds: ['https://a.example/x?y#z', 'http://[::ffff:127.0.0.1]/', 'http://0x7f.1/'],
+    attacks: {
+      dots: repeated('a.', 'http://'),
+      colons: repeated(':', 'http://['),
+      percents: repeated('%41', 'http://'),
+    },
+  },
+  {
+    name: 'address range',
+    covers: ['egress/address.ts#parseRange'],
+    lengthMax: 4 * KIB,
+    read: parseRange,
+    refuses: never,
+    seeds: ['10.0.0.0/8', '::1/128', '1.2.3.4'],
+    attacks: { dots: repeated('1.'), colons: repeated(':'), slashes: repeated('/') },
+  },
+]
+
+export const UPSTREAM_READERS: readonly Reader[] = [
+  ...ANSWERS,
+  ...HEADERS,
+  ...TOKENS,
+  ...SIGNATURES,
+  ...CREDENTIALS,
+  ...EGRESS,
+]
