@@ -1,6 +1,15 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import {
+  createSuggester,
+  type DotPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  suggest,
+  type Violation,
+} from '../base/index.ts'
 import { listPlaceholderPaths, listRootNames } from '../expression/index.ts'
 import { resolvedSchema } from './config-schema.ts'
+import { FINDINGS_MAX } from './findings.ts'
 import { writePath } from './json-path.ts'
 import { listBareNames } from './placeholder-names.ts'
 import { listRoles, type RoleAt } from './schema-walk.ts'
@@ -27,15 +36,17 @@ function findUnknownPlaceholders(config: JsonObject, places: readonly RoleAt[]):
   const templates = places
     .filter(({ role }) => role.kind === 'template' || role.kind === 'url')
     .flatMap(({ value, path }) => listTexts(value, path))
-  return templates.flatMap(({ value, path: at }) =>
-    listPlaceholderPaths(value)
-      .filter(({ root, steps }) => root === undefined && !known.has(String(steps[0])))
-      .map(({ text, steps }) => ({
-        at,
-        description: `uses {{${text}}}, which no credential field provides${suggest(String(steps[0]), [...known])}; write {{context.${text}}} for a key of the account's context`,
-        rule: 'placeholder.unknown_root',
-      })),
-  )
+  const suggester = createSuggester()
+  const findings: Finding[] = []
+  for (const { value, path: at } of templates) {
+    if (findings.length >= FINDINGS_MAX) break
+    for (const { root, text, steps } of listPlaceholderPaths(value)) {
+      if (root !== undefined || known.has(String(steps[0]))) continue
+      const description = `uses {{${text}}}, which no credential field provides${suggester(String(steps[0]), known)}; write {{context.${text}}} for a key of the account's context`
+      findings.push({ at, description, rule: 'placeholder.unknown_root' })
+    }
+  }
+  return findings
 }
 
 /** Names of entries are literal everywhere, also inside the JSON of a template. */

@@ -11,8 +11,8 @@ import {
   nameText,
   paginationSchema,
   plainText,
-  rawText,
   RESPONSE_ROOTS,
+  rawText,
   refineWith,
   requestKeys,
 } from '../formats/index.ts'

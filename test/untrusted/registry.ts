@@ -13,6 +13,9 @@ export const READERS: readonly Reader[] = [...UPSTREAM_READERS, ...REQUEST_READE
 /** Readers without a row of their own, and why none is needed. */
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'definition/check-actions.ts#findActionProblems': 'a part of checkConfig',
+  'definition/check-texts.ts#findTextProblems': 'a part of checkConfig',
+  'formats/vocabulary.ts#findHeaderNameProblem': 'one anchored expression over a name',
+  'formats/pagination/rules.ts#findPlacedNameProblem': 'a part of the schema that checkConfig parses with',
   'definition/findings.ts#findSchemaViolations': 'a part of checkConfig',
   'accounts/tokens/stored-token.ts#readToken': 'reads what this product sealed',
   'accounts/tokens/token-failure.ts#readRefusal': 'reads what this product stored',

@@ -12,7 +12,7 @@ import { requestJson } from '../../src/api/rest/request-json.ts'
 import { createConnectGetWire } from '../../src/api/wire/connect-get.ts'
 import { isJsonType, wireOf } from '../../src/api/wire/content-types.ts'
 import { unwrapOnly } from '../../src/api/wire/envelope.ts'
-import { isUuid, type Json, type JsonObject, parseDotPath } from '../../src/base/index.ts'
+import { isUuid, type Json, type JsonObject, parseDotPath, readDotPath } from '../../src/base/index.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
 import { checkConfig, checkOverride } from '../../src/definition/index.ts'
 import {
@@ -107,7 +107,7 @@ const MESSAGES: readonly Reader[] = [
     name: 'envelope',
     covers: ['api/wire/envelope.ts#unwrapOnly'],
     lengthMax: REQUEST,
-    read: (input) => unwrapOnly(bytes(input)),
+    read: (input) => unwrapOnly(bytes(input), undefined, REQUEST),
     refuses: withFailure,
     seeds: ['\x00\x00\x00\x00\x01a', '\x01\x00\x00\x00\x00'],
     attacks: { zeros: repeated('\x00') },
@@ -124,7 +124,7 @@ const CALL = { requestHeader: () => undefined } as never
 const REQUESTS: readonly Reader[] = [
   {
     name: 'REST query',
-    covers: [],
+    covers: ['api/rest/query.ts#readQuery'],
     lengthMax: QUERY,
     read: (query) => requestJson({ binding: REST_BINDING, variables: [], query }, Buffer.alloc(0), CALL),
     refuses: withFailure,
@@ -282,12 +282,14 @@ const DEFINITIONS: readonly Reader[] = [
       'expression/template.ts#findTemplateProblem',
       'expression/template-url.ts#findBaseUrlProblem',
       'base/dot-path.ts#parseDotPath',
+      'base/dot-path.ts#readDotPath',
+      'formats/vocabulary.ts#findPathProblem',
     ],
     lengthMax: 64 * KIB,
     read: (input) => {
       findBaseUrlProblem(input)
       listPlaceholderPaths(input)
-      parseDotPath(input)
+      if (!('problem' in readDotPath(input))) parseDotPath(input)
       if (lexTemplate(input).kind === 'problem') return undefined
       compileUrl(input, input)
       return compileTemplate(input)

@@ -43,9 +43,7 @@ export const fieldSchema = z
     prefix: rawText()
       .optional()
       .describe('Shown before the input and taken off a value that was given with it, for example `https://`.'),
-    suffix: rawText()
-      .optional()
-      .describe('Shown behind the input and taken off likewise, for example `.zendesk.com`.'),
+    suffix: rawText().optional().describe('Shown behind the input and taken off likewise, for example `.zendesk.com`.'),
     placeholder: plainText().optional().describe('Shown in the empty input.'),
     help_text: plainText().optional().describe('Shown below the input.'),
     options: listOf(option).min(1).optional().describe('The choices of a `single_select`.'),

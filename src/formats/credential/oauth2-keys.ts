@@ -5,6 +5,7 @@ import {
   headerMap,
   listOf,
   plainText,
+  rawText,
   secretText,
   templateMap,
   templateText,
@@ -66,6 +67,7 @@ export const oauth2Keys = {
     .describe("Further headers of both; the integration's own headers are not sent to the token endpoint."),
   tokenExpiryDuration: z
     .string()
+    .max(9)
     .regex(/^[1-9]\d{0,8}$/, { error: 'must be a number of seconds, such as "3600"' })
     .optional()
     .describe('Lifetime in seconds when the answer names none.'),

@@ -1,16 +1,7 @@
 import { z } from 'zod'
 import type { Scope } from '../../expression/index.ts'
 import { parsing } from '../format.ts'
-import {
-  listOf,
-  nameText,
-  rawText,
-  refineWith,
-  secretText,
-  templateMap,
-  templateText,
-  urlText,
-} from '../vocabulary.ts'
+import { listOf, nameText, rawText, refineWith, secretText, templateMap, templateText, urlText } from '../vocabulary.ts'
 import { bearerToken } from './bearer.ts'
 import { BYTE_ENCODINGS } from './encoding.ts'
 import { checkBodyHash, checkClaims, compileExpectation } from './jwt-claims.ts'
