@@ -24,6 +24,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'sync/job.ts#checkTriggerResources': 'looks up names that checkResources has bounded',
   'schedule/triggers/create-trigger.ts#checkCron': 'hands its text to checkCronExpression',
   'api/rest/template.ts#parseTemplate': 'reads patterns of the contract',
+  'api/listener/front.ts#findTlsProblem': 'reads the keys that the operator gives',
   'api/stages/body.ts#readBody': 'collects bytes up to a limit',
   'expression/jsonata/sandbox/protocol.ts#readAnswer': 'reads lines of the own sandbox',
   'expression/jsonata/sandbox/dates.ts#parseDate': 'runs in the sandbox, which is killed after its time',
