@@ -186,7 +186,8 @@ describe('a preview shows what a call would do', () => {
     const bearer = { ...THING, authorization: { format: 'bearer' } }
     expect(await refusalOf(engine.preview(bearer, GET))).toContain('PLACEHOLDER_UNRESOLVED')
     const write = { target: { kind: 'path', verb: 'POST', path: '/x' } } as const
-    expect(await refusalOf(engine.preview({}, write, { isSandbox: true }))).toContain('SANDBOX_ACCOUNT_READ_ONLY')
+    const { error } = await engine.preview({}, write, { isSandbox: true })
+    expect(error).toMatchObject({ reason: 'SANDBOX_ACCOUNT_READ_ONLY' })
   })
 
   test('of a list, how it is paged and why it would end, in order', async () => {

@@ -2,6 +2,7 @@ import type { DescMessage } from '@bufbuild/protobuf'
 import { CreateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
+import { findTextProblems } from '../../src/api/convert/json-text-field.ts'
 import { readCallAddress } from '../../src/api/endpoints/call-address.ts'
 import { readCallQuery } from '../../src/api/endpoints/call-query.ts'
 import { type Draft, decodeBinary, decodeJson } from '../../src/api/message/codec.ts'
@@ -385,6 +386,20 @@ const DEFINITIONS: readonly Reader[] = [
     attacks: {
       properties: numbered((index) => `"p${index}":{},`, '{"properties":{', '"z":{}}}'),
       keywords: numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
+    },
+  },
+  {
+    name: 'object in a text field',
+    covers: ['api/convert/json-text-field.ts#findTextProblems'],
+    lengthMax: REQUEST,
+    read: (input) => findTextProblems('values_json', input).length,
+    refuses: never,
+    seeds: ['{"args":{"a":12345678901234567890}}', '', '[]'],
+    attacks: {
+      members: numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
+      numbers: repeated('12345678901234567890,', '{"a":[', '1]}'),
+      'exponents that are too large': repeated('1e999,', '{"a":[', '1]}'),
+      nesting: repeated('{"a":'),
     },
   },
   {

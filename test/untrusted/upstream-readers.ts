@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { type Json, parseJson } from '../../src/base/index.ts'
 import { parseRange } from '../../src/egress/address.ts'
 import { DecodingError, decodeBody } from '../../src/egress/decode.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/policy.ts'
@@ -23,11 +24,12 @@ import { compileSource } from '../../src/formats/signature/source.ts'
 import { readCursor, writeCursor } from '../../src/proxy/cursor.ts'
 import { isJsonType } from '../../src/proxy/decode.ts'
 import { parseRetryAfter } from '../../src/proxy/retry-after.ts'
+import { Redaction } from '../../src/vault/index.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
-/** JSON.parse, on the text that UTF-8 gives. */
+/** In one piece as in slices, from the text that UTF-8 gives. */
 function isParsedAlike(input: string, result: unknown): boolean {
-  return isDeepStrictEqual(JSON.parse(new TextDecoder().decode(bytes(input))), result)
+  return isDeepStrictEqual(parseJson(new TextDecoder().decode(bytes(input))), result)
 }
 
 const HEADER = 32 * KIB
@@ -35,11 +37,6 @@ const NOW = new Date('2026-01-02T03:04:05Z')
 const URL_HERE = 'https://api.example.com/things'
 const RECORD = '{"id":123456,"name":"some name","tags":["x","y"],"nested":{"a":1.5,"b":null}}'
 const POLICY = createEgressPolicy({ allow: '' })
-
-/** A document may name any encoding. */
-function isUnknownEncoding(error: unknown): boolean {
-  return error instanceof RangeError && 'code' in error && error.code === 'ERR_ENCODING_NOT_SUPPORTED'
-}
 
 /** An answer's body in one format, at any size: large ones are not read in the event loop. */
 function answer(
@@ -49,15 +46,28 @@ function answer(
   rest: Pick<Reader, 'seeds' | 'attacks' | 'isFaithful'>,
 ): Reader {
   const read = (input: string) => decodeLarge(responseFormat(format), bytes(input))
-  const refuses = (error: unknown) => withError(error) || isUnknownEncoding(error)
-  return { name: `answer ${format}`, covers, lengthMax, read, refuses, isOffLoop: format !== 'json', ...rest }
+  return {
+    name: `answer ${format}`,
+    covers,
+    lengthMax,
+    read,
+    refuses: withError,
+    isOffLoop: format !== 'json',
+    ...rest,
+  }
 }
 
 const ANSWERS: readonly Reader[] = [
   answer(
     'json',
     16 * MIB,
-    ['formats/response/decode-large.ts#decodeLarge', 'formats/response/json-slices.ts#parseJsonInSlices'],
+    [
+      'formats/response/decode-large.ts#decodeLarge',
+      'base/json-slices.ts#parseJsonInSlices',
+      'base/json-text.ts#parseJson',
+      'base/json-text.ts#parseScanned',
+      'base/json-text.ts#scanJson',
+    ],
     {
       isFaithful: isParsedAlike,
       seeds: ['[1,{"a":[true,null,"x\\u0041"]}]', '{"a":{"b":[{}]}}', `[${RECORD}]`, '\ufeff[]'],
@@ -71,9 +81,20 @@ const ANSWERS: readonly Reader[] = [
         backslashes: repeated('\\', '"'),
         quotes: repeated('"'),
         blanks: repeated(' ', '[', ']'),
+        'exact numbers': repeated('12345678901234567890,', '[', '1]'),
+        'one number': repeated('9'),
+        'numbers in objects': repeated('{"a":1.10,"b":[-0]},', '[', '1]'),
       },
     },
   ),
+  answer('text', 16 * MIB, ['formats/response/charset.ts#decodeText'], {
+    seeds: ['plain', '\xc3\xa9', '\xff\xfea\x00'],
+    attacks: {
+      letters: repeated('a'),
+      'two bytes': repeated('\xc3\xa9'),
+      'the other charset': repeated('a\x00', '\xff\xfe'),
+    },
+  }),
   answer('csv', 16 * MIB, ['formats/response/csv.ts'], {
     seeds: ['a,b\n1,"x, ""y"""\n', 'a;a;b\r\n1;2;3', 'a\tb\n1'],
     attacks: {
@@ -182,6 +203,49 @@ const HEADERS: readonly Reader[] = [
     refuses: (error) => error instanceof DecodingError,
     seeds: ['gzip', 'identity, br', 'GZIP ,deflate'],
     attacks: { commas: repeated(','), identities: repeated('identity,'), blanks: repeated(' ') },
+  },
+]
+
+const SECRETS = ['sk_live_4eC39HqLyjWDarjtT1zdp7dc', 'p@ss "word" <and> more', 'aaaaaaaab', '1234']
+const REDACTION = new Redaction(() => SECRETS)
+
+const MESSAGES_OF_OTHERS: readonly Reader[] = [
+  {
+    name: 'message that may quote a secret',
+    covers: ['vault/redaction.ts#Redaction', 'vault/matcher.ts#createMatcher', 'vault/text-view.ts#viewsOf'],
+    lengthMax: 256 * KIB,
+    read: (input) => REDACTION.text(input),
+    refuses: never,
+    isFaithful: (_input, text) => !SECRETS.some((secret) => String(text).includes(secret)),
+    seeds: [
+      'token sk_live_4eC39HqLyjWDarjtT1zdp7dc',
+      'p%40ss%20%22word%22%20&lt;and&gt; more',
+      'c2tfbGl2ZV80ZUMzOUhxTHlqV0Rh',
+    ],
+    attacks: {
+      'nearly the secret': repeated('a'),
+      'the secret': repeated('aaaaaaaab'),
+      escapes: repeated('%25'),
+      'escapes of escapes': repeated('\\u005c'),
+      entities: repeated('&amp;'),
+      'open entities': repeated('&#'),
+      'short secrets': repeated('1234 '),
+      base64: repeated('c2tfbGl2ZV80ZUMz'),
+    },
+  },
+  {
+    name: 'error body that may quote a secret',
+    covers: [],
+    lengthMax: MIB,
+    read: (input) => REDACTION.json(parseJson(input)),
+    refuses: withError,
+    seeds: ['{"error":{"a":["sk_live_4eC39HqLyjWDarjtT1zdp7dc",1234,12345678901234567890]}}'],
+    attacks: {
+      texts: repeated('"aaaaaaaa",', '[', '1]'),
+      numbers: repeated('1,', '[', '1]'),
+      keys: numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
+      text: repeated('%25', '"', '"'),
+    },
   },
 ]
 
@@ -383,6 +447,7 @@ export const UPSTREAM_READERS: readonly Reader[] = [
   ...ANSWERS,
   ...HEADERS,
   ...TOKENS,
+  ...MESSAGES_OF_OTHERS,
   ...SIGNATURES,
   ...CREDENTIALS,
   ...EGRESS,

@@ -4,7 +4,6 @@ import {
   fieldPath,
   headerMap,
   listOf,
-  plainText,
   rawText,
   secretText,
   templateMap,
