@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Json, parseJson } from '../../src/base/index.ts'
+import { parseJson } from '../../src/base/index.ts'
 import { parseRange } from '../../src/egress/address.ts'
 import { DecodingError, decodeBody } from '../../src/egress/decode.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/policy.ts'
