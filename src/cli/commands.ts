@@ -5,11 +5,9 @@ const ALL = Object.keys(SETTINGS) as (keyof typeof SETTINGS)[]
 const DATABASE: readonly Variable[] = ['databaseUrl', 'dataDir', 'encryptionKeys', 'databasePoolMax', 'logLevel']
 const FIRST_START: readonly Variable[] = [...DATABASE, 'bootstrapToken']
 const METRICS: readonly Variable[] = ['metricsHost', 'metricsPort']
-const API: readonly Variable[] = [
-  ...(['host', 'port', 'publicUrl', 'tlsCert', 'tlsKey', 'rateLimitRequests', 'requestBytesMax'] as const),
-  ...(['deadlineMaxMs', 'egressAllow', 'minTickGapSeconds', 'catchupWindowSeconds', 'drainMs'] as const),
-  ...(['drainGraceMs', 'rateLimitAddress', 'trustedProxies'] as const),
-]
+/** Settings of workers, which a server alone does not read. */
+const WORKER_ONLY: readonly Variable[] = ['region', 'workerConcurrency', 'runRetentionDays']
+const SERVER: readonly Variable[] = ALL.filter((name) => !WORKER_ONLY.includes(name))
 const WORKER: readonly Variable[] = [
   ...(['region', 'workerConcurrency', 'egressAllow', 'catchupWindowSeconds', 'runRetentionDays', 'drainMs'] as const),
 ]
@@ -48,7 +46,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'run the API alone',
     description:
       'Answers calls until SIGTERM; ticks and runs wait for a worker. Any number of servers share one database.',
-    variables: [...API, ...FIRST_START, ...METRICS],
+    variables: SERVER,
     examples: ['DATABASE_URL=postgres://patchbay@db/patchbay PATCHBAY_ENCRYPTION_KEYS=… patchbay serve'],
     dataDirectory: 'shared',
     load: async () => (await import('./server.ts')).runServe,

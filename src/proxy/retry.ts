@@ -35,14 +35,14 @@ export async function withRetries<A extends AnyAnswer>(
 ): Promise<A> {
   const { elapsedMaxMs, baseMs, factor, waitMaxMs } = target.method.retry
   const most = attemptsMax(target.method, request.limits)
-  const startedMs = clock.now().getTime()
+  const startedMs = clock.monotonicMs()
   for (let made = 1; ; made += 1) {
     const tried = await tryOnce(attempt)
     if (made >= most || !isWorthRepeating(tried) || isAborted(request.signal)) return settle(tried)
     const hintMs = tried.kind === 'answered' ? (tried.attempt.retryAfterSeconds ?? 0) * 1000 : 0
     const waitMs = Math.max(hintMs, backoffMs({ baseMs, factor, maxMs: waitMaxMs, jitterFloor: 0 }, made, random))
     const neededMs = isTimeout(tried) ? waitMs + (request.limits?.timeoutMs ?? target.method.timeoutMs) : waitMs
-    if (clock.now().getTime() - startedMs + neededMs > elapsedMaxMs) return settle(tried)
+    if (clock.monotonicMs() - startedMs + neededMs > elapsedMaxMs) return settle(tried)
     await clock.sleep(waitMs, request.signal)
     if (isAborted(request.signal)) return settle(tried)
   }

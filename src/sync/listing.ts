@@ -47,13 +47,13 @@ export class Fetcher {
 
   /** Nobody calls before `ms` have passed. */
   pause(ms: number): void {
-    this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#deps.clock.now().getTime() + ms)
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#deps.clock.monotonicMs() + ms)
   }
 
   async turn<Result>(call: () => Promise<Result>): Promise<Result> {
     const { clock, signal } = this.#deps
     return await this.#gate.pass(async () => {
-      const waitMs = this.#notBeforeMs - clock.now().getTime()
+      const waitMs = this.#notBeforeMs - clock.monotonicMs()
       if (waitMs > 0) await clock.sleep(waitMs, signal)
       signal.throwIfAborted()
       return await call()

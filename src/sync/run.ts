@@ -119,7 +119,7 @@ class Execution {
     this.#signal = signal
     this.#checkpoint = readCheckpoint(run.checkpoint)
     this.#tally = new Tally(plan, deps.source.idPath, this.#checkpoint.counts)
-    this.#savedMs = deps.clock.now().getTime()
+    this.#savedMs = deps.clock.monotonicMs()
   }
 
   async run(): Promise<RunOutcome> {
@@ -244,12 +244,12 @@ class Execution {
   }
 
   #isSaveDue(): boolean {
-    return this.#deps.clock.now().getTime() >= this.#savedMs + QUIET_SAVE_INTERVAL_MS
+    return this.#deps.clock.monotonicMs() >= this.#savedMs + QUIET_SAVE_INTERVAL_MS
   }
 
   async #save(change: Partial<Checkpoint>): Promise<EarlyEnd | undefined> {
     this.#remember(change)
-    this.#savedMs = this.#deps.clock.now().getTime()
+    this.#savedMs = this.#deps.clock.monotonicMs()
     this.#isSaved = true
     const answer = await this.#progress.save(this.#withCounts, this.#tally.stats(false))
     return answer === 'stop' ? { kind: 'stopped' } : undefined

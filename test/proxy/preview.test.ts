@@ -185,6 +185,9 @@ describe('a preview shows what a call would do', () => {
     expect(await refusalOf(engine.preview(THING, on('things', 'drop')))).toContain('METHOD_NOT_DEFINED')
     const bearer = { ...THING, authorization: { format: 'bearer' } }
     expect(await refusalOf(engine.preview(bearer, GET))).toContain('PLACEHOLDER_UNRESOLVED')
+  })
+
+  test('of a write through a sandbox account with the error that the call would have', async () => {
     const write = { target: { kind: 'path', verb: 'POST', path: '/x' } } as const
     const { error } = await engine.preview({}, write, { isSandbox: true })
     expect(error).toMatchObject({ reason: 'SANDBOX_ACCOUNT_READ_ONLY' })

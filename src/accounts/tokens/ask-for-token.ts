@@ -66,12 +66,12 @@ async function answerOrRefusal(ask: () => Promise<TokenAnswer>): Promise<TokenAn
 }
 
 function toolsOf({ http, evaluator, clock }: AskDeps, access: AccountAccess, sent: Scope[]): TokenTools<MethodPlan> {
-  const deadlineMs = clock.now().getTime() + ASK_MS_MAX
+  const deadlineMs = clock.monotonicMs() + ASK_MS_MAX
   const limits = access.environmentId === undefined ? {} : { owner: access.environmentId }
   return {
     async send(request, scope) {
       sent.push(scope)
-      const leftMs = deadlineMs - clock.now().getTime()
+      const leftMs = deadlineMs - clock.monotonicMs()
       if (leftMs <= 0) throw new Failure('DEADLINE_EXCEEDED', 'the requests for a token took too long together')
       const bounds = { timeoutMs: Math.min(REQUEST_MS, leftMs), responseBytesMax: ANSWER_BYTES_MAX }
       return await sendOnce(http, request, scope, bounds)

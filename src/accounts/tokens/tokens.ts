@@ -68,10 +68,10 @@ export function createTokens(deps: TokensDeps): Tokens {
 
 /** Takes the lease and asks, or waits for whoever has it and reads what came of it. */
 async function obtainOrAwait(deps: TokensDeps, first: ReadyAccount, isForced: boolean): Promise<ReadyAccount> {
-  const giveUpAtMs = deps.clock.now().getTime() + WAIT_MS_MAX
+  const giveUpAtMs = deps.clock.monotonicMs() + WAIT_MS_MAX
   let ready = first
   let version = versionOf(first)
-  while (deps.clock.now().getTime() < giveUpAtMs) {
+  while (deps.clock.monotonicMs() < giveUpAtMs) {
     const attempt = await takeLease(deps, ready, { leaseId: newId(), leaseMs: LEASE_MS, version, isForced })
     switch (attempt.kind) {
       case 'taken': {

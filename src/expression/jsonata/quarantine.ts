@@ -30,8 +30,10 @@ export class Quarantine {
   /** When the expression may be evaluated again, in milliseconds of the epoch; `undefined` when it may now. */
   until(owner: string, hash: string): number | undefined {
     const entry = this.#entries.get(keyOf(owner, hash))
-    if (!entry || entry.strikes < STRIKES_MAX || entry.untilMs <= this.#now()) return undefined
-    return entry.untilMs
+    if (!entry || entry.strikes < STRIKES_MAX) return undefined
+    const restMs = entry.untilMs - this.#now()
+    // More than was given means that the clock was set back: nothing is set aside for longer than it was meant to be.
+    return restMs > 0 && restMs <= MEMORY_MS ? entry.untilMs : undefined
   }
 
   /** Counts one kill. @returns whether this one set the expression aside */

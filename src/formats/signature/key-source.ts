@@ -45,7 +45,8 @@ export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
   function load(url: string, freshMs: number): Promise<Found<string>> {
     const known = entries.get(url)
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : now().getTime() - known.fetchedMs
-    if (known !== undefined && ageMs < (known.hasFailed ? PAUSE_MS : freshMs)) return known.document
+    // A negative age is a clock that was set back: the document would be kept until it has caught up.
+    if (known !== undefined && ageMs >= 0 && ageMs < (known.hasFailed ? PAUSE_MS : freshMs)) return known.document
     const entry: Entry = { fetchedMs: now().getTime(), document: fetchDocument(url), hasFailed: false }
     entries.set(url, entry)
     entry.document.then(
