@@ -155,6 +155,9 @@ export class RunExecutor {
     const outcome = await this.#outcome(held)
     const settled = outcome && (await this.#settle(held, outcome))
     if (settled?.kind === 'settled') {
+      const { id, triggerId, integratedAccountId, attempt } = held.run
+      const about = { run_id: id, trigger_id: triggerId, integrated_account_id: integratedAccountId, attempt }
+      this.#deps.logger.info({ ...about, status: settled.status }, 'a run ended or was put back')
       this.#counts.settled++
       this.#outcomes[settled.status] = (this.#outcomes[settled.status] ?? 0) + 1
     } else this.#counts.leasesLost++
