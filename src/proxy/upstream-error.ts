@@ -16,6 +16,8 @@ export type Judgement =
 const MESSAGE_LENGTH_MAX = 500
 /** Client errors that say nothing about the request itself (RFC 9110 §15.5.9, RFC 8470 §5.2). */
 const TRANSIENT_CLIENT_ERRORS: ReadonlySet<number> = new Set([408, 425])
+/** Not implemented, HTTP version not supported: the same request will not succeed later. */
+const LASTING_SERVER_ERRORS: ReadonlySet<number> = new Set([501, 505])
 const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
   'fail',
   'retry',
@@ -103,7 +105,7 @@ function actionOf(said: Json | undefined, status: number): ErrorAction {
 
 /** Whether the same request may succeed later, as far as its status tells: the default for what the definition does not say. */
 export function isTransientStatus(status: number): boolean {
-  return status >= 500 || TRANSIENT_CLIENT_ERRORS.has(status)
+  return (status >= 500 && !LASTING_SERVER_ERRORS.has(status)) || TRANSIENT_CLIENT_ERRORS.has(status)
 }
 
 /** An error that names no status is one all the same: of a success it becomes 502, because the upstream failed. */

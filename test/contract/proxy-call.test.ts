@@ -136,7 +136,7 @@ describe.each(app.clients())('an error of the third party over $wire', (client) 
     [403, 403],
     [422, 422],
     [501, 502],
-    [599, 502],
+    [505, 502],
   ])('is told with its status and message: %i', async (status, rest) => {
     failing(status, { message: 'it said no' })
     expect(await get()).toMatchObject({
