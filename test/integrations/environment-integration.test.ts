@@ -90,7 +90,12 @@ describe('createEnvironmentIntegration', () => {
 
   it.each([
     ['all findings at once', { base_url: 5, labl: 'x' }, 'DEFINITION_INVALID', ['override.base_url', 'override.labl']],
-    ['what only the merge shows', { base_url: null }, 'DEFINITION_INVALID', undefined],
+    [
+      'what only the merge shows',
+      { authorization: { config: { token: '{{api_kex}}' } } },
+      'DEFINITION_INVALID',
+      undefined,
+    ],
     ['the mask', { label: '***' }, 'SECRET_MASKED', ['override.label']],
     ['a forbidden address', { base_url: 'https://forbidden.example.com' }, 'URL_NOT_ALLOWED', ['override.base_url']],
   ])('refuses an override with fields under override, and stores nothing: %s', async (_, override, reason, fields) => {
