@@ -21,8 +21,10 @@ async function startInBackground(): Promise<void> {
   const [variables] = await once(child, 'message')
   child.disconnect()
   child.unref()
-  for (const [name, value] of Object.entries({ ...variables, STAND_IN_PID: child.pid }))
-    process.stdout.write(`${name}=${value}\n`)
+  // Commands that open the installation themselves, as `install` does, check addresses too.
+  const egress = { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
+  for (const [name, value] of Object.entries({ ...variables, STAND_IN_PID: child.pid, ...egress }))
+    process.stdout.write(`export ${name}=${value}\n`)
 }
 
 async function serve(tell: (variables: Readonly<Record<string, string>>) => void): Promise<void> {

@@ -25,7 +25,6 @@ it('the steps of the README work in their order, against the stand-in for GitHub
   const environment = {
     PATCHBAY_DATA_DIR: dataDir,
     PATCHBAY_PORT: String(product.port),
-    PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8',
   }
   const shell = spawn('bash', ['-euo', 'pipefail', '-c', `trap 'kill $STAND_IN_PID' EXIT\n${script}`], {
     ...{ cwd: ROOT, env: { ...bareEnvironment(), ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
