@@ -178,7 +178,7 @@ export const COMMANDS: readonly Command[] = [
     operands: { '<ID>': 'of a trigger; with --follow of a trigger or a run' },
     summary: 'run a trigger now, or follow a run',
     description:
-      'Starts a run of the trigger. With --follow it shows the run until it ends: exit code 0 completed, 1 failed, 3 stopped or skipped. Ctrl-C leaves the run running.',
+      'Starts a run of the trigger. With --follow it shows the run until it ends: exit code 0 completed, 1 failed, 3 partially completed, stopped or skipped. Ctrl-C leaves the run running.',
     options: [{ flags: '--follow', meaning: 'show the progress until the run ends' }, ...SERVER_OPTIONS],
     variables: LOCAL_SERVER,
     examples: ['patchbay run 01a1febe-108f-77e8-836b-f40b4a24d381 --follow'],
