@@ -149,7 +149,7 @@ const OTHER_VARIABLES = ['PATCHBAY_TOKEN']
 /** What Kubernetes sets in every container for a service whose name begins with `patchbay`. */
 const SERVICE_LINK = /_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$/
 
-/** Refuses a variable that nobody reads: it is misspelt. @throws ConfigError naming the nearest one */
+/** Refuses a variable that no setting reads: it is misspelt. @throws ConfigError naming the nearest one */
 export function assertKnownVariables(environment: NodeJS.ProcessEnv): void {
   const known = [...Object.values(SETTINGS).map(({ variable }) => variable), ...OTHER_VARIABLES]
   const unknown = Object.keys(environment).find(

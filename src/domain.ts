@@ -41,7 +41,7 @@ export interface ProcessDeps {
   readonly config: Config
   readonly installation: Installation
   readonly logger: Logger
-  /** Absent: nobody looks. */
+  /** Absent: it is not watched. */
   readonly operating?: Pick<Operating, 'metrics' | 'schedule' | 'watchProblem'> | undefined
 }
 

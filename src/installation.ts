@@ -33,7 +33,7 @@ export interface Installation extends AsyncDisposable {
   readonly secrets: Secrets
   /** The embedded PostgreSQL, unless DATABASE_URL names another. */
   readonly embedded: EmbeddedServer | undefined
-  /** Tells whether the database is there, once it is started; restarts an embedded one that died. Absent: nobody looks. */
+  /** Tells whether the database is there, once it is started; restarts an embedded one that died. Absent: it is not watched. */
   readonly databaseWatch?: DatabaseWatch | undefined
 }
 

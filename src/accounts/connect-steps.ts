@@ -37,7 +37,7 @@ const PASSING: ReadonlySet<FailureReason> = new Set<FailureReason>([
 /** How long an account of a disabled installation is left alone. */
 const DISABLED_MS = 60_000
 
-/** A request of a step is sent once and waited for so long: whoever connects the account tries again, and shows why. */
+/** A request of a step is sent once and waited for so long: the connector tries the account again, and shows why. */
 const STEP_LIMITS = { attemptsMax: 1, timeoutMs: 15_000 } as const
 
 /**

@@ -135,7 +135,7 @@ export async function findReadyAccount(
 }
 
 /**
- * A text of somebody who called through the account, without its secrets. While they cannot be known, because the definition
+ * A text that came from a caller through the account, without the account's secrets. While they cannot be known, because the definition
  * does not compile or a secret does not open, nothing of the text is shown.
  *
  * @throws Failure RESOURCE_NOT_FOUND

@@ -26,7 +26,7 @@ const KEY_FIELD = 'request_id'
  *
  * Key, answer and effect commit together, so a crash leaves all or nothing; a refusal leaves no key. Of simultaneous
  * repetitions one works and the others wait for it. Answers are stored sealed because they may show a secret once, and with
- * them the digest of the request: in plain it would let somebody who reads the table try guesses of a password in it. Keys
+ * them the digest of the request: in plain it would let a reader of the table try guesses of a password in it. Keys
  * live 24 hours, then retention forgets them. Without `request_id` this is just the transaction.
  *
  * @param ownerId whose key it is: the environment, or the team for an operation on what the team owns

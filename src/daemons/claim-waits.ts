@@ -46,7 +46,7 @@ export class ClaimWaits {
    * Waits until there may be a run to claim.
    *
    * @returns `false` when there was none until the time was up, the signal aborted, the daemon drained, or the waits closed
-   * @throws Failure RATE_LIMITED when the environment has its share of the places; what a look threw, for whoever waits is to ask again
+   * @throws Failure RATE_LIMITED when the environment has its share of the places; what a look threw, and the waiting call is to ask again
    */
   async wait(who: Waiting, ms: number, signal: AbortSignal): Promise<boolean> {
     if (this.#isClosed) return false

@@ -33,7 +33,7 @@ export function sandboxReadOnly(): Failure {
   return new Failure('SANDBOX_ACCOUNT_READ_ONLY', message)
 }
 
-/** Finds the method, whoever asks. @throws Failure METHOD_NOT_DEFINED */
+/** Finds the method, without a look at the account. @throws Failure METHOD_NOT_DEFINED */
 export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
   switch (target.kind) {
     case 'method':

@@ -32,7 +32,7 @@ const WAIT_MS_MAX = 24 * 60 * 60 * 1000
 interface Attempts {
   /** The attempt at hand or the one that ended, from 1. Never given twice but after an end that does not count. */
   readonly attempt: number
-  /** Attempts up to this one are no part of the limit: a later one made progress, or somebody retried the item. */
+  /** Attempts up to this one are no part of the limit: a later one made progress, or the item was retried by hand. */
   readonly attemptBase: number
 }
 
@@ -101,7 +101,7 @@ export const LEASE_EXPIRED: RunError = {
 /**
  * What becomes of an item whose holder is gone. The expired lease was delay enough, so it is available at once; the attempt
  * counts, or work that kills its worker would kill one after another. After the last attempt one more holder gets it, who
- * is not to try again but to tell whoever waits for it: its attempt is above the limit.
+ * is not to try again but to tell its destination: its attempt is above the limit.
  */
 export function resolveExpiry(policy: QueuePolicy, attempts: Attempts, isStopRequested: boolean): Resolution {
   const { attempt } = attempts

@@ -16,7 +16,7 @@ const LOOK_INTERVAL_MS = 1_000
 /** A server that answers later than this is as good as gone. */
 const ANSWER_MS = 5_000
 
-/** A health check of the database: one cheap query a second, whoever asks for the result. */
+/** A health check of the database: one cheap query a second, however many ask for the result. */
 export class DatabaseWatch implements AsyncDisposable {
   readonly #deps: DatabaseWatchDeps
   readonly #database: Database

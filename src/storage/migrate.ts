@@ -7,7 +7,7 @@ import { MIGRATIONS } from './migrations/index.ts'
 const MIGRATION_LOCK = 727_064_101
 
 /**
- * Longest wait of a statement for a table that others use: whoever comes later waits behind it. Then everything is rolled
+ * Longest wait of a statement for a table that others use: later statements queue behind it. Then everything is rolled
  * back, which lets them pass, and tried again.
  */
 const DDL_LOCK_TIMEOUT = '3s'

@@ -15,7 +15,7 @@ export interface Sink {
   page(page: SinkPage): Promise<SinkAnswer>
   /** A listing failed and the run goes on (`error_handling: ignore`). */
   problem(problem: SinkProblem): Promise<SinkAnswer>
-  /** The run is over. Called again only with the same ending. Absent: nobody is told. */
+  /** The run is over. Called again only with the same ending. Absent: nothing is told. */
   ended?(ending: DecidedEnding, stats: readonly ResourceStats[]): Promise<SinkAnswer>
 }
 

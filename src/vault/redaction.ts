@@ -5,7 +5,7 @@ import { spellingsOf } from './spellings.ts'
 /** What stands where a secret was, or is stored. It is never accepted as a value. */
 export const SECRET_MASK = '***'
 
-/** A text is cut to this many characters; nobody reads an error further. */
+/** A text is cut to this many characters. */
 const TEXT_LENGTH_MAX = 256 * 1024
 /** Characters looked at in all texts of one JSON value; texts after them are masked whole. A leaf costs at least `LEAF_COST`. */
 const JSON_COST_MAX = 1024 * 1024

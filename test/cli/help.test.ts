@@ -72,7 +72,7 @@ describe('the command line', () => {
     for (const { name } of COMMANDS) expect(err).toContain(name.split(' ')[0])
   })
 
-  it('refuses a variable that nobody reads, but for those of Kubernetes service links', async () => {
+  it('refuses a variable that no setting reads, but for those of Kubernetes service links', async () => {
     const links = { PATCHBAY_SERVICE_HOST: '10.0.0.1', PATCHBAY_PORT_8080_TCP_ADDR: '10.0.0.1' }
     const { err } = await run(['run', 'x'], links)
     expect(err).toContain('run takes the id of a trigger')

@@ -8,7 +8,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startGitHub } from './github.ts'
 
-/** It ends by itself, should nobody end it. */
+/** It ends by itself after this. */
 const LIFETIME_MS = 3_600_000
 
 if (process.send === undefined) await startInBackground()

@@ -71,7 +71,10 @@ async function supervise(): Promise<void> {
 function keep(reader: string, input: string, why: string): string {
   const name = `${reader.replace(/\W+/g, '-')}-${createHash('sha256').update(input).digest('hex').slice(0, 8)}.json`
   mkdirSync(CORPUS, { recursive: true })
-  writeFileSync(join(CORPUS, name), `${JSON.stringify({ reader, why, input }, null, 2)}\n`)
+  writeFileSync(
+    join(CORPUS, name),
+    `${JSON.stringify({ reader, why: why.split('    at ', 1)[0]?.trim(), input }, null, 2)}\n`,
+  )
   process.stderr.write(`${reader}: ${why}; kept as corpus/${name}\n`)
   return name
 }

@@ -117,7 +117,7 @@ describe('text is decoded by the charset of its content type', () => {
       'holds bytes that are not SHIFT_JIS',
     ],
     [
-      'a charset that nobody knows',
+      'an unknown charset',
       {},
       typed('application/json; charset=klingon', latin1),
       'is in the charset "klingon", which is not known',

@@ -318,7 +318,7 @@ function withoutEmpty(pages: Upstream['pages']): Upstream['pages'] {
   return pages.filter((page, index) => page.length > 0 || (pages[index - 1]?.length ?? 1) > 0)
 }
 
-/** What nobody can tell from a list without progress: these fail instead of ending. */
+/** Lists without progress whose end cannot be told: these fail instead of ending. */
 function mayFail(format: string, { tokens, pages, manner }: Upstream): boolean {
   if (manner !== 'honest') return true
   const hasTokens = ['cursor', 'link_header', 'dynamic', 'window'].includes(format)

@@ -69,7 +69,7 @@ describe('a run that waits says for what', () => {
   it.each([
     [undefined, 'rate_limited', 'the third party asked to'],
     [ERROR, 'destination_unavailable', 'its webhook: nobody listens'],
-  ])('for somebody who asked to wait (%j)', async (error, reason, message) => {
+  ])('for what asked to wait (%j)', async (error, reason, message) => {
     const { id } = await create()
     await settle(await claimOne(), { kind: 'rate_limited', afterMs: 60_000, ...(error && { error }) })
     const waiting = await waitingOf(id)

@@ -210,7 +210,7 @@ export function askAs(client: Client, baseUrl: string, headers: Readonly<Record<
 }
 
 /**
- * Sends the id of another tenant and one that nobody has, both as the same sender.
+ * Sends the id of another tenant and an unknown one, both as the same sender.
  *
  * @returns what is wrong, or `undefined`: a foreign id must be answered like an unknown one, and the answer names nothing
  *   of the other tenant

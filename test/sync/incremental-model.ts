@@ -144,7 +144,7 @@ export class ThirdParty {
     if (resource === 'files') this.#put('folders', id % FOLDERS)
   }
 
-  /** What somebody with these arguments must have, as `resource/id@version`. */
+  /** What a receiver with these arguments must have, as `resource/id@version`. */
   expected(scope: 'all' | 'even', boxes: readonly number[]): readonly string[] {
     return [...this.#entries.values()]
       .filter(({ resource, id }) => {

@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const CORPUS = join(ROOT, 'test/fuzz/corpus')
 const ATTACK_LENGTH = 4_096
 
-/** Names that readers have: whoever adds a function called so says here how it is attacked. */
+/** Names that readers have: a new function of such a name needs a row that says how it is attacked. */
 const READER_NAME =
   /^export (?:async )?function\*? ((?:parse|decode|lex|scan|unwrap|read|check|guess|bound)[A-Z]\w*|find\w*(?:Problems?|Violations?|Breaches|Fields|Link))\(/gm
 

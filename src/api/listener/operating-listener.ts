@@ -8,7 +8,7 @@ export interface OperatingPages {
   readonly metrics: { readonly contentType: string; text(): Promise<string> }
   /** Why the process cannot work at the moment; `undefined` when it can. */
   readonly findProblem: () => string | undefined
-  /** Why ticks do not fire, whoever fires them; `undefined` when they do. */
+  /** Why no process fires ticks; `undefined` when they fire. */
   readonly findSchedulerProblem: () => string | undefined
 }
 
@@ -19,7 +19,7 @@ const REQUEST_TIMEOUT_MS = 5_000
 type Answer = readonly [status: number, contentType: string, body: string]
 
 /**
- * The port for whoever runs the process: `GET /metrics`, `/healthz` and `/healthz/scheduler`.
+ * The port for operators of the process: `GET /metrics`, `/healthz` and `/healthz/scheduler`.
  *
  * It asks for no token, so it is a port of its own that listens on loopback unless told otherwise: the public port has no
  * address under which the figures of all tenants together could be read.

@@ -23,7 +23,7 @@ const decoders = new Map<string, TextDecoder>([[UTF_8, new TextDecoder(UTF_8, { 
  *
  * @param charset a label of the WHATWG Encoding Standard; absent: UTF-8
  * @throws CharsetError for a charset that is not known, and for bytes that are not in it: a replaced character would be a wrong
- *   value that nobody notices
+ *   value without an error
  */
 export function decodeText(body: Uint8Array, charset: string | undefined): string {
   const label = byteOrderMark(body) ?? charset ?? UTF_8

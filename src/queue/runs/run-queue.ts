@@ -35,7 +35,7 @@ export interface RunQueueDeps {
   readonly random: () => number
   /** Moves the database's clock, for tests. */
   readonly now?: (() => Date) | undefined
-  /** Absent: nobody is told. */
+  /** Absent: nothing is told. */
   readonly observer?: RunObserver | undefined
   readonly policy?: QueuePolicy | undefined
 }

@@ -4,7 +4,7 @@ import { DAEMON_GROUP_PREFIX, WEBHOOK_GROUP } from './run-group.ts'
 
 /**
  * What a run waits for: its next attempt (`retry`), the third party that asked to wait (`rate_limited`), its webhook or the
- * store of its daemon (`destination_unavailable`), another run of its account (`account_busy`), somebody to take runs of its
+ * store of its daemon (`destination_unavailable`), another run of its account (`account_busy`), a worker or daemon that takes runs of its
  * region (`no_worker`, `no_daemon`), or one of those to be free (`capacity`).
  */
 type WaitReason =

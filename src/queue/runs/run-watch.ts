@@ -9,7 +9,7 @@ export interface RunWatchDeps {
   readonly clock: Clock
 }
 
-/** How often the runs that somebody follows are looked at: one statement for all, and one for all of them that wait. */
+/** How often the runs that are followed are looked at: one statement for all, and one for all of them that wait. */
 const LOOK_INTERVAL_MS = 500
 /** A watcher hears something at least so often. */
 const SILENCE_MAX_MS = 15_000

@@ -41,7 +41,7 @@ function withMemory(cron: CronExpression): CronExpression {
 }
 
 /**
- * Parses without looking at the cache or filling it, for text nobody has stored yet.
+ * Parses without looking at the cache or filling it, for text that is not stored yet.
  *
  * @throws Error for text that is no expression
  */

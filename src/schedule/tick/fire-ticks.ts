@@ -21,7 +21,7 @@ export interface FireDeps {
   readonly queue: Pick<RunQueue, 'enqueue'>
   readonly room: GroupRoom
   readonly catchUp: CatchUp
-  /** Absent: nobody is told. */
+  /** Absent: nothing is told. */
   readonly observer?: ScheduleObserver | undefined
 }
 

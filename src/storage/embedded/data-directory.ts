@@ -19,7 +19,7 @@ export class DataDirectoryError extends Error {}
  *
  * Node has no `flock`; SQLite takes the same kind of lock (fcntl) on Linux and macOS, and its three levels are exactly
  * what is needed. SHARED: a process uses the directory. RESERVED, one at a time beside any number of SHARED: it is the
- * directory's `patchbay start`. EXCLUSIVE: nobody else uses it, so that PostgreSQL may be stopped. The kernel releases
+ * directory's `patchbay start`. EXCLUSIVE: no other process uses it, so that PostgreSQL may be stopped. The kernel releases
  * the locks of a process that dies; there is nothing stale to judge. Nothing is ever written to the file.
  */
 export class DataDirectoryLock {

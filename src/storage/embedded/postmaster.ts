@@ -18,7 +18,7 @@ export function postmasterPid(dataDir: string): number | undefined {
   return Number.isInteger(pid) ? pid : undefined
 }
 
-/** Tells whether the process is a PostgreSQL that runs: neither a zombie that nobody reaped yet, nor a later process with its id. */
+/** Tells whether the process is a PostgreSQL that runs: neither a zombie that is not reaped yet, nor a later process with its id. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -130,7 +130,7 @@ const STATEMENTS = [
     available_at timestamptz(3) not null,
     -- Attempts that were made and count.
     attempt integer not null,
-    -- Attempts up to this one are no part of the limit: progress was made since, or somebody retried the run.
+    -- Attempts up to this one are no part of the limit: progress was made since, or the run was retried by hand.
     attempt_base integer not null default 0
   ) with (${HOT})`,
   `create index run_queue_claim on run_queue (queue_group, fair_rank, run_id)`,

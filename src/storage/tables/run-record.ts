@@ -34,7 +34,7 @@ export type RunError = {
   readonly message: string
 }
 
-/** How a run ends: decided and stored before its destination is told, so that whoever goes on tells the same. */
+/** How a run ends: decided and stored before its destination is told, so that the next holder tells the same. */
 export type DecidedEnding = {
   /** The attempt that came to it. */
   readonly attempt: number
