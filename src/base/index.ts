@@ -47,7 +47,16 @@ export {
 } from './json-number.ts'
 export { exceedsJsonSize } from './json-size.ts'
 export { nextTurn, parseJsonInSlices } from './json-slices.ts'
-export { JSON_NESTING_MAX, type JsonScan, JsonTextError, parseJson, parseScanned, scanJson } from './json-text.ts'
+export {
+  JSON_NESTING_MAX,
+  JSON_VALUES_MAX,
+  type JsonScan,
+  JsonTextError,
+  parseJson,
+  parseScanned,
+  scanJson,
+} from './json-text.ts'
 export { jsonbTextOf } from './jsonb-text.ts'
 export { createSuggester, suggest } from './suggest.ts'
+export { TaskThread } from './task-thread.ts'
 export { trimEnd } from './trim-end.ts'

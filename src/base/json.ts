@@ -1,4 +1,4 @@
-import { JsonNumber } from './json-number.ts'
+import { isJsonNumber, JsonNumber } from './json-number.ts'
 
 /** A value as JSON knows it. A number that a double would change is a `JsonNumber`, every other one a `number`. */
 export type Json = string | number | JsonNumber | boolean | null | readonly Json[] | JsonObject
@@ -58,37 +58,51 @@ export interface JsonFinding {
   readonly description: string
 }
 
+/** Findings about one value; one of garbage has as many as it has parts. */
+const FINDINGS_MAX = 100
+
 /**
- * Finds what a client may not store: nesting beyond `JSON_DEPTH_MAX`, NaN or Infinity (a binary client can send them and
- * no later answer could be written), exponents beyond `EXPONENT_MAX`, keys that reach prototypes, NUL (PostgreSQL refuses
- * it), lone surrogates.
+ * Finds what a client may not store, the first 100 of it: nesting beyond `JSON_DEPTH_MAX`, NaN or Infinity (a binary client
+ * can send them and no later answer could be written), exponents beyond `EXPONENT_MAX`, keys that reach prototypes, NUL
+ * (PostgreSQL refuses it), lone surrogates.
  *
  * @param path prefix of the reported paths
  */
 export function findUnstorable(value: Json, path: string, depth = 0): JsonFinding[] {
-  if (typeof value === 'number' && !Number.isFinite(value))
-    return [{ path, rule: 'finite', description: 'must be a finite number' }]
-  if (typeof value === 'string') return findUnstorableText(value, path)
-  if (value instanceof JsonNumber)
-    return isStorableNumber(value)
-      ? []
-      : [
-          {
-            path,
-            rule: 'exponent',
-            description: `must be a number with an exponent from -${EXPONENT_MAX} to ${EXPONENT_MAX}`,
-          },
-        ]
-  if (typeof value !== 'object' || value === null) return []
-  if (depth >= JSON_DEPTH_MAX)
-    return [{ path, rule: 'depth', description: `is nested deeper than ${JSON_DEPTH_MAX} levels` }]
-  if (Array.isArray(value)) return value.flatMap((item, index) => findUnstorable(item, `${path}[${index}]`, depth + 1))
-  return Object.entries(value).flatMap(([key, item]) => {
-    const at = path === '' ? key : `${path}.${key}`
-    if (FORBIDDEN_KEYS.has(key))
-      return [{ path: at, rule: 'forbidden_key' as const, description: `uses the reserved key ${key}` }]
-    return [...findUnstorableText(key, at), ...findUnstorable(item, at, depth + 1)]
-  })
+  const findings: JsonFinding[] = []
+  collectUnstorable(value, path, depth, findings)
+  return findings
+}
+
+function collectUnstorable(value: Json, path: string, depth: number, findings: JsonFinding[]): void {
+  if (typeof value === 'string') findings.push(...findUnstorableText(value, path))
+  else if (isJsonNumber(value)) findings.push(...findUnstorableNumber(value, path))
+  else if (typeof value !== 'object' || value === null) return
+  else if (depth >= JSON_DEPTH_MAX)
+    findings.push({ path, rule: 'depth', description: `is nested deeper than ${JSON_DEPTH_MAX} levels` })
+  else if (Array.isArray(value))
+    for (const [index, item] of value.entries()) {
+      if (findings.length >= FINDINGS_MAX) return
+      collectUnstorable(item, `${path}[${index}]`, depth + 1, findings)
+    }
+  else
+    for (const [key, item] of Object.entries(value)) {
+      if (findings.length >= FINDINGS_MAX) return
+      const at = path === '' ? key : `${path}.${key}`
+      if (FORBIDDEN_KEYS.has(key))
+        findings.push({ path: at, rule: 'forbidden_key', description: `uses the reserved key ${key}` })
+      else {
+        findings.push(...findUnstorableText(key, at))
+        collectUnstorable(item, at, depth + 1, findings)
+      }
+    }
+}
+
+function findUnstorableNumber(value: number | JsonNumber, path: string): JsonFinding[] {
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? [] : [{ path, rule: 'finite', description: 'must be a finite number' }]
+  const description = `must be a number with an exponent from -${EXPONENT_MAX} to ${EXPONENT_MAX}`
+  return isStorableNumber(value) ? [] : [{ path, rule: 'exponent', description }]
 }
 
 /** Whether `jsonb` can hold the number without growing out of proportion. */

@@ -1,4 +1,12 @@
-import { findUnstorable, isJsonObject, type JsonObject, JsonTextError, parseJson } from '../../base/index.ts'
+import {
+  findUnstorable,
+  isJsonObject,
+  JSON_VALUES_MAX,
+  type JsonObject,
+  JsonTextError,
+  parseScanned,
+  scanJson,
+} from '../../base/index.ts'
 import { isStorable } from '../message/storable.ts'
 import type { Finding } from '../service.ts'
 
@@ -22,7 +30,9 @@ export function objectInText(text: string): JsonObject | undefined {
 
 function readText(text: string): { readonly object: JsonObject } | { readonly problem: string } {
   try {
-    const value = parseJson(text, NESTING_MAX)
+    const scan = scanJson(text)
+    if (scan.values > JSON_VALUES_MAX) return { problem: `must have at most ${JSON_VALUES_MAX} values` }
+    const value = parseScanned(text, scan, NESTING_MAX)
     return isJsonObject(value) ? { object: value } : { problem: 'must be the text of a JSON object' }
   } catch (error) {
     if (error instanceof JsonTextError) return { problem: error.message }

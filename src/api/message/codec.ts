@@ -9,8 +9,9 @@ import {
   toBinary,
   toJson,
 } from '@bufbuild/protobuf'
-import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { Failure, isJsonObject, JSON_VALUES_MAX, type Json, type JsonObject } from '../../base/index.ts'
 import type { Finding, ResultInit } from '../service.ts'
+import { hasMoreFields } from './binary-values.ts'
 import {
   asDoubles,
   fillJson,
@@ -20,6 +21,7 @@ import {
   placeholderOf,
   withoutFreeForm,
 } from './free-form.ts'
+import { tooManyValues } from './json-text.ts'
 import { inspectShape } from './shape.ts'
 import { padTimestamps } from './timestamps.ts'
 
@@ -33,14 +35,16 @@ export interface Draft {
 }
 
 /**
- * Reads a binary message.
+ * Reads a binary message of at most 50 000 fields. Fields that nobody knows are left out.
  *
- * @throws Failure MALFORMED_BODY
+ * @throws Failure MALFORMED_BODY, REQUEST_TOO_LARGE
  */
 export function decodeBinary(desc: DescMessage, bytes: Uint8Array): Draft {
   try {
-    return { message: fromBinary(desc, bytes), findings: [] }
+    if (hasMoreFields(desc, bytes, JSON_VALUES_MAX)) throw tooManyValues()
+    return { message: fromBinary(desc, bytes, { readUnknownFields: false }), findings: [] }
   } catch (cause) {
+    if (cause instanceof Failure) throw cause
     throw new Failure('MALFORMED_BODY', `the body is not a ${desc.typeName} in protobuf encoding`, { cause })
   }
 }

@@ -112,9 +112,12 @@ export function fillMessage(fields: readonly FreeFormField[], message: object, j
 export function withoutFreeForm(desc: DescMessage, json: JsonObject): JsonObject {
   const rest: Record<string, Json> = {}
   const fields = fieldsByKey(desc)
-  for (const [key, item] of Object.entries(json)) {
+  for (const key of Object.keys(json)) {
+    const item = json[key] ?? null
     const field = fields.get(key)
     rest[key] = field === undefined ? plain(item, undefined) : withoutItem(field, item)
+    // The first unknown key is enough for protobuf to refuse them all.
+    if (field === undefined) break
   }
   return rest
 }

@@ -36,8 +36,9 @@ function inspectMessage(desc: DescMessage, value: Json, path: string, findings: 
   }
   const rest: Record<string, Json> = {}
   const taken = new Map<string, string>()
-  for (const [key, item] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
     if (findings.length >= FINDINGS_MAX) break
+    const item = value[key] ?? null
     const field = fieldNamed(desc, key)
     const name = field?.name ?? key
     const at = path === '' ? name : `${path}.${name}`

@@ -12,13 +12,14 @@ import {
 } from '../../base/index.ts'
 import type { Finding } from '../service.ts'
 import { JsonValue } from './json-value.ts'
+import { FINDINGS_MAX } from './shape.ts'
 
 type Inspect = (value: unknown, path: string, findings: Finding[]) => void
 
 const inspectors = new Map<DescMessage, Inspect>()
 
 /**
- * Finds what no row or answer can hold, in every string and every free-form value of a message, on whatever protocol it
+ * Finds what no row or answer can hold, some 100 of it, in every string and every free-form value of a message, on whatever protocol it
  * came: NUL, lone surrogates, NaN and infinity, nesting beyond 32, keys that reach prototypes.
  */
 export function findUnstorableFields(desc: DescMessage, message: object): readonly Finding[] {
@@ -91,12 +92,13 @@ function inspectMessage(desc: DescMessage): Inspect | undefined {
 }
 
 const inspectText: Inspect = (value, path, findings) => {
-  if (typeof value === 'string' && !isStorableText(value))
+  if (typeof value === 'string' && findings.length < FINDINGS_MAX && !isStorableText(value))
     findings.push(...findUnstorableText(value, path).map(toFinding))
 }
 
 const inspectJson: Inspect = (value, path, findings) => {
-  if (!isStorable(value, 0)) findings.push(...findUnstorable(value as Json, path).map(toFinding))
+  if (findings.length < FINDINGS_MAX && !isStorable(value, 0))
+    findings.push(...findUnstorable(value as Json, path).map(toFinding))
 }
 
 function toFinding({ path, rule, description }: JsonFinding): Finding {

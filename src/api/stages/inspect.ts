@@ -1,10 +1,19 @@
-import { invalidFields } from '../../base/index.ts'
+import { invalidFields, nextTurn } from '../../base/index.ts'
 import type { Draft } from '../message/codec.ts'
 import { findRuleBreaches } from '../message/rules.ts'
 import { FINDINGS_MAX } from '../message/shape.ts'
 import { findUnstorableFields } from '../message/storable.ts'
 import type { Operation } from '../operation.ts'
 import type { Finding } from '../service.ts'
+
+/** Messages from this size on are decoded in one turn of the event loop and inspected in the next, bytes. */
+const LARGE_BYTES = 64 * 1024
+
+/** `refuseInvalid`, in a later turn of the event loop when the message is large. @throws Failure as it does */
+export async function refuseInvalidLater(operation: Operation, draft: Draft, { length }: Uint8Array): Promise<void> {
+  if (length > LARGE_BYTES) await nextTurn()
+  refuseInvalid(operation, draft)
+}
 
 /**
  * Refuses a request for everything that is wrong with it at once: its form, the contract's rules, what cannot be stored,

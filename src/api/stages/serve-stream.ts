@@ -8,7 +8,7 @@ import { readBody } from './body.ts'
 import type { Core } from './core.ts'
 import { startDeadline } from './deadline.ts'
 import { finish, refuse } from './finish.ts'
-import { refuseInvalid } from './inspect.ts'
+import { refuseInvalidLater } from './inspect.ts'
 import { takeStreamPlace } from './stream-place.ts'
 import { cutSlowReader, writeFrame } from './write.ts'
 
@@ -48,7 +48,7 @@ async function runStream(core: Core, operation: StreamOperation, wire: StreamWir
   takeStreamPlace(core, operation.access, call)
   const body = await readBody(exchange, limits, wire.bodyBytesMax(limits.requestBytesMax))
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
-  refuseInvalid(operation, draft)
+  await refuseInvalidLater(operation, draft, body)
   for await (const result of operation.handle(draft.message, call)) {
     const frame = wire.frame(operation, result)
     if (!response.headersSent) wire.open(exchange)

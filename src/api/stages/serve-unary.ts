@@ -8,7 +8,7 @@ import { readBody } from './body.ts'
 import type { Core } from './core.ts'
 import { startDeadline } from './deadline.ts'
 import { finish, refuse } from './finish.ts'
-import { refuseInvalid } from './inspect.ts'
+import { refuseInvalidLater } from './inspect.ts'
 import { cutSlowReader } from './write.ts'
 
 /** An answer that leaves more than this unsent is watched; below it, waiting for the client costs next to nothing. */
@@ -45,6 +45,6 @@ async function runUnary(
   await admit(core.gate, operation.access, call)
   const body = await readBody(exchange, limits, wire.bodyBytesMax(limits.requestBytesMax))
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
-  refuseInvalid(operation, draft)
+  await refuseInvalidLater(operation, draft, body)
   return operation.handle(draft.message, call)
 }

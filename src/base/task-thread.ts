@@ -1,0 +1,77 @@
+import { Worker } from 'node:worker_threads'
+
+/** An unused thread is ended after this long. */
+const IDLE_MS = 30_000
+
+export interface TaskLimits {
+  /** How long one task may take. */
+  readonly taskMs: number
+  /** Heap of the thread. */
+  readonly heapMegabytes: number
+}
+
+/**
+ * A worker thread for work that would hold the event loop. It starts with the first task, does one after the other, and ends
+ * when it has been idle, or when a task takes too long or too much memory.
+ */
+export class TaskThread<Task, Answer> {
+  readonly #module: URL
+  readonly #limits: TaskLimits
+  #thread: Worker | undefined
+  #idleTimer: NodeJS.Timeout | undefined
+  #latest: Promise<unknown> = Promise.resolve()
+
+  /** @param module posts one answer to its `parentPort` for every task it is posted */
+  constructor(module: URL, limits: TaskLimits) {
+    this.#module = module
+    this.#limits = limits
+  }
+
+  /** @throws Error when the task needs more time or memory than it may; the message begins with a verb */
+  run(task: Task): Promise<Answer> {
+    const answered = this.#latest.then(() => this.#ask(task))
+    this.#latest = answered.catch(() => undefined)
+    return answered
+  }
+
+  #ask(task: Task): Promise<Answer> {
+    clearTimeout(this.#idleTimer)
+    this.#thread ??= this.#start()
+    const thread = this.#thread
+    const { taskMs } = this.#limits
+    return new Promise<Answer>((resolve, reject) => {
+      const settle = () => {
+        clearTimeout(timer)
+        thread.removeAllListeners('message').removeAllListeners('error')
+        thread.on('error', () => void this.#end())
+        this.#idleTimer = setTimeout(() => void this.#end(), IDLE_MS).unref()
+      }
+      const fail = (message: string) => {
+        settle()
+        void this.#end()
+        reject(new Error(message))
+      }
+      const timer = setTimeout(() => fail(`takes longer than ${taskMs} ms to read`), taskMs)
+      thread.once('error', () => fail('needs more memory to read than is allowed'))
+      thread.once('message', (answer: Answer) => {
+        settle()
+        resolve(answer)
+      })
+      thread.postMessage(task)
+    })
+  }
+
+  #start(): Worker {
+    const thread = new Worker(this.#module, {
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.heapMegabytes },
+    })
+    thread.unref()
+    return thread
+  }
+
+  async #end(): Promise<void> {
+    const ended = this.#thread
+    this.#thread = undefined
+    await ended?.terminate()
+  }
+}
