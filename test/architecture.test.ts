@@ -42,7 +42,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'node:http2': ['api'],
   'node:https': [],
   'node:dgram': [],
-  'node:worker_threads': ['formats'],
+  'node:worker_threads': ['base', 'definition', 'formats'],
   'node:child_process': ['storage', 'expression', 'codegen'],
 }
 

@@ -17,7 +17,7 @@ import { layerOver } from './partial-schema.ts'
 import { alignCredentials, resolveConfig } from './resolve.ts'
 
 /** Longest definition, and longest override, in characters as JSON. */
-export const CONFIG_LENGTH_MAX = 1024 * 1024
+export const CONFIG_LENGTH_MAX = 256 * 1024
 
 const TOO_LARGE = 'config.max'
 

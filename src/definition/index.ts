@@ -15,6 +15,7 @@ export type {
 export { RESERVED_ACTIONS } from './action-schema.ts'
 export { type Address, listAddresses } from './addresses.ts'
 export { CONFIG_LENGTH_MAX, type ConfigKind, checkConfig, checkOverride } from './check.ts'
+export { checkConfigAsync, checkOverrideAsync, isLargeConfig } from './check-async.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { ACTION_RESOURCE } from './compile-action.ts'
 export { writePath } from './json-path.ts'

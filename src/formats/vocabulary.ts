@@ -37,7 +37,7 @@ export const DEFINITION_LIMITS = {
   urlLength: 4_096,
   entries: 1_000,
   /** A JSON value that is kept as it is: a body, a schema, examples. */
-  jsonLength: 256 * 1024,
+  jsonLength: 128 * 1024,
 } as const
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 const ONE_PLACEHOLDER = /^\{\{[^{}]*\}\}$/

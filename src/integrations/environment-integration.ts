@@ -1,5 +1,5 @@
 import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
-import { checkOverride, type ResolvedConfig, resolveConfig } from '../definition/index.ts'
+import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../definition/index.ts'
 import {
   type EnvironmentIntegrationFilter,
   type EnvironmentIntegrationRecord,
@@ -63,7 +63,7 @@ export async function createEnvironmentIntegration(
 ): Promise<EnvironmentIntegration> {
   const { integrationId, showInCatalog = false, isEnabled = true, override = {} } = input
   const integration = await requireInstallable(tx, scope, integrationId)
-  const { masked, storeSecrets } = prepareOverride(deps, scope, integration, override, undefined)
+  const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, undefined)
   const ids = { environmentId: scope.environmentId, id: newId(), integrationId }
   const record = await insertEnvironmentIntegration(tx, ids, { showInCatalog, isEnabled, override: masked })
   if (record === undefined) throw await alreadyInstalled(tx, scope, integrationId)
@@ -150,17 +150,17 @@ async function requireInstallable(tx: Tx, { teamId }: Scope, id: string): Promis
 }
 
 /** Checks an override over its integration and takes its secrets out. */
-function prepareOverride(
+async function prepareOverride(
   deps: EnvironmentIntegrationDeps,
   scope: Scope,
   integration: IntegrationRecord,
   override: JsonObject,
   before: JsonObject | undefined,
-): ConfigToStore {
+): Promise<ConfigToStore> {
   const config = integration.config ?? {}
   const isForeign = integration.teamId !== scope.teamId
   refuseFindings([
-    ...checkOverride(config, override, 'override'),
+    ...(await checkOverrideAsync(config, override, 'override')),
     ...(isForeign ? checkDiversions(config, override, 'override') : []),
   ])
   refuseUrls(deps.checkUrls(override, 'override'))
@@ -179,7 +179,7 @@ async function mergeOverride(
   const integration = await findIntegration(tx, stored.integrationId)
   if (integration === undefined) throw new Error(`no integration ${stored.integrationId}, which is installed`)
   const override = replaceOverride ? given : deepMerge(stored.override, given)
-  const { masked, storeSecrets } = prepareOverride(deps, scope, integration, override, stored.override)
+  const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, stored.override)
   await storeSecrets(tx, overrideSecrets(stored))
   return masked
 }

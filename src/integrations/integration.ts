@@ -1,5 +1,5 @@
 import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
-import { type ConfigKind, checkConfig, secretPaths } from '../definition/index.ts'
+import { type ConfigKind, checkConfigAsync, secretPaths } from '../definition/index.ts'
 import {
   deleteIntegration as deleteIntegrationRow,
   findIntegration,
@@ -57,7 +57,7 @@ export async function createIntegration(
   teamId: string,
   input: IntegrationInput,
 ): Promise<Integration> {
-  refuseFindings(checkConfig(input.config, 'integration', 'config'))
+  refuseFindings(await checkConfigAsync(input.config, 'integration', 'config'))
   refuseUrls(deps.checkUrls(input.config, 'config'))
   const { masked, storeSecrets } = prepareConfig(deps.secrets, input.config, undefined, 'config')
   const { name, category = '', isBeta = false, sharing = 'deny' } = input
@@ -174,13 +174,13 @@ export async function removeIntegrationsOf(
 }
 
 /** Everything that would be refused about a config or an override, fields as JSON paths from its top. Stores nothing. */
-export function checkDefinition(
+export async function checkDefinition(
   deps: Pick<IntegrationDeps, 'checkUrls'>,
   config: JsonObject,
   kind: ConfigKind,
-): readonly Violation[] {
+): Promise<readonly Violation[]> {
   const masks = separateSecrets(config, secretPaths(config), [], '').violations
-  return [...checkConfig(config, kind, ''), ...masks, ...deps.checkUrls(config, '')]
+  return [...(await checkConfigAsync(config, kind, '')), ...masks, ...deps.checkUrls(config, '')]
 }
 
 async function describe(tx: Tx, teamId: string, record: IntegrationRecord): Promise<Integration> {
@@ -196,7 +196,7 @@ async function storeConfig(
   stored: IntegrationRecord & { readonly config: JsonObject },
   config: JsonObject,
 ): Promise<JsonObject> {
-  refuseFindings(checkConfig(config, 'integration', 'config'))
+  refuseFindings(await checkConfigAsync(config, 'integration', 'config'))
   refuseUrls(deps.checkUrls(config, 'config'))
   const { masked, storeSecrets } = prepareConfig(deps.secrets, config, stored.config, 'config')
   await storeSecrets(tx, integrationSecrets(stored))

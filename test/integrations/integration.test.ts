@@ -262,23 +262,27 @@ const CHECK = {
 }
 
 describe('checkDefinition', () => {
-  it('finds addresses that outbound calls may not reach', () => {
-    const findings = checkDefinition(CHECK, { ...CONFIG, base_url: 'http://10.0.0.1' }, 'integration')
+  it('finds addresses that outbound calls may not reach', async () => {
+    const findings = await checkDefinition(CHECK, { ...CONFIG, base_url: 'http://10.0.0.1' }, 'integration')
     expect(findings).toMatchObject([{ field: 'base_url', rule: 'url.not_allowed' }])
   })
 
-  it('finds nothing in a definition that would be stored', () => {
-    expect(checkDefinition(CHECK, CONFIG, 'integration')).toEqual([])
+  it('finds nothing in a definition that would be stored', async () => {
+    expect(await checkDefinition(CHECK, CONFIG, 'integration')).toEqual([])
   })
 
-  it('names findings by their path from the top, the mask included', () => {
-    const findings = checkDefinition(CHECK, { ...CONFIG, labl: 'x', headers: { 'x-token': '***' } }, 'integration')
+  it('names findings by their path from the top, the mask included', async () => {
+    const findings = await checkDefinition(
+      CHECK,
+      { ...CONFIG, labl: 'x', headers: { 'x-token': '***' } },
+      'integration',
+    )
     expect(findings.map(({ field }) => field).toSorted()).toEqual(['headers.x-token', 'labl'])
   })
 
-  it('judges an override key by key', () => {
-    expect(checkDefinition(CHECK, { environment_variables: { A: 1 }, label: 'x' }, 'override')).toEqual([])
-    expect(checkDefinition(CHECK, { environment_variables: {} }, 'integration')).toHaveLength(1)
+  it('judges an override key by key', async () => {
+    expect(await checkDefinition(CHECK, { environment_variables: { A: 1 }, label: 'x' }, 'override')).toEqual([])
+    expect(await checkDefinition(CHECK, { environment_variables: {} }, 'integration')).toHaveLength(1)
   })
 })
 

@@ -1,6 +1,6 @@
 import { EnvironmentIntegrationService } from '../../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import type { JsonObject } from '../../base/index.ts'
-import { checkConfig } from '../../definition/index.ts'
+import { checkConfig, isLargeConfig } from '../../definition/index.ts'
 import {
   createEnvironmentIntegration,
   deleteEnvironmentIntegration,
@@ -87,9 +87,12 @@ export function environmentIntegrationService(deps: EnvironmentIntegrationServic
   })
 }
 
-/** What is wrong with a given override by itself, to be told together with everything else that is wrong with the request. */
+/**
+ * What is wrong with a given override by itself, to be told together with everything else that is wrong with the request. A
+ * large one is checked later, in a worker thread, together with its definition.
+ */
 function overrideFindings(override: JsonObject | undefined): readonly Finding[] {
-  if (override === undefined) return []
+  if (override === undefined || isLargeConfig(override)) return []
   return checkConfig(override, 'override', 'override').map((violation) => ({
     ...violation,
     reason: 'DEFINITION_INVALID',

@@ -75,7 +75,7 @@ export function integrationService(deps: IntegrationServiceDeps): ServiceDefinit
     checkIntegration: {
       access: 'token',
       handle: async ({ config = {}, kind }) => {
-        const findings = checkDefinition(integrations, config, kind === 'override' ? 'override' : 'integration')
+        const findings = await checkDefinition(integrations, config, kind === 'override' ? 'override' : 'integration')
         return { valid: findings.length === 0, findings: findings.map(findingToProto) }
       },
     },
