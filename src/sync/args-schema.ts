@@ -1,7 +1,9 @@
 import {
   decimalForm,
+  exceedsJsonSize,
   isJsonNumber,
   isJsonObject,
+  JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
   type Violation,
@@ -31,6 +33,8 @@ const KEYWORDS: Readonly<Record<string, (value: Json) => boolean>> = {
   format: () => true,
   examples: () => true,
 }
+/** Findings told about one schema, or about the arguments of one run. */
+const FINDINGS_MAX = 100
 const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
 type TypeName = (typeof TYPES)[number]
 
@@ -39,8 +43,20 @@ export type ArgsResult =
   | { readonly kind: 'valid'; readonly args: JsonObject }
   | { readonly kind: 'invalid'; readonly violations: readonly Violation[] }
 
+/** Longest schema of arguments, characters as JSON; a trigger applies it to every run. */
+const SCHEMA_LENGTH_MAX = 64 * 1024
+
 /** Everything in a schema that cannot be held. An empty schema accepts anything. */
-export function checkArgsSchema(schema: JsonObject, path = 'args_schema'): Violation[] {
+export function checkArgsSchema(schema: JsonObject): Violation[] {
+  const path = 'args_schema'
+  if (!exceedsJsonSize(schema, SCHEMA_LENGTH_MAX, JSON_DEPTH_MAX))
+    return checkLevel(schema, path).slice(0, FINDINGS_MAX)
+  return [
+    { field: path, description: `must have at most ${SCHEMA_LENGTH_MAX} characters as JSON`, rule: 'args_schema.max' },
+  ]
+}
+
+function checkLevel(schema: JsonObject, path: string): Violation[] {
   const own = Object.entries(schema).flatMap(([keyword, value]) => checkKeyword(keyword, value, `${path}.${keyword}`))
   if (own.length > 0) return own
   const inner = Object.entries(propertiesOf(schema)).map(
@@ -49,7 +65,7 @@ export function checkArgsSchema(schema: JsonObject, path = 'args_schema'): Viola
   const nested = schema.items === undefined ? inner : [...inner, [`${path}.items`, schema.items] as const]
   return [
     ...nested.flatMap(([at, value]) =>
-      isJsonObject(value) ? checkArgsSchema(value, at) : [finding(at, 'must be an object')],
+      isJsonObject(value) ? checkLevel(value, at) : [finding(at, 'must be an object')],
     ),
     ...(schema.default === undefined ? [] : findMismatches(schema, schema.default, `${path}.default`)),
   ]
@@ -64,7 +80,7 @@ function checkKeyword(keyword: string, value: Json, at: string): Violation[] {
 /** Fills in the defaults of a checked schema and validates the result. */
 export function applyArgsSchema(schema: JsonObject, args: JsonObject): ArgsResult {
   const filled = withDefaults(schema, args)
-  const violations = findMismatches(schema, filled, 'args')
+  const violations = findMismatches(schema, filled, 'args').slice(0, FINDINGS_MAX)
   return violations.length === 0 && isJsonObject(filled)
     ? { kind: 'valid', args: filled }
     : { kind: 'invalid', violations }
