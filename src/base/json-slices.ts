@@ -50,6 +50,8 @@ class SliceParser {
   readonly #text: string
   readonly #frames: Frame[] = []
   #at = 0
+  /** A string stands outside of any list and object, so it must be all there is. */
+  #hasString = false
   #root: { readonly value: Json; readonly end: number } | undefined
 
   constructor(text: string) {
@@ -83,6 +85,8 @@ class SliceParser {
     const start = this.#at
     this.#at = endOfString(this.#text, start)
     const frame = this.#frames.at(-1)
+    if (frame === undefined && this.#hasString) throw notJson()
+    if (frame === undefined) this.#hasString = true
     if (frame !== undefined && !frame.isList) frame.key = [start, this.#at + 1]
   }
 

@@ -98,9 +98,12 @@ export class Redaction {
     if (depth >= JSON_DEPTH_MAX) return SECRET_MASK
     if (Array.isArray(value)) return value.map((item: Json) => this.#value(item, depth + 1, budget))
     if (!isJsonObject(value)) return value
-    const entries = Object.entries(value).map(
-      ([key, item]) => [this.#leaf(key, budget), this.#value(item, depth + 1, budget)] as const,
-    )
+    const entries: [string, Json][] = []
+    for (const key of Object.keys(value)) {
+      entries.push([this.#leaf(key, budget), this.#value(value[key] ?? null, depth + 1, budget)])
+      // All further keys would be masked, and so be one.
+      if (budget.spent > JSON_COST_MAX) break
+    }
     return Object.fromEntries(entries)
   }
 

@@ -85,6 +85,9 @@ function retryAfterOf({ headers }: TokenResponse): number | undefined {
   return seconds >= 0 ? Math.min(seconds, RETRY_AFTER_SECONDS_MAX) : undefined
 }
 
+/** Longest answer that is read as a form; a token has some kilobytes. */
+const FORM_LENGTH_MAX = 64 * 1024
+
 function parseText(text: string): Json {
   if (/^[[{]/.test(text)) {
     try {
@@ -93,7 +96,8 @@ function parseText(text: string): Json {
       return text
     }
   }
-  return /^[^\s<>=&]+=[^\s<>]*$/.test(text) ? formFields(text) : text
+  const isForm = text.length <= FORM_LENGTH_MAX && /^[^\s<>=&]+=[^\s<>]*$/.test(text)
+  return isForm ? formFields(text) : text
 }
 
 function formFields(text: string): JsonObject {
