@@ -13,9 +13,18 @@ import { requestJson } from '../../src/api/rest/request-json.ts'
 import { createConnectGetWire } from '../../src/api/wire/connect-get.ts'
 import { isJsonType, wireOf } from '../../src/api/wire/content-types.ts'
 import { unwrapOnly } from '../../src/api/wire/envelope.ts'
-import { isUuid, type Json, type JsonObject, parseDotPath, readDotPath } from '../../src/base/index.ts'
+import {
+  isUuid,
+  JSON_VALUES_MAX,
+  type Json,
+  type JsonObject,
+  nextTurn,
+  parseDotPath,
+  readDotPath,
+  scanJson,
+} from '../../src/base/index.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
-import { checkConfig, checkOverride } from '../../src/definition/index.ts'
+import { CONFIG_LENGTH_MAX, checkConfigAsync, checkOverrideAsync } from '../../src/definition/index.ts'
 import {
   compileTemplate,
   compileUrl,
@@ -37,7 +46,7 @@ import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, wit
 
 const REQUEST = 4 * MIB
 const QUERY = 16 * KIB
-const DEFINITION = MIB
+const DEFINITION = CONFIG_LENGTH_MAX
 
 /** Everything that is done to a request message before its handler sees it. */
 function inspect(desc: DescMessage, { message, findings }: Draft): number {
@@ -56,11 +65,44 @@ function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']
       'api/wire/payload.ts#decodePayload',
     ],
     lengthMax: REQUEST,
-    read: (input) => inspect(desc, decodeJson(desc, parseJson(bytes(input)))),
+    read: async (input) => {
+      const draft = decodeJson(desc, parseJson(bytes(input)))
+      await nextTurn()
+      return inspect(desc, draft)
+    },
     refuses: withFailure,
     seeds: [JSON.stringify(seed)],
-    attacks,
+    attacks: { ...attacks, ...withFewerValues(attacks) },
   }
+}
+
+/** The attacks that have more values than are read once more, at the length where they just have as many. */
+function withFewerValues(attacks: Reader['attacks']): Reader['attacks'] {
+  const isRead = (text: string) => scanJson(text).values <= JSON_VALUES_MAX
+  const shortened = (make: (length: number) => string) => (length: number) => {
+    let [short, long] = [0, length]
+    while (long - short > KIB) {
+      const between = Math.floor((short + long) / 2)
+      if (isRead(make(between))) short = between
+      else long = between
+    }
+    return make(short)
+  }
+  const many = Object.entries(attacks).filter(([, make]) => !isRead(make(REQUEST)))
+  return Object.fromEntries(many.map(([name, make]) => [`${name}, as many as are read`, shortened(make)]))
+}
+
+/** A binary request whose config is `{"a": [null, …]}`: two bytes for each element. */
+function configInBinary(length: number): string {
+  const within = (tag: string, text: string) => `${tag}${varint(text.length)}${text}`
+  const list = within('\x32', '\x0a\x00'.repeat(length / 2))
+  const entry = `\x0a\x01a${within('\x12', list)}`
+  const { number = 0 } = CreateIntegrationRequestSchema.field.config ?? {}
+  return within(String.fromCharCode(number * 8 + 2), within('\x0a', entry))
+}
+
+function varint(value: number): string {
+  return value < 128 ? String.fromCharCode(value) : String.fromCharCode((value % 128) + 128) + varint(value >> 7)
 }
 
 const MESSAGES: readonly Reader[] = [
@@ -102,7 +144,13 @@ const MESSAGES: readonly Reader[] = [
       inspect(CreateIntegrationRequestSchema, decodeBinary(CreateIntegrationRequestSchema, bytes(input))),
     refuses: withFailure,
     seeds: ['\x0a\x01a', '\x1a\x05\x0a\x03\x0a\x01a'],
-    attacks: { names: repeated('\x0a\x01a'), zeros: repeated('\x00'), unknown: repeated('\xf8\x07\x01') },
+    attacks: {
+      names: repeated('\x0a\x01a'),
+      zeros: repeated('\x00'),
+      unknown: repeated('\xf8\x07\x01'),
+      'list elements': (length) => configInBinary(Math.min(length, 2 ** 21 - 100)),
+      'list elements, as many as are read': (length) => configInBinary(Math.min(length, 48_000 * 2)),
+    },
   },
   {
     name: 'envelope',
@@ -229,13 +277,21 @@ const definition = (config: object) => JSON.stringify(config)
 const DEFINITIONS: readonly Reader[] = [
   {
     name: 'definition',
-    covers: ['definition/check.ts#checkConfig', 'definition/check.ts#checkOverride'],
+    covers: [
+      'definition/check.ts#checkConfig',
+      'definition/check.ts#checkOverride',
+      'definition/check-async.ts#checkConfigAsync',
+      'definition/check-async.ts#checkOverrideAsync',
+    ],
     lengthMax: DEFINITION,
-    read: (input) => {
+    read: async (input) => {
       const config = parseJson(Buffer.from(input)) as JsonObject
-      return [checkConfig(config, 'integration', 'config').length, checkOverride({}, config, 'override').length]
+      await nextTurn()
+      await checkConfigAsync(config, 'integration', 'config')
+      return (await checkOverrideAsync({}, config, 'override')).length
     },
     refuses: withFailure,
+    isOffLoop: true,
     seeds: [
       definition({
         base_url: 'https://{{a}}.example',
