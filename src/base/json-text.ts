@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Json } from './json.ts'
 import { isInexact, JsonNumber } from './json-number.ts'
 
@@ -29,8 +30,8 @@ export interface JsonScan {
   readonly members: number
   /** Values of any kind: members, elements and the text itself; an empty object or list counts twice. */
   readonly values: number
-  /** Some number may not survive a double. False means that none is such a number. */
-  readonly mayBeInexact: boolean
+  /** Start and end of each number that a double would write back differently, one after the other. */
+  readonly inexact: readonly number[]
 }
 
 const QUOTE = 0x22
@@ -58,9 +59,6 @@ const SMALL_PREFIX = '0.000000'
  * Parses JSON as others wrote it. Numbers that a double would change become `JsonNumber`; writing the value with
  * `JSON.stringify` gives each of them back as it was.
  *
- * The parser that shows the text of numbers is six times slower than the plain one, so a scan decides first whether any
- * number asks for it.
- *
  * @param nestingMax deepest nesting that is read
  * @throws JsonTextError
  */
@@ -72,7 +70,7 @@ export function parseJson(text: string, nestingMax = JSON_NESTING_MAX): Json {
 export function parseScanned(text: string, scan: JsonScan, nestingMax: number): Json {
   if (scan.nesting > nestingMax) throw nestedTooDeep(nestingMax)
   try {
-    return scan.mayBeInexact ? JSON.parse(text, keepText) : JSON.parse(text)
+    return scan.inexact.length === 0 ? JSON.parse(text) : parseExactly(text, scan.inexact)
   } catch (cause) {
     throw notJson(cause)
   }
@@ -88,8 +86,56 @@ export function notJson(cause?: unknown): JsonTextError {
   return new JsonTextError('syntax', 'is not valid JSON', cause)
 }
 
-function keepText(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
-  return typeof value === 'number' && source !== undefined && isInexact(value, source) ? new JsonNumber(source) : value
+/** Begins the strings that stand for numbers during a parse; random, so that no document contains it. */
+const PLACEHOLDER = randomUUID()
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+const COLON_NEXT = /\s*:/y
+
+/**
+ * Parses with a placeholder string for each of the given numbers, which are put back afterwards: five times faster than a
+ * reviver, which is called for every value.
+ *
+ * Only a well-formed number that is no key is replaced, so that a text that is not JSON does not become JSON: a string may
+ * stand wherever a number may, and otherwise only as a key.
+ */
+function parseExactly(text: string, inexact: readonly number[]): Json {
+  const pieces: string[] = []
+  const numbers: JsonNumber[] = []
+  let copied = 0
+  for (let index = 0; index < inexact.length; index += 2) {
+    const [start, end] = [inexact[index] ?? 0, inexact[index + 1] ?? 0]
+    const number = text.slice(start, end)
+    COLON_NEXT.lastIndex = end
+    if (!NUMBER.test(number) || COLON_NEXT.test(text)) return JSON.parse(text) // no JSON: throws
+    pieces.push(text.slice(copied, start), `"${PLACEHOLDER}${numbers.length}"`)
+    numbers.push(new JsonNumber(number))
+    copied = end
+  }
+  return withNumbers(JSON.parse(`${pieces.join('')}${text.slice(copied)}`), numbers) as Json
+}
+
+/**
+ * Puts numbers in the place of their placeholders, in a value that was just parsed. Plain loops that write nothing else take
+ * a third of the time.
+ */
+function withNumbers(value: unknown, numbers: readonly JsonNumber[]): unknown {
+  if (typeof value === 'string')
+    return value.startsWith(PLACEHOLDER) ? numbers[Number(value.slice(PLACEHOLDER.length))] : value
+  if (Array.isArray(value))
+    for (let index = 0; index < value.length; index += 1) {
+      const item = withNumbers(value[index], numbers)
+      if (item !== value[index]) value[index] = item
+    }
+  else if (isRecord(value))
+    for (const key in value) {
+      const item = withNumbers(value[key], numbers)
+      if (item !== value[key]) value[key] = item
+    }
+  return value
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
 }
 
 /** Looks at every character once, outside of strings. */
@@ -98,7 +144,7 @@ export function scanJson(text: string): JsonScan {
   let nesting = 0
   let members = 0
   let values = 1
-  let mayBeInexact = false
+  const inexact: number[] = []
   for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at)
     if (unit === QUOTE) at = endOfString(text, at)
@@ -111,11 +157,11 @@ export function scanJson(text: string): JsonScan {
     } else if (unit === CLOSE_OBJECT || unit === CLOSE_LIST) depth -= 1
     else if (unit === MINUS || (unit >= ZERO && unit <= NINE)) {
       const end = endOfNumber(text, at)
-      mayBeInexact ||= mayLose(text, at, end)
+      if (mayLose(text, at, end) && isInexactText(text.slice(at, end))) inexact.push(at, end)
       at = end - 1
     }
   }
-  return { nesting, members, values, mayBeInexact }
+  return { nesting, members, values, inexact }
 }
 
 /** The closing quote of the string that opens at `start`, or the end of the text. A quote after an odd run of backslashes is escaped. */
@@ -143,6 +189,10 @@ function isOfNumber(unit: number): boolean {
     unit === LOWER_E ||
     unit === UPPER_E
   )
+}
+
+function isInexactText(number: string): boolean {
+  return isInexact(Number(number), number)
 }
 
 /** Whether the number from `start` to `end` may read differently once it was a double; short integers never do. */

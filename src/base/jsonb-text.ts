@@ -1,8 +1,10 @@
 import { isStorableNumber, type Json } from './json.ts'
 import { JsonNumber } from './json-number.ts'
 
-/** What PostgreSQL cannot hold in `jsonb`, as JSON spells it: NUL, half a character, numbers out of all proportion. */
-const UNSTORABLE = /\\u(?:0000|d[89a-f][0-9a-f]{2})|(?:^|[:,[])-?(?:[\d.]{9999}|\d[\d.]*e[+-]?\d{3})/i
+/** What PostgreSQL cannot hold in `jsonb`, as JSON spells it: NUL, half a character. */
+const UNSTORABLE_CHARACTER = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i
+/** And numbers out of all proportion. */
+const UNSTORABLE_NUMBER = /(?:^|[:,[])-?(?:[\d.]{9999}|\d[\d.]*e[+-]?\d{3})/i
 const NUMBER_LENGTH_MAX = 9_999
 const REPLACEMENT = '\ufffd'
 
@@ -13,7 +15,12 @@ const REPLACEMENT = '\ufffd'
 export function jsonbTextOf(value: Json): string {
   const text = JSON.stringify(value)
   // A text that only looks like it, such as a backslash before `u0000`, is looked at and left alone.
-  return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text
+  return isUnstorable(text) ? JSON.stringify(storable(value)) : text
+}
+
+/** Hardly any text has an escape, and looking for one first takes a hundredth of the time of the pattern. */
+function isUnstorable(text: string): boolean {
+  return (text.includes('\\u') && UNSTORABLE_CHARACTER.test(text)) || UNSTORABLE_NUMBER.test(text)
 }
 
 function storable(value: Json): Json {

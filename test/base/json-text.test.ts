@@ -121,20 +121,43 @@ describe('parseJson', () => {
     expect(() => parseJson('['.repeat(1_000_000))).toThrow('is nested deeper than 256 levels')
   })
 
-  it.each(['', '{', '01', '1.', '.5', '+1', '1e', '-', 'NaN', '[1.10,]', '{"a":1.0'])(
-    'refuses %j and quotes none of it',
-    (text) => {
-      expect(() => parseJson(text)).toThrow(new JsonTextError('syntax', 'is not valid JSON'))
-    },
-  )
+  it.each([
+    '',
+    '{',
+    '01',
+    '1.',
+    '.5',
+    '+1',
+    '1e',
+    '-',
+    'NaN',
+    '[1.10,]',
+    '{"a":1.0',
+    '{1.10:1}',
+    '{1.10 :1,"a":2}',
+    '{"a":{1.10:1},"a":2}',
+    '01.10',
+    '[1.10 1.10]',
+    '"a"1.10',
+    'true1.10',
+    '1.10.10',
+    '[1e]',
+  ])('refuses %j and quotes none of it', (text) => {
+    expect(() => parseJson(text)).toThrow(new JsonTextError('syntax', 'is not valid JSON'))
+  })
+
+  it('reads numbers under the same key twice, under __proto__ and in texts', () => {
+    const text = '{"a":1.10,"a":[1.20,"1.30"],"__proto__":{"b":1.40}}'
+    expect(JSON.stringify(parseJson(text))).toBe('{"a":[1.20,"1.30"],"__proto__":{"b":1.40}}')
+  })
+
+  it('takes only numbers out that a double would change, however long they are', () => {
+    expect(scanJson('[0.30000000000000004,1e21,1e+21,52.52000659999999,1.50]').inexact).toEqual([21, 25, 50, 54])
+  })
 
   it('does not fall for brackets, colons and quotes in texts', () => {
-    expect(scanJson('{"[[{\\"":"}:]\\\\","a":["\\\\\\"[",1]}')).toEqual({
-      nesting: 2,
-      members: 2,
-      values: 5,
-      mayBeInexact: false,
-    })
+    const text = '{"[[{\\"":"}:]\\\\","a":["\\\\\\"[",1]}'
+    expect(scanJson(text)).toEqual({ nesting: 2, members: 2, values: 5, inexact: [] })
   })
 })
 

@@ -132,7 +132,7 @@ interface Compiled {
   readonly fast: FastExpression | undefined
   /** Keys of the roots that the sandbox needs; `undefined`: all. */
   readonly reads: ReadonlySet<string> | undefined
-  /** On the scale of `performance.now()`. */
+  /** On the scale of `performance.now()`; 0: it never was slow. */
   slowUntilMs: number
   /** Whether an evaluation in the sandbox was quick. */
   wasQuick: boolean
@@ -230,7 +230,8 @@ function markSlow(service: Service, compiled: Compiled, owner: string): void {
 
 /** An owner who was slow lately does not get the benefit of the doubt for expressions that were never evaluated. */
 function isSlow(service: Service, compiled: Compiled, owner: string): boolean {
-  if (compiled.slowUntilMs > performance.now()) return true
+  // Asked many times per evaluation, of expressions that hardly ever are: the clock is read only where it matters.
+  if (compiled.slowUntilMs > 0 && compiled.slowUntilMs > performance.now()) return true
   return !compiled.wasQuick && service.slowOwners.has(owner)
 }
 
