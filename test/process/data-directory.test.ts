@@ -31,7 +31,9 @@ const staying = COMMANDS.filter(
 
 async function begin({ name }: Command, dataDir: string, port?: number): Promise<CommandProcess> {
   const { args = [] } = CALLS[name] ?? {}
-  const environment = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(port ?? (await freePort())) }
+  // A server takes a free port itself; a port that was free a moment ago may be taken by a test beside this one.
+  const free = name === 'start' || name === 'serve' ? 0 : await freePort()
+  const environment = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(port ?? free) }
   return new CommandProcess([...name.split(' '), ...args], { ...environment, PATCHBAY_LOG_LEVEL: 'warn' })
 }
 
