@@ -38,7 +38,7 @@ export class OpenCall implements Call {
   #interruption: Failure | undefined
   #reject: ((failure: Failure) => void) | undefined
   #isClosed = false
-  readonly #closeListeners: (() => void)[] = []
+  #closeListeners: (() => void)[] | undefined
   #isClientGone = false
 
   constructor(request: CallRequest) {
@@ -149,12 +149,15 @@ export class OpenCall implements Call {
 
   /** Calls back when the call is closed, whatever its outcome. */
   onClose(listener: () => void): void {
+    this.#closeListeners ??= []
     this.#closeListeners.push(listener)
   }
 
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    for (const listener of this.#closeListeners.splice(0)) listener()
+    const listeners = this.#closeListeners
+    this.#closeListeners = undefined
+    if (listeners !== undefined) for (const listener of listeners) listener()
   }
 }

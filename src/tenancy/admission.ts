@@ -64,7 +64,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     const { hash } = token
     const grant = await recallGrant(hash, () => findTokenGrant(database.direct, Buffer.from(hash, 'base64')))
     if (grant === undefined) knownIds.delete(hash)
-    else knownIds.set(hash, grant.tokenId)
+    else if (token.knownId === undefined) knownIds.set(hash, grant.tokenId)
     return grant
   }
 
