@@ -36,7 +36,7 @@ describe('a request with as many values as are read', () => {
   })
 })
 
-it('fields that nobody knows are left out of a binary message', () => {
+it('unknown fields are left out of a binary message', () => {
   const unknown = Buffer.from('\xf8\x07\x01'.repeat(3), 'latin1')
   const { message } = decodeBinary(CreateIntegrationRequestSchema, unknown)
   expect(message.$unknown).toBeUndefined()

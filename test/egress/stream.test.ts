@@ -190,7 +190,7 @@ describe('a body', () => {
   it.each([
     ['an address that is not allowed', { url: 'http://10.0.0.1/' }, 'EGRESS_BLOCKED'],
     ['a header that cannot be sent', { url: 'http://127.0.0.1:1/', headers: { a: '\n' } }, 'INVALID_FIELD'],
-    ['a port where nobody listens', { url: 'http://127.0.0.1:1/' }, 'UPSTREAM_UNREACHABLE'],
+    ['a port that refuses connections', { url: 'http://127.0.0.1:1/' }, 'UPSTREAM_UNREACHABLE'],
   ])('is left to its owner when it was not begun: %s', async (_why, request, reason) => {
     const { body, produced } = zeros(MEGABYTE)
     await expect(client.stream({ ...POST, ...request, body })).rejects.toMatchObject({ reason })

@@ -19,7 +19,7 @@ import { createTenant, type Tenant, TestClock } from './fixtures.ts'
 
 const { database } = await testDatabase()
 const GROUP: RunDestination = { kind: 'daemon', groupKey: 'warehouse' }
-const ERROR = { reason: 'UPSTREAM_UNREACHABLE', message: 'nobody listens' }
+const ERROR = { reason: 'UPSTREAM_UNREACHABLE', message: 'connection refused' }
 
 let tenant: Tenant
 let clock: TestClock
@@ -60,7 +60,7 @@ describe('a run that waits says for what', () => {
     await settle(await claimOne(), { kind: 'retry', error: ERROR })
     expect(await waitingOf(id)).toEqual({
       reason: 'retry',
-      message: 'waits for its next attempt: nobody listens',
+      message: 'waits for its next attempt: connection refused',
       until: new Date(clock.now().getTime() + 3_750),
       blockingRunId: undefined,
     })
@@ -68,7 +68,7 @@ describe('a run that waits says for what', () => {
 
   it.each([
     [undefined, 'rate_limited', 'the third party asked to'],
-    [ERROR, 'destination_unavailable', 'its webhook: nobody listens'],
+    [ERROR, 'destination_unavailable', 'its webhook: connection refused'],
   ])('for what asked to wait (%j)', async (error, reason, message) => {
     const { id } = await create()
     await settle(await claimOne(), { kind: 'rate_limited', afterMs: 60_000, ...(error && { error }) })

@@ -10,7 +10,7 @@ import { type SourceScript, scriptedSource } from './scripted-source.ts'
 
 const WAITS_MAX = 100
 const USERS = [{ resource: 'users', method: 'list', persist: true }]
-const DOWN = { reason: 'UPSTREAM_UNREACHABLE', message: 'nobody listens' }
+const DOWN = { reason: 'UPSTREAM_UNREACHABLE', message: 'connection refused' }
 const THREE: SourceScript = { records: () => [{ id: 1 }, { id: 2 }, { id: 3 }] }
 
 /** One attempt of a run whose destination is away for whatever `isAway` says. */

@@ -35,7 +35,7 @@ export interface Draft {
 }
 
 /**
- * Reads a binary message of at most 50 000 fields. Fields that nobody knows are left out.
+ * Reads a binary message of at most 50 000 fields. Unknown fields are left out.
  *
  * @throws Failure MALFORMED_BODY, REQUEST_TOO_LARGE
  */
