@@ -23,9 +23,10 @@ export const runDaemon: RunCommand = async (invocation) => {
   await using store = opened
   const deps = { service: connectService(service), store, clock: systemClock, random: Math.random }
   const daemon = new Daemon({ ...deps, logger: createLogger(config.logLevel) }, options)
+  const stopped = stopSignal()
   const running = daemon.run()
   process.stdout.write(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}\n`)
-  await Promise.race([running, stopSignal()])
+  await Promise.race([running, stopped])
   void daemon.drain(config.drainMs)
   await running
   return 0

@@ -39,6 +39,8 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   const metrics = await operating.start(metricsPort)
   const address = await api?.listen(apiPort)
   worker?.start()
+  // Listened for before the ready line is written: a supervisor that reads it may send SIGTERM at once.
+  const stopped = stopSignal()
   const url = address?.url
   process.stdout.write(
     [
@@ -53,7 +55,7 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
       '',
     ].join('\n'),
   )
-  await stopSignal()
+  await stopped
   await Promise.all([api?.drain(), worker?.drain()])
   return 0
 }

@@ -7,6 +7,8 @@ import { CommandProcess, type Ended, runToEnd } from '../support/command.ts'
 import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
+/** Commands that call a server find none: a free port of now may be another test's server a moment later. */
+const NO_SERVER_PORT = 1
 const ID = '01a1febe-108f-77e8-836b-f40b4a24d381'
 
 /** Operands and options with which each command runs, and what a command that stays says when it is ready. */
@@ -29,11 +31,10 @@ const staying = COMMANDS.filter(
   ({ name, dataDirectory }) => CALLS[name]?.ready !== undefined && dataDirectory !== 'unused',
 )
 
-async function begin({ name }: Command, dataDir: string, port?: number): Promise<CommandProcess> {
+function begin({ name }: Command, dataDir: string, port?: number): CommandProcess {
   const { args = [] } = CALLS[name] ?? {}
-  // A server takes a free port itself; a port that was free a moment ago may be taken by a test beside this one.
-  const free = name === 'start' || name === 'serve' ? 0 : await freePort()
-  const environment = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(port ?? free) }
+  const unused = name === 'start' || name === 'serve' ? 0 : NO_SERVER_PORT
+  const environment = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(port ?? unused) }
   return new CommandProcess([...name.split(' '), ...args], { ...environment, PATCHBAY_LOG_LEVEL: 'warn' })
 }
 
@@ -63,7 +64,7 @@ describe.each(staying)('while `$name` uses a data directory', (first) => {
   const started = Promise.withResolvers<CommandProcess>()
 
   beforeAll(async () => {
-    const holder = await begin(first, dataDir)
+    const holder = begin(first, dataDir)
     await holder.wrote(CALLS[first.name]?.ready ?? '')
     // Commands that call a server need a token; whether the server is there does not matter here.
     if (!existsSync(join(dataDir, 'bootstrap.json')))
@@ -83,7 +84,7 @@ describe.each(staying)('while `$name` uses a data directory', (first) => {
     async (second) => {
       const holder = await started.promise
       const pid = postmaster(dataDir)
-      await using other = await begin(second, dataDir)
+      await using other = begin(second, dataDir)
       if (first.dataDirectory === 'start' && second.dataDirectory === 'start') {
         expectOneLine(await other.ended, dataDir, `process ${holder.child.pid}`, 'PATCHBAY_DATA_DIR')
       } else {
@@ -102,9 +103,9 @@ describe('the database of a data directory', () => {
   it('outlives the process that started it while another one uses it', { timeout: 60_000 }, async () => {
     const dataDir = newDataDir()
     const named = (name: string) => COMMANDS.find((each) => each.name === name) as Command
-    const server = await begin(named('serve'), dataDir)
+    const server = begin(named('serve'), dataDir)
     await server.wrote('listens on')
-    await using worker = await begin(named('worker'), dataDir)
+    await using worker = begin(named('worker'), dataDir)
     await worker.wrote('worker runs for')
     const pid = postmaster(dataDir)
     await server.stop()
@@ -118,12 +119,12 @@ describe('the database of a data directory', () => {
     const dataDir = newDataDir()
     const [start] = COMMANDS
     if (start === undefined) throw new Error('no commands')
-    const killed = await begin(start, dataDir)
+    const killed = begin(start, dataDir)
     await killed.wrote('listens on')
     const pid = postmaster(dataDir)
     killed.child.kill('SIGKILL')
     await killed.ended
-    const next = await begin(start, dataDir)
+    const next = begin(start, dataDir)
     await next.wrote('listens on')
     expect(postmaster(dataDir)).toBe(pid)
     await next.stop()
@@ -135,7 +136,7 @@ describe('the database of a data directory', () => {
     const port = await freePort()
     const [start] = COMMANDS
     if (start === undefined) throw new Error('no commands')
-    await using product = await begin(start, dataDir, port)
+    await using product = begin(start, dataDir, port)
     await product.wrote('listens on')
     const url = `http://127.0.0.1:${port}`
     const probe = async (path: string) => await (await fetch(`${url}${path}`)).json()
