@@ -38,7 +38,7 @@ const UNKNOWN = 'unknown'
  */
 export function createDispatch(core: Core, { operations, plain, rest, serveDuplex, corsOrigins }: Routes): Dispatch {
   return (request, response) => {
-    const exchange = openExchange(request, response)
+    const exchange = openExchange(core.openExchanges, request, response)
     const preflight = applyCors(corsOrigins, exchange)
     if (preflight !== undefined) return answerOptions(core, exchange, preflight)
     const [path, query] = splitUrl(request.url ?? '/')

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Http2Stream } from 'node:http2'
 import type { Readable, Writable } from 'node:stream'
+import type { Slots } from '../base/index.ts'
 import { OpenCall } from './open-call.ts'
 
 /** What the API uses of a request of `node:http` or of the compatibility layer of `node:http2`. */
@@ -30,13 +31,19 @@ export interface Exchange {
   readonly call: OpenCall
 }
 
-/** Opens the call of a request; a client that goes away before the answer interrupts it. */
-export function openExchange(request: HttpRequest, response: HttpResponse): Exchange {
-  const call = new OpenCall(request)
+/**
+ * Opens the call of a request; a client that goes away before the answer interrupts it.
+ *
+ * @param open holds the exchange until its response is closed
+ */
+export function openExchange(open: Slots<Exchange>, request: HttpRequest, response: HttpResponse): Exchange {
+  const exchange = { request, response, call: new OpenCall(request) }
+  const slot = open.add(exchange)
   response.once('close', () => {
-    call.loseClient()
+    open.remove(slot)
+    exchange.call.loseClient()
   })
-  return { request, response, call }
+  return exchange
 }
 
 /** Sends a whole answer with the call's headers. Nothing happens when the client is gone. */

@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, validateHeaderValue } from 'node:http'
 import type { BlockList } from 'node:net'
 import { Failure, newId } from '../base/index.ts'
-import type { Call, EnvironmentPrincipal, Principal } from './call.ts'
+import type { Call, EnvironmentPrincipal, PresentedToken, Principal } from './call.ts'
 import { clientAddress } from './client-address.ts'
 
 /** Characters of a client's request id that are safe in a header and a log line. */
@@ -31,6 +31,7 @@ export class OpenCall implements Call {
   /** What a log line about the call also says: ids and names of the contract, never a value of the caller's. */
   logFields: Readonly<Record<string, string>> | undefined
   #principal: Principal | undefined
+  #token: PresentedToken | undefined
   #timeoutMs: number | undefined
   #deadlineMs = Number.POSITIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
@@ -96,8 +97,14 @@ export class OpenCall implements Call {
     delete this.answerHeaders[name.toLowerCase()]
   }
 
-  admitAs(principal: Principal): void {
+  /** The token that the call was admitted with. */
+  get token(): PresentedToken | undefined {
+    return this.#token
+  }
+
+  admitAs(principal: Principal, token: PresentedToken | undefined): void {
     this.#principal = principal
+    this.#token = token
   }
 
   /** Interrupts the call with DEADLINE_EXCEEDED after `timeoutMs`, which timers bound to 24 days. */

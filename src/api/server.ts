@@ -1,7 +1,7 @@
 import { type AddressInfo, BlockList } from 'node:net'
 import type { DescFile } from '@bufbuild/protobuf'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts'
-import { type Clock, Failure, FairPlaces } from '../base/index.ts'
+import { type Clock, Failure, FairPlaces, Slots } from '../base/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { Admission } from './call.ts'
 import type { CorsOrigins } from './cors.ts'
@@ -9,6 +9,7 @@ import { createDispatch } from './dispatch.ts'
 import { type Health, healthService } from './endpoints/health.ts'
 import { createPlainRouter, type PlainRoute } from './endpoints/plain-route.ts'
 import { reflectionServices } from './endpoints/reflection.ts'
+import type { Exchange } from './exchange.ts'
 import { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
 import { BoundPort } from './listener/bound-port.ts'
 import type { TlsKeys } from './listener/front.ts'
@@ -65,7 +66,8 @@ export interface ApiServer extends AsyncDisposable {
 /** Builds the API on one port: every protocol, every service, health, reflection and the extra routes. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
-  const readmission = new Readmission(options.admission, options.clock)
+  const openExchanges = new Slots<Exchange>()
+  const readmission = new Readmission(options.admission, options.clock, openExchanges)
   const core: Core = {
     gate: {
       admission: options.admission,
@@ -79,6 +81,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     logger: options.logger,
     translateError: options.translateError,
     observe: options.observe,
+    openExchanges,
     openStreams: new Set(),
     streamPlaces: new FairPlaces(limits.streamsMax),
     publicStreamPlaces: new FairPlaces(limits.publicStreamsMax),
@@ -102,7 +105,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     serveDuplex: createDuplexServer(core, duplex),
     corsOrigins: options.corsOrigins ?? [],
   })
-  const listener = new Listener(dispatch, limits, options.tls)
+  const listener = new Listener(dispatch, openExchanges, limits, options.tls)
   return {
     listen: async (host, port) => await listener.listen(await BoundPort.bind(host, port)),
     listenOn: (port) => listener.listen(port),

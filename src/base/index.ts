@@ -57,6 +57,7 @@ export {
   scanJson,
 } from './json-text.ts'
 export { jsonbTextOf } from './jsonb-text.ts'
+export { Slots } from './slots.ts'
 export { createSuggester, suggest } from './suggest.ts'
 export { TaskThread } from './task-thread.ts'
 export { trimEnd } from './trim-end.ts'

@@ -2,11 +2,13 @@ import {
   createServer as createHttp1,
   type Server as Http1Server,
   type IncomingMessage,
-  type ServerResponse,
+  ServerResponse,
 } from 'node:http'
 import { createServer as createHttp2, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Slots } from '../../base/index.ts'
 import type { Dispatch } from '../dispatch.ts'
+import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
 import type { BoundPort } from './bound-port.ts'
 import { createPlainFront, createTlsFront, type Front, type OnDecided, type TlsKeys } from './front.ts'
@@ -35,13 +37,13 @@ export class Listener implements AsyncDisposable {
   readonly #h2: Http2Server
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #sockets = new Set<Socket>()
-  /** HTTP/1.1 responses under way. */
-  readonly #responses = new Set<ServerResponse>()
+  readonly #openExchanges: Slots<Exchange>
   #isReuseEnded = false
 
-  constructor(dispatch: Dispatch, limits: ApiLimits, tls: TlsKeys | undefined) {
+  constructor(dispatch: Dispatch, openExchanges: Slots<Exchange>, limits: ApiLimits, tls: TlsKeys | undefined) {
+    this.#openExchanges = openExchanges
     this.#h1 = createH1((request, response) => {
-      this.#follow(response)
+      if (this.#isReuseEnded) response.shouldKeepAlive = false
       dispatch(request, response)
     }, limits)
     this.#h2 = createH2(dispatch, limits)
@@ -70,13 +72,8 @@ export class Listener implements AsyncDisposable {
   /** Closes each HTTP/1.1 connection with its next answer, and says so in the answer: a request sent later is not lost. */
   endReuse(): void {
     this.#isReuseEnded = true
-    for (const response of this.#responses) if (!response.headersSent) response.shouldKeepAlive = false
-  }
-
-  #follow(response: ServerResponse): void {
-    if (this.#isReuseEnded) response.shouldKeepAlive = false
-    this.#responses.add(response)
-    response.once('close', () => this.#responses.delete(response))
+    for (const { response } of this.#openExchanges)
+      if (response instanceof ServerResponse && !response.headersSent) response.shouldKeepAlive = false
   }
 
   /** Closes within `deadlineMs`, the sooner the fewer calls are under way. */

@@ -34,9 +34,9 @@ export async function admit(gate: Gate, access: Access, call: OpenCall): Promise
     token?.knownId === undefined
       ? await admitUnknown(gate, text, token, call)
       : await admitKnown(gate, token.knownId, token, call)
-  call.admitAs(principal)
+  call.admitAs(principal, token)
   requireAccess(access, principal)
-  if (token !== undefined) gate.readmission.add(call, token)
+  gate.readmission.start()
 }
 
 const ENVIRONMENT_HEADER = 'patchbay-environment'

@@ -1,5 +1,6 @@
-import type { Failure, FairPlaces, StatusCode } from '../../base/index.ts'
+import type { Failure, FairPlaces, Slots, StatusCode } from '../../base/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
+import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
 import type { OpenCall } from '../open-call.ts'
 import type { Gate } from './admit.ts'
@@ -21,6 +22,8 @@ export interface Core {
   /** Recognises errors of other layers, e.g. a statement timeout of the database. */
   readonly translateError: ((error: unknown) => Failure | undefined) | undefined
   readonly observe: ((observation: Observation) => void) | undefined
+  /** Every request whose response is not closed. */
+  readonly openExchanges: Slots<Exchange>
   /** Streams under way, which a drain ends before its deadline. */
   readonly openStreams: Set<OpenCall>
   /** Places of streams with a token, shared by environments, and of those without, shared by client addresses. */

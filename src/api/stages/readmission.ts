@@ -1,5 +1,6 @@
-import { type Clock, Failure } from '../../base/index.ts'
-import type { Admission, PresentedToken } from '../call.ts'
+import { type Clock, Failure, type Slots } from '../../base/index.ts'
+import type { Admission } from '../call.ts'
+import type { Exchange } from '../exchange.ts'
 import type { OpenCall } from '../open-call.ts'
 
 /** With the cache TTL of admission (500 ms), less than a second from a revocation to the end of the call. */
@@ -13,20 +14,18 @@ const INTERVAL_MS = 400
 export class Readmission implements Disposable {
   readonly #admission: Admission
   readonly #clock: Clock
-  readonly #calls = new Map<OpenCall, PresentedToken>()
+  readonly #openExchanges: Slots<Exchange>
   readonly #disposed = new AbortController()
   #isRunning = false
 
-  constructor(admission: Admission, clock: Clock) {
+  constructor(admission: Admission, clock: Clock, openExchanges: Slots<Exchange>) {
     this.#admission = admission
     this.#clock = clock
+    this.#openExchanges = openExchanges
   }
 
-  /** Admits the call again every interval until it is closed. */
-  add(call: OpenCall, token: PresentedToken): void {
-    if (call.isOver) return
-    this.#calls.set(call, token)
-    call.onClose(() => this.#calls.delete(call))
+  /** Goes on until no call is open. */
+  start(): void {
     if (!this.#isRunning) void this.#run()
   }
 
@@ -36,7 +35,7 @@ export class Readmission implements Disposable {
 
   async #run(): Promise<void> {
     this.#isRunning = true
-    while (this.#calls.size > 0 && !this.#disposed.signal.aborted) {
+    while (!this.#openExchanges.isEmpty && !this.#disposed.signal.aborted) {
       await this.#clock.sleep(INTERVAL_MS, this.#disposed.signal)
       for (const calls of this.#longCalls()) await this.#admitAgain(calls)
     }
@@ -46,16 +45,17 @@ export class Readmission implements Disposable {
   /** The calls that have lasted an interval, by token and environment. */
   #longCalls(): Iterable<readonly OpenCall[]> {
     const before = performance.now() - INTERVAL_MS
-    const calls = [...this.#calls.keys()].filter(({ startedMs }) => startedMs <= before)
-    return Map.groupBy(calls, (call) => `${this.#calls.get(call)?.hash} ${call.principal.environmentId}`).values()
+    const calls = [...this.#openExchanges].flatMap(({ call }) =>
+      call.token === undefined || call.isOver || call.startedMs > before ? [] : [call],
+    )
+    return Map.groupBy(calls, ({ token, principal }) => `${token?.hash} ${principal.environmentId}`).values()
   }
 
   async #admitAgain(calls: readonly OpenCall[]): Promise<void> {
     const [first] = calls
-    const token = first && this.#calls.get(first)
-    if (first === undefined || token === undefined) return
+    if (first === undefined) return
     try {
-      await this.#admission.admit(token, first.principal.environmentId)
+      await this.#admission.admit(first.token, first.principal.environmentId)
     } catch (error) {
       // A database that is away revokes nothing: the next interval asks again.
       if (error instanceof Failure) for (const call of calls) call.interrupt(error)
