@@ -98,17 +98,30 @@ export const LEASE_EXPIRED: RunError = {
   message: 'the holder stopped answering: it crashed, was killed, or lost the database',
 }
 
+/** How an item ends. */
+type Ending = Pick<Resolution, 'status' | 'error'>
+
+const STOPPED: Ending = { status: 'stopped', error: null }
+const LOST: Ending = { status: 'failed', error: LEASE_EXPIRED }
+
 /**
  * What becomes of an item whose holder is gone. The expired lease was delay enough, so it is available at once; the attempt
  * counts, or work that kills its worker would kill one after another. After the last attempt one more holder gets it, who
  * is not to try again but to tell its destination: its attempt is above the limit.
+ *
+ * @param ending how the item was to end: its holder may have told its destination, so that it ends in no other way
  */
-export function resolveExpiry(policy: QueuePolicy, attempts: Attempts, isStopRequested: boolean): Resolution {
+export function resolveExpiry(
+  policy: QueuePolicy,
+  attempts: Attempts,
+  isStopRequested: boolean,
+  ending: Ending | undefined,
+): Resolution {
   const { attempt } = attempts
-  if (isStopRequested) return { status: 'stopped', error: null, attempt, delayMs: null }
-  if (attempt > attemptsMaxOf(policy, attempts))
-    return { status: 'failed', error: LEASE_EXPIRED, attempt, delayMs: null }
-  return { status: 'created', error: LEASE_EXPIRED, attempt, delayMs: 0 }
+  if (!isStopRequested && attempt <= attemptsMaxOf(policy, attempts))
+    return { status: 'created', error: LEASE_EXPIRED, attempt, delayMs: 0 }
+  const { status, error } = ending ?? (isStopRequested ? STOPPED : LOST)
+  return { status, error, attempt, delayMs: null }
 }
 
 function boundedWait(ms: number): number {

@@ -3,6 +3,7 @@ import {
   type CarriedValues,
   claimItems,
   type Database,
+  type DecidedEnding,
   enqueueItems,
   findAttemptBases,
   type LeaseKey,
@@ -29,6 +30,8 @@ export interface TableQueueDeps<Carried extends CarriedValues> {
   readonly now?: (() => Date) | undefined
   /** Writes the records of items, and what else follows, in the transaction that settled them. */
   readonly conclude: (tx: Tx, settled: readonly (SettledItem & Carried)[]) => Promise<void>
+  /** The endings that holders decided on and may have told, by item. */
+  readonly findEndings: (tx: Tx, ids: readonly string[]) => Promise<ReadonlyMap<string, DecidedEnding>>
 }
 
 /** The queue seam over a waiting and a lease table. Keeps no state of its own: any number of processes share it. */
@@ -85,8 +88,12 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
     return await database.transaction(async (tx) => {
       const expired = await lockExpiredLeases(tx, sql, policy.stopGraceMs, REAP_BATCH, this.#now())
       if (expired.length === 0) return 0
+      const endings = await this.#deps.findEndings(
+        tx,
+        expired.map(({ id }) => id),
+      )
       const resolved = expired.map(({ id, leaseId, isStopRequested, ...attempts }) => {
-        return { id, leaseId, ...resolveExpiry(policy, attempts, isStopRequested) }
+        return { id, leaseId, ...resolveExpiry(policy, attempts, isStopRequested, endings.get(id)) }
       })
       return (await this.#settle(tx, resolved)).length
     })

@@ -218,7 +218,14 @@ export {
   takeFromBudget,
 } from './tables/request-budget.ts'
 export { deleteExpiredSlots, type RequestSlot, releaseSlot, takeSlot } from './tables/request-slot.ts'
-export { beginRuns, concludeRuns, type EndedRun, type RunWork, saveRunProgress } from './tables/run-execution.ts'
+export {
+  beginRuns,
+  concludeRuns,
+  type EndedRun,
+  findRunEndings,
+  type RunWork,
+  saveRunProgress,
+} from './tables/run-execution.ts'
 export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'
 export type {
   ClaimedRun,

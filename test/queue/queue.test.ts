@@ -110,6 +110,7 @@ async function openParcels(): Promise<QueueUnderTest> {
   const queue = new TableQueue({
     ...{ database, sql: PARCEL_QUEUE, policy: QUEUE_POLICY, now: clock.now },
     random: () => 0.999,
+    findEndings: async () => new Map(),
     conclude: async (tx, settled) => {
       for (const { id, status, attempt, error } of settled)
         await affected(tx, 'update parcel set status = ?, attempt = ?, error = ?::jsonb where parcel_id = ?', [

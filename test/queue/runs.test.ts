@@ -387,6 +387,30 @@ describe('a run that fails again and again', () => {
   })
 })
 
+describe('a run whose ending is decided', () => {
+  const ending = { status: 'completed', error: null, attempt: 1, decidedAt: '2026-11-05T12:00:00.000Z' } as const
+
+  it('ends so although it was to stop, when its holder is lost', async () => {
+    const { id } = await create()
+    await queue.save(await claimOne(), {}, [STATS], ending)
+    await stop(id)
+    clock.advance(30_000)
+    await queue.reap()
+    expect(await read(id)).toMatchObject({ status: 'completed', error: null, finishedAt: clock.now() })
+  })
+
+  it('ends so when its holders are lost one after another', async () => {
+    const { id } = await create()
+    await queue.save(await claimOne(), {}, [STATS], ending)
+    for (let holders = 1; holders <= 6; holders++) {
+      clock.advance(30_000)
+      await queue.reap()
+      if (holders < 6) expect(await claimOne()).toMatchObject({ id, ending })
+    }
+    expect(await read(id)).toMatchObject({ status: 'completed', error: null, finishedAt: clock.now() })
+  })
+})
+
 describe('retrying a run', () => {
   it('lets a failed one go on from its checkpoint with a full set of attempts', async () => {
     const { id } = await create()

@@ -8,6 +8,7 @@ import {
   type DecidedEnding,
   dropLeases,
   findPreviousRunDates,
+  findRunEndings,
   type LeaseKey,
   movePreviousRuns,
   type ResourceStats,
@@ -69,6 +70,7 @@ export class RunQueue {
       random: deps.random,
       now: deps.now,
       conclude: (tx, settled) => this.#conclude(tx, settled),
+      findEndings: findRunEndings,
     })
   }
 

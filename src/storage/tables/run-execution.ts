@@ -101,6 +101,16 @@ export async function saveRunProgress(
   )
 }
 
+/** The stored endings of the runs that have one, by run. Rides on the primary key. */
+export async function findRunEndings(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
+  const found = await rows<{ readonly id: string; readonly ending: DecidedEnding }>(
+    tx,
+    'select run_id as id, ending from run_checkpoint where run_id = any(?::uuid[]) and ending is not null',
+    [ids],
+  )
+  return new Map(found.map(({ id, ending }) => [id, ending]))
+}
+
 /** SQL: how far counters say that a run has come; null for null. Grows with every position that is saved. */
 function workDone(stats: string): string {
   return `(select sum((s ->> 'pages')::bigint + (s ->> 'failed')::bigint) from jsonb_array_elements(${stats}) s)`
