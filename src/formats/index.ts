@@ -68,7 +68,7 @@ export {
   type StopRule,
 } from './pagination/paginator.ts'
 export { listStopRules } from './pagination/stop-rules.ts'
-export { appendQuery, type QueryArrayFormat, setQuery, writeQuery } from './query-string.ts'
+export { appendQuery, mapQuery, type QueryArrayFormat, setQuery, writeQuery } from './query-string.ts'
 export { renderFormatReference } from './reference.ts'
 export { queryArrayFormatSchema, type RequestDefinition, requestKeys, requestSchema } from './request-keys.ts'
 export { CharsetError, charsetOf, decodeText } from './response/charset.ts'

@@ -38,6 +38,29 @@ export function setQuery(url: string, parameters: Readonly<Record<string, string
   return appendQuery(kept.length === 0 ? bare : `${bare}?${kept.join('&')}`, writeQuery(parameters, 'repeat'))
 }
 
+/**
+ * The URL with the value of each query parameter changed, everything else as it is written.
+ *
+ * @param change given the decoded value; `undefined` drops the parameter
+ */
+export function mapQuery(url: string, change: (value: string) => string | undefined): string {
+  const mark = url.indexOf('?')
+  if (mark === -1) return url
+  const hashAt = url.indexOf('#', mark)
+  const end = hashAt === -1 ? url.length : hashAt
+  const pairs = url
+    .slice(mark + 1, end)
+    .split('&')
+    .flatMap((pair) => {
+      const [name = '', value = ''] = pair.split(/=(.*)/s, 2)
+      const before = decodeName(value)
+      const after = change(before)
+      if (after === undefined) return []
+      return [after === before ? pair : `${name}=${encodeURIComponent(after)}`]
+    })
+  return `${url.slice(0, mark)}${pairs.length === 0 ? '' : `?${pairs.join('&')}`}${url.slice(end)}`
+}
+
 function writeParameter(pairs: string[], name: string, value: Json, format: QueryArrayFormat): void {
   if (value === null) return
   if (isJsonObject(value)) {

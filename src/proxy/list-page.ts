@@ -14,6 +14,7 @@ import { type Extracted, extractRecords } from './extract.ts'
 import { type Job, listingTools, scopeOf } from './job.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
+import { openLinks, sealLinks } from './redaction.ts'
 
 /** One page of a list, whatever pages it: also a list without paging, or a method that answers one record. */
 export type ListedPage = FetchedPage | RateLimitedOutcome | UpstreamErrorOutcome
@@ -50,7 +51,7 @@ export async function fetchPage(
   pagination: Pagination,
   state: ListingState,
 ): Promise<ListedPage> {
-  const page = describePage(pagination, state)
+  const page = describePage(pagination, openLinks(deps.redaction, state))
   return digestAnswer(deps, job, pagination, state, await perform(deps, job, page))
 }
 
@@ -82,7 +83,16 @@ export async function digestAnswer(
     },
     listingTools(deps, scopeOf(job, describePage(pagination, state).values)),
   )
-  return { kind: 'page', status, headers, body, ...digested, rateLimit: answer.rateLimit }
+  return {
+    kind: 'page',
+    status,
+    headers,
+    body,
+    ...digested,
+    state: digested.state && sealLinks(deps.redaction, digested.state),
+    previous: digested.previous && sealLinks(deps.redaction, digested.previous),
+    rateLimit: answer.rateLimit,
+  }
 }
 
 /** The only page of a list that is not paged. */

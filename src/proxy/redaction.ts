@@ -1,7 +1,7 @@
-import { Failure, isJsonNumber, isJsonObject, type Json, parseJson } from '../base/index.ts'
+import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject, parseJson } from '../base/index.ts'
 import { type Plan, secretTexts } from '../definition/index.ts'
-import type { AuthorizationEffect } from '../formats/index.ts'
-import { Redaction } from '../vault/index.ts'
+import { type AuthorizationEffect, type ListingState, mapQuery } from '../formats/index.ts'
+import { Redaction, SECRET_MASK } from '../vault/index.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess } from './request.ts'
 
@@ -64,6 +64,29 @@ export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimited
     ownHeaders: redaction.texts(outcome.ownHeaders),
     ...(outcome.result === undefined ? {} : { result: redaction.json(outcome.result) }),
   }
+}
+
+/**
+ * The state of a listing with a reference in the place of each query parameter of a link whose value is a secret: third
+ * parties put the credential they were sent into their next links, and states are stored and given to callers.
+ */
+export function sealLinks(redaction: Redaction, state: ListingState): ListingState {
+  return { ...state, position: mapLinks(state.position, (value) => redaction.referenceTo(value) ?? value) }
+}
+
+/** The state with its links as they were given. A secret that is no longer known is dropped: authorization puts on the new one. */
+export function openLinks(redaction: Redaction, state: ListingState): ListingState {
+  const reveal = (value: string) => (value.startsWith(SECRET_MASK) ? redaction.reveal(value) : value)
+  return { ...state, position: mapLinks(state.position, reveal) }
+}
+
+function mapLinks(value: JsonObject, change: (parameter: string) => string | undefined): JsonObject {
+  const map = (item: Json): Json => {
+    if (isJsonObject(item)) return mapLinks(item, change)
+    if (Array.isArray(item)) return item.map((each: Json) => map(each))
+    return typeof item === 'string' && /^https?:/i.test(item) ? mapQuery(item, change) : item
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, map(item)]))
 }
 
 /** Numbers need no look, which spares most calls that succeed the index of their secrets. */

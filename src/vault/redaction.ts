@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { createMatcher, type Matcher } from './matcher.ts'
 import { spellingsOf } from './spellings.ts'
@@ -14,6 +15,10 @@ const LEAF_COST = 64
 const JSON_DEPTH_MAX = 64
 /** Causes of an error that are kept. */
 const CAUSES_MAX = 5
+
+const REFERENCE_LENGTH_MIN = 8
+/** 48 bits tell the secrets of a call apart, and say too little to test guesses at a good secret. */
+const DIGEST_LENGTH = 12
 
 /** Asked for when a text is looked at, because most calls meet no error. */
 export type SecretList = () => readonly string[]
@@ -32,6 +37,7 @@ export type SecretList = () => readonly string[]
 export class Redaction {
   readonly #secrets = new Map<string, SecretList>()
   #matcher: Matcher | undefined
+  #known: ReadonlySet<string> | undefined
 
   /** @param secrets that stay */
   constructor(secrets: SecretList) {
@@ -42,6 +48,7 @@ export class Redaction {
   learn(source: string, secrets: SecretList): void {
     this.#secrets.set(source, secrets)
     this.#matcher = undefined
+    this.#known = undefined
   }
 
   /** The text with every secret replaced by the mask, at most 256 Ki characters of it. */
@@ -60,6 +67,19 @@ export class Redaction {
       from = end
     }
     return result + looked.slice(from, Math.max(from, shownTo)) + (shownTo < text.length ? '…' : '')
+  }
+
+  /**
+   * What stands for a text that is itself one of the secrets, of 8 characters or more: the mask and a digest, by which
+   * `reveal` finds it. Undefined for other texts; much cheaper than looking for secrets in a text.
+   */
+  referenceTo(text: string): string | undefined {
+    return text.length >= REFERENCE_LENGTH_MIN && this.#texts().has(text) ? SECRET_MASK + digestOf(text) : undefined
+  }
+
+  /** The secret that a reference stands for; undefined when it is none of the present ones. */
+  reveal(reference: string): string | undefined {
+    return [...this.#texts()].find((text) => SECRET_MASK + digestOf(text) === reference)
   }
 
   /** The value with every text, number and key in it redacted. Very large or very deep values lose what is beyond the limits. */
@@ -112,8 +132,17 @@ export class Redaction {
     return budget.spent > JSON_COST_MAX ? SECRET_MASK : this.text(text)
   }
 
+  #texts(): ReadonlySet<string> {
+    this.#known ??= new Set([...this.#secrets.values()].flatMap((list) => list()))
+    return this.#known
+  }
+
   #index(): Matcher {
-    this.#matcher ??= createMatcher([...this.#secrets.values()].flatMap((list) => list()).flatMap(spellingsOf))
+    this.#matcher ??= createMatcher([...this.#texts()].flatMap(spellingsOf))
     return this.#matcher
   }
+}
+
+function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex').slice(0, DIGEST_LENGTH)
 }

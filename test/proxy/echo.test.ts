@@ -132,6 +132,31 @@ describe('a third party that repeats what it was sent', () => {
     if (streamed.kind === 'stream') streamed.body.destroy()
   })
 
+  test.each<[string, JsonObject, string, string]>([
+    [
+      'put on by authorization',
+      { authorization: { format: 'query', config: { params: { key: '{{api_key}}' } } } },
+      'key',
+      'key',
+    ],
+    ['named by the definition', { query: { key: '{{api_key}}' } }, 'key', 'key'],
+    ['under a name of its own', {}, '', 'token'],
+  ])('in a next link, %s: not in the state, and sent again', async (_name, more, sent, linked) => {
+    const things = { list: { path: '/x', pagination: { format: 'link_header' } } }
+    const listing = config({ ...more, resources: { things } })
+    const spelled = encodeURIComponent(SECRET)
+    const own = sent === '' ? '' : `${sent}=${spelled}`
+    const link = `</x?after=a%2Fb&${linked}=${spelled}>; rel=next`
+    script(
+      { request: `GET /x${own && `?${own}`}`, answer: { headers: { link }, json: [1] } },
+      { request: `GET /x?after=a%2Fb&${linked}=${spelled}`, answer: { json: [2] } },
+    )
+    const [first] = await collect(engine.pages(listing, on('things', 'list'), null, account), 1)
+    expect(JSON.stringify(first?.state)).toMatch(new RegExp(`after=a%2Fb&${linked}=\\*{3}[0-9a-f]{12}"`))
+    const [second] = await collect(engine.pages(listing, on('things', 'list'), first?.state, account))
+    expect(second).toMatchObject({ kind: 'page', records: [2], state: null })
+  })
+
   test('that an earlier step was given, in what the keeper is told', async () => {
     script(
       { request: 'POST /login', answer: { json: { session: 'the-session-of-a-login' } } },
