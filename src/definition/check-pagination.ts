@@ -1,5 +1,5 @@
 import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
-import { listPlaceholderPaths } from '../expression/index.ts'
+import { findFilteredList, listPlaceholderPaths } from '../expression/index.ts'
 import { writePath } from './json-path.ts'
 
 /** The key under which a format sends its position. */
@@ -26,19 +26,54 @@ function missingKey({ format, config }: JsonObject): string | undefined {
   return settings[key] === undefined && settings.is_link !== true ? key : undefined
 }
 
+/** Formats that end at an empty page unless they say otherwise. */
+const ENDED_BY_EMPTY: ReadonlySet<string> = new Set(['page', 'offset', 'range'])
+
+/**
+ * Lists that would end in silence at the first page that `response_path` leaves empty: it filters something computed, so
+ * it cannot be told whether the upstream sent entries.
+ */
+export function findHiddenEmptyPages(config: JsonObject, path: string): Violation[] {
+  return listMethods(config).flatMap(({ method, path: at }) => {
+    const { response_path, pagination = config.pagination } = method
+    if (typeof response_path !== 'string' || !response_path.startsWith('$')) return []
+    if (!isJsonObject(pagination) || !endsByLength(pagination)) return []
+    const list = findFilteredList(response_path)
+    if (list.kind !== 'filtered' || list.source !== undefined) return []
+    const description =
+      'filters a list that it computes, and a page whose records are all left out would end the listing: write the condition at the list, as in $.results[active], or set stop_on_empty to false beside another rule'
+    return [{ field: writePath(path, [...at, 'response_path']), description, rule: 'pagination.hidden_empty_page' }]
+  })
+}
+
+function endsByLength({ format, config }: JsonObject): boolean {
+  const settings = isJsonObject(config) ? config : {}
+  const stopsOnEmpty = settings.stop_on_empty ?? ENDED_BY_EMPTY.has(String(format))
+  return stopsOnEmpty === true || settings.stop_on_short === true
+}
+
 interface PaginationAt {
   readonly value: JsonObject
   readonly path: DotPath
 }
 
 function listPaginations(config: JsonObject): PaginationAt[] {
-  const methods = entriesOf(config.resources).flatMap(([resource, methodMap]) =>
-    entriesOf(methodMap).map(([name, method]) => [method, ['resources', resource, name]] as const),
+  return [{ method: config, path: [] }, ...listMethods(config)].flatMap(({ method: { pagination }, path }) =>
+    isJsonObject(pagination) ? [{ value: pagination, path: [...path, 'pagination'] }] : [],
   )
-  return [[config, []] as const, ...methods].flatMap(([owner, path]) => {
-    const value = isJsonObject(owner) ? owner.pagination : undefined
-    return isJsonObject(value) ? [{ value, path: [...path, 'pagination'] }] : []
-  })
+}
+
+interface MethodAt {
+  readonly method: JsonObject
+  readonly path: DotPath
+}
+
+function listMethods(config: JsonObject): MethodAt[] {
+  return entriesOf(config.resources).flatMap(([resource, methods]) =>
+    entriesOf(methods).flatMap(([name, method]) =>
+      isJsonObject(method) ? [{ method, path: ['resources', resource, name] }] : [],
+    ),
+  )
 }
 
 function entriesOf(value: Json | undefined): [string, Json][] {

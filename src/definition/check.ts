@@ -7,7 +7,7 @@ import {
   type Violation,
 } from '../base/index.ts'
 import { findActionProblems } from './check-actions.ts'
-import { findKeylessPaginations } from './check-pagination.ts'
+import { findHiddenEmptyPages, findKeylessPaginations } from './check-pagination.ts'
 import { findTextProblems } from './check-texts.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
 import { FINDINGS_MAX, findSchemaViolations } from './findings.ts'
@@ -75,6 +75,7 @@ function findMeaning(config: JsonObject, path: string): Violation[] {
     ...findUnknownTagged(config, path),
     ...findTextProblems(config, path),
     ...findKeylessPaginations(config, path),
+    ...findHiddenEmptyPages(config, path),
     ...findActionProblems(config, path),
   ]
 }

@@ -76,6 +76,38 @@ describe('a finding names the path and the rule', () => {
       { pagination: { format: 'page', config: {} }, query: { p: '{{pagination.page}}' } },
       [],
     ],
+    [
+      'a filter over something computed in lists that end at an empty page',
+      {
+        pagination: { format: 'page', config: { page_key: 'p' } },
+        resources: {
+          a: {
+            list: { path: '/a', response_path: '$append($.a[b], $.c[d])' },
+            search: {
+              path: '/a',
+              response_path: '$append($.a[b], $.c[d])',
+              pagination: { format: 'link_header', config: { stop_on_short: true } },
+            },
+          },
+          told: { list: { path: '/a', response_path: '$.results[active]' } },
+          unpaged: { list: { path: '/a', response_path: '$append($.a[b], $.c[d])', pagination: null } },
+          linked: {
+            list: { path: '/a', response_path: '$append($.a[b], $.c[d])', pagination: { format: 'link_header' } },
+          },
+          ruled: {
+            list: {
+              path: '/a',
+              response_path: '$append($.a[b], $.c[d])',
+              pagination: { format: 'page', config: { page_key: 'p', stop_on_empty: false, has_more_path: 'more' } },
+            },
+          },
+        },
+      },
+      [
+        'config.resources.a.list.response_path pagination.hidden_empty_page',
+        'config.resources.a.search.response_path pagination.hidden_empty_page',
+      ],
+    ],
     ['a wrong type', { pagination: 'page' }, ['config.pagination type']],
     [
       'a paginator without its source',
