@@ -1,4 +1,7 @@
-import type { Knex } from 'knex'
+const STAMPS = `
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
+  version integer not null default 1`
 
 /**
  * Teams, environments, tokens, keys and secrets, integrations, accounts, jobs, triggers, webhooks.
@@ -6,37 +9,7 @@ import type { Knex } from 'knex'
  * Every row of a tenant carries its environment, which is part of the primary key and of every foreign key: a statement
  * that forgets it cannot reach another tenant's row by id alone. `version` counts writes; the etag is made of it.
  */
-export async function up(knex: Knex): Promise<void> {
-  for (const statement of STATEMENTS) await knex.raw(statement)
-}
-
-export async function down(knex: Knex): Promise<void> {
-  for (const table of TABLES) await knex.raw(`drop table if exists ${table} cascade`)
-}
-
-const TABLES = [
-  'team',
-  'environment',
-  'api_token',
-  'data_key',
-  'secret',
-  'idempotency_key',
-  'integration',
-  'integration_grant',
-  'environment_integration',
-  'integrated_account',
-  'integrated_account_history',
-  'sync_job',
-  'webhook',
-  'sync_job_cron_trigger',
-]
-
-const STAMPS = `
-  created_at timestamptz(3) not null default now(),
-  updated_at timestamptz(3) not null default now(),
-  version integer not null default 1`
-
-const STATEMENTS = [
+export const CONFIGURATION: readonly string[] = [
   `create table team (
     id uuid primary key,
     name text not null,
@@ -154,14 +127,21 @@ const STATEMENTS = [
     last_action_result jsonb not null default '{}',
     is_sandbox boolean not null,
     region text not null check (region in ('wnam', 'enam', 'apac', 'eu')),
-    object_store_context_fields text[] not null,${STAMPS},
+    object_store_context_fields text[] not null,
+    -- From when on a worker may connect it; while one does, until when.
+    connecting_due_at timestamptz(3) not null default now(),
+    -- Of the worker that connects it. Taken over or begun anew, its first holder can store nothing any more.
+    connecting_lease_id uuid,
+    connecting_tries integer not null default 0,
+    -- {resource, method, occurred_at} of the last 403.
+    last_forbidden_error jsonb,${STAMPS},
     primary key (environment_id, id),
     constraint integrated_account_installation foreign key (environment_id, environment_integration_id)
       references environment_integration (environment_id, id)
   )`,
   `create index integrated_account_of_installation on integrated_account (environment_id, environment_integration_id, id desc)`,
   // What the workers still have to prove; a handful of rows at any moment.
-  `create index integrated_account_connecting on integrated_account (updated_at) where status = 'connecting'`,
+  `create index integrated_account_connecting on integrated_account (connecting_due_at) where status = 'connecting'`,
   `create index integrated_account_of_tenant on integrated_account (environment_id, tenant_id, id desc)`,
 
   `create table integrated_account_history (
@@ -177,6 +157,31 @@ const STATEMENTS = [
     foreign key (environment_id, integrated_account_id)
       references integrated_account (environment_id, id) on delete cascade
   )`,
+
+  // What is known about the tokens of accounts but the tokens themselves, which are secrets of the account.
+  `create table account_token (
+    environment_id uuid not null,
+    integrated_account_id uuid not null,
+    -- Of the account, where it never changes.
+    region text not null,
+    -- Counts tokens. Whoever asks for the next one names the one it saw, so that nobody asks twice.
+    version integer not null default 0,
+    expires_at timestamptz(3),
+    -- From when on the background asks for the next token; null: never.
+    due_at timestamptz(3),
+    -- Who is asking. A lease that has expired may be taken over, and its first holder can then store nothing any more.
+    lease_id uuid,
+    lease_expires_at timestamptz(3),
+    -- In a row, since the last token.
+    failures integer not null default 0,
+    -- Nobody asks before this moment, and why: {kind, message} of the last refusal.
+    retry_at timestamptz(3),
+    refusal jsonb,
+    primary key (environment_id, integrated_account_id),
+    constraint account_token_account foreign key (environment_id, integrated_account_id)
+      references integrated_account (environment_id, id) on delete cascade
+  ) with (fillfactor = 80)`,
+  `create index account_token_due on account_token (due_at) where due_at is not null`,
 
   `create table sync_job (
     environment_id uuid not null references environment (id),

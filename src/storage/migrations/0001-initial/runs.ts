@@ -1,7 +1,11 @@
-import type { Knex } from 'knex'
+/** Rows of these tables die young: vacuum comes early and does not pause. */
+const HOT =
+  'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0'
+
+const STATUSES = `'created', 'running', 'rate_limited', 'completed', 'partially_completed', 'failed', 'stopped', 'skipped'`
 
 /**
- * Schedules, runs, and the queue between them.
+ * Schedules, runs, the queue between them, and who executes runs.
  *
  * Four kinds of tables by how they are written. `trigger_schedule` is the narrow row that ticks update, apart from the
  * trigger that PATCH updates. `sync_job_run` is history: one row per tick, partitioned by day so that old days are dropped
@@ -9,31 +13,7 @@ import type { Knex } from 'knex'
  * what waits and `run_lease` what is held: small, unpartitioned, so that a claim reads one index and not one per day.
  * No foreign key leaves the tables of runs: it would lock rows of others at every tick, and history outlives what it is about.
  */
-export async function up(knex: Knex): Promise<void> {
-  for (const statement of STATEMENTS) await knex.raw(statement)
-}
-
-export async function down(knex: Knex): Promise<void> {
-  for (const table of TABLES) await knex.raw(`drop table if exists ${table} cascade`)
-}
-
-const TABLES = [
-  'trigger_schedule',
-  'missed_ticks',
-  'sync_job_run',
-  'run_queue',
-  'run_lease',
-  'run_checkpoint',
-  'previous_run',
-]
-
-/** Rows of these tables die young: vacuum comes early and does not pause. */
-const HOT =
-  'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0'
-
-const STATUSES = `'created', 'running', 'rate_limited', 'completed', 'partially_completed', 'failed', 'stopped', 'skipped'`
-
-const STATEMENTS = [
+export const RUNS: readonly string[] = [
   `create table trigger_schedule (
     trigger_id uuid primary key,
     environment_id uuid not null,
@@ -58,6 +38,8 @@ const STATEMENTS = [
   ) with (fillfactor = 70, ${HOT})`,
   `create index trigger_schedule_due on trigger_schedule (shard, next_fire_at, trigger_id) where next_fire_at is not null`,
 
+  // Missed stretches by day, like runs: the ledger of a day is dropped whole. No foreign key to the schedule: making and
+  // dropping a day would have to lock every tick out. A delete of a trigger deletes its stretches.
   `create table missed_ticks (
     environment_id uuid not null,
     trigger_id uuid not null,
@@ -66,10 +48,10 @@ const STATEMENTS = [
     -- A lower bound when the stretch was too long to count.
     count integer not null check (count > 0),
     recorded_at timestamptz(3) not null default now(),
-    primary key (trigger_id, last_at),
-    -- Not the trigger itself: the tick that records a stretch holds the schedule, and a delete of the trigger waits for it.
-    foreign key (trigger_id) references trigger_schedule (trigger_id) on delete cascade
-  )`,
+    primary key (trigger_id, last_at)
+  ) partition by range (last_at)`,
+  'create table missed_ticks_default partition of missed_ticks default',
+  firstDays('missed_ticks', ''),
 
   `create table sync_job_run (
     id uuid not null,
@@ -105,16 +87,9 @@ const STATEMENTS = [
   // The two indexes lists ride on; each is 3 of the 14 µs that inserting a run takes.
   `create index sync_job_run_newest on sync_job_run (environment_id, scheduled_for desc, id desc)`,
   `create index sync_job_run_of_account on sync_job_run (integrated_account_id, scheduled_for desc, id desc)`,
-  // Ticks of days without a partition of their own: before the first keeper ran, or caught up from long ago.
+  // Ticks of days without a partition of their own: before partitions were first made, or caught up from long ago.
   `create table sync_job_run_default partition of sync_job_run default with (fillfactor = 85, ${HOT})`,
-  // The first days; the partition keeper goes on from here.
-  `do $$ declare first_day date := (now() at time zone 'UTC')::date; begin
-    for ahead in 0..3 loop
-      execute format(
-        'create table sync_job_run_%s partition of sync_job_run for values from (%L) to (%L) with (fillfactor = 85, ${HOT})',
-        to_char(first_day + ahead, 'YYYYMMDD'), (first_day + ahead)::text || 'Z', (first_day + ahead + 1)::text || 'Z');
-    end loop;
-  end $$`,
+  firstDays('sync_job_run', `with (fillfactor = 85, ${HOT})`),
 
   `create table run_queue (
     run_id uuid primary key,
@@ -160,7 +135,8 @@ const STATEMENTS = [
     run_id uuid primary key,
     scheduled_for timestamptz(3) not null,
     environment_id uuid not null,
-    checkpoint jsonb not null,
+    -- Null: a daemon may report how much it has done before it has anything to go on from.
+    checkpoint jsonb,
     resource_stats jsonb not null,
     -- How the run ends, from when that is decided until it is settled; a retry by hand takes it back.
     ending jsonb,
@@ -182,4 +158,40 @@ const STATEMENTS = [
   // Rows of a trigger go with it; those of runs created directly, whose arguments may always be new, only expire.
   `create index previous_run_without_trigger on previous_run (started_at)
     where trigger_id = '00000000-0000-0000-0000-000000000000'`,
+
+  // Who executes runs outside the service. The runs they hold are leases like any others.
+  // No index holds last_seen_at: it changes every few seconds, and daemons are few.
+  `create table daemon (
+    environment_id uuid not null references environment (id) on delete cascade,
+    id uuid not null,
+    label text not null,
+    group_key text not null,
+    -- Empty: all.
+    regions text[] not null,
+    version text not null,
+    is_draining boolean not null default false,
+    registered_at timestamptz(3) not null default now(),
+    last_seen_at timestamptz(3) not null default now(),
+    primary key (environment_id, id)
+  ) with (fillfactor = 50)`,
+
+  // Which workers there are: what a run that waits can say of those who could take it. Claims never read it. No index holds
+  // last_seen_at: it changes every few seconds, and workers are few.
+  `create table worker (
+    -- The holder that its leases name.
+    id text primary key,
+    -- Empty: all.
+    regions text[] not null,
+    last_seen_at timestamptz(3) not null
+  ) with (fillfactor = 50)`,
 ]
+
+/** Partitions of today and the next three days; housekeeping makes those that follow. */
+function firstDays(table: string, storage: string): string {
+  return `do $$ declare first_day date := (now() at time zone 'UTC')::date; begin
+    for ahead in 0..3 loop
+      execute format('create table ${table}_%s partition of ${table} for values from (%L) to (%L) ${storage}',
+        to_char(first_day + ahead, 'YYYYMMDD'), (first_day + ahead)::text || 'Z', (first_day + ahead + 1)::text || 'Z');
+    end loop;
+  end $$`
+}

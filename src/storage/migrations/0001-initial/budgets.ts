@@ -1,22 +1,12 @@
-import type { Knex } from 'knex'
+/** Updates stay in their page: no index holds what they change. */
+const HOT = 'with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01)'
 
 /**
  * What is counted in front of calls: requests per window, and calls in flight.
  *
  * Unlogged, because a crash that forgets a count costs one window at most, and a count per call should not write a log.
  */
-export async function up(knex: Knex): Promise<void> {
-  for (const statement of STATEMENTS) await knex.raw(statement)
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table if exists request_budget, request_slot')
-}
-
-/** Updates stay in their page: no index holds what they change. */
-const HOT = 'with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01)'
-
-const STATEMENTS = [
+export const BUDGETS: readonly string[] = [
   `create unlogged table request_budget (
     environment_id uuid not null,
     subject text not null,
