@@ -56,7 +56,8 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * `sync_job_run:updated`, `sync_job_run:started`, `sync_job_run:record`, `sync_job_run:record_error`,
    * `sync_job_run:rate_limited`, `sync_job_run:completed`, `sync_job_run:failed`, `sync_job_run:deleted`,
    * `sync_job_cron_trigger:failed`, `record:created`, `record:updated`, `record:deleted`, `record:meta`,
-   * `api_token:created`, `api_token:deleted`, `webhook:disabled`.
+   * `api_token:created`, `api_token:deleted`, `webhook:disabled`. A webhook that is the destination of a run gets all events
+   * of that run, whatever stands here.
    *
    * @generated from field: repeated string event_types = 4;
    */

@@ -34,7 +34,8 @@ export type CreateWebhookRequest = Message<"patchbay.v1.CreateWebhookRequest"> &
 
   /**
    * The events to send: names of the catalogue in `Webhook.event_types`, or patterns that end in `*` such as
-   * `sync_job_run:*`. Absent, empty or `*`: all, future ones included.
+   * `sync_job_run:*`. Absent, empty or `*`: all, future ones included. Runs that the webhook is the destination of send
+   * it all of their events nevertheless.
    *
    * @generated from field: repeated string event_types = 2;
    */
