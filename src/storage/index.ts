@@ -291,13 +291,12 @@ export {
   updateTeam,
 } from './tables/team.ts'
 export {
-  advanceSchedules,
+  findTicksWithRun,
   insertMissedTicks,
-  insertTickRuns,
+  insertTicks,
   type MissedTicks,
   type NewTick,
-  type ScheduleAdvance,
-  type TickRun,
+  type TriggerTicks,
 } from './tables/tick.ts'
 export { type LedgerEntry, listLedger } from './tables/tick-ledger.ts'
 export {

@@ -31,7 +31,7 @@ interface FireOptions {
   readonly regions?: readonly string[]
   readonly observer?: ScheduleObserver
   readonly scan?: DueScan
-  readonly queue?: Pick<RunQueue, 'enqueue' | 'countWaiting'>
+  readonly queue?: Pick<RunQueue, 'enqueueTicks' | 'countWaiting'>
 }
 
 /** Schedules of one tenant under a clock that stands until it is moved. */
@@ -101,6 +101,20 @@ export class TriggerBench {
   /** The ticks of a trigger that have runs, as `12:00:10`. */
   async ticksOf(triggerId: string): Promise<readonly string[]> {
     return (await this.runsOf(triggerId)).map(({ scheduledFor }) => scheduledFor.toISOString().slice(11, 19))
+  }
+
+  /** Where a schedule stands, with its moments as `12:00:10`. */
+  async scheduleOf(triggerId: string): Promise<unknown> {
+    const [found] = await rows(
+      this.#database.direct,
+      `select to_char(next_fire_at at time zone 'UTC', 'HH24:MI:SS') as "nextFireAt",
+         to_char(r.scheduled_for at time zone 'UTC', 'HH24:MI:SS') as "lastRunAt", fired_total as fired, skipped_total as skipped
+       from trigger_schedule s
+       left join sync_job_run r on r.id = s.last_run_id and r.scheduled_for = s.last_scheduled_for and r.status = s.last_run_status
+       where s.trigger_id = ?`,
+      [triggerId],
+    )
+    return found
   }
 
   async claim(limit = 1): Promise<readonly ClaimedRun[]> {

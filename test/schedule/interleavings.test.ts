@@ -113,8 +113,8 @@ class Pair {
     }
     const dying = {
       countWaiting: at === 'claimed' ? die : queue.countWaiting.bind(queue),
-      enqueue: async (...given: Parameters<typeof queue.enqueue>) => {
-        await queue.enqueue(...given)
+      enqueueTicks: async (...given: Parameters<typeof queue.enqueueTicks>) => {
+        await queue.enqueueTicks(...given)
         die()
       },
     }

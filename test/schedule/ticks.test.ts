@@ -101,6 +101,43 @@ describe('a tick', () => {
     expect(await at.ticksOf(id)).toEqual(['12:00:10', '12:00:20'])
   })
 
+  it('that has its run already is passed over in a batch of others, which all fire once', async () => {
+    const at = await bench(4)
+    const triggers = await Promise.all(Array.from({ length: 4 }, (_, account) => at.create({ account })))
+    const ids = triggers.map(({ id }) => id)
+    // One shard, so that all of them share a batch.
+    await affected(database.direct, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [ids])
+    at.clock.advance(10_000)
+    await at.fire()
+    await at.completeWaiting()
+    at.clock.advance(10_000)
+    await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
+      new Date('2026-11-05T12:00:10Z'),
+      ids[2] ?? '',
+    ])
+    const told = at.changes.length
+    expect(await at.fire()).toMatchObject({ fired: 4, skipped: {}, parked: [] })
+    expect(at.changes.slice(told)).toEqual(['created', 'created', 'created', 'created'])
+    for (const id of ids) {
+      expect(await at.ticksOf(id)).toEqual(['12:00:10', '12:00:20'])
+      expect(await at.scheduleOf(id)).toEqual({ nextFireAt: '12:00:30', lastRunAt: '12:00:20', fired: 2, skipped: 0 })
+    }
+    expect(await at.claim(10)).toHaveLength(4)
+  })
+
+  it('that has its run already leaves the latest run on the schedule as it is', async () => {
+    const at = await bench()
+    const { id } = await at.create()
+    at.clock.advance(10_000)
+    await at.fire()
+    await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
+      new Date('2026-11-05T12:00:10Z'),
+      id,
+    ])
+    expect(await at.fire()).toMatchObject({ fired: 0, skipped: {}, parked: [] })
+    expect(await at.scheduleOf(id)).toEqual({ nextFireAt: '12:00:20', lastRunAt: '12:00:10', fired: 1, skipped: 0 })
+  })
+
   it('is fired by workers of its account’s region alone', async () => {
     const at = await bench()
     const { id } = await at.create()
@@ -135,12 +172,7 @@ describe('missed ticks', () => {
     at.clock.set('2026-11-05T12:45:00Z')
     await at.fire()
     expect(await at.ticksOf(id)).toEqual(['12:10:00', '12:20:00', '12:30:00', '12:40:00'])
-    const { nextRunAt } = await readOne<{ nextRunAt: Date }>(
-      database,
-      'select next_fire_at as "nextRunAt" from trigger_schedule where trigger_id = ?',
-      [id],
-    )
-    expect(nextRunAt).toEqual(new Date('2026-11-05T12:50:00Z'))
+    expect(await at.scheduleOf(id)).toEqual({ nextFireAt: '12:50:00', lastRunAt: '12:40:00', fired: 2, skipped: 2 })
   })
 
   it('before the window are one entry of the ledger', async () => {
@@ -166,10 +198,10 @@ describe('missed ticks', () => {
     let deleted: Promise<void> = Promise.resolve()
     const queue = {
       countWaiting: at.queue.countWaiting.bind(at.queue),
-      enqueue: async (...given: Parameters<typeof at.queue.enqueue>) => {
+      enqueueTicks: async (...given: Parameters<typeof at.queue.enqueueTicks>) => {
         deleted = deleteTrigger(database.direct, at.tenant.environmentId, id, undefined)
         await waitUntilBlocked()
-        await at.queue.enqueue(...given)
+        await at.queue.enqueueTicks(...given)
       },
     }
     expect(await at.fire({ queue })).toMatchObject({ fired: 1, missed: 7 })

@@ -9,6 +9,7 @@ import {
   dropLeases,
   findPreviousRunDates,
   findRunEndings,
+  insertTicks,
   type LeaseKey,
   movePreviousRuns,
   type ResourceStats,
@@ -20,6 +21,7 @@ import {
   type SettledItem,
   saveRunProgress,
   type TakenLease,
+  type TriggerTicks,
   type Tx,
 } from '../../storage/index.ts'
 import { attemptsMaxOf, QUEUE_POLICY, type QueuePolicy } from '../policy.ts'
@@ -27,7 +29,7 @@ import type { Claim, Heartbeat, Settled, Settlement } from '../queue.ts'
 import { TableQueue } from '../table-queue.ts'
 import { areMovable, resourceKeys } from './incremental.ts'
 import type { RunObserver } from './observer.ts'
-import { GROUP_QUEUED_MAX, runGroup } from './run-group.ts'
+import { DAEMON_GROUP_PREFIX, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './run-group.ts'
 
 /** What the queue of runs needs. */
 export interface RunQueueDeps {
@@ -82,6 +84,15 @@ export class RunQueue {
       group: runGroup(run.environmentId, run.destination),
     }))
     await this.#queue.enqueue(tx, items)
+  }
+
+  /**
+   * Stores the runs of ticks, lets those wait that are to be executed, and moves the schedules on; see `insertTicks`.
+   *
+   * @throws a unique violation when a tick has its run already
+   */
+  async enqueueTicks(tx: Tx, triggers: readonly TriggerTicks[]): Promise<void> {
+    await insertTicks(tx, triggers, { webhook: WEBHOOK_GROUP, daemonPrefix: DAEMON_GROUP_PREFIX }, this.#now())
   }
 
   /**

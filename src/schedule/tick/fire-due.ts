@@ -69,7 +69,7 @@ export async function fireDue(deps: FireDueDeps, scan: DueScan): Promise<PassRep
 }
 
 async function* fireShard(deps: FireDueDeps, scan: DueScan, shard: number, now: Date): AsyncGenerator<FireReport> {
-  // Rows to take one by one, because one of them spoils its batch.
+  // Rows to take one by one, because one of them spoils its batch: a value the database refuses, a tick that has its run.
   let suspects = 0
   for (let isDone = false; !isDone; ) {
     const batch: Batch = { claimed: [], limit: suspects > 0 ? 1 : BATCH }
@@ -103,7 +103,7 @@ async function fireBatch(
 ): Promise<FireReport> {
   const report = await deps.database.transaction(async (tx) => {
     batch.claimed = await claimDue(tx, shard, scan.position(shard), now, deps.regions ?? null, batch.limit)
-    return batch.claimed.length === 0 ? NOTHING : await fireTicks(deps, tx, batch.claimed, now)
+    return batch.claimed.length === 0 ? NOTHING : await fireTicks(deps, tx, batch.claimed, now, batch.limit > 1)
   })
   const last = batch.claimed[report.handled - 1]
   if (last !== undefined) scan.moveTo(shard, { at: last.nextFireAt, triggerId: last.triggerId })

@@ -1,13 +1,12 @@
 import { newId } from '../../base/index.ts'
 import { type RunQueue, runGroup } from '../../queue/index.ts'
 import {
-  advanceSchedules,
   type DueTrigger,
+  findTicksWithRun,
   insertMissedTicks,
-  insertTickRuns,
   type NewTick,
   parkSchedule,
-  type TickRun,
+  type TriggerTicks,
   type Tx,
 } from '../../storage/index.ts'
 import { cronExpression } from '../cron/cron-expression.ts'
@@ -18,7 +17,7 @@ import { skipReason } from './skip-reason.ts'
 
 /** What firing needs. */
 export interface FireDeps {
-  readonly queue: Pick<RunQueue, 'enqueue'>
+  readonly queue: Pick<RunQueue, 'enqueueTicks'>
   readonly room: GroupRoom
   readonly catchUp: CatchUp
   /** Absent: nothing is told. */
@@ -55,25 +54,30 @@ const TICKS_MAX = 2_000
  *
  * What a tick becomes is decided here, where it goes is copied by the database. A trigger whose expression cannot be
  * evaluated is parked with the reason and does not hold up the others.
+ *
+ * @param isNew takes for granted that no tick has its run already; if one has, which takes a clock that was set back, the
+ * transaction fails with a unique violation. Otherwise they are looked up and passed over.
  */
-export async function fireTicks(deps: FireDeps, tx: Tx, due: readonly DueTrigger[], now: Date): Promise<FireReport> {
+export async function fireTicks(
+  deps: FireDeps,
+  tx: Tx,
+  due: readonly DueTrigger[],
+  now: Date,
+  isNew: boolean,
+): Promise<FireReport> {
   await deps.room.load(tx, due.map(groupOf))
-  const { plans, parked } = planTicks(deps, due, now)
-  const ticks = plans.flatMap((plan) => plan.ticks)
-  const made = ticks.length === 0 ? [] : await insertTickRuns(tx, ticks)
-  await deps.queue.enqueue(
-    tx,
-    made.filter((run) => run.skipReason === null),
-  )
+  const { plans: all, parked } = planTicks(deps, due, now)
+  const plans = isNew ? all : await withoutKnownTicks(tx, all)
+  const made = plans.flatMap((plan) => plan.ticks)
+  if (plans.length > 0) await deps.queue.enqueueTicks(tx, plans.map(ticksOf))
   const missed = plans.flatMap(({ trigger, owed }) => (owed.missed ? [{ ...idsOf(trigger), ...owed.missed }] : []))
   if (missed.length > 0) await insertMissedTicks(tx, missed)
-  if (plans.length > 0) await advanceSchedules(tx, advancesOf(plans, made))
   for (const { trigger, error } of parked) await parkSchedule(tx, trigger.triggerId, trigger.nextFireAt, error)
   await tellObserver(deps, tx, made, parked)
   return {
     handled: plans.length + parked.length,
-    fired: made.filter((run) => run.skipReason === null).length,
-    skipped: countBy(made.flatMap((run) => run.skipReason ?? [])),
+    fired: made.filter((tick) => tick.skipReason === null).length,
+    skipped: countBy(made.flatMap((tick) => tick.skipReason ?? [])),
     missed: missed.reduce((sum, { count }) => sum + count, 0),
     parked: parked.map(({ trigger, error }) => ({ triggerId: trigger.triggerId, error })),
     ticks: made.map(({ scheduledFor }) => scheduledFor),
@@ -125,37 +129,35 @@ function decideTicks(room: GroupRoom, trigger: DueTrigger, ticks: readonly Date[
       openRuns++
       room.add(environmentId, group)
     }
-    const { integratedAccountId, region } = trigger
-    return { ...idsOf(trigger), runId: newId(), integratedAccountId, region, scheduledFor, skipReason: reason }
+    const { triggerId } = trigger
+    return { triggerId, environmentId, runId: newId(), scheduledFor, skipReason: reason }
   })
 }
 
-function advancesOf(plans: readonly TriggerPlan[], made: readonly TickRun[]) {
-  const runsOf = Map.groupBy(made, ({ triggerId }) => triggerId)
-  return plans.map(({ trigger, owed }) => {
-    const runs = runsOf.get(trigger.triggerId) ?? []
-    const last = runs.reduce<TickRun | undefined>((a, b) => (a && a.scheduledFor > b.scheduledFor ? a : b), undefined)
-    const skipped = runs.filter((run) => run.skipReason !== null).length
-    return {
-      triggerId: trigger.triggerId,
-      nextFireAt: owed.next,
-      last: last && { runId: last.id, scheduledFor: last.scheduledFor, status: statusOf(last) },
-      ...{ fired: runs.length - skipped, skipped, missed: owed.missed?.count ?? 0 },
-    }
-  })
+async function withoutKnownTicks(tx: Tx, plans: readonly TriggerPlan[]): Promise<readonly TriggerPlan[]> {
+  const known = await findTicksWithRun(
+    tx,
+    plans.flatMap(({ ticks }) => ticks),
+  )
+  return plans.map((plan) => ({ ...plan, ticks: plan.ticks.filter(({ runId }) => !known.has(runId)) }))
+}
+
+function ticksOf({ trigger, owed, ticks }: TriggerPlan): TriggerTicks {
+  const { triggerId, environmentId, region } = trigger
+  return { triggerId, environmentId, region, ticks, nextFireAt: owed.next, missed: owed.missed?.count ?? 0 }
 }
 
 async function tellObserver(
   { observer }: FireDeps,
   tx: Tx,
-  made: readonly TickRun[],
+  made: readonly NewTick[],
   parked: readonly ParkedTrigger[],
 ) {
   if (observer === undefined) return
-  const changes = made.map((run) => ({ ...run, runId: run.id, status: statusOf(run) }))
+  const changes = made.map((tick) => ({ ...tick, status: statusOf(tick) }))
   if (changes.length > 0) await observer.runsChanged(tx, changes)
   const failures = [
-    ...made.flatMap((run) => failureOf(run) ?? []),
+    ...made.flatMap((tick) => failureOf(tick) ?? []),
     ...parked.map(({ trigger, error }) => {
       return { ...idsOf(trigger), scheduledFor: trigger.nextFireAt, reason: 'parked', message: error }
     }),
@@ -168,7 +170,7 @@ function failureOf({
   environmentId,
   scheduledFor,
   skipReason: reason,
-}: TickRun): TriggerFailure | undefined {
+}: NewTick): TriggerFailure | undefined {
   const base = { triggerId, environmentId, scheduledFor }
   if (reason === 'integration_disabled')
     return { ...base, reason, message: 'the integration is disabled in this environment' }
@@ -177,8 +179,8 @@ function failureOf({
   return undefined
 }
 
-function statusOf(run: TickRun): 'created' | 'skipped' {
-  return run.skipReason === null ? 'created' : 'skipped'
+function statusOf(tick: NewTick): 'created' | 'skipped' {
+  return tick.skipReason === null ? 'created' : 'skipped'
 }
 
 function idsOf({ triggerId, environmentId }: DueTrigger) {

@@ -11,7 +11,7 @@ import type { ScheduleObserver } from './observer.ts'
 /** What a ticker needs. */
 export interface TickerDeps {
   readonly database: Database
-  readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
+  readonly queue: Pick<RunQueue, 'enqueueTicks' | 'countWaiting'>
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number

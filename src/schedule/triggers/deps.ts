@@ -6,7 +6,7 @@ import type { ScheduleObserver } from '../tick/observer.ts'
 
 /** What looking after triggers needs. */
 export interface TriggerDeps {
-  readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
+  readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
   readonly minTickGapSeconds: number
   readonly catchUp?: CatchUp | undefined
   readonly observer?: ScheduleObserver | undefined

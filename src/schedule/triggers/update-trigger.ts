@@ -111,7 +111,7 @@ export async function settleSchedule(
   const { queue, observer, catchUp = CATCH_UP } = deps
   if (schedule.nextFireAt !== null && schedule.nextFireAt <= schedule.now) {
     const due = await findDue(tx, triggerId, schedule.now)
-    await fireTicks({ queue, observer, catchUp, room: new GroupRoom(queue) }, tx, due, schedule.now)
+    await fireTicks({ queue, observer, catchUp, room: new GroupRoom(queue) }, tx, due, schedule.now, false)
   }
   return schedule
 }

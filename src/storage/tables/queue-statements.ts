@@ -101,7 +101,6 @@ export async function enqueueItems<Carried extends CarriedValues>(
   now: NowOverride,
 ): Promise<void> {
   await affected(tx, sql.enqueue, [
-    now,
     items.map(({ id }) => id),
     items.map(({ flowId }) => flowId),
     items.map(({ environmentId }) => environmentId),
@@ -110,6 +109,7 @@ export async function enqueueItems<Carried extends CarriedValues>(
     ...sql.carried.map(({ field }) => items.map((item) => item[field])),
     items.map(({ availableAt }) => availableAt ?? null),
     items.map(({ attempt }) => attempt ?? 0),
+    now,
   ])
 }
 

@@ -31,12 +31,23 @@ export interface QueueTable<Carried extends CarriedValues> {
 export interface QueueSql<Carried extends CarriedValues> {
   readonly carried: readonly CarriedColumn<Carried>[]
   readonly enqueue: string
+  /** Enqueues the rows of a CTE in the statement that makes them. */
+  readonly enqueueFrom: (source: string) => EnqueueSql
   readonly claim: string
   readonly heartbeat: string
   readonly settle: string
   readonly attemptBases: string
   readonly expired: string
   readonly count: string
+}
+
+/**
+ * How the rows of a CTE are put into a queue. They have the columns of an item, `available_at` (null: now) and `attempt`.
+ */
+export interface EnqueueSql {
+  /** CTEs the insert reads. Takes one parameter, the override of the clock; the clock's CTE is named `clock`. */
+  readonly ctes: string
+  readonly insert: string
 }
 
 /** What every item brings, whatever its kind. */
@@ -81,19 +92,25 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         where q.${flow} = any(array(select ${flow} from ${source})) group by q.${flow}
       )`
   const behind = `${FLOW_WEIGHT_MS} * coalesce(ahead.items, 0)`
-  return {
-    carried,
-
-    enqueue: `with ${CLOCK},
-      v as materialized (
-        select * from unnest(${types.map((type) => `?::${type}[]`).join(', ')}, ?::timestamptz[], ?::integer[]) as v (${columns}, available_at, attempt)
-      ),
-      ${ahead('v')}
-      insert into ${waiting} (${columns}, available_at, attempt, attempt_base, fair_rank)
+  const enqueueFrom = (source: string): EnqueueSql => ({
+    ctes: `${CLOCK}, ${ahead(source)}`,
+    insert: `insert into ${waiting} (${columns}, available_at, attempt, attempt_base, fair_rank)
       select ${of('v')}, coalesce(v.available_at, ${NOW}), v.attempt, v.attempt,
         ${rank(`coalesce(v.available_at, ${NOW})`)} + ${behind}
           + ${FLOW_WEIGHT_MS} * row_number() over (partition by v.${flow} order by v.${item})
-      from v left join ahead on ahead.${flow} = v.${flow}`,
+      from ${source} v left join ahead on ahead.${flow} = v.${flow}`,
+  })
+  const enqueueGiven = enqueueFrom('given')
+  return {
+    carried,
+
+    enqueue: `with given as materialized (
+        select * from unnest(${types.map((type) => `?::${type}[]`).join(', ')}, ?::timestamptz[], ?::integer[]) as v (${columns}, available_at, attempt)
+      ),
+      ${enqueueGiven.ctes}
+      ${enqueueGiven.insert}`,
+
+    enqueueFrom,
 
     claim: `with ${CLOCK},
       candidate as materialized (

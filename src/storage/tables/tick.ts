@@ -1,37 +1,34 @@
 import { affected, rows, type Tx } from '../database.ts'
-import type { RunDestination } from './run-record.ts'
-import { destinationFromColumns } from './sync-job-run.ts'
+import type { NowOverride } from './queue-statements.ts'
+import { RUN_QUEUE } from './run-queue.ts'
 
 /** A tick that becomes a run, or a skipped one when there is a reason. */
 export interface NewTick {
   readonly runId: string
   readonly triggerId: string
   readonly environmentId: string
-  /** The trigger's, which never changes. */
-  readonly integratedAccountId: string
-  readonly region: string
   readonly scheduledFor: Date
   /** `null`: it is to be executed. */
   readonly skipReason: string | null
 }
 
-/** A run that a tick has become. */
-export interface TickRun extends Omit<NewTick, 'runId'> {
-  readonly id: string
-  readonly destination: RunDestination
+/** The ticks of one trigger, and where they leave its schedule. */
+export interface TriggerTicks {
+  readonly triggerId: string
+  readonly environmentId: string
+  readonly region: string
+  /** Oldest first. Empty when all of them have their runs already. */
+  readonly ticks: readonly NewTick[]
+  readonly nextFireAt: Date
+  /** Ticks that were passed over. */
+  readonly missed: number
 }
 
-/** Where a schedule stands after its ticks. */
-export interface ScheduleAdvance {
-  readonly triggerId: string
-  readonly nextFireAt: Date
-  /** The latest of its new runs; undefined when every tick had its run already. */
-  readonly last:
-    | { readonly runId: string; readonly scheduledFor: Date; readonly status: 'created' | 'skipped' }
-    | undefined
-  readonly fired: number
-  readonly skipped: number
-  readonly missed: number
+/** How the groups of the queue are named. */
+export interface GroupNames {
+  readonly webhook: string
+  /** Of daemon groups, before environment, colon and key. */
+  readonly daemonPrefix: string
 }
 
 /** Ticks that were not caught up. */
@@ -44,72 +41,108 @@ export interface MissedTicks {
   readonly count: number
 }
 
+/** One row per tick. The last of a trigger moves its schedule, which a row without a tick does alone. */
+interface TickRow {
+  readonly trigger: TriggerTicks
+  readonly tick: NewTick | undefined
+  readonly nextFireAt: Date | null
+  readonly fired: number
+  readonly skipped: number
+  readonly missed: number
+}
+
+const WAITING_RUNS = RUN_QUEUE.enqueueFrom('waiting')
+const INSERT_TICKS = `with tick as materialized (
+    select * from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::text[], ?::timestamptz[], ?::text[], ?::timestamptz[],
+        ?::integer[], ?::integer[], ?::integer[])
+      as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason, next_fire_at, fired, skipped, missed)
+  ), run as (
+    insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
+      region, status, skip_reason, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run,
+      finished_at)
+    select v.run_id, v.scheduled_for, t.environment_id, t.id, 'cron', t.sync_job_id, t.integrated_account_id, v.region,
+      case when v.skip_reason is null then 'created' else 'skipped' end, v.skip_reason, t.daemon_group_key, t.webhook_id,
+      case when v.skip_reason is null then coalesce(t.resources, j.resources) else '[]' end,
+      case when v.skip_reason is null then t.args else '{}' end,
+      coalesce(t.error_handling, j.error_handling), false,
+      case when v.skip_reason is not null then now() end
+    from tick v
+    join sync_job_cron_trigger t on t.environment_id = v.environment_id and t.id = v.trigger_id
+    join sync_job j on j.environment_id = t.environment_id and j.id = t.sync_job_id
+    where v.run_id is not null
+    returning id as run_id, scheduled_for, environment_id, trigger_id, integrated_account_id, region, status,
+      case when webhook_id is null then ?::text || environment_id || ':' || daemon_group_key else ?::text end as queue_group
+  ), waiting as (
+    select *, null::timestamptz as available_at, 0 as attempt from run where status = 'created'
+  ), ${WAITING_RUNS.ctes}, enqueued as (
+    ${WAITING_RUNS.insert}
+  )
+  update trigger_schedule s set next_fire_at = v.next_fire_at,
+    last_scheduled_for = coalesce(v.scheduled_for, s.last_scheduled_for),
+    last_run_id = coalesce(v.run_id, s.last_run_id),
+    last_run_status = case when v.run_id is null then s.last_run_status
+      when v.skip_reason is null then 'created' else 'skipped' end,
+    fired_total = s.fired_total + v.fired, skipped_total = s.skipped_total + v.skipped,
+    missed_total = s.missed_total + v.missed
+  from tick v where s.trigger_id = v.trigger_id and v.next_fire_at is not null`
+
 /**
- * Makes the runs of ticks and returns those that are new: a tick that already has its run is passed over, which is what
- * makes "exactly one run row per tick" hold whatever happened before.
+ * Makes the runs of ticks, puts those that are to be executed into the queue, and moves the schedules, which the transaction
+ * holds, past their ticks: one statement, in which every id travels once. The only one that moves a schedule on.
  *
- * Resources, arguments and destination are copied here, inside the database, from trigger and job; the destination in the
- * answer is the one that was copied. A skipped run, which is never executed, copies neither resources nor arguments.
+ * Resources, arguments and destination are copied here, inside the database, from trigger and job. A skipped run, which is
+ * never executed, copies neither resources nor arguments.
+ *
+ * @throws when a tick has its run already, a unique violation, which is what makes "exactly one run row per tick" hold
+ * whatever happened before; `findTicksWithRun` tells which
  */
-export async function insertTickRuns(tx: Tx, ticks: readonly NewTick[]): Promise<readonly TickRun[]> {
-  const inserted = await rows<{ id: string; groupKey: string | null; webhookId: string | null }>(
+export async function insertTicks(
+  tx: Tx,
+  triggers: readonly TriggerTicks[],
+  groups: GroupNames,
+  now: NowOverride,
+): Promise<void> {
+  const ticks = triggers.flatMap(tickRows)
+  await affected(tx, INSERT_TICKS, [
+    ticks.map(({ tick }) => tick?.runId ?? null),
+    ticks.map(({ trigger }) => trigger.triggerId),
+    ticks.map(({ trigger }) => trigger.environmentId),
+    ticks.map(({ trigger }) => trigger.region),
+    ticks.map(({ tick }) => tick?.scheduledFor ?? null),
+    ticks.map(({ tick }) => tick?.skipReason ?? null),
+    ticks.map(({ nextFireAt }) => nextFireAt),
+    ticks.map(({ fired }) => fired),
+    ticks.map(({ skipped }) => skipped),
+    ticks.map(({ missed }) => missed),
+    groups.daemonPrefix,
+    groups.webhook,
+    now,
+  ])
+}
+
+function tickRows(trigger: TriggerTicks): readonly TickRow[] {
+  const { ticks, nextFireAt, missed } = trigger
+  const skipped = ticks.reduce((sum, { skipReason }) => sum + (skipReason === null ? 0 : 1), 0)
+  const before = ticks
+    .slice(0, -1)
+    .map((tick) => ({ trigger, tick, nextFireAt: null, fired: 0, skipped: 0, missed: 0 }))
+  return [...before, { trigger, tick: ticks.at(-1), nextFireAt, fired: ticks.length - skipped, skipped, missed }]
+}
+
+/** Those of the ticks that have their runs already, by the ids they would have got. Rides on the tick index. */
+export async function findTicksWithRun(tx: Tx, ticks: readonly NewTick[]): Promise<ReadonlySet<string>> {
+  const found = await rows<{ runId: string }>(
     tx,
-    `insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
-       region, status, skip_reason, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run,
-       finished_at)
-     select v.run_id, v.scheduled_for, t.environment_id, t.id, 'cron', t.sync_job_id, t.integrated_account_id, v.region,
-       case when v.skip_reason is null then 'created' else 'skipped' end, v.skip_reason, t.daemon_group_key, t.webhook_id,
-       case when v.skip_reason is null then coalesce(t.resources, j.resources) else '[]' end,
-       case when v.skip_reason is null then t.args else '{}' end,
-       coalesce(t.error_handling, j.error_handling), false,
-       case when v.skip_reason is not null then now() end
-     from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::text[], ?::timestamptz[], ?::text[])
-       as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason)
-     join sync_job_cron_trigger t on t.environment_id = v.environment_id and t.id = v.trigger_id
-     join sync_job j on j.environment_id = t.environment_id and j.id = t.sync_job_id
-     on conflict (trigger_id, scheduled_for, kind) do nothing
-     returning id, daemon_group_key as "groupKey", webhook_id as "webhookId"`,
+    `select v.run_id as "runId"
+     from unnest(?::uuid[], ?::uuid[], ?::timestamptz[]) as v (run_id, trigger_id, scheduled_for)
+     join sync_job_run r on r.trigger_id = v.trigger_id and r.scheduled_for = v.scheduled_for and r.kind = 'cron'`,
     [
       ticks.map(({ runId }) => runId),
       ticks.map(({ triggerId }) => triggerId),
-      ticks.map(({ environmentId }) => environmentId),
-      ticks.map(({ region }) => region),
       ticks.map(({ scheduledFor }) => scheduledFor),
-      ticks.map(({ skipReason }) => skipReason),
     ],
   )
-  const destinations = new Map(
-    inserted.map(({ id, groupKey, webhookId }) => [id, destinationFromColumns(groupKey, webhookId)]),
-  )
-  return ticks.flatMap(({ runId, ...tick }) => {
-    const destination = destinations.get(runId)
-    return destination === undefined ? [] : [{ id: runId, ...tick, destination }]
-  })
-}
-
-/** Moves locked schedules past their ticks. The only statement that moves a schedule on. */
-export async function advanceSchedules(tx: Tx, advances: readonly ScheduleAdvance[]): Promise<void> {
-  await affected(
-    tx,
-    `update trigger_schedule s set next_fire_at = v.next_fire_at,
-       last_scheduled_for = coalesce(v.last_scheduled_for, s.last_scheduled_for),
-       last_run_id = coalesce(v.last_run_id, s.last_run_id),
-       last_run_status = coalesce(v.last_run_status, s.last_run_status),
-       fired_total = s.fired_total + v.fired, skipped_total = s.skipped_total + v.skipped, missed_total = s.missed_total + v.missed
-     from unnest(?::uuid[], ?::timestamptz[], ?::timestamptz[], ?::uuid[], ?::text[], ?::integer[], ?::integer[], ?::integer[])
-       as v (trigger_id, next_fire_at, last_scheduled_for, last_run_id, last_run_status, fired, skipped, missed)
-     where s.trigger_id = v.trigger_id`,
-    [
-      advances.map(({ triggerId }) => triggerId),
-      advances.map(({ nextFireAt }) => nextFireAt),
-      advances.map(({ last }) => last?.scheduledFor ?? null),
-      advances.map(({ last }) => last?.runId ?? null),
-      advances.map(({ last }) => last?.status ?? null),
-      advances.map(({ fired }) => fired),
-      advances.map(({ skipped }) => skipped),
-      advances.map(({ missed }) => missed),
-    ],
-  )
+  return new Set(found.map(({ runId }) => runId))
 }
 
 /** Records stretches of ticks that were not caught up. A stretch that is recorded already stays as it is. */
