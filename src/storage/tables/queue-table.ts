@@ -77,6 +77,10 @@ const NOW = '(select at from clock)'
  * Leases are looked up with `= any`, not by a join: a plan made while the table is empty stays for a while, and a join would
  * then read all of it once per item. Measured with 50 of 5 000 leases: 15 ms instead of 170 ms, and 0.4 ms either way with a
  * plan for the table as it is.
+ *
+ * What waits ahead is joined by a full join. Each of its flows is one of the items', so that a left join would give the
+ * same; but that may be planned as a nested loop, because few rows are expected of an empty queue, and then compares 500
+ * items with 500 flows: 25 µs an item more.
  */
 export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carried>): QueueSql<Carried> {
   const { waiting, lease, item, flow, carried } = table
@@ -91,6 +95,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         select q.${flow}, least(count(*), ${FLOW_BACKLOG_MAX}) as items${more} from ${waiting} q
         where q.${flow} = any(array(select ${flow} from ${source})) group by q.${flow}
       )`
+  const joinAhead = (alias: string) => `full join ahead on ahead.${flow} = ${alias}.${flow}`
   const behind = `${FLOW_WEIGHT_MS} * coalesce(ahead.items, 0)`
   const enqueueFrom = (source: string): EnqueueSql => ({
     ctes: `${CLOCK}, ${ahead(source)}`,
@@ -98,7 +103,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
       select ${of('v')}, coalesce(v.available_at, ${NOW}), v.attempt, v.attempt,
         ${rank(`coalesce(v.available_at, ${NOW})`)} + ${behind}
           + ${FLOW_WEIGHT_MS} * row_number() over (partition by v.${flow} order by v.${item})
-      from ${source} v left join ahead on ahead.${flow} = v.${flow}`,
+      from ${source} v ${joinAhead('v')}`,
   })
   const enqueueGiven = enqueueFrom('given')
   return {
@@ -171,7 +176,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         select ${of('h')}, h.available_at, h.attempt, h.attempt_base,
           greatest(${rank('h.available_at')} + ${behind},
             case when h.available_at > ${NOW} then ahead.last_rank + ${FLOW_WEIGHT_MS} end)
-        from waits h left join ahead on ahead.${flow} = h.${flow}
+        from waits h ${joinAhead('h')}
       )
       select h.${item} as id, h.lease_id as "leaseId", h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
         h.error, h.attempt, h.available_at is null as "isOver", ${fields('h')}
