@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { rows } from '../../src/storage/database.ts'
+import { newId } from '../../src/base/index.ts'
+import { affected, rows } from '../../src/storage/database.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -61,5 +62,30 @@ describe('what keeps more than one PostgreSQL possible', () => {
       `select pg_get_partkeydef('sync_job_run'::regclass) as key`,
     )
     expect(partitioned).toEqual([{ key: 'RANGE (scheduled_for)' }])
+  })
+})
+
+describe('what keeps a tick of a burst as cheap as a single one', () => {
+  it.each([
+    ['run_queue', 'run_queue_of_account'],
+    ['run_lease', 'run_lease_account'],
+  ])('a plan made while %s is empty reads %s', async (table, index) => {
+    await affected(
+      database.direct,
+      `insert into ${table} select (jsonb_populate_record(null::${table}, to_jsonb(v))).* from (
+         select gen_random_uuid() as run_id, now() as scheduled_for, gen_random_uuid() as environment_id,
+           gen_random_uuid() as integrated_account_id, 'wnam' as region, 'webhook' as queue_group, 1 as fair_rank,
+           now() as available_at, 0 as attempt, 0 as attempt_base, gen_random_uuid() as lease_id, 'holder' as holder,
+           now() as claimed_at, now() as expires_at
+         from generate_series(1, 2000)
+       ) v`,
+    )
+    await affected(database.direct, `delete from ${table}`)
+    await affected(database.direct, `vacuum analyze ${table}`)
+    const plan = await rows<{ 'QUERY PLAN': string }>(
+      database.direct,
+      `explain select count(*) from ${table} where integrated_account_id = '${newId()}'`,
+    )
+    expect(plan.map((line) => line['QUERY PLAN']).join()).toContain(index)
   })
 })
