@@ -24,8 +24,21 @@ function elementText(value: unknown): string | undefined {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return PLAIN.test(value) && !NULL.test(value) ? value : quoted(value)
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  if (value instanceof Date) return value.toISOString()
+  if (value instanceof Date) return dateText(value)
   return undefined
+}
+
+let lastMs = Number.NaN
+let lastText = ''
+
+/** Remembers the last one: the ticks of a batch are mostly of one moment, and spelling it takes longer than an id. */
+function dateText(date: Date): string {
+  const ms = date.getTime()
+  if (ms !== lastMs) {
+    lastText = date.toISOString()
+    lastMs = ms
+  }
+  return lastText
 }
 
 function quoted(text: string): string {

@@ -14,6 +14,11 @@ describe('an array', () => {
       ['01a1fe21-b4dc-7dae-9d3f-44feef5d8ab7', new Date(0)],
       '{01a1fe21-b4dc-7dae-9d3f-44feef5d8ab7,1970-01-01T00:00:00.000Z}',
     ],
+    [
+      'of moments that repeat and change',
+      [new Date(1), new Date(1), new Date(0), new Date(1)],
+      '{1970-01-01T00:00:00.001Z,1970-01-01T00:00:00.001Z,1970-01-01T00:00:00.000Z,1970-01-01T00:00:00.001Z}',
+    ],
     ['of numbers and truths', [1, -2.5, 1e21, true], '{1,-2.5,1e+21,true}'],
     ['with gaps and the word for one', [null, 'null', 'NULL'], '{NULL,"null","NULL"}'],
     [
