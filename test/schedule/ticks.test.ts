@@ -2,13 +2,14 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { deleteTrigger, listTicks } from '../../src/schedule/index.ts'
 import { DueScan } from '../../src/schedule/tick/due-scan.ts'
-import { affected } from '../../src/storage/database.ts'
-import { parkSchedule } from '../../src/storage/index.ts'
+import { affected, rows } from '../../src/storage/database.ts'
+import { Database, parkSchedule } from '../../src/storage/index.ts'
+import { insertTriggers, schedule, YEARLY } from '../bench/support/trigger-population.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
 import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
 
-const { database } = await testDatabase()
+const { database, target } = await testDatabase()
 beforeEach(() => clearTriggers(database))
 
 const bench = async (accounts = 1) => new TriggerBench(database, await createTenant(database, accounts))
@@ -162,6 +163,26 @@ describe('a tick', () => {
     })
     expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
     expect(await at.ticksOf(held.id)).toEqual(['12:00:10'])
+  })
+})
+
+describe('the statements of a batch', () => {
+  it('are planned for any values after a few batches of a connection, and not again for each', async () => {
+    await insertTriggers(database, { environments: 2, accountsPerEnvironment: 500, triggersPerAccount: 2 })
+    await schedule(database, YEARLY)
+    await using single = new Database({ target, poolMax: 1 })
+    const at = new TriggerBench(single, await createTenant(database))
+    await at.create()
+    for (let batch = 0; batch < 12; batch++) {
+      at.clock.advance(10_000)
+      await at.fire()
+    }
+    const plans = await rows<{ custom: number }>(
+      single.direct,
+      `select custom_plans as custom from pg_prepared_statements
+       where statement like '%insert into sync_job_run%' or statement like '%update skip locked%'`,
+    )
+    expect(plans).toEqual([{ custom: 5 }, { custom: 5 }])
   })
 })
 

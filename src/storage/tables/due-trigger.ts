@@ -77,6 +77,9 @@ export async function probeDue(
  *
  * A range of the due index (shard, next_fire_at, trigger_id), bounded on both sides: index entries of ticks that already
  * fired lie below the position, so that a held-back vacuum does not slow the claim.
+ *
+ * The parameters are subqueries, which hide their values from the planner. A plan for the values of a small batch would look
+ * cheaper than the generic plan, and so be made anew for each: 0.8 ms, where firing its ticks takes 0.5 ms.
  */
 export async function claimDue(
   tx: Tx,
@@ -90,9 +93,10 @@ export async function claimDue(
     tx,
     `with due as materialized (
        select s.* from trigger_schedule s
-       where s.shard = ? and s.next_fire_at <= ? and (s.next_fire_at, s.trigger_id) > (?::timestamptz, ?::uuid)
-         and (?::text[] is null or s.region = any(?))
-       order by s.next_fire_at, s.trigger_id limit ? for update skip locked
+       where s.shard = (select ?::smallint) and s.next_fire_at <= (select ?::timestamptz)
+         and (s.next_fire_at, s.trigger_id) > ((select ?::timestamptz), (select ?::uuid))
+         and ((select ?::text[]) is null or s.region = any((select ?::text[])::text[]))
+       order by s.next_fire_at, s.trigger_id limit (select ?::bigint) for update skip locked
      )
      select ${DUE_COLUMNS} from ${DUE_JOINS} order by due.next_fire_at, due.trigger_id`,
     [shard, until, above.at, above.triggerId, regions, regions, limit],

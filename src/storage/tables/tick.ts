@@ -51,10 +51,12 @@ interface TickRow {
   readonly missed: number
 }
 
+/** Takes its arrays through subqueries for the reason that `claimDue` does: one plan, however many ticks a batch has. */
 const WAITING_RUNS = RUN_QUEUE.enqueueFrom('waiting')
 const INSERT_TICKS = `with tick as materialized (
-    select * from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::text[], ?::timestamptz[], ?::text[], ?::timestamptz[],
-        ?::integer[], ?::integer[], ?::integer[])
+    select * from unnest((select ?::uuid[]), (select ?::uuid[]), (select ?::uuid[]), (select ?::text[]),
+        (select ?::timestamptz[]), (select ?::text[]), (select ?::timestamptz[]), (select ?::integer[]),
+        (select ?::integer[]), (select ?::integer[]))
       as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason, next_fire_at, fired, skipped, missed)
   ), run as (
     insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
