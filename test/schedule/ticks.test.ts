@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
+import { daemonGroup } from '../../src/queue/index.ts'
 import { deleteTrigger, listTicks } from '../../src/schedule/index.ts'
 import { DueScan } from '../../src/schedule/tick/due-scan.ts'
 import { affected, rows } from '../../src/storage/database.ts'
@@ -35,6 +36,16 @@ describe('a tick', () => {
       scheduledFor: new Date('2026-11-05T12:00:10Z'),
     })
     expect(await at.fire()).toMatchObject({ fired: 0, nextDueAt })
+  })
+
+  it('waits for the daemons of the trigger’s group when it has one', async () => {
+    const at = await bench()
+    const { id } = await at.create({ destination: { kind: 'daemon', groupKey: 'warehouse' } })
+    at.clock.advance(10_000)
+    await at.fire()
+    expect(await at.claim()).toEqual([])
+    const group = daemonGroup(at.tenant.environmentId, 'warehouse')
+    expect(await at.queue.claim({ group, holder: newId(), limit: 1 })).toMatchObject([{ triggerId: id }])
   })
 
   it('syncs the trigger’s own resources when it has some', async () => {
