@@ -29,7 +29,6 @@ export type { Claim, Heartbeat, Outcome, Queue, Settled, Settlement } from './qu
 export { type CreateRunDeps, createRun, insertWaitingRun, type RunDeps, type RunInput } from './runs/create-run.ts'
 export type { RunOutcome, RunProgress } from './runs/execution.ts'
 export { type Completion, completionOf, isOf } from './runs/incremental.ts'
-export type { RunChange, RunObserver } from './runs/observer.ts'
 export { getRun, listRuns } from './runs/read-runs.ts'
 export { daemonGroup, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './runs/run-group.ts'
 export { groupId, leaseLost, RunQueue, type RunQueueDeps, type RunToQueue } from './runs/run-queue.ts'

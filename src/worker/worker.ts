@@ -1,6 +1,6 @@
 import type { Clock } from '../base/index.ts'
 import type { RunQueue } from '../queue/index.ts'
-import { type CatchUp, type ScheduleObserver, Ticker, type TickerStats } from '../schedule/index.ts'
+import { type CatchUp, Ticker, type TickerStats } from '../schedule/index.ts'
 import { type Database, forgetWorker } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { budgetCleaner, idempotencyCleaner, partitionKeeper, presence, reaper } from './housekeeping.ts'
@@ -24,7 +24,6 @@ export interface WorkerDeps {
   /** Only triggers and runs of accounts that live in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
   readonly catchUp?: CatchUp | undefined
-  readonly observer?: ScheduleObserver | undefined
   /** Told how late ticks were, in seconds. */
   readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
   /** Days that runs are kept. Absent or 0: for good. */

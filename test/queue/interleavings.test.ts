@@ -11,7 +11,7 @@ import {
   stopRun,
 } from '../../src/queue/index.ts'
 import { affected, rows } from '../../src/storage/database.ts'
-import { testDatabase } from '../support/database.ts'
+import { beforeCommit, testDatabase } from '../support/database.ts'
 import { createTenant, type Tenant, TestClock } from './fixtures.ts'
 import { QueueModel } from './queue-model.ts'
 
@@ -203,12 +203,8 @@ class Bench {
 
   async #crash(lease: ClaimedRun | undefined, ended: Outcome): Promise<void> {
     if (lease === undefined) return
-    const observer = {
-      runsChanged: async () => {
-        throw new Error('killed before the commit')
-      },
-    }
-    const dying = new RunQueue({ database, random: () => 0.5, now: this.clock.now, observer })
+    const dies = beforeCommit(database, () => Promise.reject(new Error('killed before the commit')))
+    const dying = new RunQueue({ database: dies, random: () => 0.5, now: this.clock.now })
     await dying.settle([{ ...lease, outcome: ended }]).catch(() => undefined)
   }
 

@@ -72,7 +72,7 @@ let watch: RunWatch
 let aborter: AbortController
 const queue = new RunQueue({ database, random: () => 0.5 })
 const deps: CreateRunDeps = {
-  ...{ queue, observer: { runsChanged: async () => {} } },
+  queue,
   resolveArgs: async (_, given) => given,
 }
 

@@ -9,7 +9,6 @@ import {
   type Outcome,
   type ResourceStats,
   type Run,
-  type RunChange,
   type RunInput,
   RunQueue,
   retryRun,
@@ -31,21 +30,14 @@ const FAILURE = { reason: 'UPSTREAM_ERROR', message: 'it broke' }
 let tenant: Tenant
 let clock: TestClock
 let queue: RunQueue
-let changes: RunChange[]
 let deps: CreateRunDeps
 
 beforeEach(async () => {
   await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
   tenant = await createTenant(database, 3)
   clock = new TestClock('2026-11-05T12:00:00Z')
-  changes = []
-  const observer = {
-    runsChanged: async (_: unknown, more: readonly RunChange[]) => {
-      changes.push(...more)
-    },
-  }
-  queue = new RunQueue({ database, random: () => 0.5, now: clock.now, observer })
-  deps = { queue, observer, now: clock.now, resolveArgs: async (_, given) => ({ ...given, limit: 10 }) }
+  queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
+  deps = { queue, now: clock.now, resolveArgs: async (_, given) => ({ ...given, limit: 10 }) }
 })
 
 async function create(input: Partial<RunInput> & { readonly account?: number } = {}): Promise<Run> {
@@ -85,7 +77,6 @@ describe('creating a run', () => {
     })
     expect(await read(run.id)).toMatchObject(run)
     expect(await claimOne()).toMatchObject({ id: run.id, attempt: 1, args: run.args })
-    expect(changes.map(({ status }) => status)).toEqual(['created'])
   })
 
   it('keeps what the job changes later away from it', async () => {

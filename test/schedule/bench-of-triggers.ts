@@ -4,8 +4,6 @@ import {
   CATCH_UP,
   createTrigger,
   type PassReport,
-  type ScheduleObserver,
-  type TriggerFailure,
   type TriggerInput,
   type UpdateDeps,
 } from '../../src/schedule/index.ts'
@@ -29,7 +27,7 @@ export interface StoredRun {
 /** What a pass may be given. */
 interface FireOptions {
   readonly regions?: readonly string[]
-  readonly observer?: ScheduleObserver
+  readonly database?: Database
   readonly scan?: DueScan
   readonly queue?: Pick<RunQueue, 'enqueueTicks' | 'countWaiting'>
 }
@@ -38,8 +36,6 @@ interface FireOptions {
 export class TriggerBench {
   readonly clock: TestClock
   readonly queue: RunQueue
-  readonly failures: TriggerFailure[] = []
-  readonly changes: string[] = []
   readonly deps: UpdateDeps
   readonly tenant: Tenant
   readonly #database: Database
@@ -49,17 +45,9 @@ export class TriggerBench {
     this.tenant = tenant
     this.clock = new TestClock(start)
     const { now } = this.clock
-    const observer: ScheduleObserver = {
-      runsChanged: async (_, changes) => {
-        this.changes.push(...changes.map(({ status }) => status))
-      },
-      triggersFailed: async (_, failures) => {
-        this.failures.push(...failures)
-      },
-    }
-    this.queue = new RunQueue({ database, random: () => 0.5, now, observer })
+    this.queue = new RunQueue({ database, random: () => 0.5, now })
     this.deps = {
-      ...{ database, queue: this.queue, observer, now, minTickGapSeconds: 1 },
+      ...{ database, queue: this.queue, now, minTickGapSeconds: 1 },
       checkResources: async () => [],
       resolveArgs: async (_, given) => given,
     }
@@ -80,9 +68,9 @@ export class TriggerBench {
 
   /** One pass of a ticker that remembers nothing, or what its scan does. */
   async fire(more: FireOptions = {}): Promise<PassReport> {
-    const { queue, clock, deps } = this
+    const { queue, clock } = this
     const room = new GroupRoom(queue)
-    const pass = { database: this.#database, queue, room, catchUp: CATCH_UP, now: clock.now, observer: deps.observer }
+    const pass = { database: this.#database, queue, room, catchUp: CATCH_UP, now: clock.now }
     const { scan = new DueScan(0), ...other } = more
     return await fireDue({ ...pass, ...other }, scan)
   }

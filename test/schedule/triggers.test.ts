@@ -14,7 +14,7 @@ import {
 } from '../../src/schedule/index.ts'
 import { affected } from '../../src/storage/database.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
-import { testDatabase } from '../support/database.ts'
+import { beforeCommit, testDatabase } from '../support/database.ts'
 import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
 
 const { database } = await testDatabase()
@@ -238,14 +238,11 @@ describe('updating a trigger', () => {
     const { trigger, update, at } = await withTrigger()
     at.clock.advance(10_000)
     let updated: Promise<unknown> = Promise.resolve()
-    const observer = {
-      runsChanged: async () => {
-        updated = update({ cronExpression: '*/15 * * * * *' })
-        await new Promise((resolve) => setImmediate(resolve))
-      },
-      triggersFailed: async () => {},
-    }
-    await at.fire({ observer })
+    const meanwhile = beforeCommit(database, async () => {
+      updated = update({ cronExpression: '*/15 * * * * *' })
+      await new Promise((resolve) => setImmediate(resolve))
+    })
+    await at.fire({ database: meanwhile })
     await updated
     at.clock.advance(5_000)
     await at.fire()

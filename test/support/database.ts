@@ -50,3 +50,14 @@ async function onServer(serverUrl: string, statement: string): Promise<void> {
     await client.end()
   }
 }
+
+/** The database with something that happens in each of its transactions once all is written; an error undoes the transaction. */
+export function beforeCommit(database: Database, hook: () => Promise<void>): Database {
+  const transaction: Database['transaction'] = (work) =>
+    database.transaction(async (tx) => {
+      const result = await work(tx)
+      await hook()
+      return result
+    })
+  return { direct: database.direct, transaction } as Database
+}

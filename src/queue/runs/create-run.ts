@@ -1,6 +1,5 @@
 import { Failure, type JsonObject, newId } from '../../base/index.ts'
 import { type ErrorHandling, insertManualRun, type NewRun, type RunDestination, type Tx } from '../../storage/index.ts'
-import { changeOf, type RunObserver } from './observer.ts'
 import { GROUP_QUEUED_MAX, runGroup } from './run-group.ts'
 import { groupId, type RunQueue } from './run-queue.ts'
 import { type ShownRun, withItsWaiting } from './run-waiting.ts'
@@ -9,7 +8,6 @@ import { destinationRequired, requireRunnable, requireSubject, type Subject } fr
 /** What changing runs needs. */
 export interface RunDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
-  readonly observer?: RunObserver | undefined
   /** Moves the database's clock, for tests. */
   readonly now?: (() => Date) | undefined
 }
@@ -66,7 +64,6 @@ export async function insertWaitingRun(deps: RunDeps, tx: Tx, input: Omit<NewRun
   await requireRoom(deps, tx, input.environmentId, input.destination)
   const run = await insertManualRun(tx, { ...input, id: newId() }, deps.now?.() ?? null)
   await deps.queue.enqueue(tx, [run])
-  await deps.observer?.runsChanged(tx, [changeOf(run)])
   return await withItsWaiting(tx, run, deps.now?.())
 }
 

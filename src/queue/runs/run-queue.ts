@@ -16,7 +16,6 @@ import {
   RUN_QUEUE,
   type RunCarried,
   type RunDestination,
-  type RunStatus,
   type RunWork,
   type SettledItem,
   saveRunProgress,
@@ -28,7 +27,6 @@ import { attemptsMaxOf, QUEUE_POLICY, type QueuePolicy } from '../policy.ts'
 import type { Claim, Heartbeat, Settled, Settlement } from '../queue.ts'
 import { TableQueue } from '../table-queue.ts'
 import { areMovable, resourceKeys } from './incremental.ts'
-import type { RunObserver } from './observer.ts'
 import { DAEMON_GROUP_PREFIX, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './run-group.ts'
 
 /** What the queue of runs needs. */
@@ -38,8 +36,6 @@ export interface RunQueueDeps {
   readonly random: () => number
   /** Moves the database's clock, for tests. */
   readonly now?: (() => Date) | undefined
-  /** Absent: nothing is told. */
-  readonly observer?: RunObserver | undefined
   readonly policy?: QueuePolicy | undefined
 }
 
@@ -162,11 +158,6 @@ export class RunQueue {
       return keys.flatMap((resourceKey, index) => (isMovable[index] ? [{ ...run, resourceKey }] : []))
     })
     await movePreviousRuns(tx, moved)
-    const changes = settled.map(({ id, environmentId, scheduledFor, triggerId, status }) => {
-      const final = status as RunStatus // the table's check constraint allows no other
-      return { runId: id, environmentId, scheduledFor, triggerId, status: final, skipReason: null }
-    })
-    await this.#deps.observer?.runsChanged(tx, changes)
   }
 
   #now(): Date | null {

@@ -10,7 +10,6 @@ import {
   type Tx,
 } from '../../storage/index.ts'
 import { type RunDeps, requireRoom } from './create-run.ts'
-import { changeOf } from './observer.ts'
 import { requireRun } from './read-runs.ts'
 import { type ShownRun, withItsWaiting } from './run-waiting.ts'
 import { requireRunnable } from './subject.ts'
@@ -32,7 +31,6 @@ export async function stopRun(deps: RunDeps, tx: Tx, environmentId: string, id: 
       await markStopped(tx, id, found.scheduledFor, now)
       if (found.triggerId !== null) await showRunStatus(tx, found.triggerId, id, 'stopped')
       const run = await requireRun(tx, environmentId, id)
-      await deps.observer?.runsChanged(tx, [changeOf(run)])
       return run
     }
     const run = await requireRun(tx, environmentId, id)
@@ -58,7 +56,6 @@ export async function retryRun(deps: RunDeps, tx: Tx, environmentId: string, id:
   if (again === undefined) throw stateConflict(run, 'only failed and stopped runs are retried')
   await deps.queue.enqueue(tx, [again])
   if (again.triggerId !== null) await showRunStatus(tx, again.triggerId, id, 'created')
-  await deps.observer?.runsChanged(tx, [changeOf(again)])
   return await withItsWaiting(tx, again, deps.now?.())
 }
 

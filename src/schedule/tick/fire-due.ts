@@ -110,14 +110,10 @@ async function fireBatch(
   return report
 }
 
-async function park({ database, observer }: FireDueDeps, trigger: DueTrigger, cause: unknown): Promise<FireReport> {
-  const { triggerId, environmentId, nextFireAt: scheduledFor } = trigger
+async function park({ database }: FireDueDeps, trigger: DueTrigger, cause: unknown): Promise<FireReport> {
+  const { triggerId, nextFireAt } = trigger
   const message = cause instanceof Error ? cause.message : String(cause)
-  const isParked = await database.transaction(async (tx) => {
-    if (!(await parkSchedule(tx, triggerId, scheduledFor, message))) return false
-    await observer?.triggersFailed(tx, [{ triggerId, environmentId, scheduledFor, reason: 'parked', message }])
-    return true
-  })
+  const isParked = await parkSchedule(database.direct, triggerId, nextFireAt, message)
   return { ...NOTHING, handled: 1, parked: isParked ? [{ triggerId, error: message }] : [] }
 }
 

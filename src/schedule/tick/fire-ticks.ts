@@ -12,7 +12,6 @@ import {
 import { cronExpression } from '../cron/cron-expression.ts'
 import { type CatchUp, type DueTicks, dueTicks } from './due-ticks.ts'
 import type { GroupRoom } from './group-room.ts'
-import type { ScheduleObserver, TriggerFailure } from './observer.ts'
 import { skipReason } from './skip-reason.ts'
 
 /** What firing needs. */
@@ -20,8 +19,6 @@ export interface FireDeps {
   readonly queue: Pick<RunQueue, 'enqueueTicks'>
   readonly room: GroupRoom
   readonly catchUp: CatchUp
-  /** Absent: nothing is told. */
-  readonly observer?: ScheduleObserver | undefined
 }
 
 /** A trigger that was taken out of the ticks, and why. */
@@ -73,7 +70,6 @@ export async function fireTicks(
   const missed = plans.flatMap(({ trigger, owed }) => (owed.missed ? [{ ...idsOf(trigger), ...owed.missed }] : []))
   if (missed.length > 0) await insertMissedTicks(tx, missed)
   for (const { trigger, error } of parked) await parkSchedule(tx, trigger.triggerId, trigger.nextFireAt, error)
-  await tellObserver(deps, tx, made, parked)
   return {
     handled: plans.length + parked.length,
     fired: made.filter((tick) => tick.skipReason === null).length,
@@ -145,42 +141,6 @@ async function withoutKnownTicks(tx: Tx, plans: readonly TriggerPlan[]): Promise
 function ticksOf({ trigger, owed, ticks }: TriggerPlan): TriggerTicks {
   const { triggerId, environmentId, region } = trigger
   return { triggerId, environmentId, region, ticks, nextFireAt: owed.next, missed: owed.missed?.count ?? 0 }
-}
-
-async function tellObserver(
-  { observer }: FireDeps,
-  tx: Tx,
-  made: readonly NewTick[],
-  parked: readonly ParkedTrigger[],
-) {
-  if (observer === undefined) return
-  const changes = made.map((tick) => ({ ...tick, status: statusOf(tick) }))
-  if (changes.length > 0) await observer.runsChanged(tx, changes)
-  const failures = [
-    ...made.flatMap((tick) => failureOf(tick) ?? []),
-    ...parked.map(({ trigger, error }) => {
-      return { ...idsOf(trigger), scheduledFor: trigger.nextFireAt, reason: 'parked', message: error }
-    }),
-  ]
-  if (failures.length > 0) await observer.triggersFailed(tx, failures)
-}
-
-function failureOf({
-  triggerId,
-  environmentId,
-  scheduledFor,
-  skipReason: reason,
-}: NewTick): TriggerFailure | undefined {
-  const base = { triggerId, environmentId, scheduledFor }
-  if (reason === 'integration_disabled')
-    return { ...base, reason, message: 'the integration is disabled in this environment' }
-  if (reason?.startsWith('account_'))
-    return { ...base, reason, message: `the account is ${reason.slice('account_'.length)}, not active` }
-  return undefined
-}
-
-function statusOf(tick: NewTick): 'created' | 'skipped' {
-  return tick.skipReason === null ? 'created' : 'skipped'
 }
 
 function idsOf({ triggerId, environmentId }: DueTrigger) {

@@ -6,7 +6,6 @@ import { DueScan, SHARDS } from './due-scan.ts'
 import { CATCH_UP, type CatchUp } from './due-ticks.ts'
 import { fireDue, type PassReport } from './fire-due.ts'
 import { GroupRoom } from './group-room.ts'
-import type { ScheduleObserver } from './observer.ts'
 
 /** What a ticker needs. */
 export interface TickerDeps {
@@ -16,7 +15,6 @@ export interface TickerDeps {
   /** A number in [0, 1). */
   readonly random: () => number
   readonly logger: Logger
-  readonly observer?: ScheduleObserver | undefined
   readonly catchUp?: CatchUp | undefined
   /** Only triggers whose account lives in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined

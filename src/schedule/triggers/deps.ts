@@ -2,14 +2,12 @@ import type { JsonObject, Violation } from '../../base/index.ts'
 import type { RunQueue, Subject } from '../../queue/index.ts'
 import type { Tx } from '../../storage/index.ts'
 import type { CatchUp } from '../tick/due-ticks.ts'
-import type { ScheduleObserver } from '../tick/observer.ts'
 
 /** What looking after triggers needs. */
 export interface TriggerDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
   readonly minTickGapSeconds: number
   readonly catchUp?: CatchUp | undefined
-  readonly observer?: ScheduleObserver | undefined
   /** Moves the clocks of process and database, for tests. */
   readonly now?: (() => Date) | undefined
   /** Everything that keeps resources from replacing those of the job, with fields below `resources`. */

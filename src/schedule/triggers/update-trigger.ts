@@ -108,10 +108,10 @@ export async function settleSchedule(
 ): Promise<{ readonly isPaused: boolean; readonly now: Date }> {
   const schedule = await lockSchedule(tx, triggerId, deps.now?.() ?? null)
   if (schedule === undefined) throw new Error('a trigger without a schedule')
-  const { queue, observer, catchUp = CATCH_UP } = deps
+  const { queue, catchUp = CATCH_UP } = deps
   if (schedule.nextFireAt !== null && schedule.nextFireAt <= schedule.now) {
     const due = await findDue(tx, triggerId, schedule.now)
-    await fireTicks({ queue, observer, catchUp, room: new GroupRoom(queue) }, tx, due, schedule.now, false)
+    await fireTicks({ queue, catchUp, room: new GroupRoom(queue) }, tx, due, schedule.now, false)
   }
   return schedule
 }
