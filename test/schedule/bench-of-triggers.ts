@@ -96,7 +96,9 @@ export class TriggerBench {
     const [found] = await rows(
       this.#database.direct,
       `select to_char(next_fire_at at time zone 'UTC', 'HH24:MI:SS') as "nextFireAt",
-         to_char(r.scheduled_for at time zone 'UTC', 'HH24:MI:SS') as "lastRunAt", fired_total as fired, skipped_total as skipped
+         to_char(r.scheduled_for at time zone 'UTC', 'HH24:MI:SS') as "lastRunAt",
+         (select count(*)::integer from sync_job_run x where x.trigger_id = s.trigger_id and x.status <> 'skipped') as fired,
+         (select count(*)::integer from sync_job_run x where x.trigger_id = s.trigger_id and x.status = 'skipped') as skipped
        from trigger_schedule s
        left join sync_job_run r on r.id = s.last_run_id and r.scheduled_for = s.last_scheduled_for and r.status = s.last_run_status
        where s.trigger_id = ?`,

@@ -140,7 +140,7 @@ async function withoutKnownTicks(tx: Tx, plans: readonly TriggerPlan[]): Promise
 
 function ticksOf({ trigger, owed, ticks }: TriggerPlan): TriggerTicks {
   const { triggerId, environmentId, region } = trigger
-  return { triggerId, environmentId, region, ticks, nextFireAt: owed.next, missed: owed.missed?.count ?? 0 }
+  return { triggerId, environmentId, region, ticks, nextFireAt: owed.next }
 }
 
 function idsOf({ triggerId, environmentId }: DueTrigger) {

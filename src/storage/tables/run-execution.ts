@@ -187,14 +187,11 @@ const CONCLUDE_RUNS = `with v as (
   ), gone as (
     delete from run_checkpoint c using v where c.run_id = v.id and v.status in ('completed', 'partially_completed')
   ), shown as (
-    select s.trigger_id, m.id, m.status from trigger_schedule s join marked m on s.trigger_id = m.trigger_id
+    select s.trigger_id, m.status from trigger_schedule s
+    join marked m on s.trigger_id = m.trigger_id and s.last_run_id = m.id
     order by s.trigger_id for update of s
   ), noted as (
-    update trigger_schedule s set
-      last_run_status = case when s.last_run_id = shown.id then shown.status else s.last_run_status end,
-      consecutive_failures = case when shown.status = 'failed' then s.consecutive_failures + 1
-        when shown.status in ('completed', 'partially_completed') then 0 else s.consecutive_failures end
-    from shown where s.trigger_id = shown.trigger_id
+    update trigger_schedule s set last_run_status = shown.status from shown where s.trigger_id = shown.trigger_id
   )
   select id, environment_id as "environmentId", sync_job_id as "syncJobId",
     integrated_account_id as "integratedAccountId", trigger_id as "triggerId", daemon_group_key as "groupKey",

@@ -20,8 +20,6 @@ export interface TriggerTicks {
   /** Oldest first. Empty when all of them have their runs already. */
   readonly ticks: readonly NewTick[]
   readonly nextFireAt: Date
-  /** Ticks that were passed over. */
-  readonly missed: number
 }
 
 /** How the groups of the queue are named. */
@@ -46,18 +44,14 @@ interface TickRow {
   readonly trigger: TriggerTicks
   readonly tick: NewTick | undefined
   readonly nextFireAt: Date | null
-  readonly fired: number
-  readonly skipped: number
-  readonly missed: number
 }
 
 /** Takes its arrays through subqueries for the reason that `claimDue` does: one plan, however many ticks a batch has. */
 const WAITING_RUNS = RUN_QUEUE.enqueueFrom('waiting')
 const INSERT_TICKS = `with tick as materialized (
     select * from unnest((select ?::uuid[]), (select ?::uuid[]), (select ?::uuid[]), (select ?::text[]),
-        (select ?::timestamptz[]), (select ?::text[]), (select ?::timestamptz[]), (select ?::integer[]),
-        (select ?::integer[]), (select ?::integer[]))
-      as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason, next_fire_at, fired, skipped, missed)
+        (select ?::timestamptz[]), (select ?::text[]), (select ?::timestamptz[]))
+      as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason, next_fire_at)
   ), run as (
     insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
       region, status, skip_reason, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run,
@@ -83,9 +77,7 @@ const INSERT_TICKS = `with tick as materialized (
     last_scheduled_for = coalesce(v.scheduled_for, s.last_scheduled_for),
     last_run_id = coalesce(v.run_id, s.last_run_id),
     last_run_status = case when v.run_id is null then s.last_run_status
-      when v.skip_reason is null then 'created' else 'skipped' end,
-    fired_total = s.fired_total + v.fired, skipped_total = s.skipped_total + v.skipped,
-    missed_total = s.missed_total + v.missed
+      when v.skip_reason is null then 'created' else 'skipped' end
   from tick v where s.trigger_id = v.trigger_id and v.next_fire_at is not null`
 
 /**
@@ -113,9 +105,6 @@ export async function insertTicks(
     ticks.map(({ tick }) => tick?.scheduledFor ?? null),
     ticks.map(({ tick }) => tick?.skipReason ?? null),
     ticks.map(({ nextFireAt }) => nextFireAt),
-    ticks.map(({ fired }) => fired),
-    ticks.map(({ skipped }) => skipped),
-    ticks.map(({ missed }) => missed),
     groups.daemonPrefix,
     groups.webhook,
     now,
@@ -123,12 +112,9 @@ export async function insertTicks(
 }
 
 function tickRows(trigger: TriggerTicks): readonly TickRow[] {
-  const { ticks, nextFireAt, missed } = trigger
-  const skipped = ticks.reduce((sum, { skipReason }) => sum + (skipReason === null ? 0 : 1), 0)
-  const before = ticks
-    .slice(0, -1)
-    .map((tick) => ({ trigger, tick, nextFireAt: null, fired: 0, skipped: 0, missed: 0 }))
-  return [...before, { trigger, tick: ticks.at(-1), nextFireAt, fired: ticks.length - skipped, skipped, missed }]
+  const { ticks, nextFireAt } = trigger
+  const before = ticks.slice(0, -1).map((tick) => ({ trigger, tick, nextFireAt: null }))
+  return [...before, { trigger, tick: ticks.at(-1), nextFireAt }]
 }
 
 /** Those of the ticks that have their runs already, by the ids they would have got. Rides on the tick index. */

@@ -41,5 +41,5 @@ const FIRE = `with due as materialized (
     select run.*, 'webhook', extract(epoch from now()) * 1000, now(), 0 from run
   )
   update trigger_schedule s set next_fire_at = s.next_fire_at + interval '1 day', last_scheduled_for = s.next_fire_at,
-    last_run_id = run.id, last_run_status = 'created', fired_total = s.fired_total + 1
+    last_run_id = run.id, last_run_status = 'created'
   from run where s.trigger_id = run.trigger_id`

@@ -35,10 +35,6 @@ export const RUNS: readonly string[] = [
     last_scheduled_for timestamptz(3),
     last_run_id uuid,
     last_run_status text check (last_run_status in (${STATUSES})),
-    consecutive_failures integer not null default 0,
-    fired_total bigint not null default 0,
-    skipped_total bigint not null default 0,
-    missed_total bigint not null default 0,
     constraint trigger_schedule_trigger foreign key (environment_id, trigger_id)
       references sync_job_cron_trigger (environment_id, id) on delete cascade
   ) with (fillfactor = 70, ${HOT})`,
