@@ -4,7 +4,16 @@ import { createValidator } from '@bufbuild/protovalidate'
 import type { Finding } from '../service.ts'
 import { phraseRule } from './phrase.ts'
 
-const validator = createValidator()
+/** Longest text that a pattern of the contract may match, in UTF-16 units; what a pattern describes is a name or an id. */
+const PATTERN_TEXT_LENGTH_MAX = 4_096
+
+const patterns = new Map<string, RegExp>()
+
+/**
+ * The engine that comes with protovalidate takes 50 ms per MiB. The patterns are the contract's own, so they need no engine
+ * that is safe for those of others.
+ */
+const validator = createValidator({ regexMatch: matchesPattern })
 
 /** Everything in the message that breaks a rule of the contract (`buf.validate`). */
 export function findRuleBreaches(desc: DescMessage, message: Message): readonly Finding[] {
@@ -22,6 +31,13 @@ export function findRuleBreaches(desc: DescMessage, message: Message): readonly 
       // The contract itself is wrong; the lint finds it first.
       throw result.error
   }
+}
+
+function matchesPattern(source: string, text: string): boolean {
+  if (text.length > PATTERN_TEXT_LENGTH_MAX) return false
+  const pattern = patterns.get(source) ?? new RegExp(source, 'u')
+  patterns.set(source, pattern)
+  return pattern.test(text)
 }
 
 /** Compiles the rules of a message type, which the first request would wait for otherwise (up to 33 ms). */
