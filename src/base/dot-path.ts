@@ -1,5 +1,5 @@
 import { Failure } from './failure.ts'
-import { isJsonObject, type Json } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
 
 /** A parsed path: object keys and array indexes, in order. */
 export type DotPath = readonly (string | number)[]
@@ -65,7 +65,7 @@ export function getAtPath(value: Json | undefined, path: DotPath): Json | undefi
     else if (!isJsonObject(current)) return undefined
     else if (Object.hasOwn(current, step)) current = current[step]
     else {
-      const length = dottedNameLength(Object.keys(current), path, at)
+      const length = dottedNameLength(current, path, at)
       if (length === undefined) return undefined
       current = current[path.slice(at, at + length).join('.')]
       at += length - 1
@@ -75,10 +75,10 @@ export function getAtPath(value: Json | undefined, path: DotPath): Json | undefi
 }
 
 /** How many steps from `at` on are together, with dots between them, the shortest of the names; `undefined`: none are. */
-function dottedNameLength(names: readonly string[], path: DotPath, at: number): number | undefined {
+function dottedNameLength(object: JsonObject, path: DotPath, at: number): number | undefined {
   if (typeof path[at + 1] !== 'string') return undefined
   const rest = path.slice(at)
-  const lengths = names.flatMap((name) => {
+  const lengths = Object.keys(object).flatMap((name) => {
     if (!name.includes('.')) return []
     const parts = name.split('.')
     return parts.length <= rest.length && parts.every((part, index) => part === rest[index]) ? [parts.length] : []

@@ -1,8 +1,17 @@
 import type { Json } from './json.ts'
-import { endOfString, JSON_NESTING_MAX, nestedTooDeep, notJson, parseJson } from './json-text.ts'
+import { endOfString, JSON_NESTING_MAX, JsonTextError, nestedTooDeep, notJson, parseJson } from './json-text.ts'
 
 /** Characters that are scanned, and at least parsed, between two yields to the event loop: about a millisecond of work. */
 const SLICE_LENGTH = 64 * 1024
+
+/** Most members of one object: to list the keys of a larger one takes V8 tens of milliseconds, each time. */
+const OBJECT_MEMBERS_MAX = 65_536
+
+/** Most elements of one list: a longer one is copied for milliseconds whenever it grows. */
+const LIST_ELEMENTS_MAX = 1_000_000
+
+/** Most characters of one number, or blanks in a row: the parser cannot be interrupted within them. */
+const RUN_LENGTH_MAX = 1024 * 1024
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -18,6 +27,8 @@ interface Frame {
   readonly open: number
   /** What was parsed of it already; absent while all of it is still to be parsed as part of what is around it. */
   value: Json[] | Record<string, Json> | undefined
+  /** Elements or members parsed so far. */
+  count: number
   /** From where on its text has not been parsed. */
   rest: number
   /** Where the latest text in it begins and ends; in an object the key is the latest text before a value. */
@@ -30,7 +41,9 @@ interface Frame {
  * `parseJson` without holding the event loop for longer than a slice takes.
  *
  * One scan finds the lists and objects that are longer than a slice; what lies between is parsed in pieces of
- * whole entries, and the pieces are put together. A single string is never divided.
+ * whole entries, and the pieces are put together. A single string is never divided. What cannot be divided either is
+ * refused: an object with more than 65 536 members, a list with more than 1 000 000 elements, a number or blanks of more
+ * than a MiB.
  *
  * @throws JsonTextError
  */
@@ -52,6 +65,8 @@ class SliceParser {
   #at = 0
   /** A string stands outside of any list and object, so it must be all there is. */
   #hasString = false
+  /** Behind the latest string, bracket or comma. */
+  #runStart = 0
   #root: { readonly value: Json; readonly end: number } | undefined
 
   constructor(text: string) {
@@ -63,14 +78,19 @@ class SliceParser {
     const limit = Math.min(this.#text.length, this.#at + SLICE_LENGTH)
     for (; this.#at < limit; this.#at += 1) {
       const unit = this.#text.charCodeAt(this.#at)
+      let isSliceParsed = false
       if (unit === QUOTE) this.#skipText()
       else if (unit === OPEN_LIST || unit === OPEN_OBJECT) this.#openFrame(unit === OPEN_LIST)
       else if (unit === CLOSE_LIST || unit === CLOSE_OBJECT) this.#closeFrame(unit === CLOSE_LIST)
-      else if (unit === COMMA && this.#endEntry()) {
-        this.#at += 1
-        return false
-      }
+      else if (unit === COMMA) isSliceParsed = this.#endEntry()
+      else continue
+      this.#runStart = this.#at + 1
+      if (!isSliceParsed) continue
+      this.#at += 1
+      return false
     }
+    if (this.#at - this.#runStart > RUN_LENGTH_MAX)
+      throw tooLarge(`a number or blanks of more than ${RUN_LENGTH_MAX} characters`)
     return this.#at >= this.#text.length
   }
 
@@ -95,7 +115,7 @@ class SliceParser {
     if (this.#root !== undefined) throw notJson()
     if (this.#frames.length === JSON_NESTING_MAX) throw nestedTooDeep(JSON_NESTING_MAX)
     const at = this.#at
-    this.#frames.push({ isList, open: at, value: undefined, rest: at + 1, key: [at, at], isEntryDone: false })
+    this.#frames.push({ isList, open: at, value: undefined, count: 0, rest: at + 1, key: [at, at], isEntryDone: false })
   }
 
   #closeFrame(isList: boolean): void {
@@ -161,8 +181,18 @@ class SliceParser {
     if (entries.trim() === '') throw notJson()
     const parsed = parseJson(frame.isList ? `[${entries}]` : `{${entries}}`)
     frame.value ??= frame.isList ? [] : {}
-    if (Array.isArray(frame.value)) for (const item of parsed as readonly Json[]) frame.value.push(item)
-    else for (const [key, item] of Object.entries(parsed as object)) setOwn(frame.value, key, item)
+    const added = frame.isList ? (parsed as readonly Json[]) : Object.entries(parsed as object)
+    this.#count(frame, added.length)
+    if (Array.isArray(frame.value)) for (const item of added as readonly Json[]) frame.value.push(item)
+    else for (const [key, item] of added as readonly [string, Json][]) setOwn(frame.value, key, item)
+  }
+
+  #count(frame: Frame, added: number): void {
+    frame.count += added
+    if (frame.isList && frame.count > LIST_ELEMENTS_MAX)
+      throw tooLarge(`a list of more than ${LIST_ELEMENTS_MAX} elements`)
+    if (!frame.isList && frame.count > OBJECT_MEMBERS_MAX)
+      throw tooLarge(`an object of more than ${OBJECT_MEMBERS_MAX} members`)
   }
 
   #addEntry(frame: Frame, value: Json, end: number): void {
@@ -171,11 +201,16 @@ class SliceParser {
     else setOwn(frame.value, String(parseJson(this.#text.slice(...frame.key))), value)
     frame.rest = end
     frame.isEntryDone = true
+    this.#count(frame, 1)
   }
 
   #requireBlank(start: number, end: number): void {
     if (!/^[ \t\r\n]*$/.test(this.#text.slice(start, end))) throw notJson()
   }
+}
+
+function tooLarge(part: string): JsonTextError {
+  return new JsonTextError('size', `holds ${part}`)
 }
 
 /** Without JSON's blanks at the end, of which there are fewer than `trimEnd` takes. */

@@ -13,7 +13,8 @@ export const JSON_VALUES_MAX = 50_000
 
 /** The text is not JSON that can be read. The message begins with a verb and holds nothing of the text. */
 export class JsonTextError extends Error {
-  readonly kind: 'syntax' | 'nesting'
+  /** `size`: a part of it is larger than is read. */
+  readonly kind: 'syntax' | 'nesting' | 'size'
 
   constructor(kind: JsonTextError['kind'], message: string, cause?: unknown) {
     super(message, { cause })
@@ -138,14 +139,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
-/** Looks at every character once, outside of strings. */
-export function scanJson(text: string): JsonScan {
+/** Looks at every character once, outside of strings. @param valuesMax a text with more values is scanned no further */
+export function scanJson(text: string, valuesMax = Number.POSITIVE_INFINITY): JsonScan {
   let depth = 0
   let nesting = 0
   let members = 0
   let values = 1
   const inexact: number[] = []
-  for (let at = 0; at < text.length; at += 1) {
+  for (let at = 0; at < text.length && values <= valuesMax; at += 1) {
     const unit = text.charCodeAt(at)
     if (unit === QUOTE) at = endOfString(text, at)
     else if (unit === COLON) members += 1

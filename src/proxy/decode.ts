@@ -41,7 +41,7 @@ export async function decode(method: MethodPlan, { status, headers, body }: Http
 
 /** Tells whether asking again is pointless: the answer itself is what cannot be read, not a part that got lost. */
 export function isLasting({ cause }: Failure): boolean {
-  return cause instanceof CharsetError || (cause instanceof JsonTextError && cause.kind === 'nesting')
+  return cause instanceof CharsetError || (cause instanceof JsonTextError && cause.kind !== 'syntax')
 }
 
 /** Tells whether a content type is JSON or a vendor's kind of it. */

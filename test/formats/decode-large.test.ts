@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { JsonTextError, parseJson, parseJsonInSlices } from '../../src/base/index.ts'
 import { CharsetError, decodeLarge, responseFormat } from '../../src/formats/index.ts'
+import { turnsDuring } from '../support/event-loop-turns.ts'
 
 const SLICE = 64 * 1024
 
@@ -85,11 +86,26 @@ describe('JSON in slices', () => {
   })
 
   it('lets other work have its turn', async () => {
-    let turns = 0
-    const count = setInterval(() => turns++, 0)
-    await parseJsonInSlices(`[${'{"a":1},'.repeat(SLICE)}1]`)
-    clearInterval(count)
-    expect(turns).toBeGreaterThan(1)
+    const text = `[${'{"a":1},'.repeat(SLICE)}1]`
+    expect(await turnsDuring(() => parseJsonInSlices(text))).toBeGreaterThan(1)
+  })
+
+  const members = (count: number) => `{${Array.from({ length: count }, (_, index) => `"${index}k":1`).join(',')}}`
+  it.each([
+    ['an object with 65 536 members', members(65_536)],
+    ['a list of 1 000 000 elements', `[${'1,'.repeat(999_999)}1]`],
+    ['a text of 2 MiB', `["${'1'.repeat(2_097_152)}"]`],
+  ])('reads %s', async (_what, text) => {
+    expect(await inSlices(text)).not.toBe('refused')
+  })
+
+  it.each([
+    ['an object with one member more', members(65_537), 'an object of more than 65536 members'],
+    ['a list with one element more', `{"a":[${'1,'.repeat(1_000_000)}1]}`, 'a list of more than 1000000 elements'],
+    ['a number of 2 MiB', `[${'1'.repeat(2_097_152)}]`, 'a number or blanks of more than 1048576 characters'],
+    ['2 MiB of blanks', `[1,${' '.repeat(2_097_152)}1]`, 'a number or blanks of more than 1048576 characters'],
+  ])('refuses what would hold the event loop: %s', async (_what, text, problem) => {
+    await expect(parseJsonInSlices(text)).rejects.toThrow(new JsonTextError('size', `holds ${problem}`))
   })
 })
 
