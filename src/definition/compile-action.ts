@@ -8,21 +8,14 @@ import type { MethodPlan } from './plan.ts'
 /** The resource name of actions: in addresses (`/proxy/_/{action}`), syncs and reports. */
 export const ACTION_RESOURCE = '_'
 
-/** Compiles a request of the named action. */
-export type CompileRequest = (action: string, request: MethodDefinition) => MethodPlan
+/** Compiles a request of an action. */
+export type CompileRequest = (request: MethodDefinition) => MethodPlan
 
-/** Compiles the actions of a config. */
-export function compileActions(
-  actions: Readonly<Record<string, ActionDefinition>>,
-  compileRequest: CompileRequest,
-): ReadonlyMap<string, ActionPlan> {
-  return new Map(
-    Object.entries(actions).map(([name, action]) => {
-      const steps = stepsOf(action).map((step, index) => compileStep(name, step, index, compileRequest))
-      const isWrite = steps.some((step) => step.type === 'request' && step.request.isWrite)
-      return [name, { name, steps, isWrite, parentPaths: findParentPaths(action, steps) }] as const
-    }),
-  )
+/** Compiles one action of a config. */
+export function compileAction(name: string, action: ActionDefinition, compileRequest: CompileRequest): ActionPlan {
+  const steps = stepsOf(action).map((step, index) => compileStep(step, index, compileRequest))
+  const isWrite = steps.some((step) => step.type === 'request' && step.request.isWrite)
+  return { name, steps, isWrite, parentPaths: findParentPaths(action, steps) }
 }
 
 /** Requests name what the integration reads for them too; contexts are updated by templates of the step alone. */
@@ -35,11 +28,11 @@ function stepsOf(action: ActionDefinition): readonly StepDefinition[] {
   return 'steps' in action ? action.steps : [action]
 }
 
-function compileStep(action: string, step: StepDefinition, index: number, compileRequest: CompileRequest): StepPlan {
+function compileStep(step: StepDefinition, index: number, compileRequest: CompileRequest): StepPlan {
   const common = { name: stepName(step, index), runIf: step.run_if }
   switch (step.type) {
     case 'request':
-      return { ...common, type: 'request', request: compileRequest(action, step.config) }
+      return { ...common, type: 'request', request: compileRequest(step.config) }
     case 'transform':
       return { ...common, type: 'transform', expression: expressionOf(step.config) }
     case 'update_context':

@@ -19,9 +19,10 @@ import {
   type RequestDefinition,
   responseFormat,
 } from '../formats/index.ts'
-import { ACTION_RESOURCE, compileActions } from './compile-action.ts'
+import { ACTION_RESOURCE, compileAction } from './compile-action.ts'
 import { budgetsOf } from './compile-budget.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
+import { LazyMap } from './lazy-map.ts'
 import { type MethodDefinition, retrySchema } from './method-schema.ts'
 import { listNamesInHeaders } from './placeholder-names.ts'
 import type {
@@ -59,18 +60,22 @@ export function compilePlan(written: JsonObject): Plan {
   const config = withNumericSettings(resolvedSchema, written) as JsonObject
   const parsed = parseConfig(config)
   const resources = Object.entries(parsed.resources ?? {}).map(([resource, methods]) => {
-    const plans = Object.entries(methods).map(
-      ([name, method]) => [name, compileMethod(parsed, resource, name, method)] as const,
-    )
-    return [resource, new Map(plans)] as const
+    const plans = new LazyMap(methods, (name, method) => compileMethod(parsed, resource, name, method))
+    return [resource, plans] as const
   })
+  let secrets: readonly string[] | undefined
   return {
     resources: new Map(resources),
     passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
     // From the config as written: parsing sorts the map's keys.
     credentials: listCredentials(config.credentials).map((choice) => compileConnect(parsed, choice)),
-    actions: compileActions(parsed.actions ?? {}, (name, request) => compileStepRequest(parsed, name, request)),
-    secrets: secretTexts(config),
+    actions: new LazyMap(parsed.actions ?? {}, (name, action) =>
+      compileAction(name, action, (request) => compileStepRequest(parsed, name, request)),
+    ),
+    get secrets() {
+      secrets ??= secretTexts(config)
+      return secrets
+    },
   }
 }
 

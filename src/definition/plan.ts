@@ -11,15 +11,18 @@ import type {
 } from '../formats/index.ts'
 import type { ActionPlan } from './action-plan.ts'
 
+/** Plans by name. Each is compiled when it is first read, so that a large definition costs what is used of it. */
+export type PlansByName<Item> = Pick<ReadonlyMap<string, Item>, 'get' | 'has' | 'size'> & { keys(): Iterable<string> }
+
 /** A definition ready to be called: everything parsed, tokenised and decided that does not depend on the call. */
 export interface Plan {
   /** Resource → method. */
-  readonly resources: ReadonlyMap<string, ReadonlyMap<string, MethodPlan>>
+  readonly resources: ReadonlyMap<string, PlansByName<MethodPlan>>
   /** Calls to paths that the definition does not describe: its address, headers, authorization and error rules. */
   readonly passthrough: MethodPlan
   /** Ways of connecting an account, in the order in which they are written. */
   readonly credentials: readonly ConnectPlan[]
-  readonly actions: ReadonlyMap<string, ActionPlan>
+  readonly actions: PlansByName<ActionPlan>
   /** Credential material that is written out in the definition; whoever shows something of a call masks it. */
   readonly secrets: readonly string[]
 }
