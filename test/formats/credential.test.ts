@@ -41,6 +41,9 @@ describe('a field is judged when it is written', () => {
     ['a pattern that looks behind', { name: 'a', pattern: '(?<!a)b' }, 'no lookaround'],
     ['a pattern too long to compile quickly', { name: 'a', pattern: `(?:${'a'.repeat(490)}){1000}` }, 'too much'],
     ['a pattern with too large a program', { name: 'a', pattern: 'a{0,99}'.repeat(9) }, 'too much'],
+    ['a pattern with many wide classes that ignore case', { name: 'a', pattern: '(?i)\\PL\\PL\\pL\\pN\\PL' }, 'ranges'],
+    ['a pattern with a wide range that ignores case', { name: 'a', pattern: '(?si:[a-\u{10ffff}])' }, 'ranges'],
+    ['a pattern with such a range in hexadecimal', { name: 'a', pattern: '(?i)[\\x41-\\x{10ffff}]' }, 'ranges'],
     ['a pattern with nested repetition', { name: 'a', pattern: '((((a{10}){10}){10}){10}){10}' }, 'too much'],
   ])('%s is refused', (_what, field, problem) => {
     const parsed = fieldList().safeParse([field])
@@ -59,6 +62,9 @@ describe('a field is judged when it is written', () => {
     'a*b*c*d*',
     '.{1,512}',
     '(?:[a-f0-9]{2}:){5}[a-f0-9]{2}',
+    "(?i)[\\p{L}\\p{N} .'-]{1,80}",
+    '(?i)[一-龥a-z]+',
+    '[a-\u{10ffff}]+\\PL\\PL\\PL\\PL\\PL',
   ])('the pattern %s is fine', (pattern) => {
     expect(fieldList().safeParse([{ name: 'a', pattern }]).success).toBe(true)
   })
