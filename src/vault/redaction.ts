@@ -8,9 +8,9 @@ export const SECRET_MASK = '***'
 
 /** A text is cut to this many characters. */
 const TEXT_LENGTH_MAX = 256 * 1024
-/** Characters looked at in all texts of one JSON value; texts after them are masked whole. A leaf costs at least `LEAF_COST`. */
-const JSON_COST_MAX = 1024 * 1024
-const LEAF_COST = 64
+/** Characters looked at in all texts of one JSON value; what comes after them is left out. A value costs at least `LEAF_COST`. */
+const JSON_COST_MAX = 256 * 1024
+const LEAF_COST = 16
 /** Deeper parts of a JSON value are masked whole. */
 const JSON_DEPTH_MAX = 64
 /** Causes of an error that are kept. */
@@ -116,7 +116,16 @@ export class Redaction {
     }
     if (typeof value !== 'object' || value === null) return value
     if (depth >= JSON_DEPTH_MAX) return SECRET_MASK
-    if (Array.isArray(value)) return value.map((item: Json) => this.#value(item, depth + 1, budget))
+    budget.spent += LEAF_COST
+    if (Array.isArray(value)) {
+      const items: Json[] = []
+      for (const item of value as readonly Json[]) {
+        items.push(this.#value(item, depth + 1, budget))
+        // All further items would be masked.
+        if (budget.spent > JSON_COST_MAX) break
+      }
+      return items
+    }
     if (!isJsonObject(value)) return value
     const entries: [string, Json][] = []
     for (const key of Object.keys(value)) {

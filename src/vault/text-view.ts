@@ -124,11 +124,14 @@ const ENTITY_LENGTH_MAX = 10
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 function readEntity(codes: Uint16Array, at: number): Escape | undefined {
-  const end = codes.subarray(at, at + ENTITY_LENGTH_MAX).indexOf(SEMICOLON ?? 0)
-  if (end < 2) return undefined
-  const name = String.fromCharCode(...codes.subarray(at + 1, at + end)).toLowerCase()
+  const limit = Math.min(codes.length, at + ENTITY_LENGTH_MAX)
+  let text = ''
+  let end = at + 1
+  while (end < limit && codes[end] !== SEMICOLON) text += String.fromCharCode(codes[end++] ?? 0)
+  if (end === limit || text === '') return undefined
+  const name = text.toLowerCase()
   const character = ENTITIES[name] ?? characterOf(name)
-  return character === undefined ? undefined : { length: end + 1, units: unitsOf(character) }
+  return character === undefined ? undefined : { length: end + 1 - at, units: unitsOf(character) }
 }
 
 function characterOf(name: string): string | undefined {
@@ -139,6 +142,7 @@ function characterOf(name: string): string | undefined {
 }
 
 function unitsOf(text: string): number[] {
+  if (text.length === 1) return [text.charCodeAt(0)]
   return Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
 }
 

@@ -75,9 +75,10 @@ describe('a JSON value', () => {
     const deep = JSON.parse(`${'['.repeat(5_000)}"canary-1"${']'.repeat(5_000)}`)
     expect(JSON.stringify(redaction.json(deep))).toMatch(/^\[+"\*\*\*"\]+$/)
     const large = Array.from({ length: 50_000 }, (_, at) => `text ${at}`)
-    const redacted = redaction.json(large)
-    expect(redacted).toHaveLength(50_000)
-    expect(redacted).toMatchObject({ 0: 'text 0', 49999: '***' })
+    const redacted = redaction.json(large) as string[]
+    expect([redacted[0], redacted.at(-1)]).toEqual(['text 0', '***'])
+    expect(redacted.filter((text) => text === '***')).toHaveLength(1)
+    expect(JSON.stringify(redaction.json(Array(1_000_000).fill([]))).length).toBeLessThan(100_000)
   })
 })
 
