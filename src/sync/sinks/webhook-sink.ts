@@ -74,14 +74,14 @@ export function createWebhookSink(
       return isDeclined ? end({ kind: 'stopped' }) : answerTo(delivery, 0)
     },
     async page(page) {
-      const batches = page.records.length === 0 ? [[]] : batchesOf(page.records)
-      for (const [index, records] of batches.entries()) {
-        const sequence = page.sequence + index
-        const payload = recordPayload(run, page, sequence, index === batches.length - 1)
+      let sequence = page.sequence
+      for (const { records, isLast } of batchesOf(page.records)) {
+        const payload = recordPayload(run, page, sequence, isLast)
         const delivery = await send(encodeEventWithList(target, event('record', sequence, payload), 'records', records))
         if (delivery.kind !== 'accepted') return answerTo(delivery, 0)
+        sequence += 1
       }
-      return { kind: 'accepted', sequences: batches.length }
+      return { kind: 'accepted', sequences: sequence - page.sequence }
     },
     async problem(problem) {
       const payload = { ...subjectPayload(run, problem), error: problem.error }
