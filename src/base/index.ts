@@ -45,6 +45,7 @@ export {
   withDouble,
   withDoubles,
 } from './json-number.ts'
+export { divideJson, printJson } from './json-print.ts'
 export { exceedsJsonSize } from './json-size.ts'
 export { nextTurn, parseJsonInSlices } from './json-slices.ts'
 export {

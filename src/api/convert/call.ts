@@ -11,7 +11,7 @@ import type {
   ListPagesRequest,
   ListPagesResponseSchema,
 } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
-import { isJsonObject, type JsonObject } from '../../base/index.ts'
+import { isJsonObject, type JsonObject, printJson } from '../../base/index.ts'
 import type {
   CallTarget,
   PageDelayed,
@@ -27,7 +27,7 @@ import type {
 import type { Finding } from '../service.ts'
 import { namedTarget } from './call-target.ts'
 import { findTextProblems, objectInText } from './json-text-field.ts'
-import { jsonFrom, structFrom, valueFrom } from './struct.ts'
+import { jsonFrom, structFrom, valueFrom, valueFromLarge, valuesFrom } from './struct.ts'
 
 /** What must hold of a call beside its fields: it has exactly one target. */
 export function callFindings({ resource, method, rawTarget, dryRun, sample }: CallRequest): readonly Finding[] {
@@ -119,28 +119,28 @@ function targetOf({ resource, method, rawTarget }: CallRequest): CallTarget {
 }
 
 /** What a call came to. */
-export function successToProto(
+export async function successToProto(
   outcome: SuccessOutcome,
   includeRaw: boolean,
-): MessageInitShape<typeof CallResponseSchema> {
+): Promise<MessageInitShape<typeof CallResponseSchema>> {
   const { status, headers, result, page, rateLimit, body } = outcome
   return {
     status,
     headers: { ...headers },
-    result: valueFrom(result),
+    result: await valueFromLarge(result),
     nextCursor: page?.nextCursor ?? undefined,
     prevCursor: page?.previousCursor,
     stopReason: page?.stopReason,
     rateLimit: rateLimitToProto(rateLimit),
-    raw: includeRaw ? valueFrom(body) : undefined,
+    raw: includeRaw ? await valueFromLarge(body) : undefined,
   }
 }
 
 /** A page or a wait, as one message of a stream. */
-export function stepToProto(
+export async function stepToProto(
   step: PageReached | PageDelayed,
   isText: boolean,
-): MessageInitShape<typeof ListPagesResponseSchema> {
+): Promise<MessageInitShape<typeof ListPagesResponseSchema>> {
   const state =
     step.state === null ? {} : isText ? { stateJson: JSON.stringify(step.state) } : { state: structFrom(step.state) }
   const rateLimit = rateLimitToProto(step.rateLimit)
@@ -149,7 +149,9 @@ export function stepToProto(
       step: { case: 'waiting', value: { seconds: step.retryAfterSeconds, pageNumber: step.page, rateLimit, ...state } },
     }
   const { page: number, stopReason, total } = step
-  const records = isText ? { recordsJson: JSON.stringify(step.records) } : { records: step.records.map(valueFrom) }
+  const records = isText
+    ? { recordsJson: String(await printJson(step.records)) }
+    : { records: await valuesFrom(step.records) }
   return { step: { case: 'page', value: { number, stopReason, rateLimit, total, ...records, ...state } } }
 }
 

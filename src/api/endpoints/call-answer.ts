@@ -1,4 +1,5 @@
 import { CallPreviewSchema } from '../../../gen/patchbay/v1/proxy_pb.ts'
+import { type Json, type JsonObject, printJson } from '../../base/index.ts'
 import type { RateLimitInfo, RequestPreview, StreamedAnswer } from '../../proxy/index.ts'
 import { previewToProto } from '../convert/call.ts'
 import { type Exchange, sendAnswer } from '../exchange.ts'
@@ -19,14 +20,15 @@ const ORIGIN_HEADERS: ReadonlySet<string> = new Set([
 /** What a header may carry; a third party may send more. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Sends one JSON object. */
-export function sendJson(exchange: Exchange, json: object): void {
-  sendAnswer(exchange, 200, 'application/json', JSON.stringify(json))
+/** Sends one JSON object, without members that are `undefined`; a large one is printed in slices. */
+export async function sendJson(exchange: Exchange, members: Readonly<Record<string, Json | undefined>>): Promise<void> {
+  const body = printJson(members as JsonObject)
+  sendAnswer(exchange, 200, 'application/json', typeof body === 'string' ? body : await body)
 }
 
 /** Sends what a dry run found; a body that is still arriving is not waited for. */
-export function sendPreview(exchange: PlainExchange, preview: RequestPreview): void {
-  sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
+export async function sendPreview(exchange: PlainExchange, preview: RequestPreview): Promise<void> {
+  await sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
   discardRest(exchange, exchange.limits.lingerMs)
 }
 

@@ -1,5 +1,5 @@
 import type { ReadyAccount } from '../../accounts/index.ts'
-import { invalidFields, isJsonObject, type JsonObject } from '../../base/index.ts'
+import { invalidFields, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
 import { type CallThroughDeps, dryRun } from '../call-through.ts'
 import { methodNotAllowed } from '../failure/method-not-allowed.ts'
@@ -52,7 +52,7 @@ export function proxyRoute(deps: CallThroughDeps): PlainRoute {
       showRateLimit(call, outcome.rateLimit)
       if (outcome.kind !== 'ok')
         throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
-      sendJson(exchange, answerJson(outcome, query.includeRaw))
+      await sendJson(exchange, answerJson(outcome, query.includeRaw))
     },
   }
 }
@@ -111,7 +111,7 @@ async function preview(
     },
   )
   if (body.kind === 'bytes') body.bytes.destroy()
-  sendPreview(exchange, preview)
+  await sendPreview(exchange, preview)
 }
 
 async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked: AskedCall): Promise<void> {
@@ -129,7 +129,7 @@ async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked
 }
 
 /** The answer of a call; what does not apply is absent. */
-function answerJson({ result, page, body }: SuccessOutcome, includeRaw: boolean): object {
+function answerJson({ result, page, body }: SuccessOutcome, includeRaw: boolean): Record<string, Json | undefined> {
   return {
     result,
     next_cursor: page?.nextCursor ?? undefined,

@@ -65,6 +65,28 @@ export function mapFreeForm<Init extends object>(
   return copy
 }
 
+/** What a message, or what one is made from, holds in a field that `freeFormFields` found: JSON, or messages around it. */
+export function freeFormItems(message: object, field: DescField): readonly unknown[] {
+  const value = readField(message, field)
+  if (value === undefined) return []
+  const items: readonly unknown[] =
+    field.fieldKind === 'list' ? (value as []) : field.fieldKind === 'map' ? Object.values(value as object) : [value]
+  return field.message !== undefined && isFreeForm(field.message) ? items.map(jsonOfField) : items
+}
+
+/** Tells whether a free-form field holds any JSON, and not only objects. */
+export function isFreeFormValue({ message }: DescField): boolean {
+  return message?.typeName === ValueSchema.typeName
+}
+
+/** A copy of what a message is made from, without these fields. */
+export function withoutFields<Init extends object>(fields: readonly FreeFormField[], message: Init): Init {
+  const copy = { ...message } as Init & Entries
+  for (const { field } of fields)
+    if (readField(message, field) !== undefined) (copy as Entries)[(field.oneof ?? field).localName] = undefined
+  return copy
+}
+
 /** What stands in for a free-form value while protobuf writes the message around it. */
 export function placeholderOf(_value: unknown, { message }: DescField): unknown {
   return message?.typeName === ValueSchema.typeName ? NULL : {}

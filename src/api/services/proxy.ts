@@ -40,7 +40,7 @@ export function proxyService(deps: ProxyServiceDeps): ServiceDefinition {
         }
         const { plan, access } = await readyAccount(environmentId, accountId)
         const outcome = await proxy.call(plan, access, { ...asked, signal })
-        if (outcome.kind === 'ok') return successToProto(outcome, includeRaw)
+        if (outcome.kind === 'ok') return await successToProto(outcome, includeRaw)
         throw upstreamFailure(outcome, asked.target, { clock, includeRaw })
       },
     },
@@ -54,7 +54,7 @@ export function proxyService(deps: ProxyServiceDeps): ServiceDefinition {
         for await (const step of proxy.pages(plan, access, { ...asked, signal: call.signal }, state)) {
           const isEnd = step.kind === 'upstream_error' || (step.kind === 'rate_limited' && !canWait(step, waits, call))
           if (isEnd) throw upstreamFailure(step, asked.target, { clock, includeRaw: false })
-          yield stepToProto(step, request.asJsonText)
+          yield await stepToProto(step, request.asJsonText)
           waits = step.kind === 'rate_limited' ? waits + 1 : 0
           if (step.kind === 'rate_limited') await clock.sleep(step.retryAfterSeconds * 1_000, call.signal)
         }

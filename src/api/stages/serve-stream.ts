@@ -50,7 +50,7 @@ async function runStream(core: Core, operation: StreamOperation, wire: StreamWir
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
   await refuseInvalidLater(operation, draft, body)
   for await (const result of operation.handle(draft.message, call)) {
-    const frame = wire.frame(operation, result)
+    const frame = await wire.frame(operation, result)
     if (!response.headersSent) wire.open(exchange)
     await writeFrame(exchange, frame, limits.slowReaderMs)
   }

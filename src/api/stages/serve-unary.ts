@@ -24,7 +24,7 @@ export async function serveUnary(
   let outcome: StatusCode | 'OK' = 'OK'
   try {
     const result = await exchange.call.guard(runUnary(core, operation, wire, exchange))
-    wire.answer(operation, exchange, result)
+    await wire.answer(operation, exchange, result)
     if (exchange.response.writableLength > LARGE_BACKLOG_BYTES) cutSlowReader(exchange, core.limits.slowReaderMs)
   } catch (error) {
     outcome = refuse(core, operation.path, wire, exchange, error).code

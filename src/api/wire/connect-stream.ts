@@ -20,7 +20,8 @@ export function createConnectStreamWire(codec: Codec): StreamWire {
       'connect-accept-encoding': ACCEPTED_ENCODINGS,
     })
   }
-  const frame = (operation: Operation, result: ResultInit) => wrap(0, encodePayload(operation, codec, result))
+  const frame = async (operation: Operation, result: ResultInit) =>
+    wrap(0, await encodePayload(operation, codec, result))
   const end = ({ response, call }: Exchange, failure: Failure | undefined) => {
     const outcome = failure === undefined ? {} : { error: connectErrorJson(failure) }
     if (!call.isClientGone) response.end(wrap(FLAG_END, Buffer.from(JSON.stringify(outcome))))

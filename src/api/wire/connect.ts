@@ -1,4 +1,4 @@
-import type { Failure } from '../../base/index.ts'
+import { type Failure, printJson } from '../../base/index.ts'
 import { type Exchange, sendAnswer } from '../exchange.ts'
 import { detailBytes, detailJson, rpcDetails } from '../failure/details.ts'
 import { connectCode, connectStatus } from '../failure/status.ts'
@@ -19,18 +19,17 @@ export function createConnectWire(codec: Codec): UnaryWire {
       const coding = codingOf(call.requestHeader('content-encoding'))
       return decodePayload(operation, codec, await decompress(body, coding, bytesMax))
     },
-    answer(operation, exchange, result) {
-      sendAnswer(exchange, 200, contentType, encodeBody(operation, codec, result))
+    async answer(operation, exchange, result) {
+      const body = encodeBody(operation, codec, result)
+      sendAnswer(exchange, 200, contentType, body instanceof Promise ? await body : body)
     },
     refuse: refuseConnect,
   }
 }
 
 /** A text where it can be: Node then sends head and body of HTTP/1.1 in one write. */
-function encodeBody(operation: Operation, codec: Codec, result: ResultInit): string | Uint8Array {
-  return codec === 'json'
-    ? JSON.stringify(encodeJson(operation.output, result))
-    : encodePayload(operation, codec, result)
+function encodeBody(operation: Operation, codec: Codec, result: ResultInit): string | Uint8Array | Promise<Uint8Array> {
+  return codec === 'json' ? printJson(encodeJson(operation.output, result)) : encodePayload(operation, codec, result)
 }
 
 /** Sends a failure as Connect's error JSON. */

@@ -54,8 +54,9 @@ export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string
     })
   }
   const { text } = form
-  const frame = (operation: Operation, result: ResultInit) => {
-    const bytes = wrap(0, encodePayload(operation, codec, result))
+  const frame = async (operation: Operation, result: ResultInit) => {
+    const payload = encodePayload(operation, codec, result)
+    const bytes = wrap(0, payload instanceof Promise ? await payload : payload)
     return text === undefined ? bytes : text.encode(bytes)
   }
   const finish = (exchange: Exchange, last: Uint8Array | undefined, trailers: GrpcTrailers) => {
@@ -69,8 +70,8 @@ export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string
       const payload = await unwrapOnly(bytes, call.requestHeader('grpc-encoding'), bytesMax)
       return decodePayload(operation, codec, payload)
     },
-    answer(operation, exchange, result) {
-      const message = frame(operation, result)
+    async answer(operation, exchange, result) {
+      const message = await frame(operation, result)
       open(exchange)
       finish(exchange, message, OK)
     },

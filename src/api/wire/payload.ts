@@ -1,3 +1,5 @@
+import { printJson } from '../../base/index.ts'
+import { encodeBinaryInSlices, holdsLargeJson } from '../message/binary-slices.ts'
 import { type Draft, decodeBinary, decodeJson, encodeBinary, encodeJson } from '../message/codec.ts'
 import { parseJson } from '../message/json-text.ts'
 import type { Operation } from '../operation.ts'
@@ -11,8 +13,15 @@ export function decodePayload(operation: Operation, codec: Codec, payload: Buffe
   return codec === 'proto' ? decodeBinary(operation.input, payload) : decodeJson(operation.input, parseJson(payload))
 }
 
-/** Writes an answer. */
-export function encodePayload(operation: Operation, codec: Codec, result: ResultInit): Uint8Array {
-  if (codec === 'proto') return encodeBinary(operation.output, result)
-  return Buffer.from(JSON.stringify(encodeJson(operation.output, result)))
+/** Writes an answer; a large one in slices, with other work of the event loop in between. */
+export function encodePayload(
+  operation: Operation,
+  codec: Codec,
+  result: ResultInit,
+): Uint8Array | Promise<Uint8Array> {
+  const { output } = operation
+  if (codec === 'proto')
+    return holdsLargeJson(output, result) ? encodeBinaryInSlices(output, result) : encodeBinary(output, result)
+  const text = printJson(encodeJson(output, result))
+  return typeof text === 'string' ? Buffer.from(text) : text
 }

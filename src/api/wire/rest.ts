@@ -1,4 +1,4 @@
-import type { Failure } from '../../base/index.ts'
+import { type Failure, printJson } from '../../base/index.ts'
 import { sendAnswer } from '../exchange.ts'
 import { detailJson, failureDetails } from '../failure/details.ts'
 import { restStatus } from '../failure/status.ts'
@@ -33,10 +33,11 @@ export function createRestWire(request: RestRequest): UnaryWire {
       const draft = decodeJson(input, json)
       return { message: draft.message, findings: [...findings, ...draft.findings] }
     },
-    answer({ output }, exchange, result) {
+    async answer({ output }, exchange, result) {
       const json = encodeJson(output, result)
       if (typeof json.etag === 'string' && json.etag !== '') exchange.call.setHeader('etag', `"${json.etag}"`)
-      sendAnswer(exchange, 200, JSON_TYPE, JSON.stringify(json))
+      const body = printJson(json)
+      sendAnswer(exchange, 200, JSON_TYPE, typeof body === 'string' ? body : await body)
     },
   }
 }

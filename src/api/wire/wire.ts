@@ -21,7 +21,7 @@ export interface Wire {
 
 /** A protocol that answers with one message. */
 export interface UnaryWire extends Wire {
-  answer(operation: Operation, exchange: Exchange, result: ResultInit): void
+  answer(operation: Operation, exchange: Exchange, result: ResultInit): Promise<void>
 }
 
 /** A protocol that answers with several. */
@@ -29,7 +29,7 @@ export interface StreamWire extends Wire {
   /** Sends the head of the answer. */
   open(exchange: Exchange): void
   /** One message as it goes between head and end. */
-  frame(operation: Operation, result: ResultInit): Uint8Array
+  frame(operation: Operation, result: ResultInit): Promise<Uint8Array>
   /** Ends an opened answer, well or with a failure. */
   end(exchange: Exchange, failure: Failure | undefined): void
 }

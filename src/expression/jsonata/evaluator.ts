@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { LRUCache } from 'lru-cache'
-import { type Clock, type Json, type JsonObject, systemClock } from '../../base/index.ts'
+import { type Clock, exceedsJsonSize, type Json, type JsonObject, systemClock } from '../../base/index.ts'
 import {
   failureOfError,
   failureOfKill,
@@ -195,6 +195,7 @@ function refuseQuarantined(service: Service, compiled: Compiled, owner: string):
 function requestLine(text: string, roots: JsonObject, timeoutMs: number, options: EvaluationOptions): string {
   const inputBytesMax = Math.min(options.inputBytesMax ?? BYTES, BYTES_MAX)
   const resultBytesMax = Math.min(options.resultBytesMax ?? BYTES, BYTES_MAX)
+  if (exceedsJsonSize(roots, inputBytesMax)) throw tooLargeInput(inputBytesMax)
   const input = JSON.stringify(roots)
   const bindings = options.bindings === undefined ? '' : `"bindings":${JSON.stringify(options.bindings)},`
   if (isLongerThan(bindings + input, inputBytesMax)) throw tooLargeInput(inputBytesMax)

@@ -105,7 +105,7 @@ export async function digestPage(
   const { rules, paginator } = pagination
   const received = page.received ?? page.records
   const asked = identify(paginator, state.position, page)
-  const { memory, repetition } = rememberPage(state.loop, asked, received, page.idPath ?? ID_PATH)
+  const { memory, repetition } = await rememberPage(state.loop, asked, received, page.idPath ?? ID_PATH)
   const isRepeated = rules.detectsLoop && repetition === 'same_answer'
   const isNew = !rules.detectsLoop || repetition === 'none' || repetition === 'changed'
   const records = isRepeated ? [] : page.records.slice(0, rules.maxRecords - state.records)

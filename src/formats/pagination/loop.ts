@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { canonicalJson, type DotPath, getAtPath, type Json, type JsonObject } from '../../base/index.ts'
+import { canonicalJson, type DotPath, getAtPath, type Json, type JsonObject, printJson } from '../../base/index.ts'
 
 /**
  * What a listing remembers to notice that it makes no progress; plain JSON of bounded size, part of the resume state.
@@ -42,15 +42,15 @@ export const EMPTY_LOOP_MEMORY: LoopMemory = {
 }
 
 /** Notes a page and compares it with the one before. @param asked what it was asked for with */
-export function rememberPage(
+export async function rememberPage(
   memory: LoopMemory,
   asked: JsonObject,
   records: readonly Json[],
   idPath: DotPath,
-): { readonly memory: LoopMemory; readonly repetition: Repetition } {
+): Promise<{ readonly memory: LoopMemory; readonly repetition: Repetition }> {
   const noted = {
     asked: fingerprint(canonicalJson(asked)),
-    content: records.length === 0 ? '' : fingerprint(JSON.stringify(records)),
+    content: records.length === 0 ? '' : fingerprint(await printJson(records)),
     ids: identifiersOf(records, idPath),
   }
   return { memory: { ...memory, ...noted }, repetition: compare(memory, noted) }
@@ -91,6 +91,6 @@ function identifiersOf(records: readonly Json[], idPath: DotPath): string {
 }
 
 /** 60 bits: a false alarm within a million pages has odds of one in 10¹⁰. */
-function fingerprint(text: string): string {
+function fingerprint(text: string | Buffer): string {
   return hash('sha1', text, 'base64').slice(0, 10)
 }
