@@ -71,3 +71,6 @@ export const DEFAULT_LIMITS: ApiLimits = {
   drainGraceMs: 0,
   streamDrainMs: 5_000,
 }
+
+/** Messages from this size on are parsed, decoded, inspected and handled in a turn of the event loop each. */
+export const LARGE_MESSAGE_BYTES = 64 * 1024

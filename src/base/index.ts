@@ -53,6 +53,7 @@ export {
   JSON_VALUES_MAX,
   type JsonScan,
   JsonTextError,
+  nestedTooDeep,
   parseJson,
   parseScanned,
   scanJson,

@@ -27,12 +27,12 @@ function childrenOf(schema: Schema, value: Json, path: DotPath): RoleAt[] {
   const def = (schema as z.core.$ZodTypes)._zod.def
   switch (def.type) {
     case 'object':
-      return entriesOf(value).flatMap(([key, item]) => {
+      return membersOf(value, (key) => Object.hasOwn(def.shape, key)).flatMap(([key, item]) => {
         const child = def.shape[key]
         return child === undefined ? [] : listRoles(child, item, [...path, key])
       })
     case 'record':
-      return entriesOf(value).flatMap(([key, item]) => [
+      return membersOf(value, () => true).flatMap(([key, item]) => [
         { role: LITERAL, value: key, path: [...path, key] },
         ...listRoles(def.valueType, item, [...path, key]),
       ])
@@ -130,6 +130,9 @@ function acceptsType(option: Schema, value: Json): boolean {
   return isJsonNumber(value) ? type === 'number' : type === typeof value
 }
 
-function entriesOf(value: Json): [string, Json][] {
-  return isJsonObject(value) ? Object.entries(value) : []
+/** Of an object with many unknown keys, `Object.entries` would copy each. */
+function membersOf(value: Json, isWanted: (key: string) => boolean): [string, Json][] {
+  const members: [string, Json][] = []
+  if (isJsonObject(value)) for (const key in value) if (isWanted(key)) members.push([key, value[key] ?? null])
+  return members
 }

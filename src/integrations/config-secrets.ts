@@ -28,6 +28,7 @@ export function separateSecrets(
   path: string,
 ): SeparatedConfig {
   const secretNames = new Set(secretPaths.map(nameOf))
+  const storedNames = new Set(stored)
   const given: Record<string, string> = {}
   const kept: string[] = []
   const violations: Violation[] = []
@@ -36,14 +37,20 @@ export function separateSecrets(
     const isSecret = secretNames.has(name)
     if (value !== SECRET_MASK && !isSecret) return value
     if (value !== SECRET_MASK) given[name] = JSON.stringify(value)
-    else if (isSecret && stored.includes(name)) kept.push(name)
-    else violations.push({ field: writePath(path, at), description: MASK_REFUSED, rule: 'secret.masked' })
+    else if (isSecret && storedNames.has(name)) kept.push(name)
+    else violations.push(maskRefused(writePath(path, at)))
     return SECRET_MASK
   })
   return { masked: isJsonObject(masked) ? masked : {}, given, kept, violations }
 }
 
-const MASK_REFUSED = `is ${SECRET_MASK}, the mask of a secret, where no secret is stored: send the secret itself or leave it out`
+/** Masks reported of one config. */
+const FINDINGS_MAX = 100
+
+function maskRefused(field: string): Violation {
+  const description = `is ${SECRET_MASK}, the mask of a secret, where no secret is stored: send the secret itself or leave it out`
+  return { field, description, rule: 'secret.masked' }
+}
 
 /**
  * Puts secrets back where their masks stand. A mask without a secret is left out, with its key: it must never be sent
@@ -62,12 +69,33 @@ export function restoreSecrets(masked: JsonObject, secrets: Readonly<Record<stri
 
 /** Names of the secrets stored for a masked config: nothing but a secret is ever stored as the mask. */
 export function storedSecretNames(masked: JsonObject): readonly string[] {
-  const names: string[] = []
-  replaceLeaves(masked, [], (value, at) => {
-    if (value === SECRET_MASK) names.push(nameOf(at))
-    return value
-  })
-  return names
+  return listMasks(masked, []).map(nameOf)
+}
+
+/** The first masks in a config that is new: no secret is stored in their places. @param path prefix of the reported fields */
+export function findMasks(config: JsonObject, path: string): readonly Violation[] {
+  const masks = listMasks(config, []).slice(0, FINDINGS_MAX)
+  return masks.map((at) => maskRefused(writePath(path, at)))
+}
+
+/** Where the mask stands. */
+function listMasks(value: Json, path: DotPath): DotPath[] {
+  if (value === SECRET_MASK) return [path]
+  const found: DotPath[] = []
+  if (Array.isArray(value))
+    for (const [index, item] of (value as readonly Json[]).entries()) {
+      if (mayHoldMask(item)) found.push(...listMasks(item, [...path, index]))
+    }
+  else if (isJsonObject(value))
+    for (const key in value) {
+      const item = value[key] ?? null
+      if (mayHoldMask(item)) found.push(...listMasks(item, [...path, key]))
+    }
+  return found
+}
+
+function mayHoldMask(value: Json): boolean {
+  return value === SECRET_MASK || (typeof value === 'object' && value !== null)
 }
 
 /**

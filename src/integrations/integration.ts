@@ -1,5 +1,5 @@
 import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
-import { type ConfigKind, checkConfigAsync, secretPaths } from '../definition/index.ts'
+import { type ConfigKind, checkConfigAsync } from '../definition/index.ts'
 import {
   deleteIntegration as deleteIntegrationRow,
   findIntegration,
@@ -16,7 +16,7 @@ import {
   type Tx,
   updateIntegration as updateIntegrationRow,
 } from '../storage/index.ts'
-import { separateSecrets } from './config-secrets.ts'
+import { findMasks } from './config-secrets.ts'
 import { describeIntegrations, type Integration } from './described.ts'
 import { type CheckUrls, nameTaken, refuseFindings, refuseUrls } from './refusals.ts'
 import { type AccountsOfInstallation, removeInstallationsOf } from './remove-installation.ts'
@@ -179,8 +179,8 @@ export async function checkDefinition(
   config: JsonObject,
   kind: ConfigKind,
 ): Promise<readonly Violation[]> {
-  const masks = separateSecrets(config, secretPaths(config), [], '').violations
-  return [...(await checkConfigAsync(config, kind, '')), ...masks, ...deps.checkUrls(config, '')]
+  const findings = await checkConfigAsync(config, kind, '')
+  return [...findings, ...findMasks(config, ''), ...deps.checkUrls(config, '')]
 }
 
 async function describe(tx: Tx, teamId: string, record: IntegrationRecord): Promise<Integration> {

@@ -27,7 +27,8 @@ export function prepareConfig(
   const stored = before === undefined ? [] : storedSecretNames(before)
   const { masked, given, kept, violations } = separateSecrets(config, secretPaths(config), stored, path)
   if (violations.length > 0) throw invalidFields(violations, 'SECRET_MASKED')
-  const gone = stored.filter((name) => !kept.includes(name) && !Object.hasOwn(given, name))
+  const keptNames = new Set(kept)
+  const gone = stored.filter((name) => !keptNames.has(name) && !Object.hasOwn(given, name))
   return {
     masked,
     async storeSecrets(tx, ref) {

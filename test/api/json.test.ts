@@ -2,9 +2,10 @@ import { create, type DescMessage } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeJson, encodeJson } from '../../src/api/message/codec.ts'
-import { parseJson } from '../../src/api/message/json-text.ts'
+import { parseJson, parseJsonLater } from '../../src/api/message/json-text.ts'
 import { findUnstorableFields, isStorable } from '../../src/api/message/storable.ts'
 import { FORBIDDEN_KEYS, findUnstorable, type Json } from '../../src/base/index.ts'
+import { turnsDuring } from '../support/event-loop-turns.ts'
 import { message } from './support/contract.ts'
 
 describe('a JSON text', () => {
@@ -37,6 +38,37 @@ describe('a JSON text', () => {
     expect(parse('['.repeat(100) + ']'.repeat(100))).toBeInstanceOf(Array)
     expect(() => parse('['.repeat(101) + ']'.repeat(101))).toThrow('nested deeper')
     expect(parse(`{"a":"${'['.repeat(500)}"}`)).toEqual({ a: '['.repeat(500) })
+  })
+
+  describe('of a large body', () => {
+    const filler = `"filler":[${'1.10,"x",'.repeat(10_000)}0]`
+    const later = (text: string) => parseJsonLater(Buffer.from(text))
+
+    it('is read as that of a small one, with other work in between', async () => {
+      const text = `{${filler},"a":{"__proto__":[1],"b":"é"}}`
+      expect(await later(text)).toEqual(parse(text))
+      expect(await turnsDuring(() => later(text))).toBeGreaterThan(1)
+    })
+
+    it.each([
+      ['a key that is repeated after a slice', `{"a":1,${filler},"a":1}`],
+      ['a key that is repeated within', `{${filler},"b":{"a":1,"a":2}}`],
+      ['nesting', `{${filler},"a":${'['.repeat(101)}${']'.repeat(101)}}`],
+      ['what is no JSON', `{${filler},"a":nul}`],
+      ['too many values', `[${'1,'.repeat(60_000)}1]`],
+    ])('is refused with the same words for %s', async (_what, text) => {
+      const refused = await later(text).then(
+        () => 'read',
+        (error: Error) => error.message,
+      )
+      let atOnce = 'read'
+      try {
+        parse(text)
+      } catch (error) {
+        atOnce = (error as Error).message
+      }
+      expect(refused).toBe(atOnce)
+    })
   })
 
   it('may be empty', () => {

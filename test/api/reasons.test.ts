@@ -160,6 +160,7 @@ describe('a position in JSON', () => {
   it.each([
     ['', 'line 1, column 1: expected a value, met the end of the text'],
     ['{', 'line 1, column 2: expected a key in double quotes, met the end of the text'],
+    [`"${'\\n'.repeat(2_500)}\\x"`, 'line 1, column 5002: expected an escape of JSON, met "\\"'],
     ['{"a"}', 'line 1, column 5: expected ":", met "}"'],
     ['{"a":1,}', 'line 1, column 8: expected a key in double quotes, met "}"'],
     ["{'a':1}", 'line 1, column 2: expected a key in double quotes, met "\'"'],

@@ -6,7 +6,7 @@ import { findTextProblems } from '../../src/api/convert/json-text-field.ts'
 import { readCallAddress } from '../../src/api/endpoints/call-address.ts'
 import { readCallQuery } from '../../src/api/endpoints/call-query.ts'
 import { type Draft, decodeBinary, decodeJson } from '../../src/api/message/codec.ts'
-import { parseJson } from '../../src/api/message/json-text.ts'
+import { parseJson, parseJsonLater } from '../../src/api/message/json-text.ts'
 import { findRuleBreaches } from '../../src/api/message/rules.ts'
 import { findUnstorableFields } from '../../src/api/message/storable.ts'
 import { requestJson } from '../../src/api/rest/request-json.ts'
@@ -58,6 +58,7 @@ function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']
     name: `${desc.name} as JSON`,
     covers: [
       'api/message/json-text.ts#parseJson',
+      'api/message/json-text.ts#parseJsonLater',
       'api/message/codec.ts#decodeJson',
       'api/message/shape.ts#inspectShape',
       'api/message/rules.ts#findRuleBreaches',
@@ -66,9 +67,12 @@ function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']
     ],
     lengthMax: REQUEST,
     read: async (input) => {
-      const draft = decodeJson(desc, parseJson(bytes(input)))
+      const json = await parseJsonLater(bytes(input))
+      const draft = decodeJson(desc, json)
       await nextTurn()
-      return inspect(desc, draft)
+      const breaches = findRuleBreaches(desc, draft.message)
+      await nextTurn()
+      return draft.findings.length + breaches.length + findUnstorableFields(desc, draft.message).length
     },
     refuses: withFailure,
     seeds: [JSON.stringify(seed)],

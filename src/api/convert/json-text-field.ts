@@ -30,7 +30,7 @@ export function objectInText(text: string): JsonObject | undefined {
 
 function readText(text: string): { readonly object: JsonObject } | { readonly problem: string } {
   try {
-    const scan = scanJson(text)
+    const scan = scanJson(text, JSON_VALUES_MAX)
     if (scan.values > JSON_VALUES_MAX) return { problem: `must have at most ${JSON_VALUES_MAX} values` }
     const value = parseScanned(text, scan, NESTING_MAX)
     return isJsonObject(value) ? { object: value } : { problem: 'must be the text of a JSON object' }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { Failure, findUnstorable, invalidFields, type Json } from '../../base/index.ts'
 import type { Exchange, HttpRequest } from '../exchange.ts'
-import { parseJson } from '../message/json-text.ts'
+import { parseJsonLater } from '../message/json-text.ts'
 import { isStorable } from '../message/storable.ts'
 import { hasNoBody, inviteBody, readBody } from '../stages/body.ts'
 import { codingOf, decompress } from '../wire/compression.ts'
@@ -30,7 +30,7 @@ export async function callBody(exchange: PlainExchange): Promise<CallBody> {
   const body = await readBody(exchange, limits, limits.requestBytesMax)
   const bytes = await decompress(body, codingOf(request.headers['content-encoding']), limits.requestBytesMax)
   if (bytes.length === 0) return { kind: 'value', value: undefined }
-  const value = parseJson(bytes)
+  const value = await parseJsonLater(bytes)
   if (!isStorable(value, 0))
     throw invalidFields(findUnstorable(value, 'body').map(({ path: field, ...rest }) => ({ field, ...rest })))
   return { kind: 'value', value }

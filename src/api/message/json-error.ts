@@ -18,7 +18,8 @@ const BLANKS = /[\t\n\r ]*/y
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 /** What a string holds up to an escape, its end, or a character that may not be there. */
 const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y
-const ESCAPE = /\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})/y
+/** Many escapes at once, of which a string may hold millions; a limit, since an engine that backtracks remembers each. */
+const ESCAPES = /(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})){1,1000}/y
 
 /** Moves over JSON up to the first error. Its methods return false once there is one. */
 class JsonScanner {
@@ -66,7 +67,7 @@ class JsonScanner {
   #string(): boolean {
     this.#at += 1
     do this.#skip(PLAIN_CHARACTERS)
-    while (this.#skip(ESCAPE))
+    while (this.#skip(ESCAPES))
     if (this.#text[this.#at] === '\\') return this.#fail('an escape of JSON')
     return this.#text[this.#at] === '"' ? this.#take('"') : this.#fail('a closing quote')
   }

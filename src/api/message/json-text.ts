@@ -6,9 +6,13 @@ import {
   type Json,
   type JsonScan,
   JsonTextError,
+  nestedTooDeep,
+  nextTurn,
+  parseJsonInSlices,
   parseScanned,
   scanJson,
 } from '../../base/index.ts'
+import { LARGE_MESSAGE_BYTES } from '../limits.ts'
 import { describeJsonError } from './json-error.ts'
 
 /** Deepest nesting of a JSON text; protobuf's own readers stop there too. */
@@ -24,31 +28,57 @@ const NESTING_MAX = 100
  */
 export function parseJson(bytes: Buffer): Json {
   if (bytes.length === 0) return {}
-  if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
-  const text = bytes.toString('utf8')
-  const scan = scanJson(text)
-  if (scan.values > JSON_VALUES_MAX) throw tooManyValues()
-  const value = parseText(text, scan)
-  if (countMembers(value) !== scan.members) throw malformed('the JSON gives the same key twice in one object')
-  return value
-}
-
-function parseText(text: string, scan: JsonScan): Json {
+  const { text, scan } = scanBody(bytes)
   try {
-    return parseScanned(text, scan, NESTING_MAX)
+    return requireUniqueKeys(parseScanned(text, scan, NESTING_MAX), scan)
   } catch (cause) {
-    if (!(cause instanceof JsonTextError)) throw cause
-    const problem = cause.kind === 'syntax' ? `${cause.message}: ${describeJsonError(text)}` : cause.message
-    throw new Failure('MALFORMED_BODY', `the body ${problem}`, { cause })
+    throw unreadable(text, cause)
   }
 }
 
+/** `parseJson`, in slices when the body is large. @throws Failure as it does */
+export async function parseJsonLater(bytes: Buffer): Promise<Json> {
+  if (bytes.length <= LARGE_MESSAGE_BYTES) return parseJson(bytes)
+  const { text, scan } = scanBody(bytes)
+  try {
+    if (scan.nesting > NESTING_MAX) throw nestedTooDeep(NESTING_MAX)
+    const value = await parseJsonInSlices(text)
+    await nextTurn()
+    return requireUniqueKeys(value, scan)
+  } catch (cause) {
+    throw unreadable(text, cause)
+  }
+}
+
+function scanBody(bytes: Buffer): { readonly text: string; readonly scan: JsonScan } {
+  if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
+  const text = bytes.toString('utf8')
+  const scan = scanJson(text, JSON_VALUES_MAX)
+  if (scan.values > JSON_VALUES_MAX) throw tooManyValues()
+  return { text, scan }
+}
+
+function requireUniqueKeys(value: Json, { members }: JsonScan): Json {
+  if (countMembers(value) !== members) throw malformed('the JSON gives the same key twice in one object')
+  return value
+}
+
+/** @param cause of why the text was not read */
+function unreadable(text: string, cause: unknown): unknown {
+  if (!(cause instanceof JsonTextError)) return cause
+  const problem = cause.kind === 'syntax' ? `${cause.message}: ${describeJsonError(text)}` : cause.message
+  return new Failure('MALFORMED_BODY', `the body ${problem}`, { cause })
+}
+
+/** Members of all objects in a value that was just parsed. `for in` takes a third of the time of `Object.values`. */
 function countMembers(value: Json): number {
-  const isObject = isJsonObject(value)
-  if (!isObject && !Array.isArray(value)) return 0
-  const items: readonly Json[] = Object.values(value)
-  let count = isObject ? items.length : 0
-  for (const item of items) if (typeof item === 'object') count += countMembers(item)
+  let count = 0
+  if (Array.isArray(value)) for (const item of value as readonly Json[]) count += countMembers(item)
+  else if (isJsonObject(value))
+    for (const key in value) {
+      const item = value[key]
+      count += typeof item === 'object' ? 1 + countMembers(item) : 1
+    }
   return count
 }
 

@@ -107,7 +107,7 @@ function toFinding({ path, rule, description }: JsonFinding): Finding {
 
 /**
  * The yes-or-no form of `findUnstorable`, which builds a path for every key it passes: 5 times faster on the values
- * that pass, which is nearly all.
+ * that pass, which is nearly all. Only for plain objects: `for in` takes a third of the time of `Object.entries`.
  */
 export function isStorable(value: unknown, depth: number): boolean {
   if (typeof value === 'string') return isStorableText(value)
@@ -116,9 +116,9 @@ export function isStorable(value: unknown, depth: number): boolean {
   if (value instanceof JsonNumber) return isStorableNumber(value)
   if (depth >= JSON_DEPTH_MAX) return false
   if (Array.isArray(value)) return value.every((item) => isStorable(item, depth + 1))
-  for (const [key, item] of Object.entries(value)) {
-    if (FORBIDDEN_KEYS.has(key) || !isStorableText(key) || !isStorable(item, depth + 1)) return false
-  }
+  const entries = value as Readonly<Record<string, unknown>>
+  for (const key in entries)
+    if (FORBIDDEN_KEYS.has(key) || !isStorableText(key) || !isStorable(entries[key], depth + 1)) return false
   return true
 }
 

@@ -1,4 +1,5 @@
 import { invalidFields, nextTurn } from '../../base/index.ts'
+import { LARGE_MESSAGE_BYTES } from '../limits.ts'
 import type { Draft } from '../message/codec.ts'
 import { findRuleBreaches } from '../message/rules.ts'
 import { FINDINGS_MAX } from '../message/shape.ts'
@@ -6,13 +7,14 @@ import { findUnstorableFields } from '../message/storable.ts'
 import type { Operation } from '../operation.ts'
 import type { Finding } from '../service.ts'
 
-/** Messages from this size on are decoded in one turn of the event loop and inspected in the next, bytes. */
-const LARGE_BYTES = 64 * 1024
-
-/** `refuseInvalid`, in a later turn of the event loop when the message is large. @throws Failure as it does */
+/** `refuseInvalid`, in turns of the event loop of its own when the message is large. @throws Failure as it does */
 export async function refuseInvalidLater(operation: Operation, draft: Draft, { length }: Uint8Array): Promise<void> {
-  if (length > LARGE_BYTES) await nextTurn()
-  refuseInvalid(operation, draft)
+  if (length <= LARGE_MESSAGE_BYTES) return refuseInvalid(operation, draft)
+  await nextTurn()
+  const breaches = findRuleBreaches(operation.input, draft.message)
+  await nextTurn()
+  refuseInvalid(operation, draft, breaches)
+  await nextTurn()
 }
 
 /**
@@ -21,15 +23,16 @@ export async function refuseInvalidLater(operation: Operation, draft: Draft, { l
  *
  * A field that did not fit its type is reported for that alone, not also for being absent from the message that was read.
  *
+ * @param breaches of the contract's rules
  * @throws Failure INVALID_FIELD, or the reason that a finding names
  */
-export function refuseInvalid(operation: Operation, { message, findings }: Draft): void {
+export function refuseInvalid(
+  operation: Operation,
+  { message, findings }: Draft,
+  breaches = findRuleBreaches(operation.input, message),
+): void {
   const { input } = operation
-  const later = [
-    ...findRuleBreaches(input, message),
-    ...findUnstorableFields(input, message),
-    ...operation.check(message),
-  ]
+  const later = [...breaches, ...findUnstorableFields(input, message), ...operation.check(message)]
   if (findings.length === 0 && later.length === 0) return
   const all: readonly Finding[] = [...findings, ...later.filter(({ field }) => !findings.some(covers(field)))]
   throw invalidFields(

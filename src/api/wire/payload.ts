@@ -1,16 +1,16 @@
 import { printJson } from '../../base/index.ts'
 import { encodeBinaryInSlices, holdsLargeJson } from '../message/binary-slices.ts'
 import { type Draft, decodeBinary, decodeJson, encodeBinary, encodeJson } from '../message/codec.ts'
-import { parseJson } from '../message/json-text.ts'
+import { parseJsonLater } from '../message/json-text.ts'
 import type { Operation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
 
 /** How a message is spelt inside a protocol. */
 export type Codec = 'proto' | 'json'
 
-/** Reads a request message. */
-export function decodePayload(operation: Operation, codec: Codec, payload: Buffer): Draft {
-  return codec === 'proto' ? decodeBinary(operation.input, payload) : decodeJson(operation.input, parseJson(payload))
+/** Reads a request message; a large one is parsed in slices, and decoded in a turn of the event loop of its own. */
+export async function decodePayload({ input }: Operation, codec: Codec, payload: Buffer): Promise<Draft> {
+  return codec === 'proto' ? decodeBinary(input, payload) : decodeJson(input, await parseJsonLater(payload))
 }
 
 /** Writes an answer; a large one in slices, with other work of the event loop in between. */

@@ -29,7 +29,7 @@ export function createRestWire(request: RestRequest): UnaryWire {
     async decode({ input }, { call }, body, bytesMax) {
       requireJson(call.requestHeader('content-type'), body)
       const bytes = await decompress(body, codingOf(call.requestHeader('content-encoding')), bytesMax)
-      const { json, findings } = requestJson(request, bytes, call)
+      const { json, findings } = await requestJson(request, bytes, call)
       const draft = decodeJson(input, json)
       return { message: draft.message, findings: [...findings, ...draft.findings] }
     },
