@@ -2,12 +2,12 @@
  * Looks for inputs that hold the event loop: every reader of the registry gets its attacks at growing lengths, then a
  * server process gets them over HTTP while `/healthz` is asked.
  *
- * The first part measures processor time of one thread, which a busy machine does not disturb; the second measures waits,
- * so run it on a machine that does nothing else.
+ * The first part measures processor time of one thread, the second waits without the time in which no processor was free;
+ * see README.md.
  */
 import { createServer } from 'node:http'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
-import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { costOf, leastCost } from '../untrusted/measure.ts'
 import type { Reader } from '../untrusted/reader.ts'
 import { READERS } from '../untrusted/registry.ts'
@@ -66,6 +66,17 @@ async function growthOf(reader: Reader, make: (length: number) => string): Promi
   return 0
 }
 
+/** Measured again only when it is too long: a stall comes with every request, a processor that was taken away does not. */
+async function longestWaitDuring({ url, child }: RunningProduct, send: () => Promise<void>): Promise<number> {
+  let leastMs = Number.POSITIVE_INFINITY
+  for (let round = 0; round < ROUNDS && leastMs > STRETCH_MS_MAX; round++) {
+    const watch = await startHealthWatch(url, child.pid ?? 0)
+    await send()
+    leastMs = Math.min(leastMs, await watch.stop())
+  }
+  return leastMs
+}
+
 async function server(): Promise<void> {
   const dataDir = temporaryDataDir()
   const upstream = await startFreezingUpstream(createServer)
@@ -74,10 +85,8 @@ async function server(): Promise<void> {
     let answered = 0
     let worst = { what: 'nothing', value: 0 }
     for await (const { what, send } of freezingRequests(product, upstream.url)) {
-      const watch = await startHealthWatch(product.url)
-      await send()
+      const waitMs = await longestWaitDuring(product, send)
       answered += 1
-      const waitMs = await watch.stop()
       if (waitMs > STRETCH_MS_MAX) process.stderr.write(`${what}: /healthz waited ${waitMs.toFixed(0)} ms\n`)
       if (waitMs > worst.value) worst = { what, value: waitMs }
     }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { parseJson } from '../../src/base/index.ts'
+import { nextTurn, parseJson, parseJsonInSlices } from '../../src/base/index.ts'
 import { parseRange } from '../../src/egress/address.ts'
 import { DecodingError, decodeBody } from '../../src/egress/decode.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/policy.ts'
@@ -237,7 +237,11 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
     name: 'error body that may quote a secret',
     covers: [],
     lengthMax: MIB,
-    read: (input) => REDACTION.json(parseJson(input)),
+    read: async (input) => {
+      const body = await parseJsonInSlices(input)
+      await nextTurn()
+      return REDACTION.json(body)
+    },
     refuses: withError,
     seeds: ['{"error":{"a":["sk_live_4eC39HqLyjWDarjtT1zdp7dc",1234,12345678901234567890]}}'],
     attacks: {
@@ -245,6 +249,7 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
       numbers: repeated('1,', '[', '1]'),
       keys: numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
       text: repeated('%25', '"', '"'),
+      escapes: repeated(`"${'\\\\u005c'.repeat(1_000)}",`, '[', '1]'),
     },
   },
 ]
@@ -395,6 +400,7 @@ const CREDENTIALS: readonly Reader[] = [
       optional: repeated('a?', '(?:', '){4}'),
       nested: repeated('('),
       classes: repeated('\\PL', '(?i)'),
+      'wide ranges': repeated('[a-\u{10ffff}]', '(?i)'),
       alternatives: repeated('a|', '(?:', 'b)*c'),
     },
   },

@@ -1,5 +1,8 @@
 import type { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { CallRequestSchema } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
+import type { JsonObject } from '../../../src/base/index.ts'
 import type { RunningProduct } from '../../support/product.ts'
 import { callRest, expectJson } from '../../support/rest.ts'
 import { KIB, MIB } from '../../untrusted/reader.ts'
@@ -11,6 +14,8 @@ export interface FreezingRequest {
   readonly send: () => Promise<void>
 }
 
+/** Answers that the client gets whole. */
+const PASSED_ON = ['records', 'text', 'numbers in objects']
 /** The formats of answers, with the content type each is sent as. */
 const ANSWERS = { json: 'application/json', csv: 'text/csv', xml: 'application/xml', ndjson: 'application/x-ndjson' }
 /** Bytes of the large answers, of which the definition's author chooses the sender. */
@@ -19,7 +24,10 @@ const XML_BYTES = 7 * MIB
 /** Headers of answers are read up to 32 KiB. */
 const HEADER_BYTES = 24 * KIB
 
-/** A third party that answers `/<format>/<attack>` with that attack, and `/link/<attack>` with it as its Link header. */
+/**
+ * A third party that answers `/<format>/<attack>` with that attack, `/error/<attack>` with the one in JSON as an error, and
+ * `/link/<attack>` with it as its Link header.
+ */
 export async function startFreezingUpstream(
   create: typeof createServer,
 ): Promise<{ readonly url: string; close(): void }> {
@@ -29,7 +37,10 @@ export async function startFreezingUpstream(
         .split('?')[0]
         ?.split('/') ?? []
     if (format === 'link') response.setHeader('link', attackOf('Link header', attack)(HEADER_BYTES)).end('[]')
-    else {
+    else if (format === 'error') {
+      const body = attackOf('answer json', attack)(ANSWER_BYTES)
+      response.writeHead(400, { 'content-type': ANSWERS.json }).end(body)
+    } else {
       const body = attackOf(`answer ${format}`, attack)(format === 'xml' ? XML_BYTES : ANSWER_BYTES)
       response.writeHead(200, { 'content-type': ANSWERS[format as keyof typeof ANSWERS] }).end(body)
     }
@@ -49,7 +60,7 @@ export async function* freezingRequests(
     const body = `{"config":${make(256 * KIB)}}`
     yield { what: `definition, ${attack}`, send: () => post('/integration/check', body) }
   }
-  const account = await seedAccount(url, bootstrap, upstreamUrl)
+  const account = await seedAccount(url, bootstrap, 'freezing', answeringConfig(upstreamUrl))
   const pattern = 'a{0,99}a{0,99}a{0,99}a{0,99}a{0,99}b'
   const fields = [{ name: 'a', pattern, required: true }]
   const override = { credentials: { config: { fields } } }
@@ -64,13 +75,12 @@ export async function* freezingRequests(
     },
   }
   const headers = { authorization: `Bearer ${token}` }
+  yield* passedOn(url, token, account.id)
+  yield await recompiledPlan(url, bootstrap, upstreamUrl)
   for (const [format, attack] of answers()) {
     const id = encodeURIComponent(attack)
     const path = format === 'link' ? `/proxy/link?attack=${id}&` : `/proxy/${format}/${id}?`
-    const send = async () => {
-      const answer = await fetch(`${url}${path}integrated_account_id=${account.id}`, { headers })
-      await answer.arrayBuffer()
-    }
+    const send = () => read(`${url}${path}integrated_account_id=${account.id}`, { headers })
     yield { what: `answer ${format}, ${attack}`, send }
   }
   yield {
@@ -79,23 +89,79 @@ export async function* freezingRequests(
   }
 }
 
-/** An account with one resource per format of answers; the answer is read whole, and nothing of it passed on. */
-async function seedAccount(
+/** Answers that reach the client whole: over REST, as one page of a list, and over Connect in both codecs. */
+function* passedOn(url: string, token: string, accountId: string): Generator<FreezingRequest> {
+  const headers = { authorization: `Bearer ${token}` }
+  for (const attack of PASSED_ON) {
+    const id = encodeURIComponent(attack)
+    const account = `integrated_account_id=${accountId}`
+    yield { what: `passed on, ${attack}`, send: () => read(`${url}/proxy/whole/${id}?${account}`, { headers }) }
+    const error = `${url}/proxy/error/${id}?include_raw=true&${account}`
+    yield { what: `error passed on, ${attack}`, send: () => read(error, { headers }) }
+    yield { what: `listed, ${attack}`, send: () => read(`${url}/proxy/whole?attack=${id}&${account}`, { headers }) }
+    const call = { integratedAccountId: accountId, resource: 'whole', method: 'get', id: attack }
+    const bodies = { json: JSON.stringify(call), proto: toBinary(CallRequestSchema, create(CallRequestSchema, call)) }
+    for (const [codec, body] of Object.entries(bodies)) {
+      const request = { method: 'POST', headers: { ...headers, 'content-type': `application/${codec}` }, body }
+      const send = () => read(`${url}/patchbay.v1.ProxyService/Call`, request)
+      yield { what: `passed on over Connect ${codec}, ${attack}`, send }
+    }
+  }
+}
+
+/** The first call after a change of a large definition, whose resources share many headers. */
+async function recompiledPlan(
   url: string,
-  { team_token, environment_token }: RunningProduct['bootstrap'],
+  bootstrap: RunningProduct['bootstrap'],
   base_url: string,
-) {
+): Promise<FreezingRequest> {
+  const names = (count: number, prefix: string) => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
+  const account = await seedAccount(url, bootstrap, 'large', {
+    base_url,
+    headers: Object.fromEntries(names(60, 'x-').map((name) => [name, `{{context.${name}|environment_variables.a}}`])),
+    credentials: CREDENTIALS,
+    resources: Object.fromEntries(names(1_000, 'resource').map((name) => [name, { get: { path: '/link/{{id}}' } }])),
+  })
+  const token = bootstrap.environment_token
+  let changes = 0
+  const send = async () => {
+    const override = { environment_variables: { a: `${changes++}` } }
+    await callRest('PATCH', `${url}/environment-integration/${account.installationId}`, token, { override })
+    await read(`${url}/proxy/resource7/links?integrated_account_id=${account.id}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+  }
+  return { what: 'plan of a large definition', send }
+}
+
+async function read(url: string, request: RequestInit): Promise<void> {
+  const answer = await fetch(url, request)
+  await answer.arrayBuffer()
+  if (answer.status === 401 || answer.status === 404) throw new Error(`${url} answered ${answer.status}`)
+}
+
+const CREDENTIALS = { format: 'api_key', config: { fields: [{ name: 'a' }] } }
+
+/** One resource per format of answers, of which nothing is passed on, and one whose answer is passed on whole. */
+function answeringConfig(base_url: string): JsonObject {
   const formats = Object.keys(ANSWERS).map((format) => {
     const get = { path: `/${format}/{{id}}`, response_format: format, response_path: 'nothing' }
     return [format, { get }] as const
   })
-  const link = { list: { path: '/link/{{query.attack}}', pagination: { format: 'link_header' } } }
-  const config = {
-    base_url,
-    credentials: { format: 'api_key', config: { fields: [{ name: 'a' }] } },
-    resources: { ...Object.fromEntries(formats), link },
-  }
-  const integration = await expectJson('POST', `${url}/integration`, team_token, { name: 'freezing', config })
+  const pagination = { format: 'link_header' }
+  const whole = { get: { path: '/json/{{id}}' }, list: { path: '/json/{{query.attack}}', pagination } }
+  const error = { get: { path: '/error/{{id}}' } }
+  const link = { list: { path: '/link/{{query.attack}}', pagination } }
+  return { base_url, credentials: CREDENTIALS, resources: { ...Object.fromEntries(formats), link, whole, error } }
+}
+
+async function seedAccount(
+  url: string,
+  { team_token, environment_token }: RunningProduct['bootstrap'],
+  name: string,
+  config: JsonObject,
+) {
+  const integration = await expectJson('POST', `${url}/integration`, team_token, { name, config })
   const installation = await expectJson('POST', `${url}/environment-integration`, environment_token, {
     integration_id: integration.id,
   })
