@@ -121,14 +121,23 @@ export function createWorkerProcess({ config, installation, logger, operating }:
   const domain = composeDomain({ config, installation, logger })
   const { clock, queue } = domain
   const runDeps = {
-    ...{ database, secrets, clock, http: domain.http, proxy: domain.proxy, random: Math.random },
+    database,
+    secrets,
+    clock,
+    http: domain.http,
+    proxy: domain.proxy,
+    random: Math.random,
     loadAccount: (environmentId: string, accountId: string) =>
       readyAccess(domain.accounts, environmentId, accountId, 'sync'),
   }
   const connector = new AccountConnector({ ...domain.accounts, proxy: domain.proxy, regions: config.region })
   const refresher = new TokenRefresher({ ...domain.accounts, regions: config.region })
   const worker = createWorker({
-    ...{ database, queue, clock, logger, random: Math.random },
+    database,
+    queue,
+    clock,
+    logger,
+    random: Math.random,
     executeRun: (run, progress, signal) => executeWebhookRun(runDeps, run, progress, signal),
     holder: `${hostname()}:${process.pid}`,
     concurrency: config.workerConcurrency,

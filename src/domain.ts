@@ -85,8 +85,11 @@ export function composeDomain({ config, installation: { database, secrets }, log
   const tokenDeps = { database, secrets, definitions, http, evaluator, clock, engine, random: Math.random }
   const tokens = createTokens(tokenDeps)
   const accounts = {
-    ...{ ...tokenDeps, tokens, reader: createAccountReader(database) },
-    ...{ integrations: createIntegrationCache(), triggers: triggersOfAccount },
+    ...tokenDeps,
+    tokens,
+    reader: createAccountReader(database),
+    integrations: createIntegrationCache(),
+    triggers: triggersOfAccount,
   }
   const integrations = {
     secrets,
@@ -102,19 +105,34 @@ export function composeDomain({ config, installation: { database, secrets }, log
     onNotNoted: (error) => logger.warn(describeError(error), 'what a call says about its account could not be noted'),
   })
   const budgets = createBudgets({
-    ...{ database, clock, random: Math.random },
+    database,
+    clock,
+    random: Math.random,
     onLost: (error) => logger.warn(describeError(error), 'what is known about a limit could not be shared'),
   })
   const proxy = createProxy({ http, evaluator, clock, keeper, budgets })
   return {
-    ...{ database, secrets, clock, http, evaluator, definitions, queue, accounts, integrations, runs, proxy },
+    database,
+    secrets,
+    clock,
+    http,
+    evaluator,
+    definitions,
+    queue,
+    accounts,
+    integrations,
+    runs,
+    proxy,
     calls: {
-      ...{ proxy, clock },
+      proxy,
+      clock,
       readyAccount: (environmentId, id) => readyAccess(accounts, environmentId, id, 'call'),
       previewAccount: (environmentId, id) => previewAccess(accounts, environmentId, id),
     },
     daemons: {
-      ...{ database, queue, waits: new ClaimWaits({ database, clock }) },
+      database,
+      queue,
+      waits: new ClaimWaits({ database, clock }),
       loadAccount: (environmentId, id) => findSyncableAccount({ definitions }, database.direct, environmentId, id),
       redact: (environmentId, id, text) => redactFor(accounts, environmentId, id, text),
       onDefect: (error, runId) =>

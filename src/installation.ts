@@ -65,7 +65,10 @@ export async function openInstallation(config: Config, options: InstallationOpti
   const databaseWatch = opened.use(watchDatabase(config, connection, options.logger))
   const rest = opened.move()
   return {
-    ...{ database, secrets: createSecrets(keyRing), embedded, databaseWatch },
+    database,
+    secrets: createSecrets(keyRing),
+    embedded,
+    databaseWatch,
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   }
 }
@@ -95,7 +98,8 @@ function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logg
     logger.warn({ pid }, 'the embedded PostgreSQL was gone and is started again')
   }
   const watch = new DatabaseWatch({
-    ...{ connection: { ...connection, applicationName: `${connection.applicationName} health` }, clock: systemClock },
+    connection: { ...connection, applicationName: `${connection.applicationName} health` },
+    clock: systemClock,
     restart: databaseUrl === undefined ? restart : undefined,
     onRestartFailed: (error) => logger.warn(describeError(error), 'the embedded PostgreSQL could not be started again'),
   })

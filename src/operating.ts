@@ -58,7 +58,8 @@ export function createOperating(
   const findSchedulerProblem = () => findProblem() ?? (schedule.isStalled ? SCHEDULE_PROBLEM : undefined)
   const listener = metrics && new OperatingListener({ metrics, findProblem, findSchedulerProblem })
   return {
-    ...{ schedule, metrics },
+    schedule,
+    metrics,
     watchProblem: (listen) => databaseWatch?.watch(() => listen(findProblem())),
     async start(port) {
       databaseWatch?.start()

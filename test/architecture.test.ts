@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '..')
 /** The rungs, highest first. A room imports rooms of lower rungs only. */
 const LADDER: readonly (readonly string[])[] = [
   ['cli'],
-  ['api', 'worker', 'daemon', 'web'],
+  ['api', 'worker', 'daemon'],
   ['daemons', 'schedule'],
   ['sync'],
   ['webhooks'],
@@ -171,6 +171,10 @@ describe('the architecture', () => {
   it('reads text of a third party by its charset, and never in part', () => {
     const decoders = sources.filter(({ text }) => text.includes('new TextDecoder(')).map(({ path }) => path)
     expect(decoders.sort()).toEqual(['src/formats/response/charset.ts', 'src/formats/response/response.ts'])
+  })
+
+  it('writes properties one by one, never as a spread literal that fills a line', () => {
+    expect(sources.filter(({ text }) => /\.\.\.\{/.test(text)).map(({ path }) => path)).toEqual([])
   })
 
   it(`keeps every file within ${LINES_MAX} lines`, () => {

@@ -173,7 +173,13 @@ function readyFrom(
   const { [TOKEN_SECRET]: tokenText, ...texts } = secrets
   const { id, environmentId, environmentIntegrationId, tenantId, context, isSandbox, integrationName } = account
   const access = {
-    ...{ id, environmentId, environmentIntegrationId, tenantId, context, environmentVariables, isSandbox },
+    id,
+    environmentId,
+    environmentIntegrationId,
+    tenantId,
+    context,
+    environmentVariables,
+    isSandbox,
     credentials: credentialsFrom(texts),
     needsReauth: account.status === 'needs_reauth',
   }

@@ -11,9 +11,12 @@ export function writeResults(phase: Phase, steps: readonly StepResult[]): JsonOb
 
 function writeStep({ name, type, ok, status, startedAt, durationMs, error }: StepResult): JsonObject {
   return {
-    ...{ name, type, ok },
+    name,
+    type,
+    ok,
     ...(status === undefined ? {} : { status }),
-    ...{ started_at: startedAt.toISOString(), duration_ms: durationMs },
+    started_at: startedAt.toISOString(),
+    duration_ms: durationMs,
     ...(error === undefined ? {} : { error }),
   }
 }

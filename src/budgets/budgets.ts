@@ -151,7 +151,9 @@ function windowsOf({ budgets }: Pick<MethodPlan, 'budgets'>, access: AccountAcce
   const { environmentId } = access
   if (environmentId === undefined) return []
   return budgets.map(({ key, limit, windowMs, scope }) => ({
-    ...{ environmentId, limit, windowMs },
+    environmentId,
+    limit,
+    windowMs,
     subject: `${scope}:${subjectOf(scope, access)}:${key}`,
   }))
 }

@@ -51,12 +51,10 @@ function readArguments({ options, environment }: Invocation): Arguments {
     service,
     store,
     options: {
-      ...{
-        groupKey: group,
-        label: label.slice(0, LABEL_LENGTH_MAX),
-        version: `${product.name} ${product.version}`,
-        capacity,
-      },
+      groupKey: group,
+      label: label.slice(0, LABEL_LENGTH_MAX),
+      version: `${product.name} ${product.version}`,
+      capacity,
       regions: regionsOf(options.region),
     },
   }

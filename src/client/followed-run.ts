@@ -54,7 +54,10 @@ export function isOver({ status }: Pick<FollowedRun, 'status'>): boolean {
 export function followedRunFromProto(run: SyncJobRun): FollowedRun {
   const { id, status, attempt, error, skipReason, waiting } = run
   return {
-    ...{ id, status, attempt, skipReason },
+    id,
+    status,
+    attempt,
+    skipReason,
     waiting: waiting && waitingText(waiting.message, dateFrom(waiting.until)),
     error: error && { reason: error.reason, message: error.message },
     startedAt: dateFrom(run.startedAt),

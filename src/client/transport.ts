@@ -27,7 +27,10 @@ export function connectTransport({ url, token, environmentId }: ServerAddress): 
     return next(request)
   }
   return createConnectTransport({
-    ...{ baseUrl: url, httpVersion: '1.1', useBinaryFormat: true },
-    ...{ interceptors: [authorise], readMaxBytes: MESSAGE_BYTES_MAX },
+    baseUrl: url,
+    httpVersion: '1.1',
+    useBinaryFormat: true,
+    interceptors: [authorise],
+    readMaxBytes: MESSAGE_BYTES_MAX,
   })
 }

@@ -30,7 +30,11 @@ export function claimedRunFrom(message: ClaimedRunMessage): ClaimedRun | undefin
   const found = (resource: string, method: string): ClaimedResource | undefined =>
     resources[run.resources.findIndex((each) => each.resource === resource && each.method === method)]
   return {
-    ...{ id, leaseId, integratedAccountId, attempt, errorHandling },
+    id,
+    leaseId,
+    integratedAccountId,
+    attempt,
+    errorHandling,
     holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: timestampDate(leaseExpiresAt) },
     attemptsMax: message.attemptsMax,
     ...values,

@@ -96,7 +96,10 @@ function requestTo(
   state: JsonObject | undefined,
 ): MessageInitShape<typeof ListPagesRequestSchema> {
   return {
-    ...{ integratedAccountId, resource, method, asJsonText: true },
+    integratedAccountId,
+    resource,
+    method,
+    asJsonText: true,
     valuesJson: JSON.stringify({ query, args, resources, state }),
     ...(id === undefined ? {} : { id }),
     ...(previousRunDate === undefined ? {} : { previousRunDate: timestampFromDate(new Date(previousRunDate)) }),

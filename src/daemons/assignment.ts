@@ -30,7 +30,11 @@ export function assignmentOf(claimed: ClaimedRun, run: Run, { account, definitio
   const { leaseId, leaseExpiresAt, checkpoint, previousRunDates, attemptsMax } = claimed
   const { idPath, parentPaths } = methodFacts(definition.plan)
   return {
-    ...{ run, leaseId, leaseExpiresAt, checkpoint, attemptsMax },
+    run,
+    leaseId,
+    leaseExpiresAt,
+    checkpoint,
+    attemptsMax,
     previousRunDate: earliestOf(previousRunDates),
     tenantId: account.tenantId,
     context: account.context,

@@ -10,8 +10,19 @@ const ANY = '*'
  * where a request goes or what is put into it. A list of what is harmless, so that a new setting is not.
  */
 const HARMLESS: readonly DotPath[] = [
-  ...[['label'], ['logo'], ['icon'], ['description'], ['tags'], ['tool_tags'], ['environment_variables']],
-  ...[['query_array_format'], ['rate_limit'], ['retry'], ['budget'], ['concurrency'], ['error_expression']],
+  ['label'],
+  ['logo'],
+  ['icon'],
+  ['description'],
+  ['tags'],
+  ['tool_tags'],
+  ['environment_variables'],
+  ['query_array_format'],
+  ['rate_limit'],
+  ['retry'],
+  ['budget'],
+  ['concurrency'],
+  ['error_expression'],
   ...['client', 'scope', 'optional_scope', 'fields', 'documentation_link'].flatMap((key) => [
     ['credentials', 'config', key],
     ['credentials', ANY, 'config', key],

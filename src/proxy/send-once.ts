@@ -44,7 +44,9 @@ export async function sendOnce(
     ...request,
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
-    ...{ timeoutMs, maxResponseBytes: responseBytesMax, redirects: 0 },
+    timeoutMs,
+    maxResponseBytes: responseBytesMax,
+    redirects: 0,
   })
   const charset = charsetOf(answer.headers['content-type'] ?? '')
   return { status: answer.status, headers: answer.headers, body: await readBody(method, answer.body, charset) }

@@ -8,8 +8,23 @@ const DEADLOCK_DETECTED = '40P01'
 const QUERY_CANCELED = '57014'
 const LOCK_NOT_AVAILABLE = '55P03'
 const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
-  ...['57P01', '57P02', '57P03', '53300', '25P03', '08000', '08001', '08003', '08004', '08006'],
-  ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'],
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '25P03',
+  '08000',
+  '08001',
+  '08003',
+  '08004',
+  '08006',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
 ])
 const LOST_CONNECTION =
   /Connection terminated|timeout expired|Timeout acquiring a connection|Unable to acquire a connection|not queryable/

@@ -40,8 +40,14 @@ const ERROR_REASON = 'error'
 /** What the contract can say; third parties claim more in jest. */
 const CLAIMED_TOTAL_MAX = 2 ** 31 - 1
 const NOTHING: Counters = {
-  ...{ pages: 0, fetched: 0, delivered: 0, failed: 0, stop_reason: '', is_cut: false },
-  ...{ claimed: 0, claiming: null },
+  pages: 0,
+  fetched: 0,
+  delivered: 0,
+  failed: 0,
+  stop_reason: '',
+  is_cut: false,
+  claimed: 0,
+  claiming: null,
 }
 
 /** What contradicts the word that a resource is complete; `undefined` when nothing does. */
@@ -117,7 +123,12 @@ export class Tally {
       const seen = isOneListing(node, this.#plan) ? (counted.distinct ?? fetched) : fetched
       const complete = isParentComplete && !is_cut && (claimedTotal ?? 0) <= seen
       stats[node.index] = {
-        ...{ resource: node.resource, method: node.method, pages, fetched, delivered, failed },
+        resource: node.resource,
+        method: node.method,
+        pages,
+        fetched,
+        delivered,
+        failed,
         ...(stop_reason === '' ? {} : { stopReason: stop_reason }),
         complete,
         ...(claimedTotal === undefined ? {} : { claimedTotal }),

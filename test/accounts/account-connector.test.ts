@@ -40,8 +40,12 @@ describe('a connecting account', () => {
     expect(account.lastActionResult).toEqual({
       validation: [
         {
-          ...{ name: 'verification', type: 'request', ok: true, status: 200 },
-          ...{ started_at: expect.any(String), duration_ms: expect.any(Number) },
+          name: 'verification',
+          type: 'request',
+          ok: true,
+          status: 200,
+          started_at: expect.any(String),
+          duration_ms: expect.any(Number),
         },
       ],
     })
@@ -163,7 +167,12 @@ describe('steps that failed are repeated', () => {
     await worker().runOnce()
     expect((await read(id)).status).toBe('active')
     expect(await causes(id)).toEqual([
-      ...['created', 'post_install_failed', 'steps_repeated', 'validation_failed', 'steps_repeated', 'steps_passed'],
+      'created',
+      'post_install_failed',
+      'steps_repeated',
+      'validation_failed',
+      'steps_repeated',
+      'steps_passed',
     ])
   })
 

@@ -43,7 +43,9 @@ export async function connectorFixture() {
 
   return {
     ...fixture,
-    ...{ upstream, proxy, worker },
+    upstream,
+    proxy,
+    worker,
     /** A connecting account of a definition that asks for an API key; nothing is sent twice within a try. */
     async connectTo(config: JsonObject, input: { readonly isSandbox?: boolean } = {}) {
       const whole = { ...CONFIG, base_url: upstream.url, retry: { max_attempts: 1 }, ...config }

@@ -14,9 +14,13 @@ const RENEWED_IN_STEPS = {
       steps: [
         { name: 'login', type: 'request', config: { method: 'POST', path: '/login', authorization: null } },
         {
-          ...{ name: 'trade', type: 'request' },
+          name: 'trade',
+          type: 'request',
           config: {
-            ...{ method: 'POST', path: '/trade', authorization: null, body_format: 'form' },
+            method: 'POST',
+            path: '/trade',
+            authorization: null,
+            body_format: 'form',
             body: { login: '{{$steps.login.ticket}}', old: '{{oauth.token.access_token}}' },
           },
         },

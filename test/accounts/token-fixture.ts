@@ -144,7 +144,10 @@ export async function tokensFixture() {
 
   return {
     ...fixture,
-    ...{ tokenDeps, server, clock, process },
+    tokenDeps,
+    server,
+    clock,
+    process,
     /** How often somebody has slept so far. */
     naps: () => naps,
     pass: (ms: number) => {

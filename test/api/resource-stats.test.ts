@@ -5,7 +5,12 @@ import { resourceStatsFromProto, resourceStatsToProto } from '../../src/api/conv
 import type { ResourceStats } from '../../src/queue/index.ts'
 
 const BEGUN: ResourceStats = {
-  ...{ resource: 'repos', method: 'list', pages: 1, fetched: 2, delivered: 2, failed: 0 },
+  resource: 'repos',
+  method: 'list',
+  pages: 1,
+  fetched: 2,
+  delivered: 2,
+  failed: 0,
   complete: false,
 }
 const ENDED: ResourceStats = { ...BEGUN, stopReason: 'short_page', complete: true }

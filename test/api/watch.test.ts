@@ -15,7 +15,13 @@ import { makeEnvironment, makeWorld, type World } from '../support/world.ts'
 const app = await startTestApp()
 const queue = new RunQueue({ database: app.database, random: () => 0.5 })
 const STATS: ResourceStats = {
-  ...{ resource: 'repos', method: 'list', pages: 1, fetched: 100, delivered: 100, failed: 0, complete: false },
+  resource: 'repos',
+  method: 'list',
+  pages: 1,
+  fetched: 100,
+  delivered: 100,
+  failed: 0,
+  complete: false,
 }
 
 const WIRES: readonly (readonly [name: string, createTransport: (baseUrl: string) => Transport])[] = [
@@ -135,7 +141,8 @@ function watchServer() {
   const { teamId, environmentId } = world
   const principal = { kind: 'environment', tokenId: newId(), teamId, environmentId, isOperator: false } as const
   const service = syncJobRunService({
-    ...{ database, secrets: createSecrets(parseKeyRing(generateKeyRingText('test'))) },
+    database,
+    secrets: createSecrets(parseKeyRing(generateKeyRingText('test'))),
     runs: { queue, resolveArgs: async (_, given) => given },
     runWatch: new RunWatch({ database, clock: systemClock }),
   })

@@ -27,7 +27,10 @@ const HEADERS: JsonObject = {
   'x-ratelimit-reset': '1767229200',
 }
 const ROOTS: JsonObject = {
-  ...{ status: 200, headers: HEADERS, body: BODY, data: BODY },
+  status: 200,
+  headers: HEADERS,
+  body: BODY,
+  data: BODY,
   response: { status: 200, headers: HEADERS, body: BODY },
 }
 

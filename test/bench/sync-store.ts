@@ -120,8 +120,12 @@ async function productSeconds({ product, daemon, store }: Scene, seed: Seed): Pr
 async function seedPages({ url, bootstrap }: RunningProduct, upstreamUrl: string, size: number): Promise<Seed> {
   const token = bootstrap.environment_token
   const seed = await seedChain({
-    ...{ url, upstreamUrl, name: `contacts-${size}`, environmentId: bootstrap.environment_id },
-    ...{ teamToken: bootstrap.team_token, environmentToken: token },
+    url,
+    upstreamUrl,
+    name: `contacts-${size}`,
+    environmentId: bootstrap.environment_id,
+    teamToken: bootstrap.team_token,
+    environmentToken: token,
   })
   const override = { pagination: { config: { limit: size } } }
   await expectJson('PATCH', `${url}/environment-integration/${seed.environmentIntegrationId}`, token, { override })

@@ -89,8 +89,12 @@ async function seedPages(
   const token = bootstrap.environment_token
   const seed = await seedChain({
     url,
-    ...{ teamToken: bootstrap.team_token, environmentToken: token, environmentId: bootstrap.environment_id },
-    ...{ upstreamUrl, webhookUrl: `${receiverUrl}/hook`, name: `contacts-${size}` },
+    teamToken: bootstrap.team_token,
+    environmentToken: token,
+    environmentId: bootstrap.environment_id,
+    upstreamUrl,
+    webhookUrl: `${receiverUrl}/hook`,
+    name: `contacts-${size}`,
   })
   const override = { pagination: { config: { limit: size } } }
   await expectJson('PATCH', `${url}/environment-integration/${seed.environmentIntegrationId}`, token, { override })

@@ -50,8 +50,12 @@ async function tickCost(database: Database, triggers: number): Promise<TickCost>
   await schedule(database, everyMinute(from, triggers / DUE))
   let nowMs = from.getTime()
   const ticker = new Ticker({
-    ...{ database, queue: new RunQueue({ database, random: Math.random }), clock: systemClock, random: Math.random },
-    ...{ logger: silentLogger, now: () => new Date(nowMs) },
+    database,
+    queue: new RunQueue({ database, random: Math.random }),
+    clock: systemClock,
+    random: Math.random,
+    logger: silentLogger,
+    now: () => new Date(nowMs),
   })
   let wallMs = 0
   for (let round = 0; round <= ROUNDS; round++) {

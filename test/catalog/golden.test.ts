@@ -42,7 +42,10 @@ describe.each(SHIPPED_NAMES)('%s', (name) => {
     const sent: HttpRequest[] = []
     const proxy = proxyAnswering(sent, call.answer)
     const access: AccountAccess = {
-      ...{ id: 'account-1', isSandbox: false, context: {}, credentials: {} },
+      id: 'account-1',
+      isSandbox: false,
+      context: {},
+      credentials: {},
       ...golden.account,
       environmentVariables: { ...golden.account.environmentVariables },
     }

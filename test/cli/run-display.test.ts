@@ -7,12 +7,24 @@ import type { FollowedRun, ResourceProgress } from '../../src/client/index.ts'
 
 const NOW = new Date('2026-11-05T12:03:20Z')
 const RESOURCE: ResourceProgress = {
-  ...{ name: 'issues', pages: 0, fetched: 0, delivered: 0, failed: 0 },
-  ...{ claimedTotal: undefined, stopReason: undefined, isComplete: false },
+  name: 'issues',
+  pages: 0,
+  fetched: 0,
+  delivered: 0,
+  failed: 0,
+  claimedTotal: undefined,
+  stopReason: undefined,
+  isComplete: false,
 }
 const RUN: FollowedRun = {
-  ...{ id: '01a1febe-108f-77e8-836b-f40b4a24d381', status: 'running', attempt: 1, error: undefined },
-  ...{ startedAt: new Date('2026-11-05T12:00:00Z'), finishedAt: undefined, skipReason: undefined, waiting: undefined },
+  id: '01a1febe-108f-77e8-836b-f40b4a24d381',
+  status: 'running',
+  attempt: 1,
+  error: undefined,
+  startedAt: new Date('2026-11-05T12:00:00Z'),
+  finishedAt: undefined,
+  skipReason: undefined,
+  waiting: undefined,
   resources: [
     {
       ...RESOURCE,
@@ -28,16 +40,23 @@ const RUN: FollowedRun = {
   ],
 }
 const PICTURE: Picture = {
-  ...{ run: RUN, away: undefined, now: NOW, beat: 0 },
+  run: RUN,
+  away: undefined,
+  now: NOW,
+  beat: 0,
   paces: new Map([['issues', { recordsPerSecond: 83.4, restMs: 10 }]]),
 }
 const CANVAS: Canvas = { columns: 120, rows: 24, paint: (_, text) => text }
 const COMPLETED: FollowedRun = {
-  ...{ ...RUN, status: 'completed', finishedAt: NOW },
+  ...RUN,
+  status: 'completed',
+  finishedAt: NOW,
   resources: RUN.resources.map((each) => ({ ...each, isComplete: each.pages > 0 })),
 }
 const FAILED: FollowedRun = {
-  ...{ ...RUN, status: 'failed', finishedAt: NOW },
+  ...RUN,
+  status: 'failed',
+  finishedAt: NOW,
   error: { reason: 'UPSTREAM_ERROR', message: 'the third party answered 500' },
 }
 

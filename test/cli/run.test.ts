@@ -15,7 +15,13 @@ const world = await makeWorld(app, app.first)
 const client = app.client('rest')
 const queue = new RunQueue({ database: app.database, random: () => 0.5 })
 const STATS: ResourceStats = {
-  ...{ resource: 'repos', method: 'list', pages: 3, fetched: 1_300, delivered: 1_200, failed: 0, complete: false },
+  resource: 'repos',
+  method: 'list',
+  pages: 3,
+  fetched: 1_300,
+  delivered: 1_200,
+  failed: 0,
+  complete: false,
   claimedTotal: 2_600,
 }
 const DIR = mkdtempSync(join(tmpdir(), 'patchbay-run-cli-'))

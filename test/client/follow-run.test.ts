@@ -3,8 +3,15 @@ import { type Clock, Failure } from '../../src/base/index.ts'
 import { type FollowedRun, followRun, type RunNews, type RunsClient, ServerAway } from '../../src/client/index.ts'
 
 const RUN: FollowedRun = {
-  ...{ id: 'r', status: 'running', attempt: 1, startedAt: undefined, finishedAt: undefined },
-  ...{ error: undefined, skipReason: undefined, waiting: undefined, resources: [] },
+  id: 'r',
+  status: 'running',
+  attempt: 1,
+  startedAt: undefined,
+  finishedAt: undefined,
+  error: undefined,
+  skipReason: undefined,
+  waiting: undefined,
+  resources: [],
 }
 const DONE: FollowedRun = { ...RUN, status: 'completed' }
 const AWAY = new ServerAway('connection refused', 0, undefined)

@@ -81,12 +81,26 @@ function lost(client: Client) {
 
 /** Of a run that has read all. */
 const DONE = {
-  ...{ resource: 'repos', method: 'list', pages: 1, fetched: 40, delivered: 40, failed: 0, complete: true },
-  ...{ claimed_total: 40, is_estimate: false },
+  resource: 'repos',
+  method: 'list',
+  pages: 1,
+  fetched: 40,
+  delivered: 40,
+  failed: 0,
+  complete: true,
+  claimed_total: 40,
+  is_estimate: false,
 }
 const STATS = {
-  ...{ resource: 'repos', method: 'list', pages: 2, fetched: 20, delivered: 19, failed: 1, complete: false },
-  ...{ claimed_total: 40, is_estimate: false },
+  resource: 'repos',
+  method: 'list',
+  pages: 2,
+  fetched: 20,
+  delivered: 19,
+  failed: 1,
+  complete: false,
+  claimed_total: 40,
+  is_estimate: false,
 }
 
 describe.each(clients)('a daemon over $wire', (client) => {
@@ -107,7 +121,12 @@ describe.each(clients)('a daemon over $wire', (client) => {
     expect(both).toEqual({
       daemons: [
         {
-          ...{ id: second, environment_id, label: 'host-2', group_key: 'b', regions: ['eu', 'apac'], version: '1.2.3' },
+          id: second,
+          environment_id,
+          label: 'host-2',
+          group_key: 'b',
+          regions: ['eu', 'apac'],
+          version: '1.2.3',
           ...times,
         },
         { id: first, environment_id, label: 'host-1', group_key: 'a', regions: [], version: '', ...times },
@@ -452,7 +471,9 @@ describe.each(clients)('what is of another environment over $wire', (client) => 
     }
     for (const [method, fields] of [[report], [complete], [fail, { error }], [release]] as const)
       expect(await client.refusal(method, { ...key, ...fields })).toMatchObject({
-        ...{ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND', resource: { type: 'sync_job_run', id: key.run_id } },
+        code: 'NOT_FOUND',
+        reason: 'RESOURCE_NOT_FOUND',
+        resource: { type: 'sync_job_run', id: key.run_id },
         httpStatus: statusOver(client, 404),
       })
     const stranger = await registered(client, 'g')

@@ -17,8 +17,14 @@ afterEach(() => upstream.verify())
 
 /** Every shape of a path that reaches a third party. */
 const PATHS = [
-  ...['/proxy/contacts', '/proxy/contacts/7', '/proxy/contacts/7/merge', '/proxy/contacts/_/whoami'],
-  ...['/proxy/_/sign_off', '/custom/contacts', '/custom/contacts/7?x=1', '/custom/'],
+  '/proxy/contacts',
+  '/proxy/contacts/7',
+  '/proxy/contacts/7/merge',
+  '/proxy/contacts/_/whoami',
+  '/proxy/_/sign_off',
+  '/custom/contacts',
+  '/custom/contacts/7?x=1',
+  '/custom/',
 ]
 const VERBS = METHODS.filter((verb) => !['CONNECT', 'TRACE'].includes(verb))
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
@@ -61,7 +67,9 @@ describe('a dry run', () => {
     const { status, json } = await send('DELETE', '/custom/contacts/7?x=1', active.accountId)
     expect(status).toBe(200)
     expect(json.dry_run).toMatchObject({
-      ...{ method: 'DELETE', url: `${upstream.url}/contacts/7?x=1`, is_write: true },
+      method: 'DELETE',
+      url: `${upstream.url}/contacts/7?x=1`,
+      is_write: true,
       headers: { authorization: 'Bearer ***' },
     })
     expect(json.dry_run).not.toHaveProperty('error')

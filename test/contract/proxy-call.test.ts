@@ -171,8 +171,11 @@ describe.each(app.clients())('an error of the third party over $wire', (client) 
     const { message, metadata, httpStatus } = await get()
     expect([message, httpStatus]).toEqual(['taken', statusOver(client, 409)])
     expect(metadata).toEqual({
-      ...{ code: '12', at: '{"line":3}' },
-      ...{ upstream_status: '409', resource: 'contacts', method: 'get' },
+      code: '12',
+      at: '{"line":3}',
+      upstream_status: '409',
+      resource: 'contacts',
+      method: 'get',
     })
   })
 

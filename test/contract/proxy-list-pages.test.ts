@@ -162,7 +162,11 @@ describe.each(transports)('a walk that is refused over $wire', ({ transport }) =
       ].map(async (drained) => (await drained).reason),
     )
     expect(reasons).toEqual([
-      ...['TOKEN_MISSING', 'RESOURCE_NOT_FOUND', 'RESOURCE_NOT_FOUND', 'INVALID_FIELD', 'METHOD_NOT_DEFINED'],
+      'TOKEN_MISSING',
+      'RESOURCE_NOT_FOUND',
+      'RESOURCE_NOT_FOUND',
+      'INVALID_FIELD',
+      'METHOD_NOT_DEFINED',
       'PAGE_TOKEN_INVALID',
     ])
   })

@@ -45,8 +45,15 @@ const INTEGRATION_FIELDS = [
   'updated_at',
 ]
 const TEAM_FIELDS = [
-  ...['id', 'name', 'domain', 'logo', 'is_verified', 'is_white_label'],
-  ...['allow_impersonation', 'created_at', 'updated_at'],
+  'id',
+  'name',
+  'domain',
+  'logo',
+  'is_verified',
+  'is_white_label',
+  'allow_impersonation',
+  'created_at',
+  'updated_at',
 ]
 
 function keysOf(value: unknown): string[] {
@@ -71,8 +78,16 @@ describe('POST /environment-integration', () => {
     expect({ status, type }).toEqual({ status: 200, type: 'application/json' })
     expect(keysOf(body)).toEqual(
       [
-        ...['id', 'integration_id', 'environment_id', 'show_in_catalog', 'is_enabled'],
-        ...['created_at', 'updated_at', 'integration', 'override', 'etag'],
+        'id',
+        'integration_id',
+        'environment_id',
+        'show_in_catalog',
+        'is_enabled',
+        'created_at',
+        'updated_at',
+        'integration',
+        'override',
+        'etag',
       ].toSorted(),
     )
     expect(keysOf(body.integration)).toEqual(
@@ -93,9 +108,22 @@ describe('PATCH /integrated-account/{id}', () => {
     expect(body).toMatchObject({ tenant_id: 'globex', context: { subdomain: 'globex' } })
     expect(keysOf(body)).toEqual(
       [
-        ...['id', 'tenant_id', 'environment_integration_id', 'context', 'status', 'last_error', 'last_action_result'],
-        ...['created_at', 'updated_at', 'is_sandbox', 'authentication_method', 'region', 'environment_id'],
-        ...['integration', 'object_store_context_fields', 'etag'],
+        'id',
+        'tenant_id',
+        'environment_integration_id',
+        'context',
+        'status',
+        'last_error',
+        'last_action_result',
+        'created_at',
+        'updated_at',
+        'is_sandbox',
+        'authentication_method',
+        'region',
+        'environment_id',
+        'integration',
+        'object_store_context_fields',
+        'etag',
       ].toSorted(),
     )
     expect(keysOf(body.integration)).toEqual([...INTEGRATION_FIELDS, 'etag'].toSorted())
@@ -105,8 +133,17 @@ describe('PATCH /integrated-account/{id}', () => {
 describe('PATCH /sync-job-cron-trigger/{id}', () => {
   const path = `/sync-job-cron-trigger/${world.syncJobCronTriggerId}`
   const fields = [
-    ...['id', 'args', 'resources', 'cron_expression', 'sync_job_id', 'integrated_account_id'],
-    ...['created_at', 'updated_at', 'paused', 'next_run_at', 'etag'],
+    'id',
+    'args',
+    'resources',
+    'cron_expression',
+    'sync_job_id',
+    'integrated_account_id',
+    'created_at',
+    'updated_at',
+    'paused',
+    'next_run_at',
+    'etag',
   ]
 
   it('sends the records to a webhook and answers the trigger, every field there', async () => {

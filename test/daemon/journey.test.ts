@@ -43,7 +43,8 @@ async function makeCustomer(script: UpstreamScript) {
     integratedAccountId,
   ])
   return {
-    ...{ upstream, schema },
+    upstream,
+    schema,
     daemon: (rest: { readonly store?: string } = {}): RunningDaemon =>
       startDaemon({ url: app.url, token, group, store: storeUrl, schema, ...rest }),
     async run(fields: object = {}): Promise<string> {

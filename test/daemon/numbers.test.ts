@@ -61,7 +61,8 @@ async function runWith(address: string, schema: string): Promise<PagedUpstream &
   const fields = { sync_job_id: chain.syncJobId, integrated_account_id: chain.integratedAccountId }
   const { id } = await call('POST', '/sync-job-run', {
     ...fields,
-    ...{ daemon_group_key: group, args: { tenants: [parseJson('98765432109876543210')] } },
+    daemon_group_key: group,
+    args: { tenants: [parseJson('98765432109876543210')] },
   })
   await using daemon = startDaemon({ url: app.url, token, group, store: address, schema })
   await daemon.said('a run is over', { run_id: id, outcome: 'completed' })

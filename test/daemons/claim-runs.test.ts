@@ -18,7 +18,13 @@ import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
 const STATS = {
-  ...{ resource: 'repos', method: 'list', pages: 1, fetched: 100, delivered: 100, failed: 0, complete: false },
+  resource: 'repos',
+  method: 'list',
+  pages: 1,
+  fetched: 100,
+  delivered: 100,
+  failed: 0,
+  complete: false,
 }
 const signal = new AbortController().signal
 
@@ -41,7 +47,9 @@ beforeEach(async () => {
   load = () => ({ account, definition }) as unknown as SyncableAccount
   defects = []
   deps = {
-    ...{ database, queue, waits: new ClaimWaits({ database, clock: { sleep: () => new Promise(() => {}) } }) },
+    database,
+    queue,
+    waits: new ClaimWaits({ database, clock: { sleep: () => new Promise(() => {}) } }),
     loadAccount: async () => load(),
     onDefect: (_, runId) => {
       defects.push(runId)
@@ -52,7 +60,8 @@ beforeEach(async () => {
 async function create(account = 0): Promise<string> {
   const { environmentId, syncJobId, accountIds } = tenant
   const input = {
-    ...{ syncJobId, integratedAccountId: accountIds[account] ?? '' },
+    syncJobId,
+    integratedAccountId: accountIds[account] ?? '',
     destination: { kind: 'daemon', groupKey: 'g' } as const,
   }
   const runDeps = { queue, now: clock.now, resolveArgs: async () => ({}) }

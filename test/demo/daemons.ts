@@ -63,7 +63,9 @@ async function runThroughTwo(deps: DaemonHalfDeps, warehouse: Warehouse, account
   const { story, chain } = deps
   const first = startDaemon(deps, warehouse, 'first')
   const { id } = await chain.post('/sync-job-run', {
-    ...{ sync_job_id: chain.syncJobId, integrated_account_id: accountId, daemon_group_key: GROUP },
+    sync_job_id: chain.syncJobId,
+    integrated_account_id: accountId,
+    daemon_group_key: GROUP,
   })
   await story.untilAnswer('the first daemon to store pages', async () => {
     if (first.child.exitCode !== null) throw new Error(`the first daemon ended:\n${first.output}`)

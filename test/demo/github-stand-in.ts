@@ -16,7 +16,8 @@ else await serve(process.send.bind(process))
 
 async function startInBackground(): Promise<void> {
   const child = spawn(process.execPath, [import.meta.filename], {
-    ...{ detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] },
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
   const [variables] = await once(child, 'message')
   child.disconnect()

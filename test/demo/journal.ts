@@ -52,7 +52,11 @@ export class Journal {
 
 function newRun({ runId, path, scheduledFor }: Verified, number: number): SeenRun {
   return {
-    ...{ id: runId, number, path, deliveries: 0, isCompleted: false },
+    id: runId,
+    number,
+    path,
+    deliveries: 0,
+    isCompleted: false,
     scheduledFor: scheduledFor ?? '',
     sequences: [],
     recordIds: new Map(),

@@ -18,7 +18,10 @@ export async function readLedger({ get, triggerId }: Pick<Chain, 'get' | 'trigge
   if (next_page_token !== '') throw new Error(`the ledger has more than ${PAGE_SIZE} ticks`)
   return ticks
     .map(({ scheduled_for, outcome, reason, run_id }: Record<string, string>) => ({
-      ...{ scheduledFor: scheduled_for, outcome, reason, runId: run_id },
+      scheduledFor: scheduled_for,
+      outcome,
+      reason,
+      runId: run_id,
     }))
     .reverse()
 }

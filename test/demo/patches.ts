@@ -51,16 +51,31 @@ function patchesOf({ triggerId, webhookIds }: Chain): readonly Patch[] {
   const rpc = 'patchbay.v1.SyncJobCronTriggerService/UpdateSyncJobCronTrigger'
   return [
     {
-      ...{ wire: 'grpc', call: rpc, title: 'Every 5 seconds' },
-      ...{ change: { cron_expression: '*/5 * * * * *' }, gapSeconds: 5, path: PATHS.inbox, runs: 2 },
+      wire: 'grpc',
+      call: rpc,
+      title: 'Every 5 seconds',
+      change: { cron_expression: '*/5 * * * * *' },
+      gapSeconds: 5,
+      path: PATHS.inbox,
+      runs: 2,
     },
     {
-      ...{ wire: 'connect', call: `POST /${rpc}`, title: 'To another webhook' },
-      ...{ change: { webhook_id: webhookIds.archive }, gapSeconds: 5, path: PATHS.archive, runs: 1 },
+      wire: 'connect',
+      call: `POST /${rpc}`,
+      title: 'To another webhook',
+      change: { webhook_id: webhookIds.archive },
+      gapSeconds: 5,
+      path: PATHS.archive,
+      runs: 1,
     },
     {
-      ...{ wire: 'rest', call: `PATCH /sync-job-cron-trigger/${triggerId}`, title: 'Every 2 seconds' },
-      ...{ change: { cron_expression: '*/2 * * * * *' }, gapSeconds: 2, path: PATHS.archive, runs: 2 },
+      wire: 'rest',
+      call: `PATCH /sync-job-cron-trigger/${triggerId}`,
+      title: 'Every 2 seconds',
+      change: { cron_expression: '*/2 * * * * *' },
+      gapSeconds: 2,
+      path: PATHS.archive,
+      runs: 2,
     },
   ]
 }

@@ -45,7 +45,9 @@ async function rollingRestart(): Promise<void> {
   const environment = {
     DATABASE_URL: durable.url,
     PATCHBAY_ENCRYPTION_KEYS: generateKeyRingText('faults'),
-    ...{ PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIMIT_ADDRESS: '0', PATCHBAY_DRAIN_GRACE_MS: String(GRACE_MS) },
+    PATCHBAY_RATE_LIMIT: '0',
+    PATCHBAY_RATE_LIMIT_ADDRESS: '0',
+    PATCHBAY_DRAIN_GRACE_MS: String(GRACE_MS),
     PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8',
   }
   const main = new URL('../../src/main.ts', import.meta.url).pathname

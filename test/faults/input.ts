@@ -55,7 +55,9 @@ const dataDir = temporaryDataDir()
 const product = await startProduct({
   dataDir,
   environment: {
-    ...{ PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIMIT_ADDRESS: '0', PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' },
+    PATCHBAY_RATE_LIMIT: '0',
+    PATCHBAY_RATE_LIMIT_ADDRESS: '0',
+    PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8',
     PATCHBAY_LOG_LEVEL: 'error',
   },
 })
@@ -182,7 +184,10 @@ function* rawRoutes(): Generator<Sent> {
     for (const path of ['/proxy/contacts', '/custom/contacts'])
       yield {
         what: `POST ${path} ${String(body)}`,
-        ...{ verb: 'POST', path: `${path}?${account}`, headers: { ...auth, 'content-type': 'application/json' }, body },
+        verb: 'POST',
+        path: `${path}?${account}`,
+        headers: { ...auth, 'content-type': 'application/json' },
+        body,
       }
 }
 

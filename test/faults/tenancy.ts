@@ -25,7 +25,8 @@ const dataDir = temporaryDataDir()
 const environment = {
   DATABASE_URL: durable.url,
   PATCHBAY_ENCRYPTION_KEYS: generateKeyRingText('faults'),
-  ...{ PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIMIT_ADDRESS: '0' },
+  PATCHBAY_RATE_LIMIT: '0',
+  PATCHBAY_RATE_LIMIT_ADDRESS: '0',
 }
 const command = [process.execPath, new URL('../../src/main.ts', import.meta.url).pathname, 'serve']
 const product = await startProduct({ dataDir, environment, command })

@@ -37,10 +37,16 @@ export async function daemonJourney({ product, python, descriptorSet }: DaemonJo
   mkdirSync(store)
   const { environment_token: token, team_token: teamToken, environment_id: environmentId } = product.bootstrap
   const seed = await seedChain({
-    ...{ url: product.url, teamToken, environmentToken: token, environmentId, upstreamUrl: upstream.url },
+    url: product.url,
+    teamToken,
+    environmentToken: token,
+    environmentId,
+    upstreamUrl: upstream.url,
   })
   const run = await expectJson('POST', `${product.url}/sync-job-run`, token, {
-    ...{ sync_job_id: seed.syncJobId, integrated_account_id: seed.integratedAccountId, daemon_group_key: 'python' },
+    sync_job_id: seed.syncJobId,
+    integrated_account_id: seed.integratedAccountId,
+    daemon_group_key: 'python',
   })
   const startDaemon = () => {
     const script = join(import.meta.dirname, 'daemon.py')

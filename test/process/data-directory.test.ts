@@ -143,7 +143,9 @@ describe('the database of a data directory', () => {
     const check = async () =>
       await (
         await fetch(`${url}/grpc.health.v1.Health/Check`, {
-          ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' },
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: '{}',
         })
       ).json()
     expect(await probe('/healthz')).toEqual({ status: 'SERVING' })

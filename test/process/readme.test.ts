@@ -27,7 +27,9 @@ it('the steps of the README work in their order, against the stand-in for GitHub
     PATCHBAY_PORT: String(product.port),
   }
   const shell = spawn('bash', ['-euo', 'pipefail', '-c', `trap 'kill $STAND_IN_PID' EXIT\n${script}`], {
-    ...{ cwd: ROOT, env: { ...bareEnvironment(), ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
+    cwd: ROOT,
+    env: { ...bareEnvironment(), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
   for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))

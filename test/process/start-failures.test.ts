@@ -78,7 +78,9 @@ describe('a start that cannot succeed ends within seconds, with one line that na
     writeFileSync(override, JSON.stringify({ environment_variables: { SIGNING_SECRET: 'hidden' } }))
     expect(await runToEnd(['install', 'github', '--override', override], environment)).toMatchObject({ exitCode: 0 })
     const { exitCode, stderr } = await runToEnd(['start'], {
-      ...{ ...environment, PATCHBAY_PORT: String(await freePort()), PATCHBAY_ENCRYPTION_KEYS: KEYS },
+      ...environment,
+      PATCHBAY_PORT: String(await freePort()),
+      PATCHBAY_ENCRYPTION_KEYS: KEYS,
     })
     removeDataDir(kept)
     expect(stderr).toMatch(

@@ -50,8 +50,12 @@ describe('a triggered sync whose receiver goes down in the middle', () => {
     const rest = (method: string, path: string, body?: object) =>
       expectJson(method, `${url}${path}`, bootstrap.environment_token, body)
     const seed = await seedChain({
-      ...{ url, teamToken: bootstrap.team_token, environmentToken: bootstrap.environment_token },
-      ...{ environmentId: bootstrap.environment_id, upstreamUrl: await startUpstream(), webhookUrl: receiver.url },
+      url,
+      teamToken: bootstrap.team_token,
+      environmentToken: bootstrap.environment_token,
+      environmentId: bootstrap.environment_id,
+      upstreamUrl: await startUpstream(),
+      webhookUrl: receiver.url,
     })
     const override = { pagination: { config: { limit: PAGE_SIZE, total_path: 'total' } } }
     await rest('PATCH', `/environment-integration/${seed.environmentIntegrationId}`, { override })
@@ -63,7 +67,8 @@ describe('a triggered sync whose receiver goes down in the middle', () => {
     const run = () => rest('GET', `/sync-job-run/${id}`)
     await vi.waitFor(async () => expect(await run()).toMatchObject({ status: 'rate_limited' }), WAIT)
     expect(await run()).toMatchObject({
-      ...{ attempt: 0, error: { reason: 'UPSTREAM_UNREACHABLE', message: expect.stringContaining('the webhook') } },
+      attempt: 0,
+      error: { reason: 'UPSTREAM_UNREACHABLE', message: expect.stringContaining('the webhook') },
       resource_stats: [{ delivered: 2 }, { delivered: 1 }],
     })
     isDown = false

@@ -45,7 +45,10 @@ describe('the steps of an action', () => {
       answer: { json: { data: { id: 7 } } },
     })
     const step = request('/sites', {
-      ...{ method: 'post', headers: { 'X-Step': 's' }, query: { kind: 'a' }, body: { name: '{{args.name}}' } },
+      method: 'post',
+      headers: { 'X-Step': 's' },
+      query: { kind: 'a' },
+      body: { name: '{{args.name}}' },
       response_path: 'data.id',
     })
     const config = { ...withSteps(step), authorization: { format: 'bearer', config: { token: 'k' } } }
@@ -213,7 +216,11 @@ describe('a step that fails', () => {
     expect(steps).toEqual([
       { name: 'first', type: 'request', ok: true, status: 200, ...TIME, error: undefined },
       {
-        ...{ name: 'request_2', type: 'request', ok: false, status: 422, ...TIME },
+        name: 'request_2',
+        type: 'request',
+        ok: false,
+        status: 422,
+        ...TIME,
         error: 'the upstream answered 422: no such thing',
       },
     ])

@@ -39,8 +39,11 @@ describe('a third party that repeats what it was sent', () => {
     script({ request: 'GET /x', answer, times: 2 })
     const outcome = await engine.call(config(), GET, account)
     expect(outcome).toMatchObject({
-      ...{ kind: 'upstream_error', message: 'bad ***', body: { message: 'bad ***', echo: ['bad ***'] } },
-      ...{ headers: { 'x-echo': '***' }, rateLimit: { limit: '***' } },
+      kind: 'upstream_error',
+      message: 'bad ***',
+      body: { message: 'bad ***', echo: ['bad ***'] },
+      headers: { 'x-echo': '***' },
+      rateLimit: { limit: '***' },
     })
     const [page] = await collect(engine.pages(config(), on('things', 'list'), null, account))
     expect(page).toMatchObject({ kind: 'upstream_error', message: 'bad ***' })
@@ -57,8 +60,13 @@ describe('a third party that repeats what it was sent', () => {
       '{"status": 409, "message": body.e, "metadata": {"m": body.e}, "headers": {"x-e": body.e}, "result": {"r": body.e}}'
     script({ request: 'GET /x', answer: { json: { e: SECRET } } })
     expect(await engine.call(config({ error_expression }), GET, account)).toMatchObject({
-      ...{ kind: 'upstream_error', message: '***', metadata: { m: '***' }, result: { r: '***' }, body: { e: '***' } },
-      ...{ headers: { 'x-e': '***' }, ownHeaders: { 'x-e': '***' } },
+      kind: 'upstream_error',
+      message: '***',
+      metadata: { m: '***' },
+      result: { r: '***' },
+      body: { e: '***' },
+      headers: { 'x-e': '***' },
+      ownHeaders: { 'x-e': '***' },
     })
   })
 

@@ -88,8 +88,11 @@ describe('whatever authorization puts on a request is masked', () => {
     aws_sigv4: [
       {
         config: {
-          ...{ access_key_id: '{{password}}', secret_access_key: '{{api_key}}', session_token: '{{api_key}}' },
-          ...{ region: 'eu-central-1', service: 's3' },
+          access_key_id: '{{password}}',
+          secret_access_key: '{{api_key}}',
+          session_token: '{{api_key}}',
+          region: 'eu-central-1',
+          service: 's3',
         },
         authorization: 'AWS4-HMAC-SHA256 ***',
         headers: { 'x-amz-security-token': '***' },
@@ -174,8 +177,13 @@ describe('a preview shows what a call would do', () => {
     const config = { retry: { max_attempts: 4 }, resources: { things: { create, get: { path: '/things/{{id}}' } } } }
     const shown = await engine.preview(config, { ...on('things', 'create'), body: { name: 'N' } })
     expect(shown).toMatchObject({
-      ...{ method: 'POST', url: `${engine.upstream.url}/things?v=2`, body: '{"kind":"a","name":"N"}' },
-      ...{ isWrite: true, attemptsMax: 1, paging: undefined, outcome: undefined },
+      method: 'POST',
+      url: `${engine.upstream.url}/things?v=2`,
+      body: '{"kind":"a","name":"N"}',
+      isWrite: true,
+      attemptsMax: 1,
+      paging: undefined,
+      outcome: undefined,
     })
     expect(shown.headers).toMatchObject({ 'content-type': 'application/json', accept: 'application/json' })
     expect(await engine.preview(config, { ...GET, id: 1 })).toMatchObject({ isWrite: false, attemptsMax: 4 })
@@ -199,8 +207,15 @@ describe('a preview shows what a call would do', () => {
       pagination: {
         format: 'cursor',
         config: {
-          ...{ cursor_path: 'next', cursor_key: 'c', limit: 50, limit_key: 'n', max_limit: 20 },
-          ...{ has_more_path: 'meta.more', stop_expression: 'count > 9', stop_on_short: true, max_pages: 3 },
+          cursor_path: 'next',
+          cursor_key: 'c',
+          limit: 50,
+          limit_key: 'n',
+          max_limit: 20,
+          has_more_path: 'meta.more',
+          stop_expression: 'count > 9',
+          stop_on_short: true,
+          max_pages: 3,
         },
       },
       resources: { things: { list: { path: '/things' } } },

@@ -39,7 +39,9 @@ export async function createTenant(database: Database, accounts = 1): Promise<Te
   await insert(`insert into team (id, name) values (?, 'team')`, [teamId])
   await insert(`insert into environment (id, team_id, name) values (?, ?, 'production')`, [environmentId, teamId])
   await insert(`insert into integration (id, team_id, name, config) values (?, ?, ?, '{}')`, [
-    ...[integrationId, teamId, INTEGRATION_NAME],
+    integrationId,
+    teamId,
+    INTEGRATION_NAME,
   ])
   await insert(
     `insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)

@@ -144,9 +144,15 @@ class Bench {
     const expected = [...this.model.runs]
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .map(({ id, status, attempt, availableMs, lease }) => ({
-        ...{ id, status, attempt, available: dateOf(availableMs), lease: lease?.leaseId ?? null },
-        ...{ expires: dateOf(lease?.expiresMs), stop: dateOf(lease?.stopMs) },
-        ...{ held: lease === null ? null : attempt, waiting: availableMs === null ? null : attempt },
+        id,
+        status,
+        attempt,
+        available: dateOf(availableMs),
+        lease: lease?.leaseId ?? null,
+        expires: dateOf(lease?.expiresMs),
+        stop: dateOf(lease?.stopMs),
+        held: lease === null ? null : attempt,
+        waiting: availableMs === null ? null : attempt,
       }))
     expect(found).toEqual(expected)
   }

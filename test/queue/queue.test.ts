@@ -28,7 +28,10 @@ await affected(
 )
 
 const PARCEL_QUEUE = queueSql<{ readonly label: string }>({
-  ...{ waiting: 'parcel_queue', lease: 'parcel_lease', item: 'parcel_id', flow: 'target_id' },
+  waiting: 'parcel_queue',
+  lease: 'parcel_lease',
+  item: 'parcel_id',
+  flow: 'target_id',
   carried: [{ column: 'label', field: 'label', type: 'text' }],
 })
 
@@ -62,13 +65,20 @@ async function openRuns(): Promise<QueueUnderTest> {
   const queue = new RunQueue({ database, random: () => 0.999, now: clock.now })
   const claim = async (request: Claim) =>
     (await queue.claim(request)).map((run) => ({
-      ...{ id: run.id, leaseId: run.leaseId, environmentId: run.environmentId, flowId: run.integratedAccountId },
-      ...{ attempt: run.attempt, attemptBase: run.attemptsMax - QUEUE_POLICY.attemptsMax },
+      id: run.id,
+      leaseId: run.leaseId,
+      environmentId: run.environmentId,
+      flowId: run.integratedAccountId,
+      attempt: run.attempt,
+      attemptBase: run.attemptsMax - QUEUE_POLICY.attemptsMax,
       expiresAt: run.leaseExpiresAt,
     }))
   const scheduledFor = clock.now()
   return {
-    ...{ database, clock, flowId, queue: bound(queue, claim) },
+    database,
+    clock,
+    flowId,
+    queue: bound(queue, claim),
     enqueue: (items, beforeCommit) =>
       enqueueWith(
         items,
@@ -108,18 +118,27 @@ async function openParcels(): Promise<QueueUnderTest> {
   await affected(database.direct, 'truncate parcel, parcel_queue, parcel_lease')
   const clock = new TestClock()
   const queue = new TableQueue({
-    ...{ database, sql: PARCEL_QUEUE, policy: QUEUE_POLICY, now: clock.now },
+    database,
+    sql: PARCEL_QUEUE,
+    policy: QUEUE_POLICY,
+    now: clock.now,
     random: () => 0.999,
     findEndings: async () => new Map(),
     conclude: async (tx, settled) => {
       for (const { id, status, attempt, error } of settled)
         await affected(tx, 'update parcel set status = ?, attempt = ?, error = ?::jsonb where parcel_id = ?', [
-          ...[status, attempt, error === null ? null : jsonb(error), id],
+          status,
+          attempt,
+          error === null ? null : jsonb(error),
+          id,
         ])
     },
   })
   return {
-    ...{ queue, database, clock, flowId },
+    queue,
+    database,
+    clock,
+    flowId,
     enqueue: (items, beforeCommit) =>
       enqueueWith(
         items,
@@ -142,7 +161,8 @@ async function openParcels(): Promise<QueueUnderTest> {
       ),
     requestStop: async (id) => {
       await affected(database.direct, 'update parcel_lease set stop_requested_at = ? where parcel_id = ?', [
-        ...[clock.now(), id],
+        clock.now(),
+        id,
       ])
     },
   }

@@ -17,7 +17,13 @@ import { createTenant, type Tenant } from './fixtures.ts'
 const LOOK_MS = 500
 const HOUR_MS = 3_600_000
 const STATS: ResourceStats = {
-  ...{ resource: 'repos', method: 'list', pages: 1, fetched: 100, delivered: 100, failed: 0, complete: false },
+  resource: 'repos',
+  method: 'list',
+  pages: 1,
+  fetched: 100,
+  delivered: 100,
+  failed: 0,
+  complete: false,
 }
 
 const { database } = await testDatabase()

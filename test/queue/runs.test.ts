@@ -23,7 +23,13 @@ import { createTenant, readOne, type Tenant, TestClock } from './fixtures.ts'
 
 const { database } = await testDatabase()
 const STATS: ResourceStats = {
-  ...{ resource: 'repos', method: 'list', pages: 1, fetched: 100, delivered: 100, failed: 0, complete: false },
+  resource: 'repos',
+  method: 'list',
+  pages: 1,
+  fetched: 100,
+  delivered: 100,
+  failed: 0,
+  complete: false,
 }
 const FAILURE = { reason: 'UPSTREAM_ERROR', message: 'it broke' }
 
@@ -44,7 +50,8 @@ async function create(input: Partial<RunInput> & { readonly account?: number } =
   const { account = 0, ...given } = input
   const { environmentId, syncJobId, webhookId, accountIds } = tenant
   const defaults: RunInput = {
-    ...{ syncJobId, integratedAccountId: accountIds[account] ?? '' },
+    syncJobId,
+    integratedAccountId: accountIds[account] ?? '',
     destination: { kind: 'webhook', webhookId },
   }
   return await database.transaction((tx) => createRun(deps, tx, environmentId, { ...defaults, ...given }))
@@ -71,9 +78,19 @@ describe('creating a run', () => {
   it('copies the job and lets it wait', async () => {
     const run = await create({ args: { since: 'x' } })
     expect(run).toMatchObject({
-      ...{ kind: 'manual', triggerId: null, status: 'created', attempt: 0, errorHandling: 'ignore', version: 1 },
-      ...{ args: { since: 'x', limit: 10 }, resources: [{ resource: 'repos', method: 'list' }] },
-      ...{ scheduledFor: clock.now(), startedAt: null, finishedAt: null, resourceStats: [], error: null },
+      kind: 'manual',
+      triggerId: null,
+      status: 'created',
+      attempt: 0,
+      errorHandling: 'ignore',
+      version: 1,
+      args: { since: 'x', limit: 10 },
+      resources: [{ resource: 'repos', method: 'list' }],
+      scheduledFor: clock.now(),
+      startedAt: null,
+      finishedAt: null,
+      resourceStats: [],
+      error: null,
     })
     expect(await read(run.id)).toMatchObject(run)
     expect(await claimOne()).toMatchObject({ id: run.id, attempt: 1, args: run.args })
@@ -180,7 +197,12 @@ describe('an incremental sync', () => {
   /** Ends a run of which some resources, by index, are complete. */
   const finish = async (lease: ClaimedRun, complete: readonly number[], outcome: Outcome = { kind: 'completed' }) => {
     const stats = lease.resources.map(({ resource, method }, index) => ({
-      ...{ resource: String(resource), method: String(method), pages: 1, fetched: 1, delivered: 1, failed: 0 },
+      resource: String(resource),
+      method: String(method),
+      pages: 1,
+      fetched: 1,
+      delivered: 1,
+      failed: 0,
       complete: complete.includes(index),
     }))
     await queue.save(lease, null, stats)
@@ -495,7 +517,10 @@ describe('the days of the runs', () => {
   it('get their partitions ahead, once, however many keepers there are', async () => {
     const made = await Promise.all([ensure('2031-02-27', 4), ensure('2031-02-27', 4), ensure('2031-02-28', 4)])
     expect(made.flat().sort()).toEqual([
-      ...['sync_job_run_20310227', 'sync_job_run_20310228', 'sync_job_run_20310301', 'sync_job_run_20310302'],
+      'sync_job_run_20310227',
+      'sync_job_run_20310228',
+      'sync_job_run_20310301',
+      'sync_job_run_20310302',
       'sync_job_run_20310303',
     ])
     clock.set('2031-02-28T23:59:59.999Z')

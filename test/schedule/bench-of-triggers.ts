@@ -47,7 +47,10 @@ export class TriggerBench {
     const { now } = this.clock
     this.queue = new RunQueue({ database, random: () => 0.5, now })
     this.deps = {
-      ...{ database, queue: this.queue, now, minTickGapSeconds: 1 },
+      database,
+      queue: this.queue,
+      now,
+      minTickGapSeconds: 1,
       checkResources: async () => [],
       resolveArgs: async (_, given) => given,
     }
@@ -58,7 +61,9 @@ export class TriggerBench {
     const { account = 0, ...given } = input
     const { environmentId, syncJobId, webhookId, accountIds } = this.tenant
     const defaults: TriggerInput = {
-      ...{ syncJobId, integratedAccountId: accountIds[account] ?? '', cronExpression: '*/10 * * * * *' },
+      syncJobId,
+      integratedAccountId: accountIds[account] ?? '',
+      cronExpression: '*/10 * * * * *',
       destination: { kind: 'webhook', webhookId },
     }
     return await this.#database.transaction((tx) =>

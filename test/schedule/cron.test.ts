@@ -92,7 +92,12 @@ describe('a list of nth weekdays', () => {
     }
     const ticks = forwards.slice(1)
     expect(iso(ticks).map((text) => text.slice(0, 10))).toEqual([
-      ...['2026-11-20', '2026-11-24', '2026-12-07', '2026-12-18', '2026-12-29', '2027-01-04'],
+      '2026-11-20',
+      '2026-11-24',
+      '2026-12-07',
+      '2026-12-18',
+      '2026-12-29',
+      '2027-01-04',
     ])
     expect(ticks.slice(1).map((tick) => cron.previous(tick))).toEqual(ticks.slice(0, -1))
   })

@@ -30,7 +30,12 @@ class Bell {
 function tickerOn(pool: Database, onFired: () => void, logger: Logger = silentLogger): Ticker {
   const queue = new RunQueue({ database: pool, random: Math.random })
   return new Ticker({
-    ...{ database: pool, queue, clock: systemClock, random: Math.random, logger, onFired },
+    database: pool,
+    queue,
+    clock: systemClock,
+    random: Math.random,
+    logger,
+    onFired,
   })
 }
 

@@ -31,7 +31,10 @@ describe('a tick', () => {
     expect(await at.fire()).toMatchObject({ fired: 1, skipped: {}, oldestDueAgeSeconds: 0, nextDueAt })
     const [run] = await at.claim()
     expect(run).toMatchObject({
-      ...{ triggerId: trigger.id, kind: 'cron', args: { since: '2026' }, destination: trigger.destination },
+      triggerId: trigger.id,
+      kind: 'cron',
+      args: { since: '2026' },
+      destination: trigger.destination,
       resources: [{ resource: 'repos', method: 'list' }],
       scheduledFor: new Date('2026-11-05T12:00:10Z'),
     })
@@ -104,7 +107,8 @@ describe('a tick', () => {
     at.clock.advance(10_000)
     await at.fire()
     await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
-      ...[new Date('2026-11-05T12:00:10Z'), id],
+      new Date('2026-11-05T12:00:10Z'),
+      id,
     ])
     at.clock.advance(10_000)
     await at.fire()
@@ -213,7 +217,8 @@ describe('missed ticks', () => {
       { outcome: 'fired', scheduledFor: new Date('2026-11-05T20:00:00Z') },
       {
         outcome: 'missed',
-        ...{ missedFrom: new Date('2026-11-05T13:00:00Z'), scheduledFor: new Date('2026-11-05T19:00:00Z') },
+        missedFrom: new Date('2026-11-05T13:00:00Z'),
+        scheduledFor: new Date('2026-11-05T19:00:00Z'),
         missedCount: 7,
       },
     ])
@@ -277,7 +282,8 @@ describe('a tick is recorded as skipped', () => {
       const at = await bench()
       const { id } = await at.create()
       await affected(database.direct, 'update integrated_account set status = ? where id = ?', [
-        ...[status, at.tenant.accountIds[0] ?? ''],
+        status,
+        at.tenant.accountIds[0] ?? '',
       ])
       at.clock.advance(10_000)
       await at.fire()
@@ -367,7 +373,8 @@ describe('a trigger that cannot be evaluated', () => {
     )
     at.clock.set('2031-01-01T00:00:00Z') // a day without a partition: the rows go where the constraint is
     await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = any(?::uuid[])', [
-      ...[new Date('2031-01-01T00:00:00Z'), triggers.map(({ id }) => id)],
+      new Date('2031-01-01T00:00:00Z'),
+      triggers.map(({ id }) => id),
     ])
     expect(await at.fire()).toMatchObject({ fired: 11, parked: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(bad.id)).toEqual([])
@@ -391,9 +398,7 @@ describe('the ledger', () => {
       seen.push(...page.items.map((entry) => `${entry.scheduledFor.toISOString().slice(17, 19)} ${entry.outcome}`))
       pageToken = page.nextPageToken
     } while (pageToken !== '')
-    expect(seen).toEqual([
-      ...['10 skipped', '00 skipped', '50 skipped', '40 skipped', '30 skipped', '20 fired', '10 fired'],
-    ])
+    expect(seen).toEqual(['10 skipped', '00 skipped', '50 skipped', '40 skipped', '30 skipped', '20 fired', '10 fired'])
   })
 
   it('says of a skipped tick why, and of a fired one which run it made', async () => {

@@ -38,8 +38,14 @@ describe('creating a trigger', () => {
     const at = await bench()
     const trigger = await at.create({ cronExpression: ' 0 9 * * MON ', args: { a: 1 } })
     expect(trigger).toMatchObject({
-      ...{ cronExpression: ' 0 9 * * MON ', args: { a: 1 }, resources: [], version: 1, isPaused: false },
-      ...{ lastRunAt: null, lastRunStatus: null, nextRunAt: new Date('2026-11-09T09:00:00Z') },
+      cronExpression: ' 0 9 * * MON ',
+      args: { a: 1 },
+      resources: [],
+      version: 1,
+      isPaused: false,
+      lastRunAt: null,
+      lastRunStatus: null,
+      nextRunAt: new Date('2026-11-09T09:00:00Z'),
       destination: { kind: 'webhook', webhookId: at.tenant.webhookId },
     })
     expect(await getTrigger(database.direct, at.tenant.environmentId, trigger.id)).toEqual(trigger)
@@ -121,7 +127,9 @@ describe('updating a trigger', () => {
     at.clock.advance(25_000)
     expect(await update({ cronExpression: trigger.cronExpression })).toEqual(trigger)
     expect(await update({ cronExpression: trigger.cronExpression, destination: daemon })).toMatchObject({
-      ...{ version: 2, nextRunAt: trigger.nextRunAt, destination: daemon },
+      version: 2,
+      nextRunAt: trigger.nextRunAt,
+      destination: daemon,
     })
     await at.fire()
     expect(await at.ticksOf(trigger.id)).toEqual(['12:00:10', '12:00:20'])
@@ -131,7 +139,9 @@ describe('updating a trigger', () => {
     const { trigger, update, at } = await withTrigger()
     at.clock.advance(5_000)
     expect(await update({ cronExpression: '30 * * * *' })).toMatchObject({
-      ...{ cronExpression: '30 * * * *', nextRunAt: new Date('2026-11-05T12:30:00Z'), version: 2 },
+      cronExpression: '30 * * * *',
+      nextRunAt: new Date('2026-11-05T12:30:00Z'),
+      version: 2,
     })
     at.clock.advance(60_000)
     await at.fire()

@@ -24,7 +24,9 @@ export class CommandProcess implements AsyncDisposable {
   constructor(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
     const begun = performance.now()
     this.child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), ...args], {
-      ...{ cwd: ROOT, env: { ...bareEnvironment(), ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
+      cwd: ROOT,
+      env: { ...bareEnvironment(), ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()))
     this.child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()))

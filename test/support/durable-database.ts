@@ -31,7 +31,9 @@ export async function startDurableDatabase(poolMax = 16, settings: readonly stri
   const database = new Database({ target: { kind: 'url', url }, poolMax })
   await migrate(database)
   return {
-    ...{ database, url, dataDir },
+    database,
+    url,
+    dataDir,
     async crash() {
       process.kill(server.pid, 'SIGQUIT')
       await until(() => !isAlive(server.pid))

@@ -100,7 +100,9 @@ export function idPlaces(): readonly IdPlace[] {
     methods.flatMap((method) =>
       uuidPaths(method.input).map((path) => ({
         name: `${method.name}.${path.join('.')}`,
-        ...{ method, path, key: keyOf(method, path) },
+        method,
+        path,
+        key: keyOf(method, path),
       })),
     ),
   ).filter(({ name }) => !OTHER_TEAMS.includes(name))
@@ -129,16 +131,22 @@ function keyOf({ name, parent }: DescMethod, path: readonly string[]): keyof Ten
 
 /** Values of required fields that are no ids, by field name. */
 const VALUES: Readonly<Record<string, () => Json>> = {
-  ...{ name: () => freshName('name'), label: () => 'label', kind: () => 'team', resource: () => 'repos' },
-  ...{ tenant_id: () => 'acme', cron_expression: () => NEVER, group_key: () => 'group', method: () => 'list' },
-  ...{ integration_name: () => 'example', target_url: () => 'https://app.example.com/hook' },
-  ...{ resources: () => [{ resource: 'repos', method: 'list' }], credentials: () => ({ api_key: 'k' }) },
-  ...{
-    error: () => ({ reason: 'INTERNAL', message: 'x' }),
-    reason: () => 'INTERNAL',
-    message: () => 'x',
-    config: () => ({}),
-  },
+  name: () => freshName('name'),
+  label: () => 'label',
+  kind: () => 'team',
+  resource: () => 'repos',
+  tenant_id: () => 'acme',
+  cron_expression: () => NEVER,
+  group_key: () => 'group',
+  method: () => 'list',
+  integration_name: () => 'example',
+  target_url: () => 'https://app.example.com/hook',
+  resources: () => [{ resource: 'repos', method: 'list' }],
+  credentials: () => ({ api_key: 'k' }),
+  error: () => ({ reason: 'INTERNAL', message: 'x' }),
+  reason: () => 'INTERNAL',
+  message: () => 'x',
+  config: () => ({}),
 }
 
 /** Operations that need more than their required fields to get as far as looking an id up. */

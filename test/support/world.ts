@@ -139,8 +139,14 @@ export async function makeWorld(app: WorldApp, tenant: Tenant): Promise<World> {
   const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })
   return {
     ...tenant,
-    ...{ integrationId, environmentIntegrationId, integratedAccountId, syncJobId, webhookId },
-    ...{ syncJobCronTriggerId, syncJobRunId, apiTokenId },
+    integrationId,
+    environmentIntegrationId,
+    integratedAccountId,
+    syncJobId,
+    webhookId,
+    syncJobCronTriggerId,
+    syncJobRunId,
+    apiTokenId,
   }
 }
 

@@ -26,7 +26,11 @@ describe('resources of a job', () => {
         repos,
         issues,
         {
-          ...{ resource: 'crm/notes', method: 'list', depends_on: 'issues', persist: true, loop_on: 'kinds' },
+          resource: 'crm/notes',
+          method: 'list',
+          depends_on: 'issues',
+          persist: true,
+          loop_on: 'kinds',
           id: '{{resources.repos.id}}-{{resources.issues.number}}-{{args.kinds}}',
           query: {
             since: '{{previous_run_date}}',

@@ -95,7 +95,10 @@ export function resourcesOf(scope: 'all' | 'even'): readonly JsonObject[] {
     { resource: 'items', method: 'list', persist: true, query: { since, scope } },
     { resource: 'folders', method: 'list', persist: true, query: { since } },
     {
-      ...{ resource: 'files', method: 'list', persist: true, depends_on: 'folders' },
+      resource: 'files',
+      method: 'list',
+      persist: true,
+      depends_on: 'folders',
       query: { since, folder: '{{resources.folders.id}}' },
     },
     { resource: 'notes', method: 'list', persist: true, loop_on: 'boxes', query: { since, box: '{{args.boxes}}' } },

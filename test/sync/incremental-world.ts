@@ -204,8 +204,11 @@ export class World {
     const { environmentId, syncJobId, accountIds } = this.#at.tenant
     this.#jobRuns.add(boxes)
     const input = {
-      ...{ syncJobId, integratedAccountId: accountIds[0] ?? '', ignorePreviousRun },
-      ...{ args: { boxes: BOXES[boxes] ?? [] }, destination: this.#destinations[OF_JOB] },
+      syncJobId,
+      integratedAccountId: accountIds[0] ?? '',
+      ignorePreviousRun,
+      args: { boxes: BOXES[boxes] ?? [] },
+      destination: this.#destinations[OF_JOB],
     }
     await this.#database.transaction((tx) => createRun(this.#at.deps, tx, environmentId, input))
   }
@@ -275,14 +278,12 @@ export class World {
     const { queue } = this.#at
     const stream: HttpClient['stream'] = (request) => this.#step(() => this.#receive(request))
     const deps = {
-      ...{
-        http: { stream },
-        secrets,
-        clock: this.#clock,
-        random: () => 0,
-        database: this.#database,
-        proxy: this.#proxy(),
-      },
+      http: { stream },
+      secrets,
+      clock: this.#clock,
+      random: () => 0,
+      database: this.#database,
+      proxy: this.#proxy(),
       loadAccount: async () => this.#account() as ReadyAccount,
     }
     const save: Parameters<typeof executeWebhookRun>[2]['save'] = async (...saved) =>
@@ -310,8 +311,18 @@ export class World {
       const { id, integratedAccountId, attempt, errorHandling, args } = run
       const facts = methodFacts(PLAN)
       const claimed = {
-        ...{ id, leaseId, integratedAccountId, attempt, errorHandling, args, attemptsMax, environmentVariables },
-        ...{ context: {}, checkpoint, resources: run.resources, ...facts },
+        id,
+        leaseId,
+        integratedAccountId,
+        attempt,
+        errorHandling,
+        args,
+        attemptsMax,
+        environmentVariables,
+        context: {},
+        checkpoint,
+        resources: run.resources,
+        ...facts,
         previousRunDates: resources.map(({ previousRunDate }) => previousRunDate),
         holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: leaseExpiresAt },
       }

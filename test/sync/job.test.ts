@@ -42,8 +42,13 @@ describe('creating a job', () => {
   it('stores it as given, with an empty schema and no check by default', async () => {
     const job = await create()
     expect(job).toMatchObject({
-      ...{ environmentId, label: 'Job', integrationName: 'github', resources: RESOURCES },
-      ...{ argsSchema: {}, argsValidation: '', version: 1 },
+      environmentId,
+      label: 'Job',
+      integrationName: 'github',
+      resources: RESOURCES,
+      argsSchema: {},
+      argsValidation: '',
+      version: 1,
     })
     expect(await getSyncJob(database.direct, environmentId, job.id)).toEqual(job)
   })
@@ -62,7 +67,8 @@ describe('creating a job', () => {
           { resource: 'repos', method: 'get' },
         ],
       },
-      ...{ reason: 'RESOURCES_INVALID', fields: ['resources[1].method'] },
+      reason: 'RESOURCES_INVALID',
+      fields: ['resources[1].method'],
     },
     {
       name: 'everything wrong at once',
@@ -73,24 +79,30 @@ describe('creating a job', () => {
       },
       reason: 'RESOURCES_INVALID',
       fields: [
-        ...['resources[0].depends_on', 'resources[0].loop_on', 'resources[0].resource'],
-        ...['args_schema.oneOf', 'args_validation'],
+        'resources[0].depends_on',
+        'resources[0].loop_on',
+        'resources[0].resource',
+        'args_schema.oneOf',
+        'args_validation',
       ],
     },
     {
       name: 'a schema that would not be held',
       input: { argsSchema: { not: {} } },
-      ...{ reason: 'INVALID_FIELD', fields: ['args_schema.not'] },
+      reason: 'INVALID_FIELD',
+      fields: ['args_schema.not'],
     },
     {
       name: 'a check that does not parse',
       input: { argsValidation: '$.(' },
-      ...{ reason: 'EXPRESSION_FAILED', fields: ['args_validation'] },
+      reason: 'EXPRESSION_FAILED',
+      fields: ['args_validation'],
     },
     {
       name: 'a node that is no node',
       input: { resources: [{ resource: 'repos', method: 'list', persist: 'yes' }] },
-      ...{ reason: 'RESOURCES_INVALID', fields: ['resources[0]'] },
+      reason: 'RESOURCES_INVALID',
+      fields: ['resources[0]'],
     },
   ])('is refused with $name', async ({ input, reason, fields }) => {
     const count = async () =>

@@ -43,8 +43,16 @@ async function startUpstream(answer: (url: URL, authorization: string | undefine
 }
 
 const RUN: WebhookRun = {
-  ...{ id: 'run', syncJobId: 'job', triggerId: null, integratedAccountId: 'account', tenantId: 'tenant' },
-  ...{ args: {}, errorHandling: 'ignore', scheduledFor: new Date(0), startedAt: new Date(0), attempt: 1 },
+  id: 'run',
+  syncJobId: 'job',
+  triggerId: null,
+  integratedAccountId: 'account',
+  tenantId: 'tenant',
+  args: {},
+  errorHandling: 'ignore',
+  scheduledFor: new Date(0),
+  startedAt: new Date(0),
+  attempt: 1,
 }
 const RESOURCES = [
   { resource: 'repos', method: 'list', persist: true },
@@ -90,7 +98,10 @@ describe('a sync from a described API to a webhook', () => {
     const clock = fastClock()
     const proxy = createProxy({ http, clock, evaluator: { evaluate: async () => undefined }, random: () => 0 })
     const access = {
-      ...{ id: 'account', isSandbox: false, context: {}, environmentVariables: {} },
+      id: 'account',
+      isSandbox: false,
+      context: {},
+      environmentVariables: {},
       credentials: { api_key: 'key-1' },
     }
     const plan = compilePlan(definitionAt(upstream.baseUrl))

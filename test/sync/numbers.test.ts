@@ -20,8 +20,16 @@ afterAll(async () => {
 })
 
 const RUN: WebhookRun = {
-  ...{ id: 'run', syncJobId: 'job', triggerId: null, integratedAccountId: 'account', tenantId: 'tenant' },
-  ...{ args: {}, errorHandling: 'ignore', scheduledFor: new Date(0), startedAt: new Date(0), attempt: 1 },
+  id: 'run',
+  syncJobId: 'job',
+  triggerId: null,
+  integratedAccountId: 'account',
+  tenantId: 'tenant',
+  args: {},
+  errorHandling: 'ignore',
+  scheduledFor: new Date(0),
+  startedAt: new Date(0),
+  attempt: 1,
 }
 const IDS = ['12345678901234567890', '12345678901234567891', '12345678901234567892']
 const RECORDS = IDS.map((id) => `{"id":${id},"all":${NUMBERS_JSON}}`)

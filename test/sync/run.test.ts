@@ -45,8 +45,16 @@ describe('a flat resource', () => {
     )
     expect(outcome).toEqual(COMPLETED)
     const stats = {
-      ...{ resource: 'users', method: 'list', pages: 2, fetched: 3, delivered: 3, failed: 0 },
-      ...{ stopReason: 'no_cursor', complete: true, distinct: 3, duplicates: 0 },
+      resource: 'users',
+      method: 'list',
+      pages: 2,
+      fetched: 3,
+      delivered: 3,
+      failed: 0,
+      stopReason: 'no_cursor',
+      complete: true,
+      distinct: 3,
+      duplicates: 0,
     }
     expect(delivered).toEqual([
       { kind: 'started' },
@@ -210,7 +218,11 @@ describe('loop_on', () => {
       { concurrency: 1 },
     )
     expect(calls).toEqual([
-      ...['repos', 'issues?of=r&state=open', 'notes?state=open', 'issues?of=r&state=closed', 'notes?state=closed'],
+      'repos',
+      'issues?of=r&state=open',
+      'notes?state=open',
+      'issues?of=r&state=closed',
+      'notes?state=closed',
     ])
   })
 })
@@ -239,11 +251,18 @@ describe('depends_on', () => {
   it('runs a child per parent record, three levels deep, parents before their children', async () => {
     const { delivered, progress } = await execute({ records }, runOf(tree))
     expect(arrived(delivered)).toEqual([
-      ...['started', 'orgs: a b'],
-      ...['repos: a1 a2', 'crm/notes: note of a-k1', 'crm/notes: note of a-k2'],
-      ...['repos: b1 b2', 'crm/notes: note of b-k1', 'crm/notes: note of b-k2'],
+      'started',
+      'orgs: a b',
+      'repos: a1 a2',
+      'crm/notes: note of a-k1',
+      'crm/notes: note of a-k2',
+      'repos: b1 b2',
+      'crm/notes: note of b-k1',
+      'crm/notes: note of b-k2',
       'orgs: 0',
-      ...['repos: 01 02', 'crm/notes: note of 0-k1', 'crm/notes: note of 0-k2'],
+      'repos: 01 02',
+      'crm/notes: note of 0-k1',
+      'crm/notes: note of 0-k2',
       'completed',
     ])
     expect(progress.stats.map(({ resource, fetched }) => [resource, fetched])).toEqual([
@@ -411,7 +430,12 @@ describe('errors of the third party', () => {
   it('are delivered in place of the page with batch', async () => {
     const { delivered } = await execute(broken, runOf(resources, { errorHandling: 'batch' }))
     expect(delivered[2]).toEqual({
-      ...{ kind: 'page', resource: 'issues', sequence: 2, records: [], hasMore: false, errors: [error] },
+      kind: 'page',
+      resource: 'issues',
+      sequence: 2,
+      records: [],
+      hasMore: false,
+      errors: [error],
     })
   })
 

@@ -40,8 +40,12 @@ afterAll(async () => {
 })
 
 const PAGES: readonly PageStep[] = [1, 2, 3].map((page) => ({
-  ...{ kind: 'page', page, records: [{ id: page }], rateLimit: undefined },
-  ...{ state: page < 3 ? { page } : null, stopReason: page < 3 ? undefined : 'no_cursor' },
+  kind: 'page',
+  page,
+  records: [{ id: page }],
+  rateLimit: undefined,
+  state: page < 3 ? { page } : null,
+  stopReason: page < 3 ? undefined : 'no_cursor',
 }))
 const LIMITED = { kind: 'rate_limited', limitedBy: 'upstream', status: 429, rateLimit: undefined, body: null } as const
 const PLAN = compilePlan({ base_url: 'https://api.example.com', resources: { repos: { list: { path: '/repos' } } } })
@@ -89,7 +93,12 @@ async function work(
       (await queue.save(run, ...saved)).isStopRequested ? ('stop' as const) : ('continue' as const),
   }
   const all: WebhookRunDeps = {
-    ...{ http, secrets, clock: fastClock(), random: () => 0, database, loadAccount: async () => readyAccount() },
+    http,
+    secrets,
+    clock: fastClock(),
+    random: () => 0,
+    database,
+    loadAccount: async () => readyAccount(),
     proxy: { pages: pagesFrom },
     ...deps,
   }
@@ -161,7 +170,10 @@ describe('a run whose third party asks to wait', () => {
     const id = await create()
     expect((await work({ proxy: limitedOnPage2(31) })).outcome).toEqual({ kind: 'rate_limited', afterMs: 31_000 })
     expect(await read(id)).toMatchObject({
-      ...{ status: 'rate_limited', attempt: 0, error: null, finishedAt: null },
+      status: 'rate_limited',
+      attempt: 0,
+      error: null,
+      finishedAt: null,
       resourceStats: [{ fetched: 1, delivered: 1 }],
     })
     clock.advance(30_000)

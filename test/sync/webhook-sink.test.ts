@@ -75,15 +75,25 @@ describe('the events of a run', () => {
       ['evt_run-1_failed_3', 'sync_job_run:failed'],
     ])
     const subject = {
-      ...{ sync_job_run_id: 'run-1', trigger_id: 'trigger-1', integrated_account_id: 'account-1' },
-      ...{ tenant_id: 'acme', resource: 'users' },
+      sync_job_run_id: 'run-1',
+      trigger_id: 'trigger-1',
+      integrated_account_id: 'account-1',
+      tenant_id: 'acme',
+      resource: 'users',
     }
     expect(bodies[1].payload).toEqual({ ...subject, sequence: 7, has_more: true, records: [{ id: 1 }] })
     expect(bodies[2].payload).toEqual({ ...subject, sequence: 8, error: ERROR })
     const { stopReason, claimedTotal, isEstimate, ...stats } = STATS[0]!
     expect(bodies[4].payload).toEqual({
-      ...{ id: 'run-1', sync_job_id: 'job-1', trigger_id: 'trigger-1', integrated_account_id: 'account-1' },
-      ...{ tenant_id: 'acme', status: 'failed', args: { since: 'monday' }, error_handling: 'ignore', attempt: 3 },
+      id: 'run-1',
+      sync_job_id: 'job-1',
+      trigger_id: 'trigger-1',
+      integrated_account_id: 'account-1',
+      tenant_id: 'acme',
+      status: 'failed',
+      args: { since: 'monday' },
+      error_handling: 'ignore',
+      attempt: 3,
       scheduled_for: '2026-02-03T04:05:00.000Z',
       resource_stats: [{ ...stats, stop_reason: stopReason, claimed_total: claimedTotal, is_estimate: isEstimate }],
       error: ERROR,

@@ -97,7 +97,10 @@ describe('changing a webhook', () => {
     expect(changed).toMatchObject({ targetUrl: TARGET, eventTypes: ['record:*'], isActive: false, version: 2 })
     expect(await targetOf(webhook.id)).toEqual({ kind: 'inactive' })
     const again = await updateWebhook(deps, database.direct, environmentId, {
-      ...{ id: webhook.id, targetUrl: 'https://example.org/', eventTypes: [], version: 2 },
+      id: webhook.id,
+      targetUrl: 'https://example.org/',
+      eventTypes: [],
+      version: 2,
     })
     expect(again).toMatchObject({ targetUrl: 'https://example.org/', eventTypes: [], isActive: false, version: 3 })
   })

@@ -15,7 +15,9 @@ import { testDatabase } from '../support/database.ts'
 const { database } = await testDatabase()
 const config = readConfig({ PATCHBAY_PORT: '0', PATCHBAY_METRICS_PORT: '0' })
 const installation = {
-  ...{ database, secrets: createSecrets(parseKeyRing(generateKeyRingText('test'))), embedded: undefined },
+  database,
+  secrets: createSecrets(parseKeyRing(generateKeyRingText('test'))),
+  embedded: undefined,
   [Symbol.asyncDispose]: async () => {},
 }
 const operating = createOperating(config, installation)
@@ -44,7 +46,8 @@ async function overdue(seconds: number) {
 async function scheduler() {
   await operating.schedule.lookOnce()
   const rpc = await fetch(`${apiUrl}/grpc.health.v1.Health/Check`, {
-    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ service: 'patchbay.scheduler' }),
   })
   const probes = await Promise.all([fetch(`${apiUrl}/healthz/scheduler`), fetch(`${url}/healthz/scheduler`)])
@@ -147,8 +150,12 @@ describe('the port for metrics', () => {
 
 describe('the depth of the queue', () => {
   const NOTHING = {
-    ...{ 'webhook ready': 0, 'webhook later': 0, 'webhook held': 0 },
-    ...{ 'daemon ready': 0, 'daemon later': 0, 'daemon held': 0 },
+    'webhook ready': 0,
+    'webhook later': 0,
+    'webhook held': 0,
+    'daemon ready': 0,
+    'daemon later': 0,
+    'daemon held': 0,
   }
 
   it('tells what is ready, what waits and what is held, by kind of group', async () => {

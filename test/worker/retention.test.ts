@@ -143,7 +143,8 @@ describe('retention', () => {
     daysLater(31)
     const { id } = await database.transaction((tx) =>
       createRun(at.deps, tx, at.tenant.environmentId, {
-        ...{ syncJobId: at.tenant.syncJobId, integratedAccountId: at.tenant.accountIds[2] ?? '' },
+        syncJobId: at.tenant.syncJobId,
+        integratedAccountId: at.tenant.accountIds[2] ?? '',
         destination: { kind: 'webhook', webhookId: at.tenant.webhookId },
       }),
     )

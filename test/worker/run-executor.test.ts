@@ -34,8 +34,14 @@ beforeEach(async () => {
 
 function executorOf(executeRun: ExecuteRun, more: Partial<ConstructorParameters<typeof RunExecutor>[0]> = {}) {
   return new RunExecutor({
-    ...{ queue, executeRun, clock: systemClock, random: () => 0.5, logger: silentLogger },
-    ...{ holder: newId(), concurrency: 4, ...more },
+    queue,
+    executeRun,
+    clock: systemClock,
+    random: () => 0.5,
+    logger: silentLogger,
+    holder: newId(),
+    concurrency: 4,
+    ...more,
   })
 }
 
@@ -73,15 +79,26 @@ describe('an executor', () => {
     await executor.drain(10_000)
     expect(await read(id)).toMatchObject({ status })
     expect(executor.stats).toEqual({
-      ...{ running: 0, claimed: 1, settled: 1, leasesLost: 0, outcomes: { [status]: 1 }, pages: 0, records: 0 },
+      running: 0,
+      claimed: 1,
+      settled: 1,
+      leasesLost: 0,
+      outcomes: { [status]: 1 },
+      pages: 0,
+      records: 0,
     })
   })
 
   it('counts what it delivered, and not what an attempt before it did', async () => {
     await create()
     const stats = (pages: number) => ({
-      ...{ resource: 'repos', method: 'list', complete: false },
-      ...{ pages, fetched: pages * 100, delivered: pages * 99, failed: pages },
+      resource: 'repos',
+      method: 'list',
+      complete: false,
+      pages,
+      fetched: pages * 100,
+      delivered: pages * 99,
+      failed: pages,
     })
     const first = executorOf(async (_, progress) => {
       await progress.save({}, [stats(1)])

@@ -18,8 +18,13 @@ describe('a worker', () => {
     const { id } = await at.create({ cronExpression: '* * * * * *' })
     const executed = Promise.withResolvers<string | null>()
     const worker = createWorker({
-      ...{ database, queue: new RunQueue({ database, random: Math.random }), clock: systemClock },
-      ...{ random: Math.random, logger: silentLogger, holder: 'test', concurrency: 2 },
+      database,
+      queue: new RunQueue({ database, random: Math.random }),
+      clock: systemClock,
+      random: Math.random,
+      logger: silentLogger,
+      holder: 'test',
+      concurrency: 2,
       executeRun: async ({ triggerId }) => {
         executed.resolve(triggerId)
         return { kind: 'completed' }
@@ -39,7 +44,8 @@ describe('a loop', () => {
     let rounds = 0
     const third = Promise.withResolvers<void>()
     await using loop = new Loop(loopDeps, {
-      ...{ name: 'test', intervalMs: 1 },
+      name: 'test',
+      intervalMs: 1,
       runOnce: async () => {
         if (++rounds === 3) third.resolve()
         throw new Error('a round failed')
@@ -54,7 +60,8 @@ describe('a loop', () => {
     let rounds = 0
     const reached = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     await using loop = new Loop(loopDeps, {
-      ...{ name: 'test', intervalMs: 3_600_000 },
+      name: 'test',
+      intervalMs: 3_600_000,
       runOnce: async () => {
         rounds++
         if (rounds === 2) reached[0]?.resolve()
@@ -74,7 +81,8 @@ describe('a loop', () => {
     const [began, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let isDone = false
     const loop = new Loop(loopDeps, {
-      ...{ name: 'test', intervalMs: 1 },
+      name: 'test',
+      intervalMs: 1,
       runOnce: async () => {
         began.resolve()
         await end.promise
@@ -115,8 +123,12 @@ describe('housekeeping', () => {
       `select array_agg(relname::text order by relname) as days from pg_class where relname ~ '^sync_job_run_203[34]....$'`,
     )
     expect(days).toEqual([
-      ...['sync_job_run_20331229', 'sync_job_run_20331230', 'sync_job_run_20331231'],
-      ...['sync_job_run_20340101', 'sync_job_run_20340102', 'sync_job_run_20340103'],
+      'sync_job_run_20331229',
+      'sync_job_run_20331230',
+      'sync_job_run_20331231',
+      'sync_job_run_20340101',
+      'sync_job_run_20340102',
+      'sync_job_run_20340103',
     ])
   })
 })

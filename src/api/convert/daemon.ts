@@ -39,7 +39,10 @@ export function daemonGroupToProto({ oldestDueAt, ...group }: DaemonGroup): Mess
 export function assignmentToProto(assignment: Assignment): MessageInitShape<typeof ClaimedRunSchema> {
   const { run, leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax, tenantId } = assignment
   return {
-    ...{ run: syncJobRunToProto(run), leaseId, attemptsMax, tenantId },
+    run: syncJobRunToProto(run),
+    leaseId,
+    attemptsMax,
+    tenantId,
     leaseExpiresAt: timestampFrom(leaseExpiresAt),
     previousRunDate: timestampFrom(previousRunDate),
     checkpoint: checkpoint === null ? undefined : structFrom(checkpoint),

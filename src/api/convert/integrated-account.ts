@@ -82,7 +82,13 @@ export function integratedAccountInputFromProto(request: CreateIntegratedAccount
   const authenticationMethod = wordFrom(METHODS, request.authenticationMethod)
   const region = wordFrom(REGIONS, request.region)
   return {
-    ...{ environmentIntegrationId, tenantId, authenticationMethod, credentials, context, region, isSandbox },
+    environmentIntegrationId,
+    tenantId,
+    authenticationMethod,
+    credentials,
+    context,
+    region,
+    isSandbox,
     objectStoreContextFields,
   }
 }

@@ -92,7 +92,10 @@ export function findingToProto({ field, rule, description }: Violation): Message
 export function toolToProto(tool: Tool): MessageInitShape<typeof IntegrationToolSchema> {
   const { name, resource, method, description } = tool
   return {
-    ...{ name, resource, method, description },
+    name,
+    resource,
+    method,
+    description,
     tags: [...tool.tags],
     querySchema: structFrom(tool.querySchema),
     bodySchema: structFrom(tool.bodySchema),

@@ -90,7 +90,13 @@ export function resourceStatsFromProto(stats: ProtoResourceStats): ResourceStats
   const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
   const { claimedTotal, distinct, duplicates, isEstimate } = stats
   return {
-    ...{ resource, method, pages, fetched, delivered, failed, complete },
+    resource,
+    method,
+    pages,
+    fetched,
+    delivered,
+    failed,
+    complete,
     ...(stopReason === undefined ? {} : { stopReason }),
     ...(claimedTotal === undefined ? {} : { claimedTotal }),
     ...(distinct === undefined ? {} : { distinct }),
@@ -104,7 +110,17 @@ export function resourceStatsToProto(stats: ResourceStats): MessageInitShape<typ
   const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
   const { claimedTotal, distinct, duplicates, isEstimate = false } = stats
   return {
-    ...{ resource, method, pages, fetched, delivered, failed, stopReason, complete },
-    ...{ claimedTotal, distinct, duplicates, isEstimate },
+    resource,
+    method,
+    pages,
+    fetched,
+    delivered,
+    failed,
+    stopReason,
+    complete,
+    claimedTotal,
+    distinct,
+    duplicates,
+    isEstimate,
   }
 }

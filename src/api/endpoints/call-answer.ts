@@ -13,8 +13,17 @@ const RATE_LIMIT_PARTS = ['limit', 'remaining', 'reset'] as const
 
 /** Speak about the third party's own address, and would be believed about this one. */
 const ORIGIN_HEADERS: ReadonlySet<string> = new Set([
-  ...['alt-svc', 'clear-site-data', 'nel', 'report-to', 'reporting-endpoints', 'set-cookie', 'set-cookie2'],
-  ...['strict-transport-security', 'public-key-pins', 'expect-ct', 'service-worker-allowed'],
+  'alt-svc',
+  'clear-site-data',
+  'nel',
+  'report-to',
+  'reporting-endpoints',
+  'set-cookie',
+  'set-cookie2',
+  'strict-transport-security',
+  'public-key-pins',
+  'expect-ct',
+  'service-worker-allowed',
 ])
 
 /** What a header may carry; a third party may send more. */

@@ -45,7 +45,12 @@ export function proxyRoute(deps: CallThroughDeps): PlainRoute {
       if (body.kind === 'bytes' || answersBytes(account, target)) return passThrough(deps, exchange, asked)
       const { plan, access } = account
       const outcome = await deps.proxy.call(plan, access, {
-        ...{ target, id, query: query.query, body: body.value, args, headers: upstreamHeaders(request.headers) },
+        target,
+        id,
+        query: query.query,
+        body: body.value,
+        args,
+        headers: upstreamHeaders(request.headers),
         page: { limit: query.limit, cursor: query.cursor },
         signal: call.signal,
       })
@@ -105,7 +110,11 @@ async function preview(
     deps,
     { environmentId, accountId: query.accountId },
     {
-      ...{ target, id, query: query.query, args, headers: upstreamHeaders(exchange.request.headers) },
+      target,
+      id,
+      query: query.query,
+      args,
+      headers: upstreamHeaders(exchange.request.headers),
       body: body.kind === 'value' ? body.value : undefined,
       page: { limit: query.limit, cursor: query.cursor },
     },
@@ -118,7 +127,11 @@ async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked
   const { request, call } = exchange
   const { target, id, query, body, args, account } = asked
   const outcome = await deps.proxy.stream(account.plan, account.access, {
-    ...{ target, id, query: query.query, args, signal: call.signal },
+    target,
+    id,
+    query: query.query,
+    args,
+    signal: call.signal,
     headers: { ...(body.kind === 'bytes' ? body.headers : {}), ...passingHeaders(request.headers) },
     ...(body.kind === 'bytes' ? { bodyStream: body.bytes } : { body: body.value }),
   })

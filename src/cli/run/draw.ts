@@ -40,8 +40,13 @@ const REST_MS = 2_000
 const OTHER_ROWS = 4
 
 const STATUS_TONE: Readonly<Record<string, Tone>> = {
-  ...{ created: 'quiet', running: 'busy', rate_limited: 'odd' },
-  ...{ completed: 'good', partially_completed: 'odd', failed: 'bad', stopped: 'odd' },
+  created: 'quiet',
+  running: 'busy',
+  rate_limited: 'odd',
+  completed: 'good',
+  partially_completed: 'odd',
+  failed: 'bad',
+  stopped: 'odd',
 }
 
 /** The run as text of at most so many columns and rows: a heading, and a line per resource. */
@@ -86,7 +91,8 @@ function columnsOf(picture: Picture, shown: readonly ResourceProgress[]): Column
     tone: Tone,
     textOf: (each: ResourceProgress) => string,
   ): Column => ({
-    ...{ expendable, align },
+    expendable,
+    align,
     cells: shown.map((each) => ({ text: each.pages === 0 ? '' : textOf(each), tone })),
   })
   return [

@@ -9,7 +9,15 @@ export interface RootName {
 
 /** Children of these are evaluated where the node itself is. Lambdas keep the context in which they are written. */
 const IN_PLACE: ReadonlySet<string> = new Set([
-  ...['binary', 'unary', 'condition', 'block', 'bind', 'apply', 'function', 'partial', 'lambda'],
+  'binary',
+  'unary',
+  'condition',
+  'block',
+  'bind',
+  'apply',
+  'function',
+  'partial',
+  'lambda',
 ])
 
 /** Parts that are evaluated over what their node has selected. */

@@ -4,8 +4,30 @@ import type { AstNode } from './parse.ts'
 
 /** Functions that take no value from their surroundings, however few arguments they are called with. */
 const WITHOUT_CONTEXT: ReadonlySet<string> = new Set([
-  ...['count', 'sum', 'max', 'min', 'average', 'append', 'exists', 'join', 'map', 'filter', 'single', 'zip'],
-  ...['reduce', 'sort', 'reverse', 'distinct', 'merge', 'now', 'millis', 'uuid', 'random', 'type', 'error', 'assert'],
+  'count',
+  'sum',
+  'max',
+  'min',
+  'average',
+  'append',
+  'exists',
+  'join',
+  'map',
+  'filter',
+  'single',
+  'zip',
+  'reduce',
+  'sort',
+  'reverse',
+  'distinct',
+  'merge',
+  'now',
+  'millis',
+  'uuid',
+  'random',
+  'type',
+  'error',
+  'assert',
 ])
 
 /** Functions that do so only when they are called with fewer arguments than this. */
@@ -62,20 +84,18 @@ export function readPart(roots: JsonObject, reads: ReadonlySet<string> | undefin
 }
 
 const TRANSPARENT: ReadonlySet<string> = new Set([
-  ...[
-    'binary',
-    'unary',
-    'condition',
-    'block',
-    'string',
-    'number',
-    'value',
-    'regex',
-    'filter',
-    'sort',
-    'apply',
-    'index',
-  ],
+  'binary',
+  'unary',
+  'condition',
+  'block',
+  'string',
+  'number',
+  'value',
+  'regex',
+  'filter',
+  'sort',
+  'apply',
+  'index',
 ])
 
 /** @returns false when the part may read anything */

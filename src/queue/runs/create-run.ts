@@ -51,7 +51,12 @@ export async function createRun(
   requireRunnable(subject)
   const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
   return await insertWaitingRun(deps, tx, {
-    ...{ environmentId, syncJobId, integratedAccountId, destination, args, triggerId: null },
+    environmentId,
+    syncJobId,
+    integratedAccountId,
+    destination,
+    args,
+    triggerId: null,
     region: subject.region,
     resources: subject.jobResources,
     errorHandling: input.errorHandling ?? subject.jobErrorHandling,

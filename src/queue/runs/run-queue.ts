@@ -75,8 +75,13 @@ export class RunQueue {
   /** Lets stored runs wait for a worker or daemon, in the transaction that stored them. */
   async enqueue(tx: Tx, runs: readonly RunToQueue[]): Promise<void> {
     const items = runs.map((run) => ({
-      ...{ id: run.id, environmentId: run.environmentId, region: run.region, flowId: run.integratedAccountId },
-      ...{ scheduledFor: run.scheduledFor, triggerId: run.triggerId, attempt: run.attempt ?? 0 },
+      id: run.id,
+      environmentId: run.environmentId,
+      region: run.region,
+      flowId: run.integratedAccountId,
+      scheduledFor: run.scheduledFor,
+      triggerId: run.triggerId,
+      attempt: run.attempt ?? 0,
       group: runGroup(run.environmentId, run.destination),
     }))
     await this.#queue.enqueue(tx, items)

@@ -41,7 +41,12 @@ export async function requireSubject(tx: Tx, environmentId: string, ids: Subject
   if (jobIntegrationName !== accountIntegrationName)
     throw accountMismatch(jobIntegrationName, accountIntegrationName ?? 'none')
   return {
-    ...{ now: found.now, jobResources, jobErrorHandling, accountStatus, region: accountRegion, isIntegrationEnabled },
+    now: found.now,
+    jobResources,
+    jobErrorHandling,
+    accountStatus,
+    region: accountRegion,
+    isIntegrationEnabled,
     argsRules: { argsSchema: jobArgsSchema, argsValidation: jobArgsValidation },
   }
 }

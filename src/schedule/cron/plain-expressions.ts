@@ -21,7 +21,8 @@ const FIELDS_FROM_LAST: readonly { readonly min: number; readonly max: number; r
   [
     { min: 0, max: 7, names: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
     {
-      ...{ min: 1, max: 12 },
+      min: 1,
+      max: 12,
       names: ['', 'jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'],
     },
     { min: 1, max: 31 },

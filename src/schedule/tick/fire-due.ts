@@ -118,7 +118,13 @@ async function park({ database }: FireDueDeps, trigger: DueTrigger, cause: unkno
 }
 
 const NOTHING: FireReport = {
-  ...{ handled: 0, fired: 0, skipped: {}, missed: 0, parked: [], ticks: [], nextDueAt: undefined },
+  handled: 0,
+  fired: 0,
+  skipped: {},
+  missed: 0,
+  parked: [],
+  ticks: [],
+  nextDueAt: undefined,
 }
 
 function passReport(heads: readonly DueHead[], now: Date, reports: readonly FireReport[]): PassReport {

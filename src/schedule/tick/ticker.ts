@@ -57,7 +57,12 @@ export class Ticker {
   readonly #stop = new AbortController()
   #running: Promise<void> | undefined
   #stats: Omit<TickerStats, 'oldestDueAgeSeconds'> = {
-    ...{ passes: 0, failedPasses: 0, fired: 0, skipped: {}, missed: 0, parked: 0 },
+    passes: 0,
+    failedPasses: 0,
+    fired: 0,
+    skipped: {},
+    missed: 0,
+    parked: 0,
   }
   #oldestDueAgeSeconds = 0
   #observedMs = performance.now()

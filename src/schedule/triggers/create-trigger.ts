@@ -43,8 +43,17 @@ export async function createTrigger(
   const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
   const id = newId()
   const trigger = {
-    ...{ id, environmentId, syncJobId, integratedAccountId, destination, args, resources, errorHandling },
-    ...{ cronExpression: input.cronExpression, shard: shardOf(id), region: subject.region },
+    id,
+    environmentId,
+    syncJobId,
+    integratedAccountId,
+    destination,
+    args,
+    resources,
+    errorHandling,
+    cronExpression: input.cronExpression,
+    shard: shardOf(id),
+    region: subject.region,
     nextFireAt: firstTick(input.cronExpression, deps.now?.() ?? subject.now),
   }
   return await withReferences(trigger, () => insertTrigger(tx, trigger))

@@ -18,8 +18,14 @@ export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: st
   requireRunnable(subject)
   const args = await deps.resolveArgs(subject.argsRules, trigger.args)
   const run = await insertWaitingRun(deps, tx, {
-    ...{ environmentId, syncJobId, integratedAccountId, destination, args, triggerId: id },
-    ...{ region: subject.region, ignorePreviousRun: false },
+    environmentId,
+    syncJobId,
+    integratedAccountId,
+    destination,
+    args,
+    triggerId: id,
+    region: subject.region,
+    ignorePreviousRun: false,
     errorHandling: errorHandling ?? subject.jobErrorHandling,
     resources: resources.length > 0 ? resources : subject.jobResources,
   })

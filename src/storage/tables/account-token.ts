@@ -55,8 +55,15 @@ export async function takeTokenLease(
        extract(epoch from token.retry_at - now()) * 1000 as "retryAfterMs"
      from (values (1)) one left join account_token token on environment_id = ? and integrated_account_id = ?`,
     [
-      ...[account.environmentId, account.id, account.region, leaseId, leaseMs, version, isForced],
-      ...[account.environmentId, account.id],
+      account.environmentId,
+      account.id,
+      account.region,
+      leaseId,
+      leaseMs,
+      version,
+      isForced,
+      account.environmentId,
+      account.id,
     ],
   )
   if (found === undefined) throw new Error('a select of one row returned none')

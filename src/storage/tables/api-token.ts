@@ -51,8 +51,14 @@ export async function insertApiToken(tx: Tx, token: NewApiToken): Promise<ApiTok
     `insert into api_token (id, kind, team_id, environment_id, name, token_hash, hint, expires_at)
      values (?, ?, ?, ?, ?, ?, ?, ?) returning ${COLUMNS}`,
     [
-      ...[token.id, token.kind, token.teamId, token.environmentId ?? null],
-      ...[token.name, token.hash, token.hint, token.expiresAt ?? null],
+      token.id,
+      token.kind,
+      token.teamId,
+      token.environmentId ?? null,
+      token.name,
+      token.hash,
+      token.hint,
+      token.expiresAt ?? null,
     ],
   )
   if (inserted === undefined) throw new Error('an insert returned no row')

@@ -82,7 +82,10 @@ export async function postponeConnecting(
        connecting_due_at = now() + ? * interval '1 millisecond', last_error = coalesce(?, last_error),
        last_action_result = last_action_result || ?::jsonb where ${HELD}`,
     [
-      ...[isCounted ? lease.tries : lease.tries - 1, afterMs, found?.error ?? null, jsonb(found?.result ?? {})],
+      isCounted ? lease.tries : lease.tries - 1,
+      afterMs,
+      found?.error ?? null,
+      jsonb(found?.result ?? {}),
       ...holderOf(lease),
     ],
   )

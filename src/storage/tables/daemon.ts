@@ -88,8 +88,14 @@ export async function listDaemons(
      where d.environment_id = ? and (?::text is null or d.group_key = ?) and (?::uuid is null or d.id < ?)
      order by d.id desc limit ?`,
     [
-      ...[environmentId, lostAfterMs / 1000, environmentId, filter.groupKey ?? null, filter.groupKey ?? null],
-      ...[before ?? null, before ?? null, limit],
+      environmentId,
+      lostAfterMs / 1000,
+      environmentId,
+      filter.groupKey ?? null,
+      filter.groupKey ?? null,
+      before ?? null,
+      before ?? null,
+      limit,
     ],
   )
 }

@@ -54,10 +54,7 @@ export async function insertEnvironmentIntegration(
     tx,
     `insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
      values (?, ?, ?, ?, ?, ?::jsonb) on conflict (environment_id, integration_id) do nothing returning ${COLUMNS}`,
-    [
-      ...[ids.environmentId, ids.id, ids.integrationId],
-      ...[fields.showInCatalog, fields.isEnabled, jsonb(fields.override)],
-    ],
+    [ids.environmentId, ids.id, ids.integrationId, fields.showInCatalog, fields.isEnabled, jsonb(fields.override)],
   )
 }
 
@@ -151,8 +148,12 @@ export async function updateEnvironmentIntegration(
        override = coalesce(?::jsonb, override), updated_at = now(), version = version + 1
      where environment_id = ? and id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
     [
-      ...[fields.showInCatalog ?? null, fields.isEnabled ?? null],
-      ...[fields.override === undefined ? null : jsonb(fields.override), environmentId, id, version ?? null],
+      fields.showInCatalog ?? null,
+      fields.isEnabled ?? null,
+      fields.override === undefined ? null : jsonb(fields.override),
+      environmentId,
+      id,
+      version ?? null,
     ],
   )
 }

@@ -103,9 +103,16 @@ export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAcco
        authentication_method, context, status, is_sandbox, region, object_store_context_fields)
      values (?, ?, ?, ?, ?, ?::jsonb, ?, ?, ?, ?) returning ${COLUMNS}`,
     [
-      ...[account.environmentId, account.id, account.environmentIntegrationId, account.tenantId],
-      ...[account.authenticationMethod, jsonb(account.context), account.status, account.isSandbox],
-      ...[account.region, account.objectStoreContextFields],
+      account.environmentId,
+      account.id,
+      account.environmentIntegrationId,
+      account.tenantId,
+      account.authenticationMethod,
+      jsonb(account.context),
+      account.status,
+      account.isSandbox,
+      account.region,
+      account.objectStoreContextFields,
     ],
   )
   if (inserted === undefined) throw new Error('an insert returned no row')
@@ -219,8 +226,13 @@ export async function updateIntegratedAccount(
          and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(?))
      returning ${COLUMNS}, ${VERSIONS}`,
     [
-      ...[tenantId ?? null, contextKeys === undefined ? null : jsonb(contextKeys), removedContextKeys],
-      ...[environmentId, id, version ?? null, Object.keys(contextKeys ?? {})],
+      tenantId ?? null,
+      contextKeys === undefined ? null : jsonb(contextKeys),
+      removedContextKeys,
+      environmentId,
+      id,
+      version ?? null,
+      Object.keys(contextKeys ?? {}),
     ],
   )
 }
@@ -258,10 +270,17 @@ export async function stepAccountStatus(
      select present.status as "from", changed.status as "to"
      from present left join changed on true`,
     [
-      ...[account.environmentId, account.id],
-      ...[steps.map(({ from }) => from), steps.map(({ to }) => to)],
-      ...[entry.lastError, account.environmentId, account.id],
-      ...[account.environmentId, account.id, entry.cause, entry.lastError],
+      account.environmentId,
+      account.id,
+      steps.map(({ from }) => from),
+      steps.map(({ to }) => to),
+      entry.lastError,
+      account.environmentId,
+      account.id,
+      account.environmentId,
+      account.id,
+      entry.cause,
+      entry.lastError,
     ],
   )
 }
@@ -282,10 +301,7 @@ export async function storeForbiddenError(
      where environment_id = ? and id = ? and (last_forbidden_error is null
        or last_forbidden_error ->> 'resource' <> ? or last_forbidden_error ->> 'method' <> ?
        or (last_forbidden_error ->> 'occurred_at')::timestamptz < ?::timestamptz - ? * interval '1 millisecond')`,
-    [
-      ...[jsonb({ ...error }), account.environmentId, account.id],
-      ...[error.resource, error.method, error.occurred_at, quietMs],
-    ],
+    [jsonb({ ...error }), account.environmentId, account.id, error.resource, error.method, error.occurred_at, quietMs],
   )
 }
 

@@ -110,8 +110,14 @@ export async function updateIntegration(
        sharing = coalesce(?, sharing), config = coalesce(?::jsonb, config), updated_at = now(), version = version + 1
      where id = ? and team_id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
     [
-      ...[fields.name ?? null, fields.category ?? null, fields.isBeta ?? null, fields.sharing ?? null],
-      ...[fields.config === undefined ? null : jsonb(fields.config), id, teamId, version ?? null],
+      fields.name ?? null,
+      fields.category ?? null,
+      fields.isBeta ?? null,
+      fields.sharing ?? null,
+      fields.config === undefined ? null : jsonb(fields.config),
+      id,
+      teamId,
+      version ?? null,
     ],
   )
 }

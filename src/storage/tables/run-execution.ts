@@ -32,8 +32,12 @@ export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOver
   const begun: RunWork[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await rows<WorkRow>(tx, BEGIN_RUNS, [
-      ...[now, items.map(({ id }) => id), items.map(({ scheduledFor }) => scheduledFor)],
-      ...[items.map(({ attempt }) => attempt), from, to],
+      now,
+      items.map(({ id }) => id),
+      items.map(({ scheduledFor }) => scheduledFor),
+      items.map(({ attempt }) => attempt),
+      from,
+      to,
     ])
     for (const { groupKey, webhookId, ...work } of found)
       begun.push({ ...work, destination: destinationFromColumns(groupKey, webhookId) })
@@ -95,8 +99,16 @@ export async function saveRunProgress(
      )
      select stop_requested_at is not null as "isStopRequested" from held`,
     [
-      ...[now, leaseMs / 1000, counters, lease.id, lease.leaseId, now],
-      ...[checkpoint && jsonb(checkpoint), counters, ending && jsonb(ending), counters],
+      now,
+      leaseMs / 1000,
+      counters,
+      lease.id,
+      lease.leaseId,
+      now,
+      checkpoint && jsonb(checkpoint),
+      counters,
+      ending && jsonb(ending),
+      counters,
     ],
   )
 }
@@ -162,9 +174,16 @@ export async function concludeRuns(
   const ended: EndedRun[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await rows<EndedRow>(tx, CONCLUDE_RUNS, [
-      ...[items.map(({ id }) => id), items.map(({ scheduledFor }) => scheduledFor)],
-      ...[items.map(({ status }) => status), items.map(({ error }) => (error === null ? null : jsonb(error)))],
-      ...[items.map(({ attempt }) => attempt), items.map(({ isOver }) => isOver), now, now, from, to],
+      items.map(({ id }) => id),
+      items.map(({ scheduledFor }) => scheduledFor),
+      items.map(({ status }) => status),
+      items.map(({ error }) => (error === null ? null : jsonb(error))),
+      items.map(({ attempt }) => attempt),
+      items.map(({ isOver }) => isOver),
+      now,
+      now,
+      from,
+      to,
     ])
     for (const { groupKey, webhookId, ...run } of found)
       ended.push({ ...run, destination: destinationFromColumns(groupKey, webhookId) })

@@ -81,10 +81,18 @@ export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<Trigge
      )
      select ${COLUMNS} from t join s on s.trigger_id = t.id left join run_lease l on l.run_id = s.last_run_id`,
     [
-      ...[trigger.environmentId, trigger.id, trigger.syncJobId, trigger.integratedAccountId, trigger.cronExpression],
-      ...[...destinationColumns(trigger.destination), jsonb(trigger.args)],
-      ...[trigger.resources.length === 0 ? null : jsonb(trigger.resources), trigger.errorHandling],
-      ...[trigger.shard, trigger.region, trigger.nextFireAt],
+      trigger.environmentId,
+      trigger.id,
+      trigger.syncJobId,
+      trigger.integratedAccountId,
+      trigger.cronExpression,
+      ...destinationColumns(trigger.destination),
+      jsonb(trigger.args),
+      trigger.resources.length === 0 ? null : jsonb(trigger.resources),
+      trigger.errorHandling,
+      trigger.shard,
+      trigger.region,
+      trigger.nextFireAt,
     ],
   )
   if (inserted === undefined) throw new Error('an insert returned no row')
@@ -165,7 +173,9 @@ export async function updateTriggerDestination(
        ${webhookId === null ? '' : webhookRule}
      returning ${COLUMNS}`,
     [
-      ...[...bindings, expected.version ?? null, expected.cronExpression ?? null],
+      ...bindings,
+      expected.version ?? null,
+      expected.cronExpression ?? null,
       ...(webhookId === null ? [] : [webhookId]),
     ],
   )
@@ -184,10 +194,7 @@ export async function updateTriggerSettings(
     `update sync_job_cron_trigger set cron_expression = ?, daemon_group_key = ?, webhook_id = ?, error_handling = ?,
        updated_at = now(), version = version + 1
      where environment_id = ? and id = ?`,
-    [
-      ...[settings.cronExpression, ...destinationColumns(settings.destination), settings.errorHandling],
-      ...[environmentId, id],
-    ],
+    [settings.cronExpression, ...destinationColumns(settings.destination), settings.errorHandling, environmentId, id],
   )
 }
 

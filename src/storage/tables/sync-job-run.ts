@@ -95,9 +95,19 @@ export async function insertManualRun(tx: Tx, run: NewRun, now: NowOverride): Pr
      )
      select ${COLUMNS} from r left join run_checkpoint c on c.run_id = r.id`,
     [
-      ...[now, run.triggerId, run.id, run.environmentId, run.triggerId, run.syncJobId, run.integratedAccountId],
-      ...[run.region, ...destinationColumns(run.destination)],
-      ...[jsonb(run.resources), jsonb(run.args), run.errorHandling, run.ignorePreviousRun],
+      now,
+      run.triggerId,
+      run.id,
+      run.environmentId,
+      run.triggerId,
+      run.syncJobId,
+      run.integratedAccountId,
+      run.region,
+      ...destinationColumns(run.destination),
+      jsonb(run.resources),
+      jsonb(run.args),
+      run.errorHandling,
+      run.ignorePreviousRun,
     ],
   )
   if (inserted === undefined) throw new Error('an insert returned no row')
@@ -148,7 +158,10 @@ export async function listRuns(
      order by r.scheduled_for desc, r.id desc limit ?`,
     [
       ...given.map(({ value }) => value),
-      ...[below?.scheduledFor ?? null, below?.scheduledFor ?? null, below?.id ?? null, limit],
+      below?.scheduledFor ?? null,
+      below?.scheduledFor ?? null,
+      below?.id ?? null,
+      limit,
     ],
   )
   return found.map(runFromRow)

@@ -46,8 +46,14 @@ export async function insertSyncJob(tx: Tx, job: NewSyncJob): Promise<SyncJobRec
        (environment_id, id, label, integration_name, resources, args_schema, args_validation, error_handling)
      values (?, ?, ?, ?, ?::jsonb, ?::jsonb, ?, ?) returning ${COLUMNS}`,
     [
-      ...[job.environmentId, job.id, job.label, job.integrationName],
-      ...[jsonb(job.resources), jsonb(job.argsSchema), job.argsValidation, job.errorHandling],
+      job.environmentId,
+      job.id,
+      job.label,
+      job.integrationName,
+      jsonb(job.resources),
+      jsonb(job.argsSchema),
+      job.argsValidation,
+      job.errorHandling,
     ],
   )
   if (inserted === undefined) throw new Error('an insert returned no row')
@@ -101,7 +107,9 @@ export async function updateSyncJob(
       change.argsSchema === undefined ? null : jsonb(change.argsSchema),
       change.argsValidation ?? null,
       change.errorHandling ?? null,
-      ...[environmentId, id, version ?? null],
+      environmentId,
+      id,
+      version ?? null,
     ],
   )
 }

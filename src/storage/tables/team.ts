@@ -93,8 +93,14 @@ export async function updateTeam(
        allow_impersonation = coalesce(?, allow_impersonation), updated_at = now(), version = version + 1
      where id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
     [
-      ...[fields.name ?? null, fields.domain ?? null, fields.logo ?? null, fields.isWhiteLabel ?? null],
-      ...[fields.tosLink ?? null, fields.allowImpersonation ?? null, id, version ?? null],
+      fields.name ?? null,
+      fields.domain ?? null,
+      fields.logo ?? null,
+      fields.isWhiteLabel ?? null,
+      fields.tosLink ?? null,
+      fields.allowImpersonation ?? null,
+      id,
+      version ?? null,
     ],
   )
 }

@@ -56,7 +56,9 @@ export async function showLastRun(
 /** Changes the status of the latest run, when it still is that run. */
 export async function showRunStatus(tx: Tx, triggerId: string, runId: string, status: RunStatus): Promise<void> {
   await affected(tx, 'update trigger_schedule set last_run_status = ? where trigger_id = ? and last_run_id = ?', [
-    ...[status, triggerId, runId],
+    status,
+    triggerId,
+    runId,
   ])
 }
 

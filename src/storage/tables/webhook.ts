@@ -78,10 +78,7 @@ export async function updateWebhook(
     `update webhook set target_url = coalesce(?, target_url), event_types = coalesce(?::text[], event_types),
        is_active = coalesce(?, is_active), updated_at = now(), version = version + 1
      where environment_id = ? and id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
-    [
-      ...[change.targetUrl ?? null, change.eventTypes ?? null, change.isActive ?? null],
-      ...[environmentId, id, version ?? null],
-    ],
+    [change.targetUrl ?? null, change.eventTypes ?? null, change.isActive ?? null, environmentId, id, version ?? null],
   )
 }
 

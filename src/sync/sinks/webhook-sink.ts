@@ -155,7 +155,13 @@ function statsPayload(stats: ResourceStats): JsonObject {
   const { resource, method, pages, fetched, delivered, failed, complete } = stats
   const { distinct, duplicates, stopReason, claimedTotal, isEstimate } = stats
   return {
-    ...{ resource, method, pages, fetched, delivered, failed, complete },
+    resource,
+    method,
+    pages,
+    fetched,
+    delivered,
+    failed,
+    complete,
     ...(distinct === undefined ? {} : { distinct }),
     ...(duplicates === undefined ? {} : { duplicates }),
     ...(stopReason === undefined ? {} : { stop_reason: stopReason }),

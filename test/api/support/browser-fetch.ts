@@ -2,7 +2,13 @@ const SAFE_METHODS = ['GET', 'HEAD', 'POST']
 const SAFE_REQUEST_HEADERS = ['accept', 'accept-language', 'content-language', 'range']
 const SAFE_CONTENT_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']
 const SAFE_RESPONSE_HEADERS = [
-  ...['cache-control', 'content-language', 'content-length', 'content-type', 'expires', 'last-modified', 'pragma'],
+  'cache-control',
+  'content-language',
+  'content-length',
+  'content-type',
+  'expires',
+  'last-modified',
+  'pragma',
 ]
 
 /**

@@ -61,7 +61,10 @@ const source: PageSource = {
 }
 const accepted = (sequences: number) => async (): Promise<SinkAnswer> => ({ kind: 'accepted', sequences })
 const sink: Sink = {
-  ...{ started: accepted(0), page: accepted(1), problem: accepted(1), completed: accepted(0), failed: accepted(0) },
+  started: accepted(0),
+  page: accepted(1),
+  problem: accepted(1),
+  ended: accepted(0),
 }
 const below = (parent: string) => ({ depends_on: parent, query: { of: `{{resources.${parent}.id}}` } })
 const run = {

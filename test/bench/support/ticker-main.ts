@@ -22,8 +22,12 @@ const [url = '', moment] = process.argv.slice(2)
 const database = new Database({ target: { kind: 'url', url } })
 let nowMs = moment === undefined ? undefined : Date.parse(moment)
 const ticker = new Ticker({
-  ...{ database, queue: new RunQueue({ database, random: Math.random }), clock: systemClock, random: Math.random },
-  ...{ logger: createLogger('warn'), now: nowMs === undefined ? undefined : () => new Date(nowMs ?? 0) },
+  database,
+  queue: new RunQueue({ database, random: Math.random }),
+  clock: systemClock,
+  random: Math.random,
+  logger: createLogger('warn'),
+  now: nowMs === undefined ? undefined : () => new Date(nowMs ?? 0),
 })
 
 async function drain(): Promise<Drained> {

@@ -19,8 +19,13 @@ export interface WorkerUse {
 const [url = ''] = process.argv.slice(2)
 const database = new Database({ target: { kind: 'url', url }, applicationName: 'bench-worker' })
 const worker = createWorker({
-  ...{ database, queue: new RunQueue({ database, random: Math.random }), clock: systemClock, random: Math.random },
-  ...{ logger: createLogger('warn'), holder: `bench:${process.pid}`, concurrency: 64 },
+  database,
+  queue: new RunQueue({ database, random: Math.random }),
+  clock: systemClock,
+  random: Math.random,
+  logger: createLogger('warn'),
+  holder: `bench:${process.pid}`,
+  concurrency: 64,
   executeRun: async () => ({ kind: 'completed' }),
 })
 let used = process.cpuUsage()

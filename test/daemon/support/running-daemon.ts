@@ -47,7 +47,10 @@ export function startDaemon({
   const ended = daemon.run()
   ended.catch(() => {})
   return {
-    ...{ daemon, ended, log, said },
+    daemon,
+    ended,
+    log,
+    said,
     async [Symbol.asyncDispose]() {
       void daemon.drain(0)
       await ended.catch(() => {})

@@ -115,8 +115,12 @@ export async function startScriptedService(
   let front = await listen(listener, 0, tls)
   const { port } = front.address() as AddressInfo
   return {
-    ...{ calls, authorizations, versions, runId, leaseId },
-    ...{ url: `${tls === undefined ? 'http' : 'https'}://localhost:${port}` },
+    calls,
+    authorizations,
+    versions,
+    runId,
+    leaseId,
+    url: `${tls === undefined ? 'http' : 'https'}://localhost:${port}`,
     async called(name, times = 1) {
       const { promise, resolve } = Promise.withResolvers<void>()
       const look = () => calls.filter((call) => call === name).length >= times && resolve()
@@ -144,10 +148,18 @@ function claimedRun(runId: string, leaseId: string): MessageInitShape<typeof Cla
   return {
     valuesJson: JSON.stringify(values),
     run: {
-      ...{ id: runId, environmentId: newId(), syncJobId: newId(), integratedAccountId: newId() },
-      ...{ attempt: 1, errorHandling: 'ignore', resources },
+      id: runId,
+      environmentId: newId(),
+      syncJobId: newId(),
+      integratedAccountId: newId(),
+      attempt: 1,
+      errorHandling: 'ignore',
+      resources,
     },
-    ...{ leaseId, leaseExpiresAt: timestampFromDate(new Date()), attemptsMax: 5, tenantId: 'acme' },
+    leaseId,
+    leaseExpiresAt: timestampFromDate(new Date()),
+    attemptsMax: 5,
+    tenantId: 'acme',
     resources: [{ idPath: ['id'], parentPaths: [] }],
   }
 }

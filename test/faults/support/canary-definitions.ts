@@ -145,7 +145,10 @@ export function refusedIntegrations(canaries: Canaries, url: string, mode: strin
       {
         format: 'jwt',
         config: {
-          ...{ fields: passwords('key'), algorithm: 'HS256', key: '{{key}}', claims: { iss: 'app' } },
+          fields: passwords('key'),
+          algorithm: 'HS256',
+          key: '{{key}}',
+          claims: { iss: 'app' },
           exchange: { request: { method: 'POST', path: `/${mode}/x`, body: { assertion: '{{args.assertion}}' } } },
         },
       },

@@ -152,7 +152,12 @@ async function startScenario(product: RunningProduct, canaries: Canaries, partyU
 
   const statusOf = async (id: string) => String((await ask('GET', `/integrated-account/${id}`)).status)
   return {
-    ...{ ask, made, answers, token, until, partyUrl },
+    ask,
+    made,
+    answers,
+    token,
+    until,
+    partyUrl,
     async webhook(target_url: string): Promise<string> {
       const webhook = await made('/webhook', { target_url })
       canaries.add('webhook-secret', webhook.secret.replace(/^whsec_/, ''))

@@ -79,7 +79,8 @@ export class DaemonCluster implements AsyncDisposable {
   async addAccounts(count: number): Promise<readonly string[]> {
     const body = {
       environment_integration_id: this.#seed.environmentIntegrationId,
-      ...{ tenant_id: 'acme', credentials: { api_key: 'secret-key' } },
+      tenant_id: 'acme',
+      credentials: { api_key: 'secret-key' },
     }
     const ids = await Promise.all(
       Array.from({ length: count }, async () => (await this.call('POST', '/integrated-account', body)).id),

@@ -35,8 +35,12 @@ export function judgeDeliveries(runs: ReadonlyMap<string, number>, pages: readon
   const verdicts = [...runs].map(([id, owed]) => judgeRun(owed, byRun.get(id) ?? []))
   const total = (name: keyof DeliveryVerdict) => verdicts.reduce((sum, verdict) => sum + verdict[name], 0)
   return {
-    ...{ records: total('records'), missing: total('missing'), repeated: total('repeated') },
-    ...{ changed: total('changed'), early: total('early'), behind: total('behind') },
+    records: total('records'),
+    missing: total('missing'),
+    repeated: total('repeated'),
+    changed: total('changed'),
+    early: total('early'),
+    behind: total('behind'),
   }
 }
 

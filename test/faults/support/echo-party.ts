@@ -10,8 +10,22 @@ export interface EchoParty extends AsyncDisposable {
 
 /** Ways to refuse; each repeats everything in every spelling. */
 export const ECHO_MODES = [
-  ...['400', '401', '403', '404', '409', '422', '429', '500', '503'],
-  ...['text', 'html', 'form', 'broken', 'redirect', 'redirect-loop', 'found-in-200'],
+  '400',
+  '401',
+  '403',
+  '404',
+  '409',
+  '422',
+  '429',
+  '500',
+  '503',
+  'text',
+  'html',
+  'form',
+  'broken',
+  'redirect',
+  'redirect-loop',
+  'found-in-200',
 ] as const
 export type EchoMode = (typeof ECHO_MODES)[number]
 

@@ -28,7 +28,8 @@ export async function startPageEndpoints(shape: ListShape): Promise<PageEndpoint
   const receiver = await listen((request, response) => void receive(shape, pages, request, response))
   return {
     pages,
-    ...{ upstreamUrl: urlOf(upstream), receiverUrl: `${urlOf(receiver)}/hook` },
+    upstreamUrl: urlOf(upstream),
+    receiverUrl: `${urlOf(receiver)}/hook`,
     async [Symbol.asyncDispose]() {
       for (const server of [upstream, receiver]) {
         server.closeAllConnections()
@@ -67,7 +68,8 @@ async function receive(
   const { event, payload } = JSON.parse(Buffer.concat(chunks).toString())
   if (event === 'sync_job_run:record')
     pages.push({
-      ...{ runId: payload.sync_job_run_id, sequence: payload.sequence },
+      runId: payload.sync_job_run_id,
+      sequence: payload.sequence,
       content: createHash('sha256').update(JSON.stringify(payload.records)).digest('base64'),
       records: payload.records.map(({ id }: { readonly id: number }) => id),
     })

@@ -10,7 +10,8 @@ const MINUTE: Field = { min: 0, max: 59 }
 const HOUR: Field = { min: 0, max: 23 }
 const DAY: Field = { min: 1, max: 31 }
 const MONTH: Field = {
-  ...{ min: 1, max: 12 },
+  min: 1,
+  max: 12,
   names: ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'],
 }
 const WEEKDAY: Field = { min: 0, max: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }

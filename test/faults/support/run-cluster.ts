@@ -55,7 +55,9 @@ export class RunCluster implements AsyncDisposable {
     const environment = {
       DATABASE_URL: durable.url,
       PATCHBAY_ENCRYPTION_KEYS: generateKeyRingText('faults'),
-      ...{ PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8', PATCHBAY_RATE_LIMIT: '0', PATCHBAY_LOG_LEVEL: 'error' },
+      PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8',
+      PATCHBAY_RATE_LIMIT: '0',
+      PATCHBAY_LOG_LEVEL: 'error',
     }
     const command = [process.execPath, MAIN, 'serve']
     const product = await startProduct({ dataDir: temporaryDataDir(), environment, command })
@@ -71,12 +73,10 @@ export class RunCluster implements AsyncDisposable {
     const application = `worker-${++this.#started}`
     const child = spawn(process.execPath, [MAIN, 'worker'], {
       env: {
-        ...{
-          ...bareEnvironment(),
-          ...this.#environment,
-          PATCHBAY_DATABASE_POOL: '6',
-          PATCHBAY_DATA_DIR: this.#product.dataDir,
-        },
+        ...bareEnvironment(),
+        ...this.#environment,
+        PATCHBAY_DATABASE_POOL: '6',
+        PATCHBAY_DATA_DIR: this.#product.dataDir,
         DATABASE_URL: `${this.#durable.url}&application_name=${application}`,
       },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -113,7 +113,8 @@ export class RunCluster implements AsyncDisposable {
     while (this.accountIds.length < accounts) {
       const account = await this.#call('POST', '/integrated-account', {
         environment_integration_id: seed.environmentIntegrationId,
-        ...{ tenant_id: 'acme', credentials: { api_key: 'secret-key' } },
+        tenant_id: 'acme',
+        credentials: { api_key: 'secret-key' },
       })
       this.accountIds.push(account.id)
     }

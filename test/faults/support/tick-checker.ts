@@ -42,7 +42,10 @@ export function judgeTicks(
   }
   lateness.sort((a, b) => a - b)
   return {
-    ...{ owed: owed.size, missing: [...owed].filter((key) => !seen.has(key)).length, duplicate, spurious },
+    owed: owed.size,
+    missing: [...owed].filter((key) => !seen.has(key)).length,
+    duplicate,
+    spurious,
     latenessP50Ms: quantile(lateness, 0.5),
     latenessP99Ms: quantile(lateness, 0.99),
     latenessMaxMs: quantile(lateness, 1),

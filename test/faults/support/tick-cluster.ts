@@ -62,7 +62,10 @@ export class TickCluster implements AsyncDisposable {
        select v.id, ?, v.shard, 'wnam', v.expression, v.next
        from unnest(?::uuid[], ?::smallint[], ?::text[], ?::timestamptz[]) v (id, shard, expression, next)`,
       [
-        ...[environmentId, ids, ids.map(shardOf), expressions],
+        environmentId,
+        ids,
+        ids.map(shardOf),
+        expressions,
         triggers.map(({ expression, from }) => nextTicks(expression, from, 1)[0] ?? from),
       ],
     )

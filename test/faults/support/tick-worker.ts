@@ -14,8 +14,13 @@ if (url === undefined) throw new Error('usage: tick-worker.ts <database url>')
 
 const database = new Database({ target: { kind: 'url', url }, poolMax: 6, applicationName: 'tick-worker' })
 const worker = createWorker({
-  ...{ database, queue: new RunQueue({ database, random: Math.random }), clock: systemClock, random: Math.random },
-  ...{ logger: createLogger('warn'), holder: `tick-worker:${process.pid}`, concurrency: 16 },
+  database,
+  queue: new RunQueue({ database, random: Math.random }),
+  clock: systemClock,
+  random: Math.random,
+  logger: createLogger('warn'),
+  holder: `tick-worker:${process.pid}`,
+  concurrency: 16,
   executeRun: async () => ({ kind: 'completed' }),
 })
 worker.start()
