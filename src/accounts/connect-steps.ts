@@ -10,7 +10,7 @@ export interface ConnectStepsDeps extends ReadyDeps {
 }
 
 /** What came of a phase. */
-export type Verdict =
+type Verdict =
   | { readonly kind: 'passed' }
   /** The third party, or the definition, said no. */
   | { readonly kind: 'refused'; readonly error: string }

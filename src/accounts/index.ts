@@ -6,16 +6,15 @@
  * through the engine. Never here: any other call, or what runs for an account.
  */
 export { AccountConnector, type ConnectorDeps } from './account-connector.ts'
-export { createAccountKeeper, type KeeperDeps } from './account-keeper.ts'
-export { type AccountReader, createAccountReader } from './account-reader.ts'
-export { changeAccountStatus, type StatusChange } from './change-status.ts'
+export { createAccountKeeper } from './account-keeper.ts'
+export { createAccountReader } from './account-reader.ts'
+export { changeAccountStatus } from './change-status.ts'
 export { type ConnectDeps, createIntegratedAccount, type IntegratedAccountInput } from './connect.ts'
 export { findReservedKeys } from './context.ts'
 export type { IntegratedAccount } from './embedded.ts'
 export {
   type AccountDeps,
   getIntegratedAccount,
-  type InEnvironment,
   type IntegratedAccountChange,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
@@ -42,6 +41,6 @@ export {
 } from './remove.ts'
 export { runAccountActions } from './run-account-actions.ts'
 export { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from './status.ts'
-export { type RefresherDeps, TokenRefresher } from './tokens/token-refresher.ts'
+export { TokenRefresher } from './tokens/token-refresher.ts'
 export { createTokens, type Tokens, type TokensDeps } from './tokens/tokens.ts'
 export { type CredentialsChange, type UpdateCredentialsDeps, updateCredentials } from './update-credentials.ts'

@@ -160,7 +160,7 @@ export async function redactFor(
  * What a call through the account needs, whatever its status, with the token that is stored, whatever its age. One statement:
  * the token is among the secrets. @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE
  */
-export async function withAccess(deps: AccessDeps, tx: Tx, account: AccountWithVersions): Promise<ReadyAccount> {
+async function withAccess(deps: AccessDeps, tx: Tx, account: AccountWithVersions): Promise<ReadyAccount> {
   const definition = await deps.definitions.at(tx, account)
   return readyFrom(account, definition, await deps.secrets.get(tx, accountSecrets(account)))
 }

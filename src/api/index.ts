@@ -5,26 +5,22 @@
  * validate, handle, encode. Protocols (`wire/`) only spell what goes in and out. No rule of the domain lives here.
  */
 export type {
-  Access,
   Admission,
-  Call,
   EnvironmentCall,
-  EnvironmentPrincipal,
-  PresentedToken,
   Principal,
 } from './call.ts'
-export type { CallThroughDeps } from './call-through.ts'
+
 export { customRoute } from './endpoints/custom-route.ts'
 export { Health } from './endpoints/health.ts'
 export { healthzRoutes, SCHEDULER } from './endpoints/healthz.ts'
-export { documentRoute, type PlainExchange, type PlainRoute } from './endpoints/plain-route.ts'
+export { documentRoute, type PlainRoute } from './endpoints/plain-route.ts'
 export { proxyRoute } from './endpoints/proxy-route.ts'
-export { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
+export type { ApiLimits } from './limits.ts'
 export { BoundPort } from './listener/bound-port.ts'
 export { findTlsProblem, type TlsKeys } from './listener/front.ts'
-export { OperatingListener, type OperatingPages } from './listener/operating-listener.ts'
+export { OperatingListener } from './listener/operating-listener.ts'
 export { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts'
-export { defineService, type Finding, type Handler, type ServiceDefinition, type ServiceHandlers } from './service.ts'
+export type { ServiceDefinition } from './service.ts'
 export { createServices, type ServiceDeps } from './services/index.ts'
-export { readBody } from './stages/body.ts'
+
 export type { Observation } from './stages/core.ts'

@@ -22,7 +22,7 @@ export interface Finding extends Violation {
  * `check` is pure and sees requests that already broke rules; its findings join the others in one refusal.
  * `handle` runs only when nothing was found.
  */
-export type Handler<Request, Result> =
+type Handler<Request, Result> =
   | {
       readonly access: 'environment'
       check?(request: Request): readonly Finding[]
@@ -35,7 +35,7 @@ export type Handler<Request, Result> =
     }
 
 /** The handler a method's descriptor asks for. */
-export type HandlerOf<Method> =
+type HandlerOf<Method> =
   Method extends DescMethodUnary<infer Input, infer Output>
     ? Handler<MessageShape<Input>, Promise<MessageInitShape<Output>>>
     : Method extends DescMethodServerStreaming<infer Input, infer Output>

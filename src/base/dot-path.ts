@@ -8,7 +8,7 @@ export type DotPath = readonly (string | number)[]
 export type ReadPath = { readonly steps: DotPath } | { readonly problem: string }
 
 /** Longest text of a path. */
-export const PATH_LENGTH_MAX = 1024
+const PATH_LENGTH_MAX = 1024
 
 /** What a name may hold without quotes. */
 const NAME = /[^\s.[\]"'`\\{}]+/y

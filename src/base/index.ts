@@ -7,17 +7,15 @@ export { assertNever } from './assert-never.ts'
 export { type BackoffPolicy, backoffMs } from './backoff.ts'
 export { type Clock, systemClock } from './clock.ts'
 export { counted } from './counted.ts'
-export { type DotPath, getAtPath, PATH_LENGTH_MAX, parseDotPath, readDotPath, writeDotPath } from './dot-path.ts'
+export { type DotPath, getAtPath, parseDotPath, readDotPath, writeDotPath } from './dot-path.ts'
 export {
   accountNotActive,
   etagMismatch,
   FAILURE_REASONS,
   Failure,
-  type FailureDetails,
   type FailureReason,
   invalidFields,
   notFound,
-  type ResourceRef,
   type StatusCode,
   type Violation,
 } from './failure.ts'

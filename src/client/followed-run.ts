@@ -1,7 +1,7 @@
 import type { ResourceStats, SyncJobRun } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
 
 /** Where a run is; a server newer than this program may know others. */
-export type RunStatus =
+type RunStatus =
   | 'created'
   | 'running'
   | 'rate_limited'

@@ -6,7 +6,7 @@
  * contract, so anybody may write another daemon, and the sync engine. Never here: credentials, definitions, the product's
  * database.
  */
-export { Daemon, type DaemonDeps, type DaemonOptions } from './daemon.ts'
-export { connectService, type Service } from './service.ts'
-export type { RunStore, Store, StoredPage, StoredRow, StoreHolder } from './store.ts'
-export { openStore, type StoreOptions } from './stores/open-store.ts'
+export { Daemon } from './daemon.ts'
+export { connectService } from './service.ts'
+export type { Store, StoreHolder } from './store.ts'
+export { openStore } from './stores/open-store.ts'

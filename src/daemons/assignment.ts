@@ -17,7 +17,7 @@ export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt
 }
 
 /** What a daemon has to know of the definition of one method. */
-export interface AssignedResource {
+interface AssignedResource {
   readonly idPath: readonly string[]
   /** Dotted, below the root `resources`. */
   readonly parentPaths: readonly string[]

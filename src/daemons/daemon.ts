@@ -16,7 +16,7 @@ export const HEARTBEAT_SECONDS = HEARTBEAT_INTERVAL_MS / 1_000
 export const LEASE_SECONDS = QUEUE_POLICY.leaseMs / 1_000
 
 /** Whether a daemon takes runs; whatever a lost one held is with others. */
-export type DaemonStatus = 'online' | 'draining' | 'lost'
+type DaemonStatus = 'online' | 'draining' | 'lost'
 
 /** A daemon as it stands now. */
 export interface Daemon extends Omit<DaemonRecord, 'isDraining' | 'isLost'> {

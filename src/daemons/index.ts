@@ -6,12 +6,11 @@
  * confined to an environment, and nothing handed out holds a credential. Never here: how a sync is executed.
  */
 
-export type { AssignedResource, Assignment } from './assignment.ts'
-export { type ClaimDeps, type ClaimInput, claimRuns } from './claim-runs.ts'
-export { ClaimWaits, type ClaimWaitsDeps } from './claim-waits.ts'
+export type { Assignment } from './assignment.ts'
+export { type ClaimDeps, claimRuns } from './claim-runs.ts'
+export { ClaimWaits } from './claim-waits.ts'
 export {
   type Daemon,
-  type DaemonStatus,
   HEARTBEAT_SECONDS,
   LEASE_SECONDS,
   listDaemons,
@@ -25,7 +24,6 @@ export {
   type FailureDeps,
   failRun,
   type Progress,
-  type ReportDeps,
   releaseRun,
   reportProgress,
 } from './report.ts'

@@ -22,23 +22,23 @@ interface AnyStepPlan {
 }
 
 /** Sends one request. What the caller gave reaches it only where its templates read it. */
-export interface RequestStepPlan extends AnyStepPlan {
+interface RequestStepPlan extends AnyStepPlan {
   readonly type: 'request'
   readonly request: MethodPlan
 }
 
-export interface TransformStepPlan extends AnyStepPlan {
+interface TransformStepPlan extends AnyStepPlan {
   readonly type: 'transform'
   readonly expression: string
 }
 
-export interface UpdateContextStepPlan extends AnyStepPlan {
+interface UpdateContextStepPlan extends AnyStepPlan {
   readonly type: 'update_context'
   readonly patch: ContextSource
 }
 
 /** Asks a person; nothing that runs without one can act on it. */
-export interface FormStepPlan extends AnyStepPlan {
+interface FormStepPlan extends AnyStepPlan {
   readonly type: 'form'
 }
 

@@ -65,7 +65,7 @@ const configKeys = {
 export const configSchema = z.strictObject(configKeys).meta({ title: 'Integration config' })
 
 /** What an override may hold beyond the config's keys; these never reach an integration. */
-export const overrideOnlyKeys = {
+const overrideOnlyKeys = {
   description: plainText().optional().describe('Environment-specific description shown in the catalog.'),
   tags: listOf(rawText()).optional().describe('Environment-specific tags shown in the catalog.'),
   environment_variables: mapOf(nameText(), anyJson())

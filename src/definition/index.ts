@@ -7,13 +7,10 @@
 export type {
   ActionPlan,
   ContextSource,
-  RequestStepPlan,
   StepPlan,
-  TransformStepPlan,
-  UpdateContextStepPlan,
 } from './action-plan.ts'
 export { RESERVED_ACTIONS } from './action-schema.ts'
-export { type Address, listAddresses } from './addresses.ts'
+export { listAddresses } from './addresses.ts'
 export { CONFIG_LENGTH_MAX, type ConfigKind, checkConfig, checkOverride } from './check.ts'
 export { checkConfigAsync, checkOverrideAsync, isLargeConfig } from './check-async.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
@@ -24,14 +21,9 @@ export type {
   BudgetRule,
   ConnectPlan,
   MethodPlan,
-  NamedJsonTemplate,
-  NamedTemplate,
-  PlacedNames,
   Plan,
   RateLimitRules,
-  ResponsePath,
-  RetryRules,
 } from './plan.ts'
-export { type Layer, type ResolvedConfig, resolveConfig } from './resolve.ts'
+export { type ResolvedConfig, resolveConfig } from './resolve.ts'
 export { secretPaths, secretTexts } from './secret-paths.ts'
-export { listTools, type Tool, type ToolFilter } from './tools.ts'
+export { listTools, type Tool } from './tools.ts'

@@ -12,7 +12,7 @@ import type {
 import type { ActionPlan } from './action-plan.ts'
 
 /** Plans by name. Each is compiled when it is first read, so that a large definition costs what is used of it. */
-export type PlansByName<Item> = Pick<ReadonlyMap<string, Item>, 'get' | 'has' | 'size'> & { keys(): Iterable<string> }
+type PlansByName<Item> = Pick<ReadonlyMap<string, Item>, 'get' | 'has' | 'size'> & { keys(): Iterable<string> }
 
 /** A definition ready to be called: everything parsed, tokenised and decided that does not depend on the call. */
 export interface Plan {
@@ -85,7 +85,7 @@ export interface NamedTemplate {
   readonly value: Template
 }
 
-export interface NamedJsonTemplate {
+interface NamedJsonTemplate {
   readonly name: string
   readonly value: JsonTemplate
 }

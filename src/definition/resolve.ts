@@ -2,7 +2,7 @@ import { deepMerge, FORBIDDEN_KEYS, isJsonObject, type Json, type JsonObject } f
 import { writePath } from './json-path.ts'
 
 /** Which document a leaf of a resolved config came from. */
-export type Layer = 'integration' | 'override'
+type Layer = 'integration' | 'override'
 
 /** A definition with an override merged over it. */
 export interface ResolvedConfig {

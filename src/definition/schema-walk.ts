@@ -97,7 +97,7 @@ function mapEntries(value: Json, change: (key: string, item: Json) => Json): Jso
 }
 
 /** The option of a union that a value was meant for: by `format` or `type`, else by the keys it has in common. */
-export function optionFor(options: readonly Schema[], value: Json): Schema | undefined {
+function optionFor(options: readonly Schema[], value: Json): Schema | undefined {
   if (!isJsonObject(value)) return options.find((option) => acceptsType(option, value))
   const objects = options.map((option) => ({ option, score: likeness(option, value) }))
   return objects.reduce((best, next) => (next.score > best.score ? next : best), { option: options[0], score: -1 })

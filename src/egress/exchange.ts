@@ -133,7 +133,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /** The answer's body is larger than the caller takes. */
-export function tooLarge(limits: Pick<ExchangeLimits, 'host' | 'bytesMax'>): Failure {
+function tooLarge(limits: Pick<ExchangeLimits, 'host' | 'bytesMax'>): Failure {
   const message = `the answer of "${limits.host}" is larger than ${limits.bytesMax} bytes`
   return new Failure('UPSTREAM_INVALID_RESPONSE', message, { metadata: { host: limits.host } })
 }

@@ -7,24 +7,17 @@
 export {
   createEvaluator,
   type EvaluationLimits,
-  type EvaluationOptions,
   type Evaluator,
-  type EvaluatorOptions,
-  type QuarantineEvent,
 } from './jsonata/evaluator.ts'
-export { type FilteredList, findFilteredList } from './jsonata/filtered-list.ts'
-export { type ExpressionProblem, parseExpression } from './jsonata/parse.ts'
-export { listRootNames, type RootName } from './jsonata/root-names.ts'
-export { listVariablePaths, type VariablePath } from './jsonata/variable-paths.ts'
+export { findFilteredList } from './jsonata/filtered-list.ts'
+export { parseExpression } from './jsonata/parse.ts'
+export { listRootNames } from './jsonata/root-names.ts'
+export { listVariablePaths } from './jsonata/variable-paths.ts'
 export { lexTemplate, type Placeholder, type PlaceholderPath } from './placeholder.ts'
 export {
   type AccountValues,
   type ActionValues,
-  type CallValues,
   isPlaceholderRoot,
-  lookUp,
-  PLACEHOLDER_ROOTS,
-  type PlaceholderRoot,
   parentResources,
   type Scope,
 } from './scope.ts'

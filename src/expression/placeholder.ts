@@ -99,7 +99,7 @@ function parsePlaceholder(inner: string): Placeholder | string {
 }
 
 /** Parses a dotted path that is known to be well formed. */
-export function placeholderPath(text: string): PlaceholderPath {
+function placeholderPath(text: string): PlaceholderPath {
   const steps = parseDotPath(text)
   const first = String(steps[0])
   return isPlaceholderRoot(first) ? { text, root: first, steps: steps.slice(1) } : { text, root: undefined, steps }

@@ -5,7 +5,7 @@ import type { PlaceholderPath } from './placeholder.ts'
  * The roots a placeholder may start with. Any other first step is *bare*: a collected credential field or a key of the
  * account's context.
  */
-export const PLACEHOLDER_ROOTS = [
+const PLACEHOLDER_ROOTS = [
   'context',
   'credentials',
   'oauth',
@@ -51,7 +51,7 @@ export interface AccountValues {
 }
 
 /** What one call contributes. */
-export interface CallValues {
+interface CallValues {
   readonly id?: Json | undefined
   readonly query?: JsonObject | undefined
   readonly body?: Json | undefined

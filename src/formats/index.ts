@@ -8,26 +8,22 @@
 export {
   type Authorise,
   type AuthorizationEffect,
-  type AuthorizationFormat,
   type AuthorizationTools,
   NO_AUTHORIZATION,
-  type RequestToAuthorise,
 } from './authorization/authorization.ts'
 export {
   AUTHORIZATION_FORMATS,
   authorizationSchema,
   compileAuthorization,
 } from './authorization/index.ts'
-export type { BodyFormat, EncodedBody } from './body/body.ts'
+export type { BodyFormat } from './body/body.ts'
 export { BODY_FORMATS, bodyFormat } from './body/index.ts'
-export { type Collected, collectFields } from './credential/collect.ts'
+export { collectFields } from './credential/collect.ts'
 export type {
-  AuthenticationMethod,
   CredentialChoice,
-  CredentialFormat,
   CredentialPlan,
 } from './credential/credential.ts'
-export { type Field, fieldList } from './credential/field.ts'
+export { fieldList } from './credential/field.ts'
 export { IMPORTED_FIELDS, importedToken } from './credential/imported-token.ts'
 export {
   CREDENTIAL_FORMATS,
@@ -44,7 +40,7 @@ export type {
   TokenTools,
 } from './credential/token.ts'
 export { tokenAnswerOf } from './credential/token-grant.ts'
-export type { Evaluate, Format, FormatChoice } from './format.ts'
+export type { Format, FormatChoice } from './format.ts'
 export { isTruthy } from './is-truthy.ts'
 export { compilePagination, PAGINATION_FORMATS, paginationSchema } from './pagination/index.ts'
 export { guardOrigin } from './pagination/link.ts'
@@ -52,36 +48,30 @@ export {
   describePage,
   digestPage,
   type ListingState,
-  type PageResult,
   parseListingState,
   startListing,
 } from './pagination/listing.ts'
-export {
-  type ListingTools,
-  type Page,
-  type PageRequest,
-  type Pagination,
-  type PaginationFormat,
-  type PlacedValue,
-  STOP_REASONS,
-  type StopReason,
-  type StopRule,
+export type {
+  ListingTools,
+  PageRequest,
+  Pagination,
+  PlacedValue,
+  StopReason,
+  StopRule,
 } from './pagination/paginator.ts'
 export { listStopRules } from './pagination/stop-rules.ts'
 export { appendQuery, mapQuery, type QueryArrayFormat, setQuery, writeQuery } from './query-string.ts'
 export { renderFormatReference } from './reference.ts'
-export { queryArrayFormatSchema, type RequestDefinition, requestKeys, requestSchema } from './request-keys.ts'
+export { queryArrayFormatSchema, type RequestDefinition, requestKeys } from './request-keys.ts'
 export { CharsetError, charsetOf, decodeText } from './response/charset.ts'
 export { decodeLarge } from './response/decode-large.ts'
 export { RESPONSE_FORMATS, responseFormat } from './response/index.ts'
 export { type ResponseFormat, utf8 } from './response/response.ts'
 export { compileSignature, SIGNATURE_FORMATS, signatureSchema } from './signature/index.ts'
-export { createKeySource, type KeySource, type KeySourceDeps } from './signature/key-source.ts'
-export type { Delivery, SignatureFormat, SignatureTools, Verify } from './signature/signature.ts'
-export type { Verdict } from './signature/verdict.ts'
+export { createKeySource } from './signature/key-source.ts'
+
 export {
   anyJson,
-  DEFINITION_LIMITS,
   expressionText,
   fieldPath,
   findPathProblem,

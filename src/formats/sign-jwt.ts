@@ -15,7 +15,7 @@ export const JWT_ALGORITHMS = [
   'EdDSA',
 ] as const
 
-export type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number]
+type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number]
 
 /** What a token says and what it is signed with. */
 export interface JwtInput {

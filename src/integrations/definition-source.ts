@@ -40,7 +40,7 @@ export interface DefinitionSource {
 }
 
 /** An installation, and the states of it and its integration that are wanted. */
-export interface InstallationVersions extends Pick<DefinitionVersions, 'integrationVersion' | 'installationVersion'> {
+interface InstallationVersions extends Pick<DefinitionVersions, 'integrationVersion' | 'installationVersion'> {
   readonly environmentId: string
   readonly environmentIntegrationId: string
 }

@@ -10,7 +10,6 @@ export {
   createDefinitionSource,
   type DefinitionInForce,
   type DefinitionSource,
-  type InstallationVersions,
   type ResolvedDefinition,
 } from './definition-source.ts'
 export type { Integration } from './described.ts'
@@ -28,7 +27,6 @@ export {
 export {
   createIntegrationGrant,
   deleteIntegrationGrant,
-  type GrantPair,
   listIntegrationGrants,
 } from './grants.ts'
 export {
@@ -44,8 +42,8 @@ export {
   updateIntegration,
 } from './integration.ts'
 export { createIntegrationCache, type IntegrationCache } from './integration-cache.ts'
-export { type DefinitionToPut, type PutDefinition, putDefinition } from './put-definition.ts'
-export type { CheckUrls } from './refusals.ts'
+export { putDefinition } from './put-definition.ts'
+
 export {
   type AccountsOfInstallation,
   deleteEnvironmentIntegration,

@@ -11,7 +11,7 @@ export interface Budgets {
 }
 
 /** What an answer tells about limits. */
-export interface LimitSigns {
+interface LimitSigns {
   readonly rateLimit: RateLimitInfo | undefined
   /** The upstream asked to wait. */
   readonly retryAfterSeconds?: number

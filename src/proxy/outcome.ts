@@ -37,7 +37,7 @@ export interface StreamedAnswer {
 }
 
 /** Where a list stands after this page. */
-export interface PageInfo {
+interface PageInfo {
   /** Opaque; `null` at the end. */
   readonly nextCursor: string | null
   /** Opaque; absent where the API does not tell it. */

@@ -60,7 +60,7 @@ export interface PreviewRequest extends ProxyRequest {
 }
 
 /** An answer as it would be read. */
-export interface SampleResponse {
+interface SampleResponse {
   readonly status: number
   /** Names in any case. */
   readonly headers: Readonly<Record<string, string>>
@@ -88,7 +88,7 @@ export interface CallLimits {
 }
 
 /** Which page of a listing, and how large. */
-export interface PageChoice {
+interface PageChoice {
   /** Page size; lowered to the API's maximum. Counts for the first page only, later ones keep it. */
   readonly limit?: number | undefined
   /** The `nextCursor` of the page before. */

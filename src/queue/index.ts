@@ -14,7 +14,6 @@ export type {
   RunDestination,
   RunError,
   RunFilter,
-  RunKind,
   RunStatus,
 } from '../storage/index.ts'
 export { HeldLease, isLeaseLost } from './held-lease.ts'
@@ -22,25 +21,23 @@ export {
   HEARTBEAT_INTERVAL_MS,
   LEASE_EXPIRED,
   QUEUE_POLICY,
-  type QueuePolicy,
   REAP_INTERVAL_MS,
 } from './policy.ts'
 export type { Claim, Heartbeat, Outcome, Queue, Settled, Settlement } from './queue.ts'
-export { type CreateRunDeps, createRun, insertWaitingRun, type RunDeps, type RunInput } from './runs/create-run.ts'
+export { type CreateRunDeps, createRun, insertWaitingRun, type RunInput } from './runs/create-run.ts'
 export type { RunOutcome, RunProgress } from './runs/execution.ts'
 export { type Completion, completionOf, isOf } from './runs/incremental.ts'
 export { getRun, listRuns } from './runs/read-runs.ts'
 export { daemonGroup, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './runs/run-group.ts'
-export { groupId, leaseLost, RunQueue, type RunQueueDeps, type RunToQueue } from './runs/run-queue.ts'
+export { groupId, leaseLost, RunQueue } from './runs/run-queue.ts'
 export type { RunWaiting, ShownRun } from './runs/run-waiting.ts'
-export { RunWatch, type RunWatchDeps } from './runs/run-watch.ts'
+export { RunWatch } from './runs/run-watch.ts'
 export { retryRun, stopRun } from './runs/steer-run.ts'
 export {
   destinationRequired,
   requireRunnable,
   requireSubject,
   type Subject,
-  type SubjectIds,
   webhookNotFound,
 } from './runs/subject.ts'
-export { TableQueue, type TableQueueDeps } from './table-queue.ts'
+export { TableQueue } from './table-queue.ts'

@@ -3,15 +3,15 @@
  *
  * Never here: what a run does (sync), who executes it (worker, daemon), how long it may be held (queue).
  */
-export { type CronRules, checkCronExpression } from './cron/check-cron-expression.ts'
+export { checkCronExpression } from './cron/check-cron-expression.ts'
 export { nextTicks } from './cron/next-ticks.ts'
-export { SHARDS, shardOf } from './tick/due-scan.ts'
+export { shardOf } from './tick/due-scan.ts'
 export { CATCH_UP, type CatchUp } from './tick/due-ticks.ts'
 export type { PassReport } from './tick/fire-due.ts'
-export { ScheduleWatch, type ScheduleWatchDeps, STALLED_AFTER_SECONDS } from './tick/schedule-watch.ts'
-export { Ticker, type TickerDeps, type TickerStats } from './tick/ticker.ts'
+export { ScheduleWatch, STALLED_AFTER_SECONDS } from './tick/schedule-watch.ts'
+export { Ticker, type TickerStats } from './tick/ticker.ts'
 export { checkCron, createTrigger, type TriggerInput } from './triggers/create-trigger.ts'
-export type { TriggerDeps } from './triggers/deps.ts'
+
 export { getTrigger, listTicks, listTriggers, previewTicks } from './triggers/read-triggers.ts'
 export { runTriggerNow } from './triggers/run-now.ts'
 export { deleteTrigger, pauseTrigger, resumeTrigger } from './triggers/steer-trigger.ts'

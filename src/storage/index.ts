@@ -11,29 +11,25 @@ export {
   isStatementTimeout,
   isUniqueViolation,
 } from './database-errors.ts'
-export { DatabaseWatch, type DatabaseWatchDeps } from './database-watch.ts'
+export { DatabaseWatch } from './database-watch.ts'
 export {
   DataDirectoryLock,
-  type EmbeddedOptions,
   type EmbeddedServer,
   makeDataDirectory,
   startEmbedded,
 } from './embedded/index.ts'
 export { etagOf, versionOfEtag } from './etag.ts'
 export {
-  type CursorKind,
   decodeIdToken,
   decodePageToken,
   encodePageToken,
-  PAGE_SIZE_DEFAULT,
-  PAGE_SIZE_MAX,
   type Page,
   type PageCursor,
   type PageRequest,
   pageOf,
   pageSizeOf,
 } from './keyset.ts'
-export { type MigrationReport, migrate } from './migrate.ts'
+export { migrate } from './migrate.ts'
 export { refuseWhileUsed } from './refuse-while-used.ts'
 export { isRowError } from './row-error.ts'
 export { createSecrets, findUnreadableKey, type Secrets } from './secrets.ts'
@@ -55,7 +51,6 @@ export {
   findTokenGrant,
   insertApiToken,
   listApiTokens,
-  type NewApiToken,
   revokeApiToken,
   type TokenGrant,
   touchApiToken,
@@ -63,7 +58,6 @@ export {
 } from './tables/api-token.ts'
 export {
   type AccountRef,
-  type ConnectingClaim,
   type ConnectingLease,
   type ConnectingPause,
   claimConnectingAccount,
@@ -115,7 +109,6 @@ export {
 export {
   type DefinitionVersions,
   deleteEnvironmentIntegration,
-  type EnvironmentIntegrationFields,
   type EnvironmentIntegrationFilter,
   type EnvironmentIntegrationRecord,
   findDefinitionVersions,
@@ -132,7 +125,6 @@ export {
   claimIdempotencyKey,
   deleteOldIdempotencyKeys,
   findIdempotencyKey,
-  type IdempotencyRecord,
   storeIdempotentAnswer,
 } from './tables/idempotency-key.ts'
 export {
@@ -145,7 +137,6 @@ export {
   findAccountsWithSecrets,
   findIntegratedAccount,
   type IntegratedAccountFilter,
-  type IntegratedAccountPatch,
   type IntegratedAccountRecord,
   insertIntegratedAccount,
   listIntegratedAccountIds,
@@ -168,7 +159,6 @@ export {
   findIntegrationByName,
   findIntegrations,
   INTEGRATION_NAME_CONSTRAINT,
-  type IntegrationFields,
   type IntegrationRecord,
   insertIntegration,
   listIntegrationIdsOfTeam,
@@ -184,13 +174,11 @@ export {
   insertIntegrationGrant,
   listIntegrationGrants,
 } from './tables/integration-grant.ts'
-export { countQueueDepth, findOldestDueAge, type QueueDepth, readServerVersion } from './tables/operating.ts'
+export { countQueueDepth, findOldestDueAge, readServerVersion } from './tables/operating.ts'
 export {
   deleteExpiredPreviousRuns,
   findPreviousRunDates,
   movePreviousRuns,
-  type PreviousRun,
-  type PreviousRunKey,
 } from './tables/previous-run.ts'
 export {
   claimItems,
@@ -200,7 +188,6 @@ export {
   type LeaseKey,
   type LeaseSettlement,
   lockExpiredLeases,
-  type NowOverride,
   renewLeases,
   type SettledItem,
   settleLeases,
@@ -221,7 +208,6 @@ export { deleteExpiredSlots, type RequestSlot, releaseSlot, takeSlot } from './t
 export {
   beginRuns,
   concludeRuns,
-  type EndedRun,
   findRunEndings,
   type RunWork,
   saveRunProgress,
@@ -235,11 +221,10 @@ export type {
   Run,
   RunDestination,
   RunError,
-  RunKind,
   RunStatus,
 } from './tables/run-record.ts'
-export { findAccountState, findRunSubject, hasWebhook, type RunSubject } from './tables/run-subject.ts'
-export { findRunVersions, type RunKey } from './tables/run-version.ts'
+export { findAccountState, findRunSubject, hasWebhook } from './tables/run-subject.ts'
+export { findRunVersions } from './tables/run-version.ts'
 export { findRunWaits, type RunWait } from './tables/run-wait.ts'
 export type { SecretRef } from './tables/secret.ts'
 export {
@@ -249,7 +234,6 @@ export {
   listInstalledConfigs,
   listSyncJobs,
   lockSyncJob,
-  type NewSyncJob,
   type SyncJobChange,
   type SyncJobRecord,
   updateSyncJob,
@@ -260,7 +244,6 @@ export {
   insertTrigger,
   listTriggers,
   lockTrigger,
-  type NewTrigger,
   type TriggerFilter,
   type TriggerRecord,
   updateTriggerDestination,
@@ -275,7 +258,6 @@ export {
   markStopped,
   type NewRun,
   type RunFilter,
-  type RunPosition,
   type RunRecord,
 } from './tables/sync-job-run.ts'
 export {
@@ -294,7 +276,6 @@ export {
   findTicksWithRun,
   insertMissedTicks,
   insertTicks,
-  type MissedTicks,
   type NewTick,
   type TriggerTicks,
 } from './tables/tick.ts'
@@ -303,7 +284,6 @@ export {
   deleteRemainsOfEnvironment,
   deleteTriggersOf,
   stopRunsOfAccount,
-  type TriggerOwner,
 } from './tables/trigger-removal.ts'
 export {
   lockSchedule,
@@ -318,7 +298,6 @@ export {
   insertWebhook,
   listWebhooks,
   lockWebhook,
-  type NewWebhook,
   updateWebhook,
   type WebhookChange,
   type WebhookRecord,

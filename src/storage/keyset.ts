@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, Failure, invalidFields, isUuid, type JsonObject } from '../base/index.ts'
 
-export const PAGE_SIZE_DEFAULT = 50
-export const PAGE_SIZE_MAX = 1_000
+const PAGE_SIZE_DEFAULT = 50
+const PAGE_SIZE_MAX = 1_000
 
 /** Bytes of the query's hash in a token: a slip is noticed, an attack gains nothing, since pages are read under the caller's own environment. */
 const QUERY_HASH_BYTES = 9

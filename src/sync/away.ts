@@ -5,7 +5,7 @@ import type { EarlyEnd } from './listing.ts'
 import type { DestinationAway, Sink } from './sink.ts'
 
 /** Waits in a row for a destination that is away; together the better part of a day. */
-export const AWAY_WAITS_MAX = 100
+const AWAY_WAITS_MAX = 100
 const AWAY_WAIT: BackoffPolicy = { baseMs: 5_000, factor: 2, maxMs: 15 * 60_000, jitterFloor: 0.5 }
 
 /** How a run ends here, and what it has to remember. */

@@ -24,7 +24,7 @@ export type Checkpoint = {
 const FORMAT = 1
 
 /** Where a run begins. */
-export const BEGINNING: Checkpoint = {
+const BEGINNING: Checkpoint = {
   format: FORMAT,
   is_started: false,
   next_sequence: 1,

@@ -4,8 +4,8 @@
  * Lives here: sync jobs, the check and compilation of their resources, the walk over parents and loops, checkpoints, the
  * webhook sink. Never here: HTTP to third parties (a page source does it), leases and retries of runs (the queue's), cron.
  */
-export { type ArgsRules, type Evaluate, resolveArgs } from './args.ts'
-export { checkAgainstDefinition, type MethodNames, methodNamesOf } from './check-definition.ts'
+export { type ArgsRules, resolveArgs } from './args.ts'
+export { checkAgainstDefinition, methodNamesOf } from './check-definition.ts'
 export { checkResources } from './check-resources.ts'
 export {
   checkTriggerResources,
@@ -16,12 +16,12 @@ export {
   type SyncJobInput,
   updateSyncJob,
 } from './job.ts'
-export type { EarlyEnd } from './listing.ts'
-export { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
+
+export { compileSyncPlan } from './plan.ts'
 export { DEFAULT_ID_PATH, recordKeyOf } from './record-id.ts'
-export { isUnifiedName, readSyncResources, type SyncResource } from './resource.ts'
+export { readSyncResources, type SyncResource } from './resource.ts'
 export { type ExecutableRun, executeRun, type RunDeps } from './run.ts'
-export type { Sink, SinkAnswer, SinkPage, SinkProblem } from './sink.ts'
+export type { Sink, SinkAnswer, SinkPage } from './sink.ts'
 export { createWebhookSink, type WebhookRun } from './sinks/webhook-sink.ts'
 export type { PageRequest, PageSource, SourcePage } from './source.ts'
 export { methodFacts } from './sources/proxy-source.ts'

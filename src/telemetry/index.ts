@@ -4,5 +4,5 @@
  * Nothing here decides anything, and nothing secret passes through. The metrics are listed in README.md beside.
  */
 export { createLogger, describeError, type Logger, silentLogger, summariseError } from './logger.ts'
-export { METRICS, type MetricSpec } from './metric-table.ts'
-export { type CallFigure, Metrics, type QueueFigure, type WorkerFigures } from './metrics.ts'
+export { METRICS } from './metric-table.ts'
+export { Metrics } from './metrics.ts'

@@ -12,7 +12,7 @@ import { hashToken } from '../vault/index.ts'
 import type { Principal } from './principal.ts'
 
 /** Names the environment in which a team token acts. */
-export const ENVIRONMENT_HEADER = 'patchbay-environment'
+const ENVIRONMENT_HEADER = 'patchbay-environment'
 
 /** Cache TTL of grants and environments, so that a revocation holds everywhere within a second. */
 const CACHE_TTL_MS = 500

@@ -15,7 +15,7 @@ import { requireOperator, type TeamActor } from './principal.ts'
 import { getTeam } from './teams.ts'
 
 /** What a new token opens. */
-export type ApiTokenSubject =
+type ApiTokenSubject =
   /** A team; absent: the caller's. */
   | { readonly kind: 'team'; readonly teamId?: string | undefined }
   /** One environment of the caller's team. */

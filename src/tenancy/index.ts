@@ -6,15 +6,11 @@
  */
 export {
   type Admission,
-  type AdmissionDeps,
   createAdmission,
-  ENVIRONMENT_HEADER,
   type PresentedToken,
 } from './admission.ts'
 export {
   type ApiTokenInput,
-  type ApiTokenSubject,
-  type ApiTokenWithSecret,
   createApiToken,
   deleteApiToken,
   getApiToken,
@@ -22,7 +18,7 @@ export {
   revokeApiToken,
   updateApiToken,
 } from './api-tokens.ts'
-export { type BootstrapOptions, bootstrap, type FirstStart } from './bootstrap.ts'
+export { bootstrap, type FirstStart } from './bootstrap.ts'
 export type { Contents } from './contents.ts'
 export {
   createEnvironment,

@@ -4,6 +4,6 @@
  * Nothing here stores anything or knows what a secret belongs to; `storage/secrets.ts` does.
  */
 export { seal, unseal } from './envelope.ts'
-export { generateKeyRingText, type KeyRing, parseKeyRing, type WrappedKey } from './key-ring.ts'
+export { generateKeyRingText, type KeyRing, parseKeyRing } from './key-ring.ts'
 export { Redaction, SECRET_MASK } from './redaction.ts'
-export { chosenToken, hashToken, type MintedToken, mintToken, type TokenKind } from './token.ts'
+export { chosenToken, hashToken, type MintedToken, mintToken } from './token.ts'

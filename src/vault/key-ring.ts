@@ -14,7 +14,7 @@ export interface KeyRing {
 }
 
 /** A data key as it is stored. */
-export interface WrappedKey {
+interface WrappedKey {
   readonly keyEncryptionKeyId: string
   readonly wrapped: Uint8Array
 }

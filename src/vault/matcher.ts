@@ -1,7 +1,7 @@
 import { type Spelling, type TextView, viewsOf } from './text-view.ts'
 
 /** A part of a text, from `start` to before `end`. */
-export interface Span {
+interface Span {
   readonly start: number
   readonly end: number
 }

@@ -6,7 +6,7 @@
  * queue's.
  */
 export { checkEventTypes, EVENT_TYPES, wantsEvent } from './event-types.ts'
-export { type Attempt, type AttemptDeps, attemptDelivery } from './outbound/attempt.ts'
+export type { Attempt } from './outbound/attempt.ts'
 export { type DeliverDeps, type Delivery, deliver } from './outbound/deliver.ts'
 export {
   encodeEvent,
@@ -15,8 +15,8 @@ export {
   type OutboundMessage,
   type WebhookTarget,
 } from './outbound/envelope.ts'
-export { newSigningSecret, type SignedContent, signatureHeaders } from './outbound/signature.ts'
-export type { SigningSecretStore } from './signing-keys.ts'
+export { newSigningSecret, signatureHeaders } from './outbound/signature.ts'
+
 export {
   createWebhook,
   deleteWebhook,
@@ -24,9 +24,7 @@ export {
   getWebhook,
   listWebhooks,
   rotateWebhookSecret,
-  type TargetLookup,
   updateWebhook,
   type WebhookDeps,
   type WebhookInput,
-  type WebhookWithSecret,
 } from './webhook.ts'

@@ -4,6 +4,6 @@
  * What the loops do is decided elsewhere (schedule, queue, sync); here is when, how many at once, and what a failing round
  * means: never the end.
  */
-export { Loop, type LoopDeps, type LoopSpec } from './loop.ts'
-export type { ExecuteRun, RunExecutorStats } from './run-executor.ts'
-export { createWorker, type Worker, type WorkerDeps, type WorkerStats } from './worker.ts'
+export { Loop, type LoopSpec } from './loop.ts'
+
+export { createWorker } from './worker.ts'

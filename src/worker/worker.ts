@@ -33,7 +33,7 @@ export interface WorkerDeps {
 }
 
 /** How a worker stands. */
-export interface WorkerStats {
+interface WorkerStats {
   readonly ticker: TickerStats
   readonly runs: RunExecutorStats
   /** Leases that were taken back from holders that are gone. */

@@ -55,7 +55,7 @@ export interface TokenServer {
   hold(): () => void
 }
 
-export function tokenServer(): TokenServer {
+function tokenServer(): TokenServer {
   let answers: readonly TokenServerAnswer[] = []
   let gate: Promise<void> = Promise.resolve()
   const asked: Record<string, string>[] = []

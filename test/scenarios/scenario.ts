@@ -16,13 +16,13 @@ export interface Scenario {
 }
 
 /** A connected account, called over REST. */
-export interface Account {
+interface Account {
   readonly id: string
   call(verb: string, path: string, body?: Json): Promise<Answer>
   read(): Promise<JsonObject>
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly json: JsonObject

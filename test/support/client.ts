@@ -20,7 +20,7 @@ export type Outcome =
   | { readonly ok: false; readonly refusal: Refusal; readonly headers: ReadonlyMap<string, string> }
 
 /** The answer of a successful call. Lists and deletions have no id and no etag; a test that reads them fails. */
-export interface Answer extends JsonObject {
+interface Answer extends JsonObject {
   readonly id: string
   readonly etag: string
 }

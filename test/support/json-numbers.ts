@@ -28,7 +28,7 @@ export const NUMBERS_JSON = `[${NUMBER_TEXTS.join(',')}]`
 /**
  * How PostgreSQL's `jsonb` writes a number: every digit, also zeros at the end, no exponent, no negative zero.
  */
-export function jsonbForm(text: string): string {
+function jsonbForm(text: string): string {
   const [, sign = '', whole = '', fraction = '', power = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text) ?? []
   const exponent = Number(power)

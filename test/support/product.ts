@@ -9,7 +9,7 @@ const HEALTHY_DEADLINE_MS = 30_000
 const POLL_MS = 10
 
 /** What the first start writes. */
-export interface Bootstrap {
+interface Bootstrap {
   readonly team_id: string
   readonly environment_id: string
   readonly team_token: string

@@ -55,11 +55,6 @@ export function refusalFromDetails(
   }
 }
 
-/** What a refusal says whatever the protocol: everything but the HTTP status. */
-export function withoutStatus({ httpStatus: _, ...rest }: Refusal): Omit<Refusal, 'httpStatus'> {
-  return rest
-}
-
 function decodeAll<Desc extends DescMessage>(desc: Desc, details: readonly Detail[]): MessageShape<Desc>[] {
   return details
     .filter(({ type }) => type === desc.typeName)

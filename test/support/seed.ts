@@ -25,7 +25,7 @@ export interface SeedOptions {
 }
 
 /** A definition with one flat list, paged by number, and one child list per parent. */
-export function exampleDefinition(baseUrl: string): object {
+function exampleDefinition(baseUrl: string): object {
   return {
     label: 'Example CRM',
     base_url: baseUrl,

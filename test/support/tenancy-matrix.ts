@@ -163,7 +163,7 @@ export function acceptableRequest(method: DescMethod, world: TenancyWorld): Json
 }
 
 /** The same with `id` at the place. */
-export function requestWith({ method, path }: IdPlace, world: TenancyWorld, id: string): JsonObject {
+function requestWith({ method, path }: IdPlace, world: TenancyWorld, id: string): JsonObject {
   const { daemon_group_key: group, ...rest } = acceptableRequest(method, world)
   const request = group === undefined || path[0] === 'webhook_id' ? rest : { ...rest, daemon_group_key: group }
   if (path[0] === 'team_id') return { ...request, kind: 'team', team_id: id }

@@ -29,7 +29,7 @@ export interface Answer {
 }
 
 /** A request as it arrived. */
-export interface RecordedRequest {
+interface RecordedRequest {
   readonly method: string
   /** Path and query as they were on the wire. */
   readonly url: string

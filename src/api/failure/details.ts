@@ -73,7 +73,7 @@ export function failureDetails(
 }
 
 /** How long the client should wait, seconds; absent when trying again does not help. */
-export function retryAfterSeconds(failure: Failure): number | undefined {
+function retryAfterSeconds(failure: Failure): number | undefined {
   if (failure.retryAfterSeconds !== undefined) return failure.retryAfterSeconds
   const status = restStatus(failure)
   return status === 429 || status === 503 ? RETRY_AFTER_DEFAULT_SECONDS : undefined

@@ -33,7 +33,7 @@ function encodeBody(operation: Operation, codec: Codec, result: ResultInit): str
 }
 
 /** Sends a failure as Connect's error JSON. */
-export function refuseConnect(exchange: Exchange, failure: Failure): void {
+function refuseConnect(exchange: Exchange, failure: Failure): void {
   sendAnswer(exchange, connectStatus(failure), 'application/json', JSON.stringify(connectErrorJson(failure)))
 }
 

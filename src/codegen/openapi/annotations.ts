@@ -21,7 +21,7 @@ export interface HttpBinding {
 }
 
 /** What a caller may do with a field; a name of `google.api.FieldBehavior`. */
-export type FieldBehavior = 'REQUIRED' | 'OPTIONAL' | 'OUTPUT_ONLY' | 'INPUT_ONLY' | 'IMMUTABLE' | 'IDENTIFIER'
+type FieldBehavior = 'REQUIRED' | 'OPTIONAL' | 'OUTPUT_ONLY' | 'INPUT_ONLY' | 'IMMUTABLE' | 'IDENTIFIER'
 
 /** Reads the annotations of `google.api` from descriptors. */
 export interface Annotations {

@@ -15,7 +15,7 @@ export interface SchemaBook {
 }
 
 /** In a request a field must be sent when it is REQUIRED; in a response it is there whenever it cannot be absent. */
-export type Role = 'request' | 'response'
+type Role = 'request' | 'response'
 
 /** Messages whose JSON form is not an object of their fields. */
 const WELL_KNOWN: Readonly<Record<string, JsonObject>> = {

@@ -5,7 +5,7 @@ import { leaseLost } from '../../queue/index.ts'
 import type { StoreHolder } from '../store.ts'
 
 /** Where a page lies. An alias, because only aliases are assignable to JSON. */
-export type PagePlace = {
+type PagePlace = {
   readonly path: string
   readonly sequence: number
   readonly start: number

@@ -32,7 +32,7 @@ export interface EvaluationLimits {
 }
 
 /** What one evaluation is given besides its roots. */
-export interface EvaluationOptions extends EvaluationLimits {
+interface EvaluationOptions extends EvaluationLimits {
   /**
    * Values of variables: `{previous: …}` is `$previous`. Plain JSON, counted with the roots. A name that JSONata gives to a
    * function is not to be bound.

@@ -19,10 +19,10 @@ export interface AstNode {
 }
 
 /** Longest expression, in UTF-8 bytes. */
-export const EXPRESSION_BYTES_MAX = 16 * 1024
+const EXPRESSION_BYTES_MAX = 16 * 1024
 
 /** Deepest nesting of the syntax tree. */
-export const AST_DEPTH_MAX = 200
+const AST_DEPTH_MAX = 200
 
 /** The parser's work grows with the square of a path's length; more dots than this no real expression has. */
 const DOTS_MAX = 1_500

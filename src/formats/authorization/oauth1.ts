@@ -66,7 +66,7 @@ function sign(method: OAuth1Config['signature_method'], key: string, base: strin
 }
 
 /** RFC 5849 §3.4.1: method, address and every parameter (protocol, query, form body), sorted by encoded bytes. */
-export function signatureBase(request: RequestToAuthorise, parameters: Readonly<Record<string, string>>): string {
+function signatureBase(request: RequestToAuthorise, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(request.url)
   const pairs = [...Object.entries(parameters), ...url.searchParams, ...formPairs(request)]
     .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)

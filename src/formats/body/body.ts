@@ -9,12 +9,12 @@ export interface BodyFormat {
 }
 
 /** A body as it is sent. `contentType` applies unless a header says otherwise. */
-export interface EncodedBody {
+interface EncodedBody {
   readonly content: string | Uint8Array
   readonly contentType: string
 }
 
-export interface BodyTools {
+interface BodyTools {
   /** A fresh unpredictable hexadecimal text, for multipart boundaries. */
   readonly nonce: () => string
 }

@@ -4,7 +4,7 @@ import { signJwt } from '../sign-jwt.ts'
 import type { OAuth2Settings } from './oauth2-keys.ts'
 
 /** What identifies the client in a token request. */
-export interface ClientAuthentication {
+interface ClientAuthentication {
   /** Value of the header `Authorization`. */
   readonly authorization: string | undefined
   readonly params: JsonObject

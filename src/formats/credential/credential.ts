@@ -11,7 +11,7 @@ export interface CredentialFormat extends Format {
 }
 
 /** The specification's list. */
-export type AuthenticationMethod = 'api_key' | 'oauth2' | 'oauth2_client_credentials' | 'vendor_oauth'
+type AuthenticationMethod = 'api_key' | 'oauth2' | 'oauth2_client_credentials' | 'vendor_oauth'
 
 /** What connecting needs to know of a checked config. */
 export interface CredentialPlan {

@@ -15,7 +15,7 @@ const option = z.strictObject({
 })
 
 /** One thing that a customer is asked for when an account is connected. */
-export const fieldSchema = z
+const fieldSchema = z
   .strictObject({
     name: z
       .string()

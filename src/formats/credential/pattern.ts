@@ -1,7 +1,7 @@
 import { RE2JS, RE2JSException } from 're2js'
 
 /** Longest value that is matched against a pattern, in UTF-16 units. */
-export const PATTERN_VALUE_LENGTH_MAX = 512
+const PATTERN_VALUE_LENGTH_MAX = 512
 
 /** Longest pattern, in UTF-16 units. */
 export const PATTERN_LENGTH_MAX = 512

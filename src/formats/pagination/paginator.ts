@@ -115,7 +115,7 @@ export type Step =
   | { readonly kind: 'end'; readonly reason: StopReason }
 
 /** Why a listing ended. Shown on runs and in dry runs. */
-export const STOP_REASONS = [
+const STOP_REASONS = [
   'empty_page',
   'short_page',
   'no_cursor',

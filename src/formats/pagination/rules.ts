@@ -15,7 +15,7 @@ import { PAGE_ROOTS } from './page-roots.ts'
 import type { Place } from './paginator.ts'
 
 /** Largest page size a definition may ask for. */
-export const LIMIT_MAX = 100_000
+const LIMIT_MAX = 100_000
 
 /** The keys that every pagination format shares. */
 export const commonKeys = {
@@ -146,7 +146,7 @@ export function refinePlacedNames<C extends { readonly in: Place }>(names: reado
 }
 
 /** A parsed path, or nothing when the config has none. */
-export function optionalPath(text: string | undefined): DotPath | undefined {
+function optionalPath(text: string | undefined): DotPath | undefined {
   return text === undefined ? undefined : parseDotPath(text)
 }
 

@@ -36,7 +36,7 @@ export function decodeText(body: Uint8Array, charset: string | undefined): strin
 }
 
 /** The charset that the first bytes tell. */
-export function byteOrderMark(body: Uint8Array): string | undefined {
+function byteOrderMark(body: Uint8Array): string | undefined {
   if (body[0] === 0xff && body[1] === 0xfe) return 'utf-16le'
   if (body[0] === 0xfe && body[1] === 0xff) return 'utf-16be'
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? UTF_8 : undefined

@@ -37,7 +37,7 @@ export function compileTimestamp(
 }
 
 /** @param sentMs NaN when the delivery does not name a time */
-export function checkAge(sentMs: number, toleranceSeconds: number, now: Date): Found<null> {
+function checkAge(sentMs: number, toleranceSeconds: number, now: Date): Found<null> {
   if (Number.isNaN(sentMs)) return refused('the timestamp is not a time')
   const isFresh = Math.abs(now.getTime() - sentMs) <= toleranceSeconds * 1000
   return isFresh ? found(null) : refused(`the timestamp is more than ${toleranceSeconds} seconds off`)

@@ -3,7 +3,7 @@ import { parseCron } from './cron-expression.ts'
 /** An expression whose next tick is further away than this is a mistake, not a schedule. */
 export const HORIZON_YEARS = 20
 /** Time one preview or check may spend on ticks that are dear to find. */
-export const SEARCH_BUDGET_MS = 50
+const SEARCH_BUDGET_MS = 50
 
 /**
  * The next `count` ticks after a moment; fewer when there are no more within HORIZON_YEARS of it, or when finding them

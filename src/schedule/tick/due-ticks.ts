@@ -8,7 +8,7 @@ export interface CatchUp {
 }
 
 /** Ticks that are not caught up. */
-export interface MissedStretch {
+interface MissedStretch {
   readonly firstAt: Date
   readonly lastAt: Date
   /** Counted up to MISSED_COUNT_MAX; a lower bound beyond. */

@@ -12,7 +12,7 @@ const POLL_MS = 50
 const SQLITE_BUSY = 5
 
 /** A data directory that cannot be used. The message is one line and says what to do, without naming the setting. */
-export class DataDirectoryError extends Error {}
+class DataDirectoryError extends Error {}
 
 /**
  * A shared or exclusive lock on a data directory, by the operating system.

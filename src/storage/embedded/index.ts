@@ -1,2 +1,2 @@
 export { DataDirectoryLock, makeDataDirectory } from './data-directory.ts'
-export { type EmbeddedOptions, type EmbeddedServer, startEmbedded } from './server.ts'
+export { type EmbeddedServer, startEmbedded } from './server.ts'

@@ -38,7 +38,7 @@ export interface DefinitionVersions {
 }
 
 /** Environments named per integration at most. */
-export const INSTALLED_ENVIRONMENTS_MAX = 1_000
+const INSTALLED_ENVIRONMENTS_MAX = 1_000
 
 const COLUMNS = `id, environment_id as "environmentId", integration_id as "integrationId",
   show_in_catalog as "showInCatalog", is_enabled as "isEnabled", override,

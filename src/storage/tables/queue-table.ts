@@ -2,7 +2,7 @@
 export type CarriedValues = { readonly [Field in string]: string | Date | null }
 
 /** One of them: its column, its field in records, and its type in SQL. */
-export interface CarriedColumn<Carried extends CarriedValues> {
+interface CarriedColumn<Carried extends CarriedValues> {
   readonly column: string
   readonly field: keyof Carried & string
   readonly type: string
@@ -44,7 +44,7 @@ export interface QueueSql<Carried extends CarriedValues> {
 /**
  * How the rows of a CTE are put into a queue. They have the columns of an item, `available_at` (null: now) and `attempt`.
  */
-export interface EnqueueSql {
+interface EnqueueSql {
   /** CTEs the insert reads. Takes one parameter, the override of the clock; the clock's CTE is named `clock`. */
   readonly ctes: string
   readonly insert: string

@@ -40,7 +40,7 @@ function createAdmission(slow: Promise<void>): Admission {
 }
 
 /** One line of the log. */
-export interface LogLine {
+interface LogLine {
   readonly level: string
   readonly fields: Readonly<Record<string, unknown>>
   readonly message: string

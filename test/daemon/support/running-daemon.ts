@@ -3,7 +3,7 @@ import { connectService, Daemon, openStore } from '../../../src/daemon/index.ts'
 import type { Logger } from '../../../src/telemetry/index.ts'
 
 /** A line of a daemon's log. */
-export interface LogLine {
+interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   readonly message: string
   readonly fields: Readonly<Record<string, unknown>>

@@ -20,7 +20,7 @@ export interface EvaluationError {
 }
 
 /** What the sandbox says: it is ready, or how an evaluation ended. */
-export type AnswerKind = 'ready' | 'value' | 'nothing' | 'error'
+type AnswerKind = 'ready' | 'value' | 'nothing' | 'error'
 
 /** One answer. */
 export interface Answer {

@@ -2,7 +2,7 @@
 const DEPTH_MAX = 256
 
 /** The result cannot leave the sandbox. */
-export class ResultError extends Error {
+class ResultError extends Error {
   readonly code: 'RESULT_TOO_LARGE' | 'RESULT_TOO_DEEP' | 'D1001'
 
   constructor(code: ResultError['code'], message: string) {
