@@ -69,7 +69,7 @@ export function withNumericSettings(schema: Schema, value: Json): Json {
       return withDouble(value)
     case 'object':
       return mapEntries(value, (key, item) => {
-        const child = def.shape[key]
+        const child = Object.hasOwn(def.shape, key) ? def.shape[key] : undefined
         return child === undefined ? item : withNumericSettings(child, item)
       })
     case 'record':

@@ -50,6 +50,16 @@ test('a timeout that a call could not outlast is a finding, on the integration a
   ])
 })
 
+describe('a key that every object inherits is an unknown field', () => {
+  test.each(['__proto__', 'constructor', 'toString'])('%s, wherever it stands', (key) => {
+    const strange = JSON.parse(`{"${key}": {"prototype": {"x": 1}}}`)
+    const list = { path: '/a', ...strange, pagination: { format: 'page', config: { page_key: 'p', ...strange } } }
+    const config = { ...strange, base_url: 'https://a.example.com', resources: { a: { list } }, retry: strange }
+    const paths = ['', '.resources.a.list', '.resources.a.list.pagination.config', '.retry']
+    expect(lines(config)).toEqual(expect.arrayContaining(paths.map((path) => `config${path}.${key} unknown_field`)))
+  })
+})
+
 describe('a finding names the path and the rule', () => {
   test.each<[string, JsonObject, string[]]>([
     [

@@ -136,6 +136,8 @@ describe('a cron expression is refused', () => {
     ['a hash', 'H * * * *', 'cron.hash', 'H in its minute field'],
     ['a hash with a range', '0 H(1-5) * * *', 'cron.hash', 'H(1-5) in its hour field'],
     ['a small hash', 'h/5 * * * *', 'cron.hash', 'minute field'],
+    ['a hash behind a digit', '0 0 2H 2 *', 'cron.hash', '2H in its day of month field'],
+    ['a word with an H', '0 0 * JANH *', 'cron.value', 'JANH in its month field'],
     ['a hash in a list', '0,H * * * *', 'cron.hash', 'minute field'],
     ['the nearest weekday', '0 0 15W * *', 'cron.nearest_weekday', '15W in its day of month field'],
     ['the last weekday', '0 0 LW * *', 'cron.nearest_weekday', 'LW in its day of month field'],

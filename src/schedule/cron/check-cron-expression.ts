@@ -28,8 +28,10 @@ const PARTS = [
 ] as const
 const DAY_OF_MONTH = 3
 
-/** An item of a field that begins with H: Jenkins' hash, which the parser draws anew at every parse. */
-const HASHED = /(?:^|[,\-/])h(?![a-z])/i
+/** H by itself or beside a number: Jenkins' hash, which the parser draws anew at every parse. */
+const HASHED = /(?<![a-z])h+(?![a-z])/i
+/** The only name with an H, which the parser takes for a hash in every other word. */
+const NAME_WITH_H = /thu/gi
 const NEAREST_WEEKDAY = /w/i
 const BEFORE_LAST = /^l-\d/i
 
@@ -84,7 +86,8 @@ function findField(value: string, part: number): Finding | undefined {
     return { rule: 'cron.nearest_weekday', description: `${where}: W (nearest weekday) is not supported` }
   if (part === DAY_OF_MONTH && BEFORE_LAST.test(value))
     return { rule: 'cron.before_last', description: `${where}: days before the last of the month are not supported` }
-  if (!parses(PARTS.map((_, index) => (index === part ? value : '*')).join(' ')))
+  const isWord = /h/i.test(value.replace(NAME_WITH_H, ''))
+  if (isWord || !parses(PARTS.map((_, index) => (index === part ? value : '*')).join(' ')))
     return { rule: 'cron.value', description: `${where}, which takes ${takes}, and ranges, steps and lists of them` }
   return undefined
 }
