@@ -36,7 +36,7 @@ export async function requestJson(request: RestRequest, body: Buffer, call: Open
   const fromBody = await bodyJson(request, body)
   // A body that is no object is judged by the shape check, which needs it as it is.
   if (!isJsonObject(fromBody)) return { json: fromBody, findings }
-  // Nobody else holds what was just parsed, and a copy of many members takes as long as parsing them.
+  // Nothing else holds what was just parsed, and a copy of many members takes as long as parsing them.
   const json = fromBody as JsonDraft
   addQuery(json, request, findings)
   addHeaders(json, request, call)

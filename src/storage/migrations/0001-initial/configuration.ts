@@ -164,17 +164,17 @@ export const CONFIGURATION: readonly string[] = [
     integrated_account_id uuid not null,
     -- Of the account, where it never changes.
     region text not null,
-    -- Counts tokens. Whoever asks for the next one names the one it saw, so that nobody asks twice.
+    -- Counts tokens. A refresh names the version that it saw, so that a token is asked for once.
     version integer not null default 0,
     expires_at timestamptz(3),
     -- From when on the background asks for the next token; null: never.
     due_at timestamptz(3),
-    -- Who is asking. A lease that has expired may be taken over, and its first holder can then store nothing any more.
+    -- Of the refresh under way. A lease that has expired may be taken over, and its first holder can then store nothing any more.
     lease_id uuid,
     lease_expires_at timestamptz(3),
     -- In a row, since the last token.
     failures integer not null default 0,
-    -- Nobody asks before this moment, and why: {kind, message} of the last refusal.
+    -- No refresh before this moment, and why: {kind, message} of the last refusal.
     retry_at timestamptz(3),
     refusal jsonb,
     primary key (environment_id, integrated_account_id),
