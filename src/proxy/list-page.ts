@@ -14,7 +14,7 @@ import { type Extracted, extractRecords } from './extract.ts'
 import { type Job, listingTools, scopeOf } from './job.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
-import { openLinks, sealLinks } from './redaction.ts'
+import { hideLinkSecrets, restoreLinkSecrets } from './redaction.ts'
 
 /** One page of a list, whatever pages it: also a list without paging, or a method that answers one record. */
 export type ListedPage = FetchedPage | RateLimitedOutcome | UpstreamErrorOutcome
@@ -51,7 +51,7 @@ export async function fetchPage(
   pagination: Pagination,
   state: ListingState,
 ): Promise<ListedPage> {
-  const page = describePage(pagination, openLinks(deps.redaction, state))
+  const page = describePage(pagination, restoreLinkSecrets(deps.redaction, state))
   return digestAnswer(deps, job, pagination, state, await perform(deps, job, page))
 }
 
@@ -89,8 +89,8 @@ export async function digestAnswer(
     headers,
     body,
     ...digested,
-    state: digested.state && sealLinks(deps.redaction, digested.state),
-    previous: digested.previous && sealLinks(deps.redaction, digested.previous),
+    state: digested.state && hideLinkSecrets(deps.redaction, digested.state),
+    previous: digested.previous && hideLinkSecrets(deps.redaction, digested.previous),
     rateLimit: answer.rateLimit,
   }
 }

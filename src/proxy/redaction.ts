@@ -70,12 +70,12 @@ export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimited
  * The state of a listing with a reference in the place of each query parameter of a link whose value is a secret: third
  * parties put the credential they were sent into their next links, and states are stored and given to callers.
  */
-export function sealLinks(redaction: Redaction, state: ListingState): ListingState {
+export function hideLinkSecrets(redaction: Redaction, state: ListingState): ListingState {
   return { ...state, position: mapLinks(state.position, (value) => redaction.referenceTo(value) ?? value) }
 }
 
 /** The state with its links as they were given. A secret that is no longer known is dropped: authorization puts on the new one. */
-export function openLinks(redaction: Redaction, state: ListingState): ListingState {
+export function restoreLinkSecrets(redaction: Redaction, state: ListingState): ListingState {
   const reveal = (value: string) => (value.startsWith(SECRET_MASK) ? redaction.reveal(value) : value)
   return { ...state, position: mapLinks(state.position, reveal) }
 }

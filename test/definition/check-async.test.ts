@@ -18,7 +18,7 @@ describe('a large definition', () => {
   })
 
   it('is checked with an override as a small one is', async () => {
-    const override = { label: 5, authorization: { format: 'bearer', config: { token: '{{nobody}}' } } }
+    const override = { label: 5, authorization: { format: 'bearer', config: { token: '{{missing}}' } } }
     const findings = checkOverride(LARGE, override, 'override')
     expect(findings).not.toEqual([])
     expect(await checkOverrideAsync(LARGE, override, 'override')).toEqual(findings)
