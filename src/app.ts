@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { AccountConnector, readyAccess, TokenRefresher } from './accounts/index.ts'
+import { AccountActivator, loadAccountForCall, TokenRefresher } from './accounts/index.ts'
 import {
   BoundPort,
   createApiServer,
@@ -16,15 +16,15 @@ import {
 } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
-import { forgetDaemons } from './daemons/index.ts'
+import { pruneDaemons } from './daemons/index.ts'
 import { integrationConfigSchema } from './definition/index.ts'
-import { catchUpOf, composeDomain, type ProcessDeps } from './domain.ts'
-import { SCHEDULE_PROBLEM } from './operating.ts'
-import { failureFromDatabase } from './storage/index.ts'
+import { catchUpOf, createContainer, type ProcessDeps } from './domain.ts'
+import { SCHEDULER_PROBLEM } from './operating.ts'
+import { mapDatabaseError } from './storage/index.ts'
 import { executeWebhookRun } from './sync/index.ts'
 import { describeError } from './telemetry/index.ts'
-import { createAdmission } from './tenancy/index.ts'
-import { createWorker, type LoopSpec } from './worker/index.ts'
+import { createAuthenticator } from './tenancy/index.ts'
+import { createWorker, type PollLoopSpec } from './worker/index.ts'
 
 /** The API of one process. */
 export interface Api extends AsyncDisposable {
@@ -56,21 +56,21 @@ const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
 /** Composes the API: every service of the contract and the documents that describe it. */
 export function createApi({
   config,
-  installation,
+  storage,
   logger,
   operating,
   tls,
 }: ProcessDeps & { readonly tls?: TlsKeys | undefined }): Api {
-  const { database } = installation
-  const domain = composeDomain({ config, installation, logger })
+  const { database } = storage
+  const domain = createContainer({ config, storage, logger })
   const services = createServices(domain)
-  const admission = createAdmission({
+  const admission = createAuthenticator({
     database,
     clock: systemClock,
-    onUseNotNoted: (error) => logger.warn(describeError(error), 'the use of a token could not be noted'),
+    onWriteError: (error) => logger.warn(describeError(error), 'the use of a token could not be noted'),
   })
   const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
-  operating?.schedule.watch((isStalled) => health.set(SCHEDULER, isStalled ? SCHEDULE_PROBLEM : undefined))
+  operating?.schedule.subscribe((isStalled) => health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined))
   operating?.watchProblem((problem) => health.set('', problem))
   const server = createApiServer({
     services,
@@ -95,7 +95,7 @@ export function createApi({
     ],
     onClosing: () => domain.daemons.waits.close(),
     trustedProxies: config.trustedProxies,
-    translateError: failureFromDatabase,
+    translateError: mapDatabaseError,
     observe: operating?.metrics?.observeCall,
     corsOrigins: config.corsOrigins,
     ...(tls === undefined ? {} : { tls }),
@@ -116,9 +116,9 @@ export function createApi({
 }
 
 /** Composes the worker: ticks, runs to webhooks and the upkeep of both. */
-export function createWorkerProcess({ config, installation, logger, operating }: ProcessDeps): WorkerProcess {
-  const { database, secrets } = installation
-  const domain = composeDomain({ config, installation, logger })
+export function createWorkerProcess({ config, storage, logger, operating }: ProcessDeps): WorkerProcess {
+  const { database, secrets } = storage
+  const domain = createContainer({ config, storage, logger })
   const { clock, queue } = domain
   const runDeps = {
     database,
@@ -128,9 +128,9 @@ export function createWorkerProcess({ config, installation, logger, operating }:
     proxy: domain.proxy,
     random: Math.random,
     loadAccount: (environmentId: string, accountId: string) =>
-      readyAccess(domain.accounts, environmentId, accountId, 'sync'),
+      loadAccountForCall(domain.accounts, environmentId, accountId, 'sync'),
   }
-  const connector = new AccountConnector({ ...domain.accounts, proxy: domain.proxy, regions: config.region })
+  const connector = new AccountActivator({ ...domain.accounts, proxy: domain.proxy, regions: config.region })
   const refresher = new TokenRefresher({ ...domain.accounts, regions: config.region })
   const worker = createWorker({
     database,
@@ -148,7 +148,7 @@ export function createWorkerProcess({ config, installation, logger, operating }:
     loops: [
       ...connectLoops(connector),
       { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
-      { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => forgetDaemons(database) },
+      { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
     ],
   })
   operating?.metrics?.readWorker(() => worker.stats)
@@ -167,7 +167,7 @@ export function createWorkerProcess({ config, installation, logger, operating }:
 }
 
 /** A third party that does not answer holds up one of them. */
-function connectLoops(connector: AccountConnector): LoopSpec[] {
+function connectLoops(connector: AccountActivator): PollLoopSpec[] {
   return Array.from({ length: CONNECTED_AT_ONCE }, (_, index) => ({
     name: `connect-accounts-${index + 1}`,
     intervalMs: CONNECT_INTERVAL_MS,

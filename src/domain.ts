@@ -1,37 +1,37 @@
 import {
-  createAccountKeeper,
+  type AccountTriggers,
   createAccountReader,
-  createTokens,
-  findSyncableAccount,
-  previewAccess,
-  type ReadyDeps,
-  readyAccess,
-  redactFor,
-  removeAccountsOf,
-  type Tokens,
-  type TokensDeps,
-  type TriggersOfAccount,
+  createCredentialRefresher,
+  createTokenProvider,
+  deleteAccountsByInstallation,
+  getSyncableAccount,
+  type LoadAccountDeps,
+  loadAccountForCall,
+  loadAccountForDryRun,
+  redactAccountSecrets,
+  type TokenProvider,
+  type TokenProviderDeps,
 } from './accounts/index.ts'
 import type { ServiceDeps } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
-import { createBudgets } from './budgets/index.ts'
+import { createCallLimiter } from './budgets/index.ts'
 import type { Config } from './config.ts'
-import { ClaimWaits } from './daemons/index.ts'
+import { ClaimLongPolls } from './daemons/index.ts'
 import { listAddresses } from './definition/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
 import { createEvaluator, type Evaluator } from './expression/index.ts'
-import type { Installation } from './installation.ts'
+import type { Storage } from './installation.ts'
 import {
-  createDefinitionSource,
+  createDefinitionCache,
   createIntegrationCache,
-  type DefinitionSource,
-  removeInstallationsIn,
-  removeIntegrationsOf,
+  type DefinitionCache,
+  deleteInstallationsOfEnvironment,
+  deleteIntegrationsOfTeam,
 } from './integrations/index.ts'
-import type { Operating } from './operating.ts'
+import type { Observability } from './operating.ts'
 import { createProxy, type Proxy as Engine } from './proxy/index.ts'
 import { RunQueue, RunWatch } from './queue/index.ts'
-import { CATCH_UP, type CatchUp } from './schedule/index.ts'
+import { CATCH_UP, type CatchUpPolicy } from './schedule/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './storage/index.ts'
 import { type ArgsRules, checkTriggerResources, resolveArgs } from './sync/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
@@ -39,38 +39,38 @@ import { describeError, type Logger } from './telemetry/index.ts'
 /** What a process is composed from. */
 export interface ProcessDeps {
   readonly config: Config
-  readonly installation: Installation
+  readonly storage: Storage
   readonly logger: Logger
   /** Absent: it is not watched. */
-  readonly operating?: Pick<Operating, 'metrics' | 'schedule' | 'watchProblem'> | undefined
+  readonly operating?: Pick<Observability, 'metrics' | 'schedule' | 'watchProblem'> | undefined
 }
 
 /** The rooms of one process, each built once and handed what it asks for. */
-export interface Domain extends ServiceDeps, AsyncDisposable {
+export interface Container extends ServiceDeps, AsyncDisposable {
   readonly clock: Clock
   readonly http: HttpClient
   readonly evaluator: Evaluator
   readonly proxy: Engine
-  readonly accounts: ServiceDeps['accounts'] & TokensDeps & ReadyDeps & { readonly tokens: Tokens }
-  readonly definitions: DefinitionSource
+  readonly accounts: ServiceDeps['accounts'] & TokenProviderDeps & LoadAccountDeps & { readonly tokens: TokenProvider }
+  readonly definitions: DefinitionCache
   readonly queue: RunQueue
 }
 
 /** Triggers of an account that goes: nothing fires for it again, and what runs ends at its next page. */
-const triggersOfAccount: TriggersOfAccount = {
-  async removeOf(tx, environmentId, accountId) {
+const triggersOfAccount: AccountTriggers = {
+  async deleteByAccount(tx, environmentId, accountId) {
     await deleteTriggersOf(tx, environmentId, 'integrated_account_id', accountId)
     await stopRunsOfAccount(tx, environmentId, accountId)
   },
 }
 
 /** How far back this installation catches missed ticks up. */
-export function catchUpOf({ catchupWindowSeconds }: Config): CatchUp {
+export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
   return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
 }
 
 /** Builds everything between the database and the doors (API, worker). */
-export function composeDomain({ config, installation: { database, secrets }, logger }: ProcessDeps): Domain {
+export function createContainer({ config, storage: { database, secrets }, logger }: ProcessDeps): Container {
   const clock = systemClock
   const policy = createEgressPolicy({ allow: config.egressAllow })
   const http = createHttpClient({ policy })
@@ -79,11 +79,11 @@ export function composeDomain({ config, installation: { database, secrets }, log
     onQuarantine: ({ owner, hash }) =>
       logger.warn({ owner, hash }, 'an expression was set aside: it kept killing its sandbox'),
   })
-  const definitions = createDefinitionSource(secrets)
+  const definitions = createDefinitionCache(secrets)
   // Tokens are renewed by an engine that asks nobody to renew them.
   const engine = createProxy({ http, evaluator, clock })
   const tokenDeps = { database, secrets, definitions, http, evaluator, clock, engine, random: Math.random }
-  const tokens = createTokens(tokenDeps)
+  const tokens = createTokenProvider(tokenDeps)
   const accounts = {
     ...tokenDeps,
     tokens,
@@ -95,20 +95,21 @@ export function composeDomain({ config, installation: { database, secrets }, log
     secrets,
     checkUrls: (definition: JsonObject, path: string) =>
       addressViolations(definition, path, (url) => findUrlViolation(policy, url)),
-    accounts: { removeOf: removeAccountsOf.bind(undefined, accounts) },
+    accounts: { deleteByInstallation: deleteAccountsByInstallation.bind(undefined, accounts) },
   }
   const queue = new RunQueue({ database, random: Math.random })
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
   const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
-  const keeper = createAccountKeeper({
+  const keeper = createCredentialRefresher({
     ...accounts,
-    onNotNoted: (error) => logger.warn(describeError(error), 'what a call says about its account could not be noted'),
+    onReportError: (error) =>
+      logger.warn(describeError(error), 'what a call says about its account could not be noted'),
   })
-  const budgets = createBudgets({
+  const budgets = createCallLimiter({
     database,
     clock,
     random: Math.random,
-    onLost: (error) => logger.warn(describeError(error), 'what is known about a limit could not be shared'),
+    onWriteError: (error) => logger.warn(describeError(error), 'what is known about a limit could not be shared'),
   })
   const proxy = createProxy({ http, evaluator, clock, keeper, budgets })
   return {
@@ -126,15 +127,15 @@ export function composeDomain({ config, installation: { database, secrets }, log
     calls: {
       proxy,
       clock,
-      readyAccount: (environmentId, id) => readyAccess(accounts, environmentId, id, 'call'),
-      previewAccount: (environmentId, id) => previewAccess(accounts, environmentId, id),
+      readyAccount: (environmentId, id) => loadAccountForCall(accounts, environmentId, id, 'call'),
+      previewAccount: (environmentId, id) => loadAccountForDryRun(accounts, environmentId, id),
     },
     daemons: {
       database,
       queue,
-      waits: new ClaimWaits({ database, clock }),
-      loadAccount: (environmentId, id) => findSyncableAccount({ definitions }, database.direct, environmentId, id),
-      redact: (environmentId, id, text) => redactFor(accounts, environmentId, id, text),
+      waits: new ClaimLongPolls({ database, clock }),
+      loadAccount: (environmentId, id) => getSyncableAccount({ definitions }, database.pool, environmentId, id),
+      redact: (environmentId, id, text) => redactAccountSecrets(accounts, environmentId, id, text),
       onDefect: (error, runId) =>
         logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be handed to a daemon'),
     },
@@ -148,12 +149,12 @@ export function composeDomain({ config, installation: { database, secrets }, log
       checkResources: checkTriggerResources,
     },
     contents: {
-      async removeOfEnvironment(tx, environmentId) {
-        await removeInstallationsIn(integrations, tx, environmentId)
+      async deleteByEnvironment(tx, environmentId) {
+        await deleteInstallationsOfEnvironment(integrations, tx, environmentId)
         await deleteRemainsOfEnvironment(tx, environmentId)
       },
-      removeIntegrationsOf: (tx, teamId) => removeIntegrationsOf(integrations, tx, teamId),
-      shredSecrets: (tx, ownerId) => secrets.shred(tx, ownerId),
+      deleteIntegrationsOfTeam: (tx, teamId) => deleteIntegrationsOfTeam(integrations, tx, teamId),
+      destroyKeys: (tx, ownerId) => secrets.destroyKeys(tx, ownerId),
     },
     async [Symbol.asyncDispose]() {
       await evaluator[Symbol.asyncDispose]()

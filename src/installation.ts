@@ -4,18 +4,18 @@ import { join } from 'node:path'
 import { systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import {
-  createSecrets,
+  createSecretStore,
   Database,
+  DatabaseHealthCheck,
   type DatabaseOptions,
   type DatabaseTarget,
-  DatabaseWatch,
   DataDirectoryLock,
   type EmbeddedServer,
   findUnreadableKey,
   migrate,
   readServerVersion,
-  type Secrets,
-  startEmbedded,
+  type SecretStore,
+  startEmbeddedServer,
 } from './storage/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 import { generateKeyRingText, type KeyRing, parseKeyRing } from './vault/index.ts'
@@ -28,17 +28,17 @@ const EMBEDDED_DATABASE = 'postgres'
 const SERVER_VERSION_MIN = 140_000
 
 /** What every command stands on: the database with its schema, and the keys. */
-export interface Installation extends AsyncDisposable {
+export interface Storage extends AsyncDisposable {
   readonly database: Database
-  readonly secrets: Secrets
+  readonly secrets: SecretStore
   /** The embedded PostgreSQL, unless DATABASE_URL names another. */
   readonly embedded: EmbeddedServer | undefined
   /** Tells whether the database is there, once it is started; restarts an embedded one that died. Absent: it is not watched. */
-  readonly databaseWatch?: DatabaseWatch | undefined
+  readonly databaseWatch?: DatabaseHealthCheck | undefined
 }
 
 /** How a command uses the installation. */
-export interface InstallationOptions {
+export interface StorageOptions {
   /** Shown in `pg_stat_activity`. */
   readonly applicationName: string
   /** Whether it is `patchbay start`, of which a data directory has one at a time. All other commands share it. */
@@ -53,7 +53,7 @@ export interface InstallationOptions {
  * @throws ConfigError, one line that names the setting: the data directory cannot be used or belongs to another `start`, the
  * database cannot be reached or is too old, the keys are missing, malformed or not those of the database
  */
-export async function openInstallation(config: Config, options: InstallationOptions): Promise<Installation> {
+export async function openStorage(config: Config, options: StorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
   const embedded = config.databaseUrl === undefined ? await openEmbedded(config, options, opened) : undefined
   const keyRing = await openKeyRing(config)
@@ -66,7 +66,7 @@ export async function openInstallation(config: Config, options: InstallationOpti
   const rest = opened.move()
   return {
     database,
-    secrets: createSecrets(keyRing),
+    secrets: createSecretStore(keyRing),
     embedded,
     databaseWatch,
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
@@ -75,14 +75,14 @@ export async function openInstallation(config: Config, options: InstallationOpti
 
 async function openEmbedded(
   { dataDir }: Config,
-  { isStart }: InstallationOptions,
+  { isStart }: StorageOptions,
   opened: AsyncDisposableStack,
 ): Promise<EmbeddedServer> {
   try {
     const lock = await DataDirectoryLock.acquire(dataDir, isStart)
     let stop = async () => {}
     opened.defer(() => lock.release(() => stop()))
-    const server = await startEmbedded({ dataDir })
+    const server = await startEmbeddedServer({ dataDir })
     stop = () => server.stop()
     return server
   } catch (cause) {
@@ -91,26 +91,26 @@ async function openEmbedded(
 }
 
 /** Waits for a database of one's own, and starts an embedded one again. */
-function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logger): DatabaseWatch {
+function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logger): DatabaseHealthCheck {
   const { databaseUrl, dataDir } = config
   const restart = async () => {
-    const { pid } = await startEmbedded({ dataDir })
+    const { pid } = await startEmbeddedServer({ dataDir })
     logger.warn({ pid }, 'the embedded PostgreSQL was gone and is started again')
   }
-  const watch = new DatabaseWatch({
+  const watch = new DatabaseHealthCheck({
     connection: { ...connection, applicationName: `${connection.applicationName} health` },
     clock: systemClock,
     restart: databaseUrl === undefined ? restart : undefined,
-    onRestartFailed: (error) => logger.warn(describeError(error), 'the embedded PostgreSQL could not be started again'),
+    onRestartError: (error) => logger.warn(describeError(error), 'the embedded PostgreSQL could not be started again'),
   })
-  watch.watch((isReachable) => {
+  watch.onChange((isReachable) => {
     if (!isReachable) logger.warn({}, 'the database is not reachable')
   })
   return watch
 }
 
 /** @throws ConfigError when the first connection fails, or the server is too old */
-async function checkServer({ databaseUrl, dataDir }: Config, { direct }: Database): Promise<void> {
+async function checkServer({ databaseUrl, dataDir }: Config, { pool: direct }: Database): Promise<void> {
   const name = databaseUrl === undefined ? `PATCHBAY_DATA_DIR ${dataDir}` : 'DATABASE_URL'
   const version = await readServerVersion(direct).catch((cause: unknown) => {
     throw new ConfigError(`${name}: the database cannot be used: ${messageOf(cause)}`, { cause })
@@ -120,7 +120,7 @@ async function checkServer({ databaseUrl, dataDir }: Config, { direct }: Databas
 }
 
 /** @throws ConfigError when something is encrypted that the keys do not open */
-async function checkKeys(config: Config, { direct }: Database, keyRing: KeyRing): Promise<void> {
+async function checkKeys(config: Config, { pool: direct }: Database, keyRing: KeyRing): Promise<void> {
   const keyId = await findUnreadableKey(direct, keyRing)
   if (keyId === undefined) return
   const where = config.databaseUrl === undefined ? config.dataDir : 'the database of DATABASE_URL'

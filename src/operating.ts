@@ -1,14 +1,14 @@
-import { BoundPort, OperatingListener } from './api/index.ts'
+import { AdminServer, BoundPort } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
-import type { Installation } from './installation.ts'
-import { ScheduleWatch, STALLED_AFTER_SECONDS } from './schedule/index.ts'
+import type { Storage } from './installation.ts'
+import { SchedulerMonitor, STALLED_AFTER_SECONDS } from './schedule/index.ts'
 import { countQueueDepth } from './storage/index.ts'
 import { Metrics } from './telemetry/index.ts'
 
 /** What a process shows to whoever runs it, shared by the API and the worker in it. */
-export interface Operating extends AsyncDisposable {
-  readonly schedule: ScheduleWatch
+export interface Observability extends AsyncDisposable {
+  readonly schedule: SchedulerMonitor
   /** Undefined unless a port is set for them: then nothing is counted. */
   readonly metrics: Metrics | undefined
   /** Why the process cannot work at the moment, told now and at every change; `undefined` when it can. */
@@ -22,15 +22,19 @@ export interface Operating extends AsyncDisposable {
 }
 
 const DATABASE_PROBLEM = 'the database is not reachable'
-export const SCHEDULE_PROBLEM = `no tick fires: the oldest one has waited for more than ${STALLED_AFTER_SECONDS} s`
+export const SCHEDULER_PROBLEM = `no tick fires: the oldest one has waited for more than ${STALLED_AFTER_SECONDS} s`
 
 /** Takes the port of the metrics; `undefined` without one. @throws ConfigError */
 export async function bindMetricsPort({ metricsHost, metricsPort }: Config): Promise<BoundPort | undefined> {
-  return metricsPort === undefined ? undefined : await bind(metricsHost, metricsPort, 'PATCHBAY_METRICS')
+  return metricsPort === undefined ? undefined : await bindPort(metricsHost, metricsPort, 'PATCHBAY_METRICS')
 }
 
 /** Takes a port before anything else happens. @throws ConfigError naming `<settings>_HOST` or `<settings>_PORT` */
-export async function bind(host: string, port: number, settings: 'PATCHBAY' | 'PATCHBAY_METRICS'): Promise<BoundPort> {
+export async function bindPort(
+  host: string,
+  port: number,
+  settings: 'PATCHBAY' | 'PATCHBAY_METRICS',
+): Promise<BoundPort> {
   try {
     return await BoundPort.bind(host, port)
   } catch (cause) {
@@ -45,25 +49,25 @@ export async function bind(host: string, port: number, settings: 'PATCHBAY' | 'P
 }
 
 /** Composes the metrics, the watch over the schedule, and the port where both are read. */
-export function createOperating(
+export function createObservability(
   config: Pick<Config, 'metricsHost' | 'metricsPort'>,
-  { database, databaseWatch }: Pick<Installation, 'database' | 'databaseWatch'>,
-): Operating {
+  { database, databaseWatch }: Pick<Storage, 'database' | 'databaseWatch'>,
+): Observability {
   const { metricsHost, metricsPort } = config
-  const schedule = new ScheduleWatch({ database, clock: systemClock })
+  const schedule = new SchedulerMonitor({ database, clock: systemClock })
   const metrics = metricsPort === undefined ? undefined : new Metrics()
   metrics?.readOldestDueAge(() => schedule.oldestDueAgeSeconds)
-  metrics?.readQueue(() => countQueueDepth(database.direct, null))
+  metrics?.readQueue(() => countQueueDepth(database.pool, null))
   const findProblem = () => (databaseWatch?.isReachable === false ? DATABASE_PROBLEM : undefined)
-  const findSchedulerProblem = () => findProblem() ?? (schedule.isStalled ? SCHEDULE_PROBLEM : undefined)
-  const listener = metrics && new OperatingListener({ metrics, findProblem, findSchedulerProblem })
+  const findSchedulerProblem = () => findProblem() ?? (schedule.isStalled ? SCHEDULER_PROBLEM : undefined)
+  const listener = metrics && new AdminServer({ metrics, findProblem, findSchedulerProblem })
   return {
     schedule,
     metrics,
-    watchProblem: (listen) => databaseWatch?.watch(() => listen(findProblem())),
+    watchProblem: (listen) => databaseWatch?.onChange(() => listen(findProblem())),
     async start(port) {
       databaseWatch?.start()
-      await schedule.lookOnce()
+      await schedule.poll()
       schedule.start()
       if (listener === undefined || metricsPort === undefined) return undefined
       const address = await listener.listen(port ?? (await BoundPort.bind(metricsHost, metricsPort)))

@@ -1,18 +1,18 @@
 import { assertNever, type BackoffPolicy, backoffMs, type JsonObject, newId } from '../base/index.ts'
 import {
-  type ConnectingLease,
-  type ConnectingPause,
+  type ActivationLease,
+  type ActivationPostponement,
   claimConnectingAccount,
-  postponeConnecting,
-  storeActionResult,
+  postponeActivation,
+  storePhaseResult,
 } from '../storage/index.ts'
 import { changeAccountStatus } from './change-status.ts'
-import { type ConnectStepsDeps, type PhaseEnd, runConnectSteps } from './connect-steps.ts'
+import { type ActivationStepsDeps, type PhaseResult, runActivationSteps } from './connect-steps.ts'
 import type { StatusCause } from './status.ts'
-import { type Phase, writeResults } from './step-results.ts'
+import { type ActivationPhase, phaseResultJson } from './step-results.ts'
 
 /** What connecting accounts in the background needs. */
-export interface ConnectorDeps extends ConnectStepsDeps {
+export interface AccountActivatorDeps extends ActivationStepsDeps {
   /** A number in [0, 1). */
   readonly random: () => number
   /** Only accounts that live in one of these. Absent: all. */
@@ -20,16 +20,16 @@ export interface ConnectorDeps extends ConnectStepsDeps {
 }
 
 /** All steps of one try; then it counts as unanswered. */
-const TRY_MS_MAX = 120_000
+const ATTEMPT_TIMEOUT_MS = 120_000
 /** Longer than a try with its token requests takes, so that no two workers have one account. */
 const LEASE_MS = 300_000
 /** Tries before "unknown" counts as a no. */
-const TRIES_MAX = 5
-const RETRY: BackoffPolicy = { baseMs: 2_000, factor: 3, maxMs: 60_000, jitterFloor: 0.5 }
+const ATTEMPTS_MAX = 5
+const RETRY_BACKOFF: BackoffPolicy = { baseMs: 2_000, factor: 3, maxMs: 60_000, jitterFloor: 0.5 }
 
-type Ending = Extract<StatusCause, 'steps_passed' | 'post_install_failed' | 'validation_failed'>
+type ActivationEnd = Extract<StatusCause, 'steps_passed' | 'post_install_failed' | 'validation_failed'>
 
-const FAILED: Readonly<Record<Phase, Ending>> = {
+const FAILED: Readonly<Record<ActivationPhase, ActivationEnd>> = {
   post_install: 'post_install_failed',
   validation: 'validation_failed',
 }
@@ -39,11 +39,11 @@ const FAILED: Readonly<Record<Phase, Ending>> = {
  * workers share the work; each account is connected by one of them, and a try that is known to be over leaves nothing to do
  * twice but the steps of the phase in which it ended.
  */
-export class AccountConnector {
-  readonly #deps: ConnectorDeps
+export class AccountActivator {
+  readonly #deps: AccountActivatorDeps
   readonly #stop = new AbortController()
 
-  constructor(deps: ConnectorDeps) {
+  constructor(deps: AccountActivatorDeps) {
     this.#deps = deps
   }
 
@@ -51,8 +51,8 @@ export class AccountConnector {
   async runOnce(): Promise<boolean> {
     if (this.#stop.signal.aborted) return false
     const { database, regions } = this.#deps
-    const lease = await claimConnectingAccount(database.direct, { leaseId: newId(), leaseMs: LEASE_MS, regions })
-    if (lease !== undefined) await this.#connect(lease)
+    const lease = await claimConnectingAccount(database.pool, { leaseId: newId(), leaseMs: LEASE_MS, regions })
+    if (lease !== undefined) await this.#activate(lease)
     return lease !== undefined
   }
 
@@ -61,29 +61,29 @@ export class AccountConnector {
     this.#stop.abort()
   }
 
-  async #connect(lease: ConnectingLease): Promise<void> {
-    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(TRY_MS_MAX)])
-    for await (const end of runConnectSteps(this.#deps, lease, signal)) {
-      const isToGoOn = await this.#note(lease, end)
+  async #activate(lease: ActivationLease): Promise<void> {
+    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)])
+    for await (const end of runActivationSteps(this.#deps, lease, signal)) {
+      const isToGoOn = await this.#recordPhase(lease, end)
       if (!isToGoOn) return
     }
-    await this.#settle(lease, 'steps_passed', '', {})
+    await this.#complete(lease, 'steps_passed', '', {})
   }
 
   /** @returns whether the next phase is to follow */
-  async #note(lease: ConnectingLease, { phase, verdict, steps }: PhaseEnd): Promise<boolean> {
-    const result = writeResults(phase, steps)
+  async #recordPhase(lease: ActivationLease, { phase, outcome: verdict, steps }: PhaseResult): Promise<boolean> {
+    const result = phaseResultJson(phase, steps)
     switch (verdict.kind) {
       case 'passed':
-        return await storeActionResult(this.#deps.database.direct, lease, result)
+        return await storePhaseResult(this.#deps.database.pool, lease, result)
       case 'refused':
-        await this.#settle(lease, FAILED[phase], verdict.error, result)
+        await this.#complete(lease, FAILED[phase], verdict.error, result)
         return false
       case 'unknown':
         if (this.#stop.signal.aborted) await this.#postpone(lease, { afterMs: 0, isCounted: false })
-        else if (lease.tries >= TRIES_MAX) await this.#settle(lease, FAILED[phase], verdict.error, result)
+        else if (lease.attempts >= ATTEMPTS_MAX) await this.#complete(lease, FAILED[phase], verdict.error, result)
         else {
-          const afterMs = this.#pauseMs(lease, verdict.afterMs)
+          const afterMs = this.#retryDelayMs(lease, verdict.afterMs)
           await this.#postpone(lease, { afterMs, isCounted: true, found: { error: verdict.error, result } })
         }
         return false
@@ -98,17 +98,17 @@ export class AccountConnector {
   }
 
   /** Without effect when the account was taken over, changed or removed meanwhile. */
-  async #settle(lease: ConnectingLease, cause: Ending, error: string, result: JsonObject): Promise<void> {
+  async #complete(lease: ActivationLease, cause: ActivationEnd, error: string, result: JsonObject): Promise<void> {
     await this.#deps.database.transaction(async (tx) => {
-      if (await storeActionResult(tx, lease, result)) await changeAccountStatus(tx, lease, cause, error)
+      if (await storePhaseResult(tx, lease, result)) await changeAccountStatus(tx, lease, cause, error)
     })
   }
 
-  async #postpone(lease: ConnectingLease, pause: ConnectingPause): Promise<void> {
-    await postponeConnecting(this.#deps.database.direct, lease, pause)
+  async #postpone(lease: ActivationLease, pause: ActivationPostponement): Promise<void> {
+    await postponeActivation(this.#deps.database.pool, lease, pause)
   }
 
-  #pauseMs({ tries }: ConnectingLease, askedMs = 0): number {
-    return Math.max(askedMs, backoffMs(RETRY, tries, this.#deps.random))
+  #retryDelayMs({ attempts: tries }: ActivationLease, askedMs = 0): number {
+    return Math.max(askedMs, backoffMs(RETRY_BACKOFF, tries, this.#deps.random))
   }
 }

@@ -1,67 +1,75 @@
 import { assertNever, type Clock, Failure } from '../base/index.ts'
-import type { AccountAccess, AccountKeeper, AccountSign } from '../proxy/index.ts'
-import { type Database, storeForbiddenError, updateIntegratedAccount } from '../storage/index.ts'
+import type { AccountAccess, AccountSignal, CredentialRefresher } from '../proxy/index.ts'
+import { type Database, storeForbiddenError, updateIntegratedAccountRow } from '../storage/index.ts'
 import { changeAccountStatus } from './change-status.ts'
-import { patchFrom, refuseReservedKeys } from './context.ts'
-import { type AccessDeps, findReadyAccount } from './ready-account.ts'
-import type { Tokens } from './tokens/tokens.ts'
+import { assertNoReservedKeys, patchFrom } from './context.ts'
+import { getResolvedAccount, type ResolveAccountDeps } from './ready-account.ts'
+import type { TokenProvider } from './tokens/tokens.ts'
 
 /** What keeping accounts needs. */
-export interface KeeperDeps extends AccessDeps {
-  readonly database: Pick<Database, 'direct'>
-  readonly tokens: Pick<Tokens, 'renewed'>
+export interface CredentialRefresherDeps extends ResolveAccountDeps {
+  readonly database: Pick<Database, 'pool'>
+  readonly tokens: Pick<TokenProvider, 'refresh'>
   readonly clock: Clock
   /** Told of a note that could not be taken. */
-  readonly onNotNoted: (error: unknown) => void
+  readonly onReportError: (error: unknown) => void
 }
 
 /** The same refusal again within this time is not written again. */
-const FORBIDDEN_QUIET_MS = 60_000
+const FORBIDDEN_DEDUP_WINDOW_MS = 60_000
 
-type AccountOf = { readonly environmentId: string; readonly id: string }
+type StoredAccountRef = { readonly environmentId: string; readonly id: string }
 
 /** The keeper that the engine asks when an upstream refuses an account, and tells what came of calls. */
-export function createAccountKeeper(deps: KeeperDeps): AccountKeeper {
+export function createCredentialRefresher(deps: CredentialRefresherDeps): CredentialRefresher {
   return {
-    renew: (access, signal) => orCancelled(renew(deps, access), signal),
-    async note(access, sign) {
+    refresh: (access, signal) => raceCancellation(refreshUnlessNewer(deps, access), signal),
+    async report(access, sign) {
       const account = accountOf(access)
       try {
-        if (account !== undefined) await note(deps, access, account, sign)
+        if (account !== undefined) await reportSignal(deps, access, account, sign)
       } catch (error) {
-        deps.onNotNoted(error)
+        deps.onReportError(error)
       }
     },
     async updateContext(access, patch) {
       const account = accountOf(access)
       if (account === undefined) throw new Error('the context of an account without an environment is nowhere stored')
-      refuseReservedKeys(patch, Object.keys(access.credentials))
+      assertNoReservedKeys(patch, Object.keys(access.credentials))
       const { keys, removed } = patchFrom(patch)
       const change = { tenantId: undefined, contextKeys: keys, removedContextKeys: removed, version: undefined }
-      await updateIntegratedAccount(deps.database.direct, account.environmentId, account.id, change)
+      await updateIntegratedAccountRow(deps.database.pool, account.environmentId, account.id, change)
     },
   }
 }
 
-async function renew(deps: KeeperDeps, access: AccountAccess): Promise<AccountAccess | undefined> {
+async function refreshUnlessNewer(
+  deps: CredentialRefresherDeps,
+  access: AccountAccess,
+): Promise<AccountAccess | undefined> {
   const account = accountOf(access)
   if (account === undefined) return undefined
-  const ready = await findReadyAccount(deps, deps.database.direct, account.environmentId, account.id)
+  const ready = await getResolvedAccount(deps, deps.database.pool, account.environmentId, account.id)
   // Somebody else was faster, or the account was given new credentials.
   if (ready.access.credentialVersion !== access.credentialVersion) return ready.access
   try {
-    return (await deps.tokens.renewed(ready, false))?.access
+    return (await deps.tokens.refresh(ready, false))?.access
   } catch (error) {
     if (error instanceof Failure && error.reason === 'CREDENTIALS_INVALID') return undefined
     throw error
   }
 }
 
-async function note(deps: KeeperDeps, access: AccountAccess, account: AccountOf, sign: AccountSign): Promise<void> {
-  const tx = deps.database.direct
+async function reportSignal(
+  deps: CredentialRefresherDeps,
+  access: AccountAccess,
+  account: StoredAccountRef,
+  sign: AccountSignal,
+): Promise<void> {
+  const tx = deps.database.pool
   switch (sign.kind) {
     case 'unauthorized': {
-      const now = await findReadyAccount(deps, tx, account.environmentId, account.id)
+      const now = await getResolvedAccount(deps, tx, account.environmentId, account.id)
       // A verdict about credentials that have been replaced since says nothing about those that are there now.
       if (now.access.credentialVersion === access.credentialVersion)
         await changeAccountStatus(tx, account, 'unauthorized', sign.message)
@@ -70,7 +78,7 @@ async function note(deps: KeeperDeps, access: AccountAccess, account: AccountOf,
     case 'forbidden': {
       const { resource, method } = sign
       const occurred_at = deps.clock.now().toISOString()
-      await storeForbiddenError(tx, account, { resource, method, occurred_at }, FORBIDDEN_QUIET_MS)
+      await storeForbiddenError(tx, account, { resource, method, occurred_at }, FORBIDDEN_DEDUP_WINDOW_MS)
       return
     }
     case 'worked':
@@ -81,12 +89,12 @@ async function note(deps: KeeperDeps, access: AccountAccess, account: AccountOf,
   }
 }
 
-function accountOf({ environmentId, id }: AccountAccess): AccountOf | undefined {
+function accountOf({ environmentId, id }: AccountAccess): StoredAccountRef | undefined {
   return environmentId === undefined ? undefined : { environmentId, id }
 }
 
 /** What comes of the work, unless the caller goes first. The work goes on: others may be waiting for it. */
-async function orCancelled<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+async function raceCancellation<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   if (signal === undefined) return await work
   const { promise, reject } = Promise.withResolvers<never>()
   const cancel = () => reject(new Failure('CANCELLED', 'the call was cancelled while credentials were renewed'))

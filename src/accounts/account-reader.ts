@@ -7,11 +7,11 @@ export interface AccountReader {
 }
 
 /** Statements under way at most; whoever comes meanwhile shares the next one. */
-const STATEMENTS_MAX = 2
+const CONCURRENT_READS_MAX = 2
 /** Accounts per statement. */
-const BATCH_MAX = 100
+const READ_BATCH_MAX = 100
 
-interface Waiting {
+interface PendingRead {
   readonly wanted: AccountRef
   readonly resolve: (found: AccountWithSecrets | undefined) => void
   readonly reject: (error: unknown) => void
@@ -21,22 +21,22 @@ interface Waiting {
  * Reads at once while there is little to do, and together when there is much: under load a statement answers many calls, and
  * none of them with anything older than its question.
  */
-export function createAccountReader(database: Pick<Database, 'direct'>): AccountReader {
-  const queue: Waiting[] = []
+export function createAccountReader(database: Pick<Database, 'pool'>): AccountReader {
+  const queue: PendingRead[] = []
   let underWay = 0
 
   async function readOn(): Promise<void> {
     underWay += 1
-    while (queue.length > 0) await readTogether(queue.splice(0, BATCH_MAX))
+    while (queue.length > 0) await readTogether(queue.splice(0, READ_BATCH_MAX))
     underWay -= 1
   }
 
-  async function readTogether(batch: readonly Waiting[]): Promise<void> {
+  async function readTogether(batch: readonly PendingRead[]): Promise<void> {
     try {
-      const refs = new Map(batch.map(({ wanted }) => [keyOf(wanted), wanted]))
-      const found = await findAccountsWithSecrets(database.direct, [...refs.values()])
-      const byKey = new Map(found.map((each) => [keyOf(each.account), each]))
-      for (const { wanted, resolve } of batch) resolve(byKey.get(keyOf(wanted)))
+      const refs = new Map(batch.map(({ wanted }) => [accountKeyOf(wanted), wanted]))
+      const found = await findAccountsWithSecrets(database.pool, [...refs.values()])
+      const byKey = new Map(found.map((each) => [accountKeyOf(each.account), each]))
+      for (const { wanted, resolve } of batch) resolve(byKey.get(accountKeyOf(wanted)))
     } catch (error) {
       for (const { reject } of batch) reject(error)
     }
@@ -46,11 +46,11 @@ export function createAccountReader(database: Pick<Database, 'direct'>): Account
     read: (wanted) =>
       new Promise((resolve, reject) => {
         queue.push({ wanted, resolve, reject })
-        if (underWay < STATEMENTS_MAX) void readOn()
+        if (underWay < CONCURRENT_READS_MAX) void readOn()
       }),
   }
 }
 
-function keyOf({ environmentId, id }: AccountRef): string {
+function accountKeyOf({ environmentId, id }: AccountRef): string {
   return `${environmentId}|${id}`.toLowerCase()
 }

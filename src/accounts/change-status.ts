@@ -1,6 +1,6 @@
 import { notFound } from '../base/index.ts'
-import { type AccountStatus, stepAccountStatus, type Tx } from '../storage/index.ts'
-import { type StatusCause, stepsOf } from './status.ts'
+import { type AccountStatus, type Tx, transitionAccountStatus } from '../storage/index.ts'
+import { type StatusCause, transitionsFor } from './status.ts'
 
 /** What came of a cause. */
 export type StatusChange =
@@ -21,8 +21,8 @@ export async function changeAccountStatus(
   cause: Exclude<StatusCause, 'created'>,
   lastError = '',
 ): Promise<StatusChange> {
-  const step = await stepAccountStatus(tx, account, stepsOf(cause), { cause, lastError })
-  if (step === undefined) throw notFound('integrated_account', account.id)
-  const { from, to } = step
+  const transition = await transitionAccountStatus(tx, account, transitionsFor(cause), { cause, lastError })
+  if (transition === undefined) throw notFound('integrated_account', account.id)
+  const { from, to } = transition
   return to === null ? { kind: 'impossible', from } : { kind: 'changed', from, to }
 }

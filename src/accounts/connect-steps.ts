@@ -1,16 +1,16 @@
 import { assertNever, Failure, type FailureReason, isJsonObject } from '../base/index.ts'
-import type { ActionEnd, ActionRequest, Proxy as Engine, StepResult } from '../proxy/index.ts'
+import type { ActionOutcome, ActionRequest, ActionStepResult, Proxy as Engine } from '../proxy/index.ts'
 import type { AccountRef } from '../storage/index.ts'
-import { connectPlanOf, type ReadyAccount, type ReadyDeps, readyAccess } from './ready-account.ts'
-import type { Phase } from './step-results.ts'
+import { connectPlanOf, type LoadAccountDeps, loadAccountForCall, type ResolvedAccount } from './ready-account.ts'
+import type { ActivationPhase } from './step-results.ts'
 
 /** What running the steps of an account needs. */
-export interface ConnectStepsDeps extends ReadyDeps {
+export interface ActivationStepsDeps extends LoadAccountDeps {
   readonly proxy: Pick<Engine, 'runAction'>
 }
 
 /** What came of a phase. */
-type Verdict =
+type PhaseOutcome =
   | { readonly kind: 'passed' }
   /** The third party, or the definition, said no. */
   | { readonly kind: 'refused'; readonly error: string }
@@ -20,22 +20,22 @@ type Verdict =
   | { readonly kind: 'postponed'; readonly error: string; readonly afterMs: number }
 
 /** A phase that ended. */
-export interface PhaseEnd {
-  readonly phase: Phase
-  readonly verdict: Verdict
-  readonly steps: readonly StepResult[]
+export interface PhaseResult {
+  readonly phase: ActivationPhase
+  readonly outcome: PhaseOutcome
+  readonly steps: readonly ActionStepResult[]
 }
 
-type Target = ActionRequest['target']
+type ActivationTarget = ActionRequest['target']
 
 /** Failures that are nobody's verdict about the account. */
-const PASSING: ReadonlySet<FailureReason> = new Set<FailureReason>([
+const TRANSIENT_REASONS: ReadonlySet<FailureReason> = new Set<FailureReason>([
   ...(['UPSTREAM_UNREACHABLE', 'UPSTREAM_INVALID_RESPONSE', 'DEADLINE_EXCEEDED', 'CANCELLED'] as const),
   ...(['TOKEN_REQUEST_FAILED', 'RATE_LIMITED', 'DATABASE_UNAVAILABLE', 'SHUTTING_DOWN'] as const),
 ])
 
 /** How long an account of a disabled installation is left alone. */
-const DISABLED_MS = 60_000
+const DISABLED_RETRY_MS = 60_000
 
 /** A request of a step is sent once and waited for so long: the connector tries the account again, and shows why. */
 const STEP_LIMITS = { attemptsMax: 1, timeoutMs: 15_000 } as const
@@ -48,34 +48,37 @@ const STEP_LIMITS = { attemptsMax: 1, timeoutMs: 15_000 } as const
  * A phase is handed over before the next one begins, so that it can be stored. What `post_install` changed of the context is
  * there for what follows. Calls are made outside of transactions.
  */
-export async function* runConnectSteps(
-  deps: ConnectStepsDeps,
+export async function* runActivationSteps(
+  deps: ActivationStepsDeps,
   account: AccountRef,
   signal: AbortSignal,
-): AsyncGenerator<PhaseEnd, void, void> {
+): AsyncGenerator<PhaseResult, void, void> {
   for (const { phase, targetsOf } of PHASES) {
-    const ready = await load(deps, account)
+    const ready = await loadForActivation(deps, account)
     if (!('account' in ready)) return yield ready
     const targets = targetsOf(ready)
     if (targets.length === 0) continue
     const end = await runPhase(deps, ready, phase, targets, signal)
     yield end
-    if (end.verdict.kind !== 'passed') return
+    if (end.outcome.kind !== 'passed') return
   }
 }
 
-const PHASES: readonly { readonly phase: Phase; targetsOf(ready: ReadyAccount): readonly Target[] }[] = [
-  { phase: 'post_install', targetsOf: installTargets },
-  { phase: 'validation', targetsOf: proofTargets },
+const PHASES: readonly {
+  readonly phase: ActivationPhase
+  targetsOf(ready: ResolvedAccount): readonly ActivationTarget[]
+}[] = [
+  { phase: 'post_install', targetsOf: postInstallTargets },
+  { phase: 'validation', targetsOf: validationTargets },
 ]
 
-function installTargets({ plan, account }: ReadyAccount): Target[] {
+function postInstallTargets({ plan, account }: ResolvedAccount): ActivationTarget[] {
   const done = account.lastActionResult.post_install
   const isDone = Array.isArray(done) && done.every((step) => isJsonObject(step) && step.ok === true)
   return plan.actions.has('post_install') && !isDone ? [{ kind: 'action', action: 'post_install' }] : []
 }
 
-function proofTargets(ready: ReadyAccount): Target[] {
+function validationTargets(ready: ResolvedAccount): ActivationTarget[] {
   const connect = connectPlanOf(ready)
   return [
     ...(connect?.verification === undefined ? [] : [{ kind: 'verification', format: connect.format } as const]),
@@ -84,31 +87,34 @@ function proofTargets(ready: ReadyAccount): Target[] {
 }
 
 async function runPhase(
-  deps: ConnectStepsDeps,
-  { plan, access }: ReadyAccount,
-  phase: Phase,
-  targets: readonly Target[],
+  deps: ActivationStepsDeps,
+  { plan, access }: ResolvedAccount,
+  phase: ActivationPhase,
+  targets: readonly ActivationTarget[],
   signal: AbortSignal,
-): Promise<PhaseEnd> {
-  const steps: StepResult[] = []
+): Promise<PhaseResult> {
+  const steps: ActionStepResult[] = []
   for (const target of targets) {
-    const run = await caught(() => deps.proxy.runAction(plan, access, { target, signal, limits: STEP_LIMITS }))
-    if (run instanceof Failure) return { phase, verdict: verdictOfFailure(run, phase), steps }
+    const run = await catchFailure(() => deps.proxy.runAction(plan, access, { target, signal, limits: STEP_LIMITS }))
+    if (run instanceof Failure) return { phase, outcome: outcomeOfFailure(run, phase), steps }
     steps.push(...run.steps)
-    const verdict = verdictOf(run.end, phase, run.steps.at(-1))
-    if (verdict.kind !== 'passed') return { phase, verdict, steps }
+    const verdict = outcomeOfAction(run.outcome, phase, run.steps.at(-1))
+    if (verdict.kind !== 'passed') return { phase, outcome: verdict, steps }
   }
-  return { phase, verdict: { kind: 'passed' }, steps }
+  return { phase, outcome: { kind: 'passed' }, steps }
 }
 
 /** The account with a token; without one there is nothing to prove, so that a token that is refused is a failed proof. */
-async function load(deps: ConnectStepsDeps, { environmentId, id }: AccountRef): Promise<ReadyAccount | PhaseEnd> {
-  const ready = await caught(() => readyAccess(deps, environmentId, id, 'connect'))
+async function loadForActivation(
+  deps: ActivationStepsDeps,
+  { environmentId, id }: AccountRef,
+): Promise<ResolvedAccount | PhaseResult> {
+  const ready = await catchFailure(() => loadAccountForCall(deps, environmentId, id, 'connect'))
   if (!(ready instanceof Failure)) return ready
-  return { phase: 'validation', verdict: verdictOfFailure(ready, 'validation'), steps: [] }
+  return { phase: 'validation', outcome: outcomeOfFailure(ready, 'validation'), steps: [] }
 }
 
-async function caught<Result>(work: () => Promise<Result>): Promise<Result | Failure> {
+async function catchFailure<Result>(work: () => Promise<Result>): Promise<Result | Failure> {
   try {
     return await work()
   } catch (error) {
@@ -117,7 +123,7 @@ async function caught<Result>(work: () => Promise<Result>): Promise<Result | Fai
   }
 }
 
-function verdictOf(end: ActionEnd, phase: Phase, last: StepResult | undefined): Verdict {
+function outcomeOfAction(end: ActionOutcome, phase: ActivationPhase, last: ActionStepResult | undefined): PhaseOutcome {
   const error = last?.error === undefined ? `${phase} failed` : `${phase} failed at ${last.name}: ${last.error}`
   switch (end.kind) {
     case 'ok':
@@ -128,17 +134,17 @@ function verdictOf(end: ActionEnd, phase: Phase, last: StepResult | undefined): 
       return end.action === 'retry' ? { kind: 'unknown', error, afterMs: undefined } : { kind: 'refused', error }
     case 'refused':
       // The step has the message without secrets; what has no step failed after the last of them.
-      return verdictOfFailure(end.failure, phase, last?.error === undefined ? undefined : error)
+      return outcomeOfFailure(end.failure, phase, last?.error === undefined ? undefined : error)
     default:
       return assertNever(end)
   }
 }
 
-function verdictOfFailure(failure: Failure, phase: Phase, error?: string): Verdict {
+function outcomeOfFailure(failure: Failure, phase: ActivationPhase, error?: string): PhaseOutcome {
   const { reason, publicMessage, retryAfterSeconds } = failure
-  if (reason === 'INTEGRATION_DISABLED') return { kind: 'postponed', error: publicMessage, afterMs: DISABLED_MS }
+  if (reason === 'INTEGRATION_DISABLED') return { kind: 'postponed', error: publicMessage, afterMs: DISABLED_RETRY_MS }
   const text = error ?? `${phase} failed: ${publicMessage}`
-  if (!PASSING.has(reason)) return { kind: 'refused', error: text }
+  if (!TRANSIENT_REASONS.has(reason)) return { kind: 'refused', error: text }
   return {
     kind: 'unknown',
     error: text,

@@ -1,31 +1,31 @@
 import { type Clock, Failure, isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
-import type { DefinitionSource, ResolvedDefinition } from '../integrations/index.ts'
+import type { DefinitionCache, InstalledDefinition } from '../integrations/index.ts'
 import {
   type AuthenticationMethod,
+  type EnvironmentScope,
   findIntegratedAccount,
   insertAccountHistory,
   insertIntegratedAccount,
   isForeignKeyViolation,
   type NewIntegratedAccount,
   type Region,
-  type Scope,
-  type Secrets,
+  type SecretStore,
   type Tx,
 } from '../storage/index.ts'
-import { patchFrom, refuseReservedKeys } from './context.ts'
+import { assertNoReservedKeys, patchFrom } from './context.ts'
 import { type CollectedCredentials, collectCredentials } from './credentials.ts'
-import { embedIntegrations, type IntegratedAccount } from './embedded.ts'
-import { accountSecrets } from './secret-ref.ts'
+import { type IntegratedAccount, withIntegrations } from './embedded.ts'
+import { accountSecretRef } from './secret-ref.ts'
 import { ACCOUNT_TRANSITIONS } from './status.ts'
 import { importToken } from './tokens/import-token.ts'
 
-const CREATED = ACCOUNT_TRANSITIONS.new.created
-const PASSED = ACCOUNT_TRANSITIONS.connecting.steps_passed
+const STATUS_ON_CREATION = ACCOUNT_TRANSITIONS.new.created
+const STATUS_AFTER_STEPS = ACCOUNT_TRANSITIONS.connecting.steps_passed
 
 /** What connecting accounts needs. */
-export interface ConnectDeps {
-  readonly secrets: Pick<Secrets, 'put'>
-  readonly definitions: DefinitionSource
+export interface CreateAccountDeps {
+  readonly secrets: Pick<SecretStore, 'put'>
+  readonly definitions: DefinitionCache
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
@@ -61,30 +61,30 @@ export interface IntegratedAccountInput {
  * with every finding under `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
  */
 export async function createIntegratedAccount(
-  deps: ConnectDeps,
+  deps: CreateAccountDeps,
   tx: Tx,
-  { environmentId }: Pick<Scope, 'environmentId'>,
+  { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   input: IntegratedAccountInput,
 ): Promise<IntegratedAccount> {
   const { environmentIntegrationId, context = {} } = input
-  const definition = await deps.definitions.find(tx, environmentId, environmentIntegrationId)
+  const definition = await deps.definitions.get(tx, environmentId, environmentIntegrationId)
   if (!definition.isEnabled) throw integrationDisabled(environmentIntegrationId)
   const credentials = collectCredentials(definition.plan, input.authenticationMethod, input.credentials ?? {})
-  refuseReservedKeys(context, credentials.secretNames)
+  assertNoReservedKeys(context, credentials.secretNames)
   const account: NewIntegratedAccount = {
     id: newId(),
     environmentId,
     environmentIntegrationId,
     tenantId: input.tenantId,
     authenticationMethod: credentials.authenticationMethod,
-    context: { ...patchFrom(context).keys, ...credentials.visible },
-    status: isReady(definition, credentials) ? PASSED : CREATED,
+    context: { ...patchFrom(context).keys, ...credentials.contextFields },
+    status: isActiveImmediately(definition, credentials) ? STATUS_AFTER_STEPS : STATUS_ON_CREATION,
     isSandbox: input.isSandbox ?? false,
     region: input.region ?? 'wnam',
     objectStoreContextFields: input.objectStoreContextFields ?? [],
   }
-  await insert(tx, account)
-  await deps.secrets.put(tx, accountSecrets(account), credentials.secrets)
+  await insertAccount(tx, account)
+  await deps.secrets.put(tx, accountSecretRef(account), credentials.secrets)
   if (credentials.importedToken !== undefined)
     await importToken(deps, tx, account, credentials.connect, credentials.importedToken)
   await writeFirstHistory(tx, account)
@@ -99,13 +99,16 @@ export function integrationDisabled(environmentIntegrationId: string): Failure {
 }
 
 /** Whether nothing has to run before the account works. */
-function isReady({ config }: Pick<ResolvedDefinition, 'config'>, { connect }: CollectedCredentials): boolean {
+function isActiveImmediately(
+  { config }: Pick<InstalledDefinition, 'config'>,
+  { connect }: CollectedCredentials,
+): boolean {
   const actions = isJsonObject(config.actions) ? config.actions : {}
   const isProved = connect.verification === undefined && connect.token === undefined
   return isProved && actions.post_install === undefined && actions.validation === undefined
 }
 
-async function insert(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+async function insertAccount(tx: Tx, account: NewIntegratedAccount): Promise<void> {
   try {
     await insertIntegratedAccount(tx, account)
   } catch (error) {
@@ -116,15 +119,20 @@ async function insert(tx: Tx, account: NewIntegratedAccount): Promise<void> {
 }
 
 async function writeFirstHistory(tx: Tx, account: NewIntegratedAccount): Promise<void> {
-  await insertAccountHistory(tx, account, { version: 0, fromStatus: null, toStatus: CREATED, cause: 'created' })
-  if (account.status === CREATED) return
-  const passed = { version: 1, fromStatus: CREATED, toStatus: account.status, cause: 'steps_passed' }
+  await insertAccountHistory(tx, account, {
+    version: 0,
+    fromStatus: null,
+    toStatus: STATUS_ON_CREATION,
+    cause: 'created',
+  })
+  if (account.status === STATUS_ON_CREATION) return
+  const passed = { version: 1, fromStatus: STATUS_ON_CREATION, toStatus: account.status, cause: 'steps_passed' }
   await insertAccountHistory(tx, account, passed)
 }
 
 async function readBack(tx: Tx, { environmentId, id }: NewIntegratedAccount): Promise<IntegratedAccount> {
   const stored = await findIntegratedAccount(tx, environmentId, id)
-  const [account] = stored === undefined ? [] : await embedIntegrations(tx, [stored], true)
+  const [account] = stored === undefined ? [] : await withIntegrations(tx, [stored], true)
   if (account === undefined) throw new Error('no account right after it was stored')
   return account
 }

@@ -22,22 +22,24 @@ export function patchFrom(context: JsonObject): ContextPatch {
 export function findReservedKeys(context: JsonObject): readonly Violation[] {
   return Object.keys(context)
     .filter((key) => RESERVED.includes(key))
-    .map((key) => violation(key, 'is a name that the runtime owns', 'context.reserved'))
+    .map((key) => contextViolation(key, 'is a name that the runtime owns', 'context.reserved'))
 }
 
 /**
  * @param secretNames names of the account's credential material, where they are known
  * @throws Failure CONTEXT_KEY_RESERVED with every key that the runtime owns or that names credential material
  */
-export function refuseReservedKeys(context: JsonObject, secretNames: readonly string[] = []): void {
+export function assertNoReservedKeys(context: JsonObject, secretNames: readonly string[] = []): void {
   const secrets = Object.keys(context).filter((key) => secretNames.includes(key) && !RESERVED.includes(key))
   const violations = [
     ...findReservedKeys(context),
-    ...secrets.map((key) => violation(key, 'is credential material: give it in credentials', 'context.credential')),
+    ...secrets.map((key) =>
+      contextViolation(key, 'is credential material: give it in credentials', 'context.credential'),
+    ),
   ]
   if (violations.length > 0) throw invalidFields(violations, 'CONTEXT_KEY_RESERVED')
 }
 
-function violation(key: string, description: string, rule: string): Violation {
+function contextViolation(key: string, description: string, rule: string): Violation {
   return { field: `context.${key}`, description, rule }
 }

@@ -10,7 +10,7 @@ export interface CollectedCredentials {
   /** Credential material as JSON texts by field name. */
   readonly secrets: Readonly<Record<string, string>>
   /** The other fields, which become part of the context. */
-  readonly visible: JsonObject
+  readonly contextFields: JsonObject
   /** Names that are credential material, given or not: no context key may be called so. */
   readonly secretNames: readonly string[]
   /** Values of `IMPORTED_FIELDS`, when a token that was granted elsewhere came with the fields. */
@@ -43,12 +43,12 @@ export function collectCredentials(
   given: JsonObject,
 ): CollectedCredentials {
   const connect = chooseMethod(plan.credentials, method)
-  if (connect.isTokenImported === true && !hasToken(given)) throw refuseMethod(NEEDS_CONSENT, 'method.not_headless')
-  return collectFor(connect, given)
+  if (connect.isTokenImported === true && !hasToken(given)) throw methodError(NEEDS_CONSENT, 'method.not_headless')
+  return collectForMethod(connect, given)
 }
 
 /** Takes credentials for a method; one that needs a token is content without a new one. @throws Failure as above */
-export function collectFor(connect: ConnectPlan, given: JsonObject): CollectedCredentials {
+export function collectForMethod(connect: ConnectPlan, given: JsonObject): CollectedCredentials {
   const isImport = connect.isTokenImported === true && hasToken(given)
   const collected = collectFields(
     isImport ? [...connect.fields, ...IMPORTED_FIELDS] : connect.fields,
@@ -56,14 +56,14 @@ export function collectFor(connect: ConnectPlan, given: JsonObject): CollectedCr
     'credentials',
     connect.sentInHeaders,
   )
-  if (collected.kind === 'refused') throw refusalOf(collected.violations)
-  const [secrets, visible] = [split(collected.secrets, isImport), split(collected.visible, isImport)]
+  if (collected.kind === 'refused') throw credentialsError(collected.violations)
+  const [secrets, visible] = [splitImported(collected.secrets, isImport), splitImported(collected.visible, isImport)]
   const passwords = connect.fields.filter(({ type }) => type === 'password').map(({ name }) => name)
   return {
     connect,
-    authenticationMethod: methodOf(connect),
+    authenticationMethod: authenticationMethodOf(connect),
     secrets: Object.fromEntries(Object.entries(secrets.others).map(([name, value]) => [name, JSON.stringify(value)])),
-    visible: visible.others,
+    contextFields: visible.others,
     secretNames: connect.token === undefined ? passwords : [...passwords, ...IMPORTED_NAMES],
     importedToken: isImport ? { ...secrets.imported, ...visible.imported } : undefined,
   }
@@ -76,7 +76,10 @@ function hasToken(given: JsonObject): boolean {
   return [...IMPORTED_NAMES].some((name) => (given[name] ?? '') !== '')
 }
 
-function split(values: JsonObject, isImport: boolean): { readonly imported: JsonObject; readonly others: JsonObject } {
+function splitImported(
+  values: JsonObject,
+  isImport: boolean,
+): { readonly imported: JsonObject; readonly others: JsonObject } {
   const isImported = ([name]: readonly [string, Json]) => isImport && IMPORTED_NAMES.has(name)
   const entries = Object.entries(values)
   return {
@@ -88,26 +91,27 @@ function split(values: JsonObject, isImport: boolean): { readonly imported: Json
 /** The offered way that a method names, or the only one. @throws Failure CREDENTIALS_INVALID */
 export function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMethod | undefined): ConnectPlan {
   const possible = offered.length === 0 ? [NO_CREDENTIALS] : offered
-  const fitting = method === undefined ? possible : possible.filter((connect) => methodOf(connect) === method)
+  const fitting =
+    method === undefined ? possible : possible.filter((connect) => authenticationMethodOf(connect) === method)
   const [chosen, another] = fitting
-  const names = [...new Set(possible.map(methodOf))].join(', ')
-  if (chosen === undefined) throw refuseMethod(`is not offered by the integration: it offers ${names}`, 'enum')
-  if (another !== undefined && method === undefined) throw refuseMethod(`is required: one of ${names}`, 'required')
+  const names = [...new Set(possible.map(authenticationMethodOf))].join(', ')
+  if (chosen === undefined) throw methodError(`is not offered by the integration: it offers ${names}`, 'enum')
+  if (another !== undefined && method === undefined) throw methodError(`is required: one of ${names}`, 'required')
   return chosen
 }
 
 /** The method an account records when it was connected this way. */
-export function methodOf({ format }: Pick<ConnectPlan, 'format'>): AuthenticationMethod {
+export function authenticationMethodOf({ format }: Pick<ConnectPlan, 'format'>): AuthenticationMethod {
   const known = CREDENTIAL_FORMATS.find((entry) => entry.format === format)
   if (known === undefined) throw new Error(`no credential format ${format} in the registry`)
   return known.authenticationMethod
 }
 
-function refuseMethod(description: string, rule: string): Failure {
+function methodError(description: string, rule: string): Failure {
   return invalidFields([{ field: 'authentication_method', description, rule }], 'CREDENTIALS_INVALID')
 }
 
-function refusalOf(violations: readonly Violation[]): Failure {
+function credentialsError(violations: readonly Violation[]): Failure {
   const isMask = violations.every(({ rule }) => rule === 'secret_masked')
   return invalidFields(violations, isMask ? 'SECRET_MASKED' : 'CREDENTIALS_INVALID')
 }

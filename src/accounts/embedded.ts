@@ -1,6 +1,6 @@
 import type { IntegrationCache } from '../integrations/index.ts'
 import {
-  type AccountWithVersions,
+  type AccountWithDefinition,
   findIntegrations,
   type IntegratedAccountRecord,
   type IntegrationRecord,
@@ -13,19 +13,19 @@ export interface IntegratedAccount extends IntegratedAccountRecord {
 }
 
 /** Adds the integration from memory: the same object for every account of the same version. */
-export async function embedIntegration(
+export async function withIntegration(
   integrations: IntegrationCache,
   tx: Tx,
-  account: AccountWithVersions,
+  account: AccountWithDefinition,
 ): Promise<IntegratedAccount> {
   const integration = await integrations.find(tx, account.integrationId, account.integrationVersion)
-  return { ...account, integration: integration ?? gone(account.integrationId) }
+  return { ...account, integration: integration ?? integrationMissing(account.integrationId) }
 }
 
 /** Adds the integrations of a list, in one statement. */
-export async function embedIntegrations(
+export async function withIntegrations(
   tx: Tx,
-  accounts: readonly AccountWithVersions[],
+  accounts: readonly AccountWithDefinition[],
   withConfig: boolean,
 ): Promise<readonly IntegratedAccount[]> {
   if (accounts.length === 0) return []
@@ -34,10 +34,10 @@ export async function embedIntegrations(
   const byId = new Map(found.map((integration) => [integration.id, integration]))
   return accounts.map((account) => ({
     ...account,
-    integration: byId.get(account.integrationId) ?? gone(account.integrationId),
+    integration: byId.get(account.integrationId) ?? integrationMissing(account.integrationId),
   }))
 }
 
-function gone(integrationId: string): never {
+function integrationMissing(integrationId: string): never {
   throw new Error(`no integration ${integrationId}, of which there is an account`)
 }

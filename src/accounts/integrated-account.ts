@@ -1,38 +1,38 @@
 import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
 import type { IntegrationCache } from '../integrations/index.ts'
 import {
+  type AccountFilter,
   type AccountHistoryRecord,
-  type AccountWithVersions,
+  type AccountWithDefinition,
+  type EnvironmentScope,
   findIntegratedAccount,
-  type IntegratedAccountFilter,
   listAccountHistory,
-  listIntegratedAccounts as listRows,
-  type Scope,
-  type Secrets,
+  selectIntegratedAccounts as listRows,
+  type SecretStore,
   type Tx,
-  updateIntegratedAccount as updateRow,
+  updateIntegratedAccountRow as updateRow,
 } from '../storage/index.ts'
-import { patchFrom, refuseReservedKeys } from './context.ts'
-import { embedIntegration, embedIntegrations, type IntegratedAccount } from './embedded.ts'
-import { accountSecrets } from './secret-ref.ts'
+import { assertNoReservedKeys, patchFrom } from './context.ts'
+import { type IntegratedAccount, withIntegration, withIntegrations } from './embedded.ts'
+import { accountSecretRef } from './secret-ref.ts'
 
 /** What reading and changing accounts needs. */
 export interface AccountDeps {
-  readonly secrets: Pick<Secrets, 'get'>
+  readonly secrets: Pick<SecretStore, 'get'>
   readonly integrations: IntegrationCache
 }
 
 /** The environment that a call concerns; a `Scope` is one. */
-export type InEnvironment = Pick<Scope, 'environmentId'>
+export type EnvironmentRef = Pick<EnvironmentScope, 'environmentId'>
 
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getIntegratedAccount(
   { integrations }: Pick<AccountDeps, 'integrations'>,
   tx: Tx,
-  scope: InEnvironment,
+  scope: EnvironmentRef,
   id: string,
 ): Promise<IntegratedAccount> {
-  return await embedIntegration(integrations, tx, await find(tx, scope, id))
+  return await withIntegration(integrations, tx, await getAccount(tx, scope, id))
 }
 
 /**
@@ -42,11 +42,11 @@ export async function getIntegratedAccount(
  */
 export async function listIntegratedAccounts(
   tx: Tx,
-  { environmentId }: InEnvironment,
-  filter: IntegratedAccountFilter,
+  { environmentId }: EnvironmentRef,
+  filter: AccountFilter,
   page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
 ): Promise<readonly IntegratedAccount[]> {
-  return await embedIntegrations(tx, await listRows(tx, environmentId, filter, page), page.view === 'full')
+  return await withIntegrations(tx, await listRows(tx, environmentId, filter, page), page.view === 'full')
 }
 
 /** Changes to an account; what is undefined keeps its value. */
@@ -69,31 +69,31 @@ export interface IntegratedAccountChange {
 export async function updateIntegratedAccount(
   deps: AccountDeps,
   tx: Tx,
-  scope: InEnvironment,
+  scope: EnvironmentRef,
   change: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
   const { id, tenantId, context = {}, version } = change
-  refuseReservedKeys(context)
+  assertNoReservedKeys(context)
   const { keys, removed } = patchFrom(context)
   const hasContext = Object.keys(context).length > 0
   if (tenantId === undefined && !hasContext) return await readUnchanged(deps, tx, scope, change)
   const patch = { tenantId, contextKeys: hasContext ? keys : undefined, removedContextKeys: removed, version }
   const updated = await updateRow(tx, scope.environmentId, id, patch)
-  if (updated === undefined) return await refuseUpdate(deps, tx, scope, change)
-  return await embedIntegration(deps.integrations, tx, updated)
+  if (updated === undefined) return await explainFailedUpdate(deps, tx, scope, change)
+  return await withIntegration(deps.integrations, tx, updated)
 }
 
 /** At most `limit` changes of the account's status below the id `before`, newest first. @throws Failure RESOURCE_NOT_FOUND */
 export async function listIntegratedAccountHistory(
   tx: Tx,
-  scope: InEnvironment,
+  scope: EnvironmentRef,
   id: string,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly AccountHistoryRecord[]> {
-  return await listAccountHistory(tx, await find(tx, scope, id), page)
+  return await listAccountHistory(tx, await getAccount(tx, scope, id), page)
 }
 
-async function find(tx: Tx, { environmentId }: InEnvironment, id: string): Promise<AccountWithVersions> {
+async function getAccount(tx: Tx, { environmentId }: EnvironmentRef, id: string): Promise<AccountWithDefinition> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
   return account
@@ -102,7 +102,7 @@ async function find(tx: Tx, { environmentId }: InEnvironment, id: string): Promi
 async function readUnchanged(
   deps: AccountDeps,
   tx: Tx,
-  scope: InEnvironment,
+  scope: EnvironmentRef,
   { id, version }: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
   const account = await getIntegratedAccount(deps, tx, scope, id)
@@ -111,15 +111,15 @@ async function readUnchanged(
 }
 
 /** Finds out why the statement changed nothing. */
-async function refuseUpdate(
+async function explainFailedUpdate(
   deps: AccountDeps,
   tx: Tx,
-  scope: InEnvironment,
+  scope: EnvironmentRef,
   { id, version, context = {} }: IntegratedAccountChange,
 ): Promise<never> {
-  const account = await find(tx, scope, id)
+  const account = await getAccount(tx, scope, id)
   if (version === undefined || version === account.version)
-    refuseReservedKeys(context, Object.keys(await deps.secrets.get(tx, accountSecrets(account))))
+    assertNoReservedKeys(context, Object.keys(await deps.secrets.get(tx, accountSecretRef(account))))
   // Changed between the statement and this look.
   throw etagMismatch('integrated_account', id)
 }

@@ -1,28 +1,28 @@
 import { accountNotActive, assertNever, Failure, type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { ConnectPlan, MethodPlan, Plan } from '../definition/index.ts'
 import type { TokenRules } from '../formats/index.ts'
-import type { DefinitionInForce, DefinitionSource } from '../integrations/index.ts'
-import { type AccountAccess, redactionOf } from '../proxy/index.ts'
+import type { DefinitionCache, EffectiveDefinition } from '../integrations/index.ts'
+import { type AccountAccess, createRedaction } from '../proxy/index.ts'
 import {
   type AccountStatus,
-  type AccountWithVersions,
+  type AccountWithDefinition,
   type Database,
   findIntegratedAccount,
-  type Secrets,
+  type SecretStore,
   type Tx,
 } from '../storage/index.ts'
 import { SECRET_MASK } from '../vault/index.ts'
 import type { AccountReader } from './account-reader.ts'
 import { integrationDisabled } from './connect.ts'
-import { methodOf } from './credentials.ts'
-import { accountSecrets } from './secret-ref.ts'
-import { RENEWAL_ACTION } from './tokens/ask-by-action.ts'
-import { readToken, type StoredToken, TOKEN_SECRET } from './tokens/stored-token.ts'
-import type { Tokens } from './tokens/tokens.ts'
+import { authenticationMethodOf } from './credentials.ts'
+import { accountSecretRef } from './secret-ref.ts'
+import { REFRESH_ACTION } from './tokens/ask-by-action.ts'
+import { parseStoredToken, type StoredToken, TOKEN_SECRET } from './tokens/stored-token.ts'
+import type { TokenProvider } from './tokens/tokens.ts'
 
 /** An account that may be called through, with all that a call needs. Holds plain credentials: never shown, never logged. */
-export interface ReadyAccount {
-  readonly account: AccountWithVersions
+export interface ResolvedAccount {
+  readonly account: AccountWithDefinition
   readonly integrationName: string
   readonly plan: Plan
   readonly access: AccountAccess
@@ -31,25 +31,25 @@ export interface ReadyAccount {
 }
 
 /** Where credentials and definitions come from. */
-export interface AccessDeps {
-  readonly secrets: Pick<Secrets, 'get'>
-  readonly definitions: DefinitionSource
+export interface ResolveAccountDeps {
+  readonly secrets: Pick<SecretStore, 'get'>
+  readonly definitions: DefinitionCache
 }
 
 /** What loading an account with a good token needs. */
-export interface ReadyDeps {
-  readonly database: Pick<Database, 'direct' | 'transaction'>
+export interface LoadAccountDeps {
+  readonly database: Pick<Database, 'pool' | 'transaction'>
   readonly reader: AccountReader
-  readonly secrets: Pick<Secrets, 'open'>
-  readonly definitions: DefinitionSource
-  readonly tokens: Pick<Tokens, 'fresh'>
+  readonly secrets: Pick<SecretStore, 'decryptAll'>
+  readonly definitions: DefinitionCache
+  readonly tokens: Pick<TokenProvider, 'ensureFresh'>
 }
 
 /**
  * Why an account is loaded. `call` takes one that needs reauthorisation too: a call that succeeds says otherwise. `sync` takes
  * active ones only. `connect` takes those that are being connected.
  */
-export type AccessPurpose = 'call' | 'sync' | 'connect'
+export type LoadPurpose = 'call' | 'sync' | 'connect'
 
 /**
  * Loads an account with a token that will do for a while, obtained or refreshed where it has to be: one statement, shared with
@@ -59,25 +59,25 @@ export type AccessPurpose = 'call' | 'sync' | 'connect'
  * TOKEN_REQUEST_FAILED while no token is to be had, CREDENTIALS_INVALID when the third party refuses the account (an active
  * one is `needs_reauth` from then on), DEFINITION_INVALID when override and config no longer fit, SECRET_UNREADABLE
  */
-export async function readyAccess(
-  deps: ReadyDeps,
+export async function loadAccountForCall(
+  deps: LoadAccountDeps,
   environmentId: string,
   id: string,
-  purpose: AccessPurpose,
-): Promise<ReadyAccount> {
+  purpose: LoadPurpose,
+): Promise<ResolvedAccount> {
   const found = await deps.reader.read({ environmentId, id })
   if (found === undefined) throw notFound('integrated_account', id)
   const { account, secrets } = found
-  requireAdmitted(account, purpose)
-  const tx = deps.database.direct
-  const definition = await deps.definitions.at(tx, account)
-  const texts = await deps.secrets.open(tx, accountSecrets(account), secrets)
-  return await deps.tokens.fresh(readyFrom(account, definition, texts))
+  assertLoadable(account, purpose)
+  const tx = deps.database.pool
+  const definition = await deps.definitions.getVersion(tx, account)
+  const texts = await deps.secrets.decryptAll(tx, accountSecretRef(account), secrets)
+  return await deps.tokens.ensureFresh(resolvedFrom(account, definition, texts))
 }
 
 /** An account as a dry run sees it. */
-export interface PreviewedAccount {
-  readonly ready: ReadyAccount
+export interface DryRunAccount {
+  readonly resolved: ResolvedAccount
   /** Why a call through it would be refused; absent when it would not. */
   readonly error: Failure | undefined
 }
@@ -87,22 +87,22 @@ export interface PreviewedAccount {
  *
  * @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE
  */
-export async function previewAccess(
-  { reader, database, definitions, secrets }: Omit<ReadyDeps, 'tokens'>,
+export async function loadAccountForDryRun(
+  { reader, database, definitions, secrets }: Omit<LoadAccountDeps, 'tokens'>,
   environmentId: string,
   id: string,
-): Promise<PreviewedAccount> {
+): Promise<DryRunAccount> {
   const found = await reader.read({ environmentId, id })
   if (found === undefined) throw notFound('integrated_account', id)
-  const definition = await definitions.at(database.direct, found.account)
-  const texts = await secrets.open(database.direct, accountSecrets(found.account), found.secrets)
-  return { ready: readyFrom(found.account, definition, texts), error: findAccessError(found.account, 'call') }
+  const definition = await definitions.getVersion(database.pool, found.account)
+  const texts = await secrets.decryptAll(database.pool, accountSecretRef(found.account), found.secrets)
+  return { resolved: resolvedFrom(found.account, definition, texts), error: findLoadError(found.account, 'call') }
 }
 
 /** An account that may be synced, and how its definition says. Without credentials: those stay with whoever calls. */
 export interface SyncableAccount {
-  readonly account: AccountWithVersions
-  readonly definition: DefinitionInForce
+  readonly account: AccountWithDefinition
+  readonly definition: EffectiveDefinition
 }
 
 /**
@@ -110,28 +110,28 @@ export interface SyncableAccount {
  *
  * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE, DEFINITION_INVALID, SECRET_UNREADABLE
  */
-export async function findSyncableAccount(
-  { definitions }: Pick<AccessDeps, 'definitions'>,
+export async function getSyncableAccount(
+  { definitions }: Pick<ResolveAccountDeps, 'definitions'>,
   tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<SyncableAccount> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
-  requireAdmitted(account, 'sync')
-  return { account, definition: await definitions.at(tx, account) }
+  assertLoadable(account, 'sync')
+  return { account, definition: await definitions.getVersion(tx, account) }
 }
 
 /** An account whatever its status, with the token it has. @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE */
-export async function findReadyAccount(
-  deps: AccessDeps,
+export async function getResolvedAccount(
+  deps: ResolveAccountDeps,
   tx: Tx,
   environmentId: string,
   id: string,
-): Promise<ReadyAccount> {
+): Promise<ResolvedAccount> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
-  return await withAccess(deps, tx, account)
+  return await resolveAccount(deps, tx, account)
 }
 
 /**
@@ -140,15 +140,15 @@ export async function findReadyAccount(
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function redactFor(
-  deps: AccessDeps & { readonly database: Pick<Database, 'direct'> },
+export async function redactAccountSecrets(
+  deps: ResolveAccountDeps & { readonly database: Pick<Database, 'pool'> },
   environmentId: string,
   id: string,
   text: string,
 ): Promise<string> {
   try {
-    const { plan, access } = await findReadyAccount(deps, deps.database.direct, environmentId, id)
-    return redactionOf(plan, access).text(text)
+    const { plan, access } = await getResolvedAccount(deps, deps.database.pool, environmentId, id)
+    return createRedaction(plan, access).redactText(text)
   } catch (error) {
     if (error instanceof Failure && ['DEFINITION_INVALID', 'SECRET_UNREADABLE'].includes(error.reason))
       return SECRET_MASK
@@ -160,16 +160,20 @@ export async function redactFor(
  * What a call through the account needs, whatever its status, with the token that is stored, whatever its age. One statement:
  * the token is among the secrets. @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE
  */
-async function withAccess(deps: AccessDeps, tx: Tx, account: AccountWithVersions): Promise<ReadyAccount> {
-  const definition = await deps.definitions.at(tx, account)
-  return readyFrom(account, definition, await deps.secrets.get(tx, accountSecrets(account)))
+async function resolveAccount(
+  deps: ResolveAccountDeps,
+  tx: Tx,
+  account: AccountWithDefinition,
+): Promise<ResolvedAccount> {
+  const definition = await deps.definitions.getVersion(tx, account)
+  return resolvedFrom(account, definition, await deps.secrets.get(tx, accountSecretRef(account)))
 }
 
-function readyFrom(
-  account: AccountWithVersions,
-  { plan, environmentVariables }: DefinitionInForce,
+function resolvedFrom(
+  account: AccountWithDefinition,
+  { plan, environmentVariables }: EffectiveDefinition,
   secrets: Readonly<Record<string, string>>,
-): ReadyAccount {
+): ResolvedAccount {
   const { [TOKEN_SECRET]: tokenText, ...texts } = secrets
   const { id, environmentId, environmentIntegrationId, tenantId, context, isSandbox, integrationName } = account
   const access = {
@@ -180,15 +184,15 @@ function readyFrom(
     context,
     environmentVariables,
     isSandbox,
-    credentials: credentialsFrom(texts),
+    credentials: parseCredentials(texts),
     needsReauth: account.status === 'needs_reauth',
   }
   const ready = { account, integrationName, plan, access, token: undefined }
-  return tokenText === undefined ? ready : withToken(ready, readToken(tokenText))
+  return tokenText === undefined ? ready : withToken(ready, parseStoredToken(tokenText))
 }
 
 /** The account with another token. */
-export function withToken(ready: ReadyAccount, token: StoredToken): ReadyAccount {
+export function withToken(ready: ResolvedAccount, token: StoredToken): ResolvedAccount {
   const { access, account } = ready
   const credentials = { ...access.credentials, oauth: { token: token.fields } }
   return {
@@ -199,34 +203,34 @@ export function withToken(ready: ReadyAccount, token: StoredToken): ReadyAccount
 }
 
 /** The way in which the account was connected, as its definition has it now. */
-export function connectPlanOf({ plan, account }: Pick<ReadyAccount, 'plan' | 'account'>): ConnectPlan | undefined {
-  return plan.credentials.find((each) => methodOf(each) === account.authenticationMethod)
+export function connectPlanOf({ plan, account }: Pick<ResolvedAccount, 'plan' | 'account'>): ConnectPlan | undefined {
+  return plan.credentials.find((each) => authenticationMethodOf(each) === account.authenticationMethod)
 }
 
 /** How the account's tokens are had; absent where its fields are all there is. */
-export function tokenRulesOf(ready: Pick<ReadyAccount, 'plan' | 'account'>): TokenRules<MethodPlan> | undefined {
+export function tokenRulesOf(ready: Pick<ResolvedAccount, 'plan' | 'account'>): TokenRules<MethodPlan> | undefined {
   const rules = connectPlanOf(ready)?.token
-  if (rules === undefined || !ready.plan.actions.has(RENEWAL_ACTION)) return rules
-  return { ...rules, canObtain: (previous) => previous !== undefined || rules.canObtain(previous) }
+  if (rules === undefined || !ready.plan.actions.has(REFRESH_ACTION)) return rules
+  return { ...rules, canRequestToken: (previous) => previous !== undefined || rules.canRequestToken(previous) }
 }
 
 /** Whether the next token is asked for in steps of the definition's own. The first one never is. */
-export function isRenewedByAction({ plan, token }: Pick<ReadyAccount, 'plan' | 'token'>): boolean {
-  return token !== undefined && plan.actions.has(RENEWAL_ACTION)
+export function usesRefreshAction({ plan, token }: Pick<ResolvedAccount, 'plan' | 'token'>): boolean {
+  return token !== undefined && plan.actions.has(REFRESH_ACTION)
 }
 
 /** @throws Failure INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE */
-function requireAdmitted(account: AccountWithVersions, purpose: AccessPurpose): void {
-  const error = findAccessError(account, purpose)
+function assertLoadable(account: AccountWithDefinition, purpose: LoadPurpose): void {
+  const error = findLoadError(account, purpose)
   if (error !== undefined) throw error
 }
 
-function findAccessError(account: AccountWithVersions, purpose: AccessPurpose): Failure | undefined {
+function findLoadError(account: AccountWithDefinition, purpose: LoadPurpose): Failure | undefined {
   if (!account.isEnabled) return integrationDisabled(account.environmentIntegrationId)
-  return isAdmitted(purpose, account.status) ? undefined : accountNotActive(account.status, account.id)
+  return isStatusAllowed(purpose, account.status) ? undefined : accountNotActive(account.status, account.id)
 }
 
-function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {
+function isStatusAllowed(purpose: LoadPurpose, status: AccountStatus): boolean {
   switch (purpose) {
     case 'call':
       return status === 'active' || status === 'needs_reauth'
@@ -239,6 +243,6 @@ function isAdmitted(purpose: AccessPurpose, status: AccountStatus): boolean {
   }
 }
 
-function credentialsFrom(texts: Readonly<Record<string, string>>): JsonObject {
+function parseCredentials(texts: Readonly<Record<string, string>>): JsonObject {
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, parseJson(text)]))
 }

@@ -1,14 +1,14 @@
 import { Failure } from '../base/index.ts'
 import type { IntegrationCache } from '../integrations/index.ts'
 import type { Database } from '../storage/index.ts'
-import { embedIntegration, type IntegratedAccount } from './embedded.ts'
-import { type AccessDeps, findReadyAccount } from './ready-account.ts'
-import type { Tokens } from './tokens/tokens.ts'
+import { type IntegratedAccount, withIntegration } from './embedded.ts'
+import { getResolvedAccount, type ResolveAccountDeps } from './ready-account.ts'
+import type { TokenProvider } from './tokens/tokens.ts'
 
 /** What refreshing on request needs. */
-export interface RefreshDeps extends AccessDeps {
-  readonly database: Pick<Database, 'direct'>
-  readonly tokens: Pick<Tokens, 'renewed'>
+export interface RefreshCredentialsDeps extends ResolveAccountDeps {
+  readonly database: Pick<Database, 'pool'>
+  readonly tokens: Pick<TokenProvider, 'refresh'>
   readonly integrations: IntegrationCache
 }
 
@@ -20,14 +20,14 @@ export interface RefreshDeps extends AccessDeps {
  * CREDENTIALS_INVALID when the grant is refused, TOKEN_REQUEST_FAILED
  */
 export async function refreshCredentials(
-  deps: RefreshDeps,
+  deps: RefreshCredentialsDeps,
   environmentId: string,
   id: string,
 ): Promise<IntegratedAccount> {
-  const tx = deps.database.direct
-  const ready = await findReadyAccount(deps, tx, environmentId, id)
-  if ((await deps.tokens.renewed(ready, true)) === undefined) throw nothingToRefresh(id)
-  return await embedIntegration(deps.integrations, tx, (await findReadyAccount(deps, tx, environmentId, id)).account)
+  const tx = deps.database.pool
+  const ready = await getResolvedAccount(deps, tx, environmentId, id)
+  if ((await deps.tokens.refresh(ready, true)) === undefined) throw nothingToRefresh(id)
+  return await withIntegration(deps.integrations, tx, (await getResolvedAccount(deps, tx, environmentId, id)).account)
 }
 
 function nothingToRefresh(id: string): Failure {

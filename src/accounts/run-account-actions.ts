@@ -3,7 +3,7 @@ import type { IntegrationCache } from '../integrations/index.ts'
 import type { Tx } from '../storage/index.ts'
 import { changeAccountStatus } from './change-status.ts'
 import type { IntegratedAccount } from './embedded.ts'
-import { getIntegratedAccount, type InEnvironment } from './integrated-account.ts'
+import { type EnvironmentRef, getIntegratedAccount } from './integrated-account.ts'
 
 /**
  * Has the steps of an account repeated after they failed: it is `connecting` from then on, and every step runs again.
@@ -14,11 +14,11 @@ import { getIntegratedAccount, type InEnvironment } from './integrated-account.t
 export async function runAccountActions(
   deps: { readonly integrations: IntegrationCache },
   tx: Tx,
-  scope: InEnvironment,
+  scope: EnvironmentRef,
   { id }: { readonly id: string },
 ): Promise<IntegratedAccount> {
   const change = await changeAccountStatus(tx, { environmentId: scope.environmentId, id }, 'steps_repeated')
-  if (change.kind === 'impossible') throw notFailed(id, change.from)
+  if (change.kind === 'impossible') throw stepsNotFailed(id, change.from)
   return await getIntegratedAccount(deps, tx, scope, id)
 }
 
@@ -28,7 +28,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   needs_reauth: 'it needs new credentials, with which its steps run again',
 }
 
-function notFailed(id: string, status: string): Failure {
+function stepsNotFailed(id: string, status: string): Failure {
   const why = ADVICE[status] ?? 'its steps have not failed'
   const message = `the account is ${status}: ${why}; steps are repeated after post_install_error and validation_error`
   return new Failure('ACCOUNT_STATUS_CONFLICT', message, {

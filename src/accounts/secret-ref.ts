@@ -1,7 +1,7 @@
 import type { IntegratedAccountRecord, SecretRef } from '../storage/index.ts'
 
 /** Where an account's credentials are: under its environment, JSON texts by field name. */
-export function accountSecrets({
+export function accountSecretRef({
   id,
   environmentId,
 }: Pick<IntegratedAccountRecord, 'id' | 'environmentId'>): SecretRef {

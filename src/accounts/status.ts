@@ -1,4 +1,4 @@
-import type { AccountStatus, StatusStep } from '../storage/index.ts'
+import type { AccountStatus, StatusTransition } from '../storage/index.ts'
 
 /** What changes an account's status; the names in its history. */
 export type StatusCause =
@@ -15,7 +15,9 @@ export type StatusCause =
 /** Where an account stands before it exists. */
 const NEW = 'new'
 
-type Transitions = Readonly<Record<AccountStatus | typeof NEW, Partial<Readonly<Record<StatusCause, AccountStatus>>>>>
+type TransitionTable = Readonly<
+  Record<AccountStatus | typeof NEW, Partial<Readonly<Record<StatusCause, AccountStatus>>>>
+>
 
 /**
  * Every change of status there is; anything else is impossible.
@@ -36,9 +38,9 @@ export const ACCOUNT_TRANSITIONS = {
   post_install_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
   validation_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
   needs_reauth: { reconnected: 'connecting', call_succeeded: 'active' },
-} as const satisfies Transitions
+} as const satisfies TransitionTable
 
-const TRANSITIONS: Transitions = ACCOUNT_TRANSITIONS
+const TRANSITIONS: TransitionTable = ACCOUNT_TRANSITIONS
 const STATUSES = Object.keys(ACCOUNT_TRANSITIONS).filter((status): status is AccountStatus => status !== NEW)
 
 /** The status a cause leads to, `undefined` when it is impossible there. */
@@ -47,7 +49,7 @@ export function nextStatus(from: AccountStatus | undefined, cause: StatusCause):
 }
 
 /** The steps that a cause can make, one per status it may start from. */
-export function stepsOf(cause: StatusCause): readonly StatusStep[] {
+export function transitionsFor(cause: StatusCause): readonly StatusTransition[] {
   return STATUSES.flatMap((from) => {
     const to = nextStatus(from, cause)
     return to === undefined ? [] : [{ from, to }]

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../base/index.ts'
-import type { StepResult } from '../proxy/index.ts'
+import type { ActionStepResult } from '../proxy/index.ts'
 
 /** Which steps of connecting an account: what prepares it, and what proves it. The keys of `last_action_result`. */
-export type Phase = 'post_install' | 'validation'
+export type ActivationPhase = 'post_install' | 'validation'
 
 /** What `last_action_result` keeps of a phase: a list of `{name, type, ok, status?, started_at, duration_ms, error?}`. */
-export function writeResults(phase: Phase, steps: readonly StepResult[]): JsonObject {
-  return { [phase]: steps.map(writeStep) }
+export function phaseResultJson(phase: ActivationPhase, steps: readonly ActionStepResult[]): JsonObject {
+  return { [phase]: steps.map(stepResultJson) }
 }
 
-function writeStep({ name, type, ok, status, startedAt, durationMs, error }: StepResult): JsonObject {
+function stepResultJson({ name, type, ok, status, startedAt, durationMs, error }: ActionStepResult): JsonObject {
   return {
     name,
     type,

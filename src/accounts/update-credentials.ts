@@ -1,26 +1,26 @@
 import { etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { ConnectPlan } from '../definition/index.ts'
-import type { DefinitionSource, IntegrationCache } from '../integrations/index.ts'
+import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
 import {
-  type AccountWithVersions,
+  type AccountWithDefinition,
   findIntegratedAccount,
   resetToken,
-  type Secrets,
+  type SecretStore,
   type Tx,
-  updateIntegratedAccount,
+  updateIntegratedAccountRow,
 } from '../storage/index.ts'
 import { changeAccountStatus } from './change-status.ts'
-import { type CollectedCredentials, chooseMethod, collectFor } from './credentials.ts'
-import { embedIntegration, type IntegratedAccount } from './embedded.ts'
-import type { InEnvironment } from './integrated-account.ts'
-import { accountSecrets } from './secret-ref.ts'
-import { type ImportDeps, importToken } from './tokens/import-token.ts'
+import { type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
+import { type IntegratedAccount, withIntegration } from './embedded.ts'
+import type { EnvironmentRef } from './integrated-account.ts'
+import { accountSecretRef } from './secret-ref.ts'
+import { type ImportTokenDeps, importToken } from './tokens/import-token.ts'
 import { TOKEN_SECRET } from './tokens/stored-token.ts'
 
 /** What giving an account new credentials needs. */
-export interface UpdateCredentialsDeps extends ImportDeps {
-  readonly secrets: Pick<Secrets, 'get' | 'put' | 'remove'>
-  readonly definitions: DefinitionSource
+export interface UpdateCredentialsDeps extends ImportTokenDeps {
+  readonly secrets: Pick<SecretStore, 'get' | 'put' | 'remove'>
+  readonly definitions: DefinitionCache
   readonly integrations: IntegrationCache
 }
 
@@ -45,25 +45,25 @@ const NO_TOKEN = { expiresAt: null, dueAt: null }
 export async function updateCredentials(
   deps: UpdateCredentialsDeps,
   tx: Tx,
-  { environmentId }: InEnvironment,
+  { environmentId }: EnvironmentRef,
   { id, credentials, version }: CredentialsChange,
 ): Promise<IntegratedAccount> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
-  const { plan } = await deps.definitions.at(tx, account)
+  const { plan } = await deps.definitions.getVersion(tx, account)
   const connect = chooseMethod(plan.credentials, account.authenticationMethod)
-  const stored = await deps.secrets.get(tx, accountSecrets(account))
-  const collected = collectFor(connect, { ...keptValues(connect, stored, account.context), ...credentials })
+  const stored = await deps.secrets.get(tx, accountSecretRef(account))
+  const collected = collectForMethod(connect, { ...storedValues(connect, stored, account.context), ...credentials })
   await replaceToken(deps, tx, account, collected)
   await replaceFields(deps, tx, account, { collected, version, stored })
   await changeAccountStatus(tx, account, 'reconnected')
   const changed = await findIntegratedAccount(tx, environmentId, id)
   if (changed === undefined) throw notFound('integrated_account', id)
-  return await embedIntegration(deps.integrations, tx, changed)
+  return await withIntegration(deps.integrations, tx, changed)
 }
 
 /** The values the account has, as a customer would give them again. */
-function keptValues(
+function storedValues(
   { fields }: ConnectPlan,
   stored: Readonly<Record<string, string>>,
   context: JsonObject,
@@ -80,20 +80,20 @@ function keptValues(
 async function replaceToken(
   deps: UpdateCredentialsDeps,
   tx: Tx,
-  account: AccountWithVersions,
+  account: AccountWithDefinition,
   { connect, importedToken }: CollectedCredentials,
 ): Promise<void> {
   if (importedToken !== undefined) return await importToken(deps, tx, account, connect, importedToken)
   // The customer's consent stands as long as no other token is given.
   if (connect.token === undefined || connect.isTokenImported === true) return
   await resetToken(tx, account, NO_TOKEN)
-  await deps.secrets.remove(tx, accountSecrets(account), [TOKEN_SECRET])
+  await deps.secrets.remove(tx, accountSecretRef(account), [TOKEN_SECRET])
 }
 
 async function replaceFields(
   { secrets }: UpdateCredentialsDeps,
   tx: Tx,
-  account: AccountWithVersions,
+  account: AccountWithDefinition,
   change: {
     readonly collected: CollectedCredentials
     readonly version: number | undefined
@@ -101,13 +101,13 @@ async function replaceFields(
   },
 ): Promise<void> {
   const { collected, version, stored } = change
-  const ref = accountSecrets(account)
+  const ref = accountSecretRef(account)
   const isGone = (name: string) => name !== TOKEN_SECRET && !Object.hasOwn(collected.secrets, name)
   await secrets.remove(tx, ref, Object.keys(stored).filter(isGone))
   const names = collected.connect.fields.map(({ name }) => name)
-  const removedContextKeys = names.filter((name) => !Object.hasOwn(collected.visible, name))
-  const patch = { tenantId: undefined, contextKeys: collected.visible, removedContextKeys, version }
-  const updated = await updateIntegratedAccount(tx, account.environmentId, account.id, patch)
+  const removedContextKeys = names.filter((name) => !Object.hasOwn(collected.contextFields, name))
+  const patch = { tenantId: undefined, contextKeys: collected.contextFields, removedContextKeys, version }
+  const updated = await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
   if (updated === undefined) throw etagMismatch('integrated_account', account.id)
   await secrets.put(tx, ref, collected.secrets)
 }

@@ -10,13 +10,13 @@ export interface EnvironmentPrincipal extends Principal {
 /** Turns a presented token into a principal. */
 export interface Admission {
   /** Reads the text after `Bearer ` without a look-up; `undefined` when it cannot be a token. */
-  present(token: string): PresentedToken | undefined
+  parseToken(token: string): PresentedToken | undefined
   /**
    * @param environmentHeader the header `patchbay-environment`, unchecked
    * @throws Failure TOKEN_INVALID for an unknown, expired or revoked token, RESOURCE_NOT_FOUND for an environment
    *   of another team
    */
-  admit(token: PresentedToken | undefined, environmentHeader: string | undefined): Promise<Principal>
+  authenticate(token: PresentedToken | undefined, environmentHeader: string | undefined): Promise<Principal>
 }
 
 /**

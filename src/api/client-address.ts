@@ -1,5 +1,5 @@
 import { type BlockList, isIP, isIPv6 } from 'node:net'
-import type { CallRequest } from './open-call.ts'
+import type { RequestHead } from './open-call.ts'
 
 /**
  * The address that a request is counted under: the peer of the connection, or, when that peer is a trusted proxy, the
@@ -8,7 +8,7 @@ import type { CallRequest } from './open-call.ts'
  *
  * @param trustedProxies `PATCHBAY_TRUSTED_PROXIES`; what any other peer says in the header is ignored
  */
-export function clientAddress({ socket, headers }: CallRequest, trustedProxies: BlockList): string {
+export function clientAddress({ socket, headers }: RequestHead, trustedProxies: BlockList): string {
   let address = withoutMapping(socket.remoteAddress ?? '')
   const forwarded = headers['x-forwarded-for']
   const hops = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',')

@@ -1,26 +1,26 @@
 import { Failure } from '../base/index.ts'
 import { applyCors, type CorsOrigins } from './cors.ts'
-import { type PlainRouter, servePlain } from './endpoints/plain-route.ts'
+import { type HttpRouter, serveHttpRoute } from './endpoints/plain-route.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 import { allowHeader, methodNotAllowed } from './failure/method-not-allowed.ts'
 import type { Operation } from './operation.ts'
-import type { Binding } from './rest/bindings.ts'
-import type { Router } from './rest/router.ts'
-import type { Core } from './stages/core.ts'
-import { finish, refuse } from './stages/finish.ts'
+import type { RestBinding } from './rest/bindings.ts'
+import type { PathRouter } from './rest/router.ts'
+import type { ServerContext } from './stages/core.ts'
+import { completeExchange, sendError } from './stages/finish.ts'
 import { serveStream } from './stages/serve-stream.ts'
 import { serveUnary } from './stages/serve-unary.ts'
-import { createConnectGetWire } from './wire/connect-get.ts'
-import { RPC_CONTENT_TYPES, unsupportedType, wireOf } from './wire/content-types.ts'
+import { createConnectGetProtocol } from './wire/connect-get.ts'
+import { protocolForContentType, RPC_CONTENT_TYPES, unsupportedMediaType } from './wire/content-types.ts'
 import type { NodeRequest, NodeResponse, ServeDuplex } from './wire/duplex.ts'
-import { createRestWire, restRefusals } from './wire/rest.ts'
-import type { Wire } from './wire/wire.ts'
+import { createRestProtocol, restErrors } from './wire/rest.ts'
+import type { Protocol } from './wire/wire.ts'
 
 /** Everything a request can lead to. */
 export interface Routes {
   readonly operations: ReadonlyMap<string, Operation>
-  readonly rest: Router<Binding>
-  readonly plain: PlainRouter
+  readonly rest: PathRouter<RestBinding>
+  readonly plain: HttpRouter
   readonly serveDuplex: ServeDuplex
   /** Origins whose pages may call all of these. */
   readonly corsOrigins: CorsOrigins
@@ -36,49 +36,57 @@ const UNKNOWN = 'unknown'
  * Leads each request to what serves it: an RPC path by its content type, then a plain route, then REST. What leads
  * nowhere is refused in the protocol it came in.
  */
-export function createDispatch(core: Core, { operations, plain, rest, serveDuplex, corsOrigins }: Routes): Dispatch {
+export function createDispatch(
+  core: ServerContext,
+  { operations, plain, rest, serveDuplex, corsOrigins }: Routes,
+): Dispatch {
   return (request, response) => {
     const exchange = openExchange(core.openExchanges, request, response)
     const preflight = applyCors(corsOrigins, exchange)
-    if (preflight !== undefined) return answerOptions(core, exchange, preflight)
+    if (preflight !== undefined) return sendOptions(core, exchange, preflight)
     const [path, query] = splitUrl(request.url ?? '/')
     const operation = operations.get(path)
     if (operation?.kind === 'duplex' && isDuplexRequest(request)) serveDuplex(exchange, request, response)
     else if (operation !== undefined) void serveRpc(core, operation, exchange, query)
-    else if (request.headers['content-type']?.startsWith('application/grpc')) void refuseUnknownRpc(core, exchange)
+    else if (request.headers['content-type']?.startsWith('application/grpc')) void sendUnknownRpc(core, exchange)
     else void (servePlainPath(core, plain, exchange, path, query) ?? serveRest(core, rest, exchange, path, query))
   }
 }
 
 /** Tells whether the server of two-way streams takes the request; it refuses others without a reason. */
 function isDuplexRequest({ method, headers }: NodeRequest): boolean {
-  return method === 'POST' && wireOf(headers['content-type'])?.stream !== undefined
+  return method === 'POST' && protocolForContentType(headers['content-type'])?.stream !== undefined
 }
 
-function serveRpc(core: Core, operation: Operation, exchange: Exchange, query: string): Promise<void> {
+function serveRpc(core: ServerContext, operation: Operation, exchange: Exchange, query: string): Promise<void> {
   const { method, headers } = exchange.request
-  const wire = wireOf(headers['content-type'])
+  const wire = protocolForContentType(headers['content-type'])
   const canGet = operation.kind === 'unary' && operation.isSafe
-  if (verbOf(exchange) === 'GET' && canGet) return serveUnary(core, operation, createConnectGetWire(query), exchange)
-  if (method !== 'POST') return refuseVerb(core, exchange, canGet ? ['GET', 'POST'] : ['POST'])
+  if (verbOf(exchange) === 'GET' && canGet)
+    return serveUnary(core, operation, createConnectGetProtocol(query), exchange)
+  if (method !== 'POST') return sendMethodNotAllowed(core, exchange, canGet ? ['GET', 'POST'] : ['POST'])
   if (operation.kind === 'unary' && wire?.unary !== undefined) return serveUnary(core, operation, wire.unary, exchange)
   if (operation.kind === 'stream' && wire?.stream !== undefined)
     return serveStream(core, operation, wire.stream, exchange)
   const accepted = RPC_CONTENT_TYPES[operation.kind === 'unary' ? 'unary' : 'stream']
   exchange.call.setHeader('accept-post', accepted)
-  return refuseHere(core, exchange, unsupportedType(headers['content-type'], `send one of the types ${accepted}`))
+  return sendErrorUnrouted(
+    core,
+    exchange,
+    unsupportedMediaType(headers['content-type'], `send one of the types ${accepted}`),
+  )
 }
 
 /** Answers in gRPC's own terms; a client that finds no status in the trailers reports a broken connection. */
-function refuseUnknownRpc(core: Core, exchange: Exchange): Promise<void> {
-  const wire = wireOf(exchange.request.headers['content-type'])?.unary
-  return refuseHere(core, exchange, new Failure('ROUTE_NOT_FOUND', 'there is no such RPC'), wire)
+function sendUnknownRpc(core: ServerContext, exchange: Exchange): Promise<void> {
+  const wire = protocolForContentType(exchange.request.headers['content-type'])?.unary
+  return sendErrorUnrouted(core, exchange, new Failure('ROUTE_NOT_FOUND', 'there is no such RPC'), wire)
 }
 
 /** Serves the plain route at the path; `undefined` when there is none. */
 function servePlainPath(
-  core: Core,
-  find: PlainRouter,
+  core: ServerContext,
+  find: HttpRouter,
   exchange: Exchange,
   path: string,
   query: string,
@@ -86,8 +94,8 @@ function servePlainPath(
   const here = find(path)
   if (here.length === 0) return undefined
   const route = here.find(({ verbs }) => verbs.includes(verbOf(exchange)))
-  if (route !== undefined) return servePlain(core, route, exchange, { path, query })
-  return refuseVerb(
+  if (route !== undefined) return serveHttpRoute(core, route, exchange, { path, query })
+  return sendMethodNotAllowed(
     core,
     exchange,
     here.flatMap((candidate) => candidate.verbsAt?.(path) ?? candidate.verbs),
@@ -95,8 +103,8 @@ function servePlainPath(
 }
 
 function serveRest(
-  core: Core,
-  router: Router<Binding>,
+  core: ServerContext,
+  router: PathRouter<RestBinding>,
   exchange: Exchange,
   path: string,
   query: string,
@@ -105,12 +113,12 @@ function serveRest(
   switch (match.kind) {
     case 'found': {
       const { target: binding, variables } = match
-      return serveUnary(core, binding.operation, createRestWire({ binding, variables, query }), exchange)
+      return serveUnary(core, binding.operation, createRestProtocol({ binding, variables, query }), exchange)
     }
     case 'other_verb':
-      return refuseVerb(core, exchange, match.allow)
+      return sendMethodNotAllowed(core, exchange, match.allow)
     case 'unknown':
-      return refuseHere(core, exchange, new Failure('ROUTE_NOT_FOUND', 'there is no such path'))
+      return sendErrorUnrouted(core, exchange, new Failure('ROUTE_NOT_FOUND', 'there is no such path'))
   }
 }
 
@@ -120,21 +128,26 @@ function verbOf({ request: { method = '' } }: Exchange): string {
 }
 
 /** 405 with the verbs that would do; OPTIONS asks for just that list. */
-async function refuseVerb(core: Core, exchange: Exchange, verbs: readonly string[]): Promise<void> {
+async function sendMethodNotAllowed(core: ServerContext, exchange: Exchange, verbs: readonly string[]): Promise<void> {
   const { request, call } = exchange
-  if (request.method !== 'OPTIONS') return refuseHere(core, exchange, methodNotAllowed(call, verbs))
-  answerOptions(core, exchange, { allow: allowHeader(verbs) })
+  if (request.method !== 'OPTIONS') return sendErrorUnrouted(core, exchange, methodNotAllowed(call, verbs))
+  sendOptions(core, exchange, { allow: allowHeader(verbs) })
 }
 
-function answerOptions(core: Core, exchange: Exchange, headers: Readonly<Record<string, string>>): void {
-  exchange.response.writeHead(204, { ...exchange.call.answerHeaders, ...headers })
+function sendOptions(core: ServerContext, exchange: Exchange, headers: Readonly<Record<string, string>>): void {
+  exchange.response.writeHead(204, { ...exchange.call.responseHeaders, ...headers })
   exchange.response.end()
-  finish(core, 'options', restRefusals, exchange, 'OK')
+  completeExchange(core, 'options', restErrors, exchange, 'OK')
 }
 
-async function refuseHere(core: Core, exchange: Exchange, failure: Failure, wire: Wire = restRefusals): Promise<void> {
-  refuse(core, UNKNOWN, wire, exchange, failure)
-  finish(core, UNKNOWN, wire, exchange, failure.code)
+async function sendErrorUnrouted(
+  core: ServerContext,
+  exchange: Exchange,
+  failure: Failure,
+  wire: Protocol = restErrors,
+): Promise<void> {
+  sendError(core, UNKNOWN, wire, exchange, failure)
+  completeExchange(core, UNKNOWN, wire, exchange, failure.code)
 }
 
 /** Path and query of a request target. An absolute one (`http://host/path`), as proxies send it, is cut to its path. */

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Http2Stream } from 'node:http2'
 import type { Readable, Writable } from 'node:stream'
-import type { Slots } from '../base/index.ts'
-import { OpenCall } from './open-call.ts'
+import type { Slab } from '../base/index.ts'
+import { RequestContext } from './open-call.ts'
 
 /** What the API uses of a request of `node:http` or of the compatibility layer of `node:http2`. */
-export interface HttpRequest extends Readable {
+export interface ApiRequest extends Readable {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly headers: IncomingHttpHeaders
@@ -17,7 +17,7 @@ export interface HttpRequest extends Readable {
 }
 
 /** What the API uses of a response of either. */
-export interface HttpResponse extends Writable {
+export interface ApiResponse extends Writable {
   readonly headersSent: boolean
   writeHead(status: number, headers: Readonly<Record<string, string | number>>): unknown
   writeContinue(): void
@@ -26,9 +26,9 @@ export interface HttpResponse extends Writable {
 
 /** One request on its way through the pipeline. */
 export interface Exchange {
-  readonly request: HttpRequest
-  readonly response: HttpResponse
-  readonly call: OpenCall
+  readonly request: ApiRequest
+  readonly response: ApiResponse
+  readonly call: RequestContext
 }
 
 /**
@@ -36,18 +36,18 @@ export interface Exchange {
  *
  * @param open holds the exchange until its response is closed
  */
-export function openExchange(open: Slots<Exchange>, request: HttpRequest, response: HttpResponse): Exchange {
-  const exchange = { request, response, call: new OpenCall(request) }
+export function openExchange(open: Slab<Exchange>, request: ApiRequest, response: ApiResponse): Exchange {
+  const exchange = { request, response, call: new RequestContext(request) }
   const slot = open.add(exchange)
   response.once('close', () => {
     open.remove(slot)
-    exchange.call.loseClient()
+    exchange.call.onClientDisconnect()
   })
   return exchange
 }
 
 /** Sends a whole answer with the call's headers. Nothing happens when the client is gone. */
-export function sendAnswer(
+export function sendResponse(
   { request, response, call }: Exchange,
   status: number,
   contentType: string,
@@ -55,7 +55,7 @@ export function sendAnswer(
 ): void {
   if (call.isClientGone) return
   const length = Buffer.byteLength(body)
-  response.writeHead(status, { ...call.answerHeaders, 'content-type': contentType, 'content-length': length })
+  response.writeHead(status, { ...call.responseHeaders, 'content-type': contentType, 'content-length': length })
   // HTTP/1.1 drops the body of an answer to HEAD by itself, HTTP/2 fails on it.
   response.end(request.method === 'HEAD' ? undefined : body)
 }

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { canonicalJson, Failure, type Json, parseJson } from '../base/index.ts'
 import {
-  claimIdempotencyKey,
   type Database,
   findIdempotencyKey,
-  type Secrets,
-  storeIdempotentAnswer,
+  insertIdempotencyKey,
+  type SecretStore,
+  storeIdempotentResponse,
   type Tx,
 } from '../storage/index.ts'
 import { encodeJson, readJson } from './message/codec.ts'
@@ -14,7 +14,7 @@ import { encodeJson, readJson } from './message/codec.ts'
 /** What repeatable operations need. */
 export interface IdempotencyDeps {
   readonly database: Database
-  readonly secrets: Pick<Secrets, 'sealFor' | 'unsealFor'>
+  readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor'>
 }
 
 /** The field that every repeatable request has. */
@@ -32,7 +32,7 @@ const KEY_FIELD = 'request_id'
  * @param ownerId whose key it is: the environment, or the team for an operation on what the team owns
  * @throws Failure IDEMPOTENCY_KEY_REUSED when the key stands for another operation or another request
  */
-export async function once<Input extends DescMessage, Output extends DescMessage>(
+export async function runIdempotent<Input extends DescMessage, Output extends DescMessage>(
   deps: IdempotencyDeps,
   ownerId: string,
   method: DescMethodUnary<Input, Output>,
@@ -43,20 +43,25 @@ export async function once<Input extends DescMessage, Output extends DescMessage
   // One uuid has two spellings, and the sealed answer is bound to the text.
   const requestId = request.requestId?.toLowerCase()
   if (requestId === undefined) return await database.transaction(work)
-  const key = { ownerId, requestId, method: nameOf(method) }
+  const key = { ownerId, requestId, method: methodName(method) }
   const digest = digestOf(method.input, request)
   return await database.transaction(async (tx) => {
-    if (!(await claimIdempotencyKey(tx, key)))
+    if (!(await insertIdempotencyKey(tx, key)))
       return readJson(method.output, await firstAnswer(secrets, tx, key, digest))
     const answer = await work(tx)
     // As JSON, which keeps numbers that a double would change.
     const bytes = Buffer.concat([digest, Buffer.from(JSON.stringify(encodeJson(method.output, answer)))])
-    await storeIdempotentAnswer(tx, ownerId, requestId, await secrets.sealFor(tx, ownerId, placeOf(requestId), bytes))
+    await storeIdempotentResponse(
+      tx,
+      ownerId,
+      requestId,
+      await secrets.encryptFor(tx, ownerId, answerAad(requestId), bytes),
+    )
     return answer
   })
 }
 
-interface Key {
+interface IdempotencyKey {
   readonly ownerId: string
   readonly requestId: string
   readonly method: string
@@ -68,13 +73,13 @@ const DIGEST_BYTES = 32
 async function firstAnswer(
   secrets: IdempotencyDeps['secrets'],
   tx: Tx,
-  { ownerId, requestId, method }: Key,
+  { ownerId, requestId, method }: IdempotencyKey,
   digest: Uint8Array,
 ): Promise<Json> {
   const first = await findIdempotencyKey(tx, ownerId, requestId)
   if (first === undefined || first.sealedAnswer === null)
     throw new Error('an idempotency key was taken and has no answer')
-  const stored = await secrets.unsealFor(tx, ownerId, placeOf(requestId), first.sealedAnswer)
+  const stored = await secrets.decryptFor(tx, ownerId, answerAad(requestId), first.sealedAnswer)
   if (first.method !== method || !Buffer.from(stored.subarray(0, DIGEST_BYTES)).equals(digest))
     throw new Failure(
       'IDEMPOTENCY_KEY_REUSED',
@@ -83,7 +88,7 @@ async function firstAnswer(
   return parseJson(Buffer.from(stored.subarray(DIGEST_BYTES)).toString())
 }
 
-function nameOf({ parent, name }: DescMethodUnary): string {
+function methodName({ parent, name }: DescMethodUnary): string {
   return `${parent.typeName}/${name}`
 }
 
@@ -93,6 +98,6 @@ function digestOf(desc: DescMessage, request: MessageShape<DescMessage>): Uint8A
   return createHash('sha256').update(canonicalJson(asked)).digest()
 }
 
-function placeOf(requestId: string): string {
+function answerAad(requestId: string): string {
   return `idempotency_key|sealed_answer|${requestId}`
 }

@@ -12,9 +12,9 @@ export interface ApiLimits {
   /** Longest time a body may take that passes through to a third party. */
   readonly streamedBodyMs: number
   /** How long the rest of an unwanted body is drained after an early answer, before the connection is cut. */
-  readonly lingerMs: number
+  readonly drainTimeoutMs: number
   /** Longest wait for a client that does not read what it asked for. */
-  readonly slowReaderMs: number
+  readonly writeTimeoutMs: number
   /** Deadline of a call whose client names none. Streams have none by default. */
   readonly deadlineDefaultMs: number
   /** Longer deadlines are accepted and cut to this. */
@@ -25,7 +25,7 @@ export interface ApiLimits {
   readonly rateAddressMax: number
   readonly rateWindowMs: number
   /** How long a new connection may take to show which HTTP it speaks, or to shake hands over TLS. */
-  readonly sniffMs: number
+  readonly protocolDetectionMs: number
   /** How long request headers may take (HTTP/1.1). */
   readonly headersMs: number
   /** How long an idle HTTP/1.1 connection is kept. */
@@ -36,7 +36,7 @@ export interface ApiLimits {
   readonly headerBytesMax: number
   /** Concurrent streams of one HTTP/2 connection. */
   readonly streamsPerConnectionMax: number
-  /** Streams and calls that pass bodies through, open at once; environments share them (see `FairPlaces`). */
+  /** Streams and calls that pass bodies through, open at once; environments share them (see `FairSemaphore`). */
   readonly streamsMax: number
   /** Streams without a token, open at once; client addresses share them. */
   readonly publicStreamsMax: number
@@ -52,14 +52,14 @@ export const DEFAULT_LIMITS: ApiLimits = {
   bodyIdleMs: 10_000,
   bodyTotalMs: 60_000,
   streamedBodyMs: 3_600_000,
-  lingerMs: 2_000,
-  slowReaderMs: 30_000,
+  drainTimeoutMs: 2_000,
+  writeTimeoutMs: 30_000,
   deadlineDefaultMs: 30_000,
   deadlineMaxMs: 600_000,
   rateRequestsMax: 500,
   rateAddressMax: 100,
   rateWindowMs: 10_000,
-  sniffMs: 10_000,
+  protocolDetectionMs: 10_000,
   headersMs: 10_000,
   keepAliveMs: 75_000,
   sessionIdleMs: 600_000,

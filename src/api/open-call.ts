@@ -8,7 +8,7 @@ import { clientAddress } from './client-address.ts'
 const REQUEST_ID = /^[\w.:@+/=-]{1,128}$/
 
 /** What a call keeps of its request. */
-export interface CallRequest {
+export interface RequestHead {
   readonly headers: IncomingHttpHeaders
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
@@ -22,12 +22,12 @@ const TIMER_MAX_MS = 2 ** 31 - 1
  * The abort signal is made on first use: most handlers never look at it, and a controller per request cost 8 % of the
  * processor in a profile.
  */
-export class OpenCall implements Call {
+export class RequestContext implements Call {
   readonly requestId: string
   /** Headers of the answer, whatever its outcome. */
-  readonly answerHeaders: Record<string, string>
+  readonly responseHeaders: Record<string, string>
   readonly startedMs = performance.now()
-  readonly #request: CallRequest
+  readonly #request: RequestHead
   /** What a log line about the call also says: ids and names of the contract, never a value of the caller's. */
   logFields: Readonly<Record<string, string>> | undefined
   #principal: Principal | undefined
@@ -42,11 +42,11 @@ export class OpenCall implements Call {
   #closeListeners: (() => void)[] | undefined
   #isClientGone = false
 
-  constructor(request: CallRequest) {
+  constructor(request: RequestHead) {
     this.#request = request
     const given = request.headers['x-request-id']
     this.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
-    this.answerHeaders = { 'x-request-id': this.requestId }
+    this.responseHeaders = { 'x-request-id': this.requestId }
   }
 
   get principal(): EnvironmentPrincipal {
@@ -64,7 +64,7 @@ export class OpenCall implements Call {
   }
 
   /** Answered, or interrupted: nothing more may be done for this call. */
-  get isOver(): boolean {
+  get isDone(): boolean {
     return this.#isClosed || this.#interruption !== undefined
   }
 
@@ -90,11 +90,11 @@ export class OpenCall implements Call {
   setHeader(name: string, value: string): void {
     // Refused here, where it is the handler's error; at the end it would take the whole answer down.
     validateHeaderValue(name, value)
-    this.answerHeaders[name.toLowerCase()] = value
+    this.responseHeaders[name.toLowerCase()] = value
   }
 
   removeHeader(name: string): void {
-    delete this.answerHeaders[name.toLowerCase()]
+    delete this.responseHeaders[name.toLowerCase()]
   }
 
   /** The token that the call was admitted with. */
@@ -128,11 +128,11 @@ export class OpenCall implements Call {
   /** Starts the deadline anew, with all of its time. */
   resumeDeadline(): void {
     clearTimeout(this.#timer)
-    if (this.#timeoutMs !== undefined && !this.isOver) this.startDeadline(this.#timeoutMs)
+    if (this.#timeoutMs !== undefined && !this.isDone) this.startDeadline(this.#timeoutMs)
   }
 
   /** The result of `work`, or the failure that interrupts the call first; `work` itself is then ignored. */
-  guard<Result>(work: Promise<Result>): Promise<Result> {
+  raceInterrupt<Result>(work: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.#interruption !== undefined) reject(this.#interruption)
       this.#reject = reject
@@ -142,16 +142,16 @@ export class OpenCall implements Call {
 
   /** Ends the call from outside. Without effect on one that is over. */
   interrupt(failure: Failure): void {
-    if (this.isOver) return
+    if (this.isDone) return
     this.#interruption = failure
     this.#controller?.abort(failure)
     this.#reject?.(failure)
   }
 
-  loseClient(): void {
+  onClientDisconnect(): void {
     this.#isClientGone = true
     // Every answer ends in a closed response; an error made for each would cost more than the gate.
-    if (!this.isOver) this.interrupt(new Failure('CANCELLED', 'the client went away'))
+    if (!this.isDone) this.interrupt(new Failure('CANCELLED', 'the client went away'))
   }
 
   /** Calls back when the call is closed, whatever its outcome. */

@@ -1,7 +1,7 @@
 import type { DescMessage, DescMethod, DescMethodBiDiStreaming, Message } from '@bufbuild/protobuf'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import type { Access, EnvironmentCall } from './call.ts'
-import { warmRules } from './message/rules.ts'
+import { precompileRules } from './message/rules.ts'
 import type { ErasedHandler, Finding, ResultInit, ServiceDefinition } from './service.ts'
 
 /** A method as the pipeline runs it. */
@@ -54,7 +54,7 @@ function compile(method: DescMethod, handler: ErasedHandler | undefined): Operat
   const path = `/${method.parent.typeName}/${method.name}`
   if (handler === undefined) throw new Error(`${path} has no handler`)
   if (method.methodKind === 'client_streaming') throw new Error(`${path}: client streams are not served`)
-  warmRules(method.input)
+  precompileRules(method.input)
   return {
     kind: KINDS[method.methodKind],
     path,

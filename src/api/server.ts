@@ -1,13 +1,13 @@
 import { type AddressInfo, BlockList } from 'node:net'
 import type { DescFile } from '@bufbuild/protobuf'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts'
-import { type Clock, Failure, FairPlaces, Slots } from '../base/index.ts'
+import { type Clock, Failure, FairSemaphore, Slab } from '../base/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { Admission } from './call.ts'
 import type { CorsOrigins } from './cors.ts'
 import { createDispatch } from './dispatch.ts'
 import { type Health, healthService } from './endpoints/health.ts'
-import { createPlainRouter, type PlainRoute } from './endpoints/plain-route.ts'
+import { createHttpRouter, type HttpRoute } from './endpoints/plain-route.ts'
 import { reflectionServices } from './endpoints/reflection.ts'
 import type { Exchange } from './exchange.ts'
 import { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
@@ -17,9 +17,9 @@ import { Listener } from './listener/listener.ts'
 import { compileOperations, type DuplexOperation } from './operation.ts'
 import { createRestRouter } from './rest/bindings.ts'
 import type { ServiceDefinition } from './service.ts'
-import type { Core, Observation } from './stages/core.ts'
+import type { Observation, ServerContext } from './stages/core.ts'
 import { RateLimiter } from './stages/rate-limiter.ts'
-import { Readmission } from './stages/readmission.ts'
+import { Reauthenticator } from './stages/readmission.ts'
 import { createDuplexServer } from './wire/duplex.ts'
 
 /** What the API is made of. */
@@ -35,7 +35,7 @@ export interface ApiServerOptions {
   /** Files of types that answers carry without a service naming them; the error details are always among them. */
   readonly reflectionFiles?: readonly DescFile[]
   /** Plain HTTP endpoints beside the contract. */
-  readonly extraRoutes?: readonly PlainRoute[]
+  readonly extraRoutes?: readonly HttpRoute[]
   /** Recognises errors of other layers; what it does not know is INTERNAL. */
   readonly translateError?: (error: unknown) => Failure | undefined
   /** Called when a drain stops taking requests, to end calls that wait for something to happen. */
@@ -66,9 +66,9 @@ export interface ApiServer extends AsyncDisposable {
 /** Builds the API on one port: every protocol, every service, health, reflection and the extra routes. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
-  const openExchanges = new Slots<Exchange>()
-  const readmission = new Readmission(options.admission, options.clock, openExchanges)
-  const core: Core = {
+  const openExchanges = new Slab<Exchange>()
+  const readmission = new Reauthenticator(options.admission, options.clock, openExchanges)
+  const core: ServerContext = {
     gate: {
       admission: options.admission,
       clock: options.clock,
@@ -83,8 +83,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     observe: options.observe,
     openExchanges,
     openStreams: new Set(),
-    streamPlaces: new FairPlaces(limits.streamsMax),
-    publicStreamPlaces: new FairPlaces(limits.publicStreamsMax),
+    streamPlaces: new FairSemaphore(limits.streamsMax),
+    publicStreamPlaces: new FairSemaphore(limits.publicStreamsMax),
   }
   const own = [...options.services, healthService(options.health)]
   const details = [file_google_rpc_error_details, ...(options.reflectionFiles ?? [])]
@@ -101,7 +101,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const dispatch = createDispatch(core, {
     operations,
     rest: createRestRouter(operations.values()),
-    plain: createPlainRouter(options.extraRoutes ?? []),
+    plain: createHttpRouter(options.extraRoutes ?? []),
     serveDuplex: createDuplexServer(core, duplex),
     corsOrigins: options.corsOrigins ?? [],
   })
@@ -124,7 +124,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   }
 }
 
-async function close(core: Core, listener: Listener, deadlineMs: number): Promise<void> {
+async function close(core: ServerContext, listener: Listener, deadlineMs: number): Promise<void> {
   const endStreams = setTimeout(
     () => {
       const failure = new Failure('SHUTTING_DOWN', 'the server is shutting down; connect again')

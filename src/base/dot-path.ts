@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from './json.ts'
 export type DotPath = readonly (string | number)[]
 
 /** A path as it was read, or what is wrong with it: a clause that goes on after the field's name. */
-export type ReadPath = { readonly steps: DotPath } | { readonly problem: string }
+export type DotPathResult = { readonly steps: DotPath } | { readonly problem: string }
 
 /** Longest text of a path. */
 const PATH_LENGTH_MAX = 1024
@@ -24,16 +24,16 @@ const WILDCARD = /\[\*\]|(?:^|\.)\*(?=\.|\[|$)|\.\./
  * Names follow each other with dots; a name with dots, blanks, brackets or quotes stands in brackets and quotes. A step of
  * digits (`items.0.id`) addresses an index of a list or a key of that name. Takes time proportional to the text.
  */
-export function readDotPath(text: string): ReadPath {
+export function tryParseDotPath(text: string): DotPathResult {
   const steps = text.length > PATH_LENGTH_MAX ? undefined : scanPath(text)
   if (steps !== undefined) return { steps }
-  return { problem: `must be a path such as data.items or ["@odata.nextLink"]${proposePath(text)}` }
+  return { problem: `must be a path such as data.items or ["@odata.nextLink"]${suggestPath(text)}` }
 }
 
 /** The steps of a path, none of an empty text. @throws Failure DEFINITION_INVALID; a checked definition never does */
 export function parseDotPath(text: string): DotPath {
   if (text === '') return []
-  const read = readDotPath(text)
+  const read = tryParseDotPath(text)
   if ('steps' in read) return read.steps
   throw new Failure(
     'DEFINITION_INVALID',
@@ -41,8 +41,8 @@ export function parseDotPath(text: string): DotPath {
   )
 }
 
-/** The text of a path behind `prefix`, as `readDotPath` reads it: `fields[2].name`, `headers["x.y"]`. */
-export function writeDotPath(path: DotPath, prefix = ''): string {
+/** The text of a path behind `prefix`, as `tryParseDotPath` reads it: `fields[2].name`, `headers["x.y"]`. */
+export function formatDotPath(path: DotPath, prefix = ''): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`
     const isPlain = PLAIN_NAME.test(step) && step !== '*' && !(text === '' && /^(?:\$$|\/)/.test(step))
@@ -96,7 +96,7 @@ function scanPath(text: string): DotPath | undefined {
       const index = matchAt(INDEX, text, at)
       const quoted = index === null ? matchAt(QUOTED, text, at) : null
       if (index === null && quoted === null) return undefined
-      steps.push(index === null ? withoutEscapes(quoted?.[1] ?? quoted?.[2] ?? '') : Number(index[1]))
+      steps.push(index === null ? unescapeQuoted(quoted?.[1] ?? quoted?.[2] ?? '') : Number(index[1]))
       at += (index ?? quoted)?.[0].length ?? 0
       continue
     }
@@ -117,12 +117,12 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text)
 }
 
-function withoutEscapes(text: string): string {
+function unescapeQuoted(text: string): string {
   return text.replaceAll(/\\(.)/g, '$1')
 }
 
 /** The spelling that was probably meant by JSON pointers, jq, escaped dots and names with blanks; empty when none is likely. */
-function proposePath(text: string): string {
+function suggestPath(text: string): string {
   if (text.length > PATH_LENGTH_MAX) return `, at most ${PATH_LENGTH_MAX} characters long`
   if (text.includes('{{')) return ': placeholders have no effect here'
   if (WILDCARD.test(text)) return ': wildcards and ".." are possible in expressions only'
@@ -135,6 +135,6 @@ function proposePath(text: string): string {
         .replace(/^\$?\.?/, '')
         .split(/(?<!\\)\./)
         .map((step) => step.replaceAll('\\.', '.').trim())
-  const written = writeDotPath(steps)
+  const written = formatDotPath(steps)
   return steps.every((step) => step !== '' && !/["'`[\]\\{}]/.test(step)) ? `; did you mean ${written}?` : ''
 }

@@ -3,7 +3,7 @@
  * hold no more places than are free (the dynamic threshold of shared buffers). One owner alone gets half of them, two
  * get a third each, and a newcomer gets a place whenever one is free.
  */
-export class FairPlaces {
+export class FairSemaphore {
   readonly #max: number
   readonly #held = new Map<string, number>()
   #total = 0
@@ -14,19 +14,19 @@ export class FairPlaces {
   }
 
   /** Takes a place. `undefined` when the owner has its share; else a function that gives the place back, once. */
-  take(owner: string): (() => void) | undefined {
+  tryAcquire(owner: string): (() => void) | undefined {
     const held = this.#held.get(owner) ?? 0
     if (held >= this.#max - this.#total) return undefined
     this.#held.set(owner, held + 1)
     this.#total++
     let isHeld = true
     return () => {
-      if (isHeld) this.#giveBack(owner)
+      if (isHeld) this.#release(owner)
       isHeld = false
     }
   }
 
-  #giveBack(owner: string): void {
+  #release(owner: string): void {
     const held = this.#held.get(owner) ?? 0
     if (held > 1) this.#held.set(owner, held - 1)
     else this.#held.delete(owner)

@@ -6,8 +6,8 @@
 export { assertNever } from './assert-never.ts'
 export { type BackoffPolicy, backoffMs } from './backoff.ts'
 export { type Clock, systemClock } from './clock.ts'
-export { counted } from './counted.ts'
-export { type DotPath, getAtPath, parseDotPath, readDotPath, writeDotPath } from './dot-path.ts'
+export { formatQuantity } from './counted.ts'
+export { type DotPath, formatDotPath, getAtPath, parseDotPath, tryParseDotPath } from './dot-path.ts'
 export {
   accountNotActive,
   etagMismatch,
@@ -19,7 +19,7 @@ export {
   type StatusCode,
   type Violation,
 } from './failure.ts'
-export { FairPlaces } from './fair-places.ts'
+export { FairSemaphore } from './fair-places.ts'
 export { isUuid, newId } from './ids.ts'
 export {
   canonicalJson,
@@ -40,12 +40,12 @@ export {
   isSameScalar,
   JsonNumber,
   jsonNumberOf,
-  withDouble,
-  withDoubles,
+  toDouble,
+  toDoubles,
 } from './json-number.ts'
-export { divideJson, printJson } from './json-print.ts'
+export { chunkJson, stringifyJson } from './json-print.ts'
 export { exceedsJsonSize } from './json-size.ts'
-export { nextTurn, parseJsonInSlices } from './json-slices.ts'
+export { parseJsonInSlices, yieldToEventLoop } from './json-slices.ts'
 export {
   JSON_NESTING_MAX,
   JSON_VALUES_MAX,
@@ -56,8 +56,8 @@ export {
   parseScanned,
   scanJson,
 } from './json-text.ts'
-export { jsonbTextOf } from './jsonb-text.ts'
-export { Slots } from './slots.ts'
+export { toJsonbText } from './jsonb-text.ts'
+export { Slab } from './slots.ts'
 export { createSuggester, suggest } from './suggest.ts'
-export { TaskThread } from './task-thread.ts'
+export { WorkerThread } from './task-thread.ts'
 export { trimEnd } from './trim-end.ts'

@@ -44,19 +44,19 @@ export function isJsonNumber(value: unknown): value is number | JsonNumber {
 }
 
 /** A JSON number as a double, the nearest one; any other value stays what it is. */
-export function withDouble<Value>(value: Value): Exclude<Value, JsonNumber> | number {
+export function toDouble<Value>(value: Value): Exclude<Value, JsonNumber> | number {
   return value instanceof JsonNumber ? value.valueOf() : (value as Exclude<Value, JsonNumber>)
 }
 
 /** The value with every number as the nearest double, where only doubles are understood; the value itself when nothing changes. */
-export function withDoubles(value: Json): Json {
+export function toDoubles(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof JsonNumber) return finite(value.valueOf())
   if (Array.isArray(value)) {
-    const items = value.map(withDoubles)
+    const items = value.map(toDoubles)
     return items.some((item, index) => item !== value[index]) ? items : value
   }
-  const entries = Object.entries(value).map(([key, item]) => [key, withDoubles(item), item] as const)
+  const entries = Object.entries(value).map(([key, item]) => [key, toDoubles(item), item] as const)
   return entries.some(([, double, item]) => double !== item)
     ? Object.fromEntries(entries.map(([key, double]) => [key, double]))
     : value

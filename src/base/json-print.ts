@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
 import { exceedsJsonSize } from './json-size.ts'
-import { nextTurn } from './json-slices.ts'
+import { yieldToEventLoop } from './json-slices.ts'
 
 /** Characters of a value that is printed at once, some milliseconds of work. */
 const DIRECT_LENGTH_MAX = 512 * 1024
@@ -15,7 +15,7 @@ const PIECES_PER_TURN = 16
 const PART_ENTRIES_MAX = 8_192
 
 /** A value as JSON: a text where it is small, else UTF-8 that is made in slices. */
-export function printJson(value: Json): string | Promise<Buffer> {
+export function stringifyJson(value: Json): string | Promise<Buffer> {
   return exceedsJsonSize(value, DIRECT_LENGTH_MAX) ? stringifyInSlices(value) : JSON.stringify(value)
 }
 
@@ -34,14 +34,14 @@ async function stringifyInSlices(value: Json): Promise<Buffer> {
     slices.push(Buffer.from(text))
     text = ''
     pieces = 0
-    await nextTurn()
+    await yieldToEventLoop()
   }
   slices.push(Buffer.from(text))
   return Buffer.concat(slices)
 }
 
 /** Some entries of a list or object as one of their own, or a single entry that is larger than a part may be. */
-export type JsonPart =
+export type JsonChunk =
   | { readonly kind: 'entries'; readonly value: readonly Json[] | JsonObject }
   | { readonly kind: 'large'; readonly key: string; readonly value: Json }
 
@@ -50,7 +50,7 @@ export type JsonPart =
  *
  * @param lengthMax of a part, characters as JSON
  */
-export function* divideJson(value: readonly Json[] | JsonObject, lengthMax: number): Generator<JsonPart> {
+export function* chunkJson(value: readonly Json[] | JsonObject, lengthMax: number): Generator<JsonChunk> {
   const object = isJsonObject(value) ? value : undefined
   const list = Array.isArray(value) ? (value as readonly Json[]) : []
   const keys = object === undefined ? [] : Object.keys(object).filter((key) => object[key] !== undefined)
@@ -82,7 +82,7 @@ function* piecesOf(value: Json): Generator<string> {
   else if (Array.isArray(value) || isJsonObject(value)) {
     const isList = Array.isArray(value)
     let before = isList ? '[' : '{'
-    for (const part of divideJson(value, SLICE_LENGTH)) {
+    for (const part of chunkJson(value, SLICE_LENGTH)) {
       yield before
       before = ','
       if (part.kind === 'entries') yield JSON.stringify(part.value).slice(1, -1)

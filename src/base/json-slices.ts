@@ -21,7 +21,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /** A list or object whose end has not been reached. */
-interface Frame {
+interface OpenContainer {
   readonly isList: boolean
   /** Where it opens. */
   readonly open: number
@@ -38,7 +38,7 @@ interface Frame {
 }
 
 /**
- * `parseJson` without holding the event loop for longer than a slice takes.
+ * `parseRequestJson` without holding the event loop for longer than a slice takes.
  *
  * One scan finds the lists and objects that are longer than a slice; what lies between is parsed in pieces of
  * whole entries, and the pieces are put together. A single string is never divided. What cannot be divided either is
@@ -50,18 +50,18 @@ interface Frame {
 export async function parseJsonInSlices(text: string): Promise<Json> {
   if (text.length <= SLICE_LENGTH) return parseJson(text)
   const parser = new SliceParser(text)
-  while (!parser.scanSlice()) await nextTurn()
+  while (!parser.scanSlice()) await yieldToEventLoop()
   return parser.result()
 }
 
 /** Resolves when other work of the event loop has had its turn. */
-export function nextTurn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
 class SliceParser {
   readonly #text: string
-  readonly #frames: Frame[] = []
+  readonly #frames: OpenContainer[] = []
   #at = 0
   /** A string stands outside of any list and object, so it must be all there is. */
   #hasString = false
@@ -132,7 +132,7 @@ class SliceParser {
   }
 
   /** The last entries of a frame that was parsed in slices. */
-  #finish(frame: Frame): Json {
+  #finish(frame: OpenContainer): Json {
     if (frame.isEntryDone) this.#requireBlank(frame.rest, this.#at)
     else this.#parseEntries(frame, this.#at)
     return frame.value ?? null
@@ -165,7 +165,7 @@ class SliceParser {
   }
 
   /** Parses the entries before the one that opens at `inner`; of that one the key, if it has one, is kept for later. */
-  #parseUpTo(frame: Frame, inner: number): void {
+  #parseUpTo(frame: OpenContainer, inner: number): void {
     const [start, end] = frame.isList ? [inner, inner] : frame.key
     const isKeyed = frame.isList || /^[ \t\r\n]*:[ \t\r\n]*$/.test(this.#text.slice(end, inner))
     const before = trimBlanks(this.#text.slice(frame.rest, start))
@@ -176,7 +176,7 @@ class SliceParser {
   }
 
   /** Parses whole entries from `rest` to `end` and adds them; at least one. */
-  #parseEntries(frame: Frame, end: number): void {
+  #parseEntries(frame: OpenContainer, end: number): void {
     const entries = this.#text.slice(frame.rest, end)
     if (entries.trim() === '') throw notJson()
     const parsed = parseJson(frame.isList ? `[${entries}]` : `{${entries}}`)
@@ -187,7 +187,7 @@ class SliceParser {
     else for (const [key, item] of added as readonly [string, Json][]) setOwn(frame.value, key, item)
   }
 
-  #count(frame: Frame, added: number): void {
+  #count(frame: OpenContainer, added: number): void {
     frame.count += added
     if (frame.isList && frame.count > LIST_ELEMENTS_MAX)
       throw tooLarge(`a list of more than ${LIST_ELEMENTS_MAX} elements`)
@@ -195,7 +195,7 @@ class SliceParser {
       throw tooLarge(`an object of more than ${OBJECT_MEMBERS_MAX} members`)
   }
 
-  #addEntry(frame: Frame, value: Json, end: number): void {
+  #addEntry(frame: OpenContainer, value: Json, end: number): void {
     frame.value ??= frame.isList ? [] : {}
     if (Array.isArray(frame.value)) frame.value.push(value)
     else setOwn(frame.value, String(parseJson(this.#text.slice(...frame.key))), value)

@@ -67,7 +67,7 @@ export function parseJson(text: string, nestingMax = JSON_NESTING_MAX): Json {
   return parseScanned(text, scanJson(text), nestingMax)
 }
 
-/** `parseJson` for a text that was scanned. @throws JsonTextError */
+/** `parseRequestJson` for a text that was scanned. @throws JsonTextError */
 export function parseScanned(text: string, scan: JsonScan, nestingMax: number): Json {
   if (scan.nesting > nestingMax) throw nestedTooDeep(nestingMax)
   try {

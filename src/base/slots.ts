@@ -5,7 +5,7 @@
  * old generation keeps the members of all later ones alive until a full garbage collection. For calls under way that was
  * 2 KB of garbage a call, promoted, and 8 µs of collection.
  */
-export class Slots<Item extends object> implements Iterable<Item> {
+export class Slab<Item extends object> implements Iterable<Item> {
   readonly #items: (Item | undefined)[] = []
   readonly #free: number[] = []
 

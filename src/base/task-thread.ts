@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 /** An unused thread is ended after this long. */
 const IDLE_MS = 30_000
 
-export interface TaskLimits {
+export interface WorkerThreadLimits {
   /** How long one task may take. */
   readonly taskMs: number
   /** Heap of the thread. */
@@ -14,27 +14,27 @@ export interface TaskLimits {
  * A worker thread for work that would hold the event loop. It starts with the first task, does one after the other, and ends
  * when it has been idle, or when a task takes too long or too much memory.
  */
-export class TaskThread<Task, Answer> {
+export class WorkerThread<Task, Answer> {
   readonly #module: URL
-  readonly #limits: TaskLimits
+  readonly #limits: WorkerThreadLimits
   #thread: Worker | undefined
   #idleTimer: NodeJS.Timeout | undefined
   #latest: Promise<unknown> = Promise.resolve()
 
   /** @param module posts one answer to its `parentPort` for every task it is posted */
-  constructor(module: URL, limits: TaskLimits) {
+  constructor(module: URL, limits: WorkerThreadLimits) {
     this.#module = module
     this.#limits = limits
   }
 
   /** @throws Error when the task needs more time or memory than it may; the message begins with a verb */
   run(task: Task): Promise<Answer> {
-    const answered = this.#latest.then(() => this.#ask(task))
+    const answered = this.#latest.then(() => this.#post(task))
     this.#latest = answered.catch(() => undefined)
     return answered
   }
 
-  #ask(task: Task): Promise<Answer> {
+  #post(task: Task): Promise<Answer> {
     clearTimeout(this.#idleTimer)
     this.#thread ??= this.#start()
     const thread = this.#thread
@@ -43,12 +43,12 @@ export class TaskThread<Task, Answer> {
       const settle = () => {
         clearTimeout(timer)
         thread.removeAllListeners('message').removeAllListeners('error')
-        thread.on('error', () => void this.#end())
-        this.#idleTimer = setTimeout(() => void this.#end(), IDLE_MS).unref()
+        thread.on('error', () => void this.#stop())
+        this.#idleTimer = setTimeout(() => void this.#stop(), IDLE_MS).unref()
       }
       const fail = (message: string) => {
         settle()
-        void this.#end()
+        void this.#stop()
         reject(new Error(message))
       }
       const timer = setTimeout(() => fail(`takes longer than ${taskMs} ms to read`), taskMs)
@@ -69,7 +69,7 @@ export class TaskThread<Task, Answer> {
     return thread
   }
 
-  async #end(): Promise<void> {
+  async #stop(): Promise<void> {
     const ended = this.#thread
     this.#thread = undefined
     await ended?.terminate()

@@ -2,68 +2,68 @@ import { type Clock, newId } from '../base/index.ts'
 import type { BudgetRule, MethodPlan } from '../definition/index.ts'
 import {
   type AccountAccess,
-  type BudgetGrant,
-  type Budgets,
+  type CallLimiter,
+  type CallPermit,
   parseRetryAfter,
   type RateLimitInfo,
 } from '../proxy/index.ts'
 import {
-  type BudgetWindow,
-  blockBudget,
+  acquireConcurrencySlot,
+  blockWindow,
+  type ConcurrencySlot,
   type Database,
-  findBudget,
-  type RequestSlot,
-  releaseSlot,
-  returnToBudget,
-  takeFromBudget,
-  takeSlot,
+  findWindowState,
+  type RateLimitWindow,
+  releaseConcurrencySlot,
+  returnToWindow,
+  takeFromWindow,
 } from '../storage/index.ts'
 import { waitMs } from './wait.ts'
 
 /** What shared limits are built from. */
-export interface BudgetDeps {
-  readonly database: Pick<Database, 'direct'>
+export interface CallLimiterDeps {
+  readonly database: Pick<Database, 'pool'>
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
   /** Told when something that may be lost could not be written. */
-  readonly onLost: (error: unknown) => void
+  readonly onWriteError: (error: unknown) => void
 }
 
 /** A call waits this long for room by itself; longer waits are the caller's to plan. */
-const WAIT_MAX_MS = 1_000
+const INLINE_WAIT_MAX_MS = 1_000
 /** Between two looks at a full account; drawn at random below it. */
 const SLOT_POLL_MS = 40
 /** A place is free again after this long, whatever became of its holder: longer than a call takes. */
-const SLOT_HOLD_MS = 60_000
+const SLOT_TTL_MS = 60_000
 /** From the narrowest. */
 const SCOPES = ['account', 'tenant', 'integration'] as const
 
 /** Limits by the definition's `budget` and `concurrency`, counted in the database. Methods without them cost nothing. */
-export function createBudgets(deps: BudgetDeps): Budgets {
+export function createCallLimiter(deps: CallLimiterDeps): CallLimiter {
   return {
     acquire: (method, access, signal) => acquire(deps, method, access, signal),
-    learn(method, access, answer) {
+    observe(method, access, answer) {
       if (method.budgets.length === 0) return
-      const seconds = answer.retryAfterSeconds ?? untilReset(answer.rateLimit, deps.clock)
-      if (seconds !== undefined) void block(deps, method, access, seconds * 1_000)
+      const seconds = answer.retryAfterSeconds ?? secondsUntilReset(answer.rateLimit, deps.clock)
+      if (seconds !== undefined) void blockNarrowestScope(deps, method, access, seconds * 1_000)
     },
   }
 }
 
 async function acquire(
-  deps: BudgetDeps,
+  deps: CallLimiterDeps,
   method: MethodPlan,
   access: AccountAccess,
   signal: AbortSignal | undefined,
-): Promise<BudgetGrant> {
-  const slot = await acquireSlot(deps, method, access, signal)
-  if (slot === 'full') return { kind: 'limited', retryAfterSeconds: WAIT_MAX_MS / 1_000 }
+): Promise<CallPermit> {
+  const slot = await awaitConcurrencySlot(deps, method, access, signal)
+  if (slot === 'full') return { kind: 'limited', retryAfterSeconds: INLINE_WAIT_MAX_MS / 1_000 }
   const release = async () => {
-    if (slot !== undefined) await releaseSlot(deps.database.direct, slot).catch(deps.onLost)
+    if (slot !== undefined) await releaseConcurrencySlot(deps.database.pool, slot).catch(deps.onWriteError)
   }
   try {
-    const limitedMs = await takeAll(deps, windowsOf(method, access), signal)
+    const limitedMs = await takeFromAllWindows(deps, windowsOf(method, access), signal)
     if (limitedMs === undefined) return { kind: 'granted', release }
     await release()
     return { kind: 'limited', retryAfterSeconds: Math.ceil(limitedMs / 1_000) }
@@ -74,16 +74,16 @@ async function acquire(
 }
 
 /** A place among the account's calls; none is needed without a limit. */
-async function acquireSlot(
-  { database, clock, random }: BudgetDeps,
+async function awaitConcurrencySlot(
+  { database, clock, random }: CallLimiterDeps,
   { concurrencyMax }: MethodPlan,
   { id, environmentId }: AccountAccess,
   signal: AbortSignal | undefined,
-): Promise<RequestSlot | 'full' | undefined> {
+): Promise<ConcurrencySlot | 'full' | undefined> {
   if (concurrencyMax === undefined || environmentId === undefined) return undefined
   const slot = { environmentId, accountId: id, holder: newId() }
-  const untilMs = clock.monotonicMs() + WAIT_MAX_MS
-  while (!(await takeSlot(database.direct, slot, concurrencyMax, SLOT_HOLD_MS))) {
+  const untilMs = clock.monotonicMs() + INLINE_WAIT_MAX_MS
+  while (!(await acquireConcurrencySlot(database.pool, slot, concurrencyMax, SLOT_TTL_MS))) {
     if (clock.monotonicMs() >= untilMs || signal?.aborted === true) return 'full'
     await clock.sleep(SLOT_POLL_MS * random(), signal)
   }
@@ -91,29 +91,29 @@ async function acquireSlot(
 }
 
 /** Takes one request from every window, or none at all. @returns how long to wait; `undefined` when all had room */
-async function takeAll(
-  deps: BudgetDeps,
-  windows: readonly BudgetWindow[],
+async function takeFromAllWindows(
+  deps: CallLimiterDeps,
+  windows: readonly RateLimitWindow[],
   signal: AbortSignal | undefined,
 ): Promise<number | undefined> {
-  const { direct } = deps.database
+  const { pool: direct } = deps.database
   for (const [at, window] of windows.entries()) {
-    const limitedMs = await take(deps, window, signal)
+    const limitedMs = await awaitWindow(deps, window, signal)
     if (limitedMs === undefined) continue
-    for (const taken of windows.slice(0, at)) await returnToBudget(direct, taken)
+    for (const taken of windows.slice(0, at)) await returnToWindow(direct, taken)
     return limitedMs
   }
   return undefined
 }
 
-async function take(
-  { database: { direct }, clock }: BudgetDeps,
-  window: BudgetWindow,
+async function awaitWindow(
+  { database: { pool: direct }, clock }: CallLimiterDeps,
+  window: RateLimitWindow,
   signal: AbortSignal | undefined,
 ): Promise<number | undefined> {
-  const untilMs = clock.monotonicMs() + WAIT_MAX_MS
-  while (!(await takeFromBudget(direct, window))) {
-    const state = await findBudget(direct, window)
+  const untilMs = clock.monotonicMs() + INLINE_WAIT_MAX_MS
+  while (!(await takeFromWindow(direct, window))) {
+    const state = await findWindowState(direct, window)
     const ms = state === undefined ? 1 : waitMs(window, state)
     if (clock.monotonicMs() + ms > untilMs || signal?.aborted === true) return ms
     await clock.sleep(ms, signal)
@@ -125,8 +125,8 @@ async function take(
  * The third party wants nothing more for a while: every process keeps still, and not only this one. It spoke about the
  * narrowest count that the call was part of; what others share goes on.
  */
-async function block(
-  { database, onLost }: BudgetDeps,
+async function blockNarrowestScope(
+  { database, onWriteError: onLost }: CallLimiterDeps,
   method: MethodPlan,
   access: AccountAccess,
   forMs: number,
@@ -134,20 +134,20 @@ async function block(
   const narrowest = SCOPES.find((scope) => method.budgets.some((rule) => rule.scope === scope))
   const budgets = method.budgets.filter(({ scope }) => scope === narrowest)
   try {
-    for (const window of windowsOf({ budgets }, access)) await blockBudget(database.direct, window, forMs)
+    for (const window of windowsOf({ budgets }, access)) await blockWindow(database.pool, window, forMs)
   } catch (error) {
     onLost(error)
   }
 }
 
 /** Seconds until there is room again, when the answer says that there is none left. */
-function untilReset(rateLimit: RateLimitInfo | undefined, clock: Clock): number | undefined {
+function secondsUntilReset(rateLimit: RateLimitInfo | undefined, clock: Clock): number | undefined {
   const isSpent = rateLimit?.remaining !== undefined && Number(rateLimit.remaining) <= 0
   return isSpent ? parseRetryAfter(rateLimit.reset, clock.now()) : undefined
 }
 
 /** The counts a call is part of. An account that is not kept in a database has none. */
-function windowsOf({ budgets }: Pick<MethodPlan, 'budgets'>, access: AccountAccess): BudgetWindow[] {
+function windowsOf({ budgets }: Pick<MethodPlan, 'budgets'>, access: AccountAccess): RateLimitWindow[] {
   const { environmentId } = access
   if (environmentId === undefined) return []
   return budgets.map(({ key, limit, windowMs, scope }) => ({

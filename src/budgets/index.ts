@@ -5,4 +5,4 @@
  * Lives here: counting, waiting for a short while, learning from what the third party says. Never here: what a limit is
  * (the definition says), or what to do when there is no room (the caller does).
  */
-export { createBudgets } from './budgets.ts'
+export { createCallLimiter } from './budgets.ts'

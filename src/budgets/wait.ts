@@ -1,4 +1,4 @@
-import type { BudgetState, BudgetWindow } from '../storage/index.ts'
+import type { RateLimitWindow, RateLimitWindowState } from '../storage/index.ts'
 
 /**
  * Milliseconds until a sliding window has room again if nobody takes anything meanwhile; at least 1.
@@ -7,17 +7,17 @@ import type { BudgetState, BudgetWindow } from '../storage/index.ts'
  * have to fade through the next.
  */
 export function waitMs(
-  { limit, windowMs }: Pick<BudgetWindow, 'limit' | 'windowMs'>,
-  { used, previous, elapsed, blockedMs }: BudgetState,
+  { limit, windowMs }: Pick<RateLimitWindow, 'limit' | 'windowMs'>,
+  { used, previous, elapsed, blockedMs }: RateLimitWindowState,
 ): number {
   const isFull = used + 1 > limit
   const untilRoom = isFull
-    ? 1 - elapsed + fadedAt(used, limit - 1)
-    : Math.max(0, fadedAt(previous, limit - used - 1) - elapsed)
+    ? 1 - elapsed + decayTime(used, limit - 1)
+    : Math.max(0, decayTime(previous, limit - used - 1) - elapsed)
   return Math.max(1, Math.ceil(Math.max(blockedMs, untilRoom * windowMs)))
 }
 
 /** The share of a window that has to pass until `count` requests before it count as `room` or less. */
-function fadedAt(count: number, room: number): number {
+function decayTime(count: number, room: number): number {
   return count <= room ? 0 : 1 - room / count
 }

@@ -1,4 +1,4 @@
-import { counted, type JsonObject, type Violation } from '../base/index.ts'
+import { formatQuantity, type JsonObject, type Violation } from '../base/index.ts'
 import { checkConfig, checkOverride, compilePlan, listTools, secretPaths, writePath } from '../definition/index.ts'
 import type { RunCommand } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
@@ -6,31 +6,31 @@ import { readDefinition, readJsonFile } from './definition-file.ts'
 /** Checks definitions without a server or a database, for editors and builds: 1 when there is any finding. */
 export const runCheck: RunCommand = async ({ operands: files, options: { override: overrideFile } }) => {
   const override = overrideFile === undefined ? undefined : readJsonFile(overrideFile)
-  const counts = files.map((file) => report(file, overrideFile ?? file, override))
+  const counts = files.map((file) => checkDefinition(file, overrideFile ?? file, override))
   return counts.some((count) => count > 0) ? 1 : 0
 }
 
 /** As the contract has it for the name of an integration. */
 const NAME = /^[a-z0-9_-]{1,128}$/
-const WRONG_NAME: Violation = {
+const INVALID_NAME: Violation = {
   field: 'name',
   description: 'must hold 1 to 128 of a-z, 0-9, "_" and "-"',
   rule: 'pattern',
 }
 
 /** Prints the findings of one definition, or of an override over it. @returns how many there are */
-function report(file: string, blamed: string, override: JsonObject | undefined): number {
+function checkDefinition(file: string, blamed: string, override: JsonObject | undefined): number {
   const { name, hasName, config } = readDefinition(file)
-  const findings = override === undefined ? findingsOf(config) : checkOverride(config, override, '')
-  if (hasName && !NAME.test(name)) findings.unshift(WRONG_NAME)
+  const findings = override === undefined ? findProblems(config) : checkOverride(config, override, '')
+  if (hasName && !NAME.test(name)) findings.unshift(INVALID_NAME)
   for (const { field, description, rule } of findings)
     process.stdout.write(`${blamed}: ${field} ${description} [${rule}]\n`)
-  if (findings.length === 0) process.stdout.write(`${blamed}: ${summaryOf(config)}\n`)
+  if (findings.length === 0) process.stdout.write(`${blamed}: ${summarize(config)}\n`)
   return findings.length
 }
 
 /** Literal secrets are no error where a definition is stored, but a file is read by others. */
-function findingsOf(config: JsonObject): Violation[] {
+function findProblems(config: JsonObject): Violation[] {
   const secrets = secretPaths(config).map((path) => ({
     field: writePath('', path),
     description: 'is a secret in a file: write {{environment_variables.<KEY>}} and set it in the override',
@@ -39,10 +39,10 @@ function findingsOf(config: JsonObject): Violation[] {
   return [...checkConfig(config, 'integration', ''), ...secrets]
 }
 
-function summaryOf(config: JsonObject): string {
+function summarize(config: JsonObject): string {
   const { resources } = compilePlan(config)
   const methods = [...resources.values()].reduce((sum, each) => sum + each.size, 0)
   const tools = listTools(config, { methods: [], tags: [] }).length
   const offered = tools === methods ? '' : `; tools are those with a description: ${tools}`
-  return `fine, ${counted(resources.size, 'resource')} with ${counted(methods, 'method')}${offered}`
+  return `fine, ${formatQuantity(resources.size, 'resource')} with ${formatQuantity(methods, 'method')}${offered}`
 }

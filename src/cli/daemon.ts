@@ -3,11 +3,11 @@ import product from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
 import { REGIONS, readConfig } from '../config.ts'
-import { connectService, Daemon, openStore, type Store } from '../daemon/index.ts'
+import { connectService, DaemonRunner, openStore, type Store } from '../daemon/index.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { Invocation, RunCommand } from './command.ts'
 import { readServerAddress } from './server-address.ts'
-import { stopSignal } from './stop-signal.ts'
+import { waitForStopSignal } from './stop-signal.ts'
 import { UsageError } from './usage-error.ts'
 
 const GROUP_KEY = /^[A-Za-z0-9_.:-]{1,128}$/
@@ -22,8 +22,8 @@ export const runDaemon: RunCommand = async (invocation) => {
   const config = readConfig(invocation.environment)
   await using store = opened
   const deps = { service: connectService(service), store, clock: systemClock, random: Math.random }
-  const daemon = new Daemon({ ...deps, logger: createLogger(config.logLevel) }, options)
-  const stopped = stopSignal()
+  const daemon = new DaemonRunner({ ...deps, logger: createLogger(config.logLevel) }, options)
+  const stopped = waitForStopSignal()
   const running = daemon.run()
   process.stdout.write(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}\n`)
   await Promise.race([running, stopped])
@@ -32,19 +32,19 @@ export const runDaemon: RunCommand = async (invocation) => {
   return 0
 }
 
-interface Arguments {
+interface DaemonArguments {
   readonly service: ServerAddress
   readonly store: Store
-  readonly options: ConstructorParameters<typeof Daemon>[1]
+  readonly options: ConstructorParameters<typeof DaemonRunner>[1]
 }
 
-function readArguments({ options, environment }: Invocation): Arguments {
+function readArguments({ options, environment }: Invocation): DaemonArguments {
   const { group, store: address, schema = 'public', label = hostname() } = options
   if (group === undefined || address === undefined) throw new UsageError('daemon needs --group KEY and --store STORE')
   const service = readServerAddress('daemon', options, environment)
   if (!GROUP_KEY.test(group)) throw new UsageError('daemon --group takes letters, digits and _ . : -, at most 128')
   if (!SCHEMA.test(schema)) throw new UsageError('daemon --schema takes the lower-case name of a schema')
-  const capacity = capacityOf(options.capacity)
+  const capacity = parseCapacity(options.capacity)
   const store = openStore({ address, schema, writers: capacity })
   if (store === undefined) throw new UsageError('daemon --store takes postgres://… or ndjson:DIR')
   return {
@@ -55,18 +55,18 @@ function readArguments({ options, environment }: Invocation): Arguments {
       label: label.slice(0, LABEL_LENGTH_MAX),
       version: `${product.name} ${product.version}`,
       capacity,
-      regions: regionsOf(options.region),
+      regions: parseRegions(options.region),
     },
   }
 }
 
-function regionsOf(text: string | undefined): readonly string[] {
+function parseRegions(text: string | undefined): readonly string[] {
   const regions = text?.split(',') ?? []
   if (regions.every((region) => REGIONS.some((each) => each === region))) return regions
   throw new UsageError(`daemon --region takes a comma-separated list of ${REGIONS.join(', ')}`)
 }
 
-function capacityOf(text: string | undefined): number {
+function parseCapacity(text: string | undefined): number {
   const capacity = Number(text ?? CAPACITY_DEFAULT)
   if (Number.isInteger(capacity) && capacity >= 1 && capacity <= CAPACITY_MAX) return capacity
   throw new UsageError(`daemon --capacity takes a whole number from 1 to ${CAPACITY_MAX}`)

@@ -38,7 +38,7 @@ export function readDefinition(argument: string): DefinitionFile {
 /** A JSON object from a file. @throws FileError with the line and column of what is no JSON */
 export function readJsonFile(file: string): JsonObject {
   const text = readText(file)
-  const content = parse(file, text)
+  const content = parseJsonFile(file, text)
   if (!isJsonObject(content)) throw new FileError(`${file} must hold a JSON object`)
   return content
 }
@@ -52,18 +52,18 @@ function readText(file: string): string {
   }
 }
 
-function parse(file: string, text: string): Json {
+function parseJsonFile(file: string, text: string): Json {
   try {
     return parseJson(text)
   } catch (error) {
     const { cause = error } = error as Error
     const message = cause instanceof Error ? cause.message : String(cause)
-    throw new FileError(`${file} is not JSON: ${message}${placeOf(text, message)}`)
+    throw new FileError(`${file} is not JSON: ${message}${lineAndColumn(text, message)}`)
   }
 }
 
 /** V8 names a position only; people look for lines. */
-function placeOf(text: string, message: string): string {
+function lineAndColumn(text: string, message: string): string {
   const position = /at position (\d+)/.exec(message)?.[1]
   if (position === undefined || message.includes('line ')) return ''
   const before = text.slice(0, Number(position)).split('\n')

@@ -1,8 +1,8 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
-import type { Installation } from '../installation.ts'
-import { makeDataDirectory } from '../storage/index.ts'
+import type { Storage } from '../installation.ts'
+import { createDataDirectory } from '../storage/index.ts'
 import { bootstrap, type FirstStart } from '../tenancy/index.ts'
 
 /** The file in the data directory that holds the first ids and tokens, for scripts. */
@@ -14,10 +14,10 @@ export const BOOTSTRAP_FILE = 'bootstrap.json'
  *
  * @returns what was made, to be shown once; `undefined` on every later start
  */
-export async function prepareFirstStart(config: Config, { database }: Installation): Promise<FirstStart | undefined> {
+export async function prepareFirstStart(config: Config, { database }: Storage): Promise<FirstStart | undefined> {
   return await bootstrap(database, {
     teamToken: config.bootstrapToken,
-    keep: (made) => writeBootstrapFile(join(config.dataDir, BOOTSTRAP_FILE), made),
+    persist: (made) => writeBootstrapFile(join(config.dataDir, BOOTSTRAP_FILE), made),
   })
 }
 
@@ -29,7 +29,7 @@ async function writeBootstrapFile(file: string, made: FirstStart): Promise<void>
     environment_token: made.environmentToken,
   }
   const beside = `${file}.${process.pid}`
-  makeDataDirectory(dirname(file))
+  createDataDirectory(dirname(file))
   await writeFile(beside, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await rename(beside, file)
 }

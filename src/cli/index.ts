@@ -3,7 +3,7 @@
  */
 import { CommanderError } from 'commander'
 import { Failure } from '../base/index.ts'
-import { ServerAway } from '../client/index.ts'
+import { ServerUnavailable } from '../client/index.ts'
 import { ConfigError } from '../config.ts'
 import { FileError } from './definition-file.ts'
 import { createProgram } from './program.ts'
@@ -29,20 +29,20 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
   } catch (error) {
     // Its text is on the screen already: help and version are no errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-    process.stderr.write(`patchbay: ${explain(error)}\n`)
+    process.stderr.write(`patchbay: ${errorText(error)}\n`)
     return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED
   }
 }
 
 /** The user's mistakes and refusals in one line; everything else with its stack, for a report. */
-function explain(error: unknown): string {
-  if (error instanceof Failure) return explainFailure(error)
-  if (error instanceof ServerAway) return `the server is away: ${error.message}`
+function errorText(error: unknown): string {
+  if (error instanceof Failure) return failureText(error)
+  if (error instanceof ServerUnavailable) return `the server is away: ${error.message}`
   if (error instanceof UsageError || error instanceof ConfigError || error instanceof FileError) return error.message
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-function explainFailure({ publicMessage, violations }: Failure): string {
+function failureText({ publicMessage, violations }: Failure): string {
   if (violations.length < 2) return publicMessage
   return [publicMessage, ...violations.map(({ field, description }) => `  ${field} ${description}`)].join('\n')
 }

@@ -1,9 +1,15 @@
 import { Failure, isUuid, type JsonObject } from '../base/index.ts'
 import { readConfig } from '../config.ts'
-import { composeDomain } from '../domain.ts'
-import { openInstallation } from '../installation.ts'
-import { putDefinition } from '../integrations/index.ts'
-import { type Database, findEnvironment, findOperatorTeam, listEnvironments, type Scope } from '../storage/index.ts'
+import { createContainer } from '../domain.ts'
+import { openStorage } from '../installation.ts'
+import { upsertDefinition } from '../integrations/index.ts'
+import {
+  type Database,
+  type EnvironmentScope,
+  findEnvironment,
+  findOperatorTeam,
+  selectEnvironments,
+} from '../storage/index.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { Invocation, RunCommand } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
@@ -21,14 +27,14 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   const override = readOverride(options)
   const config = readConfig(environment)
   const logger = createLogger(config.logLevel)
-  const installationOptions = { applicationName: 'patchbay install', isStart: false, logger }
-  await using installation = await openInstallation(config, installationOptions)
-  await prepareFirstStart(config, installation)
-  await using domain = composeDomain({ config, installation, logger })
-  const { database } = installation
-  const scope = await scopeOf(database, environmentId)
+  const storageOptions = { applicationName: 'patchbay install', isStart: false, logger }
+  await using storage = await openStorage(config, storageOptions)
+  await prepareFirstStart(config, storage)
+  await using domain = createContainer({ config, storage, logger })
+  const { database } = storage
+  const scope = await resolveScope(database, environmentId)
   const { installation: made, isReplaced } = await database.transaction((tx) =>
-    putDefinition(domain.integrations, tx, scope, { ...definition, override }),
+    upsertDefinition(domain.integrations, tx, scope, { ...definition, override }),
   )
   process.stdout.write(
     [
@@ -48,16 +54,16 @@ function readOverride({ override: file, baseUrl }: Invocation['options']): JsonO
 }
 
 /** The environment named, or the only one of the first team. */
-async function scopeOf({ direct }: Database, environmentId: string | undefined): Promise<Scope> {
+async function resolveScope({ pool: direct }: Database, environmentId: string | undefined): Promise<EnvironmentScope> {
   const found =
     environmentId === undefined ? await onlyEnvironment(direct) : await findEnvironment(direct, environmentId)
   if (found === undefined) throw new Failure('RESOURCE_NOT_FOUND', `there is no environment ${environmentId}`)
   return { teamId: found.teamId, environmentId: found.id }
 }
 
-async function onlyEnvironment(tx: Database['direct']) {
+async function onlyEnvironment(tx: Database['pool']) {
   const team = await findOperatorTeam(tx)
-  const [only, another] = team === undefined ? [] : await listEnvironments(tx, team.id, undefined, 2)
+  const [only, another] = team === undefined ? [] : await selectEnvironments(tx, team.id, undefined, 2)
   if (only === undefined || another !== undefined)
     throw new Failure('ENVIRONMENT_REQUIRED', 'there are several environments: name one with --environment ID')
   return only

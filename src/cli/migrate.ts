@@ -1,5 +1,5 @@
 import { readConfig } from '../config.ts'
-import { openInstallation } from '../installation.ts'
+import { openStorage } from '../installation.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { RunCommand } from './command.ts'
 
@@ -7,8 +7,8 @@ import type { RunCommand } from './command.ts'
 export const runMigrate: RunCommand = async ({ environment }) => {
   const config = readConfig(environment)
   const options = { applicationName: 'patchbay migrate', isStart: false, logger: createLogger(config.logLevel) }
-  await using installation = await openInstallation(config, options)
-  const where = installation.embedded === undefined ? 'DATABASE_URL' : installation.embedded.dataDir
+  await using storage = await openStorage(config, options)
+  const where = storage.embedded === undefined ? 'DATABASE_URL' : storage.embedded.dataDir
   process.stdout.write(`schema is up to date in ${where}\n`)
   return 0
 }

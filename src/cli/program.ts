@@ -7,7 +7,7 @@ import { COMMANDS } from './commands.ts'
 /** Wider lines are hard to read, whatever the terminal. */
 const HELP_COLUMNS_MAX = 100
 const HELP_COLUMNS_DEFAULT = 80
-const GROUPS: Readonly<Record<string, string>> = { token: 'administer API tokens without one' }
+const COMMAND_GROUPS: Readonly<Record<string, string>> = { token: 'administer API tokens without one' }
 const TOKEN_MEANING = 'API token of commands that call a server'
 
 /**
@@ -17,13 +17,13 @@ const TOKEN_MEANING = 'API token of commands that call a server'
  * @throws (when it parses) CommanderError for help, the version and wrong usage, after they were printed
  */
 export function createProgram(environment: NodeJS.ProcessEnv, onEnd: (exitCode: number) => void): Parser {
-  const program = configure(new Parser('patchbay'))
+  const program = configureParser(new Parser('patchbay'))
     .description('Integration platform: third-party APIs as data, accounts that stay authorised, cron syncs.')
     .version(product.version, '-V, --version', 'print the version')
     .helpCommand('help [COMMAND]', 'explain a command, its options and variables')
   for (const command of COMMANDS) {
     const [first = '', second] = command.name.split(' ')
-    const parent = second === undefined ? program : groupOf(program, first)
+    const parent = second === undefined ? program : parentCommand(program, first)
     addCommand(parent, second ?? first, command, async (invocation) => {
       if (command.variables !== undefined) assertKnownVariables(environment)
       onEnd(await (await command.load())({ ...invocation, environment }))
@@ -32,10 +32,10 @@ export function createProgram(environment: NodeJS.ProcessEnv, onEnd: (exitCode: 
   return program
 }
 
-type Invoke = (invocation: Omit<Parameters<RunCommand>[0], 'environment'>) => Promise<void>
+type InvokeCommand = (invocation: Omit<Parameters<RunCommand>[0], 'environment'>) => Promise<void>
 
-function addCommand(parent: Parser, name: string, command: Command, invoke: Invoke): void {
-  const parser = configure(new Parser(name)).summary(command.summary).description(command.description)
+function addCommand(parent: Parser, name: string, command: Command, invoke: InvokeCommand): void {
+  const parser = configureParser(new Parser(name)).summary(command.summary).description(command.description)
   for (const [operand, meaning] of Object.entries(command.operands ?? {})) parser.argument(operand, meaning)
   for (const { flags, meaning, fallback } of command.options ?? [])
     parser.option(flags, fallback === undefined ? meaning : `${meaning} (default: ${fallback})`)
@@ -46,53 +46,53 @@ function addCommand(parent: Parser, name: string, command: Command, invoke: Invo
     const operands = parser.processedArgs.flat().filter((operand) => typeof operand === 'string')
     await invoke({ operands, options: Object.fromEntries(texts), flags: new Set(flags) })
   })
-  parser.addHelpText('after', () => moreHelp(parser, command))
+  parser.addHelpText('after', () => helpFooter(parser, command))
   parent.addCommand(parser)
 }
 
 /** `patchbay token`, under which several commands are. */
-function groupOf(program: Parser, name: string): Parser {
+function parentCommand(program: Parser, name: string): Parser {
   const known = program.commands.find((each) => each.name() === name)
   if (known !== undefined) return known
   const members = COMMANDS.filter((each) => each.name.startsWith(`${name} `)).map((each) => each.name.split(' ')[1])
-  const group = configure(new Parser(name))
-    .description(`${GROUPS[name] ?? name}: ${members.join(', ')}`)
+  const group = configureParser(new Parser(name))
+    .description(`${COMMAND_GROUPS[name] ?? name}: ${members.join(', ')}`)
     .helpCommand(false)
   program.addCommand(group)
   return group
 }
 
 /** The rules of every command: errors are thrown after they were printed as one line, and lines are not too long. */
-function configure(parser: Parser): Parser {
+function configureParser(parser: Parser): Parser {
   return parser
     .exitOverride()
     .showHelpAfterError(false)
     .helpOption('-h, --help', 'explain this command')
-    .configureHelp({ commandUsage: (command) => `${pathOf(command)} ${command.usage()}` })
+    .configureHelp({ commandUsage: (command) => `${commandPath(command)} ${command.usage()}` })
     .configureOutput({
-      getOutHelpWidth: () => columnsOf(process.stdout),
-      getErrHelpWidth: () => columnsOf(process.stderr),
+      getOutHelpWidth: () => helpWidth(process.stdout),
+      getErrHelpWidth: () => helpWidth(process.stderr),
       outputError: (text, write) => {
         const line = text
           .trim()
           .replace(/^error: /, '')
           .replace(/\s*\((Did you mean .*)\)$/s, (_, hint) => `. ${hint}`)
-        write(`patchbay: ${line}${/[.?]$/.test(line) ? '' : '.'} See ${pathOf(parser)} --help\n`)
+        write(`patchbay: ${line}${/[.?]$/.test(line) ? '' : '.'} See ${commandPath(parser)} --help\n`)
       },
     })
 }
 
-function pathOf(command: Parser): string {
-  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
+function commandPath(command: Parser): string {
+  return command.parent === null ? command.name() : `${commandPath(command.parent)} ${command.name()}`
 }
 
-function columnsOf({ columns = HELP_COLUMNS_DEFAULT }: NodeJS.WriteStream): number {
+function helpWidth({ columns = HELP_COLUMNS_DEFAULT }: NodeJS.WriteStream): number {
   return Math.min(columns, HELP_COLUMNS_MAX)
 }
 
-function moreHelp(parser: Parser, { variables = [], examples }: Command): string {
+function helpFooter(parser: Parser, { variables = [], examples }: Command): string {
   const help = parser.createHelp()
-  help.prepareContext({ helpWidth: columnsOf(process.stdout) })
+  help.prepareContext({ helpWidth: helpWidth(process.stdout) })
   const rows = variables.map(describeVariable)
   const width = Math.max(0, ...rows.map(([name]) => name.length))
   const listed = rows.map(([name, meaning]) => help.formatItem(name, width, meaning, help))

@@ -1,5 +1,5 @@
 import { Failure, isUuid, systemClock } from '../base/index.ts'
-import { connectRuns, type FollowedRun, followRun, type RunsClient } from '../client/index.ts'
+import { createRunsClient, type FollowedRun, followRun, type RunsClient } from '../client/index.ts'
 import type { RunCommand } from './command.ts'
 import type { RunDisplay } from './run/display.ts'
 import { LinesDisplay } from './run/lines.ts'
@@ -9,18 +9,18 @@ import { UsageError } from './usage-error.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** What a shell reports for a command ended by Ctrl-C. */
-const INTERRUPTED = 130
-const EXIT_CODES: Readonly<Record<string, number>> = { completed: 0, failed: 1 }
+const EXIT_INTERRUPTED = 130
+const EXIT_CODE_BY_STATUS: Readonly<Record<string, number>> = { completed: 0, failed: 1 }
 /** Of a run that neither completed nor failed: it completed partially, or was stopped or skipped. */
-const EXIT_ODD = 3
+const EXIT_NOT_COMPLETED = 3
 
 /** Makes a run of a trigger, and follows one: a run that is there, or the one it has made. */
 export const runTriggerNow: RunCommand = async ({ operands: [id = ''], options, flags, environment }) => {
   if (!isUuid(id)) throw new UsageError('run takes the id of a trigger, or with --follow of a run')
-  const runs = connectRuns(readServerAddress('run', options, environment))
+  const runs = createRunsClient(readServerAddress('run', options, environment))
   if (flags.has('follow')) return await follow(runs, id)
   const started = await runs.start(id).catch((error: unknown) => {
-    throw isUnknown(error) ? new Failure('RESOURCE_NOT_FOUND', `there is no trigger ${id}; --follow a run`) : error
+    throw isNotFound(error) ? new Failure('RESOURCE_NOT_FOUND', `there is no trigger ${id}; --follow a run`) : error
   })
   process.stdout.write(`run ${started.id} ${started.status}\n`)
   return 0
@@ -31,22 +31,22 @@ async function follow(runs: RunsClient, id: string): Promise<number> {
   const interrupted = new AbortController()
   const interrupt = () => interrupted.abort()
   for (const signal of SIGNALS) process.on(signal, interrupt)
-  const display = displayOn(process.stdout)
+  const display = createDisplay(process.stdout)
   try {
-    const last = await showRun(runs, id, display, interrupted.signal).catch(async (error: unknown) => {
-      if (!isUnknown(error)) throw error
+    const last = await displayRun(runs, id, display, interrupted.signal).catch(async (error: unknown) => {
+      if (!isNotFound(error)) throw error
       const started = await runs.start(id).catch((second: unknown) => {
-        throw isUnknown(second)
+        throw isNotFound(second)
           ? new Failure('RESOURCE_NOT_FOUND', `there is neither a run nor a trigger ${id}`)
           : second
       })
-      return await showRun(runs, started.id, display, interrupted.signal)
+      return await displayRun(runs, started.id, display, interrupted.signal)
     })
     display.close()
-    if (last === undefined) return INTERRUPTED
-    if (!interrupted.signal.aborted) return EXIT_CODES[last.status] ?? EXIT_ODD
+    if (last === undefined) return EXIT_INTERRUPTED
+    if (!interrupted.signal.aborted) return EXIT_CODE_BY_STATUS[last.status] ?? EXIT_NOT_COMPLETED
     process.stdout.write(`Not followed any more; the run goes on. Look again: patchbay run --follow ${last.id}\n`)
-    return INTERRUPTED
+    return EXIT_INTERRUPTED
   } finally {
     display.close()
     for (const signal of SIGNALS) process.off(signal, interrupt)
@@ -54,7 +54,7 @@ async function follow(runs: RunsClient, id: string): Promise<number> {
 }
 
 /** @returns the run as it was last seen */
-async function showRun(
+async function displayRun(
   runs: RunsClient,
   id: string,
   display: RunDisplay,
@@ -68,11 +68,11 @@ async function showRun(
   return last
 }
 
-function displayOn(stream: NodeJS.WriteStream): RunDisplay {
+function createDisplay(stream: NodeJS.WriteStream): RunDisplay {
   if (stream.isTTY && process.env.TERM !== 'dumb') return new ScreenDisplay(stream)
   return new LinesDisplay({ write: (text) => stream.write(text), now: () => new Date() })
 }
 
-function isUnknown(error: unknown): boolean {
+function isNotFound(error: unknown): boolean {
   return error instanceof Failure && error.reason === 'RESOURCE_NOT_FOUND'
 }

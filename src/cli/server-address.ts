@@ -20,7 +20,8 @@ export function readServerAddress(
   environment: NodeJS.ProcessEnv,
 ): ServerAddress {
   const given = givenToken ?? environment.PATCHBAY_TOKEN
-  const token = given !== undefined && given !== '' ? given : url === undefined ? firstToken(environment) : undefined
+  const token =
+    given !== undefined && given !== '' ? given : url === undefined ? bootstrapToken(environment) : undefined
   if (token === undefined) throw new UsageError(`${command} needs a token: set PATCHBAY_TOKEN`)
   if (environmentId !== undefined && !isUuid(environmentId))
     throw new UsageError(`${command} --environment takes an id`)
@@ -36,7 +37,7 @@ function localUrl(environment: NodeJS.ProcessEnv): string {
 }
 
 /** Never sent to a server named on the command line, which may be anybody's. */
-function firstToken(environment: NodeJS.ProcessEnv): string | undefined {
+function bootstrapToken(environment: NodeJS.ProcessEnv): string | undefined {
   try {
     const made = JSON.parse(readFileSync(join(readConfig(environment).dataDir, BOOTSTRAP_FILE), 'utf8'))
     return typeof made.environment_token === 'string' ? made.environment_token : undefined

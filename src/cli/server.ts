@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { createApi, createWorkerProcess, readTlsKeys } from '../app.ts'
 import { type Config, readConfig } from '../config.ts'
-import { type Installation, openInstallation } from '../installation.ts'
-import { bind, bindMetricsPort, createOperating } from '../operating.ts'
+import { openStorage, type Storage } from '../installation.ts'
+import { bindMetricsPort, bindPort, createObservability } from '../operating.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { FirstStart } from '../tenancy/index.ts'
 import type { RunCommand } from './command.ts'
 import { BOOTSTRAP_FILE, prepareFirstStart } from './first-start.ts'
-import { stopSignal } from './stop-signal.ts'
+import { waitForStopSignal } from './stop-signal.ts'
 
 /** Everything in one process: what `npm start` runs. */
 export const runStart: RunCommand = ({ environment }) => runServer('start', readConfig(environment))
@@ -27,27 +27,27 @@ export const runWorker: RunCommand = ({ environment, options: { region } }) =>
 async function runServer(command: 'start' | 'serve' | 'worker', config: Config): Promise<number> {
   const logger = createLogger(config.logLevel)
   const tls = readTlsKeys(config)
-  await using apiPort = command === 'worker' ? undefined : await bind(config.host, config.port, 'PATCHBAY')
+  await using apiPort = command === 'worker' ? undefined : await bindPort(config.host, config.port, 'PATCHBAY')
   await using metricsPort = await bindMetricsPort(config)
   const options = { applicationName: `patchbay ${command}`, isStart: command === 'start', logger }
-  await using installation = await openInstallation(config, options)
-  const made = command === 'worker' ? undefined : await prepareFirstStart(config, installation)
-  await using operating = createOperating(config, installation)
-  const composed = { config, installation, logger, operating }
+  await using storage = await openStorage(config, options)
+  const made = command === 'worker' ? undefined : await prepareFirstStart(config, storage)
+  await using operating = createObservability(config, storage)
+  const composed = { config, storage, logger, operating }
   await using api = apiPort === undefined ? undefined : createApi({ ...composed, tls })
   await using worker = command === 'serve' ? undefined : createWorkerProcess(composed)
   const metrics = await operating.start(metricsPort)
   const address = await api?.listen(apiPort)
   worker?.start()
   // Listened for before the ready line is written: a supervisor that reads it may send SIGTERM at once.
-  const stopped = stopSignal()
+  const stopped = waitForStopSignal()
   const url = address?.url
   process.stdout.write(
     [
       url === undefined
         ? `Patchbay worker runs for ${config.region?.join(', ') ?? 'all regions'}`
         : `Patchbay ${command === 'serve' ? 'API ' : ''}listens on ${url}`,
-      ...placeLines(installation),
+      ...databaseLines(storage),
       ...(metrics === undefined ? [] : [`Metrics are on ${metrics.url}/metrics`]),
       ...(made === undefined || url === undefined
         ? []
@@ -60,7 +60,7 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   return 0
 }
 
-function placeLines({ embedded }: Installation): string[] {
+function databaseLines({ embedded }: Storage): string[] {
   if (embedded?.movedFrom === undefined) return []
   return [`The database lives in ${embedded.dataDir}: its own uid cannot reach the data directory.`]
 }

@@ -1,14 +1,14 @@
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const PARENT_CHECK_MS = 250
 /** Ctrl-C under npm can arrive twice, from the terminal and from npm: only a later one is the user's impatience. */
-const SAME_PRESS_MS = 1_000
+const DUPLICATE_SIGNAL_MS = 1_000
 
 /**
  * Resolves at the first SIGTERM or SIGINT, or when the `npm` that ran this process is gone: npm does not pass SIGTERM on.
  *
  * A second signal ends the process at once, for a drain that is not waited for.
  */
-export async function stopSignal(): Promise<void> {
+export async function waitForStopSignal(): Promise<void> {
   await new Promise<void>((resolve) => {
     const parent = process.ppid
     const watch = setInterval(() => process.ppid !== parent && stop(), PARENT_CHECK_MS)
@@ -17,7 +17,7 @@ export async function stopSignal(): Promise<void> {
       clearInterval(watch)
       for (const signal of SIGNALS) process.off(signal, stop)
       const firstAt = Date.now()
-      const insist = () => Date.now() - firstAt > SAME_PRESS_MS && process.exit(130)
+      const insist = () => Date.now() - firstAt > DUPLICATE_SIGNAL_MS && process.exit(130)
       for (const signal of SIGNALS) process.on(signal, insist)
       resolve()
     }

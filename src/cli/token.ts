@@ -1,6 +1,6 @@
 import { isUuid } from '../base/index.ts'
 import { readConfig } from '../config.ts'
-import { type Installation, openInstallation } from '../installation.ts'
+import { openStorage, type Storage } from '../installation.ts'
 import { findOperatorTeam } from '../storage/index.ts'
 import { createLogger } from '../telemetry/index.ts'
 import { createApiToken, listApiTokens, revokeApiToken, type TeamActor } from '../tenancy/index.ts'
@@ -31,7 +31,7 @@ export const runTokenCreate: RunCommand = ({ options, environment }) => {
 /** Lists the tokens of the first team. */
 export const runTokenList: RunCommand = ({ environment }) =>
   asOperator(environment, async ({ database }, { teamId }) => {
-    const tokens = await listApiTokens(database.direct, teamId, { before: undefined, limit: LISTED_MAX })
+    const tokens = await listApiTokens(database.pool, teamId, { before: undefined, limit: LISTED_MAX })
     for (const { id, kind, hint, name, revokedAt, expiresAt } of tokens) {
       const state = revokedAt !== null ? 'revoked' : expiresAt === null ? 'valid' : `until ${expiresAt.toISOString()}`
       process.stdout.write(`${id}  ${kind.padEnd(11)}  …${hint}  ${state.padEnd(7)}  ${name}\n`)
@@ -42,7 +42,7 @@ export const runTokenList: RunCommand = ({ environment }) =>
 export const runTokenRevoke: RunCommand = ({ operands: [id = ''], environment }) => {
   if (!isUuid(id)) throw new UsageError('token revoke takes the id of a token, as token list shows it')
   return asOperator(environment, async ({ database }, { teamId }) => {
-    await revokeApiToken(database.direct, teamId, id)
+    await revokeApiToken(database.pool, teamId, id)
     process.stdout.write(`${id} is revoked\n`)
   })
 }
@@ -50,18 +50,18 @@ export const runTokenRevoke: RunCommand = ({ operands: [id = ''], environment })
 /** Acts for the operator's team without a token: for the first one lost, or for scripts on the same machine. */
 async function asOperator(
   environment: NodeJS.ProcessEnv,
-  act: (installation: Installation, actor: TeamActor) => Promise<void>,
+  act: (storage: Storage, actor: TeamActor) => Promise<void>,
 ): Promise<number> {
   const config = readConfig(environment)
   const options = { applicationName: 'patchbay token', isStart: false, logger: createLogger(config.logLevel) }
-  await using installation = await openInstallation(config, options)
-  await prepareFirstStart(config, installation)
-  await act(installation, await operator(installation))
+  await using storage = await openStorage(config, options)
+  await prepareFirstStart(config, storage)
+  await act(storage, await getOperatorTeam(storage))
   return 0
 }
 
-async function operator({ database }: Installation): Promise<TeamActor> {
-  const team = await findOperatorTeam(database.direct)
+async function getOperatorTeam({ database }: Storage): Promise<TeamActor> {
+  const team = await findOperatorTeam(database.pool)
   if (team === undefined) throw new Error('the first team is missing right after it was made')
   return { teamId: team.id, isOperator: true }
 }

@@ -3,10 +3,10 @@ import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_t
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { newId } from '../base/index.ts'
 import { type FollowedRun, followedRunFromProto } from './followed-run.ts'
-import { refusalFrom } from './refusal.ts'
+import { clientErrorFrom } from './refusal.ts'
 import { connectTransport, type ServerAddress } from './transport.ts'
 
-/** What can be done with runs. Everything fails with a `Failure` of the server's reason, or with `ServerAway`. */
+/** What can be done with runs. Everything fails with a `Failure` of the server's reason, or with `ServerUnavailable`. */
 export interface RunsClient {
   /** Makes a run of the trigger, now. */
   start(triggerId: string): Promise<FollowedRun>
@@ -17,7 +17,7 @@ export interface RunsClient {
 const START_TIMEOUT_MS = 30_000
 
 /** A client of the server at that address. */
-export function connectRuns(address: ServerAddress): RunsClient {
+export function createRunsClient(address: ServerAddress): RunsClient {
   const transport = connectTransport(address)
   const triggers = createClient(SyncJobCronTriggerService, transport)
   const runs = createClient(SyncJobRunService, transport)
@@ -25,19 +25,19 @@ export function connectRuns(address: ServerAddress): RunsClient {
     async start(id) {
       const request = { id, requestId: newId() }
       const started = triggers.runSyncJobCronTrigger(request, { timeoutMs: START_TIMEOUT_MS })
-      return followedRunFromProto(await started.catch(throwRefusal))
+      return followedRunFromProto(await started.catch(throwClientError))
     },
     async *watch(id, signal) {
       try {
         for await (const { syncJobRun } of runs.watchSyncJobRun({ id }, { signal }))
           yield syncJobRun && followedRunFromProto(syncJobRun)
       } catch (error) {
-        throwRefusal(error)
+        throwClientError(error)
       }
     },
   }
 }
 
-function throwRefusal(error: unknown): never {
-  throw refusalFrom(error)
+function throwClientError(error: unknown): never {
+  throw clientErrorFrom(error)
 }

@@ -1,7 +1,7 @@
 import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
 import type { RunsClient } from './connect-runs.ts'
-import { type FollowedRun, isOver } from './followed-run.ts'
-import { ServerAway } from './server-away.ts'
+import { type FollowedRun, isFinished } from './followed-run.ts'
+import { ServerUnavailable } from './server-away.ts'
 
 /** What following needs. */
 export interface FollowDeps {
@@ -11,14 +11,14 @@ export interface FollowDeps {
 }
 
 /** What happened to a run that is followed, or to the following of it. */
-export type RunNews =
+export type RunEvent =
   | { readonly kind: 'run'; readonly run: FollowedRun }
   | { readonly kind: 'away'; readonly message: string }
 
 /** Soon again, since a restart takes a second or two, and never a burden to a server that comes up. */
-const RECONNECT: BackoffPolicy = { baseMs: 250, factor: 2, maxMs: 5_000, jitterFloor: 0.5 }
+const RECONNECT_POLICY: BackoffPolicy = { baseMs: 250, factor: 2, maxMs: 5_000, jitterFloor: 0.5 }
 /** A server that is away for longer is given up. */
-const AWAY_MAX_MS = 120_000
+const UNAVAILABLE_MAX_MS = 120_000
 /** The server gives a sign of life every 15 s: a connection this silent is dead, whatever the network says. */
 const SILENCE_MAX_MS = 40_000
 
@@ -26,32 +26,32 @@ const SILENCE_MAX_MS = 40_000
  * Follows a run until it is over, across restarts of the server: whoever answers at the address goes on.
  *
  * @param signal ends it without a failure
- * @throws ServerAway when the server is not there, at first or for two minutes; Failure with the server's reason
+ * @throws ServerUnavailable when the server is not there, at first or for two minutes; Failure with the server's reason
  */
-export async function* followRun(deps: FollowDeps, id: string, signal: AbortSignal): AsyncGenerator<RunNews> {
+export async function* followRun(deps: FollowDeps, id: string, signal: AbortSignal): AsyncGenerator<RunEvent> {
   const { clock, random } = deps
   let [heardAtMs, failures] = [Number.NEGATIVE_INFINITY, 0]
   while (!signal.aborted) {
     try {
-      for await (const run of watchAlive(deps, id, signal)) {
+      for await (const run of watchConnection(deps, id, signal)) {
         heardAtMs = clock.monotonicMs()
         failures = 0
         if (run === undefined) continue
         yield { kind: 'run', run }
-        if (isOver(run)) return
+        if (isFinished(run)) return
       }
     } catch (error) {
       if (signal.aborted) return
-      if (!(error instanceof ServerAway) || clock.monotonicMs() - heardAtMs > AWAY_MAX_MS) throw error
+      if (!(error instanceof ServerUnavailable) || clock.monotonicMs() - heardAtMs > UNAVAILABLE_MAX_MS) throw error
       failures += 1
       yield { kind: 'away', message: error.message }
-      await clock.sleep(Math.max(error.afterMs, backoffMs(RECONNECT, failures, random)), signal)
+      await clock.sleep(Math.max(error.afterMs, backoffMs(RECONNECT_POLICY, failures, random)), signal)
     }
   }
 }
 
-/** One connection's worth of the run. @throws ServerAway too when it falls silent, or ends before the run does */
-async function* watchAlive(
+/** One connection's worth of the run. @throws ServerUnavailable too when it falls silent, or ends before the run does */
+async function* watchConnection(
   { runs, clock }: FollowDeps,
   id: string,
   signal: AbortSignal,
@@ -67,8 +67,8 @@ async function* watchAlive(
       const next = await Promise.race([messages.next(), silence])
       heard.abort()
       if (signal.aborted) return
-      if (next === 'silence') throw new ServerAway('the server has fallen silent', 0, undefined)
-      if (next.done) throw new ServerAway('the server ended the connection', 0, undefined)
+      if (next === 'silence') throw new ServerUnavailable('the server has fallen silent', 0, undefined)
+      if (next.done) throw new ServerUnavailable('the server ended the connection', 0, undefined)
       yield next.value
     }
   } finally {

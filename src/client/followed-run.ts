@@ -1,7 +1,7 @@
 import type { ResourceStats, SyncJobRun } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
 
 /** Where a run is; a server newer than this program may know others. */
-type RunStatus =
+type FollowedRunStatus =
   | 'created'
   | 'running'
   | 'rate_limited'
@@ -15,7 +15,7 @@ type RunStatus =
 /** A run as far as somebody who follows it looks. */
 export interface FollowedRun {
   readonly id: string
-  readonly status: RunStatus
+  readonly status: FollowedRunStatus
   /** From 1 once it was taken up. */
   readonly attempt: number
   readonly startedAt: Date | undefined
@@ -37,17 +37,23 @@ export interface ResourceProgress {
   readonly delivered: number
   readonly failed: number
   /** Records in all, as the third party claims; absent where it does not. */
-  readonly claimedTotal: number | undefined
+  readonly reportedTotal: number | undefined
   readonly stopReason: string | undefined
   /** Whether all there was has been read; settled when the run ends. */
   readonly isComplete: boolean
 }
 
-const OVER: ReadonlySet<RunStatus> = new Set(['completed', 'partially_completed', 'failed', 'stopped', 'skipped'])
+const FINISHED_STATUSES: ReadonlySet<FollowedRunStatus> = new Set([
+  'completed',
+  'partially_completed',
+  'failed',
+  'stopped',
+  'skipped',
+])
 
 /** Tells whether nothing more comes of the run unless somebody retries it. */
-export function isOver({ status }: Pick<FollowedRun, 'status'>): boolean {
-  return OVER.has(status)
+export function isFinished({ status }: Pick<FollowedRun, 'status'>): boolean {
+  return FINISHED_STATUSES.has(status)
 }
 
 /** Parses the contract's form. */
@@ -58,10 +64,10 @@ export function followedRunFromProto(run: SyncJobRun): FollowedRun {
     status,
     attempt,
     skipReason,
-    waiting: waiting && waitingText(waiting.message, dateFrom(waiting.until)),
+    waiting: waiting && waitingText(waiting.message, dateFromProto(waiting.until)),
     error: error && { reason: error.reason, message: error.message },
-    startedAt: dateFrom(run.startedAt),
-    finishedAt: dateFrom(run.finishedAt),
+    startedAt: dateFromProto(run.startedAt),
+    finishedAt: dateFromProto(run.finishedAt),
     resources: run.resourceStats.map(progressFromProto),
   }
 }
@@ -73,9 +79,9 @@ function waitingText(message: string, until: Date | undefined): string {
 function progressFromProto(stats: ResourceStats): ResourceProgress {
   const { resource, method, pages, fetched, delivered, failed, claimedTotal, stopReason, complete } = stats
   const name = method === 'list' ? resource : `${resource}.${method}`
-  return { name, pages, fetched, delivered, failed, claimedTotal, stopReason, isComplete: complete }
+  return { name, pages, fetched, delivered, failed, reportedTotal: claimedTotal, stopReason, isComplete: complete }
 }
 
-function dateFrom(timestamp: SyncJobRun['startedAt']): Date | undefined {
+function dateFromProto(timestamp: SyncJobRun['startedAt']): Date | undefined {
   return timestamp && new Date(Number(timestamp.seconds) * 1_000 + timestamp.nanos / 1e6)
 }

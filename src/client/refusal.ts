@@ -1,30 +1,36 @@
 import { Code, ConnectError } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { FAILURE_REASONS, Failure, type FailureReason } from '../base/index.ts'
-import { retryAfterSecondsOf, ServerAway } from './server-away.ts'
+import { retryAfterSecondsOf, ServerUnavailable } from './server-away.ts'
 
 /** Refusals that another moment, or another server, may not repeat. */
-const PASSING: ReadonlySet<Code> = new Set([Code.Unavailable, Code.ResourceExhausted, Code.DeadlineExceeded])
+const TRANSIENT_CODES: ReadonlySet<Code> = new Set([Code.Unavailable, Code.ResourceExhausted, Code.DeadlineExceeded])
 /** Of calls without a reason, these never came to the service, or broke on the way back. */
-const BROKEN: ReadonlySet<Code> = new Set([...PASSING, Code.Aborted, Code.Canceled, Code.Internal, Code.Unknown])
+const TRANSIENT_WITHOUT_REASON: ReadonlySet<Code> = new Set([
+  ...TRANSIENT_CODES,
+  Code.Aborted,
+  Code.Canceled,
+  Code.Internal,
+  Code.Unknown,
+])
 
-/** What the error of a call means: a refusal with its reason, `ServerAway`, or something else that answers there. */
-export function refusalFrom(error: unknown): unknown {
+/** What the error of a call means: a refusal with its reason, `ServerUnavailable`, or something else that answers there. */
+export function clientErrorFrom(error: unknown): unknown {
   const refused = ConnectError.from(error)
   const reason = refused.findDetails(ErrorInfoSchema)[0]?.reason
-  const passing = reason === undefined ? BROKEN : PASSING
+  const passing = reason === undefined ? TRANSIENT_WITHOUT_REASON : TRANSIENT_CODES
   if (passing.has(refused.code))
-    return new ServerAway(textOf(refused), (retryAfterSecondsOf(refused) ?? 0) * 1_000, error)
-  if (reason !== undefined && isReason(reason)) return new Failure(reason, refused.rawMessage, { cause: error })
+    return new ServerUnavailable(connectionErrorText(refused), (retryAfterSecondsOf(refused) ?? 0) * 1_000, error)
+  if (reason !== undefined && isFailureReason(reason)) return new Failure(reason, refused.rawMessage, { cause: error })
   return new Failure('INTERNAL', `the server answered ${Code[refused.code]}: ${refused.rawMessage}`, { cause: error })
 }
 
 /** Node's own words for a server that is not there name the address; Connect's add nothing to them. */
-function textOf({ cause, rawMessage }: ConnectError): string {
+function connectionErrorText({ cause, rawMessage }: ConnectError): string {
   if (cause instanceof AggregateError) return cause.errors.map((each) => String(each?.message ?? each)).join(', ')
   return cause instanceof Error && cause.message !== '' ? cause.message : rawMessage
 }
 
-function isReason(text: string): text is FailureReason {
+function isFailureReason(text: string): text is FailureReason {
   return Object.hasOwn(FAILURE_REASONS, text)
 }

@@ -2,7 +2,7 @@ import type { ConnectError } from '@connectrpc/connect'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 
 /** The server cannot be reached, or can do nothing at the moment: the same call may succeed later. */
-export class ServerAway extends Error {
+export class ServerUnavailable extends Error {
   /** The least it asked to wait. */
   readonly afterMs: number
 

@@ -2,13 +2,13 @@ import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { ClaimedResource, ClaimedRun as ClaimedRunMessage } from '../../gen/patchbay/v1/daemon_pb.ts'
 import { type DotPath, type JsonObject, parseDotPath, parseJson } from '../base/index.ts'
 import { DEFAULT_ID_PATH, type ExecutableRun } from '../sync/index.ts'
-import type { StoreHolder } from './store.ts'
+import type { RunHolder } from './store.ts'
 
 /** A run that was handed out, as engine, source and store take it. */
-export interface ClaimedRun extends ExecutableRun {
+export interface DaemonRun extends ExecutableRun {
   readonly id: string
   readonly leaseId: string
-  readonly holder: StoreHolder
+  readonly holder: RunHolder
   readonly integratedAccountId: string
   readonly attemptsMax: number
   readonly context: JsonObject
@@ -20,14 +20,16 @@ export interface ClaimedRun extends ExecutableRun {
 const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const
 
 /** Reads a claimed run. `undefined` when the message says less than the contract promises. */
-export function claimedRunFrom(message: ClaimedRunMessage): ClaimedRun | undefined {
+export function daemonRunFromProto(message: ClaimedRunMessage): DaemonRun | undefined {
   const { run, leaseId, leaseExpiresAt, resources, valuesJson } = message
   const errorHandling = ERROR_HANDLING.find((each) => each === run?.errorHandling)
   if (run === undefined || leaseExpiresAt === undefined || errorHandling === undefined || valuesJson === '')
     return undefined
   const { id, integratedAccountId, attempt } = run
-  const { environment_variables: environmentVariables, ...values } = parseJson(valuesJson) as unknown as WrittenValues
-  const found = (resource: string, method: string): ClaimedResource | undefined =>
+  const { environment_variables: environmentVariables, ...values } = parseJson(
+    valuesJson,
+  ) as unknown as ClaimedRunValues
+  const claimedResource = (resource: string, method: string): ClaimedResource | undefined =>
     resources[run.resources.findIndex((each) => each.resource === resource && each.method === method)]
   return {
     id,
@@ -39,21 +41,21 @@ export function claimedRunFrom(message: ClaimedRunMessage): ClaimedRun | undefin
     attemptsMax: message.attemptsMax,
     ...values,
     environmentVariables,
-    previousRunDates: run.resources.map((_, index) => dateFrom(resources[index]?.previousRunDate)),
+    previousRunDates: run.resources.map((_, index) => optionalDate(resources[index]?.previousRunDate)),
     idPath(resource, method) {
-      const path = found(resource, method)?.idPath ?? []
+      const path = claimedResource(resource, method)?.idPath ?? []
       return path.length === 0 ? DEFAULT_ID_PATH : path
     },
-    parentPaths: (resource, method) => (found(resource, method)?.parentPaths ?? []).map(parseDotPath),
+    parentPaths: (resource, method) => (claimedResource(resource, method)?.parentPaths ?? []).map(parseDotPath),
   }
 }
 
-function dateFrom(timestamp: ClaimedResource['previousRunDate']): Date | null {
+function optionalDate(timestamp: ClaimedResource['previousRunDate']): Date | null {
   return timestamp === undefined ? null : timestampDate(timestamp)
 }
 
 /** What `values_json` holds by the contract. */
-interface WrittenValues extends Pick<ExecutableRun, 'args' | 'resources' | 'checkpoint'> {
+interface ClaimedRunValues extends Pick<ExecutableRun, 'args' | 'resources' | 'checkpoint'> {
   readonly context: JsonObject
   readonly environment_variables: JsonObject
 }

@@ -1,21 +1,21 @@
 import { backoffMs, type Clock } from '../base/index.ts'
-import { ServerAway } from '../client/index.ts'
+import { ServerUnavailable } from '../client/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
-import { claimedRunFrom } from './claimed-run.ts'
-import { HeldRun } from './held-run.ts'
-import { CALL_TIMEOUT_MS, RETRY_SERVICE } from './patience.ts'
-import { isHopeless, isRefusedFor, ownRefusalFrom } from './refusal.ts'
+import { daemonRunFromProto } from './claimed-run.ts'
+import { HeldDaemonRun } from './held-run.ts'
+import { CALL_TIMEOUT_MS, SERVICE_RETRY_POLICY } from './patience.ts'
+import { daemonCallErrorFrom, hasReason, isFatal } from './refusal.ts'
 import { type Registration, register } from './registration.ts'
-import { keepRun, type RunKeeperDeps } from './run-keeper.ts'
+import { type DaemonExecutionDeps, executeClaimedRun } from './run-keeper.ts'
 
 /** What a daemon is made of. */
-export interface DaemonDeps extends RunKeeperDeps {
+export interface DaemonRunnerDeps extends DaemonExecutionDeps {
   readonly clock: Clock
   readonly logger: Logger
 }
 
 /** What a daemon takes. */
-export interface DaemonOptions {
+export interface DaemonRunnerOptions {
   readonly groupKey: string
   readonly label: string
   readonly version: string
@@ -37,10 +37,10 @@ const INTERRUPT_GRACE_MS = 5_000
  *
  * At-least-once: a daemon that dies leaves its leases, and another one of the group goes on at the last page reported.
  */
-export class Daemon {
-  readonly #deps: DaemonDeps
-  readonly #options: DaemonOptions
-  readonly #held = new Map<string, HeldRun>()
+export class DaemonRunner {
+  readonly #deps: DaemonRunnerDeps
+  readonly #options: DaemonRunnerOptions
+  readonly #held = new Map<string, HeldDaemonRun>()
   readonly #executions = new Set<Promise<void>>()
   readonly #ended = new AbortController()
   #nap = new AbortController()
@@ -50,7 +50,7 @@ export class Daemon {
   readonly #claimEnded = new AbortController()
   #room = Promise.withResolvers<void>()
 
-  constructor(deps: DaemonDeps, options: DaemonOptions) {
+  constructor(deps: DaemonRunnerDeps, options: DaemonRunnerOptions) {
     this.#deps = deps
     this.#options = options
   }
@@ -93,7 +93,7 @@ export class Daemon {
     await clock.sleep(deadlineMs, this.#ended.signal)
     for (const held of this.#held.values()) held.interrupt()
     await clock.sleep(INTERRUPT_GRACE_MS, this.#ended.signal)
-    for (const held of this.#held.values()) held.lose()
+    for (const held of this.#held.values()) held.markLost()
   }
 
   get #isDraining(): boolean {
@@ -117,22 +117,22 @@ export class Daemon {
       { timeoutMs, signal: AbortSignal.any([this.#ended.signal, this.#claimEnded.signal]) },
     )
     for (const message of runs) {
-      const run = claimedRunFrom(message)
-      if (run !== undefined) this.#begin(new HeldRun(run, this.#deps.clock, leaseMs, askedMs))
+      const run = daemonRunFromProto(message)
+      if (run !== undefined) this.#begin(new HeldDaemonRun(run, this.#deps.clock, leaseMs, askedMs))
       else this.#deps.logger.error({ run_id: message.run?.id }, 'a run was handed out that this daemon cannot read')
     }
     // The leases began some time during the wait; from now on it is known when.
     if (runs.length > 0) this.#heartbeatNow()
   }
 
-  #begin(held: HeldRun): void {
+  #begin(held: HeldDaemonRun): void {
     const { id, attempt } = held.run
     const { logger } = this.#deps
     this.#room = Promise.withResolvers()
     this.#held.set(id, held)
     if (this.#isDraining) held.stop()
     logger.info({ run_id: id, attempt }, 'a run begins')
-    const execution = keepRun(this.#deps, held).then((kept) => {
+    const execution = executeClaimedRun(this.#deps, held).then((kept) => {
       held.release()
       if (this.#held.get(id) === held) this.#held.delete(id)
       this.#executions.delete(execution)
@@ -165,7 +165,7 @@ export class Daemon {
     for (const [index, { isLost, stopRequested }] of answer.held.entries()) {
       const each = held[index]
       if (each === undefined || this.#held.get(each.run.id) !== each) continue
-      if (isLost) each.lose()
+      if (isLost) each.markLost()
       else each.renew(askedMs)
       if (stopRequested) each.stop()
     }
@@ -195,8 +195,8 @@ export class Daemon {
       return true
     } catch (error) {
       if (this.#ended.signal.aborted) return true
-      const refusal = ownRefusalFrom(error)
-      if (isHopeless(refusal)) throw refusal
+      const refusal = daemonCallErrorFrom(error)
+      if (isFatal(refusal)) throw refusal
       await this.#recover(registering, refusal, failures)
       return false
     }
@@ -204,15 +204,15 @@ export class Daemon {
 
   async #recover(registering: Promise<Registration>, refusal: unknown, failures: number): Promise<void> {
     const { clock, random, logger } = this.#deps
-    if (isRefusedFor(refusal, 'RESOURCE_NOT_FOUND')) {
+    if (hasReason(refusal, 'RESOURCE_NOT_FOUND')) {
       // Both loops are told; the first one registers again for both.
       if (this.#registration === registering) this.#registration = undefined
       return
     }
-    const isAway = refusal instanceof ServerAway
+    const isAway = refusal instanceof ServerUnavailable
     if (!isAway) logger.error(describeError(refusal), 'a call failed')
     else if (failures === 0) logger.warn({ error: refusal.message }, 'the service is away, the daemon waits for it')
-    const pauseMs = Math.max(isAway ? refusal.afterMs : 0, backoffMs(RETRY_SERVICE, failures + 1, random))
+    const pauseMs = Math.max(isAway ? refusal.afterMs : 0, backoffMs(SERVICE_RETRY_POLICY, failures + 1, random))
     await clock.sleep(pauseMs, this.#ended.signal)
   }
 

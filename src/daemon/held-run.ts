@@ -1,14 +1,14 @@
 import type { Clock } from '../base/index.ts'
-import { HeldLease } from '../queue/index.ts'
-import type { ClaimedRun } from './claimed-run.ts'
+import { Lease } from '../queue/index.ts'
+import type { DaemonRun } from './claimed-run.ts'
 
 /** A run this daemon holds, and whether it is to end. */
-export class HeldRun extends HeldLease {
-  readonly run: ClaimedRun
+export class HeldDaemonRun extends Lease {
+  readonly run: DaemonRun
   #isStopping = false
 
   /** @param askedMs monotonic time before the claim was sent */
-  constructor(run: ClaimedRun, clock: Clock, leaseMs: number, askedMs: number) {
+  constructor(run: DaemonRun, clock: Clock, leaseMs: number, askedMs: number) {
     super(run.id, clock, leaseMs, askedMs)
     this.run = run
   }

@@ -6,7 +6,7 @@
  * contract, so anybody may write another daemon, and the sync engine. Never here: credentials, definitions, the product's
  * database.
  */
-export { Daemon } from './daemon.ts'
+export { DaemonRunner } from './daemon.ts'
 export { connectService } from './service.ts'
-export type { Store, StoreHolder } from './store.ts'
+export type { RunHolder, Store } from './store.ts'
 export { openStore } from './stores/open-store.ts'

@@ -1,18 +1,18 @@
 import type { JsonObject } from '../base/index.ts'
 import type { ResourceStats, RunProgress } from '../queue/index.ts'
-import type { HeldRun } from './held-run.ts'
-import type { Service } from './service.ts'
+import type { HeldDaemonRun } from './held-run.ts'
+import type { ServiceClients } from './service.ts'
 import type { Store } from './store.ts'
-import { type WaitDeps, whileHeld } from './while-held.ts'
+import { retryWhileHeld, type WaitDeps } from './while-held.ts'
 
 /** What reporting needs. */
 export interface ProgressDeps extends WaitDeps {
-  readonly service: Pick<Service, 'daemons'>
+  readonly service: Pick<ServiceClients, 'daemons'>
   readonly store: Pick<Store, 'reportIntervalMs'>
 }
 
 /** What was done and is not reported yet. */
-interface Pending {
+interface UnreportedProgress {
   readonly checkpoint: JsonObject
   readonly stats: readonly ResourceStats[]
 }
@@ -21,13 +21,13 @@ interface Pending {
  * Tells the service how far a run has come: after every page, but no oftener than the store needs it. What is not reported
  * is done again by the next holder.
  */
-export class ProgressReport implements RunProgress {
+export class ProgressReporter implements RunProgress {
   readonly #deps: ProgressDeps
-  readonly #held: HeldRun
-  #pending: Pending | undefined
+  readonly #held: HeldDaemonRun
+  #pending: UnreportedProgress | undefined
   #reportedMs = Number.NEGATIVE_INFINITY
 
-  constructor(deps: ProgressDeps, held: HeldRun) {
+  constructor(deps: ProgressDeps, held: HeldDaemonRun) {
     this.#deps = deps
     this.#held = held
   }
@@ -44,7 +44,7 @@ export class ProgressReport implements RunProgress {
     if (this.#pending === undefined) return
     const { checkpoint, stats } = this.#pending
     const progress = { checkpointJson: JSON.stringify(checkpoint), resourceStats: stats.map((each) => ({ ...each })) }
-    const { stopRequested } = await whileHeld(this.#deps, this.#held, async (request, options) => {
+    const { stopRequested } = await retryWhileHeld(this.#deps, this.#held, async (request, options) => {
       const askedMs = performance.now()
       const answer = await this.#deps.service.daemons.reportProgress({ ...request, ...progress }, options)
       this.#held.renew(askedMs)

@@ -1,9 +1,9 @@
 import { backoffMs, type Clock } from '../base/index.ts'
-import { ServerAway } from '../client/index.ts'
+import { ServerUnavailable } from '../client/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import { CALL_TIMEOUT_MS, RETRY_SERVICE } from './patience.ts'
-import { ownRefusalFrom } from './refusal.ts'
-import type { Service } from './service.ts'
+import { CALL_TIMEOUT_MS, SERVICE_RETRY_POLICY } from './patience.ts'
+import { daemonCallErrorFrom } from './refusal.ts'
+import type { ServiceClients } from './service.ts'
 
 /** What the service calls a daemon, and what it expects of it. */
 export interface Registration {
@@ -13,7 +13,7 @@ export interface Registration {
 }
 
 /** How a daemon introduces itself. */
-export interface Introduction {
+export interface RegistrationRequest {
   readonly groupKey: string
   readonly label: string
   readonly version: string
@@ -22,7 +22,7 @@ export interface Introduction {
 
 /** What registering needs. */
 export interface RegisterDeps {
-  readonly service: Pick<Service, 'daemons'>
+  readonly service: Pick<ServiceClients, 'daemons'>
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
@@ -32,7 +32,7 @@ export interface RegisterDeps {
 /** Introduces the daemon, as often as it takes until the service is there. @throws what the service refuses */
 export async function register(
   { service, clock, random, logger }: RegisterDeps,
-  { groupKey, label, version, regions }: Introduction,
+  { groupKey, label, version, regions }: RegistrationRequest,
   signal: AbortSignal,
 ): Promise<Registration> {
   const request = { groupKey, label, version, regions: [...regions] }
@@ -43,10 +43,10 @@ export async function register(
       logger.info({ daemon_id: daemonId, group_key: groupKey }, 'the daemon is registered')
       return { daemonId, heartbeatMs: heartbeatSeconds * 1_000, leaseMs: leaseSeconds * 1_000 }
     } catch (error) {
-      const refusal = ownRefusalFrom(error)
-      if (!(refusal instanceof ServerAway) || signal.aborted) throw refusal
+      const refusal = daemonCallErrorFrom(error)
+      if (!(refusal instanceof ServerUnavailable) || signal.aborted) throw refusal
       if (failures === 1) logger.warn({ error: refusal.message }, 'the service is away, the daemon waits for it')
-      await clock.sleep(Math.max(refusal.afterMs, backoffMs(RETRY_SERVICE, failures, random)), signal)
+      await clock.sleep(Math.max(refusal.afterMs, backoffMs(SERVICE_RETRY_POLICY, failures, random)), signal)
     }
   }
 }

@@ -8,15 +8,15 @@ import { assertNever } from '../base/index.ts'
 import type { RunOutcome } from '../queue/index.ts'
 
 /** What of an ending does not depend on who holds the run. */
-type Ending<
+type SettlementRequest<
   Schema extends typeof CompleteRunRequestSchema | typeof FailRunRequestSchema | typeof ReleaseRunRequestSchema,
 > = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown' | 'runId' | 'leaseId'>
 
 /** The call that tells the service how a run ended. */
-export type RunEnding =
-  | { readonly call: 'completeRun'; readonly request: Ending<typeof CompleteRunRequestSchema> }
-  | { readonly call: 'failRun'; readonly request: Ending<typeof FailRunRequestSchema> }
-  | { readonly call: 'releaseRun'; readonly request: Ending<typeof ReleaseRunRequestSchema> }
+export type SettlementCall =
+  | { readonly call: 'completeRun'; readonly request: SettlementRequest<typeof CompleteRunRequestSchema> }
+  | { readonly call: 'failRun'; readonly request: SettlementRequest<typeof FailRunRequestSchema> }
+  | { readonly call: 'releaseRun'; readonly request: SettlementRequest<typeof ReleaseRunRequestSchema> }
 
 /** Bounds of the contract. */
 const MESSAGE_LENGTH_MAX = 8_192
@@ -26,7 +26,7 @@ const WAIT_SECONDS_MAX = 86_400
  * How the service is told. Checkpoint and counters were reported before; by these the service knows whether all was read. A run that was stopped is handed back: the service
  * knows whether it is to go on elsewhere.
  */
-export function endingOf(outcome: RunOutcome): RunEnding {
+export function settlementCallFor(outcome: RunOutcome): SettlementCall {
   switch (outcome.kind) {
     case 'completed':
     case 'partially_completed':

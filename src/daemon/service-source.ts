@@ -11,19 +11,19 @@ import {
   type JsonObject,
   parseJson,
 } from '../base/index.ts'
-import { ServerAway } from '../client/index.ts'
-import type { PageRequest, PageSource, SourcePage } from '../sync/index.ts'
-import type { ClaimedRun } from './claimed-run.ts'
-import { RETRY_SERVICE } from './patience.ts'
-import { refusalFrom } from './refusal.ts'
-import type { Service } from './service.ts'
+import { ServerUnavailable } from '../client/index.ts'
+import type { ListingRequest, PageSource, SourcePage } from '../sync/index.ts'
+import type { DaemonRun } from './claimed-run.ts'
+import { SERVICE_RETRY_POLICY } from './patience.ts'
+import { serviceErrorFrom } from './refusal.ts'
+import type { ServiceClients } from './service.ts'
 
 /** A record that is a whole answer is in a list here. */
 const PAGE_NESTING_MAX = JSON_NESTING_MAX + 1
 
 /** What reading through the service needs. */
 export interface ServiceSourceDeps {
-  readonly service: Pick<Service, 'proxy'>
+  readonly service: Pick<ServiceClients, 'proxy'>
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
@@ -33,7 +33,7 @@ export interface ServiceSourceDeps {
  * Pages as the service reads them. While it is away the listing goes on where it was, for as long as the signal lets it: a
  * service that restarts is not an error of the run.
  */
-export function createServiceSource(deps: ServiceSourceDeps, run: ClaimedRun): PageSource {
+export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): PageSource {
   const { idPath, parentPaths, integratedAccountId } = run
   return {
     idPath,
@@ -42,15 +42,18 @@ export function createServiceSource(deps: ServiceSourceDeps, run: ClaimedRun): P
       let from = state
       for (let failures = 1; ; failures++) {
         try {
-          for await (const page of listed(deps, requestTo(integratedAccountId, request, from), signal)) {
+          for await (const page of listPages(deps, listPagesRequest(integratedAccountId, request, from), signal)) {
             yield page
             if (page.next === undefined) return
             from = page.next
             failures = 0
           }
         } catch (error) {
-          if (!(error instanceof ServerAway) || signal.aborted) throw error
-          await deps.clock.sleep(Math.max(error.afterMs, backoffMs(RETRY_SERVICE, failures, deps.random)), signal)
+          if (!(error instanceof ServerUnavailable) || signal.aborted) throw error
+          await deps.clock.sleep(
+            Math.max(error.afterMs, backoffMs(SERVICE_RETRY_POLICY, failures, deps.random)),
+            signal,
+          )
           signal.throwIfAborted()
         }
       }
@@ -58,24 +61,24 @@ export function createServiceSource(deps: ServiceSourceDeps, run: ClaimedRun): P
   }
 }
 
-async function* listed(
+async function* listPages(
   { service }: ServiceSourceDeps,
   request: MessageInitShape<typeof ListPagesRequestSchema>,
   signal: AbortSignal,
 ): AsyncGenerator<SourcePage> {
   try {
-    for await (const { step } of service.proxy.listPages(request, { signal })) yield pageFrom(step)
+    for await (const { step } of service.proxy.listPages(request, { signal })) yield pageFromStep(step)
   } catch (error) {
-    throw refusalFrom(error)
+    throw serviceErrorFrom(error)
   }
-  throw new ServerAway('the service ended a list before its last page', 0, undefined)
+  throw new ServerUnavailable('the service ended a list before its last page', 0, undefined)
 }
 
 /** @throws Failure UPSTREAM_RATE_LIMITED for a wait: the engine decides whether to sit it out or to give the run back */
-function pageFrom(step: ListPagesResponse['step']): SourcePage {
+function pageFromStep(step: ListPagesResponse['step']): SourcePage {
   switch (step.case) {
     case 'page':
-      return pageOf(step.value)
+      return pageFromProto(step.value)
     case 'waiting':
       throw new Failure('UPSTREAM_RATE_LIMITED', 'the third party asks to wait', {
         retryAfterSeconds: step.value.seconds,
@@ -85,14 +88,14 @@ function pageFrom(step: ListPagesResponse['step']): SourcePage {
   }
 }
 
-function pageOf({ recordsJson, stateJson, stopReason, total }: RecordPage): SourcePage {
+function pageFromProto({ recordsJson, stateJson, stopReason, total }: RecordPage): SourcePage {
   const next = stateJson === '' ? undefined : (parseJson(stateJson) as JsonObject)
   return { records: parseJson(recordsJson, PAGE_NESTING_MAX) as readonly Json[], next, stopReason, total }
 }
 
-function requestTo(
+function listPagesRequest(
   integratedAccountId: string,
-  { resource, method, id, query, args, resources, previousRunDate }: PageRequest,
+  { resource, method, id, query, args, resources, previousRunDate }: ListingRequest,
   state: JsonObject | undefined,
 ): MessageInitShape<typeof ListPagesRequestSchema> {
   return {

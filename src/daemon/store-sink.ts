@@ -1,8 +1,8 @@
 import type { DotPath, Json } from '../base/index.ts'
-import { recordKeyOf, type Sink, type SinkAnswer } from '../sync/index.ts'
+import { recordKeyOf, type Sink, type SinkResult } from '../sync/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import type { HeldRun } from './held-run.ts'
-import { type RunStore, type Store, StoreAway, type StoredRow } from './store.ts'
+import type { HeldDaemonRun } from './held-run.ts'
+import { type RunStore, type Store, type StoredRow, StoreUnavailable } from './store.ts'
 
 /** What delivering to a store needs. */
 export interface StoreSinkDeps {
@@ -11,10 +11,10 @@ export interface StoreSinkDeps {
 }
 
 /** Reason on a run that waits because the store of its daemon is away. */
-const AWAY_REASON = 'STORE_UNAVAILABLE'
+const UNAVAILABLE_REASON = 'STORE_UNAVAILABLE'
 /** Every page and every problem has a number, so that it is remembered as soon as it is dealt with. */
-const TAKEN: SinkAnswer = { kind: 'accepted', sequences: 1 }
-const NOTHING_TAKEN: SinkAnswer = { kind: 'accepted', sequences: 0 }
+const ONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 1 }
+const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
 
 /**
  * Delivers a run into a store, which is taken over with the first page. Problems of the run have no place in a store: they
@@ -22,33 +22,33 @@ const NOTHING_TAKEN: SinkAnswer = { kind: 'accepted', sequences: 0 }
  *
  * Nothing is written once the lease may be over. @throws Failure LEASE_LOST
  */
-export function createStoreSink({ store, logger }: StoreSinkDeps, held: HeldRun): Sink & AsyncDisposable {
+export function createStoreSink({ store, logger }: StoreSinkDeps, held: HeldDaemonRun): Sink & AsyncDisposable {
   const { run } = held
   let opened: RunStore | undefined
-  async function write(resource: string, sequence: number, rows: readonly StoredRow[]): Promise<SinkAnswer> {
+  async function write(resource: string, sequence: number, rows: readonly StoredRow[]): Promise<SinkResult> {
     try {
-      held.require()
+      held.assertHeld()
       opened ??= await store.open(run.holder)
-      held.require()
+      held.assertHeld()
       await opened.write({ resource, sequence, rows })
-      return TAKEN
+      return ONE_ACCEPTED
     } catch (error) {
-      if (error instanceof StoreAway)
-        return { kind: 'away', error: { reason: AWAY_REASON, message: `the store is away: ${error.message}` } }
+      if (error instanceof StoreUnavailable)
+        return { kind: 'away', error: { reason: UNAVAILABLE_REASON, message: `the store is away: ${error.message}` } }
       throw error
     }
   }
   return {
-    started: async () => NOTHING_TAKEN,
+    started: async () => NONE_ACCEPTED,
     async page({ resource, method, sequence, records, errors }) {
       for (const error of errors) logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
       return records.length === 0
-        ? TAKEN
+        ? ONE_ACCEPTED
         : await write(resource, sequence, rowsOf(records, run.idPath(resource, method)))
     },
-    async problem({ resource, error }) {
+    async listingError({ resource, error }) {
       logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
-      return TAKEN
+      return ONE_ACCEPTED
     },
     async [Symbol.asyncDispose]() {
       await opened?.[Symbol.asyncDispose]()

@@ -7,13 +7,13 @@ export interface Store extends AsyncDisposable {
   /**
    * Takes the run over: from now on earlier holders of it write nothing.
    *
-   * @throws Failure LEASE_LOST when a later holder has taken it; StoreAway
+   * @throws Failure LEASE_LOST when a later holder has taken it; StoreUnavailable
    */
-  open(holder: StoreHolder): Promise<RunStore>
+  open(holder: RunHolder): Promise<RunStore>
 }
 
 /** Whoever holds the run. Of two, the later one has the later `leasedUntil`, which the service's clock counted. */
-export interface StoreHolder {
+export interface RunHolder {
   readonly runId: string
   readonly integratedAccountId: string
   readonly leaseId: string
@@ -28,7 +28,7 @@ export interface RunStore extends AsyncDisposable {
   /**
    * Stores a page, all of it or nothing; it is there when this resolves. The same page again leaves the same rows.
    *
-   * @throws Failure LEASE_LOST when another holder has taken the run: nothing was stored; StoreAway
+   * @throws Failure LEASE_LOST when another holder has taken the run: nothing was stored; StoreUnavailable
    */
   write(page: StoredPage): Promise<void>
 }
@@ -49,7 +49,7 @@ export interface StoredRow {
 }
 
 /** The store cannot be reached at the moment; the same may succeed later. */
-export class StoreAway extends Error {
+export class StoreUnavailable extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause })
     this.name = 'StoreAway'

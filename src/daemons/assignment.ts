@@ -1,5 +1,5 @@
 import type { SyncableAccount } from '../accounts/index.ts'
-import { type JsonObject, writeDotPath } from '../base/index.ts'
+import { formatDotPath, type JsonObject } from '../base/index.ts'
 import type { ClaimedRun, Run } from '../queue/index.ts'
 import { methodFacts, readSyncResources } from '../sync/index.ts'
 import { publicVariables } from './public-variables.ts'
@@ -26,7 +26,7 @@ interface AssignedResource {
 }
 
 /** What is handed out with a claimed run. */
-export function assignmentOf(claimed: ClaimedRun, run: Run, { account, definition }: SyncableAccount): Assignment {
+export function createAssignment(claimed: ClaimedRun, run: Run, { account, definition }: SyncableAccount): Assignment {
   const { leaseId, leaseExpiresAt, checkpoint, previousRunDates, attemptsMax } = claimed
   const { idPath, parentPaths } = methodFacts(definition.plan)
   return {
@@ -35,19 +35,19 @@ export function assignmentOf(claimed: ClaimedRun, run: Run, { account, definitio
     leaseExpiresAt,
     checkpoint,
     attemptsMax,
-    previousRunDate: earliestOf(previousRunDates),
+    previousRunDate: earliestDate(previousRunDates),
     tenantId: account.tenantId,
     context: account.context,
     environmentVariables: publicVariables(definition.environmentVariables),
     resources: readSyncResources(run.resources).map(({ resource, method }, index) => ({
       previousRunDate: previousRunDates[index] ?? null,
       idPath: idPath(resource, method).map(String),
-      parentPaths: parentPaths(resource, method).map((path) => writeDotPath(path)),
+      parentPaths: parentPaths(resource, method).map((path) => formatDotPath(path)),
     })),
   }
 }
 
-function earliestOf(dates: readonly (Date | null)[]): Date | null {
+function earliestDate(dates: readonly (Date | null)[]): Date | null {
   const known = dates.filter((date) => date !== null)
   return known.length < dates.length ? null : new Date(Math.min(...known.map((date) => date.getTime())))
 }

@@ -1,17 +1,17 @@
 import type { SyncableAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import { type ClaimedRun, daemonGroup, LEASE_EXPIRED, type Outcome, type RunQueue } from '../queue/index.ts'
-import { type Database, findRuns, isDatabaseUnavailable, type SeenDaemon } from '../storage/index.ts'
+import { type ClaimedRun, daemonQueueGroup, LEASE_EXPIRED, type Outcome, type RunQueue } from '../queue/index.ts'
+import { type ActiveDaemon, type Database, findRuns, isDatabaseUnavailable } from '../storage/index.ts'
 import { outcomeOf } from '../sync/index.ts'
-import { type Assignment, assignmentOf } from './assignment.ts'
-import type { ClaimWaits } from './claim-waits.ts'
-import { requireDaemon } from './daemon.ts'
+import { type Assignment, createAssignment } from './assignment.ts'
+import type { ClaimLongPolls } from './claim-waits.ts'
+import { markDaemonSeen } from './daemon.ts'
 
 /** What claiming needs. */
 export interface ClaimDeps {
-  readonly database: Pick<Database, 'direct'>
+  readonly database: Pick<Database, 'pool'>
   readonly queue: Pick<RunQueue, 'claim' | 'settle'>
-  readonly waits: ClaimWaits
+  readonly waits: ClaimLongPolls
   /** @throws Failure when the account may not be called */
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<SyncableAccount>
   /** Is told of a run that cannot be handed out because of a bug. */
@@ -19,13 +19,13 @@ export interface ClaimDeps {
 }
 
 /** Asks for runs. */
-export interface ClaimInput {
+export interface ClaimRequest {
   readonly daemonId: string
   readonly capacity: number
   readonly waitMs: number
 }
 
-const UNEXPECTED: Outcome = {
+const ASSIGNMENT_FAILED: Outcome = {
   kind: 'retry',
   error: { reason: 'INTERNAL', message: 'the run could not be handed out' },
 }
@@ -40,13 +40,13 @@ const UNEXPECTED: Outcome = {
 export async function claimRuns(
   deps: ClaimDeps,
   environmentId: string,
-  { daemonId, capacity, waitMs }: ClaimInput,
+  { daemonId, capacity, waitMs }: ClaimRequest,
   signal: AbortSignal,
 ): Promise<readonly Assignment[]> {
   for (const endMs = performance.now() + waitMs; ; ) {
-    const daemon = await requireDaemon(deps.database.direct, environmentId, daemonId)
+    const daemon = await markDaemonSeen(deps.database.pool, environmentId, daemonId)
     if (daemon.isDraining || deps.waits.isClosed) return []
-    const group = daemonGroup(environmentId, daemon.groupKey)
+    const group = daemonQueueGroup(environmentId, daemon.groupKey)
     const runs = await claimOnce(deps, daemon, group, capacity, signal)
     const restMs = endMs - performance.now()
     if (runs.length > 0 || restMs <= 0) return runs
@@ -56,7 +56,7 @@ export async function claimRuns(
 
 async function claimOnce(
   deps: ClaimDeps,
-  { id: holder, regions }: SeenDaemon,
+  { id: holder, regions }: ActiveDaemon,
   group: string,
   limit: number,
   signal: AbortSignal,
@@ -65,14 +65,14 @@ async function claimOnce(
   const claim = { group, holder, limit, regions: regions.length === 0 ? undefined : regions }
   const claimed = await deps.queue.claim(claim)
   if (claimed.length === 0) return []
-  const runs = new Map((await findRuns(deps.database.direct, claimed)).map((run) => [run.id, run]))
+  const runs = new Map((await findRuns(deps.database.pool, claimed)).map((run) => [run.id, run]))
   const handedOut: { readonly lease: ClaimedRun; readonly assignment: Assignment }[] = []
   const ended: { readonly lease: ClaimedRun; readonly outcome: Outcome }[] = []
   for (const lease of claimed) {
     const run = runs.get(lease.id)
-    const account = await accountOf(deps, lease)
+    const account = await loadAccountOrOutcome(deps, lease)
     if ('kind' in account) ended.push({ lease, outcome: account })
-    else if (run !== undefined) handedOut.push({ lease, assignment: assignmentOf(lease, run, account) })
+    else if (run !== undefined) handedOut.push({ lease, assignment: createAssignment(lease, run, account) })
   }
   if (signal.aborted)
     ended.push(...handedOut.splice(0).map(({ lease }) => ({ lease, outcome: { kind: 'handed_back' } as const })))
@@ -81,7 +81,7 @@ async function claimOnce(
 }
 
 /** The account, or how the run ends without it. @throws while the database is away: then the leases run out */
-async function accountOf(deps: ClaimDeps, run: ClaimedRun): Promise<SyncableAccount | Outcome> {
+async function loadAccountOrOutcome(deps: ClaimDeps, run: ClaimedRun): Promise<SyncableAccount | Outcome> {
   if (run.attempt > run.attemptsMax) return { kind: 'failed', error: LEASE_EXPIRED }
   try {
     return await deps.loadAccount(run.environmentId, run.integratedAccountId)
@@ -89,6 +89,6 @@ async function accountOf(deps: ClaimDeps, run: ClaimedRun): Promise<SyncableAcco
     if (error instanceof Failure) return outcomeOf(error)
     if (isDatabaseUnavailable(error)) throw error
     deps.onDefect(error, run.id)
-    return UNEXPECTED
+    return ASSIGNMENT_FAILED
   }
 }

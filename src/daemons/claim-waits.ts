@@ -1,44 +1,44 @@
-import { type Clock, Failure, FairPlaces } from '../base/index.ts'
-import { type AwaitedGroup, countClaimable, type Database, findResting } from '../storage/index.ts'
+import { type Clock, Failure, FairSemaphore } from '../base/index.ts'
+import { type AwaitedGroup, countClaimable, type Database, findDraining } from '../storage/index.ts'
 
 /** What waiting needs. */
-export interface ClaimWaitsDeps {
-  readonly database: Pick<Database, 'direct'>
+export interface ClaimLongPollsDeps {
+  readonly database: Pick<Database, 'pool'>
   readonly clock: Pick<Clock, 'sleep'>
 }
 
 /** Who waits, and for what. */
-export interface Waiting extends Omit<AwaitedGroup, 'atMost'> {
+export interface ClaimWait extends Omit<AwaitedGroup, 'atMost'> {
   readonly environmentId: string
   readonly daemonId: string
 }
 
-interface Waiter extends Waiting {
+interface Waiter extends ClaimWait {
   /** Ends the wait; whether it is worth claiming. */
   readonly end: (isWorth: boolean) => void
   readonly fail: (error: unknown) => void
 }
 
 /** How often the groups that somebody waits for are looked at, all of them in one statement. */
-const LOOK_INTERVAL_MS = 1_000
+const POLL_INTERVAL_MS = 1_000
 /** Daemons that wait in one process at once; environments share the places. */
 const WAITERS_MAX = 1_000
 
-const NO_PLACE = 'as many daemons of this environment wait here as may; ask again, or another server'
+const TOO_MANY_WAITERS = 'as many daemons of this environment wait here as may; ask again, or another server'
 
 /**
  * Where daemons wait for runs: one look per interval for all of this process, and none while nobody waits. A look wakes as
  * many as there are runs for, in the order in which they came; the others hear nothing of it. Daemons that have begun to
  * drain go. A wait holds no connection.
  */
-export class ClaimWaits {
-  readonly #deps: ClaimWaitsDeps
+export class ClaimLongPolls {
+  readonly #deps: ClaimLongPollsDeps
   readonly #waiters = new Set<Waiter>()
-  readonly #places = new FairPlaces(WAITERS_MAX)
-  #isLooking = false
+  readonly #places = new FairSemaphore(WAITERS_MAX)
+  #isPolling = false
   #isClosed = false
 
-  constructor(deps: ClaimWaitsDeps) {
+  constructor(deps: ClaimLongPollsDeps) {
     this.#deps = deps
   }
 
@@ -48,16 +48,16 @@ export class ClaimWaits {
    * @returns `false` when there was none until the time was up, the signal aborted, the daemon drained, or the waits closed
    * @throws Failure RATE_LIMITED when the environment has its share of the places; what a look threw, and the waiting call is to ask again
    */
-  async wait(who: Waiting, ms: number, signal: AbortSignal): Promise<boolean> {
+  async wait(who: ClaimWait, ms: number, signal: AbortSignal): Promise<boolean> {
     if (this.#isClosed) return false
-    const release = this.#places.take(who.environmentId)
-    if (release === undefined) throw new Failure('RATE_LIMITED', NO_PLACE, { retryAfterSeconds: 5 })
+    const release = this.#places.tryAcquire(who.environmentId)
+    if (release === undefined) throw new Failure('RATE_LIMITED', TOO_MANY_WAITERS, { retryAfterSeconds: 5 })
     const { promise, resolve: end, reject: fail } = Promise.withResolvers<boolean>()
     const waiter = { ...who, end, fail }
     const over = new AbortController()
     void this.#deps.clock.sleep(ms, AbortSignal.any([signal, over.signal])).then(() => end(false))
     this.#waiters.add(waiter)
-    void this.#look()
+    void this.#pollWhileAwaited()
     try {
       return await promise
     } finally {
@@ -82,23 +82,23 @@ export class ClaimWaits {
     return this.#isClosed
   }
 
-  async #look(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
+  async #pollWhileAwaited(): Promise<void> {
+    if (this.#isPolling) return
+    this.#isPolling = true
     while (this.#waiters.size > 0) {
-      await this.#deps.clock.sleep(LOOK_INTERVAL_MS)
-      await this.#lookOnce()
+      await this.#deps.clock.sleep(POLL_INTERVAL_MS)
+      await this.#pollOnce()
     }
-    this.#isLooking = false
+    this.#isPolling = false
   }
 
-  async #lookOnce(): Promise<void> {
+  async #pollOnce(): Promise<void> {
     const waiters = [...this.#waiters]
     if (waiters.length === 0) return
-    const { direct } = this.#deps.database
-    const lines = linesOf(waiters)
+    const { pool: direct } = this.#deps.database
+    const lines = groupWaiters(waiters)
     try {
-      const resting = new Set(await findResting(direct, waiters.map(daemonOf)))
+      const resting = new Set(await findDraining(direct, waiters.map(daemonKey)))
       for (const waiter of waiters) if (resting.has(waiter.daemonId)) waiter.end(false)
       const awaited = lines.map(({ waiters: { length: atMost }, ...line }) => ({ ...line, atMost }))
       const counts = await countClaimable(direct, awaited)
@@ -111,12 +111,12 @@ export class ClaimWaits {
 }
 
 /** Those who wait for the same, in the order in which they came. */
-interface Line extends Pick<Waiting, 'group' | 'regions'> {
+interface WaiterGroup extends Pick<ClaimWait, 'group' | 'regions'> {
   readonly waiters: Waiter[]
 }
 
-function linesOf(waiters: readonly Waiter[]): readonly Line[] {
-  const lines = new Map<string, Line>()
+function groupWaiters(waiters: readonly Waiter[]): readonly WaiterGroup[] {
+  const lines = new Map<string, WaiterGroup>()
   for (const waiter of waiters) {
     const { group, regions } = waiter
     const name = `${group} ${regions}`
@@ -127,6 +127,6 @@ function linesOf(waiters: readonly Waiter[]): readonly Line[] {
   return [...lines.values()]
 }
 
-function daemonOf({ environmentId, daemonId: id }: Waiter) {
+function daemonKey({ environmentId, daemonId: id }: Waiter) {
   return { environmentId, id }
 }

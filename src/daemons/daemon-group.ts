@@ -1,13 +1,13 @@
-import { daemonGroup, QUEUE_POLICY } from '../queue/index.ts'
+import { daemonQueueGroup, QUEUE_POLICY } from '../queue/index.ts'
 import {
   type DaemonGroupRecord,
   decodePageToken,
-  listDaemonGroups as listGroupRecords,
-  type Page,
-  type PageRequest,
-  pageOf,
-  pageSizeOf,
+  type ListPage,
+  type ListPageRequest,
+  selectDaemonGroups as listGroupRecords,
+  readPageSize,
   type Tx,
+  toPage,
 } from '../storage/index.ts'
 
 /** The daemons that share the runs of one key, and how these stand. */
@@ -17,12 +17,12 @@ export type DaemonGroup = DaemonGroupRecord
 export async function listDaemonGroups(
   tx: Tx,
   environmentId: string,
-  request: PageRequest,
-): Promise<Page<DaemonGroup>> {
+  request: ListPageRequest,
+): Promise<ListPage<DaemonGroup>> {
   const query = { list: 'daemon_group', environment_id: environmentId }
-  const size = pageSizeOf(request)
+  const size = readPageSize(request)
   const [after] = decodePageToken(query, request.pageToken, ['text']) ?? []
-  const prefix = daemonGroup(environmentId, '')
+  const prefix = daemonQueueGroup(environmentId, '')
   const found = await listGroupRecords(tx, environmentId, prefix, QUEUE_POLICY.leaseMs, after?.toString(), size + 1)
-  return pageOf(query, found, size, ({ groupKey }) => [groupKey])
+  return toPage(query, found, size, ({ groupKey }) => [groupKey])
 }

@@ -1,13 +1,13 @@
 import { newId, notFound } from '../base/index.ts'
 import { HEARTBEAT_INTERVAL_MS, QUEUE_POLICY } from '../queue/index.ts'
 import {
+  type ActiveDaemon,
   type DaemonRecord,
   insertDaemon,
-  listDaemons as listDaemonRecords,
+  selectDaemons as listDaemonRecords,
   type NewDaemon,
-  type SeenDaemon,
-  seeDaemon,
   type Tx,
+  touchDaemon,
 } from '../storage/index.ts'
 
 /** How often daemons are to be heard of. */
@@ -49,13 +49,13 @@ export async function listDaemons(
  * @param isDraining undefined: as it said last
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function requireDaemon(
+export async function markDaemonSeen(
   tx: Tx,
   environmentId: string,
   id: string,
   isDraining?: boolean,
-): Promise<SeenDaemon> {
-  const seen = await seeDaemon(tx, environmentId, id, isDraining ?? null)
+): Promise<ActiveDaemon> {
+  const seen = await touchDaemon(tx, environmentId, id, isDraining ?? null)
   if (seen === undefined) throw notFound('daemon', id)
   return seen
 }

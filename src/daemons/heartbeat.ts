@@ -1,13 +1,13 @@
-import type { Heartbeat, LeaseKey, RunQueue } from '../queue/index.ts'
-import { type Database, findHeldLeases } from '../storage/index.ts'
-import type { ClaimWaits } from './claim-waits.ts'
-import { requireDaemon } from './daemon.ts'
+import type { HeartbeatResult, LeaseKey, RunQueue } from '../queue/index.ts'
+import { type Database, findActiveLeases } from '../storage/index.ts'
+import type { ClaimLongPolls } from './claim-waits.ts'
+import { markDaemonSeen } from './daemon.ts'
 
 /** What heartbeats need. */
 export interface HeartbeatDeps {
-  readonly database: Pick<Database, 'direct'>
+  readonly database: Pick<Database, 'pool'>
   readonly queue: Pick<RunQueue, 'heartbeat'>
-  readonly waits: Pick<ClaimWaits, 'release'>
+  readonly waits: Pick<ClaimLongPolls, 'release'>
 }
 
 /** What a daemon says of itself. */
@@ -19,7 +19,7 @@ export interface HeartbeatInput {
 }
 
 /** What has become of one lease. */
-export type HeldState = Heartbeat & LeaseKey
+export type LeaseState = HeartbeatResult & LeaseKey
 
 /**
  * Notes that a daemon lives and renews what it holds.
@@ -31,10 +31,10 @@ export async function heartbeat(
   { database, queue, waits }: HeartbeatDeps,
   environmentId: string,
   { daemonId, isDraining, held }: HeartbeatInput,
-): Promise<readonly HeldState[]> {
-  await requireDaemon(database.direct, environmentId, daemonId, isDraining)
+): Promise<readonly LeaseState[]> {
+  await markDaemonSeen(database.pool, environmentId, daemonId, isDraining)
   if (isDraining) waits.release(daemonId)
-  const own = held.length === 0 ? [] : await findHeldLeases(database.direct, environmentId, held)
+  const own = held.length === 0 ? [] : await findActiveLeases(database.pool, environmentId, held)
   const renewed = new Map((await queue.heartbeat(own)).map((state, place) => [own[place]?.leaseId, state]))
   return held.map(({ id, leaseId }) => ({ ...(renewed.get(leaseId) ?? { kind: 'lost', id }), id, leaseId }))
 }

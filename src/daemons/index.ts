@@ -8,7 +8,7 @@
 
 export type { Assignment } from './assignment.ts'
 export { type ClaimDeps, claimRuns } from './claim-runs.ts'
-export { ClaimWaits } from './claim-waits.ts'
+export { ClaimLongPolls } from './claim-waits.ts'
 export {
   type Daemon,
   HEARTBEAT_SECONDS,
@@ -17,13 +17,13 @@ export {
   registerDaemon,
 } from './daemon.ts'
 export { type DaemonGroup, listDaemonGroups } from './daemon-group.ts'
-export { forgetDaemons } from './forget.ts'
-export { type HeartbeatInput, type HeldState, heartbeat } from './heartbeat.ts'
+export { pruneDaemons } from './forget.ts'
+export { type HeartbeatInput, heartbeat, type LeaseState } from './heartbeat.ts'
 export {
   completeRun,
   type FailureDeps,
   failRun,
-  type Progress,
+  type ReportedProgress,
   releaseRun,
   reportProgress,
 } from './report.ts'

@@ -5,14 +5,15 @@ import { secretPaths } from '../definition/index.ts'
 export function publicVariables(variables: JsonObject): JsonObject {
   const root = 'environment_variables'
   const hidden = new Set(secretPaths({ [root]: variables }).map((path) => JSON.stringify(path)))
-  const shown = without(variables, [root], hidden)
+  const shown = withoutPaths(variables, [root], hidden)
   return isJsonObject(shown) ? shown : {}
 }
 
-function without(value: Json, path: readonly (string | number)[], hidden: ReadonlySet<string>): Json | undefined {
+function withoutPaths(value: Json, path: readonly (string | number)[], hidden: ReadonlySet<string>): Json | undefined {
   if (hidden.has(JSON.stringify(path))) return undefined
-  if (Array.isArray(value)) return value.map((item: Json, index) => without(item, [...path, index], hidden) ?? null)
+  if (Array.isArray(value))
+    return value.map((item: Json, index) => withoutPaths(item, [...path, index], hidden) ?? null)
   if (!isJsonObject(value)) return value
-  const entries = Object.entries(value).map(([key, item]) => [key, without(item, [...path, key], hidden)] as const)
+  const entries = Object.entries(value).map(([key, item]) => [key, withoutPaths(item, [...path, key], hidden)] as const)
   return Object.fromEntries(entries.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined))
 }

@@ -1,8 +1,8 @@
 import { invalidFields, type JsonObject, notFound, type Violation } from '../base/index.ts'
 import {
-  completionOf,
+  completedStatusOf,
   getRun,
-  isOf,
+  isStatsOf,
   type LeaseKey,
   leaseLost,
   type Outcome,
@@ -11,17 +11,17 @@ import {
   type RunError,
   type RunQueue,
 } from '../queue/index.ts'
-import { type Database, findHeldLeases, findRun, type HeldLease } from '../storage/index.ts'
-import { contradictionIn } from '../sync/index.ts'
+import { type ActiveLease, type Database, findActiveLeases, findRun } from '../storage/index.ts'
+import { findIncompleteness } from '../sync/index.ts'
 
 /** What reports need. */
 export interface ReportDeps {
-  readonly database: Pick<Database, 'direct'>
+  readonly database: Pick<Database, 'pool'>
   readonly queue: Pick<RunQueue, 'save' | 'settle'>
 }
 
 /** How far a run has come; what is absent stays as it was reported last. */
-export interface Progress {
+export interface ReportedProgress {
   readonly checkpoint?: JsonObject | undefined
   /** From the beginning of the run. Empty: absent. */
   readonly stats: readonly ResourceStats[]
@@ -36,9 +36,9 @@ export async function reportProgress(
   deps: ReportDeps,
   environmentId: string,
   key: LeaseKey,
-  progress: Progress,
+  progress: ReportedProgress,
 ): Promise<{ readonly isStopRequested: boolean }> {
-  return await save(deps, await requireLease(deps, environmentId, key), progress)
+  return await saveReported(deps, await getActiveLease(deps, environmentId, key), progress)
 }
 
 /**
@@ -51,14 +51,14 @@ export async function completeRun(
   deps: ReportDeps,
   environmentId: string,
   key: LeaseKey,
-  progress: Progress,
+  progress: ReportedProgress,
 ): Promise<Run> {
-  await requireLease(deps, environmentId, key)
-  const { resources, resourceStats } = await getRun(deps.database.direct, environmentId, key.id)
+  await getActiveLease(deps, environmentId, key)
+  const { resources, resourceStats } = await getRun(deps.database.pool, environmentId, key.id)
   const final = progress.stats.length === 0 ? resourceStats : progress.stats
   const violations = final.length === 0 ? [] : checkFinalStats(resources, final)
   if (violations.length > 0) throw invalidFields(violations)
-  return await end(deps, environmentId, key, progress, { kind: completionOf(resources, final) })
+  return await settleReported(deps, environmentId, key, progress, { kind: completedStatusOf(resources, final) })
 }
 
 /** Where the next run begins depends on these, so a daemon may not say more than it has done. */
@@ -68,9 +68,9 @@ function checkFinalStats(resources: readonly JsonObject[], final: readonly Resou
     return finding('resource_stats', `must have one entry for each of the ${resources.length} resources of the run`)
   return resources.flatMap((resource, index) => {
     const [stats, at] = [final[index], `resource_stats[${index}]`]
-    if (stats === undefined || !isOf(resource, stats))
+    if (stats === undefined || !isStatsOf(resource, stats))
       return finding(`${at}.resource`, `must be ${resource.resource}.${resource.method}, as in the run's resources`)
-    const contradiction = stats.complete ? contradictionIn(stats) : undefined
+    const contradiction = stats.complete ? findIncompleteness(stats) : undefined
     return contradiction === undefined ? [] : finding(`${at}.complete`, `must be false: ${contradiction}`)
   })
 }
@@ -91,15 +91,15 @@ export async function failRun(
   deps: FailureDeps,
   environmentId: string,
   key: LeaseKey,
-  progress: Progress,
+  progress: ReportedProgress,
   how: { readonly error: RunError; readonly isRetryable: boolean; readonly waitMs?: number | undefined },
 ): Promise<Run> {
   const { isRetryable, waitMs = 0 } = how
-  const { integratedAccountId } = await getRun(deps.database.direct, environmentId, key.id)
+  const { integratedAccountId } = await getRun(deps.database.pool, environmentId, key.id)
   const message = await deps.redact(environmentId, integratedAccountId, how.error.message)
   const error = { ...how.error, message }
   const outcome: Outcome = isRetryable ? { kind: 'retry', error, afterMs: waitMs } : { kind: 'failed', error }
-  return await end(deps, environmentId, key, progress, outcome)
+  return await settleReported(deps, environmentId, key, progress, outcome)
 }
 
 /**
@@ -112,28 +112,28 @@ export async function releaseRun(
   deps: ReportDeps,
   environmentId: string,
   key: LeaseKey,
-  progress: Progress,
+  progress: ReportedProgress,
   waitMs: number | undefined,
 ): Promise<Run> {
   const outcome: Outcome = waitMs === undefined ? { kind: 'handed_back' } : { kind: 'rate_limited', afterMs: waitMs }
-  return await end(deps, environmentId, key, progress, outcome)
+  return await settleReported(deps, environmentId, key, progress, outcome)
 }
 
-async function end(
+async function settleReported(
   deps: ReportDeps,
   environmentId: string,
   key: LeaseKey,
-  progress: Progress,
+  progress: ReportedProgress,
   outcome: Outcome,
 ): Promise<Run> {
-  const lease = await requireLease(deps, environmentId, key)
-  if (progress.checkpoint !== undefined || progress.stats.length > 0) await save(deps, lease, progress)
+  const lease = await getActiveLease(deps, environmentId, key)
+  if (progress.checkpoint !== undefined || progress.stats.length > 0) await saveReported(deps, lease, progress)
   const [settled] = await deps.queue.settle([{ ...lease, outcome }])
   if (settled?.kind !== 'settled') throw leaseLost(key.id)
-  return await getRun(deps.database.direct, environmentId, key.id)
+  return await getRun(deps.database.pool, environmentId, key.id)
 }
 
-async function save({ queue }: ReportDeps, lease: HeldLease, { checkpoint, stats }: Progress) {
+async function saveReported({ queue }: ReportDeps, lease: ActiveLease, { checkpoint, stats }: ReportedProgress) {
   return await queue.save(lease, checkpoint ?? null, stats.length === 0 ? null : stats)
 }
 
@@ -142,9 +142,9 @@ async function save({ queue }: ReportDeps, lease: HeldLease, { checkpoint, stats
  *
  * @throws Failure RESOURCE_NOT_FOUND, LEASE_LOST
  */
-async function requireLease({ database }: ReportDeps, environmentId: string, key: LeaseKey): Promise<HeldLease> {
-  const [lease] = await findHeldLeases(database.direct, environmentId, [key])
+async function getActiveLease({ database }: ReportDeps, environmentId: string, key: LeaseKey): Promise<ActiveLease> {
+  const [lease] = await findActiveLeases(database.pool, environmentId, [key])
   if (lease !== undefined) return lease
-  if ((await findRun(database.direct, environmentId, key.id)) === undefined) throw notFound('sync_job_run', key.id)
+  if ((await findRun(database.pool, environmentId, key.id)) === undefined) throw notFound('sync_job_run', key.id)
   throw leaseLost(key.id)
 }

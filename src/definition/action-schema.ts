@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Json } from '../base/index.ts'
-import { parseExpression } from '../expression/index.ts'
+import { validateExpression } from '../expression/index.ts'
 import { expressionText, fieldList, refineWith, templateMap } from '../formats/index.ts'
-import { methodSchema, nameOf } from './method-schema.ts'
+import { identifierText, methodSchema } from './method-schema.ts'
 
 /** What expressions of steps start from; earlier results are variables. */
 const CALL_ROOTS = ['context', 'args', 'query', 'body', 'id'] as const
@@ -30,7 +30,7 @@ const stepTypes = [
 ] as const
 
 const stepKeys = {
-  name: nameOf('step')
+  name: identifierText('step')
     .optional()
     .describe('Later steps read the result as $steps.<name>. Default: type and place, for example request_1.'),
   run_if: expressionText(CALL_ROOTS)
@@ -68,6 +68,6 @@ export function isLongExpression(config: object): config is { readonly expressio
 
 function findLongExpression(keys: Readonly<Record<string, Json>>): string | undefined {
   if (!isLongExpression(keys)) return undefined
-  const parsed = parseExpression(keys.expression)
+  const parsed = validateExpression(keys.expression)
   return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : 'is an expression'
 }

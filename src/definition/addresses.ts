@@ -2,7 +2,7 @@ import type { JsonObject } from '../base/index.ts'
 import { findTemplateProblem, listPlaceholderPaths } from '../expression/index.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { writePath } from './json-path.ts'
-import { listRoles } from './schema-walk.ts'
+import { listFields } from './schema-walk.ts'
 
 /** An address written out in a config. */
 export interface Address {
@@ -19,13 +19,13 @@ export interface Address {
  * @param prefix of the reported paths, e.g. `override`
  */
 export function listAddresses(config: JsonObject, prefix: string): Address[] {
-  return listRoles(resolvedSchema, config).flatMap(({ role, value, path }) =>
-    role.kind === 'url' && typeof value === 'string' && isLiteral(value)
+  return listFields(resolvedSchema, config).flatMap(({ role, value, path }) =>
+    role.kind === 'url' && typeof value === 'string' && isLiteralAddress(value)
       ? [{ path: writePath(prefix, path), url: value }]
       : [],
   )
 }
 
-function isLiteral(text: string): boolean {
+function isLiteralAddress(text: string): boolean {
   return findTemplateProblem(text) === undefined && listPlaceholderPaths(text).length === 0
 }

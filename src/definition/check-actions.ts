@@ -12,13 +12,13 @@ import { type RESERVED_ACTIONS, stepName } from './action-schema.ts'
 import { ACTION_RESOURCE } from './compile-action.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { writePath } from './json-path.ts'
-import { listRoles } from './schema-walk.ts'
+import { listFields } from './schema-walk.ts'
 
 /** The action whose steps ask a person. */
 const FORM_ACTION = 'post_connect_user_form' satisfies (typeof RESERVED_ACTIONS)[number]
 
 /** The action that asks for the next token. */
-const RENEWAL_ACTION = 'refresh_token' satisfies (typeof RESERVED_ACTIONS)[number]
+const REFRESH_ACTION = 'refresh_token' satisfies (typeof RESERVED_ACTIONS)[number]
 
 /** One step of an action as it is written, wherever the schema allows it to be. */
 interface StepAt {
@@ -35,7 +35,7 @@ interface StepAt {
  */
 export function findActionProblems(config: JsonObject, path: string): Violation[] {
   const reads = listResultReads(config)
-  const readsByPlace = groupByPlace(reads)
+  const readsByPlace = groupByStep(reads)
   const suggester = createSuggester()
   const actions = isJsonObject(config.actions) ? Object.entries(config.actions) : []
   const found = actions.flatMap(([action, definition]) => {
@@ -54,9 +54,9 @@ export function findActionProblems(config: JsonObject, path: string): Violation[
   }))
 }
 
-type Finding = Omit<Violation, 'field'> & { readonly at: DotPath }
+type ActionFinding = Omit<Violation, 'field'> & { readonly at: DotPath }
 
-function findShadowedResource({ resources }: JsonObject): Finding[] {
+function findShadowedResource({ resources }: JsonObject): ActionFinding[] {
   if (!isJsonObject(resources) || resources[ACTION_RESOURCE] === undefined) return []
   const description = 'is the name under which actions are called: no call would reach this resource'
   return [{ at: ['resources', ACTION_RESOURCE], description, rule: 'resources.reserved_name' }]
@@ -76,7 +76,7 @@ function stepsOf(action: string, definition: Json): StepAt[] {
   })
 }
 
-function findTakenNames(steps: readonly StepAt[]): Finding[] {
+function findTakenNames(steps: readonly StepAt[]): ActionFinding[] {
   const taken = new Set<string>()
   return steps.flatMap(({ name, path }) => {
     if (taken.size < taken.add(name).size) return []
@@ -85,13 +85,13 @@ function findTakenNames(steps: readonly StepAt[]): Finding[] {
   })
 }
 
-function findMisplacedSteps(action: string, steps: readonly StepAt[]): Finding[] {
+function findMisplacedSteps(action: string, steps: readonly StepAt[]): ActionFinding[] {
   const rule = 'actions.wrong_step'
   const misplaced = steps.flatMap(({ step, path }) => {
     const description = describeMisplaced(action, step.type)
     return description === undefined ? [] : [{ at: [...path, 'type'], description, rule }]
   })
-  if (action !== RENEWAL_ACTION || steps.some(({ step }) => step.type === 'request')) return misplaced
+  if (action !== REFRESH_ACTION || steps.some(({ step }) => step.type === 'request')) return misplaced
   return [...misplaced, { at: ['actions', action], description: 'must have a step that sends a request', rule }]
 }
 
@@ -99,11 +99,11 @@ function findMisplacedSteps(action: string, steps: readonly StepAt[]): Finding[]
 function describeMisplaced(action: string, type: Json | undefined): string | undefined {
   if (action === FORM_ACTION) return type === 'form' ? undefined : `must be form in ${FORM_ACTION}`
   if (type === 'form') return `is possible in ${FORM_ACTION} only`
-  if (action === RENEWAL_ACTION && type === 'update_context') return `has no effect in ${RENEWAL_ACTION}`
+  if (action === REFRESH_ACTION && type === 'update_context') return `has no effect in ${REFRESH_ACTION}`
   return undefined
 }
 
-function findPagination({ step: { type, config }, path }: StepAt): Finding[] {
+function findPagination({ step: { type, config }, path }: StepAt): ActionFinding[] {
   if (type !== 'request' || !isJsonObject(config) || !isJsonObject(config.pagination)) return []
   const description = 'is not possible: a step sends one request; write a method of a resource for a list'
   return [{ at: [...path, 'config', 'pagination'], description, rule: 'actions.pagination' }]
@@ -118,7 +118,7 @@ interface ResultRead {
 }
 
 /** Reads by the place of their step: `["actions", name]`, or `["actions", name, "steps", index]`, as JSON. */
-function groupByPlace(reads: readonly ResultRead[]): ReadonlyMap<string, readonly ResultRead[]> {
+function groupByStep(reads: readonly ResultRead[]): ReadonlyMap<string, readonly ResultRead[]> {
   const groups = new Map<string, ResultRead[]>()
   for (const read of reads)
     for (const length of [2, 4]) {
@@ -134,7 +134,7 @@ function findUnknownResults(
   steps: readonly StepAt[],
   readsByPlace: ReadonlyMap<string, readonly ResultRead[]>,
   suggester: typeof suggest,
-): Finding[] {
+): ActionFinding[] {
   const names = new Set<string>()
   return steps.flatMap((step) => {
     const reads = readsByPlace.get(JSON.stringify(step.path)) ?? []
@@ -150,7 +150,7 @@ function findUnknownResult(
   { step, path }: StepAt,
   names: ReadonlySet<string>,
   suggester: typeof suggest,
-): Finding[] {
+): ActionFinding[] {
   const { place, root, step: name, at } = read
   // What judges an answer (error_expression and the like) sees the answer alone.
   if (place === 'expression' && step.type === 'request' && at[path.length] === 'config') return [unreadable(read)]
@@ -161,13 +161,13 @@ function findUnknownResult(
   return [{ at, description, rule: 'actions.unknown_step' }]
 }
 
-function unreadable({ root, at }: ResultRead): Finding {
+function unreadable({ root, at }: ResultRead): ActionFinding {
   const description = `reads $${root}, which is there in templates, transform, update_context and run_if of actions only`
   return { at, description, rule: 'actions.result_outside' }
 }
 
 function listResultReads(config: JsonObject): ResultRead[] {
-  return listRoles(resolvedSchema, config).flatMap(({ role, value, path: at }) => {
+  return listFields(resolvedSchema, config).flatMap(({ role, value, path: at }) => {
     switch (role.kind) {
       case 'template':
       case 'url':

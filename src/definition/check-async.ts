@@ -1,4 +1,4 @@
-import { exceedsJsonSize, JSON_DEPTH_MAX, type JsonObject, TaskThread, type Violation } from '../base/index.ts'
+import { exceedsJsonSize, JSON_DEPTH_MAX, type JsonObject, type Violation, WorkerThread } from '../base/index.ts'
 import { CONFIG_LENGTH_MAX, type ConfigKind, checkConfig, checkOverride } from './check.ts'
 
 /** Configs up to this length are checked at once, characters as JSON; a check costs up to a millisecond per KiB and more. */
@@ -9,7 +9,7 @@ export type CheckTask =
   | { readonly config: string; readonly kind: ConfigKind; readonly path: string }
   | { readonly config: string; readonly override: string; readonly path: string }
 
-const thread = new TaskThread<CheckTask, readonly Violation[]>(new URL('./check-thread.ts', import.meta.url), {
+const thread = new WorkerThread<CheckTask, readonly Violation[]>(new URL('./check-thread.ts', import.meta.url), {
   taskMs: 20_000,
   heapMegabytes: 512,
 })

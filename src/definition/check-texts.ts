@@ -12,7 +12,7 @@ import { resolvedSchema } from './config-schema.ts'
 import { FINDINGS_MAX } from './findings.ts'
 import { writePath } from './json-path.ts'
 import { listBareNames } from './placeholder-names.ts'
-import { listRoles, type RoleAt } from './schema-walk.ts'
+import { type FieldAt, listFields } from './schema-walk.ts'
 
 /**
  * Texts that would find nothing when they are evaluated: placeholders of unknown names, placeholders where none are
@@ -20,8 +20,8 @@ import { listRoles, type RoleAt } from './schema-walk.ts'
  *
  * @param path prefix of the reported fields: `config`, `override`
  */
-export function findTextProblems(config: JsonObject, path: string): Violation[] {
-  const places = listRoles(resolvedSchema, config)
+export function findPlaceholderProblems(config: JsonObject, path: string): Violation[] {
+  const places = listFields(resolvedSchema, config)
   return [
     ...findUnknownPlaceholders(config, places),
     ...places.flatMap(findLiteralPlaceholder),
@@ -29,15 +29,15 @@ export function findTextProblems(config: JsonObject, path: string): Violation[] 
   ].map(({ at, ...finding }) => ({ field: writePath(path, at), ...finding }))
 }
 
-type Finding = Omit<Violation, 'field'> & { readonly at: DotPath }
+type PlaceholderFinding = Omit<Violation, 'field'> & { readonly at: DotPath }
 
-function findUnknownPlaceholders(config: JsonObject, places: readonly RoleAt[]): Finding[] {
+function findUnknownPlaceholders(config: JsonObject, places: readonly FieldAt[]): PlaceholderFinding[] {
   const known = listBareNames(config)
   const templates = places
     .filter(({ role }) => role.kind === 'template' || role.kind === 'url')
     .flatMap(({ value, path }) => listTexts(value, path))
   const suggester = createSuggester()
-  const findings: Finding[] = []
+  const findings: PlaceholderFinding[] = []
   for (const { value, path: at } of templates) {
     if (findings.length >= FINDINGS_MAX) break
     for (const { root, text, steps } of listPlaceholderPaths(value)) {
@@ -50,7 +50,7 @@ function findUnknownPlaceholders(config: JsonObject, places: readonly RoleAt[]):
 }
 
 /** Names of entries are literal everywhere, also inside the JSON of a template. */
-function findLiteralPlaceholder({ role, value, path }: RoleAt): Finding[] {
+function findLiteralPlaceholder({ role, value, path }: FieldAt): PlaceholderFinding[] {
   const literals = role.kind === 'literal' ? [{ value, path }] : role.kind === 'template' ? listNames(value, path) : []
   return literals
     .filter((literal) => typeof literal.value === 'string' && literal.value.includes('{{'))
@@ -61,7 +61,7 @@ function findLiteralPlaceholder({ role, value, path }: RoleAt): Finding[] {
     }))
 }
 
-function findUnknownNames({ role, value, path: at }: RoleAt): Finding[] {
+function findUnknownNames({ role, value, path: at }: FieldAt): PlaceholderFinding[] {
   if (role.kind !== 'expression' || role.roots === undefined || typeof value !== 'string') return []
   const { roots } = role
   const findings = listRootNames(value).flatMap(({ name, next }) => {

@@ -8,12 +8,12 @@ import {
 } from '../base/index.ts'
 import { findActionProblems } from './check-actions.ts'
 import { findHiddenEmptyPages, findKeylessPaginations } from './check-pagination.ts'
-import { findTextProblems } from './check-texts.ts'
+import { findPlaceholderProblems } from './check-texts.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
 import { FINDINGS_MAX, findSchemaViolations } from './findings.ts'
 import { writePath } from './json-path.ts'
-import { findMissingVerbs } from './method-schema.ts'
-import { layerOver } from './partial-schema.ts'
+import { listMethodsWithoutVerb } from './method-schema.ts'
+import { deepPartial } from './partial-schema.ts'
 import { alignCredentials, resolveConfig } from './resolve.ts'
 
 /** Longest definition, and longest override, in characters as JSON. */
@@ -34,8 +34,8 @@ export type ConfigKind = 'integration' | 'override'
  */
 export function checkConfig(config: JsonObject, kind: ConfigKind, path: string): Violation[] {
   if (exceedsJsonSize(config, CONFIG_LENGTH_MAX, JSON_DEPTH_MAX)) return [tooLarge(path)]
-  if (kind === 'override') return findSchemaViolations(layerOver(resolvedSchema), config, path)
-  return mergeFindings(findSchemaViolations(configSchema, config, path), findMeaning(config, path)).slice(
+  if (kind === 'override') return findSchemaViolations(deepPartial(resolvedSchema), config, path)
+  return mergeFindings(findSchemaViolations(configSchema, config, path), findSemanticProblems(config, path)).slice(
     0,
     FINDINGS_MAX,
   )
@@ -49,9 +49,9 @@ export function checkOverride(config: JsonObject, override: JsonObject, path: st
   const alone = checkConfig(override, 'override', path)
   if (alone.some(({ rule }) => rule === TOO_LARGE)) return alone
   const merged = resolveConfig(config, override).config
-  const together = mergeFindings(findSchemaViolations(resolvedSchema, merged, path), findMeaning(merged, path))
+  const together = mergeFindings(findSchemaViolations(resolvedSchema, merged, path), findSemanticProblems(merged, path))
   const { below } = alignCredentials(config, override)
-  const inherited = [...findSchemaViolations(resolvedSchema, below, path), ...findMeaning(below, path)]
+  const inherited = [...findSchemaViolations(resolvedSchema, below, path), ...findSemanticProblems(below, path)]
   const known = new Set([...inherited, ...alone].map(({ field, rule }) => `${field} ${rule}`))
   return [...alone, ...together.filter(({ field, rule }) => !known.has(`${field} ${rule}`))]
 }
@@ -68,12 +68,12 @@ function tooLarge(field: string): Violation {
 }
 
 /** What no schema can say: shapes that contradict each other, names that lead nowhere. */
-function findMeaning(config: JsonObject, path: string): Violation[] {
+function findSemanticProblems(config: JsonObject, path: string): Violation[] {
   return [
     ...findMixedCredentials(config, path),
-    ...findUnwrittenVerbs(config, path),
+    ...findMissingVerbs(config, path),
     ...findUnknownTagged(config, path),
-    ...findTextProblems(config, path),
+    ...findPlaceholderProblems(config, path),
     ...findKeylessPaginations(config, path),
     ...findHiddenEmptyPages(config, path),
     ...findActionProblems(config, path),
@@ -88,10 +88,10 @@ function findMixedCredentials({ credentials }: JsonObject, path: string): Violat
   return [{ field: writePath(path, ['credentials']), description, rule: 'credentials.mixed_shapes' }]
 }
 
-function findUnwrittenVerbs({ resources }: JsonObject, path: string): Violation[] {
+function findMissingVerbs({ resources }: JsonObject, path: string): Violation[] {
   if (!isJsonObject(resources)) return []
   return Object.entries(resources).flatMap(([resource, methods]) =>
-    (isJsonObject(methods) ? findMissingVerbs(methods) : []).map((method) => ({
+    (isJsonObject(methods) ? listMethodsWithoutVerb(methods) : []).map((method) => ({
       field: writePath(path, ['resources', resource, method, 'method']),
       description: 'is required: only reading methods have a default',
       rule: 'required',

@@ -12,7 +12,7 @@ const KEY_LENGTH = 16
  * @param called what is called; nothing for a path that no method describes, which only rules without `match` count
  * @param owner of rules that are the method's own and count nothing else; absent: shared by all that they match
  */
-export function budgetsOf(
+export function compileBudgets(
   definitions: BudgetDefinition | undefined,
   called: { readonly resource?: string; readonly method?: string },
   owner = '',
@@ -24,11 +24,11 @@ export function budgetsOf(
   return counted.map((definition) => {
     const { limit, per, scope } = definition
     const seconds = typeof per === 'number' ? per : WINDOW_SECONDS[per]
-    return { key: keyOf(owner, definition), limit, windowMs: seconds * 1_000, scope }
+    return { key: budgetKey(owner, definition), limit, windowMs: seconds * 1_000, scope }
   })
 }
 
-function keyOf(owner: string, definition: BudgetDefinition[number]): string {
+function budgetKey(owner: string, definition: BudgetDefinition[number]): string {
   return createHash('sha256')
     .update(`${owner}|${canonicalJson(JSON.parse(JSON.stringify(definition)))}`)
     .digest('base64url')

@@ -20,22 +20,22 @@ import {
   responseFormat,
 } from '../formats/index.ts'
 import { ACTION_RESOURCE, compileAction } from './compile-action.ts'
-import { budgetsOf } from './compile-budget.ts'
+import { compileBudgets } from './compile-budget.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { LazyMap } from './lazy-map.ts'
 import { type MethodDefinition, retrySchema } from './method-schema.ts'
 import { listNamesInHeaders } from './placeholder-names.ts'
 import type {
   ConnectPlan,
+  ConsumedParams,
   MethodPlan,
   NamedTemplate,
-  PlacedNames,
   Plan,
   RateLimitRules,
   ResponsePath,
   RetryRules,
 } from './plan.ts'
-import { withNumericSettings } from './schema-walk.ts'
+import { settingsAsDoubles } from './schema-walk.ts'
 import { secretTexts } from './secret-paths.ts'
 
 /** Methods that read by their name; all others count as writing, whatever HTTP method they use, unless they say otherwise. */
@@ -57,7 +57,7 @@ const USER_AGENT = 'Patchbay'
  * override was stored before the definition below it changed
  */
 export function compilePlan(written: JsonObject): Plan {
-  const config = withNumericSettings(resolvedSchema, written) as JsonObject
+  const config = settingsAsDoubles(resolvedSchema, written) as JsonObject
   const parsed = parseConfig(config)
   const resources = Object.entries(parsed.resources ?? {}).map(([resource, methods]) => {
     const plans = new LazyMap(methods, (name, method) => compileMethod(parsed, resource, name, method))
@@ -121,15 +121,15 @@ function compileMethod(
     isList,
     isWrite: !(method.read_only ?? READING_METHODS.includes(name)),
     pagination: isList ? paginationOf(choice ?? undefined) : undefined,
-    authorise: authoriseOf(method.authorization === undefined ? config.authorization : method.authorization),
+    authorize: compileAuthorizer(method.authorization === undefined ? config.authorization : method.authorization),
     rateLimit: rateLimitOf(method.rate_limit === undefined ? config.rate_limit : method.rate_limit),
     errorExpression: errorExpression ?? undefined,
     retry: retryOf(method.retry === undefined ? config.retry : method.retry),
     timeoutMs: timeoutOf(method.timeout === undefined ? config.timeout : method.timeout),
     budgets:
       method.budget === undefined
-        ? budgetsOf(config.budget, { resource, method: name })
-        : budgetsOf(method.budget ?? [], { resource, method: name }, `${resource}.${name}`),
+        ? compileBudgets(config.budget, { resource, method: name })
+        : compileBudgets(method.budget ?? [], { resource, method: name }, `${resource}.${name}`),
     responsePath: method.response_path === undefined ? undefined : compileResponsePath(method.response_path),
     idPath: parseDotPath(method.id_path ?? 'id'),
     exampleResponse: isJsonObject(method.examples) ? method.examples.response : undefined,
@@ -140,8 +140,8 @@ function compileMethod(
 /** A request of an action is never paged, and what the caller gave reaches it only where its templates read it. */
 function compileStepRequest(config: IntegrationConfig, action: string, request: MethodDefinition): MethodPlan {
   const plan = compileMethod(config, ACTION_RESOURCE, action, request)
-  const placed = { ...plan.placed, wholeQuery: true, wholeBody: true }
-  return { ...plan, isList: false, isWrite: isWritingVerb(plan.verb), pagination: undefined, placed }
+  const placed = { ...plan.consumed, wholeQuery: true, wholeBody: true }
+  return { ...plan, isList: false, isWrite: isWritingVerb(plan.verb), pagination: undefined, consumed: placed }
 }
 
 /** The request part, with everything else as the integration has it. */
@@ -172,14 +172,14 @@ function compileRequest(
     body: request.body === undefined ? undefined : compileJson(request.body),
     bodyFormat: bodyFormat(request.body_format ?? 'json'),
     responseFormat: format,
-    placed: findPlacedNames([baseUrl ?? null, request.path, headers, query, request.body ?? null]),
-    authorise: authoriseOf(config.authorization),
+    consumed: findConsumedParams([baseUrl ?? null, request.path, headers, query, request.body ?? null]),
+    authorize: compileAuthorizer(config.authorization),
     pagination: undefined,
     rateLimit: rateLimitOf(config.rate_limit),
     errorExpression: config.error_expression,
     retry: retryOf(config.retry),
     timeoutMs: timeoutOf(config.timeout),
-    budgets: budgetsOf(config.budget, {}),
+    budgets: compileBudgets(config.budget, {}),
     concurrencyMax: config.concurrency,
     responsePath: undefined,
     idPath: ['id'],
@@ -198,10 +198,10 @@ function findParentPaths(config: IntegrationConfig, method: MethodDefinition): D
     .flatMap(({ root, steps }) => (root === 'resources' ? [steps] : []))
 }
 
-type HeaderMap = Readonly<Record<string, string | number | boolean | null>>
+type HeaderValues = Readonly<Record<string, string | number | boolean | null>>
 
 /** Later levels win, whatever the case of the names; `null` removes. */
-function mergeHeaders(...levels: readonly (HeaderMap | undefined)[]): Record<string, string> {
+function mergeHeaders(...levels: readonly (HeaderValues | undefined)[]): Record<string, string> {
   const merged: Record<string, string> = {}
   for (const level of levels) {
     for (const [name, value] of Object.entries(level ?? {})) {
@@ -228,7 +228,7 @@ function mergeEntries(...levels: readonly (Readonly<Record<string, Json>> | unde
   return merged
 }
 
-function findPlacedNames(templates: readonly Json[]): PlacedNames {
+function findConsumedParams(templates: readonly Json[]): ConsumedParams {
   const paths = listPlaceholderPaths(templates)
   const first = (root: string) =>
     paths.filter((path) => path.root === root && path.steps.length > 0).map(({ steps }) => String(steps[0]))
@@ -236,12 +236,12 @@ function findPlacedNames(templates: readonly Json[]): PlacedNames {
   return {
     query: new Set(first('query')),
     body: new Set(first('body')),
-    wholeQuery: hasWhole('query'),
-    wholeBody: hasWhole('body'),
+    isQueryConsumed: hasWhole('query'),
+    isBodyConsumed: hasWhole('body'),
   }
 }
 
-function authoriseOf(choice: FormatChoice | null | undefined): MethodPlan['authorise'] {
+function compileAuthorizer(choice: FormatChoice | null | undefined): MethodPlan['authorize'] {
   return choice === null || choice === undefined ? () => NO_AUTHORIZATION : compileAuthorization(choice)
 }
 

@@ -18,7 +18,14 @@ import {
   webAddress,
 } from '../formats/index.ts'
 import { actionSchema } from './action-schema.ts'
-import { budgetSchema, nameOf, rateLimitSchema, resourceSchema, retrySchema, timeoutSchema } from './method-schema.ts'
+import {
+  budgetSchema,
+  identifierText,
+  rateLimitSchema,
+  resourceSchema,
+  retrySchema,
+  timeoutSchema,
+} from './method-schema.ts'
 import { webhookSchema } from './webhook-schema.ts'
 
 /** Keys of an integration config. The same objects validate, give the types and become the published JSON Schema. */
@@ -51,8 +58,8 @@ const configKeys = {
     .describe(
       'JSONata over every response: nothing means no error, else {status, message?, headers?, metadata?, result?}.',
     ),
-  resources: mapOf(nameOf('resource'), resourceSchema).optional().describe('Resources by name.'),
-  actions: mapOf(nameOf('action'), actionSchema)
+  resources: mapOf(identifierText('resource'), resourceSchema).optional().describe('Resources by name.'),
+  actions: mapOf(identifierText('action'), actionSchema)
     .optional()
     .describe(
       'Named steps; post_install, post_connect_user_form, refresh_token and validation hook into the life of an account.',

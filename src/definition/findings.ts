@@ -1,7 +1,14 @@
 import type { z } from 'zod'
-import { counted, createSuggester, type DotPath, type Json, type suggest, type Violation } from '../base/index.ts'
+import {
+  createSuggester,
+  type DotPath,
+  formatQuantity,
+  type Json,
+  type suggest,
+  type Violation,
+} from '../base/index.ts'
 import { writePath } from './json-path.ts'
-import { withNumericSettings } from './schema-walk.ts'
+import { settingsAsDoubles } from './schema-walk.ts'
 
 /**
  * The first 100 findings of a schema about a value, as violations whose fields start with `prefix`.
@@ -11,7 +18,7 @@ import { withNumericSettings } from './schema-walk.ts'
 export function findSchemaViolations(schema: z.ZodType, value: Json, prefix: string): Violation[] {
   const suggester = createSuggester()
   const error = (issue: z.core.$ZodRawIssue) => describeIssue(issue, suggester)
-  const parsed = schema.safeParse(withNumericSettings(schema, value), { error, reportInput: true })
+  const parsed = schema.safeParse(settingsAsDoubles(schema, value), { error, reportInput: true })
   if (parsed.success) return []
   return parsed.error.issues
     .slice(0, FINDINGS_MAX)
@@ -123,8 +130,8 @@ function describeChoice(
 }
 
 function describeBound(origin: string, bound: string, limit: number | bigint): string {
-  if (origin === 'string') return `must have ${bound} ${counted(limit, 'character')}`
-  if (origin === 'array') return `must have ${bound} ${counted(limit, 'entry', 'entries')}`
+  if (origin === 'string') return `must have ${bound} ${formatQuantity(limit, 'character')}`
+  if (origin === 'array') return `must have ${bound} ${formatQuantity(limit, 'entry', 'entries')}`
   return `must be ${bound} ${limit}`
 }
 

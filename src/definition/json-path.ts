@@ -1,6 +1,6 @@
-import { type DotPath, writeDotPath } from '../base/index.ts'
+import { type DotPath, formatDotPath } from '../base/index.ts'
 
 /** A path as findings write it: `override.resources.issues.list.path`, `fields[2].name`, `headers["x.y"]`. */
 export function writePath(prefix: string, path: DotPath): string {
-  return writeDotPath(path, prefix)
+  return formatDotPath(path, prefix)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseExpression } from '../expression/index.ts'
+import { validateExpression } from '../expression/index.ts'
 import {
   anyJson,
   authorizationSchema,
@@ -141,12 +141,12 @@ export type MethodDefinition = z.output<typeof methodSchema>
 const WRITING_METHODS: readonly string[] = ['create', 'update', 'delete']
 
 /** The methods of one resource by name. */
-export const resourceSchema = mapOf(nameOf('method'), methodSchema).describe(
+export const resourceSchema = mapOf(identifierText('method'), methodSchema).describe(
   'Methods by name: list, get, create, update, delete or names of your own.',
 )
 
 /** Names of writing methods for which no HTTP method is written. */
-export function findMissingVerbs(resource: { readonly [method: string]: unknown }): string[] {
+export function listMethodsWithoutVerb(resource: { readonly [method: string]: unknown }): string[] {
   return WRITING_METHODS.filter((name) => {
     const method = resource[name]
     return typeof method === 'object' && method !== null && !('method' in method)
@@ -154,7 +154,7 @@ export function findMissingVerbs(resource: { readonly [method: string]: unknown 
 }
 
 /** A name that can stand in a URL path and in a placeholder. */
-export function nameOf(noun: string): z.ZodString {
+export function identifierText(noun: string): z.ZodString {
   return z
     .string()
     .max(128)
@@ -163,6 +163,6 @@ export function nameOf(noun: string): z.ZodString {
 
 function findResponsePathProblem(text: string): string | undefined {
   if (!text.startsWith('$')) return findPathProblem(text)
-  const parsed = parseExpression(text)
+  const parsed = validateExpression(text)
   return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : undefined
 }

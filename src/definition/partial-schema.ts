@@ -7,10 +7,10 @@ import { anyJson, mapOf } from '../formats/index.ts'
  *
  * A choice by `format` may leave `format` out: it then changes the config of whatever format lies below.
  */
-export function layerOver(schema: z.core.$ZodType): z.ZodType {
+export function deepPartial(schema: z.core.$ZodType): z.ZodType {
   const known = cache.get(schema)
   if (known !== undefined) return known
-  const layer = buildLayer(schema)
+  const layer = buildPartial(schema)
   cache.set(schema, layer)
   return layer
 }
@@ -19,20 +19,20 @@ type Shape = Readonly<Record<string, z.core.$ZodType>>
 
 const cache = new WeakMap<z.core.$ZodType, z.ZodType>()
 
-function buildLayer(schema: z.core.$ZodType): z.ZodType {
+function buildPartial(schema: z.core.$ZodType): z.ZodType {
   const def = (schema as z.core.$ZodTypes)._zod.def
   switch (def.type) {
     case 'object':
-      return objectLayer(def.shape)
+      return partialObject(def.shape)
     case 'record':
-      return mapOf(def.keyType as z.ZodString, layerOver(def.valueType).nullable(), entriesMaxOf(schema))
+      return mapOf(def.keyType as z.ZodString, deepPartial(def.valueType).nullable(), entriesMaxOf(schema))
     case 'union':
-      return isChoice(def.options) ? choiceLayer(def.options) : z.union(def.options.map(layerOver))
+      return isFormatUnion(def.options) ? partialFormatUnion(def.options) : z.union(def.options.map(deepPartial))
     case 'optional':
     case 'nullable':
     case 'default':
     case 'prefault':
-      return layerOver(def.innerType)
+      return deepPartial(def.innerType)
     default:
       return schema as z.ZodType
   }
@@ -43,17 +43,17 @@ function entriesMaxOf(schema: z.core.$ZodType): number | undefined {
   return z.globalRegistry.get(schema)?.maxProperties as number | undefined
 }
 
-function objectLayer(shape: Shape): z.ZodObject {
-  const keys = Object.entries(shape).map(([key, child]) => [key, layerOver(child).nullish()] as const)
+function partialObject(shape: Shape): z.ZodObject {
+  const keys = Object.entries(shape).map(([key, child]) => [key, deepPartial(child).nullish()] as const)
   return z.strictObject(Object.fromEntries(keys))
 }
 
 /** A family: `format` names the option; without it `config` may hold the keys of any option. */
-function choiceLayer(options: readonly z.core.$ZodType[]): z.ZodType {
+function partialFormatUnion(options: readonly z.core.$ZodType[]): z.ZodType {
   const shapes = options.map(shapeOf).filter((shape) => shape !== undefined)
   const named = shapes.map((shape) => {
     const { format, ...rest } = shape
-    return objectLayer(rest).extend({ format: format as z.ZodLiteral<string> })
+    return partialObject(rest).extend({ format: format as z.ZodLiteral<string> })
   })
   const configKeys = shapes.flatMap((shape) => Object.keys(shapeOf(shape.config) ?? {}))
   const anyConfig = z.strictObject(Object.fromEntries(configKeys.map((key) => [key, anyJson().optional()])))
@@ -62,7 +62,7 @@ function choiceLayer(options: readonly z.core.$ZodType[]): z.ZodType {
   return z.discriminatedUnion('format', [first ?? unnamed, ...others])
 }
 
-function isChoice(options: readonly z.core.$ZodType[]): boolean {
+function isFormatUnion(options: readonly z.core.$ZodType[]): boolean {
   return options.every((option) => shapeOf(option)?.format !== undefined)
 }
 

@@ -3,7 +3,7 @@ import { listPlaceholderPaths } from '../expression/index.ts'
 import { listCredentials } from '../formats/index.ts'
 
 /** Bare names that exist whatever the definition says: the specification's own root for collected keys. */
-const ALWAYS = ['api_key']
+const ALWAYS_KNOWN = ['api_key']
 
 /** Fields of the formats that ask for something when `fields` is left out. */
 const DEFAULT_FIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -19,7 +19,7 @@ export function listBareNames(config: JsonObject): ReadonlySet<string> {
     isJsonObject(settings) ? credentialNames(format, settings) : (DEFAULT_FIELDS[format] ?? []),
   )
   const fromActions = isJsonObject(config.actions) ? Object.values(config.actions).flatMap(actionNames) : []
-  return new Set([...ALWAYS, ...fromCredentials, ...fromActions])
+  return new Set([...ALWAYS_KNOWN, ...fromCredentials, ...fromActions])
 }
 
 /** Formats of authorization that put values into a header as they are. */

@@ -1,7 +1,7 @@
 import type { DotPath, Json } from '../base/index.ts'
-import type { JsonTemplate, Template, UrlTemplate } from '../expression/index.ts'
+import type { JsonTemplate, TextTemplate, UrlTemplate } from '../expression/index.ts'
 import type {
-  Authorise,
+  Authorize,
   BodyFormat,
   CredentialPlan,
   Pagination,
@@ -58,8 +58,8 @@ export interface MethodPlan {
   /** Absent: chosen by the content type of the answer. */
   readonly responseFormat: ResponseFormat | undefined
   /** What the definition places itself and is therefore not passed on as it is. */
-  readonly placed: PlacedNames
-  readonly authorise: Authorise
+  readonly consumed: ConsumedParams
+  readonly authorize: Authorize
   readonly pagination: Pagination | undefined
   readonly rateLimit: RateLimitRules
   readonly errorExpression: string | undefined
@@ -82,7 +82,7 @@ export interface MethodPlan {
 /** A header: lower-case name and value. */
 export interface NamedTemplate {
   readonly name: string
-  readonly value: Template
+  readonly value: TextTemplate
 }
 
 interface NamedJsonTemplate {
@@ -95,13 +95,13 @@ interface NamedJsonTemplate {
  *
  * `{{query.owner}}` in a path, say, means that `owner` has found its place: it is not sent as a query parameter as well.
  */
-export interface PlacedNames {
+export interface ConsumedParams {
   readonly query: ReadonlySet<string>
   readonly body: ReadonlySet<string>
   /** `{{query}}` as a whole is read. */
-  readonly wholeQuery: boolean
+  readonly isQueryConsumed: boolean
   /** `{{body}}` as a whole is read. */
-  readonly wholeBody: boolean
+  readonly isBodyConsumed: boolean
 }
 
 /** JSONata where the definition gives some; absent: the default rule. */

@@ -21,7 +21,7 @@ export function resolveConfig(config: JsonObject, override: JsonObject): Resolve
   const { below, above } = alignCredentials(config, override)
   const merged = keepMethodNulls(deepMerge(below, above), above)
   const layers: Record<string, Layer> = {}
-  noteLayers(layers, merged, above, [])
+  collectLayers(layers, merged, above, [])
   return { config: merged, layers }
 }
 
@@ -68,11 +68,11 @@ const NULLABLE_ENTRIES: ReadonlySet<string> = new Set(['headers', 'query'])
 
 function keepMethodNulls(merged: JsonObject, override: JsonObject): JsonObject {
   if (!isJsonObject(merged.resources) || !isJsonObject(override.resources)) return merged
-  const resources = mapShared(merged.resources, override.resources, (methods, changes) =>
-    mapShared(methods, changes, (method, change) => {
-      const settings = nullsOf(change, NULLABLE_SETTINGS)
-      const entries = mapShared(method, change, (map, changed, key) =>
-        NULLABLE_ENTRIES.has(key) ? { ...map, ...nullsOf(changed, undefined) } : map,
+  const resources = mergeShared(merged.resources, override.resources, (methods, changes) =>
+    mergeShared(methods, changes, (method, change) => {
+      const settings = pickNulls(change, NULLABLE_SETTINGS)
+      const entries = mergeShared(method, change, (map, changed, key) =>
+        NULLABLE_ENTRIES.has(key) ? { ...map, ...pickNulls(changed, undefined) } : map,
       )
       return { ...entries, ...settings }
     }),
@@ -81,7 +81,7 @@ function keepMethodNulls(merged: JsonObject, override: JsonObject): JsonObject {
 }
 
 /** Rebuilds the entries that are objects on both sides; all others stay. */
-function mapShared(
+function mergeShared(
   base: JsonObject,
   change: JsonObject,
   merge: (below: JsonObject, above: JsonObject, key: string) => JsonObject,
@@ -93,14 +93,14 @@ function mapShared(
   return shared.length === 0 ? base : { ...base, ...Object.fromEntries(shared) }
 }
 
-function nullsOf(change: JsonObject, names: ReadonlySet<string> | undefined): JsonObject {
+function pickNulls(change: JsonObject, names: ReadonlySet<string> | undefined): JsonObject {
   const entries = Object.entries(change).filter(
     ([key, value]) => value === null && !FORBIDDEN_KEYS.has(key) && (names === undefined || names.has(key)),
   )
   return Object.fromEntries(entries)
 }
 
-function noteLayers(
+function collectLayers(
   layers: Record<string, Layer>,
   value: Json,
   above: Json | undefined,
@@ -109,7 +109,7 @@ function noteLayers(
   if (isJsonObject(value) && Object.keys(value).length > 0) {
     const over = isJsonObject(above) ? above : {}
     for (const [key, item] of Object.entries(value))
-      noteLayers(layers, item, Object.hasOwn(over, key) ? over[key] : undefined, [...path, key])
+      collectLayers(layers, item, Object.hasOwn(over, key) ? over[key] : undefined, [...path, key])
   } else if (path.length > 0) {
     layers[writePath('', path)] = above === undefined ? 'integration' : 'override'
   }

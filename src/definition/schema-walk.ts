@@ -1,11 +1,11 @@
 import type { z } from 'zod'
-import { type DotPath, isJsonNumber, isJsonObject, type Json, withDouble } from '../base/index.ts'
-import { type LeafRole, leafRoles } from '../formats/index.ts'
+import { type DotPath, isJsonNumber, isJsonObject, type Json, toDouble } from '../base/index.ts'
+import { type FieldRole, fieldRoles } from '../formats/index.ts'
 
 /** A place of a config whose schema has a role. */
-export interface RoleAt {
+export interface FieldAt {
   /** `literal`: a text, or the name of an entry, that is taken as it is. */
-  readonly role: LeafRole | { readonly kind: 'literal' }
+  readonly role: FieldRole | { readonly kind: 'literal' }
   readonly value: Json
   readonly path: DotPath
 }
@@ -17,36 +17,36 @@ type Schema = z.core.$ZodType
  *
  * The config need not be valid: places that no schema describes are skipped.
  */
-export function listRoles(schema: Schema, value: Json, path: DotPath = []): RoleAt[] {
-  const role = leafRoles.get(schema) ?? (isText(schema) ? LITERAL : undefined)
+export function listFields(schema: Schema, value: Json, path: DotPath = []): FieldAt[] {
+  const role = fieldRoles.get(schema) ?? (isText(schema) ? LITERAL : undefined)
   const own = role === undefined ? [] : [{ role, value, path }]
   return [...own, ...childrenOf(schema, value, path)]
 }
 
-function childrenOf(schema: Schema, value: Json, path: DotPath): RoleAt[] {
+function childrenOf(schema: Schema, value: Json, path: DotPath): FieldAt[] {
   const def = (schema as z.core.$ZodTypes)._zod.def
   switch (def.type) {
     case 'object':
       return membersOf(value, (key) => Object.hasOwn(def.shape, key)).flatMap(([key, item]) => {
         const child = def.shape[key]
-        return child === undefined ? [] : listRoles(child, item, [...path, key])
+        return child === undefined ? [] : listFields(child, item, [...path, key])
       })
     case 'record':
       return membersOf(value, () => true).flatMap(([key, item]) => [
         { role: LITERAL, value: key, path: [...path, key] },
-        ...listRoles(def.valueType, item, [...path, key]),
+        ...listFields(def.valueType, item, [...path, key]),
       ])
     case 'array':
-      return Array.isArray(value) ? value.flatMap((item, index) => listRoles(def.element, item, [...path, index])) : []
+      return Array.isArray(value) ? value.flatMap((item, index) => listFields(def.element, item, [...path, index])) : []
     case 'union': {
-      const option = optionFor(def.options, value)
-      return option === undefined ? [] : listRoles(option, value, path)
+      const option = likeliestOption(def.options, value)
+      return option === undefined ? [] : listFields(option, value, path)
     }
     case 'optional':
     case 'nullable':
     case 'default':
     case 'prefault':
-      return listRoles(def.innerType, value, path)
+      return listFields(def.innerType, value, path)
     default:
       return []
   }
@@ -62,29 +62,29 @@ function isText(schema: Schema): boolean {
  * The config with every number that its schema reads as a setting, such as a page size, as a double: `1e2` is 100 there. Numbers
  * of free-form values, such as a literal in a body, stay as they were written.
  */
-export function withNumericSettings(schema: Schema, value: Json): Json {
+export function settingsAsDoubles(schema: Schema, value: Json): Json {
   const def = (schema as z.core.$ZodTypes)._zod.def
   switch (def.type) {
     case 'number':
-      return withDouble(value)
+      return toDouble(value)
     case 'object':
       return mapEntries(value, (key, item) => {
         const child = Object.hasOwn(def.shape, key) ? def.shape[key] : undefined
-        return child === undefined ? item : withNumericSettings(child, item)
+        return child === undefined ? item : settingsAsDoubles(child, item)
       })
     case 'record':
-      return mapEntries(value, (_key, item) => withNumericSettings(def.valueType, item))
+      return mapEntries(value, (_key, item) => settingsAsDoubles(def.valueType, item))
     case 'array':
-      return Array.isArray(value) ? value.map((item: Json) => withNumericSettings(def.element, item)) : value
+      return Array.isArray(value) ? value.map((item: Json) => settingsAsDoubles(def.element, item)) : value
     case 'union': {
-      const option = optionFor(def.options, value)
-      return option === undefined ? value : withNumericSettings(option, value)
+      const option = likeliestOption(def.options, value)
+      return option === undefined ? value : settingsAsDoubles(option, value)
     }
     case 'optional':
     case 'nullable':
     case 'default':
     case 'prefault':
-      return withNumericSettings(def.innerType, value)
+      return settingsAsDoubles(def.innerType, value)
     default:
       return value
   }
@@ -97,18 +97,18 @@ function mapEntries(value: Json, change: (key: string, item: Json) => Json): Jso
 }
 
 /** The option of a union that a value was meant for: by `format` or `type`, else by the keys it has in common. */
-function optionFor(options: readonly Schema[], value: Json): Schema | undefined {
+function likeliestOption(options: readonly Schema[], value: Json): Schema | undefined {
   if (!isJsonObject(value)) return options.find((option) => acceptsType(option, value))
-  const objects = options.map((option) => ({ option, score: likeness(option, value) }))
+  const objects = options.map((option) => ({ option, score: matchScore(option, value) }))
   return objects.reduce((best, next) => (next.score > best.score ? next : best), { option: options[0], score: -1 })
     .option
 }
 
 /** Keys in common; a literal key that fits outweighs any number of others, one that does not rules the option out. */
-function likeness(option: Schema, value: { readonly [key: string]: Json }): number {
+function matchScore(option: Schema, value: { readonly [key: string]: Json }): number {
   const def = (option as z.core.$ZodTypes)._zod.def
   if (def.type === 'record') return 0
-  if (def.type === 'union') return Math.max(...def.options.map((inner) => likeness(inner, value)))
+  if (def.type === 'union') return Math.max(...def.options.map((inner) => matchScore(inner, value)))
   if (def.type !== 'object') return -1
   let score = 0
   for (const [key, schema] of Object.entries(def.shape)) {

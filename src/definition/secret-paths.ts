@@ -1,7 +1,7 @@
 import { type DotPath, getAtPath, isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { findTemplateProblem, listPlaceholderPaths } from '../expression/index.ts'
 import { resolvedSchema } from './config-schema.ts'
-import { listRoles } from './schema-walk.ts'
+import { listFields } from './schema-walk.ts'
 
 /** Names under which people keep secrets: variables, headers, parameters. */
 const SECRET_NAME =
@@ -15,7 +15,7 @@ const SECRET_NAME =
  * is not a secret, it only points at one. The config need not be valid.
  */
 export function secretPaths(config: JsonObject): DotPath[] {
-  const marked = listRoles(resolvedSchema, config).flatMap(({ role, value, path }) =>
+  const marked = listFields(resolvedSchema, config).flatMap(({ role, value, path }) =>
     role.kind === 'template' ? secretLeaves(value, path, role.secret) : [],
   )
   const variables = variableLeaves(config.environment_variables ?? null, ['environment_variables'], false)
@@ -29,7 +29,7 @@ export function secretTexts(config: JsonObject): string[] {
 }
 
 function secretLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] {
-  if (typeof value === 'string') return (isSecret || hasSecretName(path)) && isLiteral(value) ? [path] : []
+  if (typeof value === 'string') return (isSecret || hasSecretName(path)) && isLiteralSecret(value) ? [path] : []
   return children(value, path).flatMap(([item, at]) => secretLeaves(item, at, isSecret))
 }
 
@@ -50,6 +50,6 @@ function hasSecretName(path: DotPath): boolean {
   return typeof name === 'string' && SECRET_NAME.test(name)
 }
 
-function isLiteral(text: string): boolean {
+function isLiteralSecret(text: string): boolean {
   return text !== '' && (findTemplateProblem(text) !== undefined || listPlaceholderPaths(text).length === 0)
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { buildConnector } from 'undici'
 import { createGuardedLookup, type ResolveAll } from './lookup.ts'
-import { blocked, type EgressPolicy } from './policy.ts'
+import { type EgressPolicy, egressBlocked } from './policy.ts'
 
 /** What a connector needs. */
 export interface ConnectorOptions {
@@ -28,13 +28,13 @@ export function createGuardedConnector(options: ConnectorOptions): buildConnecto
   return (target, callback) => {
     const { hostname } = target
     if (isIP(hostname) !== 0 && !policy.allows(hostname)) {
-      return callback(blocked(hostname, 'it is not a public address'), null)
+      return callback(egressBlocked(hostname, 'it is not a public address'), null)
     }
     connect(target, (...[error, socket]) => {
       if (error) return callback(error, null)
       if (socket.remoteAddress !== undefined && policy.allows(socket.remoteAddress)) return callback(null, socket)
       socket.destroy()
-      callback(blocked(hostname, 'it is not a public address'), null)
+      callback(egressBlocked(hostname, 'it is not a public address'), null)
     })
   }
 }

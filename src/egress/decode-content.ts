@@ -1,10 +1,10 @@
 import { decodeBody } from './decode.ts'
-import { upstreamFailure } from './failures.ts'
-import type { HeaderMap } from './headers.ts'
+import { toUpstreamFailure } from './failures.ts'
+import type { HttpHeaders } from './headers.ts'
 
 /** A body without its content encoding, and the headers that are true of it. */
 export interface DecodedContent {
-  readonly headers: HeaderMap
+  readonly headers: HttpHeaders
   readonly body: Uint8Array
 }
 
@@ -17,7 +17,7 @@ export interface DecodedContent {
  */
 export async function decodeContent(
   host: string,
-  headers: HeaderMap,
+  headers: HttpHeaders,
   body: Buffer,
   bytesMax: number,
 ): Promise<DecodedContent> {
@@ -26,6 +26,6 @@ export async function decodeContent(
   try {
     return { headers: others, body: await decodeBody(encoding, body, bytesMax) }
   } catch (error) {
-    throw upstreamFailure(host, error)
+    throw toUpstreamFailure(host, error)
   }
 }

@@ -45,7 +45,7 @@ export async function decodeBody(encoding: string | undefined, body: Buffer, byt
     .toLowerCase()
     .split(',')
     .map((layer) => layer.trim())
-    .filter((layer) => !AS_IS.has(layer))
+    .filter((layer) => !IDENTITY_NAMES.has(layer))
   if (layers.length > LAYERS_MAX) throw new DecodingError('unknown')
   let decoded = body
   for (const layer of layers.reverse()) decoded = await decodeLayer(layer, decoded, bytesMax)
@@ -53,10 +53,10 @@ export async function decodeBody(encoding: string | undefined, body: Buffer, byt
 }
 
 /** Seen in the wild for bodies that are not encoded at all. */
-const AS_IS: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8', 'utf8', 'binary'])
+const IDENTITY_NAMES: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8', 'utf8', 'binary'])
 
 async function decodeLayer(layer: string, body: Buffer, bytesMax: number): Promise<Buffer> {
-  const codec = codecOf(layer, body)
+  const codec = contentCodec(layer, body)
   if (!codec) throw new DecodingError('unknown')
   try {
     return codec.inline(body, { maxOutputLength: Math.min(bytesMax, INLINE_BYTES_MAX) })
@@ -76,18 +76,18 @@ interface OutputCap {
   readonly maxOutputLength: number
 }
 
-interface Codec {
+interface ContentCodec {
   readonly inline: (body: InputType, cap: OutputCap) => Buffer
   readonly threaded: (body: InputType, cap: OutputCap, done: (error: Error | null, decoded: Buffer) => void) => void
 }
 
-const GZIP: Codec = { inline: gunzipSync, threaded: gunzip }
-const DEFLATE: Codec = { inline: inflateSync, threaded: inflate }
-const DEFLATE_RAW: Codec = { inline: inflateRawSync, threaded: inflateRaw }
-const BROTLI: Codec = { inline: brotliDecompressSync, threaded: brotliDecompress }
-const ZSTD: Codec = { inline: zstdDecompressSync, threaded: zstdDecompress }
+const GZIP: ContentCodec = { inline: gunzipSync, threaded: gunzip }
+const DEFLATE: ContentCodec = { inline: inflateSync, threaded: inflate }
+const DEFLATE_RAW: ContentCodec = { inline: inflateRawSync, threaded: inflateRaw }
+const BROTLI: ContentCodec = { inline: brotliDecompressSync, threaded: brotliDecompress }
+const ZSTD: ContentCodec = { inline: zstdDecompressSync, threaded: zstdDecompress }
 
-function codecOf(layer: string, body: Buffer): Codec | undefined {
+function contentCodec(layer: string, body: Buffer): ContentCodec | undefined {
   switch (layer) {
     case 'gzip':
     case 'x-gzip':

@@ -9,7 +9,7 @@ export interface ResponseHead {
 }
 
 /** Where an answer goes; after `end` or `fail` nothing more comes. */
-export interface ExchangeSink {
+export interface ResponseListener {
   head(head: ResponseHead): void
   /** @returns false to pause until `resume` */
   chunk(chunk: Buffer): boolean
@@ -18,7 +18,7 @@ export interface ExchangeSink {
 }
 
 /** What bounds an exchange. */
-export interface ExchangeLimits {
+export interface ResponseLimits {
   readonly host: string
   readonly signal: AbortSignal | undefined
   /** On the scale of `performance.now()`. */
@@ -32,7 +32,7 @@ export interface ExchangeLimits {
 }
 
 /** The connection was lost before anything of the answer arrived. */
-export class UnansweredError extends Error {
+export class ConnectionLostError extends Error {
   constructor(cause: unknown) {
     super('the connection was lost before an answer', { cause })
     this.name = 'UnansweredError'
@@ -45,9 +45,9 @@ export class UnansweredError extends Error {
  * It settles once. Aborting before undici has assigned a connection settles at once and cancels the request when its
  * turn comes, so that nothing is sent for a caller who has gone.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
-  readonly #limits: ExchangeLimits
-  readonly #sink: ExchangeSink
+export class ResponseHandler implements Dispatcher.DispatchHandler {
+  readonly #limits: ResponseLimits
+  readonly #sink: ResponseListener
   #timer: NodeJS.Timeout | undefined
   #movedAt = performance.now()
   #controller: Dispatcher.DispatchController | undefined
@@ -55,7 +55,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #answered = false
   #bytes = 0
 
-  constructor(limits: ExchangeLimits, sink: ExchangeSink) {
+  constructor(limits: ResponseLimits, sink: ResponseListener) {
     this.#limits = limits
     this.#sink = sink
     this.#watch()
@@ -97,7 +97,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#outcome) return
     this.#movedAt = performance.now()
     this.#bytes += chunk.length
-    if (this.#bytes > this.#limits.bytesMax) this.abort(tooLarge(this.#limits))
+    if (this.#bytes > this.#limits.bytesMax) this.abort(responseTooLarge(this.#limits))
     else if (!this.#sink.chunk(chunk)) controller.pause()
   }
 
@@ -111,7 +111,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#outcome) return
     this.#settle(error)
     const lost = this.#controller !== undefined && !this.#answered && !(error instanceof Failure)
-    this.#sink.fail(lost ? new UnansweredError(error) : error)
+    this.#sink.fail(lost ? new ConnectionLostError(error) : error)
   }
 
   readonly #onSignal = () => this.abort(cancelled())
@@ -133,12 +133,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /** The answer's body is larger than the caller takes. */
-function tooLarge(limits: Pick<ExchangeLimits, 'host' | 'bytesMax'>): Failure {
+function responseTooLarge(limits: Pick<ResponseLimits, 'host' | 'bytesMax'>): Failure {
   const message = `the answer of "${limits.host}" is larger than ${limits.bytesMax} bytes`
   return new Failure('UPSTREAM_INVALID_RESPONSE', message, { metadata: { host: limits.host } })
 }
 
-function deadlineExceeded({ host, timeoutMs, idleMs }: ExchangeLimits, isAnswering: boolean, isIdle: boolean): Failure {
+function deadlineExceeded({ host, timeoutMs, idleMs }: ResponseLimits, isAnswering: boolean, isIdle: boolean): Failure {
   const seconds = ((isIdle ? idleMs : undefined) ?? timeoutMs) / 1000
   const silence = isIdle ? `"${host}" went silent for ${seconds} s` : `"${host}" did not answer within ${seconds} s`
   const message = isAnswering && !isIdle ? `"${host}" did not end its answer within ${seconds} s` : silence

@@ -1,22 +1,22 @@
 import { Failure, type FailureReason } from '../base/index.ts'
 import { DecodingError } from './decode.ts'
-import { UnansweredError } from './exchange.ts'
+import { ConnectionLostError } from './exchange.ts'
 
 /** Whether the request met a connection that the other side had already given up. */
 export function isStaleConnection(error: unknown): boolean {
-  return error instanceof UnansweredError && CONNECTION_LOST.has(codeOf(error.cause))
+  return error instanceof ConnectionLostError && CONNECTION_LOST_CODES.has(errorCode(error.cause))
 }
 
 /** Turns what undici, the socket or zlib threw into a failure that names the host and says what happened. */
-export function upstreamFailure(host: string, error: unknown): Failure {
+export function toUpstreamFailure(host: string, error: unknown): Failure {
   if (error instanceof Failure) return error
-  if (error instanceof UnansweredError) return upstreamFailure(host, error.cause)
-  const [reason, what] = error instanceof DecodingError ? decodingProblem(error) : connectionProblem(codeOf(error))
+  if (error instanceof ConnectionLostError) return toUpstreamFailure(host, error.cause)
+  const [reason, what] = error instanceof DecodingError ? decodingProblem(error) : connectionProblem(errorCode(error))
   const subject = reason === 'INVALID_FIELD' ? 'the request to' : 'the call to'
   return new Failure(reason, `${subject} "${host}" failed: ${what}`, { metadata: { host }, cause: error })
 }
 
-const CONNECTION_LOST: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+const CONNECTION_LOST_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 function decodingProblem(error: DecodingError): readonly [FailureReason, string] {
   switch (error.kind) {
@@ -30,13 +30,13 @@ function decodingProblem(error: DecodingError): readonly [FailureReason, string]
 }
 
 function connectionProblem(code: string): readonly [FailureReason, string] {
-  const known = PROBLEMS[code]
+  const known = CONNECTION_PROBLEMS[code]
   if (known) return known
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return ['UPSTREAM_UNREACHABLE', 'its certificate is not trusted']
   return ['UPSTREAM_UNREACHABLE', 'the connection failed']
 }
 
-const PROBLEMS: Readonly<Record<string, readonly [FailureReason, string]>> = {
+const CONNECTION_PROBLEMS: Readonly<Record<string, readonly [FailureReason, string]>> = {
   ECONNREFUSED: ['UPSTREAM_UNREACHABLE', 'the connection was refused'],
   ECONNRESET: ['UPSTREAM_UNREACHABLE', 'it closed the connection'],
   EPIPE: ['UPSTREAM_UNREACHABLE', 'it closed the connection'],
@@ -56,8 +56,8 @@ const PROBLEMS: Readonly<Record<string, readonly [FailureReason, string]>> = {
   UND_ERR_CLOSED: ['SHUTTING_DOWN', 'the client is closed'],
 }
 
-function codeOf(error: unknown): string {
-  if (error instanceof AggregateError) return codeOf(error.errors[0])
+function errorCode(error: unknown): string {
+  if (error instanceof AggregateError) return errorCode(error.errors[0])
   // undici's parser names only some of its errors by code.
   if (error instanceof Error && error.name === 'HTTPParserError') return error.name
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

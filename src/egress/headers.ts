@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../base/index.ts'
 
 /** Response or request headers by lower-case name. */
-export type HeaderMap = Readonly<Record<string, string>>
+export type HttpHeaders = Readonly<Record<string, string>>
 
 /** Set by the connection itself, or able to redirect or smuggle a request; a caller's value is dropped. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
@@ -32,7 +32,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ])
 
 /** The only request headers that follow a redirect to another origin: none of them can carry a credential. */
-const SAFE_ACROSS_ORIGINS: ReadonlySet<string> = new Set([
+const CROSS_ORIGIN_HEADERS: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
   'accept-language',
@@ -49,7 +49,7 @@ const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
  *
  * @throws Failure INVALID_FIELD for a name that is no token or a value that would break the header apart
  */
-export function outgoingHeaders(headers: HeaderMap): Record<string, string> {
+export function outgoingHeaders(headers: HttpHeaders): Record<string, string> {
   const outgoing: Record<string, string> = {}
   for (const name in headers) {
     const lower = name.toLowerCase()
@@ -65,8 +65,8 @@ export function outgoingHeaders(headers: HeaderMap): Record<string, string> {
 }
 
 /** What is left of the headers when a redirect leaves the origin. */
-export function headersAcrossOrigins(headers: HeaderMap): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_ACROSS_ORIGINS.has(name.toLowerCase())))
+export function headersAcrossOrigins(headers: HttpHeaders): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => CROSS_ORIGIN_HEADERS.has(name.toLowerCase())))
 }
 
 /** Response headers as one string each: repeated ones joined with a comma; cookies and connection headers left out. */
@@ -78,13 +78,13 @@ export function incomingHeaders(headers: IncomingHttpHeaders): Record<string, st
     incoming[name] = typeof value === 'string' ? value : value.join(', ')
   }
   const named = headers.connection
-  if (named !== undefined && !PLAIN_CONNECTION.test(named))
+  if (named !== undefined && !KEEP_ALIVE_OR_CLOSE.test(named))
     for (const name of named.toLowerCase().split(',')) delete incoming[name.trim()]
   return incoming
 }
 
 /** What nearly every `connection` header says; anything else names further headers of the connection. */
-const PLAIN_CONNECTION = /^(?:keep-alive|close)$/i
+const KEEP_ALIVE_OR_CLOSE = /^(?:keep-alive|close)$/i
 
 function printable(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 64)

@@ -1,19 +1,19 @@
 import type { Readable } from 'node:stream'
 import { Agent } from 'undici'
 import { createGuardedConnector } from './connector.ts'
-import type { HeaderMap } from './headers.ts'
+import type { HttpHeaders } from './headers.ts'
 import { type ResolveAll, resolveWithSystem } from './lookup.ts'
 import type { EgressPolicy } from './policy.ts'
 import { send } from './send.ts'
 import { stream } from './stream.ts'
 
 /** One call to a third party. */
-export interface HttpRequest {
+export interface EgressRequest {
   /** Upper case. CONNECT and TRACE are refused. */
   readonly method: string
   readonly url: string
   /** Connection headers (`host`, `content-length`, `transfer-encoding`, …) are set by the client; given ones are dropped. */
-  readonly headers: HeaderMap
+  readonly headers: HttpHeaders
   readonly body?: string | Uint8Array
   readonly signal?: AbortSignal
   /** For everything together: waiting for a connection, redirects, and the last byte of the body. */
@@ -25,10 +25,10 @@ export interface HttpRequest {
 }
 
 /** A whole answer, of any status. */
-export interface HttpResponse {
+export interface EgressResponse {
   readonly status: number
   /** Names in lower case, repeated ones joined by a comma; without `set-cookie`, and without `content-encoding` once decoded. */
-  readonly headers: HeaderMap
+  readonly headers: HttpHeaders
   /** Content-decoded. */
   readonly body: Uint8Array
   /** Where the answer came from, after redirects. */
@@ -36,7 +36,7 @@ export interface HttpResponse {
 }
 
 /** A call whose bodies are too large to hold. */
-export interface HttpStreamRequest extends Omit<HttpRequest, 'body'> {
+export interface EgressStreamRequest extends Omit<EgressRequest, 'body'> {
   /**
    * A body that is read as it comes is released when the call ends, however it ends: destroyed, or its iterator returned. One
    * that was not begun, because the request was refused or nobody answered the dial, stays its owner's.
@@ -49,9 +49,9 @@ export interface HttpStreamRequest extends Omit<HttpRequest, 'body'> {
 }
 
 /** An answer whose body arrives in pieces, exactly as sent: not content-decoded, `content-encoding` kept. */
-export interface HttpStreamResponse {
+export interface EgressStreamResponse {
   readonly status: number
-  readonly headers: HeaderMap
+  readonly headers: HttpHeaders
   /** Read it to the end, leave the loop, or destroy it; each releases the connection. Fails with the failures of `send`. */
   readonly body: Readable
 }
@@ -65,8 +65,8 @@ export interface HttpStreamResponse {
  * arrives is an answer, not a failure.
  */
 export interface HttpClient extends AsyncDisposable {
-  send(request: HttpRequest): Promise<HttpResponse>
-  stream(request: HttpStreamRequest): Promise<HttpStreamResponse>
+  send(request: EgressRequest): Promise<EgressResponse>
+  stream(request: EgressStreamRequest): Promise<EgressStreamResponse>
 }
 
 /** What a client is built from. */

@@ -8,10 +8,10 @@ export { decodeContent } from './decode-content.ts'
 
 export {
   createHttpClient,
+  type EgressRequest,
+  type EgressResponse,
+  type EgressStreamResponse,
   type HttpClient,
-  type HttpRequest,
-  type HttpResponse,
-  type HttpStreamResponse,
 } from './http-client.ts'
 export type { ResolveAll } from './lookup.ts'
 export { createEgressPolicy, type EgressPolicy, findUrlViolation } from './policy.ts'

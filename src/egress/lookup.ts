@@ -1,6 +1,6 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import { blocked, type EgressPolicy } from './policy.ts'
+import { type EgressPolicy, egressBlocked } from './policy.ts'
 
 /** Resolves a name to every address it has. */
 export type ResolveAll = (hostname: string) => Promise<readonly LookupAddress[]>
@@ -36,7 +36,7 @@ export function createGuardedLookup(policy: EgressPolicy, resolveAll: ResolveAll
       (addresses) => {
         const [first] = addresses
         if (!first || !addresses.every(({ address }) => policy.allows(address))) {
-          return callback(blocked(hostname, 'it does not resolve to public addresses only'), '')
+          return callback(egressBlocked(hostname, 'it does not resolve to public addresses only'), '')
         }
         if (options.all) callback(null, [...addresses])
         else callback(null, first.address, first.family)

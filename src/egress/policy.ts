@@ -27,7 +27,7 @@ export function createEgressPolicy(options: EgressPolicyOptions): EgressPolicy {
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
-  const ranges = entries.map(requireRange)
+  const ranges = entries.map(parseAllowedRange)
   return { allows: (address) => isPublicAddress(address) || isInRanges(address, ranges) }
 }
 
@@ -47,7 +47,7 @@ export function findUrlViolation(policy: EgressPolicy, url: string | URL): strin
   if (parsed.username !== '' || parsed.password !== '') return 'must not contain a user name or password'
   if (NON_HTTP_PORTS.has(parsed.port)) return `must not use port ${parsed.port}, which belongs to another protocol`
   const host = hostOf(parsed)
-  const address = isIP(host) === 0 ? impliedAddress(host) : host
+  const address = isIP(host) === 0 ? internalNameAddress(host) : host
   if (address !== undefined && !policy.allows(address))
     return `must not point to ${host}, which is not a public address`
   return undefined
@@ -59,11 +59,11 @@ export function hostOf(url: URL): string {
 }
 
 /** Refuses a destination; the message names the host as the caller wrote it, never what it resolved to. */
-export function blocked(host: string, why: string): Failure {
+export function egressBlocked(host: string, why: string): Failure {
   return new Failure('EGRESS_BLOCKED', `the host "${host}" may not be called: ${why}`, { metadata: { host } })
 }
 
-function requireRange(entry: string): AddressRange {
+function parseAllowedRange(entry: string): AddressRange {
   const range = parseRange(entry)
   if (range) return range
   throw new Failure(
@@ -82,7 +82,7 @@ const INTERNAL_NAMES: ReadonlyMap<string, string> = new Map([
   ['instance-data.ec2.internal', '169.254.169.254'],
 ])
 
-function impliedAddress(host: string): string | undefined {
+function internalNameAddress(host: string): string | undefined {
   return host.endsWith('.localhost') ? '127.0.0.1' : INTERNAL_NAMES.get(host)
 }
 

@@ -3,7 +3,7 @@ import type { ResponseHead } from './exchange.ts'
 import { headersAcrossOrigins } from './headers.ts'
 
 import { hostOf } from './policy.ts'
-import type { WireRequest } from './wire.ts'
+import type { OutgoingRequest } from './wire.ts'
 
 /** What a caller may ask for at most. */
 export const REDIRECTS_MAX = 3
@@ -16,14 +16,14 @@ export const REDIRECTS_MAX = 3
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when the target is no URL, or a body would have to go to another origin
  */
-export function followRedirect(request: WireRequest, from: URL, head: ResponseHead): WireRequest | undefined {
+export function followRedirect(request: OutgoingRequest, from: URL, head: ResponseHead): OutgoingRequest | undefined {
   const { location } = head.headers
   if (!REDIRECTS.has(head.status) || location === undefined) return undefined
   const target = URL.parse(location, from.href)
-  if (!target) throw unfollowable(from, 'is not a URL')
+  if (!target) throw invalidRedirect(from, 'is not a URL')
   const next = becomesGet(request.method, head.status) ? withoutBody(request) : request
   if (target.origin === from.origin) return { ...next, url: target.href }
-  if (next.body !== undefined) throw unfollowable(from, 'would send the body to another origin')
+  if (next.body !== undefined) throw invalidRedirect(from, 'would send the body to another origin')
   return { ...next, url: target.href, headers: headersAcrossOrigins(next.headers) }
 }
 
@@ -34,7 +34,7 @@ function becomesGet(method: string, status: number): boolean {
   return (status === 301 || status === 302) && method === 'POST'
 }
 
-function withoutBody(request: WireRequest): WireRequest {
+function withoutBody(request: OutgoingRequest): OutgoingRequest {
   const { body: _dropped, ...rest } = request
   const headers = Object.entries(rest.headers).filter(([name]) => !name.toLowerCase().startsWith('content-'))
   return { ...rest, method: 'GET', headers: Object.fromEntries(headers) }
@@ -45,7 +45,7 @@ export function tooManyRedirects(from: URL, redirectsMax: number): Failure {
   return new Failure('UPSTREAM_INVALID_RESPONSE', `"${hostOf(from)}" redirected more than ${redirectsMax} times`)
 }
 
-function unfollowable(from: URL, why: string): Failure {
+function invalidRedirect(from: URL, why: string): Failure {
   const host = hostOf(from)
   return new Failure('UPSTREAM_INVALID_RESPONSE', `the redirect of "${host}" ${why}`, { metadata: { host } })
 }

@@ -1,14 +1,14 @@
-import { isStaleConnection, upstreamFailure } from './failures.ts'
+import { isStaleConnection, toUpstreamFailure } from './failures.ts'
 
 /** Methods that may be repeated without asking: a server that did the work twice is no different. */
-const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** What decides about a repetition. */
-export interface RepeatRules {
+export interface StaleRetryRules {
   readonly host: string
   readonly method: string
   /** The body can be sent only once. */
-  readonly isSpent?: boolean
+  readonly isBodyConsumed?: boolean
 }
 
 /**
@@ -17,18 +17,18 @@ export interface RepeatRules {
  *
  * @throws Failure for whatever `attempt` rejects with
  */
-export async function onceOrTwice<T>(
-  { host, method, isSpent = false }: RepeatRules,
+export async function retryStaleConnection<T>(
+  { host, method, isBodyConsumed: isSpent = false }: StaleRetryRules,
   attempt: () => Promise<T>,
 ): Promise<T> {
   try {
     return await attempt()
   } catch (error) {
-    if (isSpent || !REPEATABLE.has(method) || !isStaleConnection(error)) throw upstreamFailure(host, error)
+    if (isSpent || !SAFE_METHODS.has(method) || !isStaleConnection(error)) throw toUpstreamFailure(host, error)
   }
   try {
     return await attempt()
   } catch (error) {
-    throw upstreamFailure(host, error)
+    throw toUpstreamFailure(host, error)
   }
 }

@@ -1,40 +1,40 @@
 import { Readable } from 'node:stream'
 import { Failure } from '../base/index.ts'
-import { Exchange, type ResponseHead } from './exchange.ts'
-import { upstreamFailure } from './failures.ts'
+import { ResponseHandler, type ResponseHead } from './exchange.ts'
+import { toUpstreamFailure } from './failures.ts'
 import { incomingHeaders } from './headers.ts'
-import type { HttpStreamRequest, HttpStreamResponse } from './http-client.ts'
+import type { EgressStreamRequest, EgressStreamResponse } from './http-client.ts'
 import { hostOf } from './policy.ts'
 import { followRedirect, REDIRECTS_MAX, tooManyRedirects } from './redirect.ts'
-import { onceOrTwice } from './repeat.ts'
-import { type Outlet, requireAllowed, type WireRequest, wireRequest } from './wire.ts'
+import { retryStaleConnection } from './repeat.ts'
+import { type GuardedAgent, type OutgoingRequest, parseAllowedUrl, toDispatchOptions } from './wire.ts'
 
 /** Makes the request and answers as soon as the response's head is there; see `HttpClient`. */
-export async function stream(outlet: Outlet, request: HttpStreamRequest): Promise<HttpStreamResponse> {
+export async function stream(outlet: GuardedAgent, request: EgressStreamRequest): Promise<EgressStreamResponse> {
   const { body, ...rest } = request
-  if (body === undefined) return followed(outlet, rest)
-  if (typeof body === 'string' || body instanceof Uint8Array) return followed(outlet, { ...rest, body })
+  if (body === undefined) return streamFollowingRedirects(outlet, rest)
+  if (typeof body === 'string' || body instanceof Uint8Array) return streamFollowingRedirects(outlet, { ...rest, body })
   const source = body instanceof Readable ? body : Readable.from(body, { objectMode: false })
   // Without a listener, a source that is released because the call failed would end the process.
   source.on('error', () => {})
-  return followed(outlet, { ...rest, body: source })
+  return streamFollowingRedirects(outlet, { ...rest, body: source })
 }
 
-interface OpenAnswer {
+interface OpenResponse {
   readonly head: ResponseHead
   readonly body: Readable
 }
 
-async function followed(outlet: Outlet, request: WireRequest): Promise<HttpStreamResponse> {
+async function streamFollowingRedirects(outlet: GuardedAgent, request: OutgoingRequest): Promise<EgressStreamResponse> {
   const deadlineAt = performance.now() + request.timeoutMs
   const redirectsMax = Math.min(request.redirects ?? 0, REDIRECTS_MAX)
   let current = request
   for (let redirects = 0; ; redirects++) {
-    const url = requireAllowed(outlet.policy, current.url)
-    const asked = current
-    const rules = { host: hostOf(url), method: asked.method, isSpent: asked.body instanceof Readable }
-    const { head, body } = await onceOrTwice(rules, () => open(outlet, url, asked, deadlineAt))
-    const next = redirectsMax === 0 ? undefined : followRedirect(asked, url, head)
+    const url = parseAllowedUrl(outlet.policy, current.url)
+    const sent = current
+    const rules = { host: hostOf(url), method: sent.method, isSpent: sent.body instanceof Readable }
+    const { head, body } = await retryStaleConnection(rules, () => openResponse(outlet, url, sent, deadlineAt))
+    const next = redirectsMax === 0 ? undefined : followRedirect(sent, url, head)
     if (next === undefined) return { status: head.status, headers: incomingHeaders(head.headers), body }
     body.destroy()
     if (redirects === redirectsMax) throw tooManyRedirects(url, redirectsMax)
@@ -43,8 +43,13 @@ async function followed(outlet: Outlet, request: WireRequest): Promise<HttpStrea
 }
 
 /** Resolves with the head; what happens after it happens to the body. */
-function open(outlet: Outlet, url: URL, request: WireRequest, deadlineAt: number): Promise<OpenAnswer> {
-  const wire = wireRequest(url, request)
+function openResponse(
+  outlet: GuardedAgent,
+  url: URL,
+  request: OutgoingRequest,
+  deadlineAt: number,
+): Promise<OpenResponse> {
+  const wire = toDispatchOptions(url, request)
   const host = hostOf(url)
   const { signal, timeoutMs, maxResponseBytes: bytesMax, idleTimeoutMs: idleMs } = request
   return new Promise((resolve, reject) => {
@@ -56,7 +61,7 @@ function open(outlet: Outlet, url: URL, request: WireRequest, deadlineAt: number
       },
     })
     body.on('error', () => {})
-    const exchange = new Exchange(
+    const exchange = new ResponseHandler(
       { host, signal, deadlineAt, timeoutMs, idleMs, bytesMax },
       {
         head: (head) => resolve({ head, body }),
@@ -64,17 +69,17 @@ function open(outlet: Outlet, url: URL, request: WireRequest, deadlineAt: number
         end: () => body.push(null),
         fail: (error) => {
           reject(error)
-          body.destroy(upstreamFailure(host, error))
+          body.destroy(toUpstreamFailure(host, error))
         },
       },
     )
-    if (wire.body instanceof Readable) wire.body.once('error', (error) => exchange.abort(sourceFailure(error)))
+    if (wire.body instanceof Readable) wire.body.once('error', (error) => exchange.abort(bodySourceFailure(error)))
     outlet.agent.dispatch(wire, exchange)
   })
 }
 
 /** undici destroys a source whose call failed with the failure of the call; any other error is the source's own. */
-function sourceFailure(error: Error): Error {
+function bodySourceFailure(error: Error): Error {
   const isOfCall = 'code' in error && String(error.code).startsWith('UND_ERR')
   return isOfCall ? error : new Failure('CANCELLED', 'the body of the request broke off', { cause: error })
 }

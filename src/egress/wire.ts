@@ -3,32 +3,32 @@ import type { Agent, Dispatcher } from 'undici'
 import { Failure } from '../base/index.ts'
 import { ACCEPTED_ENCODINGS } from './decode.ts'
 import { outgoingHeaders } from './headers.ts'
-import type { HttpStreamRequest } from './http-client.ts'
-import { blocked, type EgressPolicy, findUrlViolation, hostOf } from './policy.ts'
+import type { EgressStreamRequest } from './http-client.ts'
+import { type EgressPolicy, egressBlocked, findUrlViolation, hostOf } from './policy.ts'
 
 /** Where requests leave: the connection pools, and the policy their URLs are held against. */
-export interface Outlet {
+export interface GuardedAgent {
   readonly agent: Agent
   readonly policy: EgressPolicy
 }
 
 /** A request whose body is at hand, or a stream that undici reads at its own pace. */
-export interface WireRequest extends Omit<HttpStreamRequest, 'body'> {
+export interface OutgoingRequest extends Omit<EgressStreamRequest, 'body'> {
   readonly body?: string | Uint8Array | Readable
 }
 
 /** Larger bodies go out in pieces, so that a connection is dropped, not reused, when the answer overtakes them. */
-const WHOLE_BODY_BYTES_MAX = 64 * 1024
+const SINGLE_WRITE_BYTES_MAX = 64 * 1024
 
 /** Would turn the connection into something else, or echo the credentials. */
-const REFUSED_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'TRACE'])
+const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'TRACE'])
 
 /** @throws Failure EGRESS_BLOCKED before anything is resolved or opened */
-export function requireAllowed(policy: EgressPolicy, text: string): URL {
+export function parseAllowedUrl(policy: EgressPolicy, text: string): URL {
   const url = URL.parse(text)
   if (!url) throw new Failure('EGRESS_BLOCKED', 'the request has no absolute URL')
   const violation = findUrlViolation(policy, url)
-  if (violation !== undefined) throw blocked(hostOf(url), `the URL ${violation}`)
+  if (violation !== undefined) throw egressBlocked(hostOf(url), `the URL ${violation}`)
   return url
 }
 
@@ -37,9 +37,9 @@ export function requireAllowed(policy: EgressPolicy, text: string): URL {
  *
  * @throws Failure INVALID_FIELD for a method or header that must not be sent
  */
-export function wireRequest(url: URL, request: WireRequest): Dispatcher.DispatchOptions {
+export function toDispatchOptions(url: URL, request: OutgoingRequest): Dispatcher.DispatchOptions {
   const { method, body } = request
-  if (REFUSED_METHODS.has(method.toUpperCase()))
+  if (FORBIDDEN_METHODS.has(method.toUpperCase()))
     throw new Failure('INVALID_FIELD', `the method ${method} is not allowed`)
   const headers = outgoingHeaders(request.headers)
   headers['accept-encoding'] ??= ACCEPTED_ENCODINGS
@@ -50,13 +50,13 @@ export function wireRequest(url: URL, request: WireRequest): Dispatcher.Dispatch
     return { ...wire, body }
   }
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  if (bytes.byteLength <= WHOLE_BODY_BYTES_MAX) return { ...wire, body: bytes }
+  if (bytes.byteLength <= SINGLE_WRITE_BYTES_MAX) return { ...wire, body: bytes }
   headers['content-length'] = String(bytes.byteLength)
   return { ...wire, body: Readable.from(slices(bytes)) }
 }
 
 function* slices(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let start = 0; start < bytes.byteLength; start += WHOLE_BODY_BYTES_MAX) {
-    yield bytes.subarray(start, start + WHOLE_BODY_BYTES_MAX)
+  for (let start = 0; start < bytes.byteLength; start += SINGLE_WRITE_BYTES_MAX) {
+    yield bytes.subarray(start, start + SINGLE_WRITE_BYTES_MAX)
   }
 }

@@ -10,7 +10,7 @@ export {
   type Evaluator,
 } from './jsonata/evaluator.ts'
 export { findFilteredList } from './jsonata/filtered-list.ts'
-export { parseExpression } from './jsonata/parse.ts'
+export { validateExpression } from './jsonata/parse.ts'
 export { listRootNames } from './jsonata/root-names.ts'
 export { listVariablePaths } from './jsonata/variable-paths.ts'
 export { lexTemplate, type Placeholder, type PlaceholderPath } from './placeholder.ts'
@@ -19,7 +19,7 @@ export {
   type ActionValues,
   isPlaceholderRoot,
   parentResources,
-  type Scope,
+  type TemplateScope,
 } from './scope.ts'
 export {
   compileJson,
@@ -31,6 +31,6 @@ export {
   renderObject,
   renderText,
   renderValue,
-  type Template,
+  type TextTemplate,
 } from './template.ts'
-export { compileUrl, findBaseUrlProblem, refuseDotSegments, renderUrl, type UrlTemplate } from './template-url.ts'
+export { assertNoDotSegments, compileUrl, findBaseUrlProblem, renderUrl, type UrlTemplate } from './template-url.ts'

@@ -1,4 +1,4 @@
-import { type DotPath, parseDotPath, readDotPath } from '../base/index.ts'
+import { type DotPath, parseDotPath, tryParseDotPath } from '../base/index.ts'
 import { isPlaceholderRoot, type PlaceholderRoot } from './scope.ts'
 
 /** One `{{…}}` of a template: where to look, in which order, and what to do with the value. */
@@ -89,7 +89,7 @@ function parsePlaceholder(inner: string): Placeholder | string {
   const defaultAt = uncast.indexOf('?:')
   const chain = (defaultAt === -1 ? uncast : uncast.slice(0, defaultAt)).split('|').map((path) => path.trim())
   if (chain.length > ALTERNATIVES_MAX) return `{{${source}}} has more than ${ALTERNATIVES_MAX} alternatives`
-  for (const path of chain) if (!PATH.test(path) || 'problem' in readDotPath(path)) return pathProblem(source, path)
+  for (const path of chain) if (!PATH.test(path) || 'problem' in tryParseDotPath(path)) return pathProblem(source, path)
   return {
     source,
     paths: chain.map(placeholderPath),

@@ -33,7 +33,7 @@ export function isPlaceholderRoot(name: string): name is PlaceholderRoot {
 }
 
 /** Everything the placeholders of one call can see. A named root never falls through to a bare key of the same name. */
-export interface Scope {
+export interface TemplateScope {
   readonly account: AccountValues
   readonly call: CallValues
   /** Values of `{{pagination.<name>}}`; absent outside listings. */
@@ -78,7 +78,7 @@ export interface ActionValues {
  * Bare names and `credentials.<name>` look at the credentials first and then at the context, because collected fields that
  * are not secret are kept in the context.
  */
-export function lookUp(scope: Scope, path: PlaceholderPath): Json | undefined {
+export function resolvePath(scope: TemplateScope, path: PlaceholderPath): Json | undefined {
   const { account, call } = scope
   const steps = path.steps
   switch (path.root) {

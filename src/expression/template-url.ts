@@ -1,7 +1,7 @@
 import { Failure, trimEnd } from '../base/index.ts'
 import type { Placeholder } from './placeholder.ts'
-import type { Scope } from './scope.ts'
-import { type Encode, renderText, type Template, templateParts, unresolved } from './template.ts'
+import type { TemplateScope } from './scope.ts'
+import { type Encode, renderText, type TextTemplate, templateParts, unresolvedPlaceholder } from './template.ts'
 
 /** Base address and path of a method, tokenised once, every placeholder knowing where in the URL it stands. */
 export interface UrlTemplate {
@@ -12,7 +12,7 @@ export interface UrlTemplate {
 
 type UrlPiece =
   | { readonly kind: 'literal'; readonly text: string }
-  | { readonly kind: 'placeholder'; readonly template: Template; readonly position: UrlPosition }
+  | { readonly kind: 'placeholder'; readonly template: TextTemplate; readonly position: UrlPosition }
 
 /**
  * Where a placeholder stands in a URL, which decides what its value may be.
@@ -26,12 +26,12 @@ const LABEL = /^[a-z0-9-]{1,63}$/
 const PORT = /^\d{1,5}$/
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i
 const STARTS_LIKE_URL = /^(?:https?:\/\/[^/]|\{\{)/i
-const GLUED_TO_ORIGIN = /^\{\{[^}]*\}\}(?!$|\/|:\/\/)/
+const ORIGIN_WITHOUT_SLASH = /^\{\{[^}]*\}\}(?!$|\/|:\/\/)/
 
 /** A sentence about why the text cannot be a base address, `undefined` when it can. Which hosts are allowed is egress's to say. */
 export function findBaseUrlProblem(text: string): string | undefined {
   if (!STARTS_LIKE_URL.test(text)) return 'must start with https://, http:// or a placeholder'
-  if (GLUED_TO_ORIGIN.test(text))
+  if (ORIGIN_WITHOUT_SLASH.test(text))
     return 'starts with a placeholder, which stands for https://host, so that only "/" may follow it'
   const literal = withoutPlaceholders(text)
   if (/[?#\s\\]/.test(literal)) return 'must not hold a query, a fragment, a backslash or blanks'
@@ -70,17 +70,17 @@ export function compileUrl(baseUrl: string, path: string): UrlTemplate {
  *
  * @throws Failure PLACEHOLDER_UNRESOLVED when a value is missing, or not allowed where it stands
  */
-export function renderUrl(template: UrlTemplate, scope: Scope): string {
+export function renderUrl(template: UrlTemplate, scope: TemplateScope): string {
   if (template.constant !== undefined) return template.constant
   let url = ''
   for (const piece of template.pieces)
     url += piece.kind === 'literal' ? piece.text : renderText(piece.template, scope, ENCODERS[piece.position])
-  refuseDotSegments(url)
+  assertNoDotSegments(url)
   return url
 }
 
 /** Refuses `.` and `..` segments, encoded or not: URL parsers resolve them and the call would leave its path. */
-export function refuseDotSegments(url: string): void {
+export function assertNoDotSegments(url: string): void {
   const [bare = ''] = url.replace(/^[a-z]+:\/\//i, '').split(/[?#]/, 1)
   if (DOT_SEGMENT.test(bare))
     throw new Failure(
@@ -91,7 +91,7 @@ export function refuseDotSegments(url: string): void {
 
 function pathPieces(text: string): UrlPiece[] {
   return templateParts(text).map((part) =>
-    typeof part === 'string' ? { kind: 'literal', text: part } : place(part, 'path'),
+    typeof part === 'string' ? { kind: 'literal', text: part } : placeholderPiece(part, 'path'),
   )
 }
 
@@ -107,7 +107,7 @@ function basePieces(text: string): UrlPiece[] {
     const next = parts[index + 1]
     const position = positionInBase(before, typeof next === 'string' ? next : '')
     before += ' '
-    return place(part, position)
+    return placeholderPiece(part, position)
   })
 }
 
@@ -119,16 +119,16 @@ function positionInBase(before: string, after: string): UrlPosition {
   return authority === '' && /^(?:$|[/:])/.test(after) ? 'host' : 'label'
 }
 
-function place(placeholder: Placeholder, position: UrlPosition): UrlPiece {
+function placeholderPiece(placeholder: Placeholder, position: UrlPosition): UrlPiece {
   return { kind: 'placeholder', template: { kind: 'value', placeholder }, position }
 }
 
 const ENCODERS: Readonly<Record<UrlPosition, Encode>> = {
   origin: encodeOrigin,
-  scheme: (text, placeholder) => allow(/^https?$/.test(text), text, placeholder, 'must be http or https'),
+  scheme: (text, placeholder) => assertAllowed(/^https?$/.test(text), text, placeholder, 'must be http or https'),
   label: (text, placeholder) => {
     const label = text.toLowerCase()
-    return allow(
+    return assertAllowed(
       LABEL.test(label),
       label,
       placeholder,
@@ -138,13 +138,15 @@ const ENCODERS: Readonly<Record<UrlPosition, Encode>> = {
   host: (text, placeholder) => {
     const host = text.toLowerCase()
     const isHost = host.length <= 253 && host.split('.').every((label) => LABEL.test(label))
-    return allow(isHost, host, placeholder, 'must be a host name: labels of a-z, 0-9 and "-" between dots')
+    return assertAllowed(isHost, host, placeholder, 'must be a host name: labels of a-z, 0-9 and "-" between dots')
   },
   port: (text, placeholder) =>
-    allow(PORT.test(text) && Number(text) < 65_536, text, placeholder, 'must be a port number'),
+    assertAllowed(PORT.test(text) && Number(text) < 65_536, text, placeholder, 'must be a port number'),
   path: (text, placeholder) => {
     const isUsable = text !== '' && text.isWellFormed()
-    return encodeURIComponent(allow(isUsable, text, placeholder, 'must not be empty or malformed text in a path'))
+    return encodeURIComponent(
+      assertAllowed(isUsable, text, placeholder, 'must not be empty or malformed text in a path'),
+    )
   },
 }
 
@@ -152,11 +154,14 @@ function encodeOrigin(text: string, placeholder: Placeholder): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[@?#\\]/.test(text)
   if (!isPlain)
-    throw unresolved(placeholder, 'must be an address such as https://host, without user name, query or fragment')
+    throw unresolvedPlaceholder(
+      placeholder,
+      'must be an address such as https://host, without user name, query or fragment',
+    )
   return url.origin + trimEnd(url.pathname, '/')
 }
 
-function allow(isAllowed: boolean, text: string, placeholder: Placeholder, problem: string): string {
-  if (!isAllowed) throw unresolved(placeholder, problem)
+function assertAllowed(isAllowed: boolean, text: string, placeholder: Placeholder, problem: string): string {
+  if (!isAllowed) throw unresolvedPlaceholder(placeholder, problem)
   return text
 }

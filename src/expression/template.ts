@@ -8,13 +8,13 @@ import {
   type JsonObject,
   jsonNumberOf,
   parseJson,
-  withDouble,
+  toDouble,
 } from '../base/index.ts'
 import { type Cast, lexTemplate, type Placeholder, type PlaceholderPath, type TemplatePart } from './placeholder.ts'
-import { lookUp, type Scope } from './scope.ts'
+import { resolvePath, type TemplateScope } from './scope.ts'
 
 /** A text with placeholders, tokenised once. */
-export type Template =
+export type TextTemplate =
   | { readonly kind: 'constant'; readonly text: string }
   /** Exactly one placeholder: the value keeps its JSON type. */
   | { readonly kind: 'value'; readonly placeholder: Placeholder }
@@ -23,7 +23,7 @@ export type Template =
 /** A JSON value whose strings are templates; subtrees without placeholders are kept as they are. */
 export type JsonTemplate =
   | { readonly kind: 'literal'; readonly value: Json }
-  | { readonly kind: 'string'; readonly template: Template }
+  | { readonly kind: 'string'; readonly template: TextTemplate }
   | { readonly kind: 'list'; readonly items: readonly JsonTemplate[] }
   | { readonly kind: 'object'; readonly entries: readonly (readonly [string, JsonTemplate])[] }
 
@@ -37,7 +37,7 @@ export function findTemplateProblem(text: string): string | undefined {
 }
 
 /** Tokenises a text. @throws Failure DEFINITION_INVALID; a checked definition never does. */
-export function compileTemplate(text: string): Template {
+export function compileTemplate(text: string): TextTemplate {
   const parts = templateParts(text)
   const [first] = parts
   if (first === undefined) return { kind: 'constant', text: '' }
@@ -81,19 +81,19 @@ export function compileJson(value: Json): JsonTemplate {
  *
  * @throws Failure PLACEHOLDER_UNRESOLVED when a placeholder inside a longer text resolves to nothing, or a cast fails
  */
-export function renderValue(template: Template, scope: Scope): Json | undefined {
+export function renderValue(template: TextTemplate, scope: TemplateScope): Json | undefined {
   switch (template.kind) {
     case 'constant':
       return template.text
     case 'value':
       return resolvePlaceholder(template.placeholder, scope)
     case 'text':
-      return renderParts(template.parts, scope, asIs)
+      return renderParts(template.parts, scope, identity)
   }
 }
 
 /** The text of a template where something must stand. @throws Failure PLACEHOLDER_UNRESOLVED */
-export function renderText(template: Template, scope: Scope, encode: Encode = asIs): string {
+export function renderText(template: TextTemplate, scope: TemplateScope, encode: Encode = identity): string {
   switch (template.kind) {
     case 'constant':
       return template.text
@@ -105,7 +105,7 @@ export function renderText(template: Template, scope: Scope, encode: Encode = as
 }
 
 /** Renders a JSON template; object entries and list items whose placeholder resolves to nothing are left out. */
-export function renderJson(template: JsonTemplate, scope: Scope): Json | undefined {
+export function renderJson(template: JsonTemplate, scope: TemplateScope): Json | undefined {
   switch (template.kind) {
     case 'literal':
       return template.value
@@ -125,7 +125,7 @@ export function renderJson(template: JsonTemplate, scope: Scope): Json | undefin
 }
 
 /** Like `renderJson` for a template that is an object; anything else renders to `{}`. */
-export function renderObject(template: JsonTemplate, scope: Scope): JsonObject {
+export function renderObject(template: JsonTemplate, scope: TemplateScope): JsonObject {
   const value = renderJson(template, scope)
   return isJsonObject(value) ? value : {}
 }
@@ -141,24 +141,24 @@ export function listPlaceholderPaths(value: Json): readonly PlaceholderPath[] {
   return Object.values(value).flatMap(listPlaceholderPaths)
 }
 
-function renderParts(parts: readonly TemplatePart[], scope: Scope, encode: Encode): string {
+function renderParts(parts: readonly TemplatePart[], scope: TemplateScope, encode: Encode): string {
   let text = ''
   for (const part of parts) text += typeof part === 'string' ? part : encode(placeholderText(part, scope), part)
   return text
 }
 
 /** The placeholder's value as text: scalars as JSON writes them without quotes, objects and lists as JSON. */
-function placeholderText(placeholder: Placeholder, scope: Scope): string {
+function placeholderText(placeholder: Placeholder, scope: TemplateScope): string {
   const value = resolvePlaceholder(placeholder, scope)
-  if (value === undefined || value === null) throw unresolved(placeholder, 'has no value')
+  if (value === undefined || value === null) throw unresolvedPlaceholder(placeholder, 'has no value')
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** The first alternative that holds a value, else the default, else `null` when one was null, else `undefined`. */
-function resolvePlaceholder(placeholder: Placeholder, scope: Scope): Json | undefined {
+function resolvePlaceholder(placeholder: Placeholder, scope: TemplateScope): Json | undefined {
   let found: Json | undefined
   for (const path of placeholder.paths) {
-    const value = lookUp(scope, path)
+    const value = resolvePath(scope, path)
     if (value === undefined) continue
     found = value
     if (value !== null) break
@@ -174,31 +174,31 @@ function castValue(value: Json, cast: Cast, placeholder: Placeholder): Json {
     case 'str':
       return typeof value === 'string' ? value : JSON.stringify(value)
     case 'bool':
-      return castBoolean(withDouble(value), placeholder)
+      return castBoolean(toDouble(value), placeholder)
     case 'int':
     case 'num':
       return castNumber(value, cast, placeholder)
     case 'json':
       return typeof value === 'string' ? castJson(value, placeholder) : value
     case 'epoch':
-      return Math.floor(castMoment(value, placeholder) / 1_000)
+      return Math.floor(castDate(value, placeholder) / 1_000)
     case 'epoch_ms':
-      return castMoment(value, placeholder)
+      return castDate(value, placeholder)
   }
 }
 
 function castBoolean(value: Json, placeholder: Placeholder): boolean {
   if (value === true || value === 'true' || value === 1 || value === '1') return true
   if (value === false || value === 'false' || value === 0 || value === '0') return false
-  throw unresolved(placeholder, 'is not a boolean')
+  throw unresolvedPlaceholder(placeholder, 'is not a boolean')
 }
 
 const ISO_DATE = /^\d{4}-\d{2}-\d{2}/
 
 /** Milliseconds since 1970 of an ISO 8601 date, for APIs that count. */
-function castMoment(value: Json, placeholder: Placeholder): number {
+function castDate(value: Json, placeholder: Placeholder): number {
   const moment = typeof value === 'string' && ISO_DATE.test(value) ? Date.parse(value) : Number.NaN
-  if (Number.isNaN(moment)) throw unresolved(placeholder, 'is not a date')
+  if (Number.isNaN(moment)) throw unresolvedPlaceholder(placeholder, 'is not a date')
   return moment
 }
 
@@ -209,8 +209,8 @@ const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i
 function castNumber(value: Json, cast: 'int' | 'num', placeholder: Placeholder): number | JsonNumber {
   const number = typeof value === 'string' ? numberFrom(value.trim()) : value
   if (!isJsonNumber(number) || !(number instanceof JsonNumber || Number.isFinite(number)))
-    throw unresolved(placeholder, 'is not a number')
-  if (cast === 'int' && decimalForm(number).exponent < 0) throw unresolved(placeholder, 'is not an integer')
+    throw unresolvedPlaceholder(placeholder, 'is not a number')
+  if (cast === 'int' && decimalForm(number).exponent < 0) throw unresolvedPlaceholder(placeholder, 'is not an integer')
   return number
 }
 
@@ -223,15 +223,15 @@ function castJson(text: string, placeholder: Placeholder): Json {
   try {
     return parseJson(text)
   } catch {
-    throw unresolved(placeholder, 'is not JSON')
+    throw unresolvedPlaceholder(placeholder, 'is not JSON')
   }
 }
 
 /** Refuses a call because of one placeholder. The value is never part of the message: it may be a secret. */
-export function unresolved(placeholder: Placeholder, problem: string): Failure {
+export function unresolvedPlaceholder(placeholder: Placeholder, problem: string): Failure {
   return new Failure('PLACEHOLDER_UNRESOLVED', `the placeholder {{${placeholder.source}}} ${problem}`, {
     metadata: { placeholder: placeholder.source },
   })
 }
 
-const asIs: Encode = (text) => text
+const identity: Encode = (text) => text

@@ -18,21 +18,21 @@ export interface FormatChoice {
 }
 
 /** Evaluates JSONata over `input`, which is `$`. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
-export type Evaluate = (expression: string, input: JsonObject) => Promise<Json | undefined>
+export type EvaluateExpression = (expression: string, input: JsonObject) => Promise<Json | undefined>
 
 /**
  * The schema of a choice within a family: a union over `format`, so that a finding speaks about the format that was meant.
  *
  * @param name of the family's definition in the published JSON Schema
  */
-export function familySchema(name: string, formats: readonly Format[]): z.ZodType<FormatChoice> {
+export function formatUnion(name: string, formats: readonly Format[]): z.ZodType<FormatChoice> {
   const [first, ...rest] = formats.map(choiceSchema)
   if (first === undefined) throw new Error('a family needs at least one format')
   return z.discriminatedUnion('format', [first, ...rest]).meta({ id: name })
 }
 
 /** Ties behaviour to its schema: what `compile` receives has been parsed by `config`, defaults filled in. */
-export function parsing<S extends z.ZodType, R>(
+export function withSchema<S extends z.ZodType, R>(
   config: S,
   compile: (config: z.output<S>) => R,
 ): (raw: Json | undefined) => R {
@@ -40,7 +40,7 @@ export function parsing<S extends z.ZodType, R>(
 }
 
 /** The entry of that name. @throws when a checked definition names a format that the registry does not hold: a bug. */
-export function formatOf<F extends { readonly format: string }>(formats: readonly F[], name: string): F {
+export function getFormat<F extends { readonly format: string }>(formats: readonly F[], name: string): F {
   const found = formats.find((entry) => entry.format === name)
   if (found === undefined) throw new Error(`no format ${name} in the registry`)
   return found

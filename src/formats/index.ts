@@ -6,9 +6,9 @@
  */
 
 export {
-  type Authorise,
+  type AuthorizationContext,
   type AuthorizationEffect,
-  type AuthorizationTools,
+  type Authorize,
   NO_AUTHORIZATION,
 } from './authorization/authorization.ts'
 export {
@@ -32,30 +32,30 @@ export {
   listCredentials,
 } from './credential/index.ts'
 export type {
-  TokenAnswer,
-  TokenRefusal,
+  TokenContext,
+  TokenError,
   TokenResponse,
+  TokenResult,
   TokenRules,
   TokenSet,
-  TokenTools,
 } from './credential/token.ts'
-export { tokenAnswerOf } from './credential/token-grant.ts'
+export { readStandardTokenResponse } from './credential/token-grant.ts'
 export type { Format, FormatChoice } from './format.ts'
 export { isTruthy } from './is-truthy.ts'
 export { compilePagination, PAGINATION_FORMATS, paginationSchema } from './pagination/index.ts'
-export { guardOrigin } from './pagination/link.ts'
+export { assertAllowedOrigin } from './pagination/link.ts'
 export {
-  describePage,
-  digestPage,
+  advancePage,
   type ListingState,
+  pageParams,
   parseListingState,
   startListing,
 } from './pagination/listing.ts'
 export type {
-  ListingTools,
-  PageRequest,
+  ListingContext,
+  PageParam,
+  PageParams,
   Pagination,
-  PlacedValue,
   StopReason,
   StopRule,
 } from './pagination/paginator.ts'
@@ -66,18 +66,18 @@ export { queryArrayFormatSchema, type RequestDefinition, requestKeys } from './r
 export { CharsetError, charsetOf, decodeText } from './response/charset.ts'
 export { decodeLarge } from './response/decode-large.ts'
 export { RESPONSE_FORMATS, responseFormat } from './response/index.ts'
-export { type ResponseFormat, utf8 } from './response/response.ts'
+export { decodeUtf8, type ResponseFormat } from './response/response.ts'
 export { compileSignature, SIGNATURE_FORMATS, signatureSchema } from './signature/index.ts'
 export { createKeySource } from './signature/key-source.ts'
 
 export {
   anyJson,
   expressionText,
+  type FieldRole,
   fieldPath,
+  fieldRoles,
   findPathProblem,
   headerMap,
-  type LeafRole,
-  leafRoles,
   listOf,
   mapOf,
   nameText,

@@ -18,12 +18,12 @@ export function renderFormatReference(): string {
   const sections = [
     '# Reference of formats\n\nGenerated from the schemas that validate. Written as `{"format": …, "config": …}`; keys without a default may be left out unless they are required.',
     LIMITS,
-    family('authorization', AUTHORIZATION_FORMATS),
-    family('credentials', CREDENTIAL_FORMATS),
-    `${family('pagination', PAGINATION_FORMATS, Object.keys(commonKeys))}\n\n### Keys of every pagination format\n\n${keyTable(schemaOf(z.strictObject(commonKeys)), [])}`,
-    family('signature_verification', SIGNATURE_FORMATS),
-    names('body_format', BODY_FORMATS),
-    names('response_format', RESPONSE_FORMATS),
+    renderKind('authorization', AUTHORIZATION_FORMATS),
+    renderKind('credentials', CREDENTIAL_FORMATS),
+    `${renderKind('pagination', PAGINATION_FORMATS, Object.keys(commonKeys))}\n\n### Keys of every pagination format\n\n${keyTable(schemaOf(z.strictObject(commonKeys)), [])}`,
+    renderKind('signature_verification', SIGNATURE_FORMATS),
+    renderNames('body_format', BODY_FORMATS),
+    renderNames('response_format', RESPONSE_FORMATS),
   ]
   return `${sections.join('\n\n')}\n`
 }
@@ -37,7 +37,7 @@ otherwise: texts ${textLength}, base addresses ${urlLength}, names ${nameLength}
 examples) ${jsonLength} as JSON. One text holds at most 500 placeholders, an expression 16384 bytes, a form 100 fields.
 A definition or override as a whole has at most 1048576 characters as JSON. A check reports the first 100 findings.`
 
-function family(name: string, formats: readonly Format[], shared: readonly string[] = []): string {
+function renderKind(name: string, formats: readonly Format[], shared: readonly string[] = []): string {
   const entries = formats.map(({ format, summary, config }) => {
     const keys = keyTable(schemaOf(config), shared)
     return `### \`${format}\`\n\n${summary}${keys === '' ? '' : `\n\n${keys}`}`
@@ -45,7 +45,7 @@ function family(name: string, formats: readonly Format[], shared: readonly strin
   return `## ${name}\n\n${entries.join('\n\n')}`
 }
 
-function names(name: string, formats: readonly Pick<Format, 'format' | 'summary'>[]): string {
+function renderNames(name: string, formats: readonly Pick<Format, 'format' | 'summary'>[]): string {
   const rows = formats.map(({ format, summary }) => [`\`${format}\``, summary])
   return `## ${name}\n\n${table(['name', 'what it is'], rows)}`
 }

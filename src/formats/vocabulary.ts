@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { exceedsJsonSize, isJsonObject, JSON_DEPTH_MAX, type Json, readDotPath } from '../base/index.ts'
-import { findBaseUrlProblem, findTemplateProblem, parseExpression } from '../expression/index.ts'
+import { exceedsJsonSize, isJsonObject, JSON_DEPTH_MAX, type Json, tryParseDotPath } from '../base/index.ts'
+import { findBaseUrlProblem, findTemplateProblem, validateExpression } from '../expression/index.ts'
 
 /**
  * What a leaf of the config is, beyond its JSON type.
@@ -8,7 +8,7 @@ import { findBaseUrlProblem, findTemplateProblem, parseExpression } from '../exp
  * One walk over schema and config together (`definition/schema-walk.ts`) reads these to find unknown placeholder roots,
  * credential material and addresses.
  */
-export type LeafRole =
+export type FieldRole =
   /** A text, or a JSON value of texts, with placeholders. `secret`: literal text here is credential material. */
   | { readonly kind: 'template'; readonly secret: boolean }
   /** JSONata. `roots`: the names it starts from, where they are known. */
@@ -24,7 +24,7 @@ export type LeafRole =
 export const RESPONSE_ROOTS = ['response', 'status', 'headers', 'body', 'data'] as const
 
 /** The role of a schema; schemas without one are plain values. */
-export const leafRoles = z.registry<LeafRole>()
+export const fieldRoles = z.registry<FieldRole>()
 
 /**
  * How large the parts of a definition may be, in UTF-16 units and entries. Every text, list and map has one of these or a
@@ -44,7 +44,7 @@ const ONE_PLACEHOLDER = /^\{\{[^{}]*\}\}$/
 
 /** A text for people, without placeholders: labels, names, help. */
 export function plainText(): z.ZodString {
-  return roleOf(rawText(), { kind: 'prose' })
+  return withRole(rawText(), { kind: 'prose' })
 }
 
 /** Any text, taken as it is. */
@@ -62,7 +62,7 @@ export function listOf<T extends z.core.$ZodType>(element: T): z.ZodArray<T> {
   return z.array(element).max(DEFINITION_LIMITS.entries)
 }
 
-/** Values by name. The limit is part of the schema's metadata, where `layerOver` and the published JSON Schema find it. */
+/** Values by name. The limit is part of the schema's metadata, where `deepPartial` and the published JSON Schema find it. */
 export function mapOf<K extends z.core.$ZodRecordKey, V extends z.core.$ZodType>(
   key: K,
   value: V,
@@ -87,17 +87,17 @@ function findWebAddressProblem(text: string): string | undefined {
 
 /** A text that may hold placeholders. */
 export function templateText(): z.ZodString {
-  return roleOf(templateString(), { kind: 'template', secret: false })
+  return withRole(templateString(), { kind: 'template', secret: false })
 }
 
 /** Like `templateText`; literal text here is credential material and is stored encrypted. */
 export function secretText(): z.ZodString {
-  return roleOf(templateString(), { kind: 'template', secret: true })
+  return withRole(templateString(), { kind: 'template', secret: true })
 }
 
 /** Any JSON value whose strings may hold placeholders. */
 export function jsonTemplate(): z.ZodType<Json> {
-  return roleOf(templateJson(), { kind: 'template', secret: false })
+  return withRole(templateJson(), { kind: 'template', secret: false })
 }
 
 /** A map of names to values with placeholders: query parameters, token parameters. */
@@ -115,7 +115,7 @@ export function anyJson(): z.ZodType<Json> {
 
 /** An address the product calls: absolute, or starting with a placeholder. */
 export function urlText(): z.ZodString {
-  return roleOf(templateString(DEFINITION_LIMITS.urlLength).superRefine(refineWith(findBaseUrlProblem, 'url')), {
+  return withRole(templateString(DEFINITION_LIMITS.urlLength).superRefine(refineWith(findBaseUrlProblem, 'url')), {
     kind: 'url',
   })
 }
@@ -131,19 +131,19 @@ export function expressionText(roots?: readonly string[]): z.ZodString {
     .min(1)
     .max(DEFINITION_LIMITS.textLength, { abort: true })
     .superRefine(refineWith(findExpressionProblem, 'expression.syntax'))
-  return roleOf(schema, { kind: 'expression', roots })
+  return withRole(schema, { kind: 'expression', roots })
 }
 
 /** A path into a JSON value, for example `data.items`, `meta.cursors[0].next` or `["@odata.nextLink"]`. */
 export function fieldPath(): z.ZodString {
-  return roleOf(z.string().max(1024, { abort: true }).superRefine(refineWith(findPathProblem, 'path')), {
+  return withRole(z.string().max(1024, { abort: true }).superRefine(refineWith(findPathProblem, 'path')), {
     kind: 'path',
   })
 }
 
 /** What is wrong with a text as a path into a JSON value: a clause that goes on after the field's name. */
 export function findPathProblem(text: string): string | undefined {
-  const read = readDotPath(text)
+  const read = tryParseDotPath(text)
   return 'problem' in read ? read.problem : undefined
 }
 
@@ -177,8 +177,8 @@ export function refineWith<T>(find: (value: T) => string | undefined, rule: stri
   }
 }
 
-function roleOf<S extends z.ZodType>(schema: S, role: LeafRole): S {
-  leafRoles.add(schema, role)
+function withRole<S extends z.ZodType>(schema: S, role: FieldRole): S {
+  fieldRoles.add(schema, role)
   return schema
 }
 
@@ -208,6 +208,6 @@ function findJsonTemplateProblem(value: Json): string | undefined {
 }
 
 function findExpressionProblem(text: string): string | undefined {
-  const parsed = parseExpression(text)
+  const parsed = validateExpression(text)
   return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : undefined
 }

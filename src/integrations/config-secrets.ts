@@ -27,18 +27,18 @@ export function separateSecrets(
   stored: readonly string[],
   path: string,
 ): SeparatedConfig {
-  const secretNames = new Set(secretPaths.map(nameOf))
+  const secretNames = new Set(secretPaths.map(secretNameAt))
   const storedNames = new Set(stored)
   const given: Record<string, string> = {}
   const kept: string[] = []
   const violations: Violation[] = []
   const masked = replaceLeaves(config, [], (value, at) => {
-    const name = nameOf(at)
+    const name = secretNameAt(at)
     const isSecret = secretNames.has(name)
     if (value !== SECRET_MASK && !isSecret) return value
     if (value !== SECRET_MASK) given[name] = JSON.stringify(value)
     else if (isSecret && storedNames.has(name)) kept.push(name)
-    else violations.push(maskRefused(writePath(path, at)))
+    else violations.push(maskViolation(writePath(path, at)))
     return SECRET_MASK
   })
   return { masked: isJsonObject(masked) ? masked : {}, given, kept, violations }
@@ -47,7 +47,7 @@ export function separateSecrets(
 /** Masks reported of one config. */
 const FINDINGS_MAX = 100
 
-function maskRefused(field: string): Violation {
+function maskViolation(field: string): Violation {
   const description = `is ${SECRET_MASK}, the mask of a secret, where no secret is stored: send the secret itself or leave it out`
   return { field, description, rule: 'secret.masked' }
 }
@@ -61,7 +61,7 @@ function maskRefused(field: string): Violation {
 export function restoreSecrets(masked: JsonObject, secrets: Readonly<Record<string, string>>): JsonObject {
   const restored = replaceLeaves(masked, [], (value, at) => {
     if (value !== SECRET_MASK) return value
-    const text = secrets[nameOf(at)]
+    const text = secrets[secretNameAt(at)]
     return text === undefined ? undefined : parseJson(text)
   })
   return isJsonObject(restored) ? restored : {}
@@ -69,13 +69,13 @@ export function restoreSecrets(masked: JsonObject, secrets: Readonly<Record<stri
 
 /** Names of the secrets stored for a masked config: nothing but a secret is ever stored as the mask. */
 export function storedSecretNames(masked: JsonObject): readonly string[] {
-  return listMasks(masked, []).map(nameOf)
+  return listMasks(masked, []).map(secretNameAt)
 }
 
 /** The first masks in a config that is new: no secret is stored in their places. @param path prefix of the reported fields */
 export function findMasks(config: JsonObject, path: string): readonly Violation[] {
   const masks = listMasks(config, []).slice(0, FINDINGS_MAX)
-  return masks.map((at) => maskRefused(writePath(path, at)))
+  return masks.map((at) => maskViolation(writePath(path, at)))
 }
 
 /** Where the mask stands. */
@@ -123,7 +123,7 @@ function replaceLeaves(
  * The name of the secret at a path: a JSON pointer (RFC 6901), which unlike a dotted path tells `a.b` from a key that is
  * named `a.b`.
  */
-function nameOf(path: DotPath): string {
+function secretNameAt(path: DotPath): string {
   return path.map((step) => `/${escapeKey(String(step))}`).join('')
 }
 

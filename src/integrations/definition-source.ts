@@ -7,18 +7,18 @@ import {
   findEnvironment,
   findEnvironmentIntegration,
   findIntegration,
-  type Secrets,
+  type SecretStore,
   type Tx,
 } from '../storage/index.ts'
 import { restoreSecrets } from './config-secrets.ts'
-import { findDiversions } from './secret-flow.ts'
-import { integrationSecrets, overrideSecrets } from './secret-refs.ts'
+import { findSecretExfiltrationPaths } from './secret-flow.ts'
+import { integrationSecretRef, overrideSecretRef } from './secret-refs.ts'
 
 /** Plans kept in memory; one takes tens to hundreds of kilobytes. */
 const PLANS_CACHED_MAX = 500
 
 /** A definition in force: integration and override merged, secrets in place, compiled. Never shown, never logged. */
-export interface DefinitionInForce {
+export interface EffectiveDefinition {
   readonly plan: Plan
   /** Holds secrets in plain text. */
   readonly config: JsonObject
@@ -26,17 +26,17 @@ export interface DefinitionInForce {
 }
 
 /** A definition in force, and what is said about it in the database now. */
-export interface ResolvedDefinition extends DefinitionInForce {
+export interface InstalledDefinition extends EffectiveDefinition {
   readonly integrationName: string
   readonly isEnabled: boolean
 }
 
 /** Definitions by installation. */
-export interface DefinitionSource {
+export interface DefinitionCache {
   /** @throws Failure RESOURCE_NOT_FOUND for an unknown installation, DEFINITION_INVALID when override and config no longer fit */
-  find(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<ResolvedDefinition>
+  get(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<InstalledDefinition>
   /** Like `find`, for a caller that has just read the versions. */
-  at(tx: Tx, installation: InstallationVersions): Promise<DefinitionInForce>
+  getVersion(tx: Tx, installation: InstallationVersions): Promise<EffectiveDefinition>
 }
 
 /** An installation, and the states of it and its integration that are wanted. */
@@ -51,10 +51,10 @@ interface InstallationVersions extends Pick<DefinitionVersions, 'integrationVers
  * A transaction handed in must not have changed the integration or the installation itself: what it reads is remembered for
  * others.
  */
-export function createDefinitionSource(secrets: Pick<Secrets, 'get'>): DefinitionSource {
-  const definitions = new LRUCache<string, DefinitionInForce>({ max: PLANS_CACHED_MAX })
+export function createDefinitionCache(secrets: Pick<SecretStore, 'get'>): DefinitionCache {
+  const definitions = new LRUCache<string, EffectiveDefinition>({ max: PLANS_CACHED_MAX })
 
-  async function at(tx: Tx, installation: InstallationVersions): Promise<DefinitionInForce> {
+  async function at(tx: Tx, installation: InstallationVersions): Promise<EffectiveDefinition> {
     const { environmentIntegrationId, integrationVersion, installationVersion } = installation
     const key = `${environmentIntegrationId} ${integrationVersion} ${installationVersion}`
     const known = definitions.get(key)
@@ -69,8 +69,8 @@ export function createDefinitionSource(secrets: Pick<Secrets, 'get'>): Definitio
   }
 
   return {
-    at,
-    async find(tx, environmentId, environmentIntegrationId) {
+    getVersion: at,
+    async get(tx, environmentId, environmentIntegrationId) {
       const versions = await findDefinitionVersions(tx, environmentId, environmentIntegrationId)
       if (versions === undefined) throw notFound('environment_integration', environmentIntegrationId)
       const definition = await at(tx, { ...versions, environmentId, environmentIntegrationId })
@@ -81,7 +81,7 @@ export function createDefinitionSource(secrets: Pick<Secrets, 'get'>): Definitio
 
 /** The merged config with secrets in place. */
 async function readConfig(
-  secrets: Pick<Secrets, 'get'>,
+  secrets: Pick<SecretStore, 'get'>,
   tx: Tx,
   environmentId: string,
   id: string,
@@ -91,9 +91,10 @@ async function readConfig(
   const integration = await findIntegration(tx, installation.integrationId)
   const environment = await findEnvironment(tx, environmentId)
   if (integration?.config === undefined || environment === undefined) throw notFound('environment_integration', id)
-  // The second wall behind `checkDiversions`: the owner may have added the secrets after the override was accepted.
-  const isDiverted = environment.teamId !== integration.teamId && findDiversions(installation.override).length > 0
-  const ownersSecrets = isDiverted ? {} : await secrets.get(tx, integrationSecrets(integration))
-  const override = restoreSecrets(installation.override, await secrets.get(tx, overrideSecrets(installation)))
+  // The second wall behind `checkSecretExfiltration`: the owner may have added the secrets after the override was accepted.
+  const isDiverted =
+    environment.teamId !== integration.teamId && findSecretExfiltrationPaths(installation.override).length > 0
+  const ownersSecrets = isDiverted ? {} : await secrets.get(tx, integrationSecretRef(integration))
+  const override = restoreSecrets(installation.override, await secrets.get(tx, overrideSecretRef(installation)))
   return resolveConfig(restoreSecrets(integration.config, ownersSecrets), override).config
 }

@@ -14,7 +14,7 @@ export interface Integration extends IntegrationRecord {
 }
 
 /** Adds owner and installed environments, in two statements for any number of integrations. */
-export async function describeIntegrations(
+export async function withTeamAndEnvironments(
   tx: Tx,
   teamId: string,
   records: readonly IntegrationRecord[],

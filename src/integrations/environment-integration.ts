@@ -3,6 +3,7 @@ import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../defin
 import {
   type EnvironmentIntegrationFilter,
   type EnvironmentIntegrationRecord,
+  type EnvironmentScope,
   findEnvironmentIntegration,
   findEnvironmentIntegrationOf,
   findIntegration,
@@ -10,23 +11,22 @@ import {
   findIntegrations,
   type IntegrationRecord,
   insertEnvironmentIntegration,
-  listEnvironmentIntegrations as listRows,
+  selectEnvironmentIntegrations as listRows,
   lockEnvironmentIntegration,
-  type Scope,
-  type Secrets,
+  type SecretStore,
   type Tx,
-  updateEnvironmentIntegration as updateRow,
+  updateEnvironmentIntegrationRow as updateRow,
 } from '../storage/index.ts'
-import { describeIntegrations, type Integration } from './described.ts'
-import { type CheckUrls, refuseFindings, refuseUrls } from './refusals.ts'
-import { checkDiversions } from './secret-flow.ts'
-import { overrideSecrets } from './secret-refs.ts'
+import { type Integration, withTeamAndEnvironments } from './described.ts'
+import { assertUrlsAllowed, assertValid, type CheckUrls } from './refusals.ts'
+import { checkSecretExfiltration } from './secret-flow.ts'
+import { overrideSecretRef } from './secret-refs.ts'
 import { type ConfigToStore, prepareConfig } from './stored-config.ts'
 import { isVisible } from './visibility.ts'
 
 /** What keeping installations needs. */
 export interface EnvironmentIntegrationDeps {
-  readonly secrets: Pick<Secrets, 'put' | 'remove'>
+  readonly secrets: Pick<SecretStore, 'put' | 'remove'>
   readonly checkUrls: CheckUrls
 }
 
@@ -58,22 +58,30 @@ export interface EnvironmentIntegrationInput {
 export async function createEnvironmentIntegration(
   deps: EnvironmentIntegrationDeps,
   tx: Tx,
-  scope: Scope,
+  scope: EnvironmentScope,
   input: EnvironmentIntegrationInput,
 ): Promise<EnvironmentIntegration> {
   const { integrationId, showInCatalog = false, isEnabled = true, override = {} } = input
-  const integration = await requireInstallable(tx, scope, integrationId)
+  const integration = await getInstallable(tx, scope, integrationId)
   const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, undefined)
   const ids = { environmentId: scope.environmentId, id: newId(), integrationId }
   const record = await insertEnvironmentIntegration(tx, ids, { showInCatalog, isEnabled, override: masked })
   if (record === undefined) throw await alreadyInstalled(tx, scope, integrationId)
-  await storeSecrets(tx, overrideSecrets(record))
-  return await describe(tx, scope, record)
+  await storeSecrets(tx, overrideSecretRef(record))
+  return await withIntegration(tx, scope, record)
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getEnvironmentIntegration(tx: Tx, scope: Scope, id: string): Promise<EnvironmentIntegration> {
-  return await describe(tx, scope, (await findEnvironmentIntegration(tx, scope.environmentId, id)) ?? missing(id))
+export async function getEnvironmentIntegration(
+  tx: Tx,
+  scope: EnvironmentScope,
+  id: string,
+): Promise<EnvironmentIntegration> {
+  return await withIntegration(
+    tx,
+    scope,
+    (await findEnvironmentIntegration(tx, scope.environmentId, id)) ?? installationNotFound(id),
+  )
 }
 
 /**
@@ -83,12 +91,12 @@ export async function getEnvironmentIntegration(tx: Tx, scope: Scope, id: string
  */
 export async function listEnvironmentIntegrations(
   tx: Tx,
-  scope: Scope,
+  scope: EnvironmentScope,
   filter: EnvironmentIntegrationFilter,
   page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
 ): Promise<readonly EnvironmentIntegration[]> {
   const records = await listRows(tx, scope.environmentId, filter, page)
-  return await describeAll(tx, scope, records, page.view === 'full')
+  return await withIntegrations(tx, scope, records, page.view === 'full')
 }
 
 /** Changes to an installation; what is undefined keeps its value. */
@@ -113,7 +121,7 @@ export interface EnvironmentIntegrationChange {
 export async function updateEnvironmentIntegration(
   deps: EnvironmentIntegrationDeps,
   tx: Tx,
-  scope: Scope,
+  scope: EnvironmentScope,
   change: EnvironmentIntegrationChange,
 ): Promise<EnvironmentIntegration> {
   const { id, version, showInCatalog, isEnabled } = change
@@ -122,19 +130,23 @@ export async function updateEnvironmentIntegration(
   const fields = { showInCatalog, isEnabled, override }
   const isEmpty = Object.values(fields).every((value) => value === undefined)
   const updated = isEmpty ? undefined : await updateRow(tx, scope.environmentId, id, fields, version)
-  if (updated !== undefined) return await describe(tx, scope, updated)
+  if (updated !== undefined) return await withIntegration(tx, scope, updated)
   const stored = await getEnvironmentIntegration(tx, scope, id)
   if (isEmpty && (version === undefined || version === stored.version)) return stored
   throw etagMismatch('environment_integration', id)
 }
 
 /** The config in force, masked, and the layer of each of its leaves. @throws Failure RESOURCE_NOT_FOUND */
-export async function resolveEnvironmentIntegration(tx: Tx, scope: Scope, id: string): Promise<ResolvedConfig> {
+export async function resolveEnvironmentIntegration(
+  tx: Tx,
+  scope: EnvironmentScope,
+  id: string,
+): Promise<ResolvedConfig> {
   const { integration, override } = await getEnvironmentIntegration(tx, scope, id)
   return resolveConfig(integration.config ?? {}, override)
 }
 
-async function requireInstallable(tx: Tx, { teamId }: Scope, id: string): Promise<IntegrationRecord> {
+async function getInstallable(tx: Tx, { teamId }: EnvironmentScope, id: string): Promise<IntegrationRecord> {
   const integration = await findIntegration(tx, id)
   if (integration === undefined || !isVisible(integration, teamId)) throw notFound('integration', id)
   const isAsked = integration.teamId !== teamId && integration.sharing === 'ask'
@@ -152,59 +164,63 @@ async function requireInstallable(tx: Tx, { teamId }: Scope, id: string): Promis
 /** Checks an override over its integration and takes its secrets out. */
 async function prepareOverride(
   deps: EnvironmentIntegrationDeps,
-  scope: Scope,
+  scope: EnvironmentScope,
   integration: IntegrationRecord,
   override: JsonObject,
   before: JsonObject | undefined,
 ): Promise<ConfigToStore> {
   const config = integration.config ?? {}
   const isForeign = integration.teamId !== scope.teamId
-  refuseFindings([
+  assertValid([
     ...(await checkOverrideAsync(config, override, 'override')),
-    ...(isForeign ? checkDiversions(config, override, 'override') : []),
+    ...(isForeign ? checkSecretExfiltration(config, override, 'override') : []),
   ])
-  refuseUrls(deps.checkUrls(override, 'override'))
+  assertUrlsAllowed(deps.checkUrls(override, 'override'))
   return prepareConfig(deps.secrets, override, before, 'override')
 }
 
 async function mergeOverride(
   deps: EnvironmentIntegrationDeps,
   tx: Tx,
-  scope: Scope,
+  scope: EnvironmentScope,
   { id, version, replaceOverride = false }: EnvironmentIntegrationChange,
   given: JsonObject,
 ): Promise<JsonObject> {
-  const stored = (await lockEnvironmentIntegration(tx, scope.environmentId, id)) ?? missing(id)
+  const stored = (await lockEnvironmentIntegration(tx, scope.environmentId, id)) ?? installationNotFound(id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('environment_integration', id)
   const integration = await findIntegration(tx, stored.integrationId)
   if (integration === undefined) throw new Error(`no integration ${stored.integrationId}, which is installed`)
   const override = replaceOverride ? given : deepMerge(stored.override, given)
   const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, stored.override)
-  await storeSecrets(tx, overrideSecrets(stored))
+  await storeSecrets(tx, overrideSecretRef(stored))
   return masked
 }
 
-async function alreadyInstalled(tx: Tx, { environmentId }: Scope, integrationId: string): Promise<Failure> {
+async function alreadyInstalled(tx: Tx, { environmentId }: EnvironmentScope, integrationId: string): Promise<Failure> {
   const existing = await findEnvironmentIntegrationOf(tx, environmentId, integrationId)
   const message = 'the integration is installed in this environment already: change that installation instead'
   const resource = { type: 'environment_integration', id: existing?.id ?? '' }
   return new Failure('ALREADY_INSTALLED', message, { resource })
 }
 
-async function describe(tx: Tx, scope: Scope, record: EnvironmentIntegrationRecord): Promise<EnvironmentIntegration> {
-  const [described] = await describeAll(tx, scope, [record], true)
+async function withIntegration(
+  tx: Tx,
+  scope: EnvironmentScope,
+  record: EnvironmentIntegrationRecord,
+): Promise<EnvironmentIntegration> {
+  const [described] = await withIntegrations(tx, scope, [record], true)
   if (described === undefined) throw new Error('one record described as none')
   return described
 }
 
-async function describeAll(
+async function withIntegrations(
   tx: Tx,
-  { teamId }: Scope,
+  { teamId }: EnvironmentScope,
   records: readonly EnvironmentIntegrationRecord[],
   withConfig: boolean,
 ): Promise<readonly EnvironmentIntegration[]> {
   const ids = records.map(({ integrationId }) => integrationId)
-  const integrations = await describeIntegrations(tx, teamId, await findIntegrations(tx, ids, withConfig))
+  const integrations = await withTeamAndEnvironments(tx, teamId, await findIntegrations(tx, ids, withConfig))
   const byId = new Map(integrations.map((integration) => [integration.id, integration]))
   return records.map((record) => {
     const integration = byId.get(record.integrationId)
@@ -213,6 +229,6 @@ async function describeAll(
   })
 }
 
-function missing(id: string): never {
+function installationNotFound(id: string): never {
   throw notFound('environment_integration', id)
 }

@@ -1,13 +1,13 @@
 import { notFound } from '../base/index.ts'
 import {
-  deleteIntegrationGrant as deleteGrantRow,
+  deleteIntegrationGrantRow as deleteGrantRow,
   findIntegration,
   findIntegrationGrant,
   findTeam,
-  type GrantPosition,
+  type GrantCursor,
   type IntegrationGrantRecord,
   insertIntegrationGrant,
-  listIntegrationGrants as listGrantRows,
+  selectIntegrationGrants as listGrantRows,
   type Tx,
 } from '../storage/index.ts'
 
@@ -27,7 +27,7 @@ export async function createIntegrationGrant(
   ownerId: string,
   { integrationId, teamId }: GrantPair,
 ): Promise<IntegrationGrantRecord> {
-  await requireOwned(tx, ownerId, integrationId)
+  await assertOwned(tx, ownerId, integrationId)
   if ((await findTeam(tx, teamId)) === undefined) throw notFound('team', teamId)
   await insertIntegrationGrant(tx, integrationId, teamId)
   const grant = await findIntegrationGrant(tx, integrationId, teamId)
@@ -40,9 +40,9 @@ export async function listIntegrationGrants(
   tx: Tx,
   ownerId: string,
   integrationId: string,
-  page: { readonly after: GrantPosition | undefined; readonly limit: number },
+  page: { readonly after: GrantCursor | undefined; readonly limit: number },
 ): Promise<readonly IntegrationGrantRecord[]> {
-  await requireOwned(tx, ownerId, integrationId)
+  await assertOwned(tx, ownerId, integrationId)
   return await listGrantRows(tx, integrationId, page.after, page.limit)
 }
 
@@ -52,11 +52,11 @@ export async function deleteIntegrationGrant(
   ownerId: string,
   { integrationId, teamId }: GrantPair,
 ): Promise<void> {
-  await requireOwned(tx, ownerId, integrationId)
+  await assertOwned(tx, ownerId, integrationId)
   if (!(await deleteGrantRow(tx, integrationId, teamId))) throw notFound('integration_grant', teamId)
 }
 
-async function requireOwned(tx: Tx, ownerId: string, integrationId: string): Promise<void> {
+async function assertOwned(tx: Tx, ownerId: string, integrationId: string): Promise<void> {
   const integration = await findIntegration(tx, integrationId)
   if (integration?.teamId !== ownerId) throw notFound('integration', integrationId)
 }

@@ -7,10 +7,10 @@
  */
 
 export {
-  createDefinitionSource,
-  type DefinitionInForce,
-  type DefinitionSource,
-  type ResolvedDefinition,
+  createDefinitionCache,
+  type DefinitionCache,
+  type EffectiveDefinition,
+  type InstalledDefinition,
 } from './definition-source.ts'
 export type { Integration } from './described.ts'
 export {
@@ -33,20 +33,20 @@ export {
   checkDefinition,
   createIntegration,
   deleteIntegration,
+  deleteIntegrationsOfTeam,
   getIntegration,
   type IntegrationChange,
   type IntegrationDeps,
   type IntegrationInput,
   listIntegrations,
-  removeIntegrationsOf,
   updateIntegration,
 } from './integration.ts'
 export { createIntegrationCache, type IntegrationCache } from './integration-cache.ts'
-export { putDefinition } from './put-definition.ts'
+export { upsertDefinition } from './put-definition.ts'
 
 export {
-  type AccountsOfInstallation,
+  type AccountCascade,
   deleteEnvironmentIntegration,
-  type RemovalDeps,
-  removeInstallationsIn,
+  deleteInstallationsOfEnvironment,
+  type InstallationDeleteDeps,
 } from './remove-installation.ts'

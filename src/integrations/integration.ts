@@ -1,7 +1,7 @@
 import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
 import { type ConfigKind, checkConfigAsync } from '../definition/index.ts'
 import {
-  deleteIntegration as deleteIntegrationRow,
+  deleteIntegrationRow,
   findIntegration,
   findIntegrationByName,
   INTEGRATION_NAME_CONSTRAINT,
@@ -10,26 +10,26 @@ import {
   isUniqueViolation,
   listIntegrationIdsOfTeam,
   listVisibleIntegrations,
-  refuseWhileUsed,
-  type Secrets,
+  mapForeignKeyToInUse,
+  type SecretStore,
   type Sharing,
   type Tx,
-  updateIntegration as updateIntegrationRow,
+  updateIntegrationRow,
 } from '../storage/index.ts'
 import { findMasks } from './config-secrets.ts'
-import { describeIntegrations, type Integration } from './described.ts'
-import { type CheckUrls, nameTaken, refuseFindings, refuseUrls } from './refusals.ts'
-import { type AccountsOfInstallation, removeInstallationsOf } from './remove-installation.ts'
-import { integrationSecrets } from './secret-refs.ts'
+import { type Integration, withTeamAndEnvironments } from './described.ts'
+import { assertUrlsAllowed, assertValid, type CheckUrls, nameTaken } from './refusals.ts'
+import { type AccountCascade, deleteInstallationsOfIntegration } from './remove-installation.ts'
+import { integrationSecretRef } from './secret-refs.ts'
 import { prepareConfig } from './stored-config.ts'
 import { isVisible } from './visibility.ts'
 
 /** Integrations of a deleted team that are removed per look. */
-const REMOVED_PER_LOOK = 100
+const DELETE_BATCH_SIZE = 100
 
 /** What keeping integrations needs. */
 export interface IntegrationDeps {
-  readonly secrets: Pick<Secrets, 'put' | 'remove'>
+  readonly secrets: Pick<SecretStore, 'put' | 'remove'>
   readonly checkUrls: CheckUrls
 }
 
@@ -57,21 +57,21 @@ export async function createIntegration(
   teamId: string,
   input: IntegrationInput,
 ): Promise<Integration> {
-  refuseFindings(await checkConfigAsync(input.config, 'integration', 'config'))
-  refuseUrls(deps.checkUrls(input.config, 'config'))
+  assertValid(await checkConfigAsync(input.config, 'integration', 'config'))
+  assertUrlsAllowed(deps.checkUrls(input.config, 'config'))
   const { masked, storeSecrets } = prepareConfig(deps.secrets, input.config, undefined, 'config')
   const { name, category = '', isBeta = false, sharing = 'deny' } = input
   const record = await insertIntegration(tx, newId(), teamId, { name, category, isBeta, sharing, config: masked })
   if (record === undefined) throw nameTaken(name, (await findIntegrationByName(tx, teamId, name))?.id)
-  await storeSecrets(tx, integrationSecrets(record))
-  return await describe(tx, teamId, record)
+  await storeSecrets(tx, integrationSecretRef(record))
+  return await toIntegration(tx, teamId, record)
 }
 
 /** An integration that the team owns or another shares. @throws Failure RESOURCE_NOT_FOUND */
 export async function getIntegration(tx: Tx, teamId: string, id: string): Promise<Integration> {
   const record = await findIntegration(tx, id)
   if (record === undefined || !isVisible(record, teamId)) throw notFound('integration', id)
-  return await describe(tx, teamId, record)
+  return await toIntegration(tx, teamId, record)
 }
 
 /**
@@ -86,7 +86,7 @@ export async function listIntegrations(
 ): Promise<readonly Integration[]> {
   const { before, limit, view } = page
   const records = await listVisibleIntegrations(tx, teamId, { before, limit, withConfig: view === 'full' })
-  return await describeIntegrations(tx, teamId, records)
+  return await withTeamAndEnvironments(tx, teamId, records)
 }
 
 /** Changes to an integration; what is undefined keeps its value. */
@@ -125,8 +125,8 @@ export async function updateIntegration(
   if (stored?.config === undefined || stored.teamId !== teamId) throw notFound('integration', id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('integration', id)
   if (patch === undefined && Object.values(fields).every((value) => value === undefined))
-    return await describe(tx, teamId, stored)
-  await requireFreeName(tx, stored, fields.name)
+    return await toIntegration(tx, teamId, stored)
+  await assertNameFree(tx, stored, fields.name)
   const before = stored.config
   const config =
     patch === undefined
@@ -134,7 +134,7 @@ export async function updateIntegration(
       : await storeConfig(deps, tx, { ...stored, config: before }, replaceConfig ? patch : deepMerge(before, patch))
   const updated = await writeChange(tx, teamId, id, { ...fields, config }, version)
   if (updated === undefined) throw etagMismatch('integration', id)
-  return await describe(tx, teamId, updated)
+  return await toIntegration(tx, teamId, updated)
 }
 
 /**
@@ -145,7 +145,7 @@ export async function updateIntegration(
  * whatever `force` says, while another team has it installed: their accounts are not the owner's to delete
  */
 export async function deleteIntegration(
-  deps: IntegrationDeps & { readonly accounts: AccountsOfInstallation },
+  deps: IntegrationDeps & { readonly accounts: AccountCascade },
   tx: Tx,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
@@ -153,23 +153,23 @@ export async function deleteIntegration(
   const { id, version, force = false } = input
   const stored = await findIntegration(tx, id)
   if (stored?.teamId !== teamId) throw notFound('integration', id)
-  if (force) await removeInstallationsOf(deps, tx, stored)
+  if (force) await deleteInstallationsOfIntegration(deps, tx, stored)
   const why = 'the integration is installed: remove its installations first, or set force to delete them with it'
   const remove = () => deleteIntegrationRow(tx, teamId, id, version)
-  if (!(await refuseWhileUsed({ type: 'integration', id, why }, remove))) throw etagMismatch('integration', id)
-  await deps.secrets.remove(tx, integrationSecrets(stored))
+  if (!(await mapForeignKeyToInUse({ type: 'integration', id, why }, remove))) throw etagMismatch('integration', id)
+  await deps.secrets.remove(tx, integrationSecretRef(stored))
 }
 
 /** Deletes all integrations of a team by force. @throws Failure RESOURCE_IN_USE when another team has one installed */
-export async function removeIntegrationsOf(
-  deps: IntegrationDeps & { readonly accounts: AccountsOfInstallation },
+export async function deleteIntegrationsOfTeam(
+  deps: IntegrationDeps & { readonly accounts: AccountCascade },
   tx: Tx,
   teamId: string,
 ): Promise<void> {
   for (;;) {
-    const ids = await listIntegrationIdsOfTeam(tx, teamId, REMOVED_PER_LOOK)
+    const ids = await listIntegrationIdsOfTeam(tx, teamId, DELETE_BATCH_SIZE)
     for (const id of ids) await deleteIntegration(deps, tx, teamId, { id, force: true })
-    if (ids.length < REMOVED_PER_LOOK) return
+    if (ids.length < DELETE_BATCH_SIZE) return
   }
 }
 
@@ -183,8 +183,8 @@ export async function checkDefinition(
   return [...findings, ...findMasks(config, ''), ...deps.checkUrls(config, '')]
 }
 
-async function describe(tx: Tx, teamId: string, record: IntegrationRecord): Promise<Integration> {
-  const [integration] = await describeIntegrations(tx, teamId, [record])
+async function toIntegration(tx: Tx, teamId: string, record: IntegrationRecord): Promise<Integration> {
+  const [integration] = await withTeamAndEnvironments(tx, teamId, [record])
   if (integration === undefined) throw new Error('one record described as none')
   return integration
 }
@@ -196,14 +196,14 @@ async function storeConfig(
   stored: IntegrationRecord & { readonly config: JsonObject },
   config: JsonObject,
 ): Promise<JsonObject> {
-  refuseFindings(await checkConfigAsync(config, 'integration', 'config'))
-  refuseUrls(deps.checkUrls(config, 'config'))
+  assertValid(await checkConfigAsync(config, 'integration', 'config'))
+  assertUrlsAllowed(deps.checkUrls(config, 'config'))
   const { masked, storeSecrets } = prepareConfig(deps.secrets, config, stored.config, 'config')
-  await storeSecrets(tx, integrationSecrets(stored))
+  await storeSecrets(tx, integrationSecretRef(stored))
   return masked
 }
 
-async function requireFreeName(tx: Tx, { id, teamId, name }: IntegrationRecord, wanted?: string): Promise<void> {
+async function assertNameFree(tx: Tx, { id, teamId, name }: IntegrationRecord, wanted?: string): Promise<void> {
   if (wanted === undefined || wanted === name) return
   const holder = await findIntegrationByName(tx, teamId, wanted)
   if (holder !== undefined && holder.id !== id) throw nameTaken(wanted, holder.id)

@@ -1,5 +1,10 @@
 import type { JsonObject } from '../base/index.ts'
-import { findEnvironmentIntegrationOf, findIntegrationByName, type Scope, type Tx } from '../storage/index.ts'
+import {
+  type EnvironmentScope,
+  findEnvironmentIntegrationOf,
+  findIntegrationByName,
+  type Tx,
+} from '../storage/index.ts'
 import {
   createEnvironmentIntegration,
   type EnvironmentIntegration,
@@ -10,13 +15,13 @@ import {
 import { createIntegration, type IntegrationDeps, type IntegrationInput, updateIntegration } from './integration.ts'
 
 /** A definition as it should be, and where it should be installed. */
-export interface DefinitionToPut extends IntegrationInput {
+export interface UpsertDefinitionInput extends IntegrationInput {
   /** The whole override of the installation; absent: the one there is, or none. */
   readonly override?: JsonObject | undefined
 }
 
 /** What putting a definition came to. */
-export interface PutDefinition {
+export interface UpsertedDefinition {
   readonly installation: EnvironmentIntegration
   /** Whether the team had an integration of that name already, whose config was replaced. */
   readonly isReplaced: boolean
@@ -29,12 +34,12 @@ export interface PutDefinition {
  * @throws Failure as `createIntegration` and `createEnvironmentIntegration` do; ETAG_MISMATCH when somebody else changes
  * the same integration meanwhile
  */
-export async function putDefinition(
+export async function upsertDefinition(
   deps: IntegrationDeps & EnvironmentIntegrationDeps,
   tx: Tx,
-  scope: Scope,
-  { override, ...input }: DefinitionToPut,
-): Promise<PutDefinition> {
+  scope: EnvironmentScope,
+  { override, ...input }: UpsertDefinitionInput,
+): Promise<UpsertedDefinition> {
   const existing = await findIntegrationByName(tx, scope.teamId, input.name)
   const { id } =
     existing === undefined
@@ -45,13 +50,13 @@ export async function putDefinition(
           version: existing.version,
           replaceConfig: true,
         })
-  return { installation: await putInstallation(deps, tx, scope, id, override), isReplaced: existing !== undefined }
+  return { installation: await upsertInstallation(deps, tx, scope, id, override), isReplaced: existing !== undefined }
 }
 
-async function putInstallation(
+async function upsertInstallation(
   deps: EnvironmentIntegrationDeps,
   tx: Tx,
-  scope: Scope,
+  scope: EnvironmentScope,
   integrationId: string,
   override: JsonObject | undefined,
 ): Promise<EnvironmentIntegration> {

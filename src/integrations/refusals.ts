@@ -8,7 +8,7 @@ export function nameTaken(name: string, holderId: string | undefined): Failure {
 }
 
 /** @throws Failure DEFINITION_INVALID with all findings, unless there are none */
-export function refuseFindings(violations: readonly Violation[]): void {
+export function assertValid(violations: readonly Violation[]): void {
   if (violations.length > 0) throw invalidFields(violations, 'DEFINITION_INVALID')
 }
 
@@ -21,6 +21,6 @@ export function refuseFindings(violations: readonly Violation[]): void {
 export type CheckUrls = (config: JsonObject, path: string) => readonly Violation[]
 
 /** @throws Failure URL_NOT_ALLOWED with all findings, unless there are none */
-export function refuseUrls(violations: readonly Violation[]): void {
+export function assertUrlsAllowed(violations: readonly Violation[]): void {
   if (violations.length > 0) throw invalidFields(violations, 'URL_NOT_ALLOWED')
 }

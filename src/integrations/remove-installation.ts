@@ -1,30 +1,30 @@
 import { etagMismatch, Failure, notFound } from '../base/index.ts'
 import {
-  deleteEnvironmentIntegration as deleteRow,
+  deleteEnvironmentIntegrationRow as deleteRow,
+  type EnvironmentScope,
   findEnvironmentIntegration,
   type IntegrationRecord,
-  listEnvironmentIntegrations,
   listInstallationsOf,
-  refuseWhileUsed,
-  type Scope,
-  type Secrets,
+  mapForeignKeyToInUse,
+  type SecretStore,
+  selectEnvironmentIntegrations,
   type Tx,
 } from '../storage/index.ts'
-import { overrideSecrets } from './secret-refs.ts'
+import { overrideSecretRef } from './secret-refs.ts'
 
 /** Installations that are removed by force per look. */
-const REMOVED_PER_LOOK = 100
+const DELETE_BATCH_SIZE = 100
 
 /** Removes accounts, which belong to a room above this one. */
-export interface AccountsOfInstallation {
+export interface AccountCascade {
   /** Removes every account of the installation with its credentials and what runs for it. */
-  removeOf(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<void>
+  deleteByInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<void>
 }
 
 /** What removing installations needs. */
-export interface RemovalDeps {
-  readonly secrets: Pick<Secrets, 'remove'>
-  readonly accounts: AccountsOfInstallation
+export interface InstallationDeleteDeps {
+  readonly secrets: Pick<SecretStore, 'remove'>
+  readonly accounts: AccountCascade
 }
 
 /**
@@ -33,20 +33,20 @@ export interface RemovalDeps {
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has accounts and `force` is not set
  */
 export async function deleteEnvironmentIntegration(
-  deps: RemovalDeps,
+  deps: InstallationDeleteDeps,
   tx: Tx,
-  { environmentId }: Pick<Scope, 'environmentId'>,
+  { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
   const { id, version, force = false } = input
   const stored = await findEnvironmentIntegration(tx, environmentId, id)
   if (stored === undefined) throw notFound('environment_integration', id)
-  if (force) await deps.accounts.removeOf(tx, environmentId, id)
+  if (force) await deps.accounts.deleteByInstallation(tx, environmentId, id)
   const why = 'accounts are connected through this installation: delete them first, or set force to delete them with it'
   const remove = () => deleteRow(tx, environmentId, id, version)
-  if (!(await refuseWhileUsed({ type: 'environment_integration', id, why }, remove)))
+  if (!(await mapForeignKeyToInUse({ type: 'environment_integration', id, why }, remove)))
     throw etagMismatch('environment_integration', id)
-  await deps.secrets.remove(tx, overrideSecrets(stored))
+  await deps.secrets.remove(tx, overrideSecretRef(stored))
 }
 
 /**
@@ -54,28 +54,32 @@ export async function deleteEnvironmentIntegration(
  *
  * @throws Failure RESOURCE_IN_USE when another team has it installed: what that team connected is not the owner's to delete
  */
-export async function removeInstallationsOf(
-  deps: RemovalDeps,
+export async function deleteInstallationsOfIntegration(
+  deps: InstallationDeleteDeps,
   tx: Tx,
   integration: Pick<IntegrationRecord, 'id' | 'teamId'>,
 ): Promise<void> {
   for (;;) {
-    const found = await listInstallationsOf(tx, integration.id, REMOVED_PER_LOOK)
+    const found = await listInstallationsOf(tx, integration.id, DELETE_BATCH_SIZE)
     for (const { environmentId, id, teamId } of found) {
       if (teamId !== integration.teamId) throw installedElsewhere(integration.id)
       await deleteEnvironmentIntegration(deps, tx, { environmentId }, { id, force: true })
     }
-    if (found.length < REMOVED_PER_LOOK) return
+    if (found.length < DELETE_BATCH_SIZE) return
   }
 }
 
 /** Removes, by force, every installation of an environment. */
-export async function removeInstallationsIn(deps: RemovalDeps, tx: Tx, environmentId: string): Promise<void> {
+export async function deleteInstallationsOfEnvironment(
+  deps: InstallationDeleteDeps,
+  tx: Tx,
+  environmentId: string,
+): Promise<void> {
   for (;;) {
-    const page = { before: undefined, limit: REMOVED_PER_LOOK }
-    const found = await listEnvironmentIntegrations(tx, environmentId, {}, page)
+    const page = { before: undefined, limit: DELETE_BATCH_SIZE }
+    const found = await selectEnvironmentIntegrations(tx, environmentId, {}, page)
     for (const { id } of found) await deleteEnvironmentIntegration(deps, tx, { environmentId }, { id, force: true })
-    if (found.length < REMOVED_PER_LOOK) return
+    if (found.length < DELETE_BATCH_SIZE) return
   }
 }
 

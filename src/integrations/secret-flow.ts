@@ -9,7 +9,7 @@ const ANY = '*'
  * What an override of another team may hold while the integration's owner keeps secrets in the config: nothing that decides
  * where a request goes or what is put into it. A list of what is harmless, so that a new setting is not.
  */
-const HARMLESS: readonly DotPath[] = [
+const ALLOWED_OVERRIDE_PATHS: readonly DotPath[] = [
   ['label'],
   ['logo'],
   ['icon'],
@@ -34,14 +34,16 @@ const HARMLESS: readonly DotPath[] = [
  * The places of an override through which another team could have the owner's secrets sent to itself, such as a `base_url`
  * of its own. Without them the owner's secrets may be used.
  */
-export function findDiversions(override: JsonObject): readonly DotPath[] {
-  return leafPaths(override, []).filter((path) => !HARMLESS.some((harmless) => startsWith(path, harmless)))
+export function findSecretExfiltrationPaths(override: JsonObject): readonly DotPath[] {
+  return leafPaths(override, []).filter(
+    (path) => !ALLOWED_OVERRIDE_PATHS.some((harmless) => startsWith(path, harmless)),
+  )
 }
 
 /** Findings about an override of another team, when the config holds secrets of its owner. */
-export function checkDiversions(config: JsonObject, override: JsonObject, path: string): readonly Violation[] {
+export function checkSecretExfiltration(config: JsonObject, override: JsonObject, path: string): readonly Violation[] {
   if (storedSecretNames(config).length === 0) return []
-  return findDiversions(override).map((at) => ({
+  return findSecretExfiltrationPaths(override).map((at) => ({
     field: writePath(path, at),
     description: "could send secrets of the integration's owner elsewhere: copy the integration to change this",
     rule: 'override.diverts_secrets',

@@ -1,12 +1,12 @@
 import type { EnvironmentIntegrationRecord, IntegrationRecord, SecretRef } from '../storage/index.ts'
 
 /** Where an integration's own secrets are: under its team, whoever installs it. */
-export function integrationSecrets({ id, teamId }: Pick<IntegrationRecord, 'id' | 'teamId'>): SecretRef {
+export function integrationSecretRef({ id, teamId }: Pick<IntegrationRecord, 'id' | 'teamId'>): SecretRef {
   return { ownerId: teamId, subjectType: 'integration', subjectId: id }
 }
 
 /** Where the secrets of an installation's override are: under its environment. */
-export function overrideSecrets({
+export function overrideSecretRef({
   id,
   environmentId,
 }: Pick<EnvironmentIntegrationRecord, 'id' | 'environmentId'>): SecretRef {

@@ -1,6 +1,6 @@
 import { invalidFields, type JsonObject } from '../base/index.ts'
 import { secretPaths } from '../definition/index.ts'
-import type { SecretRef, Secrets, Tx } from '../storage/index.ts'
+import type { SecretRef, SecretStore, Tx } from '../storage/index.ts'
 import { separateSecrets, storedSecretNames } from './config-secrets.ts'
 
 /** A checked config ready to be stored: its masked form, and what happens to the secrets beside it. */
@@ -19,7 +19,7 @@ export interface ConfigToStore {
  * @throws Failure SECRET_MASKED with every mask that stands where no secret is stored
  */
 export function prepareConfig(
-  secrets: Pick<Secrets, 'put' | 'remove'>,
+  secrets: Pick<SecretStore, 'put' | 'remove'>,
   config: JsonObject,
   before: JsonObject | undefined,
   path: string,

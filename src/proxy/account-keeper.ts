@@ -2,16 +2,16 @@ import type { JsonObject } from '../base/index.ts'
 import type { AccountAccess } from './request.ts'
 
 /** Whoever keeps accounts authorised. Without one, 401 and 403 are outcomes of a call and nothing more. */
-export interface AccountKeeper {
+export interface CredentialRefresher {
   /**
    * Newer credentials than those that were refused; `undefined` when there are none to be had. Asked at most once per
    * request.
    *
    * @throws Failure TOKEN_REQUEST_FAILED while the token endpoint cannot be asked
    */
-  renew(access: AccountAccess, signal?: AbortSignal): Promise<AccountAccess | undefined>
+  refresh(access: AccountAccess, signal?: AbortSignal): Promise<AccountAccess | undefined>
   /** What the final answer of a call says about the account. Never rejects. */
-  note(access: AccountAccess, sign: AccountSign): Promise<void>
+  report(access: AccountAccess, sign: AccountSignal): Promise<void>
   /** Merges what `update_context` steps of an action computed into the context of the account. */
   updateContext(access: AccountAccess, patch: JsonObject): Promise<void>
 }
@@ -20,7 +20,7 @@ export interface AccountKeeper {
  * `unauthorized`: refused, also with renewed credentials, or the definition says `needs_reauth`. `forbidden`: the credentials
  * are good, but not for this. `worked`: told only of an account that was said to need to be connected again.
  */
-export type AccountSign =
+export type AccountSignal =
   | { readonly kind: 'unauthorized'; readonly message: string }
   | { readonly kind: 'forbidden'; readonly resource: string; readonly method: string }
   | { readonly kind: 'worked' }

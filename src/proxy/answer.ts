@@ -1,10 +1,10 @@
 import type { DecodedResponse } from './decode.ts'
-import type { RateLimitedOutcome, RateLimitInfo, StreamedAnswer, UpstreamErrorOutcome } from './outcome.ts'
+import type { RateLimitedOutcome, RateLimitInfo, StreamedResponse, UpstreamErrorOutcome } from './outcome.ts'
 
 /** What one request came to, before its result is taken out. */
-export type Answer = Success | RateLimitedOutcome | UpstreamErrorOutcome
+export type ClassifiedResponse = ClassifiedSuccess | RateLimitedOutcome | UpstreamErrorOutcome
 
-export interface Success {
+export interface ClassifiedSuccess {
   readonly kind: 'success'
   readonly response: DecodedResponse
   readonly rateLimit: RateLimitInfo | undefined
@@ -15,15 +15,15 @@ export interface Success {
 }
 
 /** Either way of answering: read to the end, or while it arrives. */
-export type AnyAnswer = Answer | StreamedAnswer
+export type ClassifiedOutcome = ClassifiedResponse | StreamedResponse
 
 /** What an attempt came to, and how long the upstream asked to wait before another. */
-export interface Attempt<A extends AnyAnswer = Answer> {
-  readonly answer: A
+export interface AttemptResult<A extends ClassifiedOutcome = ClassifiedResponse> {
+  readonly outcome: A
   readonly retryAfterSeconds: number | undefined
 }
 
 /** An answer after which there is nothing to repeat. */
-export function final<A extends AnyAnswer>(answer: A): Attempt<A> {
-  return { answer, retryAfterSeconds: undefined }
+export function withoutRetryHint<A extends ClassifiedOutcome>(answer: A): AttemptResult<A> {
+  return { outcome: answer, retryAfterSeconds: undefined }
 }

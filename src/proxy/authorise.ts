@@ -1,12 +1,12 @@
 import type { MethodPlan } from '../definition/index.ts'
-import type { Scope } from '../expression/index.ts'
-import { type AuthorizationEffect, type AuthorizationTools, setQuery } from '../formats/index.ts'
-import type { Redaction } from '../vault/index.ts'
+import type { TemplateScope } from '../expression/index.ts'
+import { type AuthorizationContext, type AuthorizationEffect, setQuery } from '../formats/index.ts'
+import type { Redactor } from '../vault/index.ts'
 import type { BuiltRequest } from './build.ts'
 import { authorizationSecrets } from './redaction.ts'
 
 /** A request that may be sent. `url` without the parameters of the authorization is what logs and loop guards may see. */
-export interface AuthorisedRequest extends BuiltRequest {
+export interface AuthorizedRequest extends BuiltRequest {
   readonly publicUrl: string
 }
 
@@ -16,20 +16,20 @@ export interface AuthorisedRequest extends BuiltRequest {
  * @param redaction told of what is put on
  * @throws Failure PLACEHOLDER_UNRESOLVED when a part of the credential is missing; EXPRESSION_FAILED
  */
-export async function authorise(
+export async function authorizeRequest(
   method: MethodPlan,
   built: BuiltRequest,
-  scope: Scope,
-  tools: AuthorizationTools,
-  redaction: Redaction,
-): Promise<AuthorisedRequest> {
-  const effect = await method.authorise(built, scope, tools)
-  redaction.learn('authorization', () => authorizationSecrets(effect))
-  return withEffect(built, effect)
+  scope: TemplateScope,
+  tools: AuthorizationContext,
+  redaction: Redactor,
+): Promise<AuthorizedRequest> {
+  const effect = await method.authorize(built, scope, tools)
+  redaction.setSecrets('authorization', () => authorizationSecrets(effect))
+  return applyAuthorization(built, effect)
 }
 
 /** The request with what authorization puts on it. */
-export function withEffect(built: BuiltRequest, { headers, query }: AuthorizationEffect): AuthorisedRequest {
+export function applyAuthorization(built: BuiltRequest, { headers, query }: AuthorizationEffect): AuthorizedRequest {
   return {
     ...built,
     publicUrl: built.url,

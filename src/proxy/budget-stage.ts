@@ -1,19 +1,19 @@
-import type { BudgetGrant } from './budgets.ts'
+import type { CallPermit } from './budgets.ts'
 import type { CallDependencies } from './dependencies.ts'
-import type { Job } from './job.ts'
+import type { CallContext } from './job.ts'
 import type { RateLimitedOutcome } from './outcome.ts'
 
 /** Nobody shares limits: nothing is held back and nothing is to be given back. */
-const UNLIMITED: BudgetGrant = { kind: 'granted', release: async () => {} }
+const UNLIMITED: CallPermit = { kind: 'granted', release: async () => {} }
 const TOO_MANY_REQUESTS = 429
 
 /** Stage 4: takes one request from the budgets that the definition sets. */
-export function takeBudget({ budgets }: CallDependencies, job: Job): BudgetGrant | Promise<BudgetGrant> {
+export function acquirePermit({ budgets }: CallDependencies, job: CallContext): CallPermit | Promise<CallPermit> {
   return budgets === undefined ? UNLIMITED : budgets.acquire(job.target.method, job.access, job.request.signal)
 }
 
 /** The outcome of a request that was not sent because a budget is used up. */
-export function budgetExhausted(retryAfterSeconds: number): RateLimitedOutcome {
+export function limitedByBudget(retryAfterSeconds: number): RateLimitedOutcome {
   return {
     kind: 'rate_limited',
     limitedBy: 'budget',

@@ -1,7 +1,7 @@
 import { deepMerge, Failure, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
-import { renderJson, renderUrl, renderValue, type Scope } from '../expression/index.ts'
-import { appendQuery, guardOrigin, type PageRequest, type PlacedValue, writeQuery } from '../formats/index.ts'
+import { renderJson, renderUrl, renderValue, type TemplateScope } from '../expression/index.ts'
+import { appendQuery, assertAllowedOrigin, type PageParam, type PageParams, writeQuery } from '../formats/index.ts'
 import type { ProxyRequest } from './request.ts'
 import type { ResolvedTarget } from './resolve-target.ts'
 
@@ -29,8 +29,8 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 export function buildRequest(
   { method, path }: ResolvedTarget,
   request: ProxyRequest,
-  scope: Scope,
-  page: PageRequest | undefined,
+  scope: TemplateScope,
+  page: PageParams | undefined,
   nonce: () => string,
 ): BuiltRequest {
   const placed = page?.placed ?? []
@@ -47,8 +47,8 @@ function pageUrl(
   method: MethodPlan,
   path: string,
   request: ProxyRequest,
-  scope: Scope,
-  page: PageRequest | undefined,
+  scope: TemplateScope,
+  page: PageParams | undefined,
 ): string {
   if (method.url === undefined)
     throw new Failure(
@@ -59,7 +59,7 @@ function pageUrl(
   if (page?.url === undefined)
     return appendQuery(url, writeQuery(mergeQuery(method, request, scope, page?.placed ?? []), method.queryArrayFormat))
   const allowed = method.pagination?.rules.allowedOrigins ?? []
-  guardOrigin(
+  assertAllowedOrigin(
     page.url,
     url,
     allowed.map((origin) => String(renderValue(origin, scope) ?? '')),
@@ -70,16 +70,16 @@ function pageUrl(
 function mergeQuery(
   method: MethodPlan,
   request: ProxyRequest,
-  scope: Scope,
-  placed: readonly PlacedValue[],
+  scope: TemplateScope,
+  placed: readonly PageParam[],
 ): JsonObject {
   const merged: Record<string, Json> = {}
   for (const { name, value } of method.query) {
     const rendered = renderJson(value, scope)
     if (rendered !== undefined) merged[name] = rendered
   }
-  const passed = method.placed.wholeQuery ? {} : (request.query ?? {})
-  for (const [name, value] of Object.entries(passed)) if (!method.placed.query.has(name)) merged[name] = value
+  const passed = method.consumed.isQueryConsumed ? {} : (request.query ?? {})
+  for (const [name, value] of Object.entries(passed)) if (!method.consumed.query.has(name)) merged[name] = value
   for (const { place, key, value } of placed) if (place === 'query') merged[key] = value
   return merged
 }
@@ -87,8 +87,8 @@ function mergeQuery(
 function mergeHeaders(
   method: MethodPlan,
   request: ProxyRequest,
-  scope: Scope,
-  placed: readonly PlacedValue[],
+  scope: TemplateScope,
+  placed: readonly PageParam[],
   contentType: string | undefined,
 ): Record<string, string> {
   const merged: Record<string, string> = contentType === undefined ? {} : { 'content-type': contentType }
@@ -117,11 +117,11 @@ function headerValue(name: string, value: Json): string {
 function mergeBody(
   method: MethodPlan,
   given: Json | undefined,
-  scope: Scope,
-  placed: readonly PlacedValue[],
+  scope: TemplateScope,
+  placed: readonly PageParam[],
 ): Json | undefined {
   const defined = method.body === undefined ? undefined : renderJson(method.body, scope)
-  const passed = method.placed.wholeBody ? undefined : unplacedBody(method, given)
+  const passed = method.consumed.isBodyConsumed ? undefined : unplacedBody(method, given)
   const merged = isJsonObject(defined) && isJsonObject(passed) ? deepMerge(defined, passed) : (passed ?? defined)
   return placed.reduce<Json | undefined>(
     (body, { place, key, value }) => (place === 'body' ? withValueAt(body, parseDotPath(key), value) : body),
@@ -130,8 +130,8 @@ function mergeBody(
 }
 
 function unplacedBody(method: MethodPlan, given: Json | undefined): Json | undefined {
-  if (!isJsonObject(given) || method.placed.body.size === 0) return given
-  const kept = Object.entries(given).filter(([name]) => !method.placed.body.has(name))
+  if (!isJsonObject(given) || method.consumed.body.size === 0) return given
+  const kept = Object.entries(given).filter(([name]) => !method.consumed.body.has(name))
   return kept.length === 0 && method.body !== undefined ? undefined : Object.fromEntries(kept)
 }
 

@@ -1,13 +1,13 @@
 import type { Plan } from '../definition/index.ts'
 import type { Pagination } from '../formats/index.ts'
-import type { Answer } from './answer.ts'
-import { writeCursor } from './cursor.ts'
+import type { ClassifiedResponse } from './answer.ts'
+import { encodeCursor } from './cursor.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { extract } from './extract.ts'
-import { type Job, startJob } from './job.ts'
-import { fetchPage, fetchWhole, firstState, type ListedPage } from './list-page.ts'
+import { extractResult } from './extract.ts'
+import { type CallContext, createCallContext } from './job.ts'
+import { fetchPage, fetchUnpaged, initialState, type ListPageOutcome } from './list-page.ts'
 import type { CallOutcome } from './outcome.ts'
-import { perform } from './perform.ts'
+import { sendWithRetries } from './perform.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 
 /**
@@ -25,15 +25,19 @@ export async function call(
   account: AccountAccess,
   request: ProxyRequest,
 ): Promise<CallOutcome> {
-  const job = startJob(plan, account, request)
+  const job = createCallContext(plan, account, request)
   const { isList, pagination } = job.target.method
-  if (!isList) return singleOutcome(deps, job, await perform(deps, job))
-  const page = pagination === undefined ? await fetchWhole(deps, job) : await callPage(deps, job, pagination)
-  return listOutcome(page)
+  if (!isList) return singleOutcome(deps, job, await sendWithRetries(deps, job))
+  const page = pagination === undefined ? await fetchUnpaged(deps, job) : await callPage(deps, job, pagination)
+  return toCallOutcome(page)
 }
 
 /** What the answer of a call that is no list comes to. @throws Failure EXPRESSION_FAILED */
-export async function singleOutcome(deps: CallDependencies, job: Job, answer: Answer): Promise<CallOutcome> {
+export async function singleOutcome(
+  deps: CallDependencies,
+  job: CallContext,
+  answer: ClassifiedResponse,
+): Promise<CallOutcome> {
   switch (answer.kind) {
     case 'rate_limited':
       return answer
@@ -43,21 +47,21 @@ export async function singleOutcome(deps: CallDependencies, job: Job, answer: An
       return { kind: 'ok', status, headers, body, result: null, page: undefined, rateLimit }
     }
     case 'success': {
-      const result = await extract(deps.evaluator, job.target.method, answer.response.body)
+      const result = await extractResult(deps.evaluator, job.target.method, answer.response.body)
       return { kind: 'ok', ...answer.response, result, page: undefined, rateLimit: answer.rateLimit }
     }
   }
 }
 
-async function callPage(deps: CallDependencies, job: Job, pagination: Pagination): Promise<ListedPage> {
-  return fetchPage(deps, job, pagination, await firstState(deps, job, pagination))
+async function callPage(deps: CallDependencies, job: CallContext, pagination: Pagination): Promise<ListPageOutcome> {
+  return fetchPage(deps, job, pagination, await initialState(deps, job, pagination))
 }
 
-function listOutcome(page: ListedPage): CallOutcome {
+function toCallOutcome(page: ListPageOutcome): CallOutcome {
   if (page.kind !== 'page') return page
   const { status, headers, body, records, state, previous, stopReason, rateLimit } = page
-  const nextCursor = state === null ? null : writeCursor(state)
-  const previousCursor = previous === undefined ? undefined : writeCursor(previous)
+  const nextCursor = state === null ? null : encodeCursor(state)
+  const previousCursor = previous === undefined ? undefined : encodeCursor(previous)
   return {
     kind: 'ok',
     status,

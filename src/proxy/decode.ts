@@ -1,7 +1,7 @@
 import { Failure, type Json, JsonTextError, parseJsonInSlices } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
-import type { HttpResponse } from '../egress/index.ts'
-import { CharsetError, charsetOf, decodeLarge, decodeText, responseFormat, utf8 } from '../formats/index.ts'
+import type { EgressResponse } from '../egress/index.ts'
+import { CharsetError, charsetOf, decodeLarge, decodeText, decodeUtf8, responseFormat } from '../formats/index.ts'
 
 /** An answer whose body has been read. */
 export interface DecodedResponse {
@@ -26,12 +26,15 @@ const HTML_START_BYTES = 256
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format or the charset it claims
  */
-export async function decode(method: MethodPlan, { status, headers, body }: HttpResponse): Promise<DecodedResponse> {
+export async function decodeResponse(
+  method: MethodPlan,
+  { status, headers, body }: EgressResponse,
+): Promise<DecodedResponse> {
   if (body.byteLength === 0) return { status, headers, body: null }
   try {
     return { status, headers, body: await readBody(method, status, headers['content-type'] ?? '', body) }
   } catch (error) {
-    if (status >= 400) return { status, headers, body: utf8(body) }
+    if (status >= 400) return { status, headers, body: decodeUtf8(body) }
     const problem = error instanceof JsonTextError || error instanceof CharsetError ? error.message : 'does not parse'
     throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that ${problem}`, {
       cause: error,
@@ -40,7 +43,7 @@ export async function decode(method: MethodPlan, { status, headers, body }: Http
 }
 
 /** Tells whether asking again is pointless: the answer itself is what cannot be read, not a part that got lost. */
-export function isLasting({ cause }: Failure): boolean {
+export function isPermanentDecodeError({ cause }: Failure): boolean {
   return cause instanceof CharsetError || (cause instanceof JsonTextError && cause.kind !== 'syntax')
 }
 
@@ -57,14 +60,14 @@ async function readBody(
 ): Promise<Json> {
   const isJson = isJsonType(contentType)
   if (format !== undefined && format.format !== 'binary' && format.format !== 'text' && isHtml(body)) {
-    if (status >= 400) return utf8(body)
+    if (status >= 400) return decodeUtf8(body)
     throw new Error('an HTML page')
   }
   const charset = charsetOf(contentType)
   if (format !== undefined && !(status >= 400 && isJson)) return decodeLarge(format, body, charset)
   if (isJson) return decodeLarge(responseFormat('json'), body, charset)
   if (NDJSON_TYPE.test(contentType)) return decodeLarge(responseFormat('ndjson'), body, charset)
-  return await guessBody(decodeText(body, charset))
+  return await sniffBody(decodeText(body, charset))
 }
 
 /** A login or error page, which a lenient reader (CSV, XML) would take for records. */
@@ -73,7 +76,7 @@ function isHtml(body: Uint8Array): boolean {
 }
 
 /** Some APIs send JSON under the name of text or none at all. */
-async function guessBody(text: string): Promise<Json> {
+async function sniffBody(text: string): Promise<Json> {
   if (!/^\s*[[{]/.test(text)) return text
   try {
     return await parseJsonInSlices(text)

@@ -2,10 +2,10 @@ import type { Clock } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { Evaluator } from '../expression/index.ts'
-import type { Redaction } from '../vault/index.ts'
-import type { AccountKeeper } from './account-keeper.ts'
-import type { Budgets } from './budgets.ts'
-import { redactionOf } from './redaction.ts'
+import type { Redactor } from '../vault/index.ts'
+import type { CredentialRefresher } from './account-keeper.ts'
+import type { CallLimiter } from './budgets.ts'
+import { createRedaction } from './redaction.ts'
 import type { AccountAccess } from './request.ts'
 
 /** What the engine is built from. It knows no database: accounts and plans are handed to each call. */
@@ -17,8 +17,8 @@ export interface ProxyDependencies {
   readonly random?: () => number
   /** A fresh unpredictable hexadecimal text. Default: 16 random bytes. */
   readonly nonce?: () => string
-  readonly keeper?: AccountKeeper | undefined
-  readonly budgets?: Budgets | undefined
+  readonly keeper?: CredentialRefresher | undefined
+  readonly budgets?: CallLimiter | undefined
 }
 
 /** The part of the sandbox that calls use. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
@@ -30,14 +30,14 @@ const EXPRESSION_BYTES_MAX = 5 * 1024 * 1024
 /** What the stages of one call are built from. */
 export interface CallDependencies extends ProxyDependencies {
   /** Knows every secret of the call; each stage adds what it puts on a request. */
-  readonly redaction: Redaction
+  readonly redaction: Redactor
 }
 
 /**
  * The dependencies of one call: expressions are evaluated on behalf of its environment, which is served in turn with others,
  * and texts are redacted of its secrets.
  */
-export function onBehalfOf(deps: ProxyDependencies, plan: Plan, account: AccountAccess): CallDependencies {
+export function dependenciesForCall(deps: ProxyDependencies, plan: Plan, account: AccountAccess): CallDependencies {
   const { environmentId } = account
   const limits = {
     inputBytesMax: EXPRESSION_BYTES_MAX,
@@ -46,7 +46,7 @@ export function onBehalfOf(deps: ProxyDependencies, plan: Plan, account: Account
   }
   return {
     ...deps,
-    redaction: redactionOf(plan, account),
+    redaction: createRedaction(plan, account),
     evaluator: {
       evaluate: (expression, roots, options) => deps.evaluator.evaluate(expression, roots, { ...limits, ...options }),
     },

@@ -1,5 +1,5 @@
-import type { HttpClient, HttpResponse } from '../egress/index.ts'
-import type { AuthorisedRequest } from './authorise.ts'
+import type { EgressResponse, HttpClient } from '../egress/index.ts'
+import type { AuthorizedRequest } from './authorise.ts'
 import { type ProxyRequest, RESPONSE_BYTES_MAX } from './request.ts'
 
 /** Redirects of a reading request that are followed: APIs answer them for what was renamed. */
@@ -14,12 +14,12 @@ const REDIRECTS_MAX = 3
  * @param timeoutMs unless the call has a limit of its own
  * @throws Failure EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED
  */
-export function exchange(
+export function sendHttp(
   http: Pick<HttpClient, 'send'>,
-  { method, url, headers, body }: AuthorisedRequest,
+  { method, url, headers, body }: AuthorizedRequest,
   { limits, signal }: Pick<ProxyRequest, 'limits' | 'signal'>,
   timeoutMs: number,
-): Promise<HttpResponse> {
+): Promise<EgressResponse> {
   return http.send({
     method,
     url,
@@ -27,12 +27,12 @@ export function exchange(
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
     timeoutMs: limits?.timeoutMs ?? timeoutMs,
-    redirects: redirectsMax(method),
+    redirects: redirectsMaxFor(method),
     maxResponseBytes: limits?.responseBytesMax ?? RESPONSE_BYTES_MAX,
   })
 }
 
 /** How many redirects of a request are followed. */
-export function redirectsMax(method: string): number {
+export function redirectsMaxFor(method: string): number {
   return method === 'GET' || method === 'HEAD' ? REDIRECTS_MAX : 0
 }

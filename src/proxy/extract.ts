@@ -11,7 +11,11 @@ import { evaluateSetting } from './evaluate-setting.ts'
  *
  * @throws Failure EXPRESSION_FAILED
  */
-export async function extract(evaluator: ExpressionEvaluator, { responsePath }: MethodPlan, body: Json): Promise<Json> {
+export async function extractResult(
+  evaluator: ExpressionEvaluator,
+  { responsePath }: MethodPlan,
+  body: Json,
+): Promise<Json> {
   if (responsePath === undefined) return body
   if (responsePath.kind === 'path') return getAtPath(body, responsePath.steps) ?? null
   return (await evaluateSetting(evaluator, 'response_path', responsePath.text, expressionInput(body))) ?? null
@@ -37,25 +41,25 @@ export async function extractRecords(
 ): Promise<Extracted> {
   const { responsePath } = method
   const { body } = response
-  refuseScalar(method, response, body)
-  const result = await extract(evaluator, method, body)
-  if (method.isList) refuseScalar(method, response, result)
-  const records = recordsOf(result)
+  assertBodyIsNoScalar(method, response, body)
+  const result = await extractResult(evaluator, method, body)
+  if (method.isList) assertBodyIsNoScalar(method, response, result)
+  const records = toRecords(result)
   if (responsePath?.kind !== 'expression' || responsePath.source === undefined) return { records, received: undefined }
   const source = await evaluateSetting(evaluator, 'response_path', responsePath.source, expressionInput(body))
-  return { records, received: recordsOf(source ?? null) }
+  return { records, received: toRecords(source ?? null) }
 }
 
 /** Formats whose answers are one text. */
 const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'binary'])
 const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}/
 
-function refuseScalar({ responseFormat }: MethodPlan, response: DecodedResponse, value: Json): void {
-  if (!TEXT_FORMATS.has(responseFormat?.format ?? '')) refuseTextRecord(response, value)
+function assertBodyIsNoScalar({ responseFormat }: MethodPlan, response: DecodedResponse, value: Json): void {
+  if (!TEXT_FORMATS.has(responseFormat?.format ?? '')) assertNoScalar(response, value)
 }
 
 /** Refuses a scalar where records are expected. @throws Failure UPSTREAM_INVALID_RESPONSE naming the content type */
-export function refuseTextRecord({ status, headers }: Omit<DecodedResponse, 'body'>, value: Json): void {
+export function assertNoScalar({ status, headers }: Omit<DecodedResponse, 'body'>, value: Json): void {
   if (value === null || value === '' || Array.isArray(value) || isJsonObject(value)) return
   const [contentType = 'no content type'] = MEDIA_TYPE.exec(headers['content-type'] ?? '') ?? []
   const what = typeof value === 'string' ? 'text' : `the value ${value}`
@@ -67,7 +71,7 @@ export function refuseTextRecord({ status, headers }: Omit<DecodedResponse, 'bod
 }
 
 /** The records of a result: nothing is an empty list, a single value a list of one. */
-export function recordsOf(result: Json): readonly Json[] {
+export function toRecords(result: Json): readonly Json[] {
   if (Array.isArray(result)) return result
   return result === null || result === '' ? [] : [result]
 }

@@ -5,14 +5,14 @@
  * Plans, accounts, clock, HTTP, budgets and whoever renews credentials are handed in; nothing here knows a database or waits
  * for a rate limit.
  */
-export type { AccountKeeper, AccountSign } from './account-keeper.ts'
-export type { ActionEnd, ActionRequest, ActionRun, StepResult } from './actions/action-run.ts'
-export type { BudgetGrant, Budgets } from './budgets.ts'
+export type { AccountSignal, CredentialRefresher } from './account-keeper.ts'
+export type { ActionOutcome, ActionRequest, ActionRun, ActionStepResult } from './actions/action-run.ts'
+export type { CallLimiter, CallPermit } from './budgets.ts'
 export type { ExpressionEvaluator, ProxyDependencies } from './dependencies.ts'
 export type {
   RateLimitedOutcome,
   RateLimitInfo,
-  StreamedAnswer,
+  StreamedResponse,
   StreamOutcome,
   SuccessOutcome,
   UpstreamErrorOutcome,
@@ -20,7 +20,7 @@ export type {
 export type { PageDelayed, PageFailed, PageReached, PageStep } from './pages.ts'
 
 export { createProxy, type Proxy } from './proxy.ts'
-export { redactionOf, tokensIn } from './redaction.ts'
+export { createRedaction, tokensIn } from './redaction.ts'
 export type {
   AccountAccess,
   CallLimits,
@@ -31,5 +31,5 @@ export type {
 } from './request.ts'
 export type { RequestPreview, SampleOutcome, SentRequest } from './request-preview.ts'
 export { parseRetryAfter } from './retry-after.ts'
-export { sendOnce } from './send-once.ts'
+export { sendRaw } from './send-once.ts'
 export { isTransientStatus } from './upstream-error.ts'

@@ -1,11 +1,11 @@
 import type { MethodPlan } from '../definition/index.ts'
-import { type Answer, type Attempt, final } from './answer.ts'
+import { type AttemptResult, type ClassifiedResponse, withoutRetryHint } from './answer.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { findRateLimit, rateLimited, readRateLimit } from './rate-limit.ts'
+import { detectRateLimit, rateLimitedOutcome, readRateLimit } from './rate-limit.ts'
 import { redactOutcome, redactRateLimit } from './redaction.ts'
-import { retryAfterOf } from './retry.ts'
-import { judge } from './upstream-error.ts'
+import { retryAfterHeaderSeconds } from './retry.ts'
+import { classifyError } from './upstream-error.ts'
 
 /**
  * The stages behind decoding: rate limit, end of the list, error. What a third party says when it refuses may repeat what it
@@ -14,32 +14,32 @@ import { judge } from './upstream-error.ts'
  * @param url what was requested, without authorization parameters
  * @throws Failure EXPRESSION_FAILED
  */
-export async function judgeAnswer(
+export async function classifyResponse(
   deps: Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>,
   method: MethodPlan,
   response: DecodedResponse,
   url: string,
-): Promise<Attempt<Answer>> {
+): Promise<AttemptResult<ClassifiedResponse>> {
   const rateLimit = redactRateLimit(deps.redaction, await readRateLimit(deps, method.rateLimit, response))
-  const limited = await findRateLimit(deps, method.rateLimit, response, rateLimit)
-  if (limited !== undefined) return final(redactOutcome(deps.redaction, limited))
+  const limited = await detectRateLimit(deps, method.rateLimit, response, rateLimit)
+  if (limited !== undefined) return withoutRetryHint(redactOutcome(deps.redaction, limited))
   if (response.status === method.pagination?.paginator.endStatus)
-    return final({ kind: 'success', response, rateLimit, url, isPastEnd: true })
-  const judged = await judge(deps.evaluator, method, response, rateLimit)
+    return withoutRetryHint({ kind: 'success', response, rateLimit, url, isPastEnd: true })
+  const judged = await classifyError(deps.evaluator, method, response, rateLimit)
   switch (judged.kind) {
     case 'success':
-      return final({ kind: 'success', response: judged.response, rateLimit, url, isPastEnd: false })
+      return withoutRetryHint({ kind: 'success', response: judged.response, rateLimit, url, isPastEnd: false })
     case 'rate_limited':
-      return final(
+      return withoutRetryHint(
         redactOutcome(
           deps.redaction,
-          await rateLimited(deps, method.rateLimit, response, rateLimit, judged.retryAfterSeconds),
+          await rateLimitedOutcome(deps, method.rateLimit, response, rateLimit, judged.retryAfterSeconds),
         ),
       )
     case 'error':
       return {
-        answer: redactOutcome(deps.redaction, judged.outcome),
-        retryAfterSeconds: judged.retryAfterSeconds ?? retryAfterOf(deps.clock, response),
+        outcome: redactOutcome(deps.redaction, judged.outcome),
+        retryAfterSeconds: judged.retryAfterSeconds ?? retryAfterHeaderSeconds(deps.clock, response),
       }
   }
 }

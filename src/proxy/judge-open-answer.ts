@@ -1,20 +1,20 @@
 import { Readable } from 'node:stream'
 import type { Json } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
-import { decodeContent, type HttpStreamResponse } from '../egress/index.ts'
-import { type Attempt, final, type Success } from './answer.ts'
-import { decode, isJsonType } from './decode.ts'
+import { decodeContent, type EgressStreamResponse } from '../egress/index.ts'
+import { type AttemptResult, type ClassifiedSuccess, withoutRetryHint } from './answer.ts'
+import { decodeResponse, isJsonType } from './decode.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { judgeAnswer } from './judge-answer.ts'
-import type { RateLimitInfo, StreamedAnswer, StreamOutcome } from './outcome.ts'
+import { classifyResponse } from './judge-answer.ts'
+import type { RateLimitInfo, StreamedResponse, StreamOutcome } from './outcome.ts'
 import { readRateLimit } from './rate-limit.ts'
 import { redactRateLimit } from './redaction.ts'
 import { RESPONSE_BYTES_MAX } from './request.ts'
 
 /** How much of an answer is read to judge it, as sent. No error is longer. */
-const JUDGED_BYTES_MAX = 1024 * 1024
+const CLASSIFIED_BYTES_MAX = 1024 * 1024
 
-type JudgingTools = Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>
+type ClassifierDependencies = Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>
 
 /**
  * Rate limit and error of an answer whose body has not been read.
@@ -26,78 +26,79 @@ type JudgingTools = Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>
  * @param url what was requested, without authorization parameters
  * @throws Failure EXPRESSION_FAILED and, while the body is read, what the body fails with
  */
-export async function judgeOpenAnswer(
-  deps: JudgingTools,
+export async function classifyStreamedResponse(
+  deps: ClassifierDependencies,
   method: MethodPlan,
-  opened: HttpStreamResponse,
+  opened: EgressStreamResponse,
   url: string,
-): Promise<Attempt<StreamOutcome>> {
+): Promise<AttemptResult<StreamOutcome>> {
   const { status, headers, body } = opened
   const isError = status >= 400
-  if (!isError && !hasExpressions(method, headers)) return final(await passedOn(deps, method, opened))
-  const { bytes, isWhole } = await readAhead(body, JUDGED_BYTES_MAX)
+  if (!isError && !hasExpressions(method, headers)) return withoutRetryHint(await passThrough(deps, method, opened))
+  const { bytes, isWhole } = await readPrefix(body, CLASSIFIED_BYTES_MAX)
   if (!isWhole && !isError) {
     body.unshift(bytes)
-    return final(await passedOn(deps, method, opened))
+    return withoutRetryHint(await passThrough(deps, method, opened))
   }
   body.destroy()
   const content = isWhole
     ? await decodeContent(new URL(url).host, headers, bytes, RESPONSE_BYTES_MAX)
-    : { headers, body: beginning(opened, bytes) }
-  const response = await decode(method, { status, url, ...content })
-  const { answer, ...rest } = await judgeAnswer(deps, method, response, url)
+    : { headers, body: readablePrefix(opened, bytes) }
+  const response = await decodeResponse(method, { status, url, ...content })
+  const { outcome: answer, ...rest } = await classifyResponse(deps, method, response, url)
   switch (answer.kind) {
     case 'rate_limited':
-      return { answer, ...rest }
+      return { outcome: answer, ...rest }
     case 'upstream_error':
-      if (answer.action !== 'ignore' && answer.action !== 'stop') return { answer, ...rest }
-      return final(streamed(status, headers, bytes, answer.rateLimit))
+      if (answer.action !== 'ignore' && answer.action !== 'stop') return { outcome: answer, ...rest }
+      return withoutRetryHint(streamOfBytes(status, headers, bytes, answer.rateLimit))
     case 'success':
-      return final(successOf(answer, response.body, opened, bytes))
+      return withoutRetryHint(successStream(answer, response.body, opened, bytes))
   }
 }
 
-function hasExpressions({ errorExpression, rateLimit }: MethodPlan, headers: HttpStreamResponse['headers']): boolean {
+function hasExpressions({ errorExpression, rateLimit }: MethodPlan, headers: EgressStreamResponse['headers']): boolean {
   const areAbout = errorExpression !== undefined || rateLimit.isRateLimited !== undefined
   return areAbout && isJsonType(headers['content-type'] ?? '')
 }
 
 /** Nothing of the body is looked at; expressions about what is left of a limit see no body. */
-async function passedOn(
-  deps: JudgingTools,
+async function passThrough(
+  deps: ClassifierDependencies,
   { rateLimit: rules }: MethodPlan,
-  { status, headers, body }: HttpStreamResponse,
-): Promise<StreamedAnswer> {
+  { status, headers, body }: EgressStreamResponse,
+): Promise<StreamedResponse> {
   const told = await readRateLimit(deps, rules, { status, headers, body: null })
   const rateLimit = redactRateLimit(deps.redaction, told)
   return { kind: 'stream', status, headers, body, rateLimit }
 }
 
 /** The bytes that came, unless an expression made another body of them. */
-function successOf(
-  { response, rateLimit }: Success,
+function successStream(
+  { response, rateLimit }: ClassifiedSuccess,
   before: Json,
-  { headers }: HttpStreamResponse,
+  { headers }: EgressStreamResponse,
   bytes: Buffer,
-): StreamedAnswer {
-  if (response.body === before) return streamed(response.status, { ...headers, ...response.headers }, bytes, rateLimit)
+): StreamedResponse {
+  if (response.body === before)
+    return streamOfBytes(response.status, { ...headers, ...response.headers }, bytes, rateLimit)
   const { 'content-length': _before, 'content-encoding': _too, ...kept } = response.headers
   const json = Buffer.from(JSON.stringify(response.body))
-  return streamed(response.status, { ...kept, 'content-type': 'application/json' }, json, rateLimit)
+  return streamOfBytes(response.status, { ...kept, 'content-type': 'application/json' }, json, rateLimit)
 }
 
-function streamed(
+function streamOfBytes(
   status: number,
-  headers: StreamedAnswer['headers'],
+  headers: StreamedResponse['headers'],
   bytes: Buffer,
   rateLimit: RateLimitInfo | undefined,
-): StreamedAnswer {
+): StreamedResponse {
   const body = Readable.from(bytes.length === 0 ? [] : [bytes], { objectMode: false })
   return { kind: 'stream', status, headers, body, rateLimit }
 }
 
 /** Reads at most so much; what is left stays in the stream. */
-async function readAhead(
+async function readPrefix(
   body: Readable,
   bytesMax: number,
 ): Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }> {
@@ -112,6 +113,6 @@ async function readAhead(
 }
 
 /** What can be read of an error that is too long: nothing when it is encoded, because only whole bodies can be decoded. */
-function beginning({ headers }: HttpStreamResponse, bytes: Buffer): Buffer {
+function readablePrefix({ headers }: EgressStreamResponse, bytes: Buffer): Buffer {
   return headers['content-encoding'] === undefined ? bytes : Buffer.alloc(0)
 }

@@ -1,8 +1,8 @@
-import type { Redaction } from '../vault/index.ts'
-import type { AccountSign } from './account-keeper.ts'
-import type { AnyAnswer } from './answer.ts'
+import type { Redactor } from '../vault/index.ts'
+import type { AccountSignal } from './account-keeper.ts'
+import type { ClassifiedOutcome } from './answer.ts'
 import type { CallDependencies } from './dependencies.ts'
-import type { Job } from './job.ts'
+import type { CallContext } from './job.ts'
 import { accountSecrets } from './redaction.ts'
 
 const FORBIDDEN = 403
@@ -14,34 +14,38 @@ const FORBIDDEN = 403
  * @param isRepeatable false when the body can be sent only once; the credentials are renewed all the same, for the next call
  * @throws Failure of `ask`; TOKEN_REQUEST_FAILED
  */
-export async function keepAuthorised<A extends AnyAnswer>(
+export async function withCredentialRefresh<A extends ClassifiedOutcome>(
   { keeper, redaction }: Pick<CallDependencies, 'keeper' | 'redaction'>,
-  job: Job,
-  ask: () => Promise<A>,
+  job: CallContext,
+  send: () => Promise<A>,
   isRepeatable = true,
 ): Promise<A> {
-  const first = await ask()
+  const first = await send()
   const { request } = job
   if (keeper === undefined || request.target.kind === 'verification') return first
-  const renewed = asksForRenewal(first) ? await keeper.renew(job.access, request.signal) : undefined
+  const renewed = needsRefresh(first) ? await keeper.refresh(job.access, request.signal) : undefined
   if (renewed !== undefined) {
     job.access = renewed
-    redaction.learn('renewed', () => accountSecrets(renewed))
+    redaction.setSecrets('renewed', () => accountSecrets(renewed))
   }
   if (renewed !== undefined && !isRepeatable) return first
-  const answer = renewed === undefined ? first : await ask()
-  const sign = signOf(job, answer, redaction)
-  if (sign !== undefined) await keeper.note(job.access, sign)
+  const answer = renewed === undefined ? first : await send()
+  const sign = accountSignal(job, answer, redaction)
+  if (sign !== undefined) await keeper.report(job.access, sign)
   if (sign?.kind === 'worked') job.access = { ...job.access, needsReauth: false }
   return answer
 }
 
-function asksForRenewal(answer: AnyAnswer): boolean {
+function needsRefresh(answer: ClassifiedOutcome): boolean {
   return answer.kind === 'upstream_error' && answer.action === 'refresh_token'
 }
 
 /** What a final answer says about the account; most say nothing. */
-function signOf({ access, target, request }: Job, answer: AnyAnswer, redaction: Redaction): AccountSign | undefined {
+function accountSignal(
+  { access, target, request }: CallContext,
+  answer: ClassifiedOutcome,
+  redaction: Redactor,
+): AccountSignal | undefined {
   switch (answer.kind) {
     case 'rate_limited':
       return undefined
@@ -65,11 +69,11 @@ function signOf({ access, target, request }: Job, answer: AnyAnswer, redaction: 
 
 /** Calls to paths that no method describes are named by path and verb. */
 function forbidden(
-  { resource, method, verb }: Job['target']['method'],
-  target: Job['request']['target'],
-  redaction: Redaction,
-): AccountSign {
+  { resource, method, verb }: CallContext['target']['method'],
+  target: CallContext['request']['target'],
+  redaction: Redactor,
+): AccountSignal {
   if (target.kind !== 'path') return { kind: 'forbidden', resource, method }
   const [path = ''] = target.path.split('?', 1)
-  return { kind: 'forbidden', resource: redaction.text(path), method: verb }
+  return { kind: 'forbidden', resource: redaction.redactText(path), method: verb }
 }

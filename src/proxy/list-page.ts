@@ -1,23 +1,23 @@
 import type { Json } from '../base/index.ts'
 import {
-  describePage,
-  digestPage,
+  advancePage,
   type ListingState,
   type Pagination,
+  pageParams,
   type StopReason,
   startListing,
 } from '../formats/index.ts'
-import type { Answer, Success } from './answer.ts'
-import { readCursor } from './cursor.ts'
+import type { ClassifiedResponse, ClassifiedSuccess } from './answer.ts'
+import { decodeCursor } from './cursor.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { type Extracted, extractRecords } from './extract.ts'
-import { type Job, listingTools, scopeOf } from './job.ts'
+import { type CallContext, paginationContext, templateScope } from './job.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
-import { perform } from './perform.ts'
-import { hideLinkSecrets, restoreLinkSecrets } from './redaction.ts'
+import { sendWithRetries } from './perform.ts'
+import { maskLinkSecrets, restoreLinkSecrets } from './redaction.ts'
 
 /** One page of a list, whatever pages it: also a list without paging, or a method that answers one record. */
-export type ListedPage = FetchedPage | RateLimitedOutcome | UpstreamErrorOutcome
+export type ListPageOutcome = FetchedPage | RateLimitedOutcome | UpstreamErrorOutcome
 
 export interface FetchedPage {
   readonly kind: 'page'
@@ -38,37 +38,41 @@ export interface FetchedPage {
 const NO_RECORDS: Extracted = { records: [], received: undefined }
 
 /** Where a caller's page of a list is: at its cursor, else at the beginning. @throws Failure PAGE_TOKEN_INVALID */
-export async function firstState(deps: CallDependencies, job: Job, pagination: Pagination): Promise<ListingState> {
+export async function initialState(
+  deps: CallDependencies,
+  job: CallContext,
+  pagination: Pagination,
+): Promise<ListingState> {
   const { cursor, limit } = job.request.page ?? {}
-  if (cursor !== undefined) return readCursor(pagination, cursor)
-  return startListing(pagination, limit, listingTools(deps, scopeOf(job)))
+  if (cursor !== undefined) return decodeCursor(pagination, cursor)
+  return startListing(pagination, limit, paginationContext(deps, templateScope(job)))
 }
 
 /** Fetches the page that a state describes and tells where it leads. @throws Failure of any stage; PAGINATION_LOOP */
 export async function fetchPage(
   deps: CallDependencies,
-  job: Job,
+  job: CallContext,
   pagination: Pagination,
   state: ListingState,
-): Promise<ListedPage> {
-  const page = describePage(pagination, restoreLinkSecrets(deps.redaction, state))
-  return digestAnswer(deps, job, pagination, state, await perform(deps, job, page))
+): Promise<ListPageOutcome> {
+  const page = pageParams(pagination, restoreLinkSecrets(deps.redaction, state))
+  return processPageResponse(deps, job, pagination, state, await sendWithRetries(deps, job, page))
 }
 
 /** What an answer to the request for a page comes to. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE, PAGINATION_LOOP */
-export async function digestAnswer(
+export async function processPageResponse(
   deps: CallDependencies,
-  job: Job,
+  job: CallContext,
   pagination: Pagination,
   state: ListingState,
-  answer: Answer,
-): Promise<ListedPage> {
-  if (answer.kind !== 'success') return endedByError(answer) ?? answer
+  answer: ClassifiedResponse,
+): Promise<ListPageOutcome> {
+  if (answer.kind !== 'success') return emptyPageOfError(answer) ?? answer
   const { status, headers, body } = answer.response
   const { method } = job.target
   const { isPastEnd } = answer
   const extracted = isPastEnd ? NO_RECORDS : await extractRecords(deps.evaluator, method, answer.response)
-  const digested = await digestPage(
+  const digested = await advancePage(
     pagination,
     state,
     {
@@ -81,7 +85,7 @@ export async function digestAnswer(
       url: answer.url,
       limit: state.limit ?? undefined,
     },
-    listingTools(deps, scopeOf(job, describePage(pagination, state).values)),
+    paginationContext(deps, templateScope(job, pageParams(pagination, state).values)),
   )
   return {
     kind: 'page',
@@ -89,30 +93,38 @@ export async function digestAnswer(
     headers,
     body,
     ...digested,
-    state: digested.state && hideLinkSecrets(deps.redaction, digested.state),
-    previous: digested.previous && hideLinkSecrets(deps.redaction, digested.previous),
+    state: digested.state && maskLinkSecrets(deps.redaction, digested.state),
+    previous: digested.previous && maskLinkSecrets(deps.redaction, digested.previous),
     rateLimit: answer.rateLimit,
   }
 }
 
 /** The only page of a list that is not paged. */
-export async function fetchWhole(deps: CallDependencies, job: Job): Promise<ListedPage> {
-  return wholeAnswer(deps, job, await perform(deps, job))
+export async function fetchUnpaged(deps: CallDependencies, job: CallContext): Promise<ListPageOutcome> {
+  return processUnpagedResponse(deps, job, await sendWithRetries(deps, job))
 }
 
 /** What the answer to a list that is not paged comes to. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE */
-export async function wholeAnswer(deps: CallDependencies, job: Job, answer: Answer): Promise<ListedPage> {
-  if (answer.kind !== 'success') return endedByError(answer) ?? answer
+export async function processUnpagedResponse(
+  deps: CallDependencies,
+  job: CallContext,
+  answer: ClassifiedResponse,
+): Promise<ListPageOutcome> {
+  if (answer.kind !== 'success') return emptyPageOfError(answer) ?? answer
   const { records } = await extractRecords(deps.evaluator, job.target.method, answer.response)
-  return lastPage(answer, records, 'unpaginated')
+  return onlyPage(answer, records, 'unpaginated')
 }
 
-function lastPage({ response, rateLimit }: Success, records: readonly Json[], stopReason: StopReason): FetchedPage {
+function onlyPage(
+  { response, rateLimit }: ClassifiedSuccess,
+  records: readonly Json[],
+  stopReason: StopReason,
+): FetchedPage {
   return { kind: 'page', ...response, records, state: null, previous: undefined, stopReason, rateLimit }
 }
 
 /** Errors that the definition declares harmless end the list as an empty page. */
-function endedByError(answer: Exclude<Answer, Success>): FetchedPage | undefined {
+function emptyPageOfError(answer: Exclude<ClassifiedResponse, ClassifiedSuccess>): FetchedPage | undefined {
   if (answer.kind !== 'upstream_error' || (answer.action !== 'ignore' && answer.action !== 'stop')) return undefined
   const { status, headers, body, rateLimit } = answer
   const stopReason = answer.action === 'ignore' ? 'error_ignored' : 'error_stopped'

@@ -1,30 +1,30 @@
 import type { AuthorizationEffect } from '../formats/index.ts'
-import { utf8 } from '../formats/index.ts'
-import { type Redaction, SECRET_MASK } from '../vault/index.ts'
-import { withEffect } from './authorise.ts'
+import { decodeUtf8 } from '../formats/index.ts'
+import { type Redactor, SECRET_MASK } from '../vault/index.ts'
+import { applyAuthorization } from './authorise.ts'
 import type { BuiltRequest } from './build.ts'
 import type { SentRequest } from './request-preview.ts'
 
 /** A request for people's eyes: secrets in it masked, and everything that authorization puts on it. */
-export function maskedRequest(built: BuiltRequest, effect: AuthorizationEffect, redaction: Redaction): SentRequest {
+export function maskRequest(built: BuiltRequest, effect: AuthorizationEffect, redaction: Redactor): SentRequest {
   const { body } = built
   const masked: BuiltRequest = {
     method: built.method,
-    url: redaction.text(built.url),
-    headers: mapValues(built.headers, (value) => redaction.text(value)),
-    body: body === undefined ? undefined : redaction.text(typeof body === 'string' ? body : utf8(body)),
+    url: redaction.redactText(built.url),
+    headers: mapValues(built.headers, (value) => redaction.redactText(value)),
+    body: body === undefined ? undefined : redaction.redactText(typeof body === 'string' ? body : decodeUtf8(body)),
   }
-  const { url, headers } = withEffect(masked, {
-    headers: mapValues(effect.headers, (value, name) => schemeOf(name, value, redaction) + SECRET_MASK),
+  const { url, headers } = applyAuthorization(masked, {
+    headers: mapValues(effect.headers, (value, name) => visibleScheme(name, value, redaction) + SECRET_MASK),
     query: mapValues(effect.query, () => SECRET_MASK),
   })
   return { method: masked.method, url, headers, body: masked.body?.toString() }
 }
 
 /** `Bearer ` and the like, which is no secret unless a credential says so. */
-function schemeOf(name: string, value: string, redaction: Redaction): string {
+function visibleScheme(name: string, value: string, redaction: Redactor): string {
   const [scheme = ''] = name === 'authorization' ? (/^[a-z][\w-]{0,31} (?=.)/i.exec(value) ?? []) : []
-  return redaction.text(value).startsWith(scheme) ? scheme : ''
+  return redaction.redactText(value).startsWith(scheme) ? scheme : ''
 }
 
 function mapValues(

@@ -15,15 +15,15 @@ export interface SuccessOutcome {
   /** What `response_path` selects of the body; of a list always the records. */
   readonly result: Json
   /** Present for lists. */
-  readonly page: PageInfo | undefined
+  readonly page: PageLinks | undefined
   readonly rateLimit: RateLimitInfo | undefined
 }
 
 /** What a streamed call came to. */
-export type StreamOutcome = StreamedAnswer | RateLimitedOutcome | UpstreamErrorOutcome
+export type StreamOutcome = StreamedResponse | RateLimitedOutcome | UpstreamErrorOutcome
 
 /** The upstream did what was asked, and its answer is on the way. */
-export interface StreamedAnswer {
+export interface StreamedResponse {
   readonly kind: 'stream'
   readonly status: number
   /** Lower-case names; without those that speak about the connection. `content-encoding` is kept. */
@@ -37,7 +37,7 @@ export interface StreamedAnswer {
 }
 
 /** Where a list stands after this page. */
-interface PageInfo {
+interface PageLinks {
   /** Opaque; `null` at the end. */
   readonly nextCursor: string | null
   /** Opaque; absent where the API does not tell it. */

@@ -2,8 +2,8 @@ import type { Json, JsonObject } from '../base/index.ts'
 import type { Plan } from '../definition/index.ts'
 import { type ListingState, parseListingState, type StopReason, startListing } from '../formats/index.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { type Job, listingTools, scopeOf, startJob } from './job.ts'
-import { fetchPage, fetchWhole, type ListedPage } from './list-page.ts'
+import { type CallContext, createCallContext, paginationContext, templateScope } from './job.ts'
+import { fetchPage, fetchUnpaged, type ListPageOutcome } from './list-page.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 
@@ -55,26 +55,26 @@ export async function* pages(
   request: ProxyRequest,
   state?: JsonObject | null,
 ): AsyncGenerator<PageStep, void, void> {
-  const job = startJob(plan, account, request)
+  const job = createCallContext(plan, account, request)
   const { pagination } = job.target.method
-  if (pagination === undefined) return yield* wholeList(deps, job)
+  if (pagination === undefined) return yield* unpagedList(deps, job)
   const limit = request.page?.limit
   let at: ListingState | null =
     state === undefined || state === null
-      ? await startListing(pagination, limit, listingTools(deps, scopeOf(job)))
+      ? await startListing(pagination, limit, paginationContext(deps, templateScope(job)))
       : parseListingState(pagination, state)
   while (at !== null) {
     const from: ListingState = at
-    const step = stepOf(await fetchPage(deps, job, pagination, from), from.pages + 1, stateJson(from))
+    const step = stepOf(await fetchPage(deps, job, pagination, from), from.pages + 1, listingStateJson(from))
     yield step.step
     if (step.step.kind === 'upstream_error') return
     at = step.next === undefined ? from : step.next
   }
 }
 
-async function* wholeList(deps: CallDependencies, job: Job): AsyncGenerator<PageStep, void, void> {
+async function* unpagedList(deps: CallDependencies, job: CallContext): AsyncGenerator<PageStep, void, void> {
   for (;;) {
-    const { step } = stepOf(await fetchWhole(deps, job), 1, null)
+    const { step } = stepOf(await fetchUnpaged(deps, job), 1, null)
     yield step
     if (step.kind !== 'rate_limited') return
   }
@@ -82,7 +82,7 @@ async function* wholeList(deps: CallDependencies, job: Job): AsyncGenerator<Page
 
 /** The step for a fetched page. `next` is absent when the same page has to be fetched again. */
 function stepOf(
-  listed: ListedPage,
+  listed: ListPageOutcome,
   page: number,
   resume: JsonObject | null,
 ): { readonly step: PageStep; readonly next?: ListingState | null } {
@@ -93,7 +93,7 @@ function stepOf(
       kind: 'page',
       page,
       records,
-      state: state === null ? null : stateJson(state),
+      state: state === null ? null : listingStateJson(state),
       stopReason,
       total,
       rateLimit,
@@ -103,6 +103,6 @@ function stepOf(
 }
 
 /** The state as the plain JSON that it is, typed for storage. */
-function stateJson({ loop, ...state }: ListingState): JsonObject {
+function listingStateJson({ loop, ...state }: ListingState): JsonObject {
   return { ...state, loop: { ...loop } }
 }

@@ -1,37 +1,49 @@
-import type { PageRequest } from '../formats/index.ts'
-import { type Answer, type Attempt, final } from './answer.ts'
-import { type AuthorisedRequest, authorise } from './authorise.ts'
-import { budgetExhausted, takeBudget } from './budget-stage.ts'
+import type { PageParams } from '../formats/index.ts'
+import { type AttemptResult, type ClassifiedResponse, withoutRetryHint } from './answer.ts'
+import { type AuthorizedRequest, authorizeRequest } from './authorise.ts'
+import { acquirePermit, limitedByBudget } from './budget-stage.ts'
 import { buildRequest } from './build.ts'
-import { decode } from './decode.ts'
+import { decodeResponse } from './decode.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { exchange } from './exchange.ts'
-import { type Job, scopeOf, toolsOf } from './job.ts'
-import { judgeAnswer } from './judge-answer.ts'
-import { keepAuthorised } from './keep-authorised.ts'
+import { sendHttp } from './exchange.ts'
+import { type CallContext, formatContext, templateScope } from './job.ts'
+import { classifyResponse } from './judge-answer.ts'
+import { withCredentialRefresh } from './keep-authorised.ts'
 import { withRetries } from './retry.ts'
 
 /** Sends one request: again where the definition allows it, once more with renewed credentials. @throws Failure of any stage */
-export function perform(deps: CallDependencies, job: Job, page?: PageRequest): Promise<Answer> {
-  return keepAuthorised(deps, job, () => withRetries(deps, job, () => attempt(deps, job, page)))
+export function sendWithRetries(
+  deps: CallDependencies,
+  job: CallContext,
+  page?: PageParams,
+): Promise<ClassifiedResponse> {
+  return withCredentialRefresh(deps, job, () => withRetries(deps, job, () => sendAttempt(deps, job, page)))
 }
 
 /** The stages of one request, in order. */
-async function attempt(deps: CallDependencies, job: Job, page: PageRequest | undefined): Promise<Attempt<Answer>> {
+async function sendAttempt(
+  deps: CallDependencies,
+  job: CallContext,
+  page: PageParams | undefined,
+): Promise<AttemptResult<ClassifiedResponse>> {
   const { method } = job.target
-  const ready = await prepare(deps, job, page)
-  const grant = await takeBudget(deps, job)
-  if (grant.kind === 'limited') return final(budgetExhausted(grant.retryAfterSeconds))
-  const answered = await exchange(deps.http, ready, job.request, method.timeoutMs).finally(() => grant.release())
-  const attempted = await judgeAnswer(deps, method, await decode(method, answered), ready.publicUrl)
-  deps.budgets?.learn(method, job.access, attempted.answer)
+  const ready = await prepareRequest(deps, job, page)
+  const grant = await acquirePermit(deps, job)
+  if (grant.kind === 'limited') return withoutRetryHint(limitedByBudget(grant.retryAfterSeconds))
+  const answered = await sendHttp(deps.http, ready, job.request, method.timeoutMs).finally(() => grant.release())
+  const attempted = await classifyResponse(deps, method, await decodeResponse(method, answered), ready.publicUrl)
+  deps.budgets?.observe(method, job.access, attempted.outcome)
   return attempted
 }
 
 /** Builds and authorises. */
-export function prepare(deps: CallDependencies, job: Job, page: PageRequest | undefined): Promise<AuthorisedRequest> {
-  const scope = scopeOf(job, page?.values)
-  const tools = toolsOf(deps, 'authorization')
+export function prepareRequest(
+  deps: CallDependencies,
+  job: CallContext,
+  page: PageParams | undefined,
+): Promise<AuthorizedRequest> {
+  const scope = templateScope(job, page?.values)
+  const tools = formatContext(deps, 'authorization')
   const built = buildRequest(job.target, job.request, scope, page, tools.nonce)
-  return authorise(job.target.method, built, scope, tools, deps.redaction)
+  return authorizeRequest(job.target.method, built, scope, tools, deps.redaction)
 }

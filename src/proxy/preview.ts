@@ -2,14 +2,14 @@ import type { MethodPlan, Plan } from '../definition/index.ts'
 import { listStopRules, type StopRule } from '../formats/index.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { draftRequest, type Listing } from './draft.ts'
-import type { Job } from './job.ts'
-import { firstState } from './list-page.ts'
+import { buildMaskedRequest, type ListPosition } from './draft.ts'
+import type { CallContext } from './job.ts'
+import { initialState } from './list-page.ts'
 import type { AccountAccess, PreviewRequest } from './request.ts'
 import type { PagingPreview, RequestPreview } from './request-preview.ts'
 import { findSandboxError, findTarget } from './resolve-target.ts'
 import { attemptsMax } from './retry.ts'
-import { thinkThrough } from './think-through.ts'
+import { simulateResponse } from './think-through.ts'
 
 /**
  * A call without sending anything: resolve → build → authorise with the account's credentials, then masked; and a sample
@@ -26,37 +26,37 @@ export async function preview(
   account: AccountAccess,
   request: PreviewRequest,
 ): Promise<RequestPreview> {
-  const job: Job = { target: findTarget(plan, request.target), request, access: account }
+  const job: CallContext = { target: findTarget(plan, request.target), request, access: account }
   const { method } = job.target
-  const listing = await startingPoint(deps, job)
-  const draft = await draftRequest(deps, job, listing)
-  const sample = sampleOf(method, request)
+  const listing = await initialPosition(deps, job)
+  const draft = await buildMaskedRequest(deps, job, listing)
+  const sample = resolveSample(method, request)
   return {
-    ...draft.shown,
+    ...draft.masked,
     isWrite: method.isWrite,
     error: findSandboxError(account, job.target),
     attemptsMax: attemptsMax(method, request.limits),
-    paging: method.isList ? pagingOf(method, listing) : undefined,
-    outcome: sample === undefined ? undefined : await thinkThrough(deps, { job, draft, listing }, sample),
+    paging: method.isList ? describePaging(method, listing) : undefined,
+    outcome: sample === undefined ? undefined : await simulateResponse(deps, { job, request: draft, listing }, sample),
   }
 }
 
-async function startingPoint(deps: CallDependencies, job: Job): Promise<Listing | undefined> {
+async function initialPosition(deps: CallDependencies, job: CallContext): Promise<ListPosition | undefined> {
   const { pagination } = job.target.method
-  return pagination === undefined ? undefined : { pagination, state: await firstState(deps, job, pagination) }
+  return pagination === undefined ? undefined : { pagination, state: await initialState(deps, job, pagination) }
 }
 
 /** The caller's sample, its header names as an answer has them; else the example of the definition. */
-function sampleOf({ exampleResponse }: MethodPlan, { sample }: PreviewRequest): DecodedResponse | undefined {
+function resolveSample({ exampleResponse }: MethodPlan, { sample }: PreviewRequest): DecodedResponse | undefined {
   if (sample === undefined)
     return exampleResponse === undefined ? undefined : { status: 200, headers: {}, body: exampleResponse }
   const headers = Object.entries(sample.headers).map(([name, value]) => [name.toLowerCase(), value])
   return { ...sample, headers: Object.fromEntries(headers) }
 }
 
-function pagingOf(method: MethodPlan, listing: Listing | undefined): PagingPreview {
-  const errors = method.errorExpression === undefined ? [] : HARMLESS_ERRORS
-  if (listing === undefined) return { format: null, limit: undefined, stops: [...errors, ONE_PAGE] }
+function describePaging(method: MethodPlan, listing: ListPosition | undefined): PagingPreview {
+  const errors = method.errorExpression === undefined ? [] : IGNORED_ERROR_RULES
+  if (listing === undefined) return { format: null, limit: undefined, stops: [...errors, UNPAGED_RULE] }
   const { pagination, state } = listing
   return {
     format: pagination.format,
@@ -66,8 +66,8 @@ function pagingOf(method: MethodPlan, listing: Listing | undefined): PagingPrevi
 }
 
 /** Errors are told before anything else about a page is looked at. */
-const HARMLESS_ERRORS: readonly StopRule[] = [
+const IGNORED_ERROR_RULES: readonly StopRule[] = [
   { reason: 'error_ignored', when: 'error_expression answers with the action "ignore"' },
   { reason: 'error_stopped', when: 'error_expression answers with the action "stop"' },
 ]
-const ONE_PAGE: StopRule = { reason: 'unpaginated', when: 'its only page was read' }
+const UNPAGED_RULE: StopRule = { reason: 'unpaginated', when: 'its only page was read' }

@@ -4,7 +4,7 @@ import { type ActionRequest, type ActionRun, isActionRequest } from './actions/a
 import { actionPages, callAction } from './actions/call-action.ts'
 import { runAction } from './actions/run-action.ts'
 import { call } from './call.ts'
-import { type CallDependencies, onBehalfOf, type ProxyDependencies } from './dependencies.ts'
+import { type CallDependencies, dependenciesForCall, type ProxyDependencies } from './dependencies.ts'
 import type { CallOutcome, StreamOutcome } from './outcome.ts'
 import { type PageStep, pages } from './pages.ts'
 import { preview } from './preview.ts'
@@ -40,7 +40,7 @@ export function createProxy(deps: ProxyDependencies): Proxy {
     account: AccountAccess,
     work: (own: CallDependencies) => Promise<Result>,
   ): Promise<Result> {
-    const own = onBehalfOf(deps, plan, account)
+    const own = dependenciesForCall(deps, plan, account)
     try {
       return await work(own)
     } catch (error) {
@@ -54,7 +54,7 @@ export function createProxy(deps: ProxyDependencies): Proxy {
         isActionRequest(request) ? callAction(own, plan, account, request) : call(own, plan, account, request),
       ),
     async *pages(plan, account, request, state) {
-      const own = onBehalfOf(deps, plan, account)
+      const own = dependenciesForCall(deps, plan, account)
       try {
         yield* isActionRequest(request)
           ? actionPages(own, plan, account, request)

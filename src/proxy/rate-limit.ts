@@ -5,10 +5,10 @@ import type { DecodedResponse } from './decode.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
 import { evaluateSetting } from './evaluate-setting.ts'
 import type { RateLimitedOutcome, RateLimitInfo } from './outcome.ts'
-import { responseRoots } from './response-roots.ts'
+import { responseInput } from './response-roots.ts'
 import { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'
 
-interface RateLimitTools {
+interface RateLimitReaders {
   readonly evaluator: ExpressionEvaluator
   readonly clock: Clock
 }
@@ -16,8 +16,8 @@ interface RateLimitTools {
 const TOO_MANY_REQUESTS = 429
 
 /** Stage 7: tells whether the upstream asks to wait. @throws Failure EXPRESSION_FAILED */
-export async function findRateLimit(
-  tools: RateLimitTools,
+export async function detectRateLimit(
+  tools: RateLimitReaders,
   rules: RateLimitRules,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
@@ -30,15 +30,15 @@ export async function findRateLimit(
             tools.evaluator,
             'rate_limit.is_rate_limited',
             rules.isRateLimited,
-            responseRoots(response),
+            responseInput(response),
           ),
         )
-  return isLimited ? rateLimited(tools, rules, response, rateLimit) : undefined
+  return isLimited ? rateLimitedOutcome(tools, rules, response, rateLimit) : undefined
 }
 
 /** The outcome for a response that is known to be a rate limit. @param hint seconds that an error expression named */
-export async function rateLimited(
-  tools: RateLimitTools,
+export async function rateLimitedOutcome(
+  tools: RateLimitReaders,
   rules: RateLimitRules,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
@@ -50,7 +50,7 @@ export async function rateLimited(
 }
 
 async function readRetryAfter(
-  tools: RateLimitTools,
+  tools: RateLimitReaders,
   rules: RateLimitRules,
   response: DecodedResponse,
 ): Promise<number | undefined> {
@@ -62,7 +62,7 @@ async function readRetryAfter(
           tools.evaluator,
           'rate_limit.retry_after_header_expression',
           rules.retryAfter,
-          responseRoots(response),
+          responseInput(response),
         )
   return parseRetryAfter(computed, now) ?? parseRetryAfter(response.headers['retry-after'], now)
 }
@@ -71,7 +71,7 @@ async function readRetryAfter(
  * What the upstream says about its limit: the expression's result, else the standard `RateLimit-*` headers where they are sent.
  */
 export async function readRateLimit(
-  { evaluator }: Pick<RateLimitTools, 'evaluator'>,
+  { evaluator }: Pick<RateLimitReaders, 'evaluator'>,
   rules: RateLimitRules,
   response: DecodedResponse,
 ): Promise<RateLimitInfo | undefined> {
@@ -80,7 +80,7 @@ export async function readRateLimit(
     evaluator,
     'rate_limit.rate_limit_header_expression',
     rules.rateLimit,
-    responseRoots(response),
+    responseInput(response),
   )
   return isJsonObject(computed) ? rateLimitInfo(computed.limit, computed.remaining, computed.reset) : undefined
 }

@@ -1,7 +1,7 @@
 import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject, parseJson } from '../base/index.ts'
 import { type Plan, secretTexts } from '../definition/index.ts'
 import { type AuthorizationEffect, type ListingState, mapQuery } from '../formats/index.ts'
-import { Redaction, SECRET_MASK } from '../vault/index.ts'
+import { Redactor, SECRET_MASK } from '../vault/index.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess } from './request.ts'
 
@@ -18,8 +18,8 @@ const LEAVES_MAX = 10_000
  * Knows every secret of a call: the account's credentials and token answer, and what the definition and the environment's
  * variables keep encrypted. What else a call learns on its way (renewed credentials, signatures) it is told.
  */
-export function redactionOf(plan: Plan, access: AccountAccess): Redaction {
-  return new Redaction(() => [...plan.secrets, ...accountSecrets(access)])
+export function createRedaction(plan: Plan, access: AccountAccess): Redactor {
+  return new Redactor(() => [...plan.secrets, ...accountSecrets(access)])
 }
 
 /** The secrets that an account contributes to its calls. */
@@ -49,20 +49,20 @@ export function tokensIn(value: Json): string[] {
 
 /** An outcome that is not a success, with the third party's words redacted. */
 export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimitedOutcome>(
-  redaction: Redaction,
+  redaction: Redactor,
   outcome: Outcome,
 ): Outcome {
-  const body = redaction.json(outcome.body)
+  const body = redaction.redactJson(outcome.body)
   if (outcome.kind === 'rate_limited') return { ...outcome, body }
-  const metadata = redaction.json(outcome.metadata)
+  const metadata = redaction.redactJson(outcome.metadata)
   return {
     ...outcome,
     body,
-    message: redaction.text(outcome.message),
+    message: redaction.redactText(outcome.message),
     metadata: isJsonObject(metadata) ? metadata : {},
-    headers: redaction.texts(outcome.headers),
-    ownHeaders: redaction.texts(outcome.ownHeaders),
-    ...(outcome.result === undefined ? {} : { result: redaction.json(outcome.result) }),
+    headers: redaction.redactMap(outcome.headers),
+    ownHeaders: redaction.redactMap(outcome.ownHeaders),
+    ...(outcome.result === undefined ? {} : { result: redaction.redactJson(outcome.result) }),
   }
 }
 
@@ -70,13 +70,13 @@ export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimited
  * The state of a listing with a reference in the place of each query parameter of a link whose value is a secret: third
  * parties put the credential they were sent into their next links, and states are stored and given to callers.
  */
-export function hideLinkSecrets(redaction: Redaction, state: ListingState): ListingState {
-  return { ...state, position: mapLinks(state.position, (value) => redaction.referenceTo(value) ?? value) }
+export function maskLinkSecrets(redaction: Redactor, state: ListingState): ListingState {
+  return { ...state, position: mapLinks(state.position, (value) => redaction.placeholderFor(value) ?? value) }
 }
 
 /** The state with its links as they were given. A secret that is no longer known is dropped: authorization puts on the new one. */
-export function restoreLinkSecrets(redaction: Redaction, state: ListingState): ListingState {
-  const reveal = (value: string) => (value.startsWith(SECRET_MASK) ? redaction.reveal(value) : value)
+export function restoreLinkSecrets(redaction: Redactor, state: ListingState): ListingState {
+  const reveal = (value: string) => (value.startsWith(SECRET_MASK) ? redaction.resolvePlaceholder(value) : value)
   return { ...state, position: mapLinks(state.position, reveal) }
 }
 
@@ -93,27 +93,30 @@ function mapLinks(value: JsonObject, change: (parameter: string) => string | und
 const NUMBER = /^\d{1,19}$/
 
 /** What is told about a limit, which becomes headers of the answer, also of a success. */
-export function redactRateLimit(redaction: Redaction, info: RateLimitInfo | undefined): RateLimitInfo | undefined {
+export function redactRateLimit(redaction: Redactor, info: RateLimitInfo | undefined): RateLimitInfo | undefined {
   if (info === undefined) return undefined
   const text = (value: string | undefined) =>
-    value === undefined || NUMBER.test(value) ? value : redaction.text(value)
+    value === undefined || NUMBER.test(value) ? value : redaction.redactText(value)
   return { limit: text(info.limit), remaining: text(info.remaining), reset: text(info.reset) }
 }
 
 /** A Failure with its texts redacted, also those for the log; anything else as it is. */
-export function redactFailure(redaction: Redaction, error: unknown): unknown {
+export function redactFailure(redaction: Redactor, error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   const { reason, publicMessage, metadata, violations, resource, retryAfterSeconds, httpStatus, raw, cause } = error
-  const redacted = new Failure(reason, redaction.text(publicMessage), {
-    metadata: redaction.texts(metadata),
-    violations: violations.map((violation) => ({ ...violation, description: redaction.text(violation.description) })),
+  const redacted = new Failure(reason, redaction.redactText(publicMessage), {
+    metadata: redaction.redactMap(metadata),
+    violations: violations.map((violation) => ({
+      ...violation,
+      description: redaction.redactText(violation.description),
+    })),
     httpStatus,
-    raw: raw === undefined ? undefined : redaction.json(raw),
+    raw: raw === undefined ? undefined : redaction.redactJson(raw),
     ...(resource === undefined ? {} : { resource }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    ...(cause === undefined ? {} : { cause: redaction.cause(cause) }),
+    ...(cause === undefined ? {} : { cause: redaction.redactError(cause) }),
   })
-  redacted.stack = redaction.text(error.stack ?? '')
+  redacted.stack = redaction.redactText(error.stack ?? '')
   return redacted
 }
 

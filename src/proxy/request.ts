@@ -38,7 +38,7 @@ export interface ProxyRequest {
   /** Inside an action: what its earlier steps came to. */
   readonly action?: ActionValues | undefined
   /** Which page of a list; the first one by default. Ignored by `pages`, which keeps a state of its own. */
-  readonly page?: PageChoice | undefined
+  readonly page?: PageSelection | undefined
   readonly limits?: CallLimits | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -88,7 +88,7 @@ export interface CallLimits {
 }
 
 /** Which page of a listing, and how large. */
-interface PageChoice {
+interface PageSelection {
   /** Page size; lowered to the API's maximum. Counts for the first page only, later ones keep it. */
   readonly limit?: number | undefined
   /** The `nextCursor` of the page before. */

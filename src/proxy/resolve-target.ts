@@ -1,6 +1,6 @@
 import { Failure, suggest } from '../base/index.ts'
 import { isWritingVerb, type MethodPlan, type Plan } from '../definition/index.ts'
-import { refuseDotSegments } from '../expression/index.ts'
+import { assertNoDotSegments } from '../expression/index.ts'
 import type { AccountAccess, CallTarget } from './request.ts'
 
 /** What is to be called, with everything the definition decides. */
@@ -39,7 +39,7 @@ export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
     case 'method':
       return { method: findMethod(plan, target.resource, target.method), path: '' }
     case 'path':
-      return { method: passthrough(plan, target.verb), path: callerPath(target.path) }
+      return { method: passthroughMethod(plan, target.verb), path: normalizePath(target.path) }
     case 'verification':
       return { method: findVerification(plan, target.format), path: '' }
     case 'action':
@@ -73,14 +73,14 @@ function findMethod(plan: Plan, resource: string, name: string): MethodPlan {
   return method
 }
 
-function passthrough(plan: Plan, verb: string): MethodPlan {
+function passthroughMethod(plan: Plan, verb: string): MethodPlan {
   return { ...plan.passthrough, verb: verb.toUpperCase(), isWrite: isWritingVerb(verb) }
 }
 
 /** A caller's path stays below the base address: it starts with one slash and climbs nowhere. */
-function callerPath(path: string): string {
+function normalizePath(path: string): string {
   const rooted = `/${path.replace(/^\/+/, '')}`
-  refuseDotSegments(rooted.replaceAll('\\', '/'))
+  assertNoDotSegments(rooted.replaceAll('\\', '/'))
   if (/[\s#]/.test(rooted))
     throw new Failure('INVALID_FIELD', 'the path must be percent-encoded: it holds a blank or a "#"')
   return rooted

@@ -6,7 +6,7 @@ import type { DecodedResponse } from './decode.ts'
  * What `is_rate_limited`, the header expressions and `error_expression` see: `response {status, headers, body}`, and bare
  * `status`, `headers`, `body`, `data` (the body again).
  */
-export function responseRoots({
+export function responseInput({
   status,
   headers,
   body,

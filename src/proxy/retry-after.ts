@@ -1,4 +1,4 @@
-import { withDouble } from '../base/index.ts'
+import { toDouble } from '../base/index.ts'
 
 /** Assumed where an upstream limits without saying how long. */
 export const RETRY_AFTER_DEFAULT_SECONDS = 60
@@ -20,7 +20,7 @@ const DECIMAL = /^[+-]?\d+(?:\.\d+)?$/
  * `undefined`.
  */
 export function parseRetryAfter(value: unknown, now: Date): number | undefined {
-  const number = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : withDouble(value)
+  const number = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : toDouble(value)
   if (typeof number === 'number') return Number.isFinite(number) ? bounded(secondsFromNumber(number, now)) : undefined
   if (typeof value !== 'string' || value.trim() === '') return undefined
   const date = Date.parse(value)

@@ -1,9 +1,9 @@
 import { backoffMs, type Clock, Failure, type FailureReason } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
-import type { AnyAnswer, Attempt } from './answer.ts'
-import { type DecodedResponse, isLasting } from './decode.ts'
+import type { AttemptResult, ClassifiedOutcome } from './answer.ts'
+import { type DecodedResponse, isPermanentDecodeError } from './decode.ts'
 import type { ProxyDependencies } from './dependencies.ts'
-import type { Job } from './job.ts'
+import type { CallContext } from './job.ts'
 import type { CallLimits } from './request.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
@@ -17,8 +17,8 @@ const RETRYABLE_REASONS: ReadonlySet<FailureReason> = new Set([
 /** HTTP methods whose repetition changes nothing (RFC 9110 §9.2.2). */
 const IDEMPOTENT_VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'QUERY'])
 
-type Tried<A extends AnyAnswer> =
-  | { readonly kind: 'answered'; readonly attempt: Attempt<A> }
+type AttemptEnd<A extends ClassifiedOutcome> =
+  | { readonly kind: 'answered'; readonly attempt: AttemptResult<A> }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
 /**
@@ -28,23 +28,23 @@ type Tried<A extends AnyAnswer> =
  *
  * @throws Failure of the last attempt
  */
-export async function withRetries<A extends AnyAnswer>(
+export async function withRetries<A extends ClassifiedOutcome>(
   { clock, random = Math.random }: Pick<ProxyDependencies, 'clock' | 'random'>,
-  { request, target }: Job,
-  attempt: () => Promise<Attempt<A>>,
+  { request, target }: CallContext,
+  attempt: () => Promise<AttemptResult<A>>,
 ): Promise<A> {
   const { elapsedMaxMs, baseMs, factor, waitMaxMs } = target.method.retry
   const most = attemptsMax(target.method, request.limits)
   const startedMs = clock.monotonicMs()
   for (let made = 1; ; made += 1) {
-    const tried = await tryOnce(attempt)
-    if (made >= most || !isWorthRepeating(tried) || isAborted(request.signal)) return settle(tried)
+    const tried = await catchRetryable(attempt)
+    if (made >= most || !isRetryable(tried) || isAborted(request.signal)) return unwrapAttempt(tried)
     const hintMs = tried.kind === 'answered' ? (tried.attempt.retryAfterSeconds ?? 0) * 1000 : 0
     const waitMs = Math.max(hintMs, backoffMs({ baseMs, factor, maxMs: waitMaxMs, jitterFloor: 0 }, made, random))
     const neededMs = isTimeout(tried) ? waitMs + (request.limits?.timeoutMs ?? target.method.timeoutMs) : waitMs
-    if (clock.monotonicMs() - startedMs + neededMs > elapsedMaxMs) return settle(tried)
+    if (clock.monotonicMs() - startedMs + neededMs > elapsedMaxMs) return unwrapAttempt(tried)
     await clock.sleep(waitMs, request.signal)
-    if (isAborted(request.signal)) return settle(tried)
+    if (isAborted(request.signal)) return unwrapAttempt(tried)
   }
 }
 
@@ -55,27 +55,29 @@ export function attemptsMax({ isWrite, verb, retry }: MethodPlan, limits: CallLi
 }
 
 /** Seconds that an error response asks to wait. */
-export function retryAfterOf(clock: Clock, { headers }: DecodedResponse): number | undefined {
+export function retryAfterHeaderSeconds(clock: Clock, { headers }: DecodedResponse): number | undefined {
   return parseRetryAfter(headers['retry-after'], clock.now())
 }
 
-async function tryOnce<A extends AnyAnswer>(attempt: () => Promise<Attempt<A>>): Promise<Tried<A>> {
+async function catchRetryable<A extends ClassifiedOutcome>(
+  attempt: () => Promise<AttemptResult<A>>,
+): Promise<AttemptEnd<A>> {
   try {
     return { kind: 'answered', attempt: await attempt() }
   } catch (error) {
-    if (error instanceof Failure && RETRYABLE_REASONS.has(error.reason) && !isLasting(error))
+    if (error instanceof Failure && RETRYABLE_REASONS.has(error.reason) && !isPermanentDecodeError(error))
       return { kind: 'failed', failure: error }
     throw error
   }
 }
 
-function isWorthRepeating(tried: Tried<AnyAnswer>): boolean {
+function isRetryable(tried: AttemptEnd<ClassifiedOutcome>): boolean {
   if (tried.kind === 'failed') return true
-  const { answer } = tried.attempt
+  const { outcome: answer } = tried.attempt
   return answer.kind === 'upstream_error' && answer.action === 'retry'
 }
 
-function isTimeout(tried: Tried<AnyAnswer>): boolean {
+function isTimeout(tried: AttemptEnd<ClassifiedOutcome>): boolean {
   return tried.kind === 'failed' && tried.failure.reason === 'DEADLINE_EXCEEDED'
 }
 
@@ -83,7 +85,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true
 }
 
-function settle<A extends AnyAnswer>(tried: Tried<A>): A {
+function unwrapAttempt<A extends ClassifiedOutcome>(tried: AttemptEnd<A>): A {
   if (tried.kind === 'failed') throw tried.failure
-  return tried.attempt.answer
+  return tried.attempt.outcome
 }

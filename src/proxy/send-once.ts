@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { Json } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import type { HttpClient } from '../egress/index.ts'
-import type { Scope } from '../expression/index.ts'
-import { charsetOf, decodeLarge, responseFormat, utf8 } from '../formats/index.ts'
+import type { TemplateScope } from '../expression/index.ts'
+import { charsetOf, decodeLarge, decodeUtf8, responseFormat } from '../formats/index.ts'
 import { buildRequest } from './build.ts'
 
 const TEXT = responseFormat('text')
 
-/** An answer to `sendOnce`, of any status. */
-export interface OnceAnswer {
+/** An answer to `sendRaw`, of any status. */
+export interface RawResponse {
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
@@ -17,8 +17,8 @@ export interface OnceAnswer {
   readonly body: Json
 }
 
-/** Bounds of `sendOnce`. */
-export interface OnceLimits {
+/** Bounds of `sendRaw`. */
+export interface RawSendLimits {
   readonly timeoutMs: number
   /** Decoded bytes. */
   readonly responseBytesMax: number
@@ -31,12 +31,12 @@ export interface OnceLimits {
  * @throws Failure PLACEHOLDER_UNRESOLVED, DEFINITION_INVALID, EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE,
  * DEADLINE_EXCEEDED, CANCELLED
  */
-export async function sendOnce(
+export async function sendRaw(
   http: Pick<HttpClient, 'send'>,
   method: MethodPlan,
-  scope: Scope,
-  { timeoutMs, responseBytesMax, signal }: OnceLimits,
-): Promise<OnceAnswer> {
+  scope: TemplateScope,
+  { timeoutMs, responseBytesMax, signal }: RawSendLimits,
+): Promise<RawResponse> {
   const boundary = () => randomBytes(16).toString('hex')
   const target = { kind: 'path', verb: method.verb, path: '' } as const
   const { body, ...request } = buildRequest({ method, path: '' }, { target }, scope, undefined, boundary)
@@ -49,14 +49,18 @@ export async function sendOnce(
     redirects: 0,
   })
   const charset = charsetOf(answer.headers['content-type'] ?? '')
-  return { status: answer.status, headers: answer.headers, body: await readBody(method, answer.body, charset) }
+  return { status: answer.status, headers: answer.headers, body: await decodeRawBody(method, answer.body, charset) }
 }
 
-async function readBody({ responseFormat }: MethodPlan, body: Uint8Array, charset: string | undefined): Promise<Json> {
+async function decodeRawBody(
+  { responseFormat }: MethodPlan,
+  body: Uint8Array,
+  charset: string | undefined,
+): Promise<Json> {
   if (body.byteLength === 0) return ''
   try {
     return await decodeLarge(responseFormat ?? TEXT, body, charset)
   } catch {
-    return utf8(body)
+    return decodeUtf8(body)
   }
 }

@@ -1,22 +1,22 @@
 import type { Plan } from '../definition/index.ts'
-import type { HttpClient, HttpStreamResponse } from '../egress/index.ts'
-import { type Attempt, final } from './answer.ts'
-import type { AuthorisedRequest } from './authorise.ts'
-import { budgetExhausted, takeBudget } from './budget-stage.ts'
+import type { EgressStreamResponse, HttpClient } from '../egress/index.ts'
+import { type AttemptResult, withoutRetryHint } from './answer.ts'
+import type { AuthorizedRequest } from './authorise.ts'
+import { acquirePermit, limitedByBudget } from './budget-stage.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { redirectsMax } from './exchange.ts'
-import { type Job, startJob } from './job.ts'
-import { judgeOpenAnswer } from './judge-open-answer.ts'
-import { keepAuthorised } from './keep-authorised.ts'
+import { redirectsMaxFor } from './exchange.ts'
+import { type CallContext, createCallContext } from './job.ts'
+import { classifyStreamedResponse } from './judge-open-answer.ts'
+import { withCredentialRefresh } from './keep-authorised.ts'
 import type { StreamOutcome } from './outcome.ts'
-import { prepare } from './perform.ts'
+import { prepareRequest } from './perform.ts'
 import { type AccountAccess, STREAM_BYTES_MAX, STREAM_TIMEOUT_MS, type StreamRequest } from './request.ts'
 import { withRetries } from './retry.ts'
 
 /**
  * One call whose bodies pass through: the stages of `call`, but the answer is handed on as soon as its head is there.
  *
- * Errors and rate limits are still told from successes; see `judgeOpenAnswer`. A list is asked for as its method stands,
+ * Errors and rate limits are still told from successes; see `classifyStreamedResponse`. A list is asked for as its method stands,
  * without paging.
  *
  * @throws Failure as `call` does
@@ -28,51 +28,52 @@ export async function stream(
   request: StreamRequest,
 ): Promise<StreamOutcome> {
   const { bodyStream } = request
-  const job = bodyStream === undefined ? startJob(plan, account, request) : startUpload(plan, account, request)
-  const ask = () => withRetries(deps, job, () => attempt(deps, job, bodyStream))
-  return keepAuthorised(deps, job, ask, bodyStream === undefined)
+  const job =
+    bodyStream === undefined ? createCallContext(plan, account, request) : createUploadContext(plan, account, request)
+  const ask = () => withRetries(deps, job, () => streamAttempt(deps, job, bodyStream))
+  return withCredentialRefresh(deps, job, ask, bodyStream === undefined)
 }
 
 /** The body is not the definition's to write, and nothing can be repeated. */
-function startUpload(plan: Plan, account: AccountAccess, request: StreamRequest): Job {
+function createUploadContext(plan: Plan, account: AccountAccess, request: StreamRequest): CallContext {
   const once = { ...request, body: undefined, limits: { ...request.limits, attemptsMax: 1 } }
-  const { target, ...job } = startJob(plan, account, once)
+  const { target, ...job } = createCallContext(plan, account, once)
   return { ...job, target: { ...target, method: { ...target.method, body: undefined } } }
 }
 
-async function attempt(
+async function streamAttempt(
   deps: CallDependencies,
-  job: Job,
+  job: CallContext,
   bodyStream: StreamRequest['bodyStream'],
-): Promise<Attempt<StreamOutcome>> {
+): Promise<AttemptResult<StreamOutcome>> {
   const { method } = job.target
-  const ready = await prepare(deps, job, undefined)
-  const grant = await takeBudget(deps, job)
-  if (grant.kind === 'limited') return final(budgetExhausted(grant.retryAfterSeconds))
-  const opened = await open(deps.http, ready, job.request, bodyStream, method.timeoutMs).catch(
+  const ready = await prepareRequest(deps, job, undefined)
+  const grant = await acquirePermit(deps, job)
+  if (grant.kind === 'limited') return withoutRetryHint(limitedByBudget(grant.retryAfterSeconds))
+  const opened = await openStream(deps.http, ready, job.request, bodyStream, method.timeoutMs).catch(
     async (error: unknown) => {
       await grant.release()
       throw error
     },
   )
   opened.body.once('close', () => void grant.release())
-  const attempted = await judgeOpenAnswer(deps, method, opened, ready.publicUrl).catch((error: unknown) => {
+  const attempted = await classifyStreamedResponse(deps, method, opened, ready.publicUrl).catch((error: unknown) => {
     opened.body.destroy()
     throw error
   })
-  deps.budgets?.learn(method, job.access, attempted.answer)
+  deps.budgets?.observe(method, job.access, attempted.outcome)
   return attempted
 }
 
 /** Sends; only encodings that the caller can read are asked for, because the bytes are handed on as they come. */
-function open(
+function openStream(
   http: Pick<HttpClient, 'stream'>,
-  { method, url, headers, body }: AuthorisedRequest,
-  { limits, signal }: Job['request'],
+  { method, url, headers, body }: AuthorizedRequest,
+  { limits, signal }: CallContext['request'],
   bodyStream: StreamRequest['bodyStream'],
   idleTimeoutMs: number,
-): Promise<HttpStreamResponse> {
-  const bodyBytes = bodyStream === undefined ? undefined : announcedBytes(headers)
+): Promise<EgressStreamResponse> {
+  const bodyBytes = bodyStream === undefined ? undefined : declaredBytes(headers)
   const content = bodyStream ?? body
   return http.stream({
     method,
@@ -83,11 +84,11 @@ function open(
     ...(signal === undefined ? {} : { signal }),
     timeoutMs: limits?.timeoutMs ?? STREAM_TIMEOUT_MS,
     idleTimeoutMs,
-    redirects: redirectsMax(method),
+    redirects: redirectsMaxFor(method),
     maxResponseBytes: limits?.responseBytesMax ?? STREAM_BYTES_MAX,
   })
 }
 
-function announcedBytes({ 'content-length': length = '' }: AuthorisedRequest['headers']): number | undefined {
+function declaredBytes({ 'content-length': length = '' }: AuthorizedRequest['headers']): number | undefined {
   return /^\d{1,15}$/.test(length) ? Number(length) : undefined
 }

@@ -1,19 +1,19 @@
 import { singleOutcome } from './call.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { type Draft, draftRequest, type Listing } from './draft.ts'
-import type { Job } from './job.ts'
-import { judgeAnswer } from './judge-answer.ts'
-import { digestAnswer, type FetchedPage, wholeAnswer } from './list-page.ts'
+import { buildMaskedRequest, type DryRunRequest, type ListPosition } from './draft.ts'
+import type { CallContext } from './job.ts'
+import { classifyResponse } from './judge-answer.ts'
+import { type FetchedPage, processPageResponse, processUnpagedResponse } from './list-page.ts'
 import type { RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
 import type { SampleOutcome } from './request-preview.ts'
 
 /** A call that was drafted. */
-export interface DraftedCall {
-  readonly job: Job
-  readonly draft: Draft
+export interface DryRunCall {
+  readonly job: CallContext
+  readonly request: DryRunRequest
   /** Absent for what is not paged. */
-  readonly listing: Listing | undefined
+  readonly listing: ListPosition | undefined
 }
 
 /**
@@ -22,28 +22,28 @@ export interface DraftedCall {
  *
  * @throws Failure EXPRESSION_FAILED, PAGINATION_LOOP, PAGINATION_ORIGIN
  */
-export async function thinkThrough(
+export async function simulateResponse(
   deps: CallDependencies,
-  call: DraftedCall,
+  call: DryRunCall,
   response: DecodedResponse,
 ): Promise<SampleOutcome> {
-  const { job, draft, listing } = call
+  const { job, request: draft, listing } = call
   const { method } = job.target
-  const { answer } = await judgeAnswer(deps, method, response, draft.url)
+  const { outcome: answer } = await classifyResponse(deps, method, response, draft.url)
   if (!method.isList) {
     const outcome = await singleOutcome(deps, job, answer)
-    return outcome.kind === 'ok' ? { kind: 'ok', result: outcome.result } : refusal(outcome)
+    return outcome.kind === 'ok' ? { kind: 'ok', result: outcome.result } : errorOutcome(outcome)
   }
   const listed =
     listing === undefined
-      ? await wholeAnswer(deps, job, answer)
-      : await digestAnswer(deps, job, listing.pagination, listing.state, answer)
-  return listed.kind === 'page' ? pageOutcome(deps, call, listed) : refusal(listed)
+      ? await processUnpagedResponse(deps, job, answer)
+      : await processPageResponse(deps, job, listing.pagination, listing.state, answer)
+  return listed.kind === 'page' ? simulatedPage(deps, call, listed) : errorOutcome(listed)
 }
 
-async function pageOutcome(
+async function simulatedPage(
   deps: CallDependencies,
-  { job, listing }: DraftedCall,
+  { job, listing }: DryRunCall,
   { records, state, stopReason }: FetchedPage,
 ): Promise<SampleOutcome> {
   const next = listing === undefined || state === null ? undefined : { ...listing, state }
@@ -52,11 +52,11 @@ async function pageOutcome(
     result: [...records],
     recordCount: records.length,
     stopReason,
-    next: next === undefined ? undefined : (await draftRequest(deps, job, next)).shown,
+    next: next === undefined ? undefined : (await buildMaskedRequest(deps, job, next)).masked,
   }
 }
 
-function refusal(outcome: RateLimitedOutcome | UpstreamErrorOutcome): SampleOutcome {
+function errorOutcome(outcome: RateLimitedOutcome | UpstreamErrorOutcome): SampleOutcome {
   const { kind, status } = outcome
   if (kind === 'rate_limited') return { kind, result: { status, retry_after: outcome.retryAfterSeconds } }
   const { message, metadata, action, ownHeaders, result } = outcome

@@ -1,14 +1,14 @@
-import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, withDouble } from '../base/index.ts'
+import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, toDouble } from '../base/index.ts'
 import type { MethodPlan } from '../definition/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
 import { evaluateSetting } from './evaluate-setting.ts'
 import type { ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
-import { responseRoots } from './response-roots.ts'
+import { responseInput } from './response-roots.ts'
 
 /** What stage 8 decided. */
-export type Judgement =
+export type ErrorClassification =
   | { readonly kind: 'success'; readonly response: DecodedResponse }
   | { readonly kind: 'error'; readonly outcome: UpstreamErrorOutcome; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number | undefined }
@@ -17,7 +17,7 @@ const MESSAGE_LENGTH_MAX = 500
 /** Client errors that say nothing about the request itself (RFC 9110 §15.5.9, RFC 8470 §5.2). */
 const TRANSIENT_CLIENT_ERRORS: ReadonlySet<number> = new Set([408, 425])
 /** Not implemented, HTTP version not supported: the same request will not succeed later. */
-const LASTING_SERVER_ERRORS: ReadonlySet<number> = new Set([501, 505])
+const PERMANENT_SERVER_ERRORS: ReadonlySet<number> = new Set([501, 505])
 const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
   'fail',
   'retry',
@@ -50,54 +50,62 @@ const MESSAGE_PATHS = [
  *
  * @throws Failure EXPRESSION_FAILED
  */
-export async function judge(
+export async function classifyError(
   evaluator: ExpressionEvaluator,
   { errorExpression }: Pick<MethodPlan, 'errorExpression'>,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
-): Promise<Judgement> {
+): Promise<ErrorClassification> {
   const said =
     errorExpression === undefined
       ? undefined
-      : await evaluateSetting(evaluator, 'error_expression', errorExpression, responseRoots(response))
+      : await evaluateSetting(evaluator, 'error_expression', errorExpression, responseInput(response))
   if (!isJsonObject(said) && !isTruthy(said))
-    return response.status < 400 ? { kind: 'success', response } : errorOf(response, {}, rateLimit)
-  return judgeSaid(response, isJsonObject(said) ? said : { message: said ?? null }, rateLimit)
+    return response.status < 400 ? { kind: 'success', response } : toErrorClassification(response, {}, rateLimit)
+  return classifyNormalized(response, isJsonObject(said) ? said : { message: said ?? null }, rateLimit)
 }
 
-function judgeSaid(response: DecodedResponse, said: JsonObject, rateLimit: RateLimitInfo | undefined): Judgement {
-  const status = statusOf(said.status, response.status)
+function classifyNormalized(
+  response: DecodedResponse,
+  said: JsonObject,
+  rateLimit: RateLimitInfo | undefined,
+): ErrorClassification {
+  const status = errorStatus(said.status, response.status)
   if (status < 400 && said.action === undefined)
-    return { kind: 'success', response: normalised(response, said, status) }
-  return errorOf({ ...response, status }, said, rateLimit)
+    return { kind: 'success', response: normalizedResponse(response, said, status) }
+  return toErrorClassification({ ...response, status }, said, rateLimit)
 }
 
-function normalised(response: DecodedResponse, said: JsonObject, status: number): DecodedResponse {
+function normalizedResponse(response: DecodedResponse, said: JsonObject, status: number): DecodedResponse {
   const body = Object.hasOwn(said, 'result') ? (said.result ?? null) : response.body
-  return { status, headers: { ...response.headers, ...headersOf(said.headers) }, body }
+  return { status, headers: { ...response.headers, ...lowerCaseHeaders(said.headers) }, body }
 }
 
-function errorOf(response: DecodedResponse, said: JsonObject, rateLimit: RateLimitInfo | undefined): Judgement {
-  const retryAfter = withDouble(said.retry_after)
+function toErrorClassification(
+  response: DecodedResponse,
+  said: JsonObject,
+  rateLimit: RateLimitInfo | undefined,
+): ErrorClassification {
+  const retryAfter = toDouble(said.retry_after)
   const retryAfterSeconds = typeof retryAfter === 'number' ? Math.max(0, retryAfter) : undefined
   if (said.action === 'rate_limited' || (said.action === undefined && Number(said.status) === 429))
     return { kind: 'rate_limited', retryAfterSeconds }
   const outcome: UpstreamErrorOutcome = {
     kind: 'upstream_error',
     status: response.status,
-    message: typeof said.message === 'string' ? clip(said.message) : messageOf(response),
+    message: typeof said.message === 'string' ? truncateMessage(said.message) : errorMessage(response),
     metadata: isJsonObject(said.metadata) ? said.metadata : {},
-    headers: { ...response.headers, ...headersOf(said.headers) },
-    ownHeaders: headersOf(said.headers),
+    headers: { ...response.headers, ...lowerCaseHeaders(said.headers) },
+    ownHeaders: lowerCaseHeaders(said.headers),
     body: response.body,
     result: said.result,
     rateLimit,
-    action: actionOf(said.action, response.status),
+    action: errorAction(said.action, response.status),
   }
   return { kind: 'error', outcome, retryAfterSeconds }
 }
 
-function actionOf(said: Json | undefined, status: number): ErrorAction {
+function errorAction(said: Json | undefined, status: number): ErrorAction {
   if (typeof said === 'string' && ACTIONS.has(said)) return said as ErrorAction
   if (status === 401) return 'refresh_token'
   return isTransientStatus(status) ? 'retry' : 'fail'
@@ -105,28 +113,28 @@ function actionOf(said: Json | undefined, status: number): ErrorAction {
 
 /** Whether the same request may succeed later, as far as its status tells: the default for what the definition does not say. */
 export function isTransientStatus(status: number): boolean {
-  return (status >= 500 && !LASTING_SERVER_ERRORS.has(status)) || TRANSIENT_CLIENT_ERRORS.has(status)
+  return (status >= 500 && !PERMANENT_SERVER_ERRORS.has(status)) || TRANSIENT_CLIENT_ERRORS.has(status)
 }
 
 /** An error that names no status is one all the same: of a success it becomes 502, because the upstream failed. */
-function statusOf(said: Json | undefined, status: number): number {
-  const number = typeof said === 'string' ? Number(said) : withDouble(said)
+function errorStatus(said: Json | undefined, status: number): number {
+  const number = typeof said === 'string' ? Number(said) : toDouble(said)
   if (typeof number === 'number' && Number.isInteger(number) && number >= 100 && number <= 599) return number
   return status < 400 ? 502 : status
 }
 
-function messageOf({ status, body }: DecodedResponse): string {
+function errorMessage({ status, body }: DecodedResponse): string {
   const found = MESSAGE_PATHS.map((path) => getAtPath(body, path)).find(
     (text) => typeof text === 'string' && text.trim() !== '',
   )
-  return typeof found === 'string' ? clip(found) : `the upstream answered ${status}`
+  return typeof found === 'string' ? truncateMessage(found) : `the upstream answered ${status}`
 }
 
-function clip(text: string): string {
+function truncateMessage(text: string): string {
   return text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX - 1)}…` : text
 }
 
-function headersOf(value: Json | undefined): Record<string, string> {
+function lowerCaseHeaders(value: Json | undefined): Record<string, string> {
   if (!isJsonObject(value)) return {}
   return Object.fromEntries(Object.entries(value).map(([name, text]) => [name.toLowerCase(), String(text)]))
 }

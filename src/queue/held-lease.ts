@@ -7,7 +7,7 @@ import { leaseLost } from './runs/run-queue.ts'
  * It is counted from before the call that took or renewed it, so that it ends here before it ends there: a process that
  * slept, or cannot reach whoever grants leases, stops before another one begins.
  */
-export class HeldLease {
+export class Lease {
   readonly #runId: string
   readonly #clock: Pick<Clock, 'sleep'>
   readonly #leaseMs: number
@@ -33,8 +33,8 @@ export class HeldLease {
   }
 
   /** To be asked before anything is written: timers of a process that was suspended fire late. @throws Failure LEASE_LOST */
-  require(): void {
-    if (!this.isLost && performance.now() >= this.#endsMs) this.lose()
+  assertHeld(): void {
+    if (!this.isLost && performance.now() >= this.#endsMs) this.markLost()
     if (this.isLost) throw this.signal.reason
   }
 
@@ -45,12 +45,12 @@ export class HeldLease {
     const watch = new AbortController()
     this.#watch = watch
     void this.#clock.sleep(Math.max(0, this.#endsMs - performance.now()), watch.signal).then(() => {
-      if (!watch.signal.aborted) this.lose()
+      if (!watch.signal.aborted) this.markLost()
     })
   }
 
   /** The lease is somebody else's, or may be. */
-  lose(): void {
+  markLost(): void {
     this.#watch.abort()
     this.#work.abort(leaseLost(this.#runId))
   }

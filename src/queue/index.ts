@@ -16,28 +16,28 @@ export type {
   RunFilter,
   RunStatus,
 } from '../storage/index.ts'
-export { HeldLease, isLeaseLost } from './held-lease.ts'
+export { isLeaseLost, Lease } from './held-lease.ts'
 export {
   HEARTBEAT_INTERVAL_MS,
   LEASE_EXPIRED,
   QUEUE_POLICY,
   REAP_INTERVAL_MS,
 } from './policy.ts'
-export type { Claim, Heartbeat, Outcome, Queue, Settled, Settlement } from './queue.ts'
-export { type CreateRunDeps, createRun, insertWaitingRun, type RunInput } from './runs/create-run.ts'
+export type { Claim, HeartbeatResult, Outcome, Queue, Settled, Settlement } from './queue.ts'
+export { type CreateRunDeps, createRun, enqueueNewRun, type RunInput } from './runs/create-run.ts'
 export type { RunOutcome, RunProgress } from './runs/execution.ts'
-export { type Completion, completionOf, isOf } from './runs/incremental.ts'
+export { type CompletedStatus, completedStatusOf, isStatsOf } from './runs/incremental.ts'
 export { getRun, listRuns } from './runs/read-runs.ts'
-export { daemonGroup, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './runs/run-group.ts'
-export { groupId, leaseLost, RunQueue } from './runs/run-queue.ts'
-export type { RunWaiting, ShownRun } from './runs/run-waiting.ts'
+export { daemonQueueGroup, QUEUE_DEPTH_MAX, queueGroupOf, WEBHOOK_QUEUE_GROUP } from './runs/run-group.ts'
+export { leaseLost, queueGroupKey, RunQueue } from './runs/run-queue.ts'
+export type { RunView, WaitState } from './runs/run-waiting.ts'
 export { RunWatch } from './runs/run-watch.ts'
 export { retryRun, stopRun } from './runs/steer-run.ts'
 export {
+  assertRunnable,
   destinationRequired,
-  requireRunnable,
-  requireSubject,
-  type Subject,
+  loadRunReferences,
+  type RunReferences,
   webhookNotFound,
 } from './runs/subject.ts'
 export { TableQueue } from './table-queue.ts'

@@ -78,12 +78,12 @@ export function resolveOutcome(
       if (attempt >= attemptsMaxOf(policy, attempts))
         return { status: 'failed', error: outcome.error, attempt, delayMs: null }
       const ownMs = backoffMs(policy.retry, attempt - attempts.attemptBase, random)
-      const delayMs = Math.max(ownMs, boundedWait(outcome.afterMs ?? 0))
+      const delayMs = Math.max(ownMs, clampWaitMs(outcome.afterMs ?? 0))
       return { status: 'created', error: outcome.error, attempt, delayMs }
     }
     case 'rate_limited': {
       const { afterMs, error = null } = outcome
-      return { status: 'rate_limited', error, attempt: attempt - 1, delayMs: boundedWait(afterMs) }
+      return { status: 'rate_limited', error, attempt: attempt - 1, delayMs: clampWaitMs(afterMs) }
     }
     case 'handed_back':
       return { status: 'created', error: null, attempt: attempt - 1, delayMs: 0 }
@@ -99,10 +99,10 @@ export const LEASE_EXPIRED: RunError = {
 }
 
 /** How an item ends. */
-type Ending = Pick<Resolution, 'status' | 'error'>
+type FinalResult = Pick<Resolution, 'status' | 'error'>
 
-const STOPPED: Ending = { status: 'stopped', error: null }
-const LOST: Ending = { status: 'failed', error: LEASE_EXPIRED }
+const STOPPED_RESULT: FinalResult = { status: 'stopped', error: null }
+const LEASE_LOST_RESULT: FinalResult = { status: 'failed', error: LEASE_EXPIRED }
 
 /**
  * What becomes of an item whose holder is gone. The expired lease was delay enough, so it is available at once; the attempt
@@ -115,15 +115,15 @@ export function resolveExpiry(
   policy: QueuePolicy,
   attempts: Attempts,
   isStopRequested: boolean,
-  ending: Ending | undefined,
+  ending: FinalResult | undefined,
 ): Resolution {
   const { attempt } = attempts
   if (!isStopRequested && attempt <= attemptsMaxOf(policy, attempts))
     return { status: 'created', error: LEASE_EXPIRED, attempt, delayMs: 0 }
-  const { status, error } = ending ?? (isStopRequested ? STOPPED : LOST)
+  const { status, error } = ending ?? (isStopRequested ? STOPPED_RESULT : LEASE_LOST_RESULT)
   return { status, error, attempt, delayMs: null }
 }
 
-function boundedWait(ms: number): number {
+function clampWaitMs(ms: number): number {
   return Math.min(WAIT_MS_MAX, Math.max(0, ms))
 }

@@ -12,7 +12,7 @@ export interface Queue<Carried> {
   /** Leases up to `limit` items, fairly between flows. */
   claim(request: Claim): Promise<readonly (TakenLease & Carried)[]>
   /** Renews leases; the answer has one entry for every lease asked about. */
-  heartbeat(held: readonly LeaseKey[]): Promise<readonly Heartbeat[]>
+  heartbeat(held: readonly LeaseKey[]): Promise<readonly HeartbeatResult[]>
   /** Ends leases; the answer has one entry for every lease asked about, and a lost one changed nothing. */
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>
   /** Takes back leases that expired or ignored a request to stop; returns how many. Call until it returns 0. */
@@ -31,7 +31,7 @@ export interface Claim {
 }
 
 /** The answer to a heartbeat: the lease goes on, or it belongs to somebody else and the work must end at once. */
-export type Heartbeat =
+export type HeartbeatResult =
   | { readonly kind: 'held'; readonly id: string; readonly expiresAt: Date; readonly isStopRequested: boolean }
   | { readonly kind: 'lost'; readonly id: string }
 

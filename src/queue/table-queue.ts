@@ -18,7 +18,7 @@ import {
   type WaitingItem,
 } from '../storage/index.ts'
 import { type QueuePolicy, REAP_BATCH, resolveExpiry, resolveOutcome } from './policy.ts'
-import type { Claim, Heartbeat, Queue, Settled, Settlement } from './queue.ts'
+import type { Claim, HeartbeatResult, Queue, Settled, Settlement } from './queue.ts'
 
 /** What a queue over tables needs. */
 export interface TableQueueDeps<Carried extends CarriedValues> {
@@ -57,13 +57,13 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
       heldMax: claim.heldMax ?? null,
       leaseMs: policy.leaseMs,
     }
-    return await claimItems(tx ?? database.direct, sql, request, this.#now())
+    return await claimItems(tx ?? database.pool, sql, request, this.#now())
   }
 
-  async heartbeat(held: readonly LeaseKey[]): Promise<readonly Heartbeat[]> {
+  async heartbeat(held: readonly LeaseKey[]): Promise<readonly HeartbeatResult[]> {
     if (held.length === 0) return []
     const { database, sql, policy } = this.#deps
-    const renewed = await renewLeases(database.direct, sql, held, policy.leaseMs, this.#now())
+    const renewed = await renewLeases(database.pool, sql, held, policy.leaseMs, this.#now())
     const byLease = new Map(renewed.map(({ leaseId, ...lease }) => [leaseId, lease]))
     return held.map(({ id, leaseId }) => {
       const lease = byLease.get(leaseId)

@@ -6,9 +6,9 @@
 export { checkCronExpression } from './cron/check-cron-expression.ts'
 export { nextTicks } from './cron/next-ticks.ts'
 export { shardOf } from './tick/due-scan.ts'
-export { CATCH_UP, type CatchUp } from './tick/due-ticks.ts'
+export { CATCH_UP, type CatchUpPolicy } from './tick/due-ticks.ts'
 export type { PassReport } from './tick/fire-due.ts'
-export { ScheduleWatch, STALLED_AFTER_SECONDS } from './tick/schedule-watch.ts'
+export { SchedulerMonitor, STALLED_AFTER_SECONDS } from './tick/schedule-watch.ts'
 export { Ticker, type TickerStats } from './tick/ticker.ts'
 export { checkCron, createTrigger, type TriggerInput } from './triggers/create-trigger.ts'
 

@@ -32,44 +32,46 @@ const LOST_CONNECTION =
 /** Seconds a client should wait while the database restarts. */
 const RETRY_AFTER_SECONDS = 1
 
-function codeOf(error: unknown): string {
+function sqlState(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
 /** Tells whether running the whole transaction again may succeed. */
 export function isRetryable(error: unknown): boolean {
-  const code = codeOf(error)
+  const code = sqlState(error)
   return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED
 }
 
 /** Tells whether the database, not the statement, is the problem: loops wait and go on, calls answer UNAVAILABLE. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof Failure) return error.reason === 'DATABASE_UNAVAILABLE'
-  return UNAVAILABLE_CODES.has(codeOf(error)) || (error instanceof Error && LOST_CONNECTION.test(error.message))
+  return UNAVAILABLE_CODES.has(sqlState(error)) || (error instanceof Error && LOST_CONNECTION.test(error.message))
 }
 
 /** Tells whether a lock was not to be had in the time that was set for it. */
 export function isLockTimeout(error: unknown): boolean {
-  return codeOf(error) === LOCK_NOT_AVAILABLE
+  return sqlState(error) === LOCK_NOT_AVAILABLE
 }
 
 /** Tells whether a statement was cancelled because it took longer than it may. */
 export function isStatementTimeout(error: unknown): boolean {
-  return codeOf(error) === QUERY_CANCELED
+  return sqlState(error) === QUERY_CANCELED
 }
 
 /** Tells whether the statement broke the named unique constraint or index. */
 export function isUniqueViolation(error: unknown, constraint: string): boolean {
-  return codeOf(error) === UNIQUE_VIOLATION && constraintOf(error) === constraint
+  return sqlState(error) === UNIQUE_VIOLATION && violatedConstraint(error) === constraint
 }
 
 /** Tells whether the statement would leave a reference of the named foreign key dangling. */
 export function isForeignKeyViolation(error: unknown, constraint?: string): boolean {
-  return codeOf(error) === FOREIGN_KEY_VIOLATION && (constraint === undefined || constraintOf(error) === constraint)
+  return (
+    sqlState(error) === FOREIGN_KEY_VIOLATION && (constraint === undefined || violatedConstraint(error) === constraint)
+  )
 }
 
 /** The refusal behind a database error that a caller may see, or `undefined` for a bug. */
-export function failureFromDatabase(error: unknown): Failure | undefined {
+export function mapDatabaseError(error: unknown): Failure | undefined {
   if (isStatementTimeout(error) || isLockTimeout(error))
     return new Failure('DEADLINE_EXCEEDED', 'the database did not answer in time', { cause: error })
   if (!isDatabaseUnavailable(error)) return undefined
@@ -79,6 +81,6 @@ export function failureFromDatabase(error: unknown): Failure | undefined {
   })
 }
 
-function constraintOf(error: unknown): string {
+function violatedConstraint(error: unknown): string {
   return error instanceof Error && 'constraint' in error ? String(error.constraint) : ''
 }

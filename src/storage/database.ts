@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { type Json, jsonbTextOf, parseJson } from '../base/index.ts'
+import { type Json, parseJson, toJsonbText } from '../base/index.ts'
 import { isRetryable } from './database-errors.ts'
 import { NamedStatementClient } from './named-statements.ts'
 
@@ -56,7 +56,7 @@ export class Tx {
 /** The connection pool of one process. */
 export class Database {
   /** Runs each statement on its own, for single reads and writes. */
-  readonly direct: Tx
+  readonly pool: Tx
   readonly #knex: Knex
 
   constructor(options: DatabaseOptions) {
@@ -70,7 +70,7 @@ export class Database {
       // Knex prints to the console what it also throws; the caller logs it once, where it decides what it means.
       log: { debug() {}, warn() {}, error() {}, deprecate() {} },
     })
-    this.direct = new Tx(this.#knex)
+    this.pool = new Tx(this.#knex)
   }
 
   /**
@@ -95,24 +95,24 @@ export class Database {
 }
 
 /** Runs one documented statement with `?` bindings and returns its rows. `storage/` only. */
-export async function rows<Row>(tx: Tx, sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
+export async function query<Row>(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<Row[]> {
   const result: { rows: Row[] } = await Tx.knexOf(tx).raw(sql, bindings as Knex.RawBinding[])
   return result.rows
 }
 
 /** Like `rows`, for a statement that yields at most one. */
-export async function row<Row>(tx: Tx, sql: string, bindings: readonly Binding[] = []): Promise<Row | undefined> {
-  return (await rows<Row>(tx, sql, bindings))[0]
+export async function queryOne<Row>(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<Row | undefined> {
+  return (await query<Row>(tx, sql, bindings))[0]
 }
 
 /** Runs a statement and returns how many rows it touched. */
-export async function affected(tx: Tx, sql: string, bindings: readonly Binding[] = []): Promise<number> {
+export async function execute(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<number> {
   const result: { rowCount: number | null } = await Tx.knexOf(tx).raw(sql, bindings as Knex.RawBinding[])
   return result.rowCount ?? 0
 }
 
 /** A value a statement can be given. JSON goes through `jsonb()`; an array becomes a PostgreSQL array. */
-export type Binding =
+export type SqlValue =
   | string
   | number
   | boolean
@@ -123,7 +123,7 @@ export type Binding =
 
 /** A JSON value as the text that a `::jsonb` parameter takes, also where it holds what a third party sent. */
 export function jsonb(value: Json): string {
-  return jsonbTextOf(value)
+  return toJsonbText(value)
 }
 
 function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {

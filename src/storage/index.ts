@@ -4,79 +4,79 @@
  */
 export { Database, type DatabaseOptions, type DatabaseTarget, type Tx } from './database.ts'
 export {
-  failureFromDatabase,
   isDatabaseUnavailable,
   isForeignKeyViolation,
   isLockTimeout,
   isStatementTimeout,
   isUniqueViolation,
+  mapDatabaseError,
 } from './database-errors.ts'
-export { DatabaseWatch } from './database-watch.ts'
+export { DatabaseHealthCheck } from './database-watch.ts'
 export {
+  createDataDirectory,
   DataDirectoryLock,
   type EmbeddedServer,
-  makeDataDirectory,
-  startEmbedded,
+  startEmbeddedServer,
 } from './embedded/index.ts'
-export { etagOf, versionOfEtag } from './etag.ts'
+export { parseEtag, toEtag } from './etag.ts'
 export {
-  decodeIdToken,
+  decodeIdPageToken,
   decodePageToken,
   encodePageToken,
-  type Page,
+  type ListPage,
+  type ListPageRequest,
   type PageCursor,
-  type PageRequest,
-  pageOf,
-  pageSizeOf,
+  readPageSize,
+  toPage,
 } from './keyset.ts'
 export { migrate } from './migrate.ts'
-export { refuseWhileUsed } from './refuse-while-used.ts'
-export { isRowError } from './row-error.ts'
-export { createSecrets, findUnreadableKey, type Secrets } from './secrets.ts'
+export { mapForeignKeyToInUse } from './refuse-while-used.ts'
+export { isDataError } from './row-error.ts'
+export { createSecretStore, findUnreadableKey, type SecretStore } from './secrets.ts'
 export {
+  acquireTokenLease,
   claimDueTokens,
-  type LeaseAttempt,
-  type LeaseRequest,
+  completeTokenRefresh,
+  failTokenRefresh,
   resetToken,
-  settleToken,
-  settleTokenRefusal,
   type TokenLease,
+  type TokenLeaseAttempt,
+  type TokenLeaseRequest,
   type TokenTimes,
-  takeTokenLease,
 } from './tables/account-token.ts'
 export {
+  type ActiveToken,
   type ApiTokenRecord,
-  deleteApiToken,
+  deleteApiTokenRow,
+  findActiveToken,
   findApiToken,
-  findTokenGrant,
   insertApiToken,
-  listApiTokens,
-  revokeApiToken,
-  type TokenGrant,
+  revokeApiTokenRow,
+  selectApiTokens,
   touchApiToken,
-  updateApiToken,
+  updateApiTokenRow,
 } from './tables/api-token.ts'
 export {
   type AccountRef,
-  type ConnectingLease,
-  type ConnectingPause,
+  type ActivationLease,
+  type ActivationPostponement,
   claimConnectingAccount,
-  postponeConnecting,
-  storeActionResult,
+  postponeActivation,
+  storePhaseResult,
 } from './tables/connecting-account.ts'
 export {
+  type ActiveDaemon,
+  type ActiveLease,
   type DaemonRecord,
-  deleteUnheardDaemons,
-  findHeldLeases,
-  findResting,
-  type HeldLease,
+  deleteStaleDaemons,
+  findActiveLeases,
+  findDraining,
   insertDaemon,
-  listDaemons,
   type NewDaemon,
-  type SeenDaemon,
-  seeDaemon,
+  selectDaemons,
+  touchDaemon,
 } from './tables/daemon.ts'
-export { type AwaitedGroup, countClaimable, type DaemonGroupRecord, listDaemonGroups } from './tables/daemon-group.ts'
+export { type AwaitedGroup, countClaimable, type DaemonGroupRecord, selectDaemonGroups } from './tables/daemon-group.ts'
 export {
   DAY_TABLES,
   type DayTable,
@@ -88,65 +88,65 @@ export {
   listDaysBefore,
 } from './tables/day-partition.ts'
 export {
-  claimDue,
-  type DueHead,
-  type DuePosition,
+  claimDueTriggers,
+  type DueCursor,
   type DueTrigger,
-  findDue,
-  probeDue,
+  findDueTrigger,
+  findNextDue,
+  type NextDue,
 } from './tables/due-trigger.ts'
 export {
-  deleteEnvironment,
+  deleteEnvironmentRow,
   ENVIRONMENT_NAME_CONSTRAINT,
   type EnvironmentRecord,
+  type EnvironmentScope,
   findEnvironment,
   findEnvironmentByName,
   insertEnvironment,
-  listEnvironments,
-  type Scope,
-  updateEnvironment,
+  selectEnvironments,
+  updateEnvironmentRow,
 } from './tables/environment.ts'
 export {
   type DefinitionVersions,
-  deleteEnvironmentIntegration,
+  deleteEnvironmentIntegrationRow,
   type EnvironmentIntegrationFilter,
   type EnvironmentIntegrationRecord,
   findDefinitionVersions,
   findEnvironmentIntegration,
   findEnvironmentIntegrationOf,
   insertEnvironmentIntegration,
-  listEnvironmentIntegrations,
   listInstallationsOf,
   listInstalledEnvironments,
   lockEnvironmentIntegration,
-  updateEnvironmentIntegration,
+  selectEnvironmentIntegrations,
+  updateEnvironmentIntegrationRow,
 } from './tables/environment-integration.ts'
 export {
-  claimIdempotencyKey,
   deleteOldIdempotencyKeys,
   findIdempotencyKey,
-  storeIdempotentAnswer,
+  insertIdempotencyKey,
+  storeIdempotentResponse,
 } from './tables/idempotency-key.ts'
 export {
+  type AccountFilter,
   type AccountStatus,
+  type AccountWithDefinition,
   type AccountWithSecrets,
-  type AccountWithVersions,
   type AuthenticationMethod,
-  deleteIntegratedAccount,
+  deleteIntegratedAccountRow,
   type ForbiddenError,
   findAccountsWithSecrets,
   findIntegratedAccount,
-  type IntegratedAccountFilter,
   type IntegratedAccountRecord,
   insertIntegratedAccount,
   listIntegratedAccountIds,
-  listIntegratedAccounts,
   type NewIntegratedAccount,
   type Region,
-  type StatusStep,
-  stepAccountStatus,
+  type StatusTransition,
+  selectIntegratedAccounts,
   storeForbiddenError,
-  updateIntegratedAccount,
+  transitionAccountStatus,
+  updateIntegratedAccountRow,
 } from './tables/integrated-account.ts'
 export {
   type AccountHistoryRecord,
@@ -154,7 +154,7 @@ export {
   listAccountHistory,
 } from './tables/integrated-account-history.ts'
 export {
-  deleteIntegration,
+  deleteIntegrationRow,
   findIntegration,
   findIntegrationByName,
   findIntegrations,
@@ -164,21 +164,21 @@ export {
   listIntegrationIdsOfTeam,
   listVisibleIntegrations,
   type Sharing,
-  updateIntegration,
+  updateIntegrationRow,
 } from './tables/integration.ts'
 export {
-  deleteIntegrationGrant,
+  deleteIntegrationGrantRow,
   findIntegrationGrant,
-  type GrantPosition,
+  type GrantCursor,
   type IntegrationGrantRecord,
   insertIntegrationGrant,
-  listIntegrationGrants,
+  selectIntegrationGrants,
 } from './tables/integration-grant.ts'
 export { countQueueDepth, findOldestDueAge, readServerVersion } from './tables/operating.ts'
 export {
+  advancePreviousRuns,
   deleteExpiredPreviousRuns,
   findPreviousRunDates,
-  movePreviousRuns,
 } from './tables/previous-run.ts'
 export {
   claimItems,
@@ -196,21 +196,26 @@ export {
 } from './tables/queue-statements.ts'
 export { type CarriedValues, type QueueSql, queueSql } from './tables/queue-table.ts'
 export {
-  type BudgetState,
-  type BudgetWindow,
-  blockBudget,
-  deleteIdleBudgets,
-  findBudget,
-  returnToBudget,
-  takeFromBudget,
+  blockWindow,
+  deleteIdleWindows,
+  findWindowState,
+  type RateLimitWindow,
+  type RateLimitWindowState,
+  returnToWindow,
+  takeFromWindow,
 } from './tables/request-budget.ts'
-export { deleteExpiredSlots, type RequestSlot, releaseSlot, takeSlot } from './tables/request-slot.ts'
 export {
-  beginRuns,
-  concludeRuns,
+  acquireConcurrencySlot,
+  type ConcurrencySlot,
+  deleteExpiredSlots,
+  releaseConcurrencySlot,
+} from './tables/request-slot.ts'
+export {
   findRunEndings,
+  markRunsRunning,
   type RunWork,
   saveRunProgress,
+  updateSettledRuns,
 } from './tables/run-execution.ts'
 export { dropLeases, RUN_QUEUE, type RunCarried, requestStop } from './tables/run-queue.ts'
 export type {
@@ -223,20 +228,20 @@ export type {
   RunError,
   RunStatus,
 } from './tables/run-record.ts'
-export { findAccountState, findRunSubject, hasWebhook } from './tables/run-subject.ts'
+export { findAccountState, findRunReferences, hasWebhook } from './tables/run-subject.ts'
 export { findRunVersions } from './tables/run-version.ts'
-export { findRunWaits, type RunWait } from './tables/run-wait.ts'
+export { findRunWaits, type RunWaitRow } from './tables/run-wait.ts'
 export type { SecretRef } from './tables/secret.ts'
 export {
-  deleteSyncJob,
+  deleteSyncJobRow,
   findSyncJob,
   insertSyncJob,
   listInstalledConfigs,
-  listSyncJobs,
+  listSyncJobRows,
   lockSyncJob,
   type SyncJobChange,
   type SyncJobRecord,
-  updateSyncJob,
+  updateSyncJobRow,
 } from './tables/sync-job.ts'
 export {
   deleteTrigger,
@@ -254,23 +259,23 @@ export {
   findRuns,
   insertManualRun,
   listRuns,
-  markCreatedAgain,
   markStopped,
   type NewRun,
   type RunFilter,
   type RunRecord,
+  requeueRun,
 } from './tables/sync-job-run.ts'
 export {
-  deleteTeam,
+  deleteTeamRow,
   findOperatorTeam,
   findTeam,
   findTeams,
   insertOperatorTeam,
   insertTeam,
-  listTeams,
+  selectTeams,
   type TeamFields,
   type TeamRecord,
-  updateTeam,
+  updateTeamRow,
 } from './tables/team.ts'
 export {
   findTicksWithRun,
@@ -279,7 +284,7 @@ export {
   type NewTick,
   type TriggerTicks,
 } from './tables/tick.ts'
-export { type LedgerEntry, listLedger } from './tables/tick-ledger.ts'
+export { listTickLedger, type TickLedgerEntry } from './tables/tick-ledger.ts'
 export {
   deleteRemainsOfEnvironment,
   deleteTriggersOf,
@@ -287,19 +292,19 @@ export {
 } from './tables/trigger-removal.ts'
 export {
   lockSchedule,
-  parkSchedule,
-  showLastRun,
-  showRunStatus,
+  suspendSchedule,
+  updateLastRun,
+  updateLastRunStatus,
   updateSchedule,
 } from './tables/trigger-schedule.ts'
 export {
-  deleteWebhook,
+  deleteWebhookRow,
   findWebhook,
   insertWebhook,
-  listWebhooks,
   lockWebhook,
-  updateWebhook,
+  selectWebhooks,
+  updateWebhookRow,
   type WebhookChange,
   type WebhookRecord,
 } from './tables/webhook.ts'
-export { forgetWorker, seeWorker } from './tables/worker.ts'
+export { deleteWorker, touchWorker } from './tables/worker.ts'

@@ -16,7 +16,7 @@ export type PageCursor = readonly (string | number)[]
 export type CursorKind = 'uuid' | 'time' | 'text'
 
 /** What a list call asks for. */
-export interface PageRequest {
+export interface ListPageRequest {
   /** Absent or 0: PAGE_SIZE_DEFAULT. */
   readonly pageSize?: number
   /** Absent or empty: the first page. */
@@ -24,7 +24,7 @@ export interface PageRequest {
 }
 
 /** One page. */
-export interface Page<Item> {
+export interface ListPage<Item> {
   readonly items: readonly Item[]
   /** Empty on the last page. */
   readonly nextPageToken: string
@@ -35,7 +35,7 @@ export interface Page<Item> {
  *
  * @throws Failure INVALID_FIELD for a negative size
  */
-export function pageSizeOf({ pageSize = 0 }: PageRequest): number {
+export function readPageSize({ pageSize = 0 }: ListPageRequest): number {
   if (pageSize < 0)
     throw invalidFields([{ field: 'page_size', description: 'must not be negative', rule: 'page_size.negative' }])
   return pageSize === 0 ? PAGE_SIZE_DEFAULT : Math.min(pageSize, PAGE_SIZE_MAX)
@@ -48,7 +48,7 @@ export function pageSizeOf({ pageSize = 0 }: PageRequest): number {
  * good for the same query alone
  */
 export function encodePageToken(query: JsonObject, cursor: PageCursor): string {
-  return Buffer.concat([hashOf(query), Buffer.from(JSON.stringify(cursor))]).toString('base64url')
+  return Buffer.concat([hashQuery(query), Buffer.from(JSON.stringify(cursor))]).toString('base64url')
 }
 
 /**
@@ -64,15 +64,15 @@ export function decodePageToken(
 ): PageCursor | undefined {
   if (token === undefined || token === '') return undefined
   const bytes = TOKEN.test(token) && token.length <= TOKEN_CHARACTERS_MAX ? Buffer.from(token, 'base64url') : undefined
-  if (bytes === undefined || !bytes.subarray(0, QUERY_HASH_BYTES).equals(hashOf(query))) throw invalidToken()
-  const cursor = parse(bytes.subarray(QUERY_HASH_BYTES).toString())
+  if (bytes === undefined || !bytes.subarray(0, QUERY_HASH_BYTES).equals(hashQuery(query))) throw pageTokenInvalid()
+  const cursor = parseCursor(bytes.subarray(QUERY_HASH_BYTES).toString())
   if (cursor?.length !== kinds.length || !cursor.every((part, place) => isOfKind(part, kinds[place])))
-    throw invalidToken()
+    throw pageTokenInvalid()
   return cursor
 }
 
 /** The id in the token of a list that is ordered by id alone; `undefined` for no token. Fails like `decodePageToken`. */
-export function decodeIdToken(query: JsonObject, token: string | undefined): string | undefined {
+export function decodeIdPageToken(query: JsonObject, token: string | undefined): string | undefined {
   const id = decodePageToken(query, token, ['uuid'])?.[0]
   return id === undefined ? undefined : String(id)
 }
@@ -82,23 +82,23 @@ export function decodeIdToken(query: JsonObject, token: string | undefined): str
  *
  * @param found at most `size + 1` rows, in order
  */
-export function pageOf<Item>(
+export function toPage<Item>(
   query: JsonObject,
   found: readonly Item[],
   size: number,
   cursorOf: (item: Item) => PageCursor,
-): Page<Item> {
+): ListPage<Item> {
   const items = found.slice(0, size)
   const last = items.at(-1)
   const hasMore = found.length > size && last !== undefined
   return { items, nextPageToken: hasMore ? encodePageToken(query, cursorOf(last)) : '' }
 }
 
-function hashOf(query: JsonObject): Buffer {
+function hashQuery(query: JsonObject): Buffer {
   return createHash('sha256').update(canonicalJson(query)).digest().subarray(0, QUERY_HASH_BYTES)
 }
 
-function parse(text: string): PageCursor | undefined {
+function parseCursor(text: string): PageCursor | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return Array.isArray(value) ? value : undefined
@@ -120,7 +120,7 @@ function isOfKind(part: string | number, kind: CursorKind | undefined): boolean 
   }
 }
 
-function invalidToken(): Failure {
+function pageTokenInvalid(): Failure {
   const message = 'page_token is not one that this query returned; start again without it'
   return new Failure('PAGE_TOKEN_INVALID', message, {
     violations: [{ field: 'page_token', description: 'does not belong to this query', rule: 'page_token.invalid' }],

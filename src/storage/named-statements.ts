@@ -42,7 +42,7 @@ export class NamedStatementClient extends PostgresDialect {
 
   async _query(connection: PooledConnection, query: QueryObject): Promise<unknown> {
     if (query.options?.name === undefined && query.bindings?.length) {
-      const name = nameOf(query.sql)
+      const name = statementName(query.sql)
       if (name !== undefined) query.options = { ...query.options, name }
     }
     try {
@@ -55,7 +55,7 @@ export class NamedStatementClient extends PostgresDialect {
   }
 }
 
-function nameOf(sql: string): string | undefined {
+function statementName(sql: string): string | undefined {
   const known = names.get(sql)
   if (known !== undefined || names.size >= NAMED_STATEMENTS_MAX || !NAMEABLE.test(sql)) return known
   const name = `pb${names.size}`

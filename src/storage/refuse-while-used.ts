@@ -6,7 +6,7 @@ import { isForeignKeyViolation } from './database-errors.ts'
  *
  * @throws Failure RESOURCE_IN_USE saying `why`, which also tells the caller what to do
  */
-export async function refuseWhileUsed<Result>(
+export async function mapForeignKeyToInUse<Result>(
   used: { readonly type: string; readonly id: string; readonly why: string },
   remove: () => Promise<Result>,
 ): Promise<Result> {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { Failure, newId } from '../base/index.ts'
-import { type KeyRing, seal, unseal } from '../vault/index.ts'
+import { decrypt, encrypt, type KeyRing } from '../vault/index.ts'
 import type { Tx } from './database.ts'
 import {
   type DataKeyRecord,
@@ -11,10 +11,10 @@ import {
 } from './tables/data-key.ts'
 import {
   deleteSecrets,
+  deleteSecretsAndKeys,
+  type EncryptedSecret,
   listSecrets,
-  type SealedSecret,
   type SecretRef,
-  shredSecrets,
   upsertSecret,
 } from './tables/secret.ts'
 
@@ -24,21 +24,21 @@ const DATA_KEYS_CACHED_MAX = 1_000
 const TEXTS_CACHED_MAX = 5_000
 
 /** Encrypted values of a subject, by name. Whoever holds this sees plain text, nobody else does. */
-export interface Secrets {
+export interface SecretStore {
   /** Stores or replaces the given values; others of the subject stay. */
   put(tx: Tx, ref: SecretRef, values: Readonly<Record<string, string>>): Promise<void>
   /** All values of the subject, `{}` when there are none. @throws Failure SECRET_UNREADABLE when a row does not open */
   get(tx: Tx, ref: SecretRef): Promise<Record<string, string>>
   /** The same for rows of the subject that were read already. */
-  open(tx: Tx, ref: SecretRef, rows: readonly SealedSecret[]): Promise<Record<string, string>>
+  decryptAll(tx: Tx, ref: SecretRef, rows: readonly EncryptedSecret[]): Promise<Record<string, string>>
   /** Removes the named values, or all. */
   remove(tx: Tx, ref: SecretRef, names?: readonly string[]): Promise<void>
   /** Makes everything the owner ever stored unreadable, in backups too. */
-  shred(tx: Tx, ownerId: string): Promise<void>
+  destroyKeys(tx: Tx, ownerId: string): Promise<void>
   /** Seals bytes for a column outside the secret table; `place` names table, column and row. */
-  sealFor(tx: Tx, ownerId: string, place: string, bytes: Uint8Array): Promise<Uint8Array>
+  encryptFor(tx: Tx, ownerId: string, place: string, bytes: Uint8Array): Promise<Uint8Array>
   /** Opens what `sealFor` made for the same owner and place. @throws Failure SECRET_UNREADABLE */
-  unsealFor(tx: Tx, ownerId: string, place: string, sealed: Uint8Array): Promise<Uint8Array>
+  decryptFor(tx: Tx, ownerId: string, place: string, sealed: Uint8Array): Promise<Uint8Array>
 }
 
 /**
@@ -47,7 +47,7 @@ export interface Secrets {
  * The place of a value (table, column, subject, name, owner) is authenticated: a row copied to another tenant, subject
  * or name does not open.
  */
-export function createSecrets(ring: KeyRing): Secrets {
+export function createSecretStore(ring: KeyRing): SecretStore {
   const opened = new LRUCache<string, Uint8Array>({ max: DATA_KEYS_CACHED_MAX })
   /** By place and ciphertext, which open to nothing else: what is stored anew, or elsewhere, is not found here. */
   const texts = new LRUCache<string, string>({ max: TEXTS_CACHED_MAX })
@@ -60,7 +60,7 @@ export function createSecrets(ring: KeyRing): Secrets {
 
   async function createKey(tx: Tx, ownerId: string): Promise<DataKeyRecord> {
     const id = newId()
-    await insertDataKey(tx, ownerId, { id, ...ring.create(ownerId, id) })
+    await insertDataKey(tx, ownerId, { id, ...ring.createDataKey(ownerId, id) })
     const stored = await findCurrentDataKey(tx, ownerId)
     if (stored === undefined) throw new Error(`no data key for ${ownerId} right after it was made`)
     return stored
@@ -70,52 +70,52 @@ export function createSecrets(ring: KeyRing): Secrets {
     const cached = opened.get(id)
     if (cached !== undefined) return cached
     const record = await findDataKey(tx, ownerId, id)
-    if (record === undefined) throw unreadable(new Error(`no data key ${id} of ${ownerId}`))
+    if (record === undefined) throw secretUnreadable(new Error(`no data key ${id} of ${ownerId}`))
     return open(ownerId, record)
   }
 
   function open(ownerId: string, record: DataKeyRecord): Uint8Array {
-    const key = opened.get(record.id) ?? orUnreadable(() => ring.open(record, ownerId, record.id))
+    const key = opened.get(record.id) ?? asUnreadable(() => ring.unwrapDataKey(record, ownerId, record.id))
     opened.set(record.id, key)
     return key
   }
 
-  async function textOf(tx: Tx, ref: SecretRef, { name, dataKeyId, sealed }: SealedSecret): Promise<string> {
-    const place = placeOf(ref, name)
+  async function textOf(tx: Tx, ref: SecretRef, { name, dataKeyId, sealed }: EncryptedSecret): Promise<string> {
+    const place = secretAad(ref, name)
     const memo = `${place}|${Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength).toString('latin1')}`
     const known = texts.get(memo)
     if (known !== undefined) return known
     const key = await keyById(tx, ref.ownerId, dataKeyId)
-    const text = orUnreadable(() => unseal(key, place, sealed)).toString('utf8')
+    const text = asUnreadable(() => decrypt(key, place, sealed)).toString('utf8')
     texts.set(memo, text)
     return text
   }
 
-  async function openAll(tx: Tx, ref: SecretRef, rows: readonly SealedSecret[]): Promise<Record<string, string>> {
+  async function openAll(tx: Tx, ref: SecretRef, rows: readonly EncryptedSecret[]): Promise<Record<string, string>> {
     const values: Record<string, string> = {}
     for (const row of rows) values[row.name] = await textOf(tx, ref, row)
     return values
   }
 
   return {
-    open: openAll,
+    decryptAll: openAll,
     async put(tx, ref, values) {
       const entries = Object.entries(values)
       if (entries.length === 0) return
       const { id, key } = await currentKey(tx, ref.ownerId)
       for (const [name, text] of entries)
-        await upsertSecret(tx, ref, { name, dataKeyId: id, sealed: seal(key, placeOf(ref, name), text) })
+        await upsertSecret(tx, ref, { name, dataKeyId: id, sealed: encrypt(key, secretAad(ref, name), text) })
     },
     get: async (tx, ref) => await openAll(tx, ref, await listSecrets(tx, ref)),
     remove: deleteSecrets,
-    shred: shredSecrets,
-    async sealFor(tx, ownerId, place, bytes) {
+    destroyKeys: deleteSecretsAndKeys,
+    async encryptFor(tx, ownerId, place, bytes) {
       const { id, key } = await currentKey(tx, ownerId)
-      return Buffer.concat([Buffer.from(id.replaceAll('-', ''), 'hex'), seal(key, `${place}|${ownerId}`, bytes)])
+      return Buffer.concat([Buffer.from(id.replaceAll('-', ''), 'hex'), encrypt(key, `${place}|${ownerId}`, bytes)])
     },
-    async unsealFor(tx, ownerId, place, sealed) {
+    async decryptFor(tx, ownerId, place, sealed) {
       const key = await keyById(tx, ownerId, uuidOf(sealed.subarray(0, UUID_BYTES)))
-      return orUnreadable(() => unseal(key, `${place}|${ownerId}`, sealed.subarray(UUID_BYTES)))
+      return asUnreadable(() => decrypt(key, `${place}|${ownerId}`, sealed.subarray(UUID_BYTES)))
     },
   }
 }
@@ -127,12 +127,12 @@ export function createSecrets(ring: KeyRing): Secrets {
  */
 export async function findUnreadableKey(tx: Tx, ring: KeyRing): Promise<string | undefined> {
   const samples = await listDataKeySamples(tx)
-  return samples.find((sample) => !opens(ring, sample))?.keyEncryptionKeyId
+  return samples.find((sample) => !canUnwrap(ring, sample))?.keyEncryptionKeyId
 }
 
-function opens(ring: KeyRing, sample: DataKeyRecord & { readonly ownerId: string }): boolean {
+function canUnwrap(ring: KeyRing, sample: DataKeyRecord & { readonly ownerId: string }): boolean {
   try {
-    return ring.open(sample, sample.ownerId, sample.id).length > 0
+    return ring.unwrapDataKey(sample, sample.ownerId, sample.id).length > 0
   } catch {
     return false
   }
@@ -147,19 +147,19 @@ function uuidOf(bytes: Uint8Array): string {
 }
 
 /** Ids in one spelling: the same row may be addressed in capitals. */
-function placeOf({ ownerId, subjectType, subjectId }: SecretRef, name: string): string {
+function secretAad({ ownerId, subjectType, subjectId }: SecretRef, name: string): string {
   return `secret|sealed|${subjectType}|${subjectId.toLowerCase()}|${name}|${ownerId.toLowerCase()}`
 }
 
-function orUnreadable<Result>(open: () => Result): Result {
+function asUnreadable<Result>(open: () => Result): Result {
   try {
     return open()
   } catch (cause) {
-    throw unreadable(cause)
+    throw secretUnreadable(cause)
   }
 }
 
-function unreadable(cause: unknown): Failure {
+function secretUnreadable(cause: unknown): Failure {
   return new Failure('SECRET_UNREADABLE', 'a stored secret cannot be decrypted: check PATCHBAY_ENCRYPTION_KEYS', {
     cause,
   })

@@ -6,8 +6,8 @@ import {
   JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
+  toDouble,
   type Violation,
-  withDouble,
 } from '../base/index.ts'
 
 /**
@@ -65,7 +65,7 @@ function checkLevel(schema: JsonObject, path: string): Violation[] {
   const nested = schema.items === undefined ? inner : [...inner, [`${path}.items`, schema.items] as const]
   return [
     ...nested.flatMap(([at, value]) =>
-      isJsonObject(value) ? checkLevel(value, at) : [finding(at, 'must be an object')],
+      isJsonObject(value) ? checkLevel(value, at) : [unsupportedKeyword(at, 'must be an object')],
     ),
     ...(schema.default === undefined ? [] : findMismatches(schema, schema.default, `${path}.default`)),
   ]
@@ -73,8 +73,8 @@ function checkLevel(schema: JsonObject, path: string): Violation[] {
 
 function checkKeyword(keyword: string, value: Json, at: string): Violation[] {
   const accepts = Object.hasOwn(KEYWORDS, keyword) ? KEYWORDS[keyword] : undefined
-  if (accepts === undefined) return [finding(at, 'is a keyword that argument schemas do not support')]
-  return accepts(value) ? [] : [finding(at, 'has a value of the wrong type')]
+  if (accepts === undefined) return [unsupportedKeyword(at, 'is a keyword that argument schemas do not support')]
+  return accepts(value) ? [] : [unsupportedKeyword(at, 'has a value of the wrong type')]
 }
 
 /** Fills in the defaults of a checked schema and validates the result. */
@@ -123,10 +123,10 @@ function findMismatches(schema: JsonObject, value: Json, at: string): Violation[
 
 function findValueMismatch(schema: JsonObject, value: Json, at: string): Violation[] {
   const { enum: allowed } = schema
-  const [minimum, maximum] = [withDouble(schema.minimum), withDouble(schema.maximum)]
+  const [minimum, maximum] = [toDouble(schema.minimum), toDouble(schema.maximum)]
   if (Array.isArray(allowed) && !allowed.some((each) => isSameValue(each, value)))
     return [{ field: at, description: `must be one of ${JSON.stringify(allowed)}`, rule: 'args.enum' }]
-  const number = withDouble(value)
+  const number = toDouble(value)
   if (typeof number !== 'number') return []
   if (typeof minimum === 'number' && number < minimum)
     return [{ field: at, description: `must be at least ${minimum}`, rule: 'args.minimum' }]
@@ -201,6 +201,6 @@ function isTextList(value: Json): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-function finding(field: string, description: string): Violation {
+function unsupportedKeyword(field: string, description: string): Violation {
   return { field, description, rule: 'args_schema.unsupported' }
 }

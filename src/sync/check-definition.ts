@@ -13,9 +13,9 @@ const NAMES_SHOWN_MAX = 20
 /** What a config under an override offers: methods of resources, and as those of `_` the actions that may be called. */
 export function methodNamesOf(config: JsonObject, override: JsonObject): MethodNames {
   const { resources, actions } = deepMerge(config, override)
-  const callable = Object.keys(objectOf(actions)).filter((name) => !RESERVED.includes(name))
+  const callable = Object.keys(asObject(actions)).filter((name) => !RESERVED.includes(name))
   return Object.fromEntries([
-    ...Object.entries(objectOf(resources)).map(([name, methods]) => [name, Object.keys(objectOf(methods))] as const),
+    ...Object.entries(asObject(resources)).map(([name, methods]) => [name, Object.keys(asObject(methods))] as const),
     ...(callable.length === 0 ? [] : [[ACTION_RESOURCE, callable] as const]),
   ])
 }
@@ -34,9 +34,9 @@ export function checkAgainstDefinition(
   return resources.flatMap(({ resource, method }, index) => {
     const methods = Object.hasOwn(offered, resource) ? offered[resource] : undefined
     if (methods === undefined)
-      return [unknown(`${path}[${index}].resource`, describeMissing(resource), Object.keys(offered), 'resource')]
+      return [unknownName(`${path}[${index}].resource`, describeMissing(resource), Object.keys(offered), 'resource')]
     if (methods.includes(method)) return []
-    return [unknown(`${path}[${index}].method`, `is not a method of ${resource}`, methods, 'method')]
+    return [unknownName(`${path}[${index}].method`, `is not a method of ${resource}`, methods, 'method')]
   })
 }
 
@@ -46,12 +46,12 @@ function describeMissing(resource: string): string {
     : 'is not a resource of the integration'
 }
 
-function unknown(field: string, description: string, names: readonly string[], kind: string): Violation {
+function unknownName(field: string, description: string, names: readonly string[], kind: string): Violation {
   const known = names.slice(0, NAMES_SHOWN_MAX)
   const hint = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
   return { field, description: `${description}; ${hint}`, rule: `resources.unknown_${kind}` }
 }
 
-function objectOf(value: Json | undefined): JsonObject {
+function asObject(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {}
 }

@@ -96,7 +96,10 @@ function checkParent(
 }
 
 function checkTemplates({ id, query }: SyncResource, ancestry: Ancestry, at: string): Violation[] {
-  const texts = [...(id === undefined ? [] : [{ field: `${at}.id`, text: id }]), ...textsOf(query ?? {}, `${at}.query`)]
+  const texts = [
+    ...(id === undefined ? [] : [{ field: `${at}.id`, text: id }]),
+    ...listTexts(query ?? {}, `${at}.query`),
+  ]
   return texts.flatMap(({ field, text }) => {
     const problem = findTemplateProblem(text)
     if (problem !== undefined) return [{ field, description: problem, rule: 'placeholder.syntax' }]
@@ -117,9 +120,9 @@ function checkPlaceholder({ text, root, steps }: PlaceholderPath, ancestry: Ance
 }
 
 /** Every string below a JSON object with the path it stands at. */
-function textsOf(value: JsonObject[string], path: string): { readonly field: string; readonly text: string }[] {
+function listTexts(value: JsonObject[string], path: string): { readonly field: string; readonly text: string }[] {
   if (typeof value === 'string') return [{ field: path, text: value }]
-  if (Array.isArray(value)) return value.flatMap((item, index) => textsOf(item, `${path}[${index}]`))
+  if (Array.isArray(value)) return value.flatMap((item, index) => listTexts(item, `${path}[${index}]`))
   if (!isJsonObject(value)) return []
-  return Object.entries(value).flatMap(([key, item]) => textsOf(item, `${path}.${key}`))
+  return Object.entries(value).flatMap(([key, item]) => listTexts(item, `${path}.${key}`))
 }

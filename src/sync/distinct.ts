@@ -1,5 +1,5 @@
 import { hashText } from './hash-text.ts'
-import { Sketch } from './sketch.ts'
+import { HyperLogLog } from './sketch.ts'
 
 /** What a checkpoint keeps of the ids seen; one of the two. */
 export type DistinctState = {
@@ -23,43 +23,43 @@ export interface DistinctLimits {
   /** Hashes remembered one by one in this process. */
   readonly exactMax: number
   /** Hashes that a checkpoint lists. */
-  readonly keptMax: number
+  readonly checkpointMax: number
   /** Of the sketch. */
   readonly precision: number
 }
 
 /** All sketches of one run, in a checkpoint. */
-const SKETCHES_LENGTH_MAX = 32 * 1024
+const REGISTERS_OF_RUN_MAX = 32 * 1024
 const PRECISION_MIN = 6
 const PRECISION_MAX = 12
 /** A hash in a checkpoint is as long as so many registers. */
 const REGISTERS_PER_HASH = 16
 /** Hashes remembered by one run; 40 bytes each. */
-const EXACT_OF_RUN_MAX = 100_000
+const EXACT_HASHES_OF_RUN_MAX = 100_000
 /** Estimates are wrong by more in one of 370 cases. */
 const STANDARD_ERRORS = 3
 
 /** Divides the bounds of a run between its nodes. */
-export function limitsFor(nodes: number): DistinctLimits {
-  const fitting = Math.floor(Math.log2(SKETCHES_LENGTH_MAX / nodes))
+export function distinctLimits(nodes: number): DistinctLimits {
+  const fitting = Math.floor(Math.log2(REGISTERS_OF_RUN_MAX / nodes))
   const precision = Math.min(PRECISION_MAX, Math.max(PRECISION_MIN, fitting))
   const keptMax = 2 ** precision / REGISTERS_PER_HASH
-  return { precision, keptMax, exactMax: Math.max(keptMax, Math.floor(EXACT_OF_RUN_MAX / nodes)) }
+  return { precision, checkpointMax: keptMax, exactMax: Math.max(keptMax, Math.floor(EXACT_HASHES_OF_RUN_MAX / nodes)) }
 }
 
 /**
  * Counts the different ids among those it is told: exactly up to a bound, then about. A run that goes on in another
  * process counts about as soon as its checkpoint no longer lists every id.
  */
-export class DistinctIds {
+export class DistinctCounter {
   readonly #limits: DistinctLimits
-  readonly #sketch: Sketch
+  readonly #sketch: HyperLogLog
   /** Absent once there are too many, or not all are known. */
   #exact: Set<number> | undefined
 
   constructor(limits: DistinctLimits, state: DistinctState = {}) {
     this.#limits = limits
-    this.#sketch = new Sketch(limits.precision, state.sketch)
+    this.#sketch = new HyperLogLog(limits.precision, state.sketch)
     this.#exact = state.sketch === undefined ? new Set(state.ids) : undefined
     for (const hash of state.ids ?? []) this.#sketch.add(hash)
   }
@@ -87,7 +87,7 @@ export class DistinctIds {
 
   get state(): DistinctState {
     const exact = this.#exact
-    if (exact !== undefined && exact.size <= this.#limits.keptMax) return { ids: [...exact] }
+    if (exact !== undefined && exact.size <= this.#limits.checkpointMax) return { ids: [...exact] }
     return { sketch: this.#sketch.toString() }
   }
 }

@@ -7,15 +7,15 @@ export function hashText(text: string): number {
   let high = 0x4f6cdd1d
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index)
-    low = rotated(Math.imul(low ^ unit, 0x9e3779b1), 15)
-    high = rotated(Math.imul(high ^ unit, 0x85ebca77), 13)
+    low = rotateLeft(Math.imul(low ^ unit, 0x9e3779b1), 15)
+    high = rotateLeft(Math.imul(high ^ unit, 0x85ebca77), 13)
   }
   low = avalanche(low ^ text.length)
   high = avalanche(high ^ low)
   return (high >>> 11) * 2 ** 32 + (low >>> 0)
 }
 
-function rotated(value: number, bits: number): number {
+function rotateLeft(value: number, bits: number): number {
   return (value << bits) | (value >>> (32 - bits))
 }
 

@@ -8,21 +8,21 @@ import {
   notFound,
   type Violation,
 } from '../base/index.ts'
-import { parseExpression } from '../expression/index.ts'
+import { validateExpression } from '../expression/index.ts'
 import {
-  deleteSyncJob as deleteSyncJobRow,
+  deleteSyncJobRow,
   deleteTriggersOf,
   type ErrorHandling,
   findSyncJob,
   insertSyncJob,
   listInstalledConfigs,
-  listSyncJobs as listSyncJobRows,
+  listSyncJobRows,
   lockSyncJob,
-  refuseWhileUsed,
+  mapForeignKeyToInUse,
   type SyncJobChange,
   type SyncJobRecord,
   type Tx,
-  updateSyncJob as updateSyncJobRow,
+  updateSyncJobRow,
 } from '../storage/index.ts'
 import { checkArgsSchema, mayBeList } from './args-schema.ts'
 import { checkAgainstDefinition, methodNamesOf } from './check-definition.ts'
@@ -44,7 +44,7 @@ export interface SyncJobInput {
 }
 
 /** What of a job is checked together. */
-type Plannable = Pick<SyncJobRecord, 'integrationName' | 'resources' | 'argsSchema' | 'argsValidation'>
+type CheckedJob = Pick<SyncJobRecord, 'integrationName' | 'resources' | 'argsSchema' | 'argsValidation'>
 
 /**
  * Stores a job whose resources form a plan. When the integration is installed, its resources and methods must exist too.
@@ -59,7 +59,7 @@ export async function createSyncJob(
   input: SyncJobInput,
 ): Promise<SyncJobRecord> {
   const { label, integrationName, resources, argsSchema = {}, argsValidation = '', errorHandling = 'ignore' } = input
-  await requirePlan(tx, environmentId, { integrationName, resources, argsSchema, argsValidation })
+  await assertValidJob(tx, environmentId, { integrationName, resources, argsSchema, argsValidation })
   const id = newId(deps.clock.now().getTime())
   return await insertSyncJob(tx, {
     id,
@@ -75,7 +75,7 @@ export async function createSyncJob(
 
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord> {
-  return (await findSyncJob(tx, environmentId, id)) ?? missing(id)
+  return (await findSyncJob(tx, environmentId, id)) ?? jobNotFound(id)
 }
 
 /** At most `limit` jobs below the id `before`, newest first. */
@@ -104,17 +104,17 @@ export async function updateSyncJob(
   },
 ): Promise<SyncJobRecord> {
   const { id, version, ...change } = input
-  const stored = (await lockSyncJob(tx, environmentId, id)) ?? missing(id)
+  const stored = (await lockSyncJob(tx, environmentId, id)) ?? jobNotFound(id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('sync_job', id)
   if (Object.values(change).every((value) => value === undefined)) return stored
-  await requirePlan(tx, environmentId, {
+  await assertValidJob(tx, environmentId, {
     integrationName: stored.integrationName,
     resources: change.resources ?? stored.resources,
     argsSchema: change.argsSchema ?? stored.argsSchema,
     argsValidation: change.argsValidation ?? stored.argsValidation,
   })
   const resources = change.resources === undefined ? undefined : readSyncResources(change.resources)
-  return (await updateSyncJobRow(tx, environmentId, id, { ...change, resources }, version)) ?? missing(id)
+  return (await updateSyncJobRow(tx, environmentId, id, { ...change, resources }, version)) ?? jobNotFound(id)
 }
 
 /**
@@ -149,7 +149,7 @@ export async function checkTriggerResources(
   return await findResourceViolations(tx, environmentId, { ...job, resources })
 }
 
-async function requirePlan(tx: Tx, environmentId: string, job: Plannable): Promise<void> {
+async function assertValidJob(tx: Tx, environmentId: string, job: CheckedJob): Promise<void> {
   const byReason: readonly (readonly [FailureReason, readonly Violation[]])[] = [
     ['RESOURCES_INVALID', await findResourceViolations(tx, environmentId, job)],
     ['INVALID_FIELD', checkArgsSchema(job.argsSchema)],
@@ -166,7 +166,7 @@ async function requirePlan(tx: Tx, environmentId: string, job: Plannable): Promi
 async function findResourceViolations(
   tx: Tx,
   environmentId: string,
-  { integrationName, argsSchema, resources: given }: Pick<Plannable, 'integrationName' | 'argsSchema' | 'resources'>,
+  { integrationName, argsSchema, resources: given }: Pick<CheckedJob, 'integrationName' | 'argsSchema' | 'resources'>,
 ): Promise<readonly Violation[]> {
   const resources = readSyncResources(given)
   const loops = resources.flatMap(({ loop_on }, index) => {
@@ -185,7 +185,7 @@ async function findResourceViolations(
 
 function checkArgsValidation(expression: string): Violation[] {
   if (expression === '') return []
-  const parsed = parseExpression(expression)
+  const parsed = validateExpression(expression)
   if (!('problem' in parsed)) return []
   const description = `is not a JSONata expression: ${parsed.problem}`
   return [{ field: 'args_validation', description, rule: 'expression.syntax' }]
@@ -193,9 +193,11 @@ function checkArgsValidation(expression: string): Violation[] {
 
 async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {
   const why = 'triggers run this job: delete them first, or set force to delete them with it'
-  return await refuseWhileUsed({ type: 'sync_job', id, why }, () => deleteSyncJobRow(tx, environmentId, id, version))
+  return await mapForeignKeyToInUse({ type: 'sync_job', id, why }, () =>
+    deleteSyncJobRow(tx, environmentId, id, version),
+  )
 }
 
-function missing(id: string): never {
+function jobNotFound(id: string): never {
   throw notFound('sync_job', id)
 }

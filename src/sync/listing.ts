@@ -1,11 +1,11 @@
 import { assertNever, type BackoffPolicy, backoffMs, type Clock, type JsonObject } from '../base/index.ts'
-import type { Completion, RunError, RunOutcome } from '../queue/index.ts'
-import { Gate } from './ordered.ts'
-import type { PageRequest, PageSource, SourcePage } from './source.ts'
-import { verdictOn } from './verdict.ts'
+import type { CompletedStatus, RunError, RunOutcome } from '../queue/index.ts'
+import { Semaphore } from './ordered.ts'
+import type { ListingRequest, PageSource, SourcePage } from './source.ts'
+import { classifyListingError } from './verdict.ts'
 
 /** An end of the run that is not its completion. */
-export type EarlyEnd = Exclude<RunOutcome, { kind: Completion }>
+export type EarlyEnd = Exclude<RunOutcome, { kind: CompletedStatus }>
 
 /** What asking for a page came to. */
 export type Fetched =
@@ -23,26 +23,26 @@ export interface FetchDeps {
 }
 
 /** Longer waits give the worker back and resume the run later. */
-const SHORT_WAIT_MAX_MS = 30_000
+const INLINE_WAIT_MAX_MS = 30_000
 /** Waits for one page after which its third party is taken to mean it. */
-const SHORT_WAITS_MAX = 10
+const INLINE_WAITS_MAX = 10
 /** For a third party that says "too many requests" and not how long. */
-const UNHINTED_WAIT: BackoffPolicy = { baseMs: 1_000, factor: 2, maxMs: 60_000, jitterFloor: 0.5 }
+const DEFAULT_BACKOFF: BackoffPolicy = { baseMs: 1_000, factor: 2, maxMs: 60_000, jitterFloor: 0.5 }
 
 /** Every call of one run: at most `concurrency` at once, none while the third party asked to wait. */
-export class Fetcher {
+export class PageFetcher {
   readonly #deps: FetchDeps
-  readonly #gate: Gate
+  readonly #gate: Semaphore
   #notBeforeMs = 0
 
   constructor(deps: FetchDeps, concurrency: number) {
     this.#deps = deps
-    this.#gate = new Gate(concurrency)
+    this.#gate = new Semaphore(concurrency)
   }
 
   /** @param request made when the first page is asked for, so that a template without a value is a problem of the listing */
-  open(request: () => PageRequest): Listing {
-    return new Listing(this, this.#deps, request)
+  open(request: () => ListingRequest): ListingReader {
+    return new ListingReader(this, this.#deps, request)
   }
 
   /** Nobody calls before `ms` have passed. */
@@ -50,9 +50,9 @@ export class Fetcher {
     this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#deps.clock.monotonicMs() + ms)
   }
 
-  async turn<Result>(call: () => Promise<Result>): Promise<Result> {
+  async throttle<Result>(call: () => Promise<Result>): Promise<Result> {
     const { clock, signal } = this.#deps
-    return await this.#gate.pass(async () => {
+    return await this.#gate.run(async () => {
       const waitMs = this.#notBeforeMs - clock.monotonicMs()
       if (waitMs > 0) await clock.sleep(waitMs, signal)
       signal.throwIfAborted()
@@ -62,15 +62,15 @@ export class Fetcher {
 }
 
 /** The pages of one call, in order, from any state. */
-export class Listing {
-  readonly #fetcher: Fetcher
+export class ListingReader {
+  readonly #fetcher: PageFetcher
   readonly #deps: FetchDeps
-  readonly #request: () => PageRequest
+  readonly #request: () => ListingRequest
   /** Stands before the page of `#expected`; absent before the first page and after a failure. */
   #pages: AsyncIterator<SourcePage> | undefined
   #expected: JsonObject | null | undefined
 
-  constructor(fetcher: Fetcher, deps: FetchDeps, request: () => PageRequest) {
+  constructor(fetcher: PageFetcher, deps: FetchDeps, request: () => ListingRequest) {
     this.#fetcher = fetcher
     this.#deps = deps
     this.#request = request
@@ -80,7 +80,7 @@ export class Listing {
   async fetch(state: JsonObject | null): Promise<Fetched> {
     for (let waits = 0; ; waits++) {
       try {
-        return { kind: 'page', page: await this.#fetcher.turn(() => this.#page(state)) }
+        return { kind: 'page', page: await this.#fetcher.throttle(() => this.#page(state)) }
       } catch (error) {
         this.#pages = undefined
         if (this.#deps.signal.aborted) return { kind: 'end', outcome: { kind: 'stopped' } }
@@ -92,11 +92,11 @@ export class Listing {
 
   /** What the error ends, or `undefined` when the same page is to be asked for again. */
   #answerTo(error: unknown, waits: number): Fetched | undefined {
-    const verdict = verdictOn(error)
+    const verdict = classifyListingError(error)
     switch (verdict.kind) {
       case 'wait': {
-        const afterMs = verdict.afterMs ?? backoffMs(UNHINTED_WAIT, waits + 1, this.#deps.random)
-        if (afterMs > SHORT_WAIT_MAX_MS || waits >= SHORT_WAITS_MAX)
+        const afterMs = verdict.afterMs ?? backoffMs(DEFAULT_BACKOFF, waits + 1, this.#deps.random)
+        if (afterMs > INLINE_WAIT_MAX_MS || waits >= INLINE_WAITS_MAX)
           return { kind: 'end', outcome: { kind: 'rate_limited', afterMs } }
         this.#fetcher.pause(afterMs)
         return undefined

@@ -1,5 +1,5 @@
 /** Runs work on at most `width` places at once, first come first served. */
-export class Gate {
+export class Semaphore {
   readonly #waiting: (() => void)[] = []
   #free: number
 
@@ -7,7 +7,7 @@ export class Gate {
     this.#free = width
   }
 
-  async pass<Result>(work: () => Promise<Result>): Promise<Result> {
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     try {
@@ -26,42 +26,42 @@ export class Gate {
  *
  * A reader that leaves early leaves begun sequences behind; whatever they wait for must be abortable.
  */
-export async function* inOrder<Item>(
+export async function* prefetchConcat<Item>(
   starts: Iterable<() => AsyncGenerator<Item>>,
   width: number,
 ): AsyncGenerator<Item> {
-  const begun: Begun<Item>[] = []
+  const begun: StartedSequence<Item>[] = []
   for (const start of starts) {
-    begun.push(begin(start()))
-    if (begun.length === width) yield* rest(begun.shift())
+    begun.push(startSequence(start()))
+    if (begun.length === width) yield* drain(begun.shift())
   }
-  for (const each of begun) yield* rest(each)
+  for (const each of begun) yield* drain(each)
 }
 
 /** The same sequence, with the next item already being worked on while the reader is busy with one. */
-export async function* oneAhead<Item>(sequence: AsyncGenerator<Item>): AsyncGenerator<Item> {
-  let ahead = begin(sequence)
+export async function* prefetchOne<Item>(sequence: AsyncGenerator<Item>): AsyncGenerator<Item> {
+  let ahead = startSequence(sequence)
   for (;;) {
     const item = await ahead.first
     if (item.done === true) return
-    ahead = begin(sequence)
+    ahead = startSequence(sequence)
     yield item.value
   }
 }
 
-interface Begun<Item> {
+interface StartedSequence<Item> {
   readonly sequence: AsyncGenerator<Item>
   readonly first: Promise<IteratorResult<Item, unknown>>
 }
 
-function begin<Item>(sequence: AsyncGenerator<Item>): Begun<Item> {
+function startSequence<Item>(sequence: AsyncGenerator<Item>): StartedSequence<Item> {
   const first = sequence.next()
   // Whoever reads it sees the error; until then, and when nobody does, it must not end the process.
   first.catch(() => {})
   return { sequence, first }
 }
 
-async function* rest<Item>(begun: Begun<Item> | undefined): AsyncGenerator<Item> {
+async function* drain<Item>(begun: StartedSequence<Item> | undefined): AsyncGenerator<Item> {
   if (begun === undefined) return
   for (let item = await begun.first; item.done !== true; item = await begun.sequence.next()) yield item.value
 }

@@ -4,7 +4,7 @@ import {
   compileTemplate,
   type JsonTemplate,
   listPlaceholderPaths,
-  type Template,
+  type TextTemplate,
 } from '../expression/index.ts'
 import { isUnifiedName, type SyncResource } from './resource.ts'
 
@@ -13,7 +13,7 @@ export interface SyncPlan {
   /** In the user's order; a node's `index` is its place here. */
   readonly nodes: readonly SyncNode[]
   /** Nodes by depth: wave 0 depends on nothing, wave n on nodes of wave n - 1. */
-  readonly waves: readonly (readonly SyncNode[])[]
+  readonly levels: readonly (readonly SyncNode[])[]
 }
 
 /** One node with the nodes that run per record of it. */
@@ -21,7 +21,7 @@ export interface SyncNode {
   readonly index: number
   readonly resource: string
   readonly method: string
-  readonly id: Template | undefined
+  readonly id: TextTemplate | undefined
   readonly query: JsonTemplate
   readonly loopOn: string | undefined
   readonly children: readonly SyncNode[]
@@ -41,14 +41,14 @@ export function compileSyncPlan(resources: readonly SyncResource[]): SyncPlan {
   const nodes: SyncNode[] = []
   const compile = (resource: SyncResource, index: number): SyncNode => {
     const children = resources.flatMap((child, at) => (parents[at] === index ? [compile(child, at)] : []))
-    const node = nodeOf(resource, index, children)
+    const node = compileNode(resource, index, children)
     nodes.push(node)
     return node
   }
   const roots = resources.flatMap((resource, at) => (parents[at] === undefined ? [compile(resource, at)] : []))
   if (nodes.length < resources.length)
     throw new Failure('RESOURCES_INVALID', 'some resources depend on each other in a circle')
-  return { nodes: nodes.sort((one, other) => one.index - other.index), waves: wavesFrom(roots) }
+  return { nodes: nodes.sort((one, other) => one.index - other.index), levels: levelsFrom(roots) }
 }
 
 /** The place of the node that `depends_on` names: the first of that resource. */
@@ -68,7 +68,7 @@ export function pathIntoRecord(path: DotPath, resource: string): DotPath | undef
   return prefix.every((step, index) => path[index] === step) ? path.slice(prefix.length) : undefined
 }
 
-function nodeOf(resource: SyncResource, index: number, children: readonly SyncNode[]): SyncNode {
+function compileNode(resource: SyncResource, index: number, children: readonly SyncNode[]): SyncNode {
   const paths = listPlaceholderPaths([resource.id ?? '', resource.query ?? {}])
   return {
     index,
@@ -83,7 +83,7 @@ function nodeOf(resource: SyncResource, index: number, children: readonly SyncNo
   }
 }
 
-function wavesFrom(roots: readonly SyncNode[]): SyncNode[][] {
+function levelsFrom(roots: readonly SyncNode[]): SyncNode[][] {
   const waves: SyncNode[][] = []
   for (let wave = [...roots]; wave.length > 0; wave = wave.flatMap(({ children }) => children)) waves.push(wave)
   return waves

@@ -7,10 +7,10 @@ import type { Json, JsonObject } from '../base/index.ts'
  *
  * Plain JSON, so that another process goes on from it.
  */
-export type Position = readonly Frame[]
+export type TraversalPosition = readonly StackFrame[]
 
 /** One level: a node, which of its loop elements, which page comes next, and which parents still have children to fetch. */
-export type Frame = {
+export type StackFrame = {
   /** Index of the node in the plan. */
   readonly node: number
   /** Index of the loop element; 0 without a loop. */

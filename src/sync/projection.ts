@@ -3,15 +3,15 @@ import { pathIntoRecord, type SyncNode } from './plan.ts'
 import type { PageSource } from './source.ts'
 
 /** Parents waiting for their children at once; what a checkpoint holds per level. */
-const WINDOW_RECORDS_MAX = 100
+const BATCH_PARENTS_MAX = 100
 /** Their JSON text in UTF-16 units; a single larger parent travels alone. */
-const WINDOW_LENGTH_MAX = 32 * 1024
+const BATCH_LENGTH_MAX = 32 * 1024
 
 /** Cuts a record down to what descendants of its node read. */
 export type Projection = (record: Json) => Json
 
 /** The projection for records of the node; the identity when somebody reads whole records, or it is not known who reads what. */
-export function projectionFor(node: SyncNode, parentPathsOf: PageSource['parentPaths']): Projection {
+export function parentProjection(node: SyncNode, parentPathsOf: PageSource['parentPaths']): Projection {
   const paths: DotPath[] = []
   for (const child of descendantsOf(node)) {
     const ofDefinition = parentPathsOf?.(child.resource, child.method)
@@ -28,14 +28,14 @@ export function projectionFor(node: SyncNode, parentPathsOf: PageSource['parentP
 }
 
 /** Splits parents into windows; only the window being worked on is ever in a checkpoint. */
-export function windowsOf(records: readonly Json[], project: Projection): readonly (readonly Json[])[] {
+export function splitParents(records: readonly Json[], project: Projection): readonly (readonly Json[])[] {
   const windows: Json[][] = []
   let window: Json[] = []
   let length = 0
   for (const record of records) {
     const parent = project(record)
     const added = JSON.stringify(parent).length
-    if (window.length > 0 && (window.length === WINDOW_RECORDS_MAX || length + added > WINDOW_LENGTH_MAX)) {
+    if (window.length > 0 && (window.length === BATCH_PARENTS_MAX || length + added > BATCH_LENGTH_MAX)) {
       windows.push(window)
       window = []
       length = 0

@@ -20,11 +20,11 @@ export function identityOf(record: Json, idPath: DotPath): string {
 export function recordKeyOf(record: Json, idPath: DotPath): string {
   const id = getAtPath(record, idPath)
   if (isJsonNumber(id)) return String(id)
-  if (typeof id !== 'string') return hashed(canonicalJson(record))
+  if (typeof id !== 'string') return sha256Key(canonicalJson(record))
   const isKey = id.length <= KEY_LENGTH_MAX && !id.includes('\u0000') && id.isWellFormed()
-  return isKey ? id : hashed(id)
+  return isKey ? id : sha256Key(id)
 }
 
-function hashed(text: string): string {
+function sha256Key(text: string): string {
   return `sha256:${createHash('sha256').update(text).digest('hex')}`
 }

@@ -1,10 +1,10 @@
 import { Failure, isJsonNumber, type Json, type JsonObject } from '../base/index.ts'
 import { type AccountValues, renderObject, renderValue } from '../expression/index.ts'
 import type { SyncNode } from './plan.ts'
-import type { PageRequest } from './source.ts'
+import type { ListingRequest } from './source.ts'
 
 /** Where the templates of a node look. */
-export interface RequestValues {
+export interface TemplateValues {
   readonly account: AccountValues
   /** RFC 3339, by node index; `null` for a node that reads everything. */
   readonly previousRunDates: readonly (string | null)[]
@@ -23,17 +23,17 @@ export interface NodeScope {
  *
  * @throws Failure PLACEHOLDER_UNRESOLVED when `id` has no value
  */
-export function requestFor(
-  { account, previousRunDates }: RequestValues,
+export function listingRequest(
+  { account, previousRunDates }: TemplateValues,
   node: SyncNode,
   { args, resources }: NodeScope,
-): PageRequest {
+): ListingRequest {
   const previousRunDate = previousRunDates[node.index] ?? undefined
   const scope = { account, call: { args, resources, previousRunDate } }
   return {
     resource: node.resource,
     method: node.method,
-    ...(node.id === undefined ? {} : { id: idFrom(renderValue(node.id, scope), node) }),
+    ...(node.id === undefined ? {} : { id: renderedId(renderValue(node.id, scope), node) }),
     query: renderObject(node.query, scope),
     args,
     resources,
@@ -42,7 +42,7 @@ export function requestFor(
 }
 
 /** An id of 0 is one; an empty one would turn the call into another. */
-function idFrom(value: Json | undefined, { resource }: SyncNode): string {
+function renderedId(value: Json | undefined, { resource }: SyncNode): string {
   if (isJsonNumber(value) || (typeof value === 'string' && value !== '')) return String(value)
   throw new Failure('PLACEHOLDER_UNRESOLVED', `the id of ${resource} has no value that can be an id`)
 }

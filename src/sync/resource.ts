@@ -34,33 +34,33 @@ export function isUnifiedName(resource: string): boolean {
 }
 
 function readSyncResource(value: Json, index: number): SyncResource {
-  if (!isJsonObject(value)) throw mistyped(index, 'must be an object')
+  if (!isJsonObject(value)) throw invalidType(index, 'must be an object')
   const { resource, method, query, persist } = value
-  if (typeof resource !== 'string' || typeof method !== 'string') throw mistyped(index, 'needs resource and method')
-  if (query !== undefined && !isJsonObject(query)) throw mistyped(index, 'has a query that is not an object')
+  if (typeof resource !== 'string' || typeof method !== 'string') throw invalidType(index, 'needs resource and method')
+  if (query !== undefined && !isJsonObject(query)) throw invalidType(index, 'has a query that is not an object')
   if (persist !== undefined && typeof persist !== 'boolean')
-    throw mistyped(index, 'has a persist that is not a boolean')
+    throw invalidType(index, 'has a persist that is not a boolean')
   return {
     resource,
     method,
-    ...textsOf(value, index),
+    ...readTexts(value, index),
     ...(query === undefined ? {} : { query }),
     ...(persist === undefined ? {} : { persist }),
   }
 }
 
-function textsOf(value: JsonObject, index: number): Pick<SyncResource, (typeof TEXTS)[number]> {
+function readTexts(value: JsonObject, index: number): Pick<SyncResource, (typeof TEXTS)[number]> {
   const texts: { [Name in (typeof TEXTS)[number]]?: string } = {}
   for (const name of TEXTS) {
     const text = value[name]
     if (text === undefined) continue
-    if (typeof text !== 'string') throw mistyped(index, `has a ${name} that is not a string`)
+    if (typeof text !== 'string') throw invalidType(index, `has a ${name} that is not a string`)
     texts[name] = text
   }
   return texts
 }
 
-function mistyped(index: number, description: string): Failure {
+function invalidType(index: number, description: string): Failure {
   const field = `resources[${index}]`
   return new Failure('RESOURCES_INVALID', `${field} ${description}`, {
     violations: [{ field, description, rule: 'resources.type' }],

@@ -1,22 +1,22 @@
 import { assertNever, type Clock, Failure } from '../base/index.ts'
 import type { AccountValues } from '../expression/index.ts'
-import { type ClaimedRun, completionOf, type RunError, type RunOutcome, type RunProgress } from '../queue/index.ts'
-import { decideEnding, type EndDeps, endRun, stepAside } from './away.ts'
+import { type ClaimedRun, completedStatusOf, type RunError, type RunOutcome, type RunProgress } from '../queue/index.ts'
+import { decideEnding, type EndingDeps, postponeRun, storeEnding } from './away.ts'
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
-import { type EarlyEnd, Fetcher } from './listing.ts'
-import { oneAhead } from './ordered.ts'
+import { type EarlyEnd, PageFetcher } from './listing.ts'
+import { prefetchOne } from './ordered.ts'
 import { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
-import type { Position } from './position.ts'
-import { projectionFor } from './projection.ts'
+import type { TraversalPosition } from './position.ts'
+import { parentProjection } from './projection.ts'
 import { readSyncResources } from './resource.ts'
-import type { DestinationAway, Sink, SinkAnswer, SinkPage } from './sink.ts'
+import type { DestinationUnavailable, Sink, SinkPage, SinkResult } from './sink.ts'
 import type { PageSource } from './source.ts'
-import { Tally } from './tally.ts'
-import { errorAt, runErrorFrom } from './verdict.ts'
-import { type Step, type Walk, walk } from './walk.ts'
+import { RunStatsCollector } from './tally.ts'
+import { toRunError, withNodeName } from './verdict.ts'
+import { type Traversal, type TraversalStep, traverse } from './walk.ts'
 
 /** What executing one run needs; source and sink belong to this run. */
-export interface RunDeps {
+export interface SyncRunDeps {
   readonly source: PageSource
   readonly sink: Sink
   readonly clock: Clock
@@ -41,9 +41,9 @@ export type ExecutableRun = Pick<
 
 const CONCURRENCY_DEFAULT = 4
 /** Pages of which nothing was sent are saved no oftener: reading them again repeats nothing. */
-const QUIET_SAVE_INTERVAL_MS = 1_000
+const CHECKPOINT_MIN_INTERVAL_MS = 1_000
 /** Listings that cannot be read at the moment, one after the other; more mean that the third party is down. */
-const TRANSIENT_IN_A_ROW_MAX = 5
+const CONSECUTIVE_TRANSIENT_MAX = 5
 
 /**
  * Executes a run from its checkpoint: reads pages, delivers them in order, and saves a checkpoint after each.
@@ -56,15 +56,15 @@ const TRANSIENT_IN_A_ROW_MAX = 5
  * @throws Failure LEASE_LOST from `save`: nothing about the run may be reported; and whatever is a bug
  */
 export async function executeRun(
-  deps: RunDeps,
+  deps: SyncRunDeps,
   run: ExecutableRun,
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<RunOutcome> {
-  const plan = planOf(run)
+  const plan = compilePlan(run)
   if (!('nodes' in plan)) {
     const ending = decideEnding(deps, run.attempt, plan)
-    return await endRun({ ...deps, progress }, readCheckpoint(run.checkpoint), ending, [])
+    return await storeEnding({ ...deps, progress }, readCheckpoint(run.checkpoint), ending, [])
   }
   // Reading runs ahead of delivering: when the run ends, what is still being read ends too.
   const ended = new AbortController()
@@ -80,25 +80,25 @@ export async function executeRun(
   }
 }
 
-function planOf(run: ExecutableRun): SyncPlan | RunError {
+function compilePlan(run: ExecutableRun): SyncPlan | RunError {
   try {
     return compileSyncPlan(readSyncResources(run.resources))
   } catch (error) {
-    if (error instanceof Failure) return runErrorFrom(error)
+    if (error instanceof Failure) return toRunError(error)
     throw error
   }
 }
 
-type Problem = Extract<Step, { kind: 'problem' }>
+type ListingErrorStep = Extract<TraversalStep, { kind: 'problem' }>
 
 /** The delivering half of a run, and the only place that knows sequence numbers. */
 class Execution {
-  readonly #deps: RunDeps
+  readonly #deps: SyncRunDeps
   readonly #run: ExecutableRun
   readonly #progress: RunProgress
   readonly #plan: SyncPlan
   readonly #signal: AbortSignal
-  readonly #tally: Tally
+  readonly #tally: RunStatsCollector
   /** Its counts are those of the last attempt; `#withCounts` has what came since. */
   #checkpoint: Checkpoint
   /** The checkpoint is the one that is stored. */
@@ -109,16 +109,16 @@ class Execution {
   /** Nodes whose listing under way has been read from in this attempt. */
   readonly #advancing = new Set<SyncNode>()
   /** Listings that cannot be read at the moment, and no more attempts to come; see `#hold`. */
-  #held: Problem[] = []
+  #held: ListingErrorStep[] = []
 
-  constructor(deps: RunDeps, run: ExecutableRun, progress: RunProgress, plan: SyncPlan, signal: AbortSignal) {
+  constructor(deps: SyncRunDeps, run: ExecutableRun, progress: RunProgress, plan: SyncPlan, signal: AbortSignal) {
     this.#deps = deps
     this.#run = run
     this.#progress = progress
     this.#plan = plan
     this.#signal = signal
     this.#checkpoint = readCheckpoint(run.checkpoint)
-    this.#tally = new Tally(plan, deps.source.idPath, this.#checkpoint.counts)
+    this.#tally = new RunStatsCollector(plan, deps.source.idPath, this.#checkpoint.counts)
     this.#savedMs = deps.clock.monotonicMs()
   }
 
@@ -134,10 +134,10 @@ class Execution {
 
   /** @param error absent: everything is done */
   async #end(error?: RunError): Promise<RunOutcome> {
-    const deps: EndDeps = { ...this.#deps, progress: this.#progress }
+    const deps: EndingDeps = { ...this.#deps, progress: this.#progress }
     const stats = this.#tally.stats(error === undefined)
-    const ending = decideEnding(deps, this.#run.attempt, error ?? completionOf(this.#run.resources, stats))
-    return await endRun(deps, this.#withCounts, ending, stats)
+    const ending = decideEnding(deps, this.#run.attempt, error ?? completedStatusOf(this.#run.resources, stats))
+    return await storeEnding(deps, this.#withCounts, ending, stats)
   }
 
   get #isLastAttempt(): boolean {
@@ -153,15 +153,15 @@ class Execution {
   }
 
   async #deliverAll(): Promise<EarlyEnd | undefined> {
-    for await (const step of oneAhead(walk(this.#walk(), this.#checkpoint.position))) {
+    for await (const step of prefetchOne(traverse(this.#walk(), this.#checkpoint.position))) {
       const end = await this.#take(step)
       if (end !== undefined) return end
     }
     const [held] = this.#held
-    return held !== undefined && !this.#tally.hasPages ? giveUpAt(held) : await this.#deliverHeld()
+    return held !== undefined && !this.#tally.hasPages ? retryFrom(held) : await this.#deliverHeld()
   }
 
-  async #take(step: Step): Promise<EarlyEnd | undefined> {
+  async #take(step: TraversalStep): Promise<EarlyEnd | undefined> {
     switch (step.kind) {
       case 'end':
         return step.outcome
@@ -180,9 +180,9 @@ class Execution {
    * as failed as soon as another listing can be read, unless this attempt has read a page of it; too many in a row, or
    * nothing but such, mean that the third party is down, and the run ends where they began.
    */
-  #hold(problem: Problem): EarlyEnd | undefined {
+  #hold(problem: ListingErrorStep): EarlyEnd | undefined {
     const isTriedAgain = !this.#isLastAttempt || this.#advancing.has(problem.node)
-    if (isTriedAgain || this.#held.length === TRANSIENT_IN_A_ROW_MAX) return giveUpAt(this.#held[0] ?? problem)
+    if (isTriedAgain || this.#held.length === CONSECUTIVE_TRANSIENT_MAX) return retryFrom(this.#held[0] ?? problem)
     this.#held.push(problem)
     return undefined
   }
@@ -196,38 +196,38 @@ class Execution {
   }
 
   /** What was not accepted is offered again from the checkpoint as it is. */
-  async #endAt(answer: DestinationAway | Extract<SinkAnswer, { kind: 'end' }>): Promise<EarlyEnd> {
+  async #endAt(answer: DestinationUnavailable | Extract<SinkResult, { kind: 'end' }>): Promise<EarlyEnd> {
     if (answer.kind === 'end') return answer.outcome
-    const { outcome, checkpoint } = stepAside(this.#deps.random, answer, this.#checkpoint)
+    const { outcome, checkpoint } = postponeRun(this.#deps.random, answer, this.#checkpoint)
     return (await this.#save(checkpoint)) ?? outcome
   }
 
-  async #deliverPage({ node, page, after }: Extract<Step, { kind: 'page' }>): Promise<EarlyEnd | undefined> {
+  async #deliverPage({ node, page, after }: Extract<TraversalStep, { kind: 'page' }>): Promise<EarlyEnd | undefined> {
     const { records, next, stopReason, total } = page
     const isSent = node.isDelivered && records.length > 0
     const answer = isSent
       ? await this.#deps.sink.page({ ...this.#head(node), records, errors: [], hasMore: next !== undefined })
       : NOTHING_SENT
     if (answer.kind !== 'accepted') return await this.#endAt(answer)
-    this.#tally.page(node, { records, delivered: isSent ? records.length : 0, total })
+    this.#tally.addPage(node, { records, delivered: isSent ? records.length : 0, total })
     if (next === undefined) {
-      this.#tally.listingEnded(node, stopReason)
+      this.#tally.endListing(node, stopReason)
       this.#advancing.delete(node)
     } else this.#advancing.add(node)
     return await this.#advance(after, answer.sequences)
   }
 
-  async #deliverProblem({ node, error, after }: Problem): Promise<EarlyEnd | undefined> {
+  async #deliverProblem({ node, error, after }: ListingErrorStep): Promise<EarlyEnd | undefined> {
     const { errorHandling } = this.#run
-    if (errorHandling === 'fail_fast') return { kind: 'failed', error: errorAt(node, error) }
+    if (errorHandling === 'fail_fast') return { kind: 'failed', error: withNodeName(node, error) }
     const head = this.#head(node)
     const { sink } = this.#deps
     const answer =
       errorHandling === 'batch'
         ? await sink.page({ ...head, records: [], errors: [error], hasMore: false })
-        : await sink.problem({ ...head, error })
+        : await sink.listingError({ ...head, error })
     if (answer.kind !== 'accepted') return await this.#endAt(answer)
-    this.#tally.listingFailed(node)
+    this.#tally.failListing(node)
     return await this.#advance(after, answer.sequences)
   }
 
@@ -235,7 +235,7 @@ class Execution {
     return { resource, method, sequence: this.#checkpoint.next_sequence }
   }
 
-  async #advance(position: Position, sequences: number): Promise<EarlyEnd | undefined> {
+  async #advance(position: TraversalPosition, sequences: number): Promise<EarlyEnd | undefined> {
     const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0 }
     this.#hasProgressed = true
     if (sequences > 0 || this.#isSaveDue()) return await this.#save(change)
@@ -244,7 +244,7 @@ class Execution {
   }
 
   #isSaveDue(): boolean {
-    return this.#deps.clock.monotonicMs() >= this.#savedMs + QUIET_SAVE_INTERVAL_MS
+    return this.#deps.clock.monotonicMs() >= this.#savedMs + CHECKPOINT_MIN_INTERVAL_MS
   }
 
   async #save(change: Partial<Checkpoint>): Promise<EarlyEnd | undefined> {
@@ -269,12 +269,12 @@ class Execution {
     return previous_run_dates ?? this.#run.previousRunDates.map((date) => date?.toISOString() ?? null)
   }
 
-  #walk(): Walk {
+  #walk(): Traversal {
     const { source, clock, random, account, concurrency = CONCURRENCY_DEFAULT } = this.#deps
     return {
       plan: this.#plan,
-      fetcher: new Fetcher({ source, clock, random, signal: this.#signal }, concurrency),
-      projections: this.#plan.nodes.map((node) => projectionFor(node, source.parentPaths)),
+      fetcher: new PageFetcher({ source, clock, random, signal: this.#signal }, concurrency),
+      projections: this.#plan.nodes.map((node) => parentProjection(node, source.parentPaths)),
       account: { ...account, credentials: {} },
       args: this.#run.args,
       previousRunDates: this.#previousRunDates,
@@ -283,8 +283,8 @@ class Execution {
   }
 }
 
-const NOTHING_SENT: SinkAnswer = { kind: 'accepted', sequences: 0 }
+const NOTHING_SENT: SinkResult = { kind: 'accepted', sequences: 0 }
 
-function giveUpAt({ node, error }: Problem): EarlyEnd {
-  return { kind: 'retry', error: errorAt(node, error) }
+function retryFrom({ node, error }: ListingErrorStep): EarlyEnd {
+  return { kind: 'retry', error: withNodeName(node, error) }
 }

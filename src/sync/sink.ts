@@ -11,12 +11,12 @@ import type { EarlyEnd } from './listing.ts'
  */
 export interface Sink {
   /** Before anything else, once per run. */
-  started(): Promise<SinkAnswer>
-  page(page: SinkPage): Promise<SinkAnswer>
+  started(): Promise<SinkResult>
+  page(page: SinkPage): Promise<SinkResult>
   /** A listing failed and the run goes on (`error_handling: ignore`). */
-  problem(problem: SinkProblem): Promise<SinkAnswer>
+  listingError(problem: SinkListingError): Promise<SinkResult>
   /** The run is over. Called again only with the same ending. Absent: nothing is told. */
-  ended?(ending: DecidedEnding, stats: readonly ResourceStats[]): Promise<SinkAnswer>
+  ended?(ending: DecidedEnding, stats: readonly ResourceStats[]): Promise<SinkResult>
 }
 
 /** One page of records, or the error that stands in its place. */
@@ -33,7 +33,7 @@ export interface SinkPage {
 }
 
 /** An error that ended one listing. */
-export interface SinkProblem {
+export interface SinkListingError {
   readonly resource: string
   readonly method: string
   readonly sequence: number
@@ -41,13 +41,13 @@ export interface SinkProblem {
 }
 
 /** `accepted` with the count of sequence numbers used, or how the run ends here. */
-export type SinkAnswer =
+export type SinkResult =
   | { readonly kind: 'accepted'; readonly sequences: number }
   | { readonly kind: 'end'; readonly outcome: EarlyEnd }
-  | DestinationAway
+  | DestinationUnavailable
 
 /** Nobody is there to take anything: the run waits and offers the same again. */
-export interface DestinationAway {
+export interface DestinationUnavailable {
   readonly kind: 'away'
   readonly error: RunError
   /** The least that the destination asked to wait. */

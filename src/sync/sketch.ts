@@ -11,7 +11,7 @@ const EMPTY = '#'.charCodeAt(0)
  * Of m = 2^precision registers each keeps the longest run of leading zeros among its hashes. The standard error is
  * 1.04/√m. Registers are kept as the characters they are stored as, so that storing them is a copy.
  */
-export class Sketch {
+export class HyperLogLog {
   readonly #precision: number
   readonly #registers: Buffer
   /** How many registers hold each rank. */

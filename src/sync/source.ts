@@ -1,7 +1,7 @@
 import type { DotPath, Json, JsonObject } from '../base/index.ts'
 
 /** One call that may have many pages, with every template of the sync rendered. */
-export interface PageRequest {
+export interface ListingRequest {
   readonly resource: string
   readonly method: string
   readonly id?: string
@@ -34,7 +34,7 @@ export interface SourcePage {
  */
 export interface PageSource {
   /** @param state of `SourcePage.next`; absent: the first page */
-  pages(request: PageRequest, state: JsonObject | undefined, signal: AbortSignal): AsyncIterable<SourcePage>
+  pages(request: ListingRequest, state: JsonObject | undefined, signal: AbortSignal): AsyncIterable<SourcePage>
   /**
    * Paths below the root `resources` that the definition of the method reads, so that only those fields of parents are
    * kept. Absent: unknown, whole records are kept.

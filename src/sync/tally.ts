@@ -1,6 +1,6 @@
 import type { DotPath, Json } from '../base/index.ts'
 import type { ResourceStats } from '../queue/index.ts'
-import { DistinctIds, type DistinctState, limitsFor } from './distinct.ts'
+import { DistinctCounter, type DistinctState, distinctLimits } from './distinct.ts'
 import type { SyncNode, SyncPlan } from './plan.ts'
 import { DEFAULT_ID_PATH, identityOf } from './record-id.ts'
 import type { PageSource } from './source.ts'
@@ -26,7 +26,7 @@ type Counters = {
 }
 
 /** A page as it is counted. */
-export interface CountedPage {
+export interface PageCounts {
   readonly records: readonly Json[]
   /** How many of them were acknowledged. */
   readonly delivered: number
@@ -34,12 +34,12 @@ export interface CountedPage {
 }
 
 /** Ends that are a limit's doing: there was more. */
-const CUTTING_REASONS: ReadonlySet<string> = new Set(['max_pages', 'max_records'])
+const TRUNCATING_REASONS: ReadonlySet<string> = new Set(['max_pages', 'max_records'])
 /** The stop reason of a listing that ended with an error. */
 const ERROR_REASON = 'error'
 /** What the contract can say; third parties claim more in jest. */
-const CLAIMED_TOTAL_MAX = 2 ** 31 - 1
-const NOTHING: Counters = {
+const REPORTED_TOTAL_MAX = 2 ** 31 - 1
+const NO_COUNTS: Counters = {
   pages: 0,
   fetched: 0,
   delivered: 0,
@@ -51,26 +51,26 @@ const NOTHING: Counters = {
 }
 
 /** What contradicts the word that a resource is complete; `undefined` when nothing does. */
-export function contradictionIn(stats: ResourceStats): string | undefined {
+export function findIncompleteness(stats: ResourceStats): string | undefined {
   const { failed, fetched, stopReason = '', claimedTotal = 0 } = stats
   if (failed > 0) return `${failed} of its records or calls failed`
-  if (stopReason === ERROR_REASON || CUTTING_REASONS.has(stopReason)) return `its listing ended with ${stopReason}`
+  if (stopReason === ERROR_REASON || TRUNCATING_REASONS.has(stopReason)) return `its listing ended with ${stopReason}`
   return claimedTotal > fetched ? `${claimedTotal} records were claimed and ${fetched} fetched` : undefined
 }
 
 /** The counters of a run, one set per node of the plan. */
-export class Tally {
+export class RunStatsCollector {
   readonly #plan: SyncPlan
   readonly #counts: Counters[]
-  readonly #ids: readonly DistinctIds[]
+  readonly #ids: readonly DistinctCounter[]
   readonly #idPaths: readonly DotPath[]
 
   /** @param counts of an earlier attempt; absent or of another length: all zero */
   constructor(plan: SyncPlan, idPathOf: PageSource['idPath'], counts: readonly NodeCounts[] = []) {
-    const limits = limitsFor(plan.nodes.length)
+    const limits = distinctLimits(plan.nodes.length)
     this.#plan = plan
-    this.#counts = plan.nodes.map(({ index }) => counts[index] ?? NOTHING)
-    this.#ids = plan.nodes.map(({ index }) => new DistinctIds(limits, counts[index]?.ids))
+    this.#counts = plan.nodes.map(({ index }) => counts[index] ?? NO_COUNTS)
+    this.#ids = plan.nodes.map(({ index }) => new DistinctCounter(limits, counts[index]?.ids))
     this.#idPaths = plan.nodes.map(({ resource, method }) => idPathOf?.(resource, method) ?? DEFAULT_ID_PATH)
   }
 
@@ -84,7 +84,7 @@ export class Tally {
   }
 
   /** A page was read, and what was to be sent of it was acknowledged. */
-  page(node: SyncNode, { records, delivered, total }: CountedPage): void {
+  addPage(node: SyncNode, { records, delivered, total }: PageCounts): void {
     const counts = this.#of(node)
     const [ids, idPath = DEFAULT_ID_PATH] = [this.#ids[node.index], this.#idPaths[node.index]]
     ids?.add(records.map((record) => identityOf(record, idPath)))
@@ -98,14 +98,14 @@ export class Tally {
   }
 
   /** A listing ended by itself or at a limit; one that does not say why may have lost its rest. */
-  listingEnded(node: SyncNode, stopReason: string | undefined): void {
-    const isCut = this.#of(node).is_cut || stopReason === undefined || CUTTING_REASONS.has(stopReason)
+  endListing(node: SyncNode, stopReason: string | undefined): void {
+    const isCut = this.#of(node).is_cut || stopReason === undefined || TRUNCATING_REASONS.has(stopReason)
     const reason = stopReason === undefined ? {} : { stop_reason: stopReason }
     this.#change(node, { ...reason, is_cut: isCut, ...this.#claimsAfter(node) })
   }
 
   /** A listing ended with an error that was passed over. */
-  listingFailed(node: SyncNode): void {
+  failListing(node: SyncNode): void {
     const failed = this.#of(node).failed + 1
     this.#change(node, { failed, stop_reason: ERROR_REASON, is_cut: true, ...this.#claimsAfter(node) })
   }
@@ -120,7 +120,7 @@ export class Tally {
       const { pages, fetched, delivered, failed, stop_reason, is_cut } = this.#of(node)
       const claimedTotal = this.#claimedTotal(node)
       const counted = this.#distinctOf(node, fetched)
-      const seen = isOneListing(node, this.#plan) ? (counted.distinct ?? fetched) : fetched
+      const seen = isSingleListing(node, this.#plan) ? (counted.distinct ?? fetched) : fetched
       const complete = isParentComplete && !is_cut && (claimedTotal ?? 0) <= seen
       stats[node.index] = {
         resource: node.resource,
@@ -136,7 +136,7 @@ export class Tally {
       }
       for (const child of node.children) visit(child, complete)
     }
-    for (const root of this.#plan.waves[0] ?? []) visit(root, isRunDone)
+    for (const root of this.#plan.levels[0] ?? []) visit(root, isRunDone)
     return stats
   }
 
@@ -151,7 +151,7 @@ export class Tally {
   #claimedTotal(node: SyncNode): number | undefined {
     const { pages, claimed, claiming, stop_reason } = this.#of(node)
     if (pages === 0 || claimed === null || (stop_reason === '' && claiming === null)) return undefined
-    return Math.min(claimed + (claiming ?? 0), CLAIMED_TOTAL_MAX)
+    return Math.min(claimed + (claiming ?? 0), REPORTED_TOTAL_MAX)
   }
 
   #claimsAfter(node: SyncNode): Pick<NodeCounts, 'claimed' | 'claiming'> {
@@ -160,7 +160,7 @@ export class Tally {
   }
 
   #of(node: SyncNode): Counters {
-    return this.#counts[node.index] ?? NOTHING
+    return this.#counts[node.index] ?? NO_COUNTS
   }
 
   #change(node: SyncNode, change: Partial<Counters>): void {
@@ -169,6 +169,6 @@ export class Tally {
 }
 
 /** Then every record has an identifier of its own, and one that was there before stands in the place of one not seen. */
-function isOneListing(node: SyncNode, { waves: [roots = []] }: SyncPlan): boolean {
+function isSingleListing(node: SyncNode, { levels: [roots = []] }: SyncPlan): boolean {
   return node.loopOn === undefined && roots.includes(node)
 }

@@ -4,7 +4,7 @@ import type { RunError, RunOutcome } from '../queue/index.ts'
 import type { SyncNode } from './plan.ts'
 
 /** What an error while fetching a page means for the run. */
-export type Verdict =
+export type ErrorClass =
   /** Ask again later; `afterMs` is what the third party asked for, if it did. */
   | { readonly kind: 'wait'; readonly afterMs: number | undefined }
   /** This listing cannot go on, others can: `error_handling` decides. */
@@ -17,7 +17,7 @@ export type Verdict =
   | { readonly kind: 'fatal'; readonly error: RunError }
 
 /** What is not listed is about the whole account or definition: `fatal`. */
-const KINDS: Partial<Record<FailureReason, Verdict['kind']>> = {
+const KINDS: Partial<Record<FailureReason, ErrorClass['kind']>> = {
   UPSTREAM_RATE_LIMITED: 'wait',
   RATE_LIMITED: 'wait',
   BUDGET_EXHAUSTED: 'wait',
@@ -44,17 +44,17 @@ const UNAUTHORIZED_STATUS = '401'
  *
  * @throws the error itself when it is not a refusal (a bug), and LEASE_LOST, after which nothing may be reported
  */
-export function verdictOn(error: unknown): Verdict {
+export function classifyListingError(error: unknown): ErrorClass {
   if (!(error instanceof Failure) || error.reason === 'LEASE_LOST') throw error
   const kind = error.reason === 'UPSTREAM_ERROR' ? kindOfAnswer(error.metadata) : (KINDS[error.reason] ?? 'fatal')
   if (kind === 'wait')
     return { kind, afterMs: error.retryAfterSeconds === undefined ? undefined : error.retryAfterSeconds * 1000 }
-  return { kind, error: runErrorFrom(error) }
+  return { kind, error: toRunError(error) }
 }
 
-/** How a run ends that could not begin because of the error. @throws like `verdictOn` */
+/** How a run ends that could not begin because of the error. @throws like `classifyListingError` */
 export function outcomeOf(error: unknown): RunOutcome {
-  const verdict = verdictOn(error)
+  const verdict = classifyListingError(error)
   switch (verdict.kind) {
     case 'retry':
       return verdict
@@ -69,12 +69,12 @@ export function outcomeOf(error: unknown): RunOutcome {
 }
 
 /** The error with the name of the method it came from, for whoever reads why a run ended. */
-export function errorAt({ resource, method }: SyncNode, { reason, message }: RunError): RunError {
+export function withNodeName({ resource, method }: SyncNode, { reason, message }: RunError): RunError {
   return { reason, message: `${resource}.${method}: ${message}` }
 }
 
 /** What a run shows of a refusal. */
-export function runErrorFrom(failure: Failure): RunError {
+export function toRunError(failure: Failure): RunError {
   return { reason: failure.reason, message: failure.publicMessage }
 }
 

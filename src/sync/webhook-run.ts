@@ -1,10 +1,10 @@
-import type { ReadyAccount } from '../accounts/index.ts'
+import type { ResolvedAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
 import type { Proxy as Engine } from '../proxy/index.ts'
 import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../queue/index.ts'
 import { findIntegratedAccount } from '../storage/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
-import { decideEnding, type EndDeps, endRun, outcomeOfEnding, tellEnding } from './away.ts'
+import { decideEnding, deliverEnding, type EndingDeps, endingOutcome, storeEnding } from './away.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import { executeRun } from './run.ts'
 import { createWebhookSink } from './sinks/webhook-sink.ts'
@@ -13,10 +13,10 @@ import { outcomeOf } from './verdict.ts'
 
 /** What executing runs to webhooks needs. */
 export interface WebhookRunDeps extends DeliverDeps {
-  readonly database: { readonly direct: Parameters<typeof findWebhookTarget>[1] }
+  readonly database: { readonly pool: Parameters<typeof findWebhookTarget>[1] }
   readonly proxy: Pick<Engine, 'pages'>
   readonly secrets: WebhookDeps['secrets']
-  readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ReadyAccount>
+  readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ResolvedAccount>
 }
 
 /**
@@ -33,16 +33,16 @@ export async function executeWebhookRun(
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<RunOutcome> {
-  const target = await orOutcome(() => receiverOf(deps, run))
-  if ('kind' in target) return run.ending === null ? target : outcomeOfEnding(run.ending)
+  const target = await catchOutcome(() => loadWebhookTarget(deps, run))
+  if ('kind' in target) return run.ending === null ? target : endingOutcome(run.ending)
   if (run.ending !== null) {
-    const end = await endDepsOf(deps, run, target, progress, signal)
-    return await tellEnding(end, readCheckpoint(run.checkpoint), run.ending, run.resourceStats)
+    const end = await endingDeps(deps, run, target, progress, signal)
+    return await deliverEnding(end, readCheckpoint(run.checkpoint), run.ending, run.resourceStats)
   }
   const givenUp = { kind: 'failed', error: LEASE_EXPIRED } as const
-  if (run.attempt > run.attemptsMax) return await refuse(deps, run, givenUp, target, progress, signal)
-  const ready = await orOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
-  if ('kind' in ready) return await refuse(deps, run, ready, target, progress, signal)
+  if (run.attempt > run.attemptsMax) return await failBeforeStart(deps, run, givenUp, target, progress, signal)
+  const ready = await catchOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
+  if ('kind' in ready) return await failBeforeStart(deps, run, ready, target, progress, signal)
   const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })
   const sink = createWebhookSink(deps, target, { ...run, tenantId: ready.account.tenantId }, signal)
   const { attemptsMax } = run
@@ -50,7 +50,7 @@ export async function executeWebhookRun(
 }
 
 /** The run ends before its first page; when that is for good, its receiver is told. */
-async function refuse(
+async function failBeforeStart(
   deps: WebhookRunDeps,
   run: ClaimedRun,
   outcome: RunOutcome,
@@ -60,33 +60,36 @@ async function refuse(
 ): Promise<RunOutcome> {
   const isLastAttempt = run.attempt >= run.attemptsMax
   if (outcome.kind !== 'failed' && !(outcome.kind === 'retry' && isLastAttempt)) return outcome
-  const end = await endDepsOf(deps, run, target, progress, signal)
+  const end = await endingDeps(deps, run, target, progress, signal)
   const ending = decideEnding(deps, run.attempt, outcome.error)
-  return await endRun(end, readCheckpoint(run.checkpoint), ending, run.resourceStats)
+  return await storeEnding(end, readCheckpoint(run.checkpoint), ending, run.resourceStats)
 }
 
-async function endDepsOf(
+async function endingDeps(
   { database, ...deps }: WebhookRunDeps,
   run: ClaimedRun,
   target: WebhookTarget,
   progress: RunProgress,
   signal: AbortSignal,
-): Promise<EndDeps> {
-  const account = await findIntegratedAccount(database.direct, run.environmentId, run.integratedAccountId)
+): Promise<EndingDeps> {
+  const account = await findIntegratedAccount(database.pool, run.environmentId, run.integratedAccountId)
   const sink = createWebhookSink(deps, target, { ...run, tenantId: account?.tenantId ?? null }, signal)
   return { ...deps, sink, progress }
 }
 
-async function receiverOf(deps: WebhookRunDeps, { environmentId, destination }: ClaimedRun): Promise<WebhookTarget> {
+async function loadWebhookTarget(
+  deps: WebhookRunDeps,
+  { environmentId, destination }: ClaimedRun,
+): Promise<WebhookTarget> {
   if (destination.kind !== 'webhook') throw new Error('a run for daemons was claimed as a run to a webhook')
-  const found = await findWebhookTarget(deps, deps.database.direct, environmentId, destination.webhookId)
+  const found = await findWebhookTarget(deps, deps.database.pool, environmentId, destination.webhookId)
   if (found.kind === 'ready') return found.target
   const reason = found.kind === 'missing' ? 'WEBHOOK_NOT_FOUND' : 'WEBHOOK_INACTIVE'
   throw new Failure(reason, `the webhook of this run is ${found.kind}: name another one on the trigger`)
 }
 
 /** What is loaded, or how the run ends without it. @throws what is no refusal, and LEASE_LOST */
-async function orOutcome<Loaded extends object>(load: () => Promise<Loaded>): Promise<Loaded | RunOutcome> {
+async function catchOutcome<Loaded extends object>(load: () => Promise<Loaded>): Promise<Loaded | RunOutcome> {
   try {
     return await load()
   } catch (error) {

@@ -1,9 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { METRICS, type MetricSpec } from './metric-table.ts'
-import { sampled } from './sampled.ts'
+import { throttledRead } from './sampled.ts'
 
 /** What a worker counts by itself; read when somebody asks, so that counting costs its loops nothing. */
-export interface WorkerFigures {
+export interface WorkerCounters {
   readonly ticker: {
     readonly passes: number
     readonly failedPasses: number
@@ -24,14 +24,14 @@ export interface WorkerFigures {
 }
 
 /** How many runs of one kind of group are in one state. */
-export interface QueueFigure {
+export interface QueueDepthCount {
   readonly group: string
   readonly state: string
   readonly runs: number
 }
 
 /** A finished call. */
-export interface CallFigure {
+export interface CallObservation {
   /** The operation's path as the contract names it, never the client's text. */
   readonly operation: string
   readonly outcome: string
@@ -45,7 +45,7 @@ interface OperationInstruments {
 }
 
 /** Counting a long queue may take so much of the time at most; see `sampled`. */
-const QUEUE_SAMPLE = { everyMs: 10_000, shareMax: 0.01 } as const
+const QUEUE_DEPTH_THROTTLE = { intervalMs: 10_000, dutyCycleMax: 0.01 } as const
 /** Coarse enough that watching the event loop costs nothing. */
 const EVENT_LOOP_PRECISION_MS = 50
 
@@ -62,7 +62,7 @@ export class Metrics {
   }
 
   /** Counts a finished call. */
-  readonly observeCall = ({ operation, outcome, durationMs }: CallFigure): void => {
+  readonly observeCall = ({ operation, outcome, durationMs }: CallObservation): void => {
     const { duration, byCode } = this.#operation(operation)
     const requests = byCode.get(outcome) ?? this.#requests.labels({ operation, code: outcome })
     byCode.set(outcome, requests)
@@ -81,8 +81,8 @@ export class Metrics {
   }
 
   /** Shows how many runs wait and are held; `read` is asked seldom. */
-  readQueue(read: () => Promise<readonly QueueFigure[]>): void {
-    const figures = sampled(read, QUEUE_SAMPLE)
+  readQueue(read: () => Promise<readonly QueueDepthCount[]>): void {
+    const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
     this.#gauge(METRICS.queueDepth, async (gauge) => {
       const found = await figures()
       gauge.reset()
@@ -91,28 +91,28 @@ export class Metrics {
   }
 
   /** Shows what a worker counts. */
-  readWorker(read: () => WorkerFigures): void {
+  readWorker(read: () => WorkerCounters): void {
     this.#gauge(METRICS.runsHeld, (gauge) => gauge.set(read().runs.running))
-    this.#tally(METRICS.ticks, () => {
+    this.#externalCounter(METRICS.ticks, () => {
       const { fired, skipped, missed, parked } = read().ticker
       const plain = Object.entries({ fired, missed, parked }).map(([outcome, count]) => [outcome, '', count] as const)
       const reasons = Object.entries(skipped).map(([reason, count]) => ['skipped', reason, count] as const)
       return [...plain, ...reasons].map(([outcome, reason, count]) => [{ outcome, reason }, count])
     })
-    this.#tally(METRICS.tickPasses, () => {
+    this.#externalCounter(METRICS.tickPasses, () => {
       const { passes, failedPasses } = read().ticker
       return [
         [{ outcome: 'done' }, passes],
         [{ outcome: 'failed' }, failedPasses],
       ]
     })
-    this.#tally(METRICS.runsSettled, () =>
+    this.#externalCounter(METRICS.runsSettled, () =>
       Object.entries(read().runs.outcomes).map(([outcome, count]) => [{ outcome }, count]),
     )
-    this.#tally(METRICS.leasesLost, () => [[{}, read().runs.leasesLost]])
-    this.#tally(METRICS.leasesExpired, () => [[{}, read().leasesExpired]])
-    this.#tally(METRICS.pagesDelivered, () => [[{}, read().runs.pages]])
-    this.#tally(METRICS.recordsDelivered, () => [[{}, read().runs.records]])
+    this.#externalCounter(METRICS.leasesLost, () => [[{}, read().runs.leasesLost]])
+    this.#externalCounter(METRICS.leasesExpired, () => [[{}, read().leasesExpired]])
+    this.#externalCounter(METRICS.pagesDelivered, () => [[{}, read().runs.pages]])
+    this.#externalCounter(METRICS.recordsDelivered, () => [[{}, read().runs.records]])
   }
 
   get contentType(): string {
@@ -145,7 +145,10 @@ export class Metrics {
   }
 
   /** A counter whose counts are kept elsewhere. */
-  #tally(spec: MetricSpec, read: () => readonly (readonly [Readonly<Record<string, string>>, number])[]): void {
+  #externalCounter(
+    spec: MetricSpec,
+    read: () => readonly (readonly [Readonly<Record<string, string>>, number])[],
+  ): void {
     const counter: Counter = new Counter({
       ...this.#configuration(spec),
       collect() {

@@ -1,18 +1,18 @@
 /** How often a value is read. */
-export interface SampleRate {
+export interface ReadThrottle {
   /** A value is believed this long. */
-  readonly everyMs: number
+  readonly intervalMs: number
   /** Share of the time that reading may take: what takes long is read less often. */
-  readonly shareMax: number
+  readonly dutyCycleMax: number
 }
 
 /**
  * Turns an expensive reading into a cheap one: at most one at a time, and none more often than the rate allows, whoever
  * asks and however often. While it cannot be read the answer is undefined.
  */
-export function sampled<Value>(
+export function throttledRead<Value>(
   read: () => Promise<Value>,
-  { everyMs, shareMax }: SampleRate,
+  { intervalMs: everyMs, dutyCycleMax: shareMax }: ReadThrottle,
 ): () => Promise<Value | undefined> {
   let latest: Promise<Value | undefined> | undefined
   let freshUntilMs = 0

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { type Clock, Failure, invalidFields, isUuid, notFound } from '../base/index.ts'
 import {
+  type ActiveToken,
   type Database,
   type EnvironmentRecord,
+  findActiveToken,
   findEnvironment,
-  findTokenGrant,
-  type TokenGrant,
   touchApiToken,
 } from '../storage/index.ts'
 import { hashToken } from '../vault/index.ts'
@@ -18,7 +18,7 @@ const ENVIRONMENT_HEADER = 'patchbay-environment'
 const CACHE_TTL_MS = 500
 const TOKENS_CACHED_MAX = 10_000
 const ENVIRONMENTS_CACHED_MAX = 10_000
-const USE_NOTED_EVERY_MS = 60_000
+const LAST_USED_WRITE_INTERVAL_MS = 60_000
 
 /** A text that may be an API token, before any look-up. */
 export interface PresentedToken {
@@ -29,9 +29,9 @@ export interface PresentedToken {
 }
 
 /** Turns tokens into principals. */
-export interface Admission extends AsyncDisposable {
+export interface Authenticator extends AsyncDisposable {
   /** Reads a token without a look-up. `undefined`: it cannot be one, by its shape or its checksum. */
-  present(token: string): PresentedToken | undefined
+  parseToken(token: string): PresentedToken | undefined
   /**
    * Admits a call, from the cache when the same token was looked up less than half a second ago.
    *
@@ -40,39 +40,39 @@ export interface Admission extends AsyncDisposable {
    * @throws Failure TOKEN_INVALID, the same for unknown, expired and revoked tokens; INVALID_FIELD when the header is not a
    * uuid; RESOURCE_NOT_FOUND when the environment is unknown, of another team, or not the one the token is bound to
    */
-  admit(token: PresentedToken | undefined, environmentHeader?: string): Promise<Principal>
+  authenticate(token: PresentedToken | undefined, environmentHeader?: string): Promise<Principal>
 }
 
 /** What admission needs. */
-export interface AdmissionDeps {
-  readonly database: Pick<Database, 'direct'>
+export interface AuthenticatorOptions {
+  readonly database: Pick<Database, 'pool'>
   readonly clock: Clock
   /** Told when a use could not be noted; the call went on all the same. */
-  readonly onUseNotNoted?: (error: unknown) => void
+  readonly onWriteError?: (error: unknown) => void
 }
 
 /** The gate of one process. Disposing waits for notes of use under way. */
-export function createAdmission(deps: AdmissionDeps): Admission {
+export function createAuthenticator(deps: AuthenticatorOptions): Authenticator {
   const { database, clock } = deps
-  const recallGrant = shortMemory<TokenGrant>(TOKENS_CACHED_MAX, clock)
-  const recallEnvironment = shortMemory<EnvironmentRecord>(ENVIRONMENTS_CACHED_MAX, clock)
+  const recallGrant = shortTtlCache<ActiveToken>(TOKENS_CACHED_MAX, clock)
+  const recallEnvironment = shortTtlCache<EnvironmentRecord>(ENVIRONMENTS_CACHED_MAX, clock)
   const knownIds = new LRUCache<string, string>({ max: TOKENS_CACHED_MAX })
-  const uses = noteUses(deps)
+  const uses = createLastUsedWriter(deps)
 
-  async function grantOf(token: PresentedToken | undefined): Promise<TokenGrant | undefined> {
+  async function grantOf(token: PresentedToken | undefined): Promise<ActiveToken | undefined> {
     if (token === undefined) return undefined
     const { hash } = token
-    const grant = await recallGrant(hash, () => findTokenGrant(database.direct, Buffer.from(hash, 'base64')))
+    const grant = await recallGrant(hash, () => findActiveToken(database.pool, Buffer.from(hash, 'base64')))
     if (grant === undefined) knownIds.delete(hash)
     else if (token.knownId === undefined) knownIds.set(hash, grant.tokenId)
     return grant
   }
 
   async function ownerOf(environmentId: string): Promise<string | undefined> {
-    return (await recallEnvironment(environmentId, () => findEnvironment(database.direct, environmentId)))?.teamId
+    return (await recallEnvironment(environmentId, () => findEnvironment(database.pool, environmentId)))?.teamId
   }
 
-  async function environmentOf(grant: TokenGrant, header: string | undefined): Promise<string | undefined> {
+  async function environmentOf(grant: ActiveToken, header: string | undefined): Promise<string | undefined> {
     if (header === undefined) return grant.environmentId ?? undefined
     if (!isUuid(header))
       throw invalidFields([{ field: ENVIRONMENT_HEADER, description: 'must be a uuid', rule: 'string.uuid' }])
@@ -84,13 +84,13 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   }
 
   return {
-    present(token) {
+    parseToken(token) {
       const bytes = hashToken(token)
       if (bytes === undefined) return undefined
       const hash = Buffer.from(bytes).toString('base64')
       return { hash, knownId: knownIds.get(hash) }
     },
-    async admit(token, environmentHeader) {
+    async authenticate(token, environmentHeader) {
       const grant = await grantOf(token)
       if (grant === undefined || hasExpired(grant, clock.now()))
         throw new Failure('TOKEN_INVALID', 'the API token is not valid: it is unknown, expired or revoked')
@@ -103,7 +103,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   }
 }
 
-function hasExpired(grant: TokenGrant, now: Date): boolean {
+function hasExpired(grant: ActiveToken, now: Date): boolean {
   return grant.expiresAt !== null && grant.expiresAt <= now
 }
 
@@ -115,7 +115,7 @@ type Recall<Value> = (key: string, read: () => Promise<Value | undefined>) => Pr
  *
  * What was not found is not remembered: a token made a moment ago works at once.
  */
-function shortMemory<Value>(max: number, clock: Clock): Recall<Value> {
+function shortTtlCache<Value>(max: number, clock: Clock): Recall<Value> {
   const entries = new LRUCache<string, { readonly asOfMs: number; readonly value: Promise<Value | undefined> }>({ max })
   return async (key, read) => {
     const nowMs = clock.monotonicMs()
@@ -134,15 +134,15 @@ function shortMemory<Value>(max: number, clock: Clock): Recall<Value> {
 }
 
 /** Writes `last_used_at` behind the calls: at most once a minute and token, and no call waits for it. */
-function noteUses({ database, clock, onUseNotNoted }: AdmissionDeps) {
+function createLastUsedWriter({ database, clock, onWriteError: onUseNotNoted }: AuthenticatorOptions) {
   const notedMs = new LRUCache<string, number>({ max: TOKENS_CACHED_MAX })
   const underWay = new Set<Promise<void>>()
   return {
     note(tokenId: string): void {
       const nowMs = clock.monotonicMs()
-      if (nowMs - (notedMs.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_NOTED_EVERY_MS) return
+      if (nowMs - (notedMs.get(tokenId) ?? Number.NEGATIVE_INFINITY) < LAST_USED_WRITE_INTERVAL_MS) return
       notedMs.set(tokenId, nowMs)
-      const write: Promise<void> = touchApiToken(database.direct, tokenId, clock.now(), USE_NOTED_EVERY_MS)
+      const write: Promise<void> = touchApiToken(database.pool, tokenId, clock.now(), LAST_USED_WRITE_INTERVAL_MS)
         .catch((error: unknown) => onUseNotNoted?.(error))
         .finally(() => underWay.delete(write))
       underWay.add(write)

@@ -1,17 +1,17 @@
 import { etagMismatch, newId, notFound } from '../base/index.ts'
 import {
   type ApiTokenRecord,
-  deleteApiToken as deleteApiTokenRow,
+  deleteApiTokenRow,
   findApiToken,
   insertApiToken,
-  listApiTokens as listApiTokenRows,
-  revokeApiToken as revokeApiTokenRow,
+  selectApiTokens as listApiTokenRows,
+  revokeApiTokenRow,
   type Tx,
-  updateApiToken as updateApiTokenRow,
+  updateApiTokenRow,
 } from '../storage/index.ts'
 import { mintToken } from '../vault/index.ts'
 import { getEnvironment } from './environments.ts'
-import { requireOperator, type TeamActor } from './principal.ts'
+import { assertOperator, type TeamActor } from './principal.ts'
 import { getTeam } from './teams.ts'
 
 /** What a new token opens. */
@@ -50,7 +50,7 @@ export async function createApiToken(tx: Tx, actor: TeamActor, input: ApiTokenIn
 
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getApiToken(tx: Tx, teamId: string, id: string): Promise<ApiTokenRecord> {
-  return (await findApiToken(tx, teamId, id)) ?? missing(id)
+  return (await findApiToken(tx, teamId, id)) ?? apiTokenNotFound(id)
 }
 
 /** At most `limit` tokens of the team below the id `before`, newest first, revoked and expired ones included. */
@@ -89,7 +89,7 @@ export async function updateApiToken(
 
 /** Ends a token: within a second no process accepts it. Again keeps the first moment. @throws Failure RESOURCE_NOT_FOUND */
 export async function revokeApiToken(tx: Tx, teamId: string, id: string): Promise<ApiTokenRecord> {
-  return (await revokeApiTokenRow(tx, teamId, id)) ?? missing(id)
+  return (await revokeApiTokenRow(tx, teamId, id)) ?? apiTokenNotFound(id)
 }
 
 /** Ends a token and forgets it. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
@@ -113,10 +113,10 @@ async function subjectOf(
     return { teamId, environmentId: id }
   }
   const teamId = subject.teamId?.toLowerCase() ?? actor.teamId
-  if (teamId !== actor.teamId) requireOperator(actor)
+  if (teamId !== actor.teamId) assertOperator(actor)
   return { teamId: (await getTeam(tx, actor, teamId)).id, environmentId: undefined }
 }
 
-function missing(id: string): never {
+function apiTokenNotFound(id: string): never {
   throw notFound('api_token', id)
 }

@@ -29,7 +29,7 @@ export interface BootstrapOptions {
    * Keeps what was made, before it is committed: a process that dies in between makes everything anew at the next start,
    * and no start commits tokens that nobody has. May be called again with other values.
    */
-  readonly keep?: ((made: FirstStart) => Promise<void>) | undefined
+  readonly persist?: ((made: FirstStart) => Promise<void>) | undefined
 }
 
 /**
@@ -43,30 +43,36 @@ export interface BootstrapOptions {
  */
 export async function bootstrap(
   database: Database,
-  { teamToken, keep }: BootstrapOptions = {},
+  { teamToken, persist: keep }: BootstrapOptions = {},
 ): Promise<FirstStart | undefined> {
   const forTeam = teamToken === undefined ? mintToken('team') : chosenToken(teamToken)
   if (forTeam === undefined) throw new Error('a chosen team token takes 32 to 256 visible ASCII characters')
-  if ((await findOperatorTeam(database.direct)) !== undefined) return undefined
+  if ((await findOperatorTeam(database.pool)) !== undefined) return undefined
   return await database.transaction(async (tx) => {
-    const made = await makeFirstTeam(tx, forTeam)
+    const made = await createFirstTeam(tx, forTeam)
     if (made !== undefined) await keep?.(made)
     return made
   })
 }
 
-async function makeFirstTeam(tx: Tx, forTeam: MintedToken): Promise<FirstStart | undefined> {
+async function createFirstTeam(tx: Tx, forTeam: MintedToken): Promise<FirstStart | undefined> {
   const teamId = newId()
   if (!(await insertOperatorTeam(tx, teamId, TEAM_NAME))) return undefined
   const environmentId = newId()
   await insertEnvironment(tx, environmentId, teamId, ENVIRONMENT_NAME)
   const forEnvironment = mintToken('environment')
   const common = { teamId, name: TOKEN_NAME, expiresAt: undefined }
-  await insertApiToken(tx, { ...common, ...stored(forTeam), id: newId(), kind: 'team', environmentId: undefined })
-  await insertApiToken(tx, { ...common, ...stored(forEnvironment), id: newId(), kind: 'environment', environmentId })
+  await insertApiToken(tx, { ...common, ...storedPart(forTeam), id: newId(), kind: 'team', environmentId: undefined })
+  await insertApiToken(tx, {
+    ...common,
+    ...storedPart(forEnvironment),
+    id: newId(),
+    kind: 'environment',
+    environmentId,
+  })
   return { teamId, environmentId, teamToken: forTeam.token, environmentToken: forEnvironment.token }
 }
 
-function stored({ hash, hint }: MintedToken): Pick<MintedToken, 'hash' | 'hint'> {
+function storedPart({ hash, hint }: MintedToken): Pick<MintedToken, 'hash' | 'hint'> {
   return { hash, hint }
 }

@@ -4,11 +4,11 @@ import type { Tx } from '../storage/index.ts'
  * Empties what is about to be deleted by force. The things inside belong to rooms above this one, which hand their
  * removal down; each removes rows and the secrets that go with them.
  */
-export interface Contents {
+export interface CascadeDelete {
   /** Removes everything in the environment but its tokens. */
-  removeOfEnvironment(tx: Tx, environmentId: string): Promise<void>
+  deleteByEnvironment(tx: Tx, environmentId: string): Promise<void>
   /** Removes the team's integrations. @throws Failure RESOURCE_IN_USE when another team has installed one */
-  removeIntegrationsOf(tx: Tx, teamId: string): Promise<void>
+  deleteIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void>
   /** Makes every remaining secret of the owner, an environment or a team, unreadable for good. */
-  shredSecrets(tx: Tx, ownerId: string): Promise<void>
+  destroyKeys(tx: Tx, ownerId: string): Promise<void>
 }

@@ -1,21 +1,21 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
 import {
-  deleteEnvironment as deleteEnvironmentRow,
+  deleteEnvironmentRow,
   ENVIRONMENT_NAME_CONSTRAINT,
   type EnvironmentRecord,
   findEnvironment,
   findEnvironmentByName,
   insertEnvironment,
   isUniqueViolation,
-  listEnvironments as listEnvironmentRows,
-  refuseWhileUsed,
+  selectEnvironments as listEnvironmentRows,
+  mapForeignKeyToInUse,
   type Tx,
-  updateEnvironment as updateEnvironmentRow,
+  updateEnvironmentRow,
 } from '../storage/index.ts'
-import type { Contents } from './contents.ts'
+import type { CascadeDelete } from './contents.ts'
 
 /** Environments of a deleted team that are removed per look. */
-const REMOVED_PER_LOOK = 100
+const DELETE_BATCH_SIZE = 100
 
 /** Creates an empty environment. @throws Failure NAME_TAKEN naming the holder */
 export async function createEnvironment(
@@ -73,31 +73,31 @@ export async function updateEnvironment(
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it holds anything and `force` is not set
  */
 export async function deleteEnvironment(
-  deps: { readonly contents: Contents },
+  deps: { readonly contents: CascadeDelete },
   tx: Tx,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
   const { id, version, force = false } = input
   await getEnvironment(tx, teamId, id)
-  if (force) await deps.contents.removeOfEnvironment(tx, id)
+  if (force) await deps.contents.deleteByEnvironment(tx, id)
   const why =
     'the environment holds installations, jobs or webhooks: delete them first, or set force to delete them with it'
   const remove = () => deleteEnvironmentRow(tx, teamId, id, version)
-  if (!(await refuseWhileUsed({ type: 'environment', id, why }, remove))) throw etagMismatch('environment', id)
-  await deps.contents.shredSecrets(tx, id)
+  if (!(await mapForeignKeyToInUse({ type: 'environment', id, why }, remove))) throw etagMismatch('environment', id)
+  await deps.contents.destroyKeys(tx, id)
 }
 
 /** Deletes all environments of a team by force. */
-export async function removeEnvironmentsOf(
-  deps: { readonly contents: Contents },
+export async function deleteEnvironmentsOfTeam(
+  deps: { readonly contents: CascadeDelete },
   tx: Tx,
   teamId: string,
 ): Promise<void> {
   for (;;) {
-    const found = await listEnvironmentRows(tx, teamId, undefined, REMOVED_PER_LOOK)
+    const found = await listEnvironmentRows(tx, teamId, undefined, DELETE_BATCH_SIZE)
     for (const { id } of found) await deleteEnvironment(deps, tx, teamId, { id, force: true })
-    if (found.length < REMOVED_PER_LOOK) return
+    if (found.length < DELETE_BATCH_SIZE) return
   }
 }
 

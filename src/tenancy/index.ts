@@ -5,8 +5,8 @@
  * environment, or how a request carries its token.
  */
 export {
-  type Admission,
-  createAdmission,
+  type Authenticator,
+  createAuthenticator,
   type PresentedToken,
 } from './admission.ts'
 export {
@@ -19,7 +19,7 @@ export {
   updateApiToken,
 } from './api-tokens.ts'
 export { bootstrap, type FirstStart } from './bootstrap.ts'
-export type { Contents } from './contents.ts'
+export type { CascadeDelete } from './contents.ts'
 export {
   createEnvironment,
   deleteEnvironment,

@@ -15,7 +15,7 @@ export interface Principal {
 export type TeamActor = Pick<Principal, 'teamId' | 'isOperator'>
 
 /** @throws Failure OPERATOR_TEAM_REQUIRED unless the team administers the installation */
-export function requireOperator(actor: TeamActor): void {
+export function assertOperator(actor: TeamActor): void {
   if (!actor.isOperator)
     throw new Failure('OPERATOR_TEAM_REQUIRED', "this operation needs a token of the operator's team")
 }

@@ -1,18 +1,18 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
 import {
-  deleteTeam as deleteTeamRow,
+  deleteTeamRow,
   findTeam,
   insertTeam,
-  listTeams as listTeamRows,
-  refuseWhileUsed,
+  selectTeams as listTeamRows,
+  mapForeignKeyToInUse,
   type TeamFields,
   type TeamRecord,
   type Tx,
-  updateTeam as updateTeamRow,
+  updateTeamRow,
 } from '../storage/index.ts'
-import type { Contents } from './contents.ts'
-import { removeEnvironmentsOf } from './environments.ts'
-import { requireOperator, type TeamActor } from './principal.ts'
+import type { CascadeDelete } from './contents.ts'
+import { deleteEnvironmentsOfTeam } from './environments.ts'
+import { assertOperator, type TeamActor } from './principal.ts'
 
 /** Changes to a team; what is undefined keeps its value. */
 export type TeamChange = { readonly [Field in keyof TeamFields]?: TeamFields[Field] | undefined }
@@ -23,7 +23,7 @@ export async function createTeam(
   actor: TeamActor,
   input: TeamChange & { readonly name: string },
 ): Promise<TeamRecord> {
-  requireOperator(actor)
+  assertOperator(actor)
   return await insertTeam(tx, newId(), {
     name: input.name,
     domain: input.domain ?? '',
@@ -79,12 +79,12 @@ export async function updateTeam(
  * operator's team
  */
 export async function deleteTeam(
-  deps: { readonly contents: Contents },
+  deps: { readonly contents: CascadeDelete },
   tx: Tx,
   actor: TeamActor,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
-  requireOperator(actor)
+  assertOperator(actor)
   const { id, version, force = false } = input
   const team = await getTeam(tx, actor, id)
   if (team.isOperator)
@@ -92,13 +92,13 @@ export async function deleteTeam(
       resource: { type: 'team', id },
     })
   if (force) {
-    await removeEnvironmentsOf(deps, tx, id)
-    await deps.contents.removeIntegrationsOf(tx, id)
+    await deleteEnvironmentsOfTeam(deps, tx, id)
+    await deps.contents.deleteIntegrationsOfTeam(tx, id)
   }
   const why = 'the team owns environments or integrations: delete them first, or set force to delete them with it'
-  if (!(await refuseWhileUsed({ type: 'team', id, why }, () => deleteTeamRow(tx, id, version))))
+  if (!(await mapForeignKeyToInUse({ type: 'team', id, why }, () => deleteTeamRow(tx, id, version))))
     throw etagMismatch('team', id)
-  await deps.contents.shredSecrets(tx, id)
+  await deps.contents.destroyKeys(tx, id)
 }
 
 function administers(actor: TeamActor, teamId: string): boolean {

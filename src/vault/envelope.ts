@@ -21,33 +21,33 @@ const TEXT_AT = TAG_AT + TAG_BYTES
  *
  * Layout: format 1 · salt 32 · commitment 32 · iv 12 · tag 16 · ciphertext.
  */
-export function seal(key: Uint8Array, place: string, text: string | Uint8Array): Uint8Array {
+export function encrypt(key: Uint8Array, aad: string, text: string | Uint8Array): Uint8Array {
   const salt = randomBytes(SALT_BYTES)
   const iv = randomBytes(IV_BYTES)
-  const { recordKey, commitment } = derive(key, salt, place)
+  const { recordKey, commitment } = deriveKeys(key, salt, aad)
   const cipher = createCipheriv('aes-256-gcm', recordKey, iv, { authTagLength: TAG_BYTES })
-  cipher.setAAD(Buffer.from(place))
+  cipher.setAAD(Buffer.from(aad))
   const sealed = Buffer.concat([cipher.update(text), cipher.final()])
   return Buffer.concat([Buffer.of(FORMAT), salt, commitment, iv, cipher.getAuthTag(), sealed])
 }
 
 /** Opens what `seal` made. @throws Error when the key, the place or any bit differs */
-export function unseal(key: Uint8Array, place: string, sealed: Uint8Array): Buffer {
+export function decrypt(key: Uint8Array, aad: string, sealed: Uint8Array): Buffer {
   const bytes = Buffer.from(sealed)
   if (bytes.length < TEXT_AT || bytes[0] !== FORMAT) throw new Error('not a sealed value of a known format')
   const salt = bytes.subarray(SALT_AT, COMMITMENT_AT)
   const commitment = bytes.subarray(COMMITMENT_AT, IV_AT)
   const iv = bytes.subarray(IV_AT, TAG_AT)
   const tag = bytes.subarray(TAG_AT, TEXT_AT)
-  const derived = derive(key, salt, place)
+  const derived = deriveKeys(key, salt, aad)
   if (!timingSafeEqual(derived.commitment, commitment)) throw new Error('sealed under another key or for another place')
   const decipher = createDecipheriv('aes-256-gcm', derived.recordKey, iv, { authTagLength: TAG_BYTES })
-  decipher.setAAD(Buffer.from(place))
+  decipher.setAAD(Buffer.from(aad))
   decipher.setAuthTag(tag)
   return Buffer.concat([decipher.update(bytes.subarray(TEXT_AT)), decipher.final()])
 }
 
-function derive(key: Uint8Array, salt: Uint8Array, place: string): { recordKey: Buffer; commitment: Buffer } {
-  const both = Buffer.from(hkdfSync('sha256', key, salt, place, KEY_BYTES + COMMITMENT_BYTES))
+function deriveKeys(key: Uint8Array, salt: Uint8Array, aad: string): { recordKey: Buffer; commitment: Buffer } {
+  const both = Buffer.from(hkdfSync('sha256', key, salt, aad, KEY_BYTES + COMMITMENT_BYTES))
   return { recordKey: both.subarray(0, KEY_BYTES), commitment: both.subarray(KEY_BYTES) }
 }

@@ -3,7 +3,7 @@
  *
  * Nothing here stores anything or knows what a secret belongs to; `storage/secrets.ts` does.
  */
-export { seal, unseal } from './envelope.ts'
+export { decrypt, encrypt } from './envelope.ts'
 export { generateKeyRingText, type KeyRing, parseKeyRing } from './key-ring.ts'
-export { Redaction, SECRET_MASK } from './redaction.ts'
+export { Redactor, SECRET_MASK } from './redaction.ts'
 export { chosenToken, hashToken, type MintedToken, mintToken } from './token.ts'

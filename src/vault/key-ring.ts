@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { seal, unseal } from './envelope.ts'
+import { decrypt, encrypt } from './envelope.ts'
 
 const KEY_BYTES = 32
 const ENTRY = /^([A-Za-z0-9_.-]{1,64}):([A-Za-z0-9+/_=-]+)$/
@@ -8,9 +8,9 @@ const ENTRY = /^([A-Za-z0-9_.-]{1,64}):([A-Za-z0-9+/_=-]+)$/
 export interface KeyRing {
   readonly primaryId: string
   /** Makes a data key, wrapped under the primary key. `ownerId` and `keyId` are authenticated. */
-  create(ownerId: string, keyId: string): WrappedKey
+  createDataKey(ownerId: string, keyId: string): WrappedKey
   /** Opens a wrapped data key. @throws Error when its key encryption key is not in the ring or the row was tampered with */
-  open(wrapped: WrappedKey, ownerId: string, keyId: string): Uint8Array
+  unwrapDataKey(wrapped: WrappedKey, ownerId: string, keyId: string): Uint8Array
 }
 
 /** A data key as it is stored. */
@@ -34,7 +34,7 @@ export function parseKeyRing(text: string): KeyRing {
     if (keys.has(id)) throw new Error(`key ${id} is there twice`)
     keys.set(id, key)
   }
-  return ringOf(keys)
+  return createKeyRing(keys)
 }
 
 /** The text of a new key ring of one random key. */
@@ -42,24 +42,24 @@ export function generateKeyRingText(id: string): string {
   return `${id}:${randomBytes(KEY_BYTES).toString('base64')}`
 }
 
-function ringOf(keys: ReadonlyMap<string, Uint8Array>): KeyRing {
+function createKeyRing(keys: ReadonlyMap<string, Uint8Array>): KeyRing {
   const [first] = keys
   if (first === undefined) throw new Error('holds no key')
   const [primaryId, primary] = first
   return {
     primaryId,
-    create: (ownerId, keyId) => ({
+    createDataKey: (ownerId, keyId) => ({
       keyEncryptionKeyId: primaryId,
-      wrapped: seal(primary, placeOf(ownerId, keyId), randomBytes(KEY_BYTES)),
+      wrapped: encrypt(primary, dataKeyAad(ownerId, keyId), randomBytes(KEY_BYTES)),
     }),
-    open: ({ keyEncryptionKeyId, wrapped }, ownerId, keyId) => {
+    unwrapDataKey: ({ keyEncryptionKeyId, wrapped }, ownerId, keyId) => {
       const key = keys.get(keyEncryptionKeyId)
       if (key === undefined) throw new Error(`the key encryption key ${keyEncryptionKeyId} is not configured`)
-      return unseal(key, placeOf(ownerId, keyId), wrapped)
+      return decrypt(key, dataKeyAad(ownerId, keyId), wrapped)
     },
   }
 }
 
-function placeOf(ownerId: string, keyId: string): string {
+function dataKeyAad(ownerId: string, keyId: string): string {
   return `data_key|wrapped_key|${keyId}|${ownerId}`
 }

@@ -1,15 +1,15 @@
-import { type Spelling, type TextView, viewsOf } from './text-view.ts'
+import { type DecodedText, decodeLayers, type SecretPattern } from './text-view.ts'
 
 /** A part of a text, from `start` to before `end`. */
-interface Span {
+interface TextSpan {
   readonly start: number
   readonly end: number
 }
 
 /** Finds many spellings in a text at once. */
-export interface Matcher {
+export interface SecretMatcher {
   /** Where spellings stand, in order, without overlaps. */
-  find(text: string): readonly Span[]
+  find(text: string): readonly TextSpan[]
   /** Characters by which a match may reach beyond where it is recognised. */
   readonly longest: number
 }
@@ -19,21 +19,24 @@ const COMPARED_MAX = 64
 /** States of the automaton; with more, every text is hidden whole. */
 const STATES_MAX = 400_000
 
-const NOTHING: Matcher = { find: () => [], longest: 0 }
-const EVERYTHING: Matcher = { find: ({ length }) => (length === 0 ? [] : [{ start: 0, end: length }]), longest: 0 }
+const MATCH_NOTHING: SecretMatcher = { find: () => [], longest: 0 }
+const MATCH_EVERYTHING: SecretMatcher = {
+  find: ({ length }) => (length === 0 ? [] : [{ start: 0, end: length }]),
+  longest: 0,
+}
 
 /**
  * Indexes spellings in an Aho-Corasick automaton: finding them is linear in the text, however many there are.
  */
-export function createMatcher(spellings: readonly Spelling[]): Matcher {
-  if (spellings.length === 0) return NOTHING
+export function createSecretMatcher(spellings: readonly SecretPattern[]): SecretMatcher {
+  if (spellings.length === 0) return MATCH_NOTHING
   const automaton = buildAutomaton(spellings)
-  if (automaton === undefined) return EVERYTHING
+  if (automaton === undefined) return MATCH_EVERYTHING
   return {
     find(text) {
       if (text.length < automaton.shortest) return []
-      const hidden = new Hidden(text)
-      for (const view of viewsOf(text)) scan(automaton, view, hidden)
+      const hidden = new MaskedSpans(text)
+      for (const view of decodeLayers(text)) scan(automaton, view, hidden)
       return hidden.spans()
     },
     longest: automaton.longest,
@@ -52,7 +55,7 @@ class Automaton {
   readonly #units: Uint8Array
   readonly #fallbacks: Int32Array
   /** Units of the longest spelling that ends in a state, by how it must stand in the text; 0: none. */
-  readonly lengths: Readonly<Record<Spelling['match'], Int32Array>>
+  readonly lengths: Readonly<Record<SecretPattern['match'], Int32Array>>
   /** Units that a spelling which ends in a state has beyond those that were compared. */
   readonly beyond: Int32Array
   longest = 0
@@ -69,7 +72,7 @@ class Automaton {
     this.lengths = { part: perState(), alone: perState(), word: perState() }
   }
 
-  add({ units, match }: Spelling): void {
+  add({ units, match }: SecretPattern): void {
     const compared = comparedOf(units)
     let state = 0
     for (let at = 0; at < compared; at++)
@@ -126,7 +129,7 @@ class Automaton {
   }
 }
 
-function buildAutomaton(spellings: readonly Spelling[]): Automaton | undefined {
+function buildAutomaton(spellings: readonly SecretPattern[]): Automaton | undefined {
   const states = 1 + spellings.reduce((sum, { units }) => sum + comparedOf(units), 0)
   if (states > STATES_MAX) return undefined
   const automaton = new Automaton(states)
@@ -139,7 +142,7 @@ function comparedOf(units: Uint8Array): number {
   return Math.min(units.length, COMPARED_MAX)
 }
 
-function scan(automaton: Automaton, view: TextView, hidden: Hidden): void {
+function scan(automaton: Automaton, view: DecodedText, hidden: MaskedSpans): void {
   const { lengths, beyond } = automaton
   const { folded } = view
   let state = 0
@@ -150,17 +153,17 @@ function scan(automaton: Automaton, view: TextView, hidden: Hidden): void {
     const word = lengths.word[state] ?? 0
     const alone = lengths.alone[state] ?? 0
     const end = at + 1 + (beyond[state] ?? 0)
-    if (part > 0) hidden.hide(view, at + 1 - part, end)
-    if (word > 0) hidden.hideWord(view, at + 1 - word, end)
-    if (alone > 0) hideAlone(view, at, alone, hidden)
+    if (part > 0) hidden.mask(view, at + 1 - part, end)
+    if (word > 0) hidden.maskWord(view, at + 1 - word, end)
+    if (alone > 0) maskAlone(view, at, alone, hidden)
   }
 }
 
 /** Of several short values that end here the longest is taken that stands alone. */
-function hideAlone(view: TextView, at: number, longest: number, hidden: Hidden): void {
+function maskAlone(view: DecodedText, at: number, longest: number, hidden: MaskedSpans): void {
   if (isWordUnit(view.codes[at + 1])) return
   const start = at + 1 - longest
-  if (!isWordUnit(view.codes[start - 1])) hidden.hide(view, start, at + 1)
+  if (!isWordUnit(view.codes[start - 1])) hidden.mask(view, start, at + 1)
 }
 
 function isWordUnit(code: number | undefined): boolean {
@@ -168,18 +171,18 @@ function isWordUnit(code: number | undefined): boolean {
 }
 
 /** The parts of one text that are to be hidden. */
-class Hidden {
+class MaskedSpans {
   readonly #length: number
   /** How many hidden spans begin, less those that end, at each place; made with the first of them. */
   #changes: Int32Array | undefined
-  #wordView: TextView | undefined
+  #wordView: DecodedText | undefined
   #wordEnd = 0
 
   constructor({ length }: string) {
     this.#length = length
   }
 
-  hide(view: TextView, start: number, end: number): void {
+  mask(view: DecodedText, start: number, end: number): void {
     this.#changes ??= new Int32Array(this.#length + 1)
     const from = view.starts[Math.max(0, start)] ?? 0
     const to = view.ends[Math.min(end, view.ends.length) - 1] ?? this.#length
@@ -188,7 +191,7 @@ class Hidden {
   }
 
   /** Hides the whole base64 text of which this is a part. */
-  hideWord(view: TextView, start: number, end: number): void {
+  maskWord(view: DecodedText, start: number, end: number): void {
     if (this.#wordView === view && end <= this.#wordEnd) return
     const { codes } = view
     let first = start
@@ -198,13 +201,13 @@ class Hidden {
     while (last < codes.length && isBase64Unit(codes[last])) last += 1
     this.#wordView = view
     this.#wordEnd = last
-    this.hide(view, first, last)
+    this.mask(view, first, last)
   }
 
-  spans(): readonly Span[] {
+  spans(): readonly TextSpan[] {
     const changes = this.#changes
     if (changes === undefined) return []
-    const spans: Span[] = []
+    const spans: TextSpan[] = []
     let depth = 0
     let start = 0
     for (let at = 0; at <= this.#length; at++) {

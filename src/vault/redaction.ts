@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { createMatcher, type Matcher } from './matcher.ts'
-import { spellingsOf } from './spellings.ts'
+import { createSecretMatcher, type SecretMatcher } from './matcher.ts'
+import { patternsOf } from './spellings.ts'
 
 /** What stands where a secret was, or is stored. It is never accepted as a value. */
 export const SECRET_MASK = '***'
@@ -16,12 +16,12 @@ const JSON_DEPTH_MAX = 64
 /** Causes of an error that are kept. */
 const CAUSES_MAX = 5
 
-const REFERENCE_LENGTH_MIN = 8
+const PLACEHOLDER_SECRET_LENGTH_MIN = 8
 /** 48 bits tell the secrets of a call apart, and say too little to test guesses at a good secret. */
 const DIGEST_LENGTH = 12
 
 /** Asked for when a text is looked at, because most calls meet no error. */
-export type SecretList = () => readonly string[]
+export type SecretSource = () => readonly string[]
 
 /**
  * Takes known secrets out of what third parties and libraries say, before it is stored, sent or logged.
@@ -34,25 +34,25 @@ export type SecretList = () => readonly string[]
  * Time is linear in the text plus the secrets. The secrets are indexed when a text is first looked at, and again only after
  * they have changed, so that a call which meets no error pays nothing.
  */
-export class Redaction {
-  readonly #secrets = new Map<string, SecretList>()
-  #matcher: Matcher | undefined
+export class Redactor {
+  readonly #secrets = new Map<string, SecretSource>()
+  #matcher: SecretMatcher | undefined
   #known: ReadonlySet<string> | undefined
 
   /** @param secrets that stay */
-  constructor(secrets: SecretList) {
-    this.learn('initial', secrets)
+  constructor(secrets: SecretSource) {
+    this.setSecrets('initial', secrets)
   }
 
   /** Sets the secrets that come from one source; what it contributed before is forgotten. */
-  learn(source: string, secrets: SecretList): void {
+  setSecrets(source: string, secrets: SecretSource): void {
     this.#secrets.set(source, secrets)
     this.#matcher = undefined
     this.#known = undefined
   }
 
   /** The text with every secret replaced by the mask, at most 256 Ki characters of it. */
-  text(text: string): string {
+  redactText(text: string): string {
     const matcher = this.#index()
     const looked = text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text
     const hidden = matcher.find(looked)
@@ -73,38 +73,43 @@ export class Redaction {
    * What stands for a text that is itself one of the secrets, of 8 characters or more: the mask and a digest, by which
    * `reveal` finds it. Undefined for other texts; much cheaper than looking for secrets in a text.
    */
-  referenceTo(text: string): string | undefined {
-    return text.length >= REFERENCE_LENGTH_MIN && this.#texts().has(text) ? SECRET_MASK + digestOf(text) : undefined
+  placeholderFor(text: string): string | undefined {
+    return text.length >= PLACEHOLDER_SECRET_LENGTH_MIN && this.#redactMap().has(text)
+      ? SECRET_MASK + digestOf(text)
+      : undefined
   }
 
   /** The secret that a reference stands for; undefined when it is none of the present ones. */
-  reveal(reference: string): string | undefined {
-    return [...this.#texts()].find((text) => SECRET_MASK + digestOf(text) === reference)
+  resolvePlaceholder(reference: string): string | undefined {
+    return [...this.#redactMap()].find((text) => SECRET_MASK + digestOf(text) === reference)
   }
 
   /** The value with every text, number and key in it redacted. Very large or very deep values lose what is beyond the limits. */
-  json(value: Json): Json {
+  redactJson(value: Json): Json {
     return this.#value(value, 0, { spent: 0 })
   }
 
   /** A JSON object of whatever size with every text, number and key in it redacted. */
-  object(value: JsonObject): JsonObject {
+  redactObject(value: JsonObject): JsonObject {
     const redacted = this.#value(value, 0, { spent: Number.NEGATIVE_INFINITY })
     return isJsonObject(redacted) ? redacted : {}
   }
 
   /** The values of a map, each redacted. */
-  texts(values: Readonly<Record<string, string>>): Record<string, string> {
-    return Object.fromEntries(Object.entries(values).map(([name, value]) => [this.text(name), this.text(value)]))
+  redactMap(values: Readonly<Record<string, string>>): Record<string, string> {
+    return Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [this.redactText(name), this.redactText(value)]),
+    )
   }
 
   /** A copy of an error for the log: kind, message, stack and causes, redacted. */
-  cause(error: unknown, depth = 0): unknown {
-    if (!(error instanceof Error)) return error === undefined ? undefined : this.text(String(error))
-    const causes = error.cause === undefined || depth >= CAUSES_MAX ? {} : { cause: this.cause(error.cause, depth + 1) }
-    const copy = new Error(this.text(error.message), causes)
+  redactError(error: unknown, depth = 0): unknown {
+    if (!(error instanceof Error)) return error === undefined ? undefined : this.redactText(String(error))
+    const causes =
+      error.cause === undefined || depth >= CAUSES_MAX ? {} : { cause: this.redactError(error.cause, depth + 1) }
+    const copy = new Error(this.redactText(error.message), causes)
     copy.name = error.name
-    copy.stack = error.stack === undefined ? '' : this.text(error.stack)
+    copy.stack = error.stack === undefined ? '' : this.redactText(error.stack)
     return copy
   }
 
@@ -138,16 +143,16 @@ export class Redaction {
 
   #leaf(text: string, budget: { spent: number }): string {
     budget.spent += text.length + LEAF_COST
-    return budget.spent > JSON_COST_MAX ? SECRET_MASK : this.text(text)
+    return budget.spent > JSON_COST_MAX ? SECRET_MASK : this.redactText(text)
   }
 
-  #texts(): ReadonlySet<string> {
+  #redactMap(): ReadonlySet<string> {
     this.#known ??= new Set([...this.#secrets.values()].flatMap((list) => list()))
     return this.#known
   }
 
-  #index(): Matcher {
-    this.#matcher ??= createMatcher([...this.#texts()].flatMap(spellingsOf))
+  #index(): SecretMatcher {
+    this.#matcher ??= createSecretMatcher([...this.#redactMap()].flatMap(patternsOf))
     return this.#matcher
   }
 }

@@ -1,12 +1,12 @@
 /** A spelling of a secret: units as a view of a text has them, and how it must stand in the text. */
-export interface Spelling {
+export interface SecretPattern {
   readonly units: Uint8Array
   /** `part`: anywhere. `alone`: not within a word. `word`: anywhere, and the whole base64 text around it is hidden. */
   readonly match: 'part' | 'alone' | 'word'
 }
 
 /** A text with some escapes undone, and where each of its units stands in the text. */
-export interface TextView {
+export interface DecodedText {
   readonly codes: Uint16Array
   /** `codes` folded to 8 bits: letters in lower case, characters that encodings exchange for one another made equal. */
   readonly folded: Uint8Array
@@ -20,12 +20,12 @@ const ROUNDS_MAX = 4
 const ESCAPE = /[%\\&]/
 
 /** The text as it is, then with one layer of percent, JSON, XML and HTML escapes undone after the other. */
-export function viewsOf(text: string): TextView[] {
-  let view = plainView(text)
+export function decodeLayers(text: string): DecodedText[] {
+  let view = undecodedText(text)
   const views = [view]
   if (!ESCAPE.test(text)) return views
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const decoded = unescapeOnce(view)
+    const decoded = decodeOneLayer(view)
     if (decoded.codes.length === view.codes.length) return views
     view = decoded
     views.push(view)
@@ -33,7 +33,7 @@ export function viewsOf(text: string): TextView[] {
   return views
 }
 
-function plainView(text: string): TextView {
+function undecodedText(text: string): DecodedText {
   const { length } = text
   const codes = new Uint16Array(length)
   const starts = new Uint32Array(length)
@@ -46,7 +46,7 @@ function plainView(text: string): TextView {
   return { codes, folded: foldAll(codes), starts, ends }
 }
 
-function unescapeOnce(view: TextView): TextView {
+function decodeOneLayer(view: DecodedText): DecodedText {
   const { length } = view.codes
   const codes = new Uint16Array(length)
   const starts = new Uint32Array(length)
@@ -68,14 +68,14 @@ function unescapeOnce(view: TextView): TextView {
 }
 
 /** An escape at a place: how many characters it has and what it stands for, never more units than characters. */
-interface Escape {
+interface EscapeSequence {
   readonly length: number
   readonly units: readonly number[]
 }
 
 const [PERCENT, BACKSLASH, AMPERSAND, SEMICOLON] = ['%', '\\', '&', ';'].map((text) => text.charCodeAt(0))
 
-function readEscape(codes: Uint16Array, at: number): Escape | undefined {
+function readEscape(codes: Uint16Array, at: number): EscapeSequence | undefined {
   switch (codes[at]) {
     case PERCENT:
       return readPercent(codes, at)
@@ -89,7 +89,7 @@ function readEscape(codes: Uint16Array, at: number): Escape | undefined {
 }
 
 /** One character of UTF-8 that is percent-encoded; a byte that begins none stands for itself. */
-function readPercent(codes: Uint16Array, at: number): Escape | undefined {
+function readPercent(codes: Uint16Array, at: number): EscapeSequence | undefined {
   const first = percentByte(codes, at)
   if (first === undefined) return undefined
   const size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 1
@@ -109,7 +109,7 @@ function percentByte(codes: Uint16Array, at: number): number | undefined {
 const CONTROLS: Readonly<Record<string, number>> = { b: 8, t: 9, n: 10, f: 12, r: 13 }
 const PLAIN_AFTER_BACKSLASH = `"'\\/`
 
-function readBackslash(codes: Uint16Array, at: number): Escape | undefined {
+function readBackslash(codes: Uint16Array, at: number): EscapeSequence | undefined {
   const next = String.fromCharCode(codes[at + 1] ?? 0)
   const control = CONTROLS[next]
   if (control !== undefined) return { length: 2, units: [control] }
@@ -123,18 +123,18 @@ function readBackslash(codes: Uint16Array, at: number): Escape | undefined {
 const ENTITY_LENGTH_MAX = 10
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-function readEntity(codes: Uint16Array, at: number): Escape | undefined {
+function readEntity(codes: Uint16Array, at: number): EscapeSequence | undefined {
   const limit = Math.min(codes.length, at + ENTITY_LENGTH_MAX)
   let text = ''
   let end = at + 1
   while (end < limit && codes[end] !== SEMICOLON) text += String.fromCharCode(codes[end++] ?? 0)
   if (end === limit || text === '') return undefined
   const name = text.toLowerCase()
-  const character = ENTITIES[name] ?? characterOf(name)
+  const character = ENTITIES[name] ?? numericEntity(name)
   return character === undefined ? undefined : { length: end + 1 - at, units: unitsOf(character) }
 }
 
-function characterOf(name: string): string | undefined {
+function numericEntity(name: string): string | undefined {
   const digits = /^#(?:x([0-9a-f]{1,6})|(\d{1,7}))$/.exec(name)
   if (digits === null) return undefined
   const point = digits[1] === undefined ? Number(digits[2]) : Number.parseInt(digits[1], 16)

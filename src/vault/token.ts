@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /** What an API token may do; part of its text, so that a leaked one can be recognised. */
-export type TokenKind = 'team' | 'environment'
+export type ApiTokenKind = 'team' | 'environment'
 
-const PREFIX: Readonly<Record<TokenKind, string>> = { team: 'pbt', environment: 'pbe' }
+const PREFIX: Readonly<Record<ApiTokenKind, string>> = { team: 'pbt', environment: 'pbe' }
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 62^32 is more than 2^190. */
 const RANDOM_LENGTH = 32
@@ -23,9 +23,9 @@ export interface MintedToken {
 }
 
 /** Makes a token: prefix, 32 random characters, 6 characters of checksum, so that a typo is refused without a look-up. */
-export function mintToken(kind: TokenKind): MintedToken {
+export function mintToken(kind: ApiTokenKind): MintedToken {
   const random = randomText(RANDOM_LENGTH)
-  return describeToken(`${PREFIX[kind]}_${random}${checksum(random)}`)
+  return toMintedToken(`${PREFIX[kind]}_${random}${checksum(random)}`)
 }
 
 /**
@@ -33,7 +33,7 @@ export function mintToken(kind: TokenKind): MintedToken {
  * like a minted token needs its right checksum: the gate would refuse it otherwise.
  */
 export function chosenToken(token: string): MintedToken | undefined {
-  return hashToken(token) === undefined ? undefined : describeToken(token)
+  return hashToken(token) === undefined ? undefined : toMintedToken(token)
 }
 
 /**
@@ -48,7 +48,7 @@ export function hashToken(token: string): Uint8Array | undefined {
   return CHOSEN_SHAPE.test(token) ? sha256(token) : undefined
 }
 
-function describeToken(token: string): MintedToken {
+function toMintedToken(token: string): MintedToken {
   return { token, hash: sha256(token), hint: token.slice(-HINT_LENGTH) }
 }
 

@@ -1,7 +1,7 @@
 import type { Violation } from '../base/index.ts'
 
 /** Every event the product sends, by subject. Names are `<subject>:<what happened>`. */
-const CATALOGUE = {
+const EVENT_CATALOG = {
   integrated_account: [
     'created',
     'updated',
@@ -34,7 +34,7 @@ const CATALOGUE = {
 } as const satisfies Record<string, readonly string[]>
 
 /** The names of all events, in the order of the catalogue. */
-export const EVENT_TYPES: readonly string[] = Object.entries(CATALOGUE).flatMap(([subject, names]) =>
+export const EVENT_TYPES: readonly string[] = Object.entries(EVENT_CATALOG).flatMap(([subject, names]) =>
   names.map((name) => `${subject}:${name}`),
 )
 
@@ -43,18 +43,18 @@ export const EVENT_TYPES: readonly string[] = Object.entries(CATALOGUE).flatMap(
  * in `*` (`sync_job_run:*`, `*`).
  */
 export function wantsEvent(patterns: readonly string[], event: string): boolean {
-  return patterns.length === 0 || patterns.some((pattern) => matches(pattern, event))
+  return patterns.length === 0 || patterns.some((pattern) => matchesPattern(pattern, event))
 }
 
 /** Every pattern that no event of the catalogue matches. */
 export function checkEventTypes(patterns: readonly string[], field: string): Violation[] {
   return patterns.flatMap((pattern, index) => {
-    if (EVENT_TYPES.some((event) => matches(pattern, event))) return []
+    if (EVENT_TYPES.some((event) => matchesPattern(pattern, event))) return []
     const description = `is not an event or a pattern such as sync_job_run:*; events are ${EVENT_TYPES.join(', ')}`
     return [{ field: `${field}[${index}]`, description, rule: 'event_types.unknown' }]
   })
 }
 
-function matches(pattern: string, event: string): boolean {
+function matchesPattern(pattern: string, event: string): boolean {
   return pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : pattern === event
 }

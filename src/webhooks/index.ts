@@ -6,8 +6,8 @@
  * queue's.
  */
 export { checkEventTypes, EVENT_TYPES, wantsEvent } from './event-types.ts'
-export type { Attempt } from './outbound/attempt.ts'
-export { type DeliverDeps, type Delivery, deliver } from './outbound/deliver.ts'
+export type { DeliveryAttempt } from './outbound/attempt.ts'
+export { type DeliverDeps, type DeliveryResult, deliver } from './outbound/deliver.ts'
 export {
   encodeEvent,
   encodeEventWithList,

@@ -1,14 +1,14 @@
 import { type Clock, etagMismatch, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
 import {
   deleteTriggersOf,
-  deleteWebhook as deleteWebhookRow,
+  deleteWebhookRow,
   findWebhook,
   insertWebhook,
-  listWebhooks as listWebhookRows,
+  selectWebhooks as listWebhookRows,
   lockWebhook,
-  refuseWhileUsed,
+  mapForeignKeyToInUse,
   type Tx,
-  updateWebhook as updateWebhookRow,
+  updateWebhookRow,
   type WebhookChange,
   type WebhookRecord,
 } from '../storage/index.ts'
@@ -19,7 +19,7 @@ import {
   rotateSigningKey,
   type SigningSecretStore,
   signingSecretRef,
-  signingSecrets,
+  validSigningSecrets,
 } from './signing-keys.ts'
 
 /** What keeping webhooks needs. */
@@ -46,7 +46,7 @@ export interface WebhookWithSecret {
 }
 
 /** Where a run's events may go now, or why they may not. */
-export type TargetLookup =
+export type WebhookTargetLookup =
   | { readonly kind: 'ready'; readonly target: WebhookTarget }
   | { readonly kind: 'missing' }
   | { readonly kind: 'inactive' }
@@ -62,7 +62,7 @@ export async function createWebhook(
   environmentId: string,
   input: WebhookInput,
 ): Promise<WebhookWithSecret> {
-  requireValid(deps, input)
+  assertValidWebhook(deps, input)
   const webhook = await insertWebhook(tx, {
     id: newId(deps.clock.now().getTime()),
     environmentId,
@@ -76,7 +76,7 @@ export async function createWebhook(
 
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord> {
-  return (await findWebhook(tx, environmentId, id)) ?? missing(id)
+  return (await findWebhook(tx, environmentId, id)) ?? throwWebhookNotFound(id)
 }
 
 /** At most `limit` webhooks below the id `before`, newest first. */
@@ -101,7 +101,7 @@ export async function updateWebhook(
   input: WebhookChange & { readonly id: string; readonly version?: number | undefined },
 ): Promise<WebhookRecord> {
   const { id, version, ...change } = input
-  requireValid(deps, change)
+  assertValidWebhook(deps, change)
   const isEmpty = Object.values(change).every((value) => value === undefined)
   const updated = isEmpty ? undefined : await updateWebhookRow(tx, environmentId, id, change, version)
   if (updated !== undefined) return updated
@@ -145,7 +145,7 @@ export async function rotateWebhookSecret(
   environmentId: string,
   id: string,
 ): Promise<WebhookWithSecret> {
-  const webhook = (await lockWebhook(tx, environmentId, id)) ?? missing(id)
+  const webhook = (await lockWebhook(tx, environmentId, id)) ?? throwWebhookNotFound(id)
   const ref = signingSecretRef(environmentId, id)
   const secret = await rotateSigningKey(deps.secrets, tx, ref, deps.clock.now())
   return { webhook, secret }
@@ -157,15 +157,15 @@ export async function findWebhookTarget(
   tx: Tx,
   environmentId: string,
   id: string,
-): Promise<TargetLookup> {
+): Promise<WebhookTargetLookup> {
   const webhook = await findWebhook(tx, environmentId, id)
   if (webhook === undefined) return { kind: 'missing' }
   if (!webhook.isActive) return { kind: 'inactive' }
-  const secrets = await signingSecrets(deps.secrets, tx, signingSecretRef(environmentId, id), deps.clock.now())
+  const secrets = await validSigningSecrets(deps.secrets, tx, signingSecretRef(environmentId, id), deps.clock.now())
   return { kind: 'ready', target: { webhookId: id, environmentId, url: webhook.targetUrl, secrets } }
 }
 
-function requireValid(deps: WebhookDeps, input: WebhookChange): void {
+function assertValidWebhook(deps: WebhookDeps, input: WebhookChange): void {
   const problem = input.targetUrl === undefined ? undefined : deps.findUrlViolation(input.targetUrl)
   const violations: Violation[] = []
   if (problem !== undefined) violations.push({ field: 'target_url', description: problem, rule: 'url.not_allowed' })
@@ -176,9 +176,11 @@ function requireValid(deps: WebhookDeps, input: WebhookChange): void {
 
 async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {
   const why = 'triggers send to this webhook: point them elsewhere first, or set force to delete them with it'
-  return await refuseWhileUsed({ type: 'webhook', id, why }, () => deleteWebhookRow(tx, environmentId, id, version))
+  return await mapForeignKeyToInUse({ type: 'webhook', id, why }, () =>
+    deleteWebhookRow(tx, environmentId, id, version),
+  )
 }
 
-function missing(id: string): never {
+function throwWebhookNotFound(id: string): never {
   throw notFound('webhook', id)
 }

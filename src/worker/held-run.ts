@@ -1,11 +1,11 @@
 import type { Clock } from '../base/index.ts'
-import { type ClaimedRun, HeldLease } from '../queue/index.ts'
+import { type ClaimedRun, Lease } from '../queue/index.ts'
 
 /** Why an execution was told to end before it is done. */
 export type StopCause = 'request' | 'drain'
 
 /** A run this process holds, and why it is to end, if it is. */
-export class HeldRun extends HeldLease {
+export class HeldRun extends Lease {
   readonly run: ClaimedRun
   /** Set once the execution was told to end. */
   stopCause: StopCause | undefined

@@ -4,12 +4,12 @@ import {
   DAY_TABLES,
   type Database,
   deleteExpiredSlots,
-  deleteIdleBudgets,
+  deleteIdleWindows,
   deleteOldIdempotencyKeys,
   ensureDayPartitions,
-  seeWorker,
+  touchWorker,
 } from '../storage/index.ts'
-import type { LoopSpec } from './loop.ts'
+import type { PollLoopSpec } from './loop.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 /** Yesterday, for ticks caught up over midnight; today; and enough days ahead that a keeper may be away for a weekend. */
@@ -24,7 +24,7 @@ const BUDGET_KEEP_MS = 48 * HOUR_MS
 const BUDGET_BATCH = 1_000
 
 /** Takes back leases whose holders are gone, and tells how many those were. */
-export function reaper(queue: Pick<RunQueue, 'reap'>, onExpired: (leases: number) => void): LoopSpec {
+export function leaseReaper(queue: Pick<RunQueue, 'reap'>, onExpired: (leases: number) => void): PollLoopSpec {
   return {
     name: 'reap',
     intervalMs: REAP_INTERVAL_MS,
@@ -37,19 +37,19 @@ export function reaper(queue: Pick<RunQueue, 'reap'>, onExpired: (leases: number
 }
 
 /** Lets runs that wait say whether there is a worker for them. @param regions whose runs it takes; absent: all */
-export function presence(database: Database, holder: string, regions: readonly string[] = []): LoopSpec {
+export function workerPresence(database: Database, holder: string, regions: readonly string[] = []): PollLoopSpec {
   return {
     name: 'presence',
     intervalMs: HEARTBEAT_INTERVAL_MS,
     async runOnce() {
-      await seeWorker(database.direct, holder, regions, null)
+      await touchWorker(database.pool, holder, regions, null)
       return false
     },
   }
 }
 
 /** Makes the partitions of the days to come, so that old days can be dropped whole. */
-export function partitionKeeper(database: Database, clock: Clock): LoopSpec {
+export function partitionMaintenance(database: Database, clock: Clock): PollLoopSpec {
   return {
     name: 'partitions',
     intervalMs: HOUR_MS,
@@ -63,25 +63,25 @@ export function partitionKeeper(database: Database, clock: Clock): LoopSpec {
 }
 
 /** Forgets idempotency keys after a day, in small batches. */
-export function idempotencyCleaner(database: Database, clock: Clock): LoopSpec {
+export function idempotencyCleaner(database: Database, clock: Clock): PollLoopSpec {
   return {
     name: 'idempotency-keys',
     intervalMs: CLEAN_INTERVAL_MS,
     async runOnce() {
       const before = new Date(clock.now().getTime() - IDEMPOTENCY_KEEP_MS)
-      return (await deleteOldIdempotencyKeys(database.direct, before, IDEMPOTENCY_BATCH)) === IDEMPOTENCY_BATCH
+      return (await deleteOldIdempotencyKeys(database.pool, before, IDEMPOTENCY_BATCH)) === IDEMPOTENCY_BATCH
     },
   }
 }
 
 /** Forgets counts and places of calls that nobody asks about any more. */
-export function budgetCleaner(database: Database): LoopSpec {
+export function rateLimitCleaner(database: Database): PollLoopSpec {
   return {
     name: 'budgets',
     intervalMs: CLEAN_INTERVAL_MS,
     async runOnce() {
-      const idle = await deleteIdleBudgets(database.direct, BUDGET_KEEP_MS, BUDGET_BATCH)
-      const expired = await deleteExpiredSlots(database.direct, BUDGET_BATCH)
+      const idle = await deleteIdleWindows(database.pool, BUDGET_KEEP_MS, BUDGET_BATCH)
+      const expired = await deleteExpiredSlots(database.pool, BUDGET_BATCH)
       return idle === BUDGET_BATCH || expired === BUDGET_BATCH
     },
   }

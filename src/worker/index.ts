@@ -4,6 +4,6 @@
  * What the loops do is decided elsewhere (schedule, queue, sync); here is when, how many at once, and what a failing round
  * means: never the end.
  */
-export { Loop, type LoopSpec } from './loop.ts'
+export { PollLoop, type PollLoopSpec } from './loop.ts'
 
 export { createWorker } from './worker.ts'

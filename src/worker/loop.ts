@@ -3,7 +3,7 @@ import { isDatabaseUnavailable } from '../storage/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 
 /** Work that is done again and again. */
-export interface LoopSpec {
+export interface PollLoopSpec {
   /** For the log. */
   readonly name: string
   /** Sleep between two rounds, unless the loop is woken. */
@@ -13,7 +13,7 @@ export interface LoopSpec {
 }
 
 /** What a loop needs. */
-export interface LoopDeps {
+export interface PollLoopDeps {
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
@@ -22,19 +22,19 @@ export interface LoopDeps {
 
 /** Share of the interval that is added at random, so that the loops of many workers do not run in step. */
 const JITTER = 0.1
-const AFTER_ERROR: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 2_000, jitterFloor: 0.5 }
+const ERROR_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 2_000, jitterFloor: 0.5 }
 
 /** Runs rounds until it is disposed, whatever goes wrong in one of them. */
-export class Loop {
-  readonly #deps: LoopDeps
-  readonly #spec: LoopSpec
+export class PollLoop {
+  readonly #deps: PollLoopDeps
+  readonly #spec: PollLoopSpec
   readonly #stop = new AbortController()
-  #nap = new AbortController()
+  #sleepAbort = new AbortController()
   #isWoken = false
   #running: Promise<void> | undefined
   #failures = 0
 
-  constructor(deps: LoopDeps, spec: LoopSpec) {
+  constructor(deps: PollLoopDeps, spec: PollLoopSpec) {
     this.#deps = deps
     this.#spec = spec
   }
@@ -47,13 +47,13 @@ export class Loop {
   /** Begins the next round now, or right after the one in flight. */
   wake(): void {
     this.#isWoken = true
-    this.#nap.abort()
+    this.#sleepAbort.abort()
   }
 
   /** Ends the loop after the round in flight. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    this.#nap.abort()
+    this.#sleepAbort.abort()
     await this.#running
   }
 
@@ -66,8 +66,8 @@ export class Loop {
   }
 
   async #sleep(ms: number): Promise<void> {
-    this.#nap = new AbortController()
-    if (!this.#stop.signal.aborted) await this.#deps.clock.sleep(ms, this.#nap.signal)
+    this.#sleepAbort = new AbortController()
+    if (!this.#stop.signal.aborted) await this.#deps.clock.sleep(ms, this.#sleepAbort.signal)
   }
 
   async #round(): Promise<number> {
@@ -81,7 +81,7 @@ export class Loop {
       this.#failures++
       if (!isDatabaseUnavailable(error)) logger.error({ loop: name, ...describeError(error) }, 'a round failed')
       else if (this.#failures === 1) logger.warn({ loop: name }, 'the database is unavailable, the loop waits')
-      return backoffMs(AFTER_ERROR, this.#failures, random)
+      return backoffMs(ERROR_BACKOFF, this.#failures, random)
     }
   }
 }

@@ -13,7 +13,7 @@ import {
   listDaysBefore,
 } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import type { LoopSpec } from './loop.ts'
+import type { PollLoopSpec } from './loop.ts'
 
 /** What forgetting needs. */
 export interface RetentionDeps {
@@ -24,7 +24,7 @@ export interface RetentionDeps {
 
 const DAY_MS = 24 * 60 * 60 * 1000
 /** A day that could not be dropped, because its table was too busy or runs are unfinished, is tried again after so long. */
-const INTERVAL_MS = 10 * 60 * 1000
+const RETENTION_INTERVAL_MS = 10 * 60 * 1000
 /** Rows of other tables deleted in one pass. */
 const ROW_BATCH = 1_000
 
@@ -35,17 +35,18 @@ const ROW_BATCH = 1_000
  *
  * @param days how many whole days are kept
  */
-export function retention(deps: RetentionDeps, days: number): LoopSpec {
+export function retention(deps: RetentionDeps, days: number): PollLoopSpec {
   return {
     name: 'retention',
-    intervalMs: INTERVAL_MS,
+    intervalMs: RETENTION_INTERVAL_MS,
     async runOnce() {
       const before = new Date(deps.clock.now().getTime() - days * DAY_MS)
       for (const table of DAY_TABLES) {
-        for (const day of await listDaysBefore(deps.database.direct, table, before)) await forgetDay(deps, table, day)
-        await orBusy(deps.database.transaction((tx) => emptyDefaultPartition(tx, table, before)))
+        for (const day of await listDaysBefore(deps.database.pool, table, before))
+          await dropExpiredDay(deps, table, day)
+        await falseWhenBusy(deps.database.transaction((tx) => emptyDefaultPartition(tx, table, before)))
       }
-      const { direct } = deps.database
+      const { pool: direct } = deps.database
       const checkpoints = await deleteOrphanedCheckpoints(direct, before, ROW_BATCH)
       const previousRuns = await deleteExpiredPreviousRuns(direct, deps.clock.now(), ROW_BATCH)
       return checkpoints === ROW_BATCH || previousRuns === ROW_BATCH
@@ -53,15 +54,15 @@ export function retention(deps: RetentionDeps, days: number): LoopSpec {
   }
 }
 
-async function forgetDay({ database, logger }: RetentionDeps, table: DayTable, day: Date): Promise<void> {
+async function dropExpiredDay({ database, logger }: RetentionDeps, table: DayTable, day: Date): Promise<void> {
   // Asked without a lock first: a day that must stay should cost nobody anything.
-  if (table === 'sync_job_run' && (await hasUnfinishedRuns(database.direct, day))) return
-  const isGone = await orBusy(database.transaction((tx) => dropDay(tx, table, day)))
+  if (table === 'sync_job_run' && (await hasUnfinishedRuns(database.pool, day))) return
+  const isGone = await falseWhenBusy(database.transaction((tx) => dropDay(tx, table, day)))
   if (isGone) logger.info({ table, day: day.toISOString().slice(0, 10) }, 'a day was forgotten')
 }
 
 /** False when the table was too busy to be locked, or to be looked at under the lock. */
-async function orBusy(work: Promise<boolean>): Promise<boolean> {
+async function falseWhenBusy(work: Promise<boolean>): Promise<boolean> {
   return await work.catch((error: unknown) => {
     if (isLockTimeout(error) || isStatementTimeout(error)) return false
     throw error

@@ -10,13 +10,13 @@ import {
   type RunProgress,
   type RunQueue,
   type Settled,
-  WEBHOOK_GROUP,
+  WEBHOOK_QUEUE_GROUP,
 } from '../queue/index.ts'
 import { isDatabaseUnavailable } from '../storage/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import { HeldRun } from './held-run.ts'
-import { Loop } from './loop.ts'
-import { Settler } from './settler.ts'
+import { PollLoop } from './loop.ts'
+import { SettlementBatcher } from './settler.ts'
 
 /** Does what a run asks for; the sync engine, for a worker. */
 export type ExecuteRun = (run: ClaimedRun, progress: RunProgress, signal: AbortSignal) => Promise<RunOutcome>
@@ -53,7 +53,7 @@ export interface RunExecutorStats {
 /** The queue is looked at this often when nothing wakes the executor. */
 const POLL_INTERVAL_MS = 1_000
 /** Pause before the database is asked again while it is away. */
-const OUTAGE_PAUSE_MS = 250
+const UNAVAILABLE_PAUSE_MS = 250
 /** Runs that were interrupted get this long to return before they are left to the reaper. */
 const INTERRUPT_GRACE_MS = 5_000
 
@@ -65,9 +65,9 @@ const INTERRUPT_GRACE_MS = 5_000
  */
 export class RunExecutor {
   readonly #deps: RunExecutorDeps
-  readonly #settler: Settler
-  readonly #claims: Loop
-  readonly #heartbeats: Loop
+  readonly #settler: SettlementBatcher
+  readonly #claims: PollLoop
+  readonly #heartbeats: PollLoop
   /** By lease: a run that is taken again may still be ending under the lease before. */
   readonly #held = new Map<string, HeldRun>()
   #executions = new Set<Promise<void>>()
@@ -77,11 +77,11 @@ export class RunExecutor {
 
   constructor(deps: RunExecutorDeps) {
     this.#deps = deps
-    this.#settler = new Settler(deps.queue)
+    this.#settler = new SettlementBatcher(deps.queue)
     const claims = { name: 'claim', intervalMs: POLL_INTERVAL_MS, runOnce: () => this.claimOnce() }
     const heartbeats = { name: 'heartbeat', intervalMs: HEARTBEAT_INTERVAL_MS, runOnce: () => this.heartbeatOnce() }
-    this.#claims = new Loop(deps, claims)
-    this.#heartbeats = new Loop(deps, heartbeats)
+    this.#claims = new PollLoop(deps, claims)
+    this.#heartbeats = new PollLoop(deps, heartbeats)
   }
 
   /** Begins to claim; later calls do nothing. */
@@ -105,7 +105,7 @@ export class RunExecutor {
     const room = concurrency - this.#held.size
     if (room <= 0 || this.#isDraining) return false
     const askedMs = performance.now()
-    const claimed = await queue.claim({ group: WEBHOOK_GROUP, holder, limit: room, regions })
+    const claimed = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder, limit: room, regions })
     this.#counts.claimed += claimed.length
     for (const run of claimed) this.#begin(run, askedMs)
     return claimed.length === room
@@ -120,7 +120,7 @@ export class RunExecutor {
       const asked = held[index]
       if (answer.kind === 'held') asked?.renew(askedMs)
       // A run that was settled in the meantime has no lease either.
-      else if (asked !== undefined && this.#held.has(asked.run.leaseId)) asked.lose()
+      else if (asked !== undefined && this.#held.has(asked.run.leaseId)) asked.markLost()
     }
     return false
   }
@@ -133,9 +133,9 @@ export class RunExecutor {
     const { clock } = this.#deps
     this.#isDraining = true
     await this.#claims[Symbol.asyncDispose]()
-    await withinMs(clock, Promise.all(this.#executions), deadlineMs)
+    await waitAtMost(clock, Promise.all(this.#executions), deadlineMs)
     for (const held of this.#held.values()) held.interrupt()
-    await withinMs(clock, Promise.all(this.#executions), INTERRUPT_GRACE_MS)
+    await waitAtMost(clock, Promise.all(this.#executions), INTERRUPT_GRACE_MS)
     await this.#heartbeats[Symbol.asyncDispose]()
   }
 
@@ -181,7 +181,7 @@ export class RunExecutor {
     const { run } = held
     try {
       const outcome = await executeRun(run, this.#progress(held), held.signal)
-      return outcomeOf(outcome, held)
+      return settlementOutcome(outcome, held)
     } catch (error) {
       if (isLeaseLost(error) || isLeaseLost(held.signal.reason)) return undefined
       if (held.stopCause === 'drain' || isDatabaseUnavailable(error)) return { kind: 'handed_back' }
@@ -199,8 +199,8 @@ export class RunExecutor {
           this.#deps.queue.save(held.run, checkpoint, stats, ending),
         )
         held.renew(askedMs)
-        this.#counts.pages += total(stats, 'pages') - total(saved, 'pages')
-        this.#counts.records += total(stats, 'delivered') - total(saved, 'delivered')
+        this.#counts.pages += sumOf(stats, 'pages') - sumOf(saved, 'pages')
+        this.#counts.records += sumOf(stats, 'delivered') - sumOf(saved, 'delivered')
         saved = stats
         if (isStopRequested) held.stopCause = 'request'
         else if (this.#isDraining) held.stopCause = 'drain'
@@ -215,29 +215,29 @@ export class RunExecutor {
    */
   async #whileHeld<Result>(held: HeldRun, write: () => Promise<Result>): Promise<Result> {
     for (;;) {
-      held.require()
+      held.assertHeld()
       try {
         return await write()
       } catch (error) {
         if (!isDatabaseUnavailable(error)) throw error
-        await this.#deps.clock.sleep(OUTAGE_PAUSE_MS, held.isOver ? undefined : held.signal)
+        await this.#deps.clock.sleep(UNAVAILABLE_PAUSE_MS, held.isOver ? undefined : held.signal)
       }
     }
   }
 }
 
 /** The outcome for the queue: a run that ended because this process drains is not over. */
-function outcomeOf(outcome: RunOutcome, held: HeldRun): Outcome | undefined {
+function settlementOutcome(outcome: RunOutcome, held: HeldRun): Outcome | undefined {
   if (isLeaseLost(held.signal.reason)) return undefined
   return outcome.kind === 'stopped' && held.stopCause === 'drain' ? { kind: 'handed_back' } : outcome
 }
 
-function total(stats: readonly ResourceStats[], name: 'pages' | 'delivered'): number {
+function sumOf(stats: readonly ResourceStats[], name: 'pages' | 'delivered'): number {
   return stats.reduce((sum, each) => sum + each[name], 0)
 }
 
 /** Waits for the work, but no longer than that. */
-async function withinMs(clock: Clock, work: Promise<unknown>, ms: number): Promise<void> {
+async function waitAtMost(clock: Clock, work: Promise<unknown>, ms: number): Promise<void> {
   const done = new AbortController()
   await Promise.race([work.finally(() => done.abort()), clock.sleep(ms, done.signal)])
 }

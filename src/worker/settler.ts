@@ -3,7 +3,7 @@ import type { RunQueue, Settled, Settlement } from '../queue/index.ts'
 /** Settlements in one transaction at most. */
 const BATCH_MAX = 200
 
-interface Pending {
+interface PendingSettlement {
   readonly settlement: Settlement
   readonly resolve: (settled: Settled) => void
   readonly reject: (error: unknown) => void
@@ -13,9 +13,9 @@ interface Pending {
  * Settles runs in groups: what ends while one transaction is on its way shares the next. A worker of many short runs then
  * commits once per group, one of few long runs at once.
  */
-export class Settler {
+export class SettlementBatcher {
   readonly #queue: Pick<RunQueue, 'settle'>
-  #pending: Pending[] = []
+  #pending: PendingSettlement[] = []
   #isFlushing = false
 
   constructor(queue: Pick<RunQueue, 'settle'>) {
@@ -37,7 +37,7 @@ export class Settler {
     this.#isFlushing = false
   }
 
-  async #settleGroup(group: readonly Pending[]): Promise<void> {
+  async #settleGroup(group: readonly PendingSettlement[]): Promise<void> {
     try {
       const settled = await this.#queue.settle(group.map(({ settlement }) => settlement))
       for (const [index, { resolve, settlement }] of group.entries())

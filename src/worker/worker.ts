@@ -1,10 +1,16 @@
 import type { Clock } from '../base/index.ts'
 import type { RunQueue } from '../queue/index.ts'
-import { type CatchUp, Ticker, type TickerStats } from '../schedule/index.ts'
-import { type Database, forgetWorker } from '../storage/index.ts'
+import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedule/index.ts'
+import { type Database, deleteWorker } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import { budgetCleaner, idempotencyCleaner, partitionKeeper, presence, reaper } from './housekeeping.ts'
-import { Loop, type LoopSpec } from './loop.ts'
+import {
+  idempotencyCleaner,
+  leaseReaper,
+  partitionMaintenance,
+  rateLimitCleaner,
+  workerPresence,
+} from './housekeeping.ts'
+import { PollLoop, type PollLoopSpec } from './loop.ts'
 import { retention } from './retention.ts'
 import { type ExecuteRun, RunExecutor, type RunExecutorStats } from './run-executor.ts'
 
@@ -23,13 +29,13 @@ export interface WorkerDeps {
   readonly concurrency: number
   /** Only triggers and runs of accounts that live in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
-  readonly catchUp?: CatchUp | undefined
+  readonly catchUp?: CatchUpPolicy | undefined
   /** Told how late ticks were, in seconds. */
   readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
   /** Days that runs are kept. Absent or 0: for good. */
   readonly retentionDays?: number | undefined
   /** Further work to do again and again, such as deliveries and token refresh. */
-  readonly loops?: readonly LoopSpec[]
+  readonly loops?: readonly PollLoopSpec[]
 }
 
 /** How a worker stands. */
@@ -57,15 +63,15 @@ export function createWorker(deps: WorkerDeps): Worker {
   const ticker = new Ticker({ ...deps, onFired: () => executor.wake() })
   let leasesExpired = 0
   const specs = [
-    reaper(queue, (leases) => (leasesExpired += leases)),
-    presence(database, deps.holder, deps.regions),
-    partitionKeeper(database, clock),
+    leaseReaper(queue, (leases) => (leasesExpired += leases)),
+    workerPresence(database, deps.holder, deps.regions),
+    partitionMaintenance(database, clock),
     idempotencyCleaner(database, clock),
-    budgetCleaner(database),
+    rateLimitCleaner(database),
     ...(retentionDays > 0 ? [retention(deps, retentionDays)] : []),
     ...(deps.loops ?? []),
   ]
-  const loops = specs.map((spec) => new Loop(deps, spec))
+  const loops = specs.map((spec) => new PollLoop(deps, spec))
   return {
     start() {
       for (const each of [...loops, ticker, executor]) each.start()
@@ -77,7 +83,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       await ticker[Symbol.asyncDispose]()
       await executor.drain(deadlineMs)
       for (const loop of loops) await loop[Symbol.asyncDispose]()
-      await forgetWorker(database.direct, deps.holder).catch(() => undefined) // it is forgotten in time anyway
+      await deleteWorker(database.pool, deps.holder).catch(() => undefined) // it is forgotten in time anyway
     },
     async [Symbol.asyncDispose]() {
       await this.drain(0)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { changeAccountStatus } from '../../src/accounts/index.ts'
 import { Failure, type JsonObject, newId } from '../../src/base/index.ts'
 import type { Proxy as Engine } from '../../src/proxy/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { claimConnectingAccount } from '../../src/storage/index.ts'
 import { connectorFixture } from './connector-fixture.ts'
 
@@ -355,7 +355,7 @@ describe('workers', () => {
   it('leave accounts of disabled installations alone', async () => {
     const { id, environmentIntegrationId } = await connectTo(VERIFIED)
     const enable = (isEnabled: boolean) =>
-      affected(tx, 'update environment_integration set is_enabled = ? where id = ?', [
+      execute(tx, 'update environment_integration set is_enabled = ? where id = ?', [
         isEnabled,
         environmentIntegrationId,
       ])
@@ -378,7 +378,7 @@ describe('workers', () => {
     ['CREDENTIALS_INVALID', 'validation_error'],
   ] as const)('without a token, for %s, leave the account %s', async (reason, status) => {
     const { id } = await connectTo(VERIFIED)
-    const tokens = { fresh: () => Promise.reject(new Failure(reason, 'no token')) }
+    const tokens = { ensureFresh: () => Promise.reject(new Failure(reason, 'no token')) }
     await worker({ tokens }).runOnce()
     expect((await read(id)).status).toBe(status)
   })
@@ -386,7 +386,7 @@ describe('workers', () => {
   it('survive that an account is removed under their hands', async () => {
     const { id } = await connectTo(VERIFIED)
     const removing = engineThat(async () => {
-      await affected(tx, 'delete from integrated_account where id = ?', [id])
+      await execute(tx, 'delete from integrated_account where id = ?', [id])
       throw new Failure('UPSTREAM_UNREACHABLE', 'away')
     })
     expect(await worker({ proxy: removing }).runOnce()).toBe(true)
@@ -398,7 +398,7 @@ it('the context that a preparation changes is merged by the database', async () 
   const { id } = await connectTo(WHOLE)
   const meanwhile = engineThat(async (...call) => {
     const sql = `update integrated_account set context = context || '{"other": 1}' where id = ?`
-    await database.transaction((each) => affected(each, sql, [id]))
+    await database.transaction((each) => execute(each, sql, [id]))
     return await proxy.runAction(...call)
   })
   scriptInstall()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createAccountKeeper, findReadyAccount } from '../../src/accounts/index.ts'
+import { createCredentialRefresher, getResolvedAccount } from '../../src/accounts/index.ts'
 import type { JsonObject } from '../../src/base/index.ts'
-import { affected, row } from '../../src/storage/database.ts'
+import { execute, queryOne } from '../../src/storage/database.ts'
 import { refusal, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()
@@ -13,7 +13,7 @@ const THIRD = { access_token: 'third-token', expires_in: 3600 }
 
 const notNoted: unknown[] = []
 const keeperOf = (one: ReturnType<typeof process>) =>
-  createAccountKeeper({ ...one, onNotNoted: (error) => notNoted.push(error) })
+  createCredentialRefresher({ ...one, onReportError: (error) => notNoted.push(error) })
 
 /** An account with its first token, as a call has loaded it. */
 async function called(one = process()) {
@@ -24,7 +24,7 @@ async function called(one = process()) {
 
 const forbiddenOf = async (id: string) =>
   (
-    await row<{ error: JsonObject | null }>(
+    await queryOne<{ error: JsonObject | null }>(
       tx,
       'select last_forbidden_error as error from integrated_account where id = ?',
       [id],
@@ -34,21 +34,21 @@ const forbiddenOf = async (id: string) =>
 describe('renewing credentials that were refused', () => {
   it('brings a new token at once, however long the old one would have lived', async () => {
     const { keeper, access } = await called()
-    const renewed = await keeper.renew(access)
+    const renewed = await keeper.refresh(access)
     expect(renewed).toMatchObject({ credentials: { oauth: { token: SECOND } }, credentialVersion: 2 })
     expect(server.asked).toHaveLength(2)
   })
 
   it('takes what somebody else has renewed meanwhile', async () => {
     const { keeper, access } = await called()
-    await keeperOf(process()).renew(access)
-    expect(await keeper.renew(access)).toMatchObject({ credentials: { oauth: { token: SECOND } } })
+    await keeperOf(process()).refresh(access)
+    expect(await keeper.refresh(access)).toMatchObject({ credentials: { oauth: { token: SECOND } } })
     expect(server.asked).toHaveLength(2)
   })
 
   it('asks once for many calls that are refused at once', async () => {
     const { keeper, access } = await called()
-    const renewed = await Promise.all(Array.from({ length: 50 }, () => keeper.renew(access)))
+    const renewed = await Promise.all(Array.from({ length: 50 }, () => keeper.refresh(access)))
     for (const each of renewed) expect(each?.credentialVersion).toBe(2)
     expect(server.asked).toHaveLength(2)
   })
@@ -57,22 +57,22 @@ describe('renewing credentials that were refused', () => {
     const one = process()
     const { id } = await connect()
     const { access } = await one.load(id)
-    expect(await keeperOf(one).renew(access)).toBeUndefined()
+    expect(await keeperOf(one).refresh(access)).toBeUndefined()
     const imported = await one.load(await addConsent({ access_token: 'first-token' }))
-    expect(await keeperOf(one).renew(imported.access)).toBeUndefined()
+    expect(await keeperOf(one).refresh(imported.access)).toBeUndefined()
   })
 
   it('has nothing when the grant is refused, and the account needs reauthorisation', async () => {
     const { id, keeper, access } = await called()
     server.answer(refusal(400, { error: 'invalid_grant' }))
-    expect(await keeper.renew(access)).toBeUndefined()
+    expect(await keeper.refresh(access)).toBeUndefined()
     expect(await statusOf(id)).toMatchObject({ status: 'needs_reauth' })
   })
 
   it('fails while the server is down, and leaves the account as it is', async () => {
     const { id, keeper, access } = await called()
     server.answer(refusal(503, {}))
-    await expect(keeper.renew(access)).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
+    await expect(keeper.refresh(access)).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
     expect(await statusOf(id)).toMatchObject({ status: 'active' })
   })
 
@@ -80,11 +80,11 @@ describe('renewing credentials that were refused', () => {
     const { id, one, keeper, access } = await called()
     const open = server.hold()
     const cancelled = new AbortController()
-    const renewing = keeper.renew(access, cancelled.signal)
+    const renewing = keeper.refresh(access, cancelled.signal)
     await expect.poll(() => server.asked.length).toBe(2)
     cancelled.abort()
     await expect(renewing).rejects.toMatchObject({ reason: 'CANCELLED' })
-    const other = keeper.renew(access)
+    const other = keeper.refresh(access)
     open()
     expect(await other).toMatchObject({ credentialVersion: 2 })
     expect((await one.load(id)).access.credentialVersion).toBe(2)
@@ -94,50 +94,50 @@ describe('renewing credentials that were refused', () => {
 describe('what a call says about its account', () => {
   it('makes it needs_reauth when it stays unauthorized', async () => {
     const { id, keeper, access } = await called()
-    await keeper.note(access, { kind: 'unauthorized', message: 'Bad credentials' })
+    await keeper.report(access, { kind: 'unauthorized', message: 'Bad credentials' })
     expect(await statusOf(id)).toEqual({ status: 'needs_reauth', lastError: 'Bad credentials' })
   })
 
   it('counts for nothing once the credentials have been replaced', async () => {
     const { id, keeper, access } = await called()
-    await keeper.renew(access)
-    await keeper.note(access, { kind: 'unauthorized', message: 'Bad credentials' })
+    await keeper.refresh(access)
+    await keeper.report(access, { kind: 'unauthorized', message: 'Bad credentials' })
     expect(await statusOf(id)).toMatchObject({ status: 'active' })
   })
 
   it('makes it active again when it works, and clears the error', async () => {
     const { id, one, keeper, access } = await called()
-    await keeper.note(access, { kind: 'unauthorized', message: 'Bad credentials' })
+    await keeper.report(access, { kind: 'unauthorized', message: 'Bad credentials' })
     const again = (await one.load(id)).access
     expect(again.needsReauth).toBe(true)
-    await keeper.note(again, { kind: 'worked' })
+    await keeper.report(again, { kind: 'worked' })
     expect(await statusOf(id)).toEqual({ status: 'active', lastError: '' })
   })
 
   it('is kept when it is forbidden; the status and the etag stay', async () => {
     const { id, one, keeper, access } = await called()
     const { version } = (await one.load(id)).account
-    await keeper.note(access, { kind: 'forbidden', resource: 'issues', method: 'list' })
+    await keeper.report(access, { kind: 'forbidden', resource: 'issues', method: 'list' })
     const first = await forbiddenOf(id)
     expect(first).toMatchObject({ resource: 'issues', method: 'list' })
     expect((await one.load(id)).account).toMatchObject({ status: 'active', version, lastForbiddenError: first })
     pass(1_000)
-    await keeper.note(access, { kind: 'forbidden', resource: 'issues', method: 'list' })
+    await keeper.report(access, { kind: 'forbidden', resource: 'issues', method: 'list' })
     expect(await forbiddenOf(id), 'the same again soon writes nothing').toEqual(first)
-    await keeper.note(access, { kind: 'forbidden', resource: 'repos', method: 'list' })
+    await keeper.report(access, { kind: 'forbidden', resource: 'repos', method: 'list' })
     expect(await forbiddenOf(id)).toMatchObject({ resource: 'repos' })
     pass(61_000)
     const before = await forbiddenOf(id)
-    await keeper.note(access, { kind: 'forbidden', resource: 'repos', method: 'list' })
+    await keeper.report(access, { kind: 'forbidden', resource: 'repos', method: 'list' })
     expect((await forbiddenOf(id))?.occurred_at).not.toBe(before?.occurred_at)
   })
 
   it('never fails the call, whatever becomes of the account', async () => {
     const { id, keeper, access } = await called()
-    await affected(tx, 'delete from integrated_account where id = ?', [id])
-    await keeper.note(access, { kind: 'unauthorized', message: 'x' })
+    await execute(tx, 'delete from integrated_account where id = ?', [id])
+    await keeper.report(access, { kind: 'unauthorized', message: 'x' })
     expect(notNoted).toHaveLength(1)
-    await keeper.note({ ...access, environmentId: undefined }, { kind: 'worked' })
+    await keeper.report({ ...access, environmentId: undefined }, { kind: 'worked' })
     expect(notNoted).toHaveLength(1)
   })
 })
@@ -154,7 +154,7 @@ describe('what an action computes for the context', () => {
     const { id, one, keeper, access } = await called()
     const attempt = keeper.updateContext(access, { [key]: 'x' })
     await expect(attempt).rejects.toMatchObject({ reason: 'CONTEXT_KEY_RESERVED' })
-    const { access: now } = await findReadyAccount(one, tx, own.environmentId, id)
+    const { access: now } = await getResolvedAccount(one, tx, own.environmentId, id)
     expect(now.context).toEqual({ client_id: 'the-id' })
     expect(Object.keys(await secretsOf(id)).toSorted()).toEqual(['client_secret', 'oauth.token'])
   })

@@ -23,7 +23,7 @@ describe('the reader of accounts', () => {
   it('answers many who ask at once with few statements, each with its own account', async () => {
     let statements = 0
     const reader = createAccountReader({
-      get direct() {
+      get pool() {
         statements += 1
         return tx
       },
@@ -47,7 +47,7 @@ describe('the reader of accounts', () => {
   it('fails all who share a statement, and works again after', async () => {
     let isBroken = true
     const reader = createAccountReader({
-      get direct() {
+      get pool() {
         if (isBroken) throw new Error('the database is away')
         return tx
       },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createIntegratedAccount, listIntegratedAccountHistory } from '../../src/accounts/index.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { updateEnvironmentIntegration } from '../../src/integrations/index.ts'
-import { rows } from '../../src/storage/database.ts'
+import { query } from '../../src/storage/database.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { accountsFixture, CREDENTIALS, FIELDS_CONFIG } from './fixture.ts'
 
@@ -92,7 +92,7 @@ describe('createIntegratedAccount', () => {
     expect(failure.reason).toBe('CREDENTIALS_INVALID')
     expect(failure.violations.map(({ field }: { field: string }) => field).toSorted()).toEqual(fields)
     expect(
-      await rows(tx, 'select 1 from integrated_account where environment_integration_id = ?', [installation.id]),
+      await query(tx, 'select 1 from integrated_account where environment_integration_id = ?', [installation.id]),
     ).toEqual([])
   })
 
@@ -190,6 +190,6 @@ describe('createIntegratedAccount', () => {
         (select 1 from integrated_account a where a.id = h.integrated_account_id)
       union all select 1 from secret where subject_type = 'integrated_account' and not exists
         (select 1 from integrated_account a where a.id = subject_id)`
-    expect(await rows(tx, sql)).toEqual([])
+    expect(await query(tx, sql)).toEqual([])
   })
 })

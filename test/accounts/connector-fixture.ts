@@ -1,9 +1,9 @@
 import { afterAll, afterEach } from 'vitest'
 import {
-  AccountConnector,
-  type ConnectorDeps,
-  createAccountKeeper,
-  createTokens,
+  AccountActivator,
+  type AccountActivatorDeps,
+  createCredentialRefresher,
+  createTokenProvider,
   getIntegratedAccount,
   listIntegratedAccountHistory,
   runAccountActions,
@@ -12,7 +12,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import { createEvaluator } from '../../src/expression/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { accountsFixture } from './fixture.ts'
@@ -28,17 +28,17 @@ export async function connectorFixture() {
   const fixture = await accountsFixture()
   const { database, tx, own, accountDeps, addInstallation, connect } = fixture
   const engine = createProxy({ http, evaluator, clock: accountDeps.clock })
-  const tokens = createTokens({ ...accountDeps, database, evaluator, http, engine })
+  const tokens = createTokenProvider({ ...accountDeps, database, evaluator, http, engine })
   const onNotNoted = (error: unknown) => {
     throw error
   }
-  const keeper = createAccountKeeper({ ...accountDeps, database, tokens, onNotNoted })
+  const keeper = createCredentialRefresher({ ...accountDeps, database, tokens, onReportError: onNotNoted })
   const proxy = createProxy({ http, evaluator, clock: accountDeps.clock, keeper })
-  const deps: ConnectorDeps = { ...accountDeps, database, tokens, proxy, random: () => 1 }
-  const worker = (given: Partial<ConnectorDeps> = {}) => new AccountConnector({ ...deps, ...given })
+  const deps: AccountActivatorDeps = { ...accountDeps, database, tokens, proxy, random: () => 1 }
+  const worker = (given: Partial<AccountActivatorDeps> = {}) => new AccountActivator({ ...deps, ...given })
   afterEach(async () => {
     upstream.verify()
-    await affected(tx, 'update integrated_account set status = ?', ['active'])
+    await execute(tx, 'update integrated_account set status = ?', ['active'])
   })
 
   return {
@@ -61,7 +61,7 @@ export async function connectorFixture() {
     /** Lets time pass for an account. */
     async pass(id: string, ms: number) {
       const sql = `update integrated_account set connecting_due_at = connecting_due_at - ? * interval '1 millisecond' where id = ?`
-      await affected(tx, sql, [ms, id])
+      await execute(tx, sql, [ms, id])
     },
   }
 }

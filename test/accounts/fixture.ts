@@ -1,15 +1,15 @@
 import {
+  type AccountTriggers,
   createAccountReader,
   createIntegratedAccount,
   type IntegratedAccountChange,
   type IntegratedAccountInput,
-  type TriggersOfAccount,
   updateIntegratedAccount,
 } from '../../src/accounts/index.ts'
 import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
-import { createDefinitionSource, createIntegrationCache } from '../../src/integrations/index.ts'
-import { affected } from '../../src/storage/database.ts'
-import type { Scope } from '../../src/storage/index.ts'
+import { createDefinitionCache, createIntegrationCache } from '../../src/integrations/index.ts'
+import { execute } from '../../src/storage/database.ts'
+import type { EnvironmentScope } from '../../src/storage/index.ts'
 import { CONFIG, integrationsFixture } from '../integrations/fixture.ts'
 
 /** A definition that asks for a secret and for a value that is none. */
@@ -34,17 +34,17 @@ export const CREDENTIALS: JsonObject = { api_key: 'the-accounts-secret', subdoma
 export async function accountsFixture(clock: Clock = systemClock) {
   const fixture = await integrationsFixture()
   const { database, tx, secrets, own, addIntegration, install } = fixture
-  const definitions = createDefinitionSource(secrets)
+  const definitions = createDefinitionCache(secrets)
   const integrations = createIntegrationCache()
   const reader = createAccountReader(database)
   const deps = { secrets, definitions, integrations, reader, clock, random: () => 0 }
 
   /** An installation in the scope; `FIELDS_CONFIG` unless another config is given. */
-  async function addInstallation(config: JsonObject = FIELDS_CONFIG, scope: Scope = own) {
+  async function addInstallation(config: JsonObject = FIELDS_CONFIG, scope: EnvironmentScope = own) {
     return await install({ integrationId: (await addIntegration({ config }, scope)).id }, scope)
   }
 
-  async function connect(input: Partial<IntegratedAccountInput> = {}, scope: Scope = own) {
+  async function connect(input: Partial<IntegratedAccountInput> = {}, scope: EnvironmentScope = own) {
     const environmentIntegrationId = input.environmentIntegrationId ?? (await addInstallation(undefined, scope)).id
     const whole = { tenantId: 'acme', credentials: CREDENTIALS, ...input, environmentIntegrationId }
     return await database.transaction((each) => createIntegratedAccount(deps, each, scope, whole))
@@ -55,14 +55,15 @@ export async function accountsFixture(clock: Clock = systemClock) {
     accountDeps: deps,
     addInstallation,
     connect,
-    update: (change: IntegratedAccountChange, scope: Scope = own) => updateIntegratedAccount(deps, tx, scope, change),
+    update: (change: IntegratedAccountChange, scope: EnvironmentScope = own) =>
+      updateIntegratedAccount(deps, tx, scope, change),
   }
 }
 
 /** Removes what the triggers of the tests are made of. */
-export const triggersOfTests: TriggersOfAccount = {
-  removeOf: async (tx, environmentId, integratedAccountId) => {
+export const triggersOfTests: AccountTriggers = {
+  deleteByAccount: async (tx, environmentId, integratedAccountId) => {
     const sql = 'delete from sync_job_cron_trigger where environment_id = ? and integrated_account_id = ?'
-    await affected(tx, sql, [environmentId, integratedAccountId])
+    await execute(tx, sql, [environmentId, integratedAccountId])
   },
 }

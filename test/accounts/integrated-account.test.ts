@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import {
-  type AccessPurpose,
   changeAccountStatus,
+  deleteAccountsByInstallation,
   deleteIntegratedAccount,
   getIntegratedAccount,
+  type LoadPurpose,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
-  type ReadyAccount,
-  readyAccess,
-  removeAccountsOf,
+  loadAccountForCall,
+  type ResolvedAccount,
 } from '../../src/accounts/index.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { updateEnvironmentIntegration } from '../../src/integrations/index.ts'
-import { affected, rows, Tx } from '../../src/storage/database.ts'
-import type { AccountStatus, IntegratedAccountFilter, Scope } from '../../src/storage/index.ts'
-import { collide } from '../integrations/collide.ts'
+import { execute, query, Tx } from '../../src/storage/database.ts'
+import type { AccountFilter, AccountStatus, EnvironmentScope } from '../../src/storage/index.ts'
+import { contendForRows } from '../integrations/collide.ts'
 import { FIRST_PAGE } from '../integrations/fixture.ts'
 import { accountsFixture, triggersOfTests } from './fixture.ts'
 
@@ -22,7 +22,7 @@ const fixture = await accountsFixture()
 const { database, tx, secrets, own, other, deps, accountDeps, addInstallation, connect, update, newScope } = fixture
 const removalDeps = { secrets, triggers: triggersOfTests }
 
-const get = (id: string, scope: Scope = own) => getIntegratedAccount(accountDeps, tx, scope, id)
+const get = (id: string, scope: EnvironmentScope = own) => getIntegratedAccount(accountDeps, tx, scope, id)
 const secretsOf = (id: string) =>
   secrets.get(tx, { ownerId: own.environmentId, subjectType: 'integrated_account', subjectId: id })
 
@@ -49,7 +49,7 @@ describe('listIntegratedAccounts', () => {
     const one = await connect({ environmentIntegrationId, tenantId: 'one', region: 'eu' }, scope)
     const two = await connect({ tenantId: 'two', isSandbox: true }, scope)
     await changeAccountStatus(tx, two, 'refresh_failed')
-    const ids = async (filter: IntegratedAccountFilter) =>
+    const ids = async (filter: AccountFilter) =>
       (await listIntegratedAccounts(tx, scope, filter, { ...FIRST_PAGE, view: 'basic' })).map(({ id }) => id)
     expect((await ids({})).toSorted()).toEqual([one.id, two.id].toSorted())
     for (const filter of [
@@ -124,14 +124,14 @@ describe('updateIntegratedAccount', () => {
   it('loses neither of two changes of different keys', async () => {
     const { id } = await connect()
     const changes = ['a', 'b', 'c', 'd'].map((key) => () => update({ id, context: { [key]: 1 } }))
-    await collide(database, 'integrated_account', [id], changes)
+    await contendForRows(database, 'integrated_account', [id], changes)
     expect((await get(id)).context).toEqual({ subdomain: 'acme', a: 1, b: 1, c: 1, d: 1 })
   })
 
   it('of two changes for one version applies one', async () => {
     const { id } = await connect()
     const changes = ['a', 'b'].map((tenantId) => () => update({ id, tenantId, version: 1 }))
-    const results = await collide(database, 'integrated_account', [id], changes)
+    const results = await contendForRows(database, 'integrated_account', [id], changes)
     expect(results.filter(({ status }) => status === 'rejected')).toMatchObject([
       { reason: { reason: 'ETAG_MISMATCH' } },
     ])
@@ -186,7 +186,7 @@ describe('changeAccountStatus', () => {
   it('records once what several report at once', async () => {
     const account = await connect()
     const reports = Array.from({ length: 4 }, () => () => changeAccountStatus(tx, account, 'unauthorized'))
-    const changes = await collide(database, 'integrated_account', [account.id], reports)
+    const changes = await contendForRows(database, 'integrated_account', [account.id], reports)
     const kinds = changes.map((change) => change.status === 'fulfilled' && change.value.kind)
     expect(kinds.toSorted()).toEqual(['changed', 'impossible', 'impossible', 'impossible'])
     expect(await listIntegratedAccountHistory(tx, own, account.id, FIRST_PAGE)).toHaveLength(3)
@@ -211,14 +211,16 @@ describe('listIntegratedAccountHistory', () => {
 })
 
 describe('deleteIntegratedAccount', () => {
-  const remove = (input: { id: string; version?: number; force?: boolean }, scope: Scope = own) =>
+  const remove = (input: { id: string; version?: number; force?: boolean }, scope: EnvironmentScope = own) =>
     database.transaction((each) => deleteIntegratedAccount(removalDeps, each, scope, input))
 
   it('erases the credentials and the history with it', async () => {
     const { id } = await connect()
     await remove({ id })
     expect(await secretsOf(id)).toEqual({})
-    expect(await rows(tx, 'select 1 from integrated_account_history where integrated_account_id = ?', [id])).toEqual([])
+    expect(await query(tx, 'select 1 from integrated_account_history where integrated_account_id = ?', [id])).toEqual(
+      [],
+    )
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
@@ -228,7 +230,7 @@ describe('deleteIntegratedAccount', () => {
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
     expect(Object.keys(await secretsOf(id))).toEqual(['api_key'])
     await remove({ id, force: true })
-    expect(await rows(tx, 'select 1 from sync_job_cron_trigger where integrated_account_id = ?', [id])).toEqual([])
+    expect(await query(tx, 'select 1 from sync_job_cron_trigger where integrated_account_id = ?', [id])).toEqual([])
   })
 
   it.each([
@@ -248,7 +250,7 @@ describe('removeAccountsOf', () => {
     const kept = await connect()
     await addTrigger(gone[0]!.id)
     await database.transaction((each) =>
-      removeAccountsOf(removalDeps, each, own.environmentId, environmentIntegrationId),
+      deleteAccountsByInstallation(removalDeps, each, own.environmentId, environmentIntegrationId),
     )
     for (const { id } of gone) await expect(get(id)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
     expect(await get(kept.id)).toEqual(kept)
@@ -256,9 +258,9 @@ describe('removeAccountsOf', () => {
 })
 
 describe('readyAccess', () => {
-  const readyDeps = { ...accountDeps, database, tokens: { fresh: async (ready: ReadyAccount) => ready } }
-  const load = (id: string, scope: Scope = own, purpose: AccessPurpose = 'sync') =>
-    readyAccess(readyDeps, scope.environmentId, id, purpose)
+  const readyDeps = { ...accountDeps, database, tokens: { ensureFresh: async (ready: ResolvedAccount) => ready } }
+  const load = (id: string, scope: EnvironmentScope = own, purpose: LoadPurpose = 'sync') =>
+    loadAccountForCall(readyDeps, scope.environmentId, id, purpose)
 
   it('hands out context, credentials and variables, and the compiled plan', async () => {
     const installation = await addInstallation()
@@ -284,14 +286,14 @@ describe('readyAccess', () => {
     expect((await load(id)).plan).toBe(ready.plan)
   })
 
-  it.each<[AccessPurpose, AccountStatus[]]>([
+  it.each<[LoadPurpose, AccountStatus[]]>([
     ['call', ['active', 'needs_reauth']],
     ['sync', ['active']],
     ['connect', ['connecting']],
   ])('admits to a %s nothing but what is %s', async (purpose, admitted) => {
     const { id } = await connect()
     for (const status of ['active', 'connecting', 'post_install_error', 'validation_error', 'needs_reauth'] as const) {
-      await affected(tx, 'update integrated_account set status = ? where id = ?', [status, id])
+      await execute(tx, 'update integrated_account set status = ? where id = ?', [status, id])
       const loaded = load(id, own, purpose)
       if (admitted.includes(status)) expect((await loaded).access.needsReauth).toBe(status === 'needs_reauth')
       else await expect(loaded).rejects.toMatchObject({ reason: 'ACCOUNT_NOT_ACTIVE', metadata: { status } })
@@ -313,13 +315,13 @@ describe('readyAccess', () => {
 
 async function addTrigger(accountId: string): Promise<void> {
   const [jobId, e] = [newId(), own.environmentId]
-  await affected(
+  await execute(
     tx,
     `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
      values (?, ?, '', 'x', '[]', '{}')`,
     [e, jobId],
   )
-  await affected(
+  await execute(
     tx,
     `insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression,
        daemon_group_key, args) values (?, ?, ?, ?, '* * * * *', 'g', '{}')`,

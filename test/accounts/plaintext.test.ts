@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { updateIntegratedAccount } from '../../src/accounts/index.ts'
 import { createIntegration, updateEnvironmentIntegration, updateIntegration } from '../../src/integrations/index.ts'
-import { rows } from '../../src/storage/database.ts'
+import { query } from '../../src/storage/database.ts'
 import { createApiToken } from '../../src/tenancy/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { CREDENTIALS } from './fixture.ts'
@@ -12,7 +12,7 @@ const { database, tx, own, deps, accountDeps, addInstallation, connect, install,
 
 /** Every value of every column of every table as text, bytes too as the text they would spell. */
 async function everythingStored(): Promise<string> {
-  const columns = await rows<{ name: string; column: string; type: string }>(
+  const columns = await query<{ name: string; column: string; type: string }>(
     tx,
     `select format('%I.%I', table_schema, table_name) as name, column_name as column, data_type as type
      from information_schema.columns join information_schema.tables using (table_schema, table_name)
@@ -21,7 +21,7 @@ async function everythingStored(): Promise<string> {
   const texts: string[] = []
   for (const { name, column, type } of columns) {
     const value = type === 'bytea' ? `encode("${column}", 'escape')` : `"${column}"::text`
-    const found = await rows<{ value: string | null }>(tx, `select ${value} as value from ${name}`)
+    const found = await query<{ value: string | null }>(tx, `select ${value} as value from ${name}`)
     texts.push(...found.map((row) => `${name}.${column}: ${row.value}`))
   }
   return texts.join('\n')

@@ -1,16 +1,16 @@
 import { afterAll } from 'vitest'
 import {
-  createTokens,
+  createTokenProvider,
   type IntegratedAccountInput,
-  type ReadyDeps,
-  readyAccess,
-  type TokensDeps,
+  type LoadAccountDeps,
+  loadAccountForCall,
+  type TokenProviderDeps,
 } from '../../src/accounts/index.ts'
 import type { Failure, Json, JsonObject } from '../../src/base/index.ts'
-import type { HttpRequest, HttpResponse } from '../../src/egress/index.ts'
+import type { EgressRequest, EgressResponse } from '../../src/egress/index.ts'
 import { createEvaluator } from '../../src/expression/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
-import { affected, row, rows } from '../../src/storage/database.ts'
+import { execute, query, queryOne } from '../../src/storage/database.ts'
 import type { AccountStatus } from '../../src/storage/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { accountsFixture } from './fixture.ts'
@@ -47,7 +47,7 @@ export type TokenServerAnswer =
 
 /** A token endpoint that answers in turn, the last answer for ever. */
 export interface TokenServer {
-  readonly http: { send(request: HttpRequest): Promise<HttpResponse> }
+  readonly http: { send(request: EgressRequest): Promise<EgressResponse> }
   /** Parameters of the requests so far. */
   readonly asked: Record<string, string>[]
   answer(...answers: readonly TokenServerAnswer[]): void
@@ -116,7 +116,7 @@ export async function tokensFixture() {
   const server = tokenServer()
   const http = { ...server.http, stream: () => Promise.reject(new Error('tokens are not streamed')) }
   const engine = createProxy({ http, evaluator, clock })
-  const tokenDeps: TokensDeps & Pick<ReadyDeps, 'reader' | 'secrets'> = {
+  const tokenDeps: TokenProviderDeps & Pick<LoadAccountDeps, 'reader' | 'secrets'> = {
     ...accountDeps,
     database,
     evaluator,
@@ -126,12 +126,12 @@ export async function tokensFixture() {
 
   /** What one process has: a keeper of tokens of its own. */
   function process() {
-    const tokens = createTokens(tokenDeps)
+    const tokens = createTokenProvider(tokenDeps)
     const ready = { ...tokenDeps, tokens, integrations: accountDeps.integrations }
     return {
       ...ready,
       load: (id: string, purpose: 'call' | 'sync' | 'connect' = 'call') =>
-        readyAccess(ready, own.environmentId, id, purpose),
+        loadAccountForCall(ready, own.environmentId, id, purpose),
     }
   }
 
@@ -170,7 +170,7 @@ export async function tokensFixture() {
     },
     installed,
     statusOf: async (id: string) => {
-      const found = await row<{ status: AccountStatus; last_error: string }>(
+      const found = await queryOne<{ status: AccountStatus; last_error: string }>(
         tx,
         'select status, last_error from integrated_account where id = ?',
         [id],
@@ -178,18 +178,21 @@ export async function tokensFixture() {
       return { status: found?.status, lastError: found?.last_error }
     },
     contextOf: async (id: string) =>
-      (await row<{ context: JsonObject }>(tx, 'select context from integrated_account where id = ?', [id]))?.context,
+      (await queryOne<{ context: JsonObject }>(tx, 'select context from integrated_account where id = ?', [id]))
+        ?.context,
     /** What is stored about the account's token. */
     tokenRow: async (id: string) =>
-      (await rows<Record<string, unknown>>(tx, 'select * from account_token where integrated_account_id = ?', [id]))[0],
+      (
+        await query<Record<string, unknown>>(tx, 'select * from account_token where integrated_account_id = ?', [id])
+      )[0],
     /** Changes what is stored about the account's token. */
     alterToken: (id: string, change: string) =>
-      affected(tx, `update account_token set ${change} where integrated_account_id = ?`, [id]),
+      execute(tx, `update account_token set ${change} where integrated_account_id = ?`, [id]),
     secretsOf: (id: string) =>
       secrets.get(tx, { ownerId: own.environmentId, subjectType: 'integrated_account', subjectId: id }),
   }
 
   async function activate(id: string): Promise<void> {
-    await affected(tx, `update integrated_account set status = 'active' where id = ?`, [id])
+    await execute(tx, `update integrated_account set status = 'active' where id = ?`, [id])
   }
 }

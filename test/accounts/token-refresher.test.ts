@@ -63,7 +63,7 @@ describe('the background', () => {
 
   it('looks once when nothing is due', async () => {
     const statements: string[] = []
-    const knex = Tx.knexOf(database.direct)
+    const knex = Tx.knexOf(database.pool)
     const note = ({ sql }: { sql: string }) => statements.push(sql)
     knex.on('query', note)
     expect(await worker().runOnce()).toBe(false)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createTokens, readyAccess, refreshCredentials } from '../../src/accounts/index.ts'
+import { createTokenProvider, loadAccountForCall, refreshCredentials } from '../../src/accounts/index.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { Tx } from '../../src/storage/database.ts'
 import { CLIENT_CREDENTIALS, refusal, tokensFixture } from './token-fixture.ts'
@@ -23,7 +23,7 @@ const tokenOf = async (loading: ReturnType<ReturnType<typeof process>['load']>) 
 async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   const statements: string[] = []
   const note = ({ sql }: { sql: string }) => statements.push(sql)
-  const knex = Tx.knexOf(database.direct)
+  const knex = Tx.knexOf(database.pool)
   knex.on('query', note)
   await work().finally(() => knex.removeListener('query', note))
   return statements
@@ -121,13 +121,13 @@ describe('a token that was paid for', () => {
       return await database.transaction(work)
     }
     const one = process()
-    return { ...one, tokens: createTokens({ ...one, database: { direct: database.direct, transaction } }) }
+    return { ...one, tokens: createTokenProvider({ ...one, database: { pool: database.pool, transaction } }) }
   }
 
   it('is stored as soon as the database is back', async () => {
     const id = await addConsent({ ...CONSENT, expires_in: 0 })
     server.answer({ ...SECOND, refresh_token: 'second-refresh' })
-    const { access } = await readyAccess(failing(4), own.environmentId, id, 'call')
+    const { access } = await loadAccountForCall(failing(4), own.environmentId, id, 'call')
     expect(access.credentials.oauth).toMatchObject({ token: SECOND })
     expect(JSON.stringify(await secretsOf(id))).toContain('second-refresh')
   })
@@ -135,7 +135,7 @@ describe('a token that was paid for', () => {
   it('is used by nobody unless it is stored', async () => {
     const id = await addConsent({ ...CONSENT, expires_in: 0 })
     server.answer(SECOND)
-    await expect(readyAccess(failing(5), own.environmentId, id, 'call')).rejects.toThrow('Connection terminated')
+    await expect(loadAccountForCall(failing(5), own.environmentId, id, 'call')).rejects.toThrow('Connection terminated')
     expect(await tokenRow(id)).toMatchObject({ version: 1 })
   })
 })

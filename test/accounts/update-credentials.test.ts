@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { updateCredentials } from '../../src/accounts/index.ts'
 import type { JsonObject } from '../../src/base/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { FIELDS_CONFIG } from './fixture.ts'
 import { tokensFixture } from './token-fixture.ts'
 
@@ -56,7 +56,7 @@ describe('new credentials', () => {
     'lead an account that is %s to connecting',
     async (status) => {
       const { id } = await connect({ environmentIntegrationId: await installed(FIELDS_CONFIG) })
-      await affected(tx, 'update integrated_account set status = ? where id = ?', [status, id])
+      await execute(tx, 'update integrated_account set status = ? where id = ?', [status, id])
       expect(await update(id, { api_key: 'x' })).toMatchObject({ status: 'connecting' })
     },
   )

@@ -4,7 +4,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { ConnectError } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { describe, expect, it } from 'vitest'
-import { createClient, WIRES } from '../support/client.ts'
+import { createClient, PROTOCOLS } from '../support/client.ts'
 import { message, unary } from './support/contract.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, http2, JSON_BODY, rawConnection } from './support/http.ts'
@@ -30,7 +30,7 @@ function stalledHttp2(baseUrl: string, headers: Readonly<Record<string, string>>
 
 describe('before the body is read', () => {
   it('a missing token is refused over HTTP/1.1, whether the body comes or not', async () => {
-    await using harness = await startHarness({ limits: { lingerMs: 30 } })
+    await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(`${head(['Content-Length: 100'])}{"na`)
     expect(await client.until(/TOKEN_MISSING/)).toContain('401 Unauthorized')
@@ -38,7 +38,7 @@ describe('before the body is read', () => {
   })
 
   it('a missing token is refused over HTTP/2, and the stream ended', async () => {
-    await using harness = await startHarness({ limits: { lingerMs: 30 } })
+    await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const call = stalledHttp2(harness.baseUrl, { 'content-type': 'application/json' }, Buffer.from('{"na'))
     expect((await call.response)[':status']).toBe(401)
     await call.closed
@@ -46,7 +46,7 @@ describe('before the body is read', () => {
   })
 
   it('a missing token is refused over gRPC', async () => {
-    await using harness = await startHarness({ limits: { lingerMs: 30 } })
+    await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const call = stalledHttp2(harness.baseUrl, { 'content-type': 'application/grpc' }, Buffer.from([0, 0]))
     expect((await call.trailers)['grpc-status']).toBe('16')
     await call.closed
@@ -54,7 +54,7 @@ describe('before the body is read', () => {
   })
 
   it('a client that waits for "100 Continue" is told of the refusal instead', async () => {
-    await using harness = await startHarness({ limits: { lingerMs: 30 } })
+    await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(head(['Content-Length: 12', 'Expect: 100-continue']))
     expect(await client.until(/TOKEN_MISSING/)).not.toContain('100 Continue')
@@ -81,7 +81,7 @@ describe('before the body is read', () => {
 
 describe('a body that does not arrive', () => {
   it('is given up over HTTP/1.1', async () => {
-    await using harness = await startHarness({ limits: { bodyIdleMs: 30, lingerMs: 30 } })
+    await using harness = await startHarness({ limits: { bodyIdleMs: 30, drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(`${head(['Content-Length: 100', 'Authorization: Bearer env'])}{"na`)
     expect(await client.until(/REQUEST_STALLED/)).toContain('408')
@@ -89,7 +89,7 @@ describe('a body that does not arrive', () => {
   })
 
   it('is given up over gRPC', async () => {
-    await using harness = await startHarness({ limits: { bodyIdleMs: 30, lingerMs: 30 } })
+    await using harness = await startHarness({ limits: { bodyIdleMs: 30, drainTimeoutMs: 30 } })
     const headers = { 'content-type': 'application/grpc', ...AS_ENVIRONMENT }
     const call = stalledHttp2(harness.baseUrl, headers, Buffer.from([0, 0, 0]))
     expect((await call.trailers)['grpc-status']).toBe('4')
@@ -98,7 +98,7 @@ describe('a body that does not arrive', () => {
   })
 
   it('is given up although it drips', async () => {
-    await using harness = await startHarness({ limits: { bodyIdleMs: 10_000, bodyTotalMs: 60, lingerMs: 30 } })
+    await using harness = await startHarness({ limits: { bodyIdleMs: 10_000, bodyTotalMs: 60, drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(head(['Content-Length: 100000', 'Authorization: Bearer env']))
     const drip = setInterval(() => client.socket.write(' '), 5)
@@ -140,17 +140,17 @@ describe('the size of a request', () => {
     },
   )
 
-  it.each(WIRES)('of 5 MiB is refused over %s with the default limit', async (wire) => {
+  it.each(PROTOCOLS)('of 5 MiB is refused over %s with the default limit', async (wire) => {
     await using harness = await startHarness()
     const client = createClient(wire, harness.baseUrl, { token: 'env' })
-    const refusal = await client.refusal(unary('Create'), { name: 'x'.repeat(5 * 1024 * 1024) })
+    const refusal = await client.callError(unary('Create'), { name: 'x'.repeat(5 * 1024 * 1024) })
     client.close()
     expect(refusal).toMatchObject({ code: 'RESOURCE_EXHAUSTED', reason: 'REQUEST_TOO_LARGE' })
     if (wire === 'rest') expect(refusal.httpStatus).toBe(413)
   })
 
   it('is refused by its announcement alone', async () => {
-    await using harness = await startHarness({ limits: { requestBytesMax: LIMIT, lingerMs: 30 } })
+    await using harness = await startHarness({ limits: { requestBytesMax: LIMIT, drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(head(['Content-Length: 1000000', 'Authorization: Bearer env']))
     expect(await client.until(/REQUEST_TOO_LARGE/)).toContain('429')

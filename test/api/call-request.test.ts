@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { readCallAddress } from '../../src/api/endpoints/call-address.ts'
-import { readCallQuery } from '../../src/api/endpoints/call-query.ts'
+import { parseProxyPath } from '../../src/api/endpoints/call-address.ts'
+import { parseProxyQuery } from '../../src/api/endpoints/call-query.ts'
 import { Failure } from '../../src/base/index.ts'
 
 const ACCOUNT = '0190a2b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b'
@@ -34,12 +34,12 @@ describe('the query of a call', () => {
     ['toString=1', { toString: '1' }],
     ['', {}],
   ])('leaves to the third party: %s', (text, query) => {
-    expect(readCallQuery(`${text}&${OWN}`).query).toEqual(query)
+    expect(parseProxyQuery(`${text}&${OWN}`).query).toEqual(query)
   })
 
   it('keeps six names for this service', () => {
     const own = 'limit=50&next_cursor=abc&dry_run=true&include_raw=true&args[a]=1&args[b][]=2'
-    expect(readCallQuery(`${OWN}&${own}&other=1`)).toEqual({
+    expect(parseProxyQuery(`${OWN}&${own}&other=1`)).toEqual({
       accountId: ACCOUNT,
       limit: 50,
       cursor: 'abc',
@@ -51,7 +51,7 @@ describe('the query of a call', () => {
   })
 
   it('needs none of them but the account', () => {
-    expect(readCallQuery(`${OWN}&next_cursor=`)).toEqual({
+    expect(parseProxyQuery(`${OWN}&next_cursor=`)).toEqual({
       accountId: ACCOUNT,
       limit: undefined,
       cursor: undefined,
@@ -65,7 +65,7 @@ describe('the query of a call', () => {
   it('takes arguments as one JSON object, which keeps their types', () => {
     const args = { n: 1, list: [true, null], text: '2' }
     const text = encodeURIComponent(JSON.stringify(args))
-    expect(readCallQuery(`${OWN}&args=${text}`).args).toEqual(args)
+    expect(parseProxyQuery(`${OWN}&args=${text}`).args).toEqual(args)
   })
 
   it.each([
@@ -94,14 +94,14 @@ describe('the query of a call', () => {
     [`${OWN}&a=100%`, 'a', 'percent_encoding'],
     [`${OWN}&${'a=1&'.repeat(1_000)}`, 'query', 'too_many_parameters'],
   ])('is refused with the parameter: %#', (text, field, rule) => {
-    expect(refusalOf(() => readCallQuery(text))).toMatchObject({
+    expect(refusalOf(() => parseProxyQuery(text))).toMatchObject({
       reason: 'INVALID_FIELD',
       violations: [expect.objectContaining({ field, rule })],
     })
   })
 
   it('is refused for everything at once', () => {
-    const { violations } = refusalOf(() => readCallQuery('limit=0&dry_run=1&a[][b]=2'))
+    const { violations } = refusalOf(() => parseProxyQuery('limit=0&dry_run=1&a[][b]=2'))
     expect(violations.map(({ field }) => field)).toEqual(['a[][b]', 'integrated_account_id', 'limit', 'dry_run'])
   })
 })
@@ -123,11 +123,11 @@ describe('verb and path of a call', () => {
     ['POST', '_/sign_off', { kind: 'action', action: 'sign_off' }, undefined],
     ['GET', 'contacts/_/import', method('contacts', 'import'), undefined],
   ])('%s /proxy/%s', (verb, path, target, id) => {
-    expect(readCallAddress(verb, path)).toEqual({ kind: 'target', target, id })
+    expect(parseProxyPath(verb, path)).toEqual({ kind: 'target', target, id })
   })
 
   it('POST where a record would be names a method of the resource', () => {
-    expect(readCallAddress('POST', 'contacts/import')).toEqual({
+    expect(parseProxyPath('POST', 'contacts/import')).toEqual({
       kind: 'target',
       target: method('contacts', 'import'),
       id: undefined,
@@ -140,17 +140,17 @@ describe('verb and path of a call', () => {
     ['POST', 'contacts/_', ['GET', 'PUT', 'PATCH', 'DELETE']],
     ['GET', '_/sign_off', ['POST']],
   ])('%s /proxy/%s names no method', (verb, path, allow) => {
-    expect(readCallAddress(verb, path)).toEqual({ kind: 'other_verb', allow })
+    expect(parseProxyPath(verb, path)).toEqual({ kind: 'other_verb', allow })
   })
 
   it.each(['', 'contacts/', 'contacts/7/', 'contacts//merge', 'contacts/7/merge/more', '_/sign_off/now'])(
     'lead nowhere: /proxy/%s',
     (path) => {
-      expect(refusalOf(() => readCallAddress('POST', path)).reason).toBe('ROUTE_NOT_FOUND')
+      expect(refusalOf(() => parseProxyPath('POST', path)).reason).toBe('ROUTE_NOT_FOUND')
     },
   )
 
   it.each(['contacts/%', 'contacts/%ff', 'contacts/%00'])('are refused: /proxy/%s', (path) => {
-    expect(refusalOf(() => readCallAddress('GET', path)).violations).toMatchObject([{ field: 'path' }])
+    expect(refusalOf(() => parseProxyPath('GET', path)).violations).toMatchObject([{ field: 'path' }])
   })
 })

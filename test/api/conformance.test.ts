@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
-import type { Outcome } from '../support/client.ts'
+import type { CallOutcome } from '../support/client.ts'
 import { unary } from './support/contract.ts'
 import { ENVIRONMENT_ID, type Harness, startHarness, WIDGET_ID } from './support/harness.ts'
 import { ALL_WIRES, JSON_WIRES, type Send } from './support/wires.ts'
@@ -367,7 +367,7 @@ describe.each(JSON_WIRES)('$name, as the client wrote it', (wire) => {
   })
 })
 
-function refused(outcome: Outcome): Extract<Outcome, { ok: false }> {
+function refused(outcome: CallOutcome): Extract<CallOutcome, { ok: false }> {
   if (outcome.ok) throw new Error(`not refused: ${JSON.stringify(outcome.json)}`)
   return outcome
 }

@@ -9,7 +9,7 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
-import { documentRoute, type PlainRoute } from '../../src/api/index.ts'
+import { documentRoute, type HttpRoute } from '../../src/api/index.ts'
 import { Failure } from '../../src/base/index.ts'
 import { ENVIRONMENT_ID, startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, http2, JSON_BODY } from './support/http.ts'
@@ -137,24 +137,24 @@ describe('health', () => {
 })
 
 describe('a plain route', () => {
-  const text = (path: string, access: PlainRoute['access'], rest: Partial<PlainRoute> = {}): PlainRoute => ({
+  const text = (path: string, access: HttpRoute['access'], rest: Partial<HttpRoute> = {}): HttpRoute => ({
     verbs: ['GET', 'POST'],
     path,
     access,
     async handle({ response, call }) {
-      response.writeHead(200, { ...call.answerHeaders, 'content-type': 'text/plain' })
+      response.writeHead(200, { ...call.responseHeaders, 'content-type': 'text/plain' })
       response.end(path)
     },
     ...rest,
   })
-  const routes: readonly PlainRoute[] = [
+  const routes: readonly HttpRoute[] = [
     documentRoute('/openapi.json', { openapi: '3.1.0' }),
     text('/metrics', 'public'),
     text('/raw/', 'environment', { isPrefix: true }),
     text('/raw/deep/', 'public', { isPrefix: true }),
     text('/whose', 'environment', {
       async handle({ response, call }) {
-        response.writeHead(200, call.answerHeaders)
+        response.writeHead(200, call.responseHeaders)
         response.end(call.principal.environmentId)
       },
     }),

@@ -8,7 +8,7 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { Tx } from '../../src/storage/database.ts'
 import { mintToken } from '../../src/vault/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { makeEnvironment, makeTenant, makeWorld } from '../support/world.ts'
+import { createApiEnvironment, createApiTenant, seedTenant } from '../support/world.ts'
 import { serverStream } from './support/contract.ts'
 import { startHarness } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1 } from './support/http.ts'
@@ -17,7 +17,7 @@ const LIMIT = 20
 const limits = { PATCHBAY_RATE_LIMIT: String(LIMIT), PATCHBAY_RATE_LIMIT_ADDRESS: String(LIMIT) }
 const [app, limited] = [await startTestApp(), await startTestApp(limits)]
 let statements: string[] = []
-Tx.knexOf(limited.database.direct).on('query', ({ sql }: { sql: string }) => statements.push(sql))
+Tx.knexOf(limited.database.pool).on('query', ({ sql }: { sql: string }) => statements.push(sql))
 
 /** Status codes of `count` requests with the token, one after the other, and the statements they cost. */
 async function ask(count: number, token: () => string, environmentId?: () => string) {
@@ -43,7 +43,7 @@ function countsOf(statuses: readonly number[]) {
 
 describe('a request that is refused', () => {
   it('counts against its token when it names an environment of another team', async () => {
-    const { id, environmentToken } = { id: limited.first.environmentId, ...(await makeTenant(limited)) }
+    const { id, environmentToken } = { id: limited.first.environmentId, ...(await createApiTenant(limited)) }
     const { statuses } = await ask(
       LIMIT + 5,
       () => environmentToken,
@@ -54,7 +54,7 @@ describe('a request that is refused', () => {
   })
 
   it('counts against nothing when its token turns out to be valid', async () => {
-    const { environmentToken } = await makeEnvironment(limited, limited.first.teamToken)
+    const { environmentToken } = await createApiEnvironment(limited, limited.first.teamToken)
     expect((await ask(LIMIT, () => environmentToken)).statuses).toEqual({ 200: LIMIT })
     expect((await ask(1, () => limited.first.environmentToken)).statuses).toEqual({ 200: 1 })
   })
@@ -66,7 +66,7 @@ describe('a request that is refused', () => {
   })
 
   it('leaves those alone who share the address and have sent a valid token before', async () => {
-    const { environmentToken } = await makeEnvironment(limited, limited.first.teamToken)
+    const { environmentToken } = await createApiEnvironment(limited, limited.first.teamToken)
     expect((await ask(1, () => environmentToken)).statuses).toEqual({ 429: 1 })
     expect((await ask(1, () => limited.first.environmentToken)).statuses).toEqual({ 200: 1 })
   })
@@ -87,7 +87,7 @@ describe('a token that is revoked', () => {
   const transport = createGrpcTransport({ baseUrl: app.url })
 
   it('ends the streams opened with it', async () => {
-    const { syncJobRunId: id } = await makeWorld(app, app.first)
+    const { syncJobRunId: id } = await seedTenant(app, app.first)
     const { headers, revoke } = await revocable()
     const stream = createClient(SyncJobRunService, transport).watchSyncJobRun({ id }, { headers })
     const messages = stream[Symbol.asyncIterator]()

@@ -2,14 +2,14 @@ import { create, type DescMessage } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeJson, encodeJson } from '../../src/api/message/codec.ts'
-import { parseJson, parseJsonLater } from '../../src/api/message/json-text.ts'
+import { parseRequestJson, parseRequestJsonInSlices } from '../../src/api/message/json-text.ts'
 import { findUnstorableFields, isStorable } from '../../src/api/message/storable.ts'
 import { FORBIDDEN_KEYS, findUnstorable, type Json } from '../../src/base/index.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 import { message } from './support/contract.ts'
 
 describe('a JSON text', () => {
-  const parse = (text: string) => parseJson(Buffer.from(text))
+  const parse = (text: string) => parseRequestJson(Buffer.from(text))
 
   it('reads back as it was written', () => {
     fc.assert(
@@ -42,7 +42,7 @@ describe('a JSON text', () => {
 
   describe('of a large body', () => {
     const filler = `"filler":[${'1.10,"x",'.repeat(10_000)}0]`
-    const later = (text: string) => parseJsonLater(Buffer.from(text))
+    const later = (text: string) => parseRequestJsonInSlices(Buffer.from(text))
 
     it('is read as that of a small one, with other work in between', async () => {
       const text = `{${filler},"a":{"__proto__":[1],"b":"é"}}`

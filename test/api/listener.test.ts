@@ -52,7 +52,7 @@ describe('the plaintext port', () => {
   })
 
   it('closes a connection that stays silent, or halfway through its first words', async () => {
-    await using harness = await startHarness({ limits: { sniffMs: 30 } })
+    await using harness = await startHarness({ limits: { protocolDetectionMs: 30 } })
     const [silent, halfway] = await Promise.all([rawConnection(harness.port), rawConnection(harness.port)])
     halfway?.socket.write('PRI * HT')
     await Promise.all([silent?.closed, halfway?.closed])
@@ -127,7 +127,7 @@ describe('with TLS', () => {
   })
 
   it('a client that does not shake hands is sent away', async () => {
-    await using harness = await startHarness({ tls: TLS_KEYS, limits: { sniffMs: 30 } })
+    await using harness = await startHarness({ tls: TLS_KEYS, limits: { protocolDetectionMs: 30 } })
     const client = await rawConnection(harness.port)
     await client.closed
   })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { findTextProblems } from '../../src/api/convert/json-text-field.ts'
 import { decodeBinary } from '../../src/api/message/codec.ts'
-import { parseJson } from '../../src/api/message/json-text.ts'
+import { parseRequestJson } from '../../src/api/message/json-text.ts'
 import { findUnstorableFields } from '../../src/api/message/storable.ts'
 import { findUnstorable, JSON_VALUES_MAX } from '../../src/base/index.ts'
 
@@ -13,8 +13,8 @@ const tooLarge = expect.objectContaining({ reason: 'REQUEST_TOO_LARGE' })
 
 describe('a request with as many values as are read', () => {
   it('is read as JSON, and refused with one more', () => {
-    expect(parseJson(Buffer.from(listOf(JSON_VALUES_MAX)))).toHaveLength(JSON_VALUES_MAX - 1)
-    expect(() => parseJson(Buffer.from(listOf(JSON_VALUES_MAX + 1)))).toThrow(tooLarge)
+    expect(parseRequestJson(Buffer.from(listOf(JSON_VALUES_MAX)))).toHaveLength(JSON_VALUES_MAX - 1)
+    expect(() => parseRequestJson(Buffer.from(listOf(JSON_VALUES_MAX + 1)))).toThrow(tooLarge)
   })
 
   it('is read as protobuf, and refused with more', () => {

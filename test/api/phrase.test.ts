@@ -2,17 +2,21 @@ import { create, type DescMessage } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { CreateTeamRequestSchema, ListTeamsRequestSchema } from '../../gen/patchbay/v1/team_service_pb.ts'
-import { expectationOf } from '../../src/api/message/expectation.ts'
-import { phraseRule } from '../../src/api/message/phrase.ts'
-import { findRuleBreaches } from '../../src/api/message/rules.ts'
-import { counted } from '../../src/base/index.ts'
+import { expectedType } from '../../src/api/message/expectation.ts'
+import { describeRule } from '../../src/api/message/phrase.ts'
+import { validateRules } from '../../src/api/message/rules.ts'
+import { formatQuantity } from '../../src/base/index.ts'
 
 const breaches = (desc: DescMessage, init: Record<string, unknown>) =>
-  findRuleBreaches(desc, create(desc, init)).map(({ field, description }) => `${field} ${description}`)
+  validateRules(desc, create(desc, init)).map(({ field, description }) => `${field} ${description}`)
 
 it('counts one as one', () => {
-  expect([0, 1, 2n].map((count) => counted(count, 'entry', 'entries'))).toEqual(['0 entries', '1 entry', '2 entries'])
-  expect(phraseRule('must contain at least 1 item(s)')).toBe('must have at least 1 item')
+  expect([0, 1, 2n].map((count) => formatQuantity(count, 'entry', 'entries'))).toEqual([
+    '0 entries',
+    '1 entry',
+    '2 entries',
+  ])
+  expect(describeRule('must contain at least 1 item(s)')).toBe('must have at least 1 item')
   expect(breaches(CreateTeamRequestSchema, { name: '' })).toContain('name must not be empty')
 })
 
@@ -20,12 +24,12 @@ it('names the characters that a field takes, not a regular expression', () => {
   expect(breaches(CreateSyncJobRequestSchema, { integrationName: 'Bad Name' })).toContain(
     'integration_name must have 1 to 128 characters: lower-case letters, digits, "_" and "-" only',
   )
-  expect(phraseRule('does not match regex pattern `^[0-9]{3,3}$`')).toBe('must have 3 to 3 characters: digits only')
+  expect(describeRule('does not match regex pattern `^[0-9]{3,3}$`')).toBe('must have 3 to 3 characters: digits only')
 })
 
 it('names the bounds of the contract, not those of the type', () => {
   const pageSize = ListTeamsRequestSchema.fields.find(({ name }) => name === 'page_size')
-  expect(pageSize && expectationOf(pageSize)).toBe('must be an integer from 0 to 2147483647')
+  expect(pageSize && expectedType(pageSize)).toBe('must be an integer from 0 to 2147483647')
 })
 
 it.each([

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts'
 import { ErrorReasonSchema } from '../../gen/patchbay/v1/error_reason_pb.ts'
 import { describeJsonError } from '../../src/api/message/json-error.ts'
-import { refusalFromDetails } from '../support/refusal.ts'
+import { callErrorFromDetails } from '../support/refusal.ts'
 import { type Harness, startHarness } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1 } from './support/http.ts'
 import { connectOutcome } from './support/wires.ts'
@@ -34,7 +34,7 @@ const enveloped = (body: Buffer) => {
 }
 
 /** Every protocol that carries JSON as the client wrote it. */
-const PROTOCOLS: Readonly<Record<string, Send>> = {
+const SENDERS: Readonly<Record<string, Send>> = {
   async REST(body) {
     const { json } = await post('/widget', 'application/json', body)
     const { message, details } = json.error as unknown as {
@@ -55,7 +55,7 @@ const PROTOCOLS: Readonly<Record<string, Send>> = {
     const details = /grpc-status-details-bin: (\S+)/.exec(text)?.[1] ?? ''
     const status = fromBinary(StatusSchema, Buffer.from(details, 'base64'))
     const parts = status.details.map(({ typeUrl, value }) => ({ type: typeUrl.split('/').at(-1) ?? '', value }))
-    const { reason, violations, message } = refusalFromDetails('', status.message, parts)
+    const { reason, violations, message } = callErrorFromDetails('', status.message, parts)
     return { reason, fields: violations.map(({ field }) => field), message }
   },
 }
@@ -123,7 +123,7 @@ const BODY_ROWS: readonly Row[] = [
   { what: 'nesting beyond 100 levels', body: `{"name":"a","attributes":${nested(200)}}`, words: '100 levels' },
 ]
 
-describe.each(Object.entries(PROTOCOLS))('%s', (_, send) => {
+describe.each(Object.entries(SENDERS))('%s', (_, send) => {
   it.each(FIELD_ROWS)('answers INVALID_FIELD and names the field: $what', async ({ body, field }) => {
     const { reason, fields } = await send(Buffer.from(body))
     expect([reason, fields]).toEqual(['INVALID_FIELD', [field]])

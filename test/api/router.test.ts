@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Router } from '../../src/api/rest/router.ts'
-import { parseTemplate } from '../../src/api/rest/template.ts'
+import { PathRouter } from '../../src/api/rest/router.ts'
+import { parsePathTemplate } from '../../src/api/rest/template.ts'
 
 describe('a path pattern', () => {
   it.each([
@@ -11,7 +11,7 @@ describe('a path pattern', () => {
     ['/a/*/{b}', 'literal one one', 'b@2-3'],
     ['/a/**', 'literal rest', ''],
   ])('%s is parsed', (pattern, segments, variables) => {
-    const template = parseTemplate(pattern)
+    const template = parsePathTemplate(pattern)
     expect(template.segments.map(({ kind }) => kind).join(' ')).toBe(segments)
     const shown = template.variables.map(
       ({ fieldPath, start, end, isMulti }) => `${fieldPath.join('.')}@${start}-${end ?? ''}${isMulti ? '*' : ''}`,
@@ -33,7 +33,7 @@ describe('a path pattern', () => {
     ['/a%20b/%C3%A9', 'a%20b %C3%A9', ''],
     ['/{a.b_c.d1=x/*/y}/z', 'x * y z', ''],
   ])('%s has its segments and its custom verb', (pattern, segments, verb) => {
-    const template = parseTemplate(pattern)
+    const template = parsePathTemplate(pattern)
     const shown = template.segments.map((segment) =>
       segment.kind === 'literal' ? segment.text : segment.kind === 'one' ? '*' : '**',
     )
@@ -92,12 +92,12 @@ describe('a path pattern', () => {
     '/a/{x=b:stop}',
     '/a:stop/',
   ])('"%s" is refused', (pattern) => {
-    expect(() => parseTemplate(pattern)).toThrow('not a path template')
+    expect(() => parsePathTemplate(pattern)).toThrow('not a path template')
   })
 })
 
 describe('the router', () => {
-  const router = new Router<string>()
+  const router = new PathRouter<string>()
   for (const [verb, pattern] of [
     ['GET', '/a/{id}'],
     ['PATCH', '/a/{id}'],
@@ -116,7 +116,7 @@ describe('the router', () => {
     ['*', '/any/{id}'],
     ['POST', '/any/{id}'],
   ] as const)
-    router.add(verb, parseTemplate(pattern), `${verb} ${pattern}`)
+    router.add(verb, parsePathTemplate(pattern), `${verb} ${pattern}`)
 
   it.each([
     ['GET', '/a/1', 'GET /a/{id}'],
@@ -159,6 +159,6 @@ describe('the router', () => {
   })
 
   it('refuses two routes for one verb and path', () => {
-    expect(() => router.add('GET', parseTemplate('/a/{other}'), 'x')).toThrow('two routes')
+    expect(() => router.add('GET', parsePathTemplate('/a/{other}'), 'x')).toThrow('two routes')
   })
 })

@@ -120,7 +120,7 @@ describe.each(STREAM_WIRES)('a stream over %s', (_, createTransport) => {
 
 describe('a slow reader', () => {
   it('holds the handler back, and is cut off', async () => {
-    await using harness = await startHarness({ limits: { slowReaderMs: 150 } })
+    await using harness = await startHarness({ limits: { writeTimeoutMs: 150 } })
     const client = await rawConnection(harness.port)
     const message = Buffer.from('{"count":100000,"padding":10000}')
     const prefix = Buffer.alloc(5)
@@ -144,7 +144,7 @@ describe('a slow reader', () => {
   })
 
   it('is cut off over HTTP/2 too', async () => {
-    await using harness = await startHarness({ limits: { slowReaderMs: 150 } })
+    await using harness = await startHarness({ limits: { writeTimeoutMs: 150 } })
     const session = connectHttp2(harness.baseUrl)
     const stream = session.request({
       ':path': '/widget.v1.WidgetService/Watch',

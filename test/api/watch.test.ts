@@ -5,12 +5,12 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { createApiServer, Health } from '../../src/api/index.ts'
 import { syncJobRunService } from '../../src/api/services/sync-job-run.ts'
 import { newId, systemClock } from '../../src/base/index.ts'
-import { daemonGroup, type ResourceStats, RunQueue, RunWatch } from '../../src/queue/index.ts'
-import { createSecrets } from '../../src/storage/index.ts'
+import { daemonQueueGroup, type ResourceStats, RunQueue, RunWatch } from '../../src/queue/index.ts'
+import { createSecretStore } from '../../src/storage/index.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { makeEnvironment, makeWorld, type World } from '../support/world.ts'
+import { createApiEnvironment, type SeededTenant, seedTenant } from '../support/world.ts'
 
 const app = await startTestApp()
 const queue = new RunQueue({ database: app.database, random: () => 0.5 })
@@ -31,9 +31,9 @@ const WIRES: readonly (readonly [name: string, createTransport: (baseUrl: string
   ['Connect, JSON', (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '1.1' })],
 ]
 
-let world: World
+let world: SeededTenant
 beforeAll(async () => {
-  world = await makeWorld(app, app.first)
+  world = await seedTenant(app, app.first)
 })
 
 /** A run that waits in a group of its own, so that whoever claims there gets it. */
@@ -44,7 +44,7 @@ async function waitingRun() {
     .client('rest')
     .ok(SyncJobRunService.method.createSyncJobRun, { ...request, daemon_group_key: group })
   const claim = async () => {
-    const claimed = { group: daemonGroup(world.environmentId, group), holder: 'daemon', limit: 1 }
+    const claimed = { group: daemonQueueGroup(world.environmentId, group), holder: 'daemon', limit: 1 }
     const [lease] = await queue.claim(claimed)
     if (lease === undefined) throw new Error('nothing to claim')
     return lease
@@ -98,7 +98,7 @@ describe.each(WIRES)('following a run over %s', (_, createTransport) => {
 
   it('answers for a run of somebody else like for none', async () => {
     const { id } = await waitingRun()
-    const { environmentToken: token } = await makeEnvironment(app, world.teamToken)
+    const { environmentToken: token } = await createApiEnvironment(app, world.teamToken)
     const unknown = newId()
     const none = await watcher(transport, unknown, { token }).refusal()
     expect(none[0]).toBe(Code.NotFound)
@@ -142,13 +142,13 @@ function watchServer() {
   const principal = { kind: 'environment', tokenId: newId(), teamId, environmentId, isOperator: false } as const
   const service = syncJobRunService({
     database,
-    secrets: createSecrets(parseKeyRing(generateKeyRingText('test'))),
+    secrets: createSecretStore(parseKeyRing(generateKeyRingText('test'))),
     runs: { queue, resolveArgs: async (_, given) => given },
     runWatch: new RunWatch({ database, clock: systemClock }),
   })
   return createApiServer({
     services: [service],
-    admission: { present: (hash) => ({ hash, knownId: principal.tokenId }), admit: async () => principal },
+    admission: { parseToken: (hash) => ({ hash, knownId: principal.tokenId }), authenticate: async () => principal },
     clock: systemClock,
     logger: silentLogger,
     health: new Health([service.desc.typeName]),

@@ -1,28 +1,29 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { FairPlaces } from '../../src/base/index.ts'
+import { FairSemaphore } from '../../src/base/index.ts'
 
-const takeAll = (places: FairPlaces, owner: string) => {
+const takeAll = (places: FairSemaphore, owner: string) => {
   const releases: (() => void)[] = []
-  for (let release = places.take(owner); release !== undefined; release = places.take(owner)) releases.push(release)
+  for (let release = places.tryAcquire(owner); release !== undefined; release = places.tryAcquire(owner))
+    releases.push(release)
   return releases
 }
 
 it('gives one owner half of the places, and two owners a third each', () => {
-  const places = new FairPlaces(12)
+  const places = new FairSemaphore(12)
   expect(takeAll(places, 'a')).toHaveLength(6)
   expect(takeAll(places, 'b')).toHaveLength(3)
-  const even = new FairPlaces(12)
+  const even = new FairSemaphore(12)
   const held = { a: 0, b: 0 }
   for (let round = 0; round < 12; round++)
-    for (const owner of ['a', 'b'] as const) if (even.take(owner) !== undefined) held[owner]++
+    for (const owner of ['a', 'b'] as const) if (even.tryAcquire(owner) !== undefined) held[owner]++
   expect(held).toEqual({ a: 4, b: 4 })
 })
 
 it('gives a place back once, however often it is told to', () => {
-  const places = new FairPlaces(2)
-  const release = places.take('a')
-  expect(places.take('a')).toBeUndefined()
+  const places = new FairSemaphore(2)
+  const release = places.tryAcquire('a')
+  expect(places.tryAcquire('a')).toBeUndefined()
   release?.()
   release?.()
   expect(takeAll(places, 'a')).toHaveLength(1)
@@ -32,15 +33,15 @@ it('has a place for a newcomer whenever one is free, and never hands out more th
   const step = fc.record({ owner: fc.constantFrom('a', 'b', 'c'), isTake: fc.boolean() })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20 }), fc.array(step, { maxLength: 100 }), (max, steps) => {
-      const places = new FairPlaces(max)
+      const places = new FairSemaphore(max)
       const held: { readonly owner: string; readonly release: () => void }[] = []
       for (const { owner, isTake } of steps) {
-        const place = isTake ? places.take(owner) : undefined
+        const place = isTake ? places.tryAcquire(owner) : undefined
         if (place !== undefined) held.push({ owner, release: place })
         else if (!isTake) held.splice(0, 1)[0]?.release()
         expect(held.length).toBeLessThanOrEqual(max)
       }
-      const newcomer = places.take('newcomer')
+      const newcomer = places.tryAcquire('newcomer')
       expect(newcomer !== undefined).toBe(held.length < max)
     }),
   )

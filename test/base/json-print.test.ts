@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { exceedsJsonSize, type Json, parseJson, printJson } from '../../src/base/index.ts'
+import { exceedsJsonSize, type Json, parseJson, stringifyJson } from '../../src/base/index.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 
 /** Characters that are printed at once. */
@@ -18,16 +18,16 @@ const LARGE: Readonly<Record<string, Json>> = {
 describe('a large value', () => {
   it.each(Object.keys(LARGE))('is printed as JSON.stringify prints it: %s', async (name) => {
     const value = LARGE[name] ?? null
-    expect(String(await printJson(value)) === JSON.stringify(value)).toBe(true)
+    expect(String(await stringifyJson(value)) === JSON.stringify(value)).toBe(true)
   })
 
   it.each(Object.keys(LARGE))('lets other work run while it is printed: %s', async (name) => {
-    expect(await turnsDuring(async () => printJson(LARGE[name] ?? null))).toBeGreaterThan(4)
+    expect(await turnsDuring(async () => stringifyJson(LARGE[name] ?? null))).toBeGreaterThan(4)
   })
 
   it('keeps __proto__ as a key, and leaves out members that are undefined', async () => {
     const value = JSON.parse(`{"a":{"__proto__":{"b":1}},"c":"${'x'.repeat(DIRECT)}"}`)
-    const printed = await printJson({ ...value, d: undefined, e: null })
+    const printed = await stringifyJson({ ...value, d: undefined, e: null })
     expect(String(printed)).toBe(JSON.stringify({ ...value, e: null }))
   })
 
@@ -41,13 +41,13 @@ describe('a large value', () => {
         fc.dictionary(fc.string({ maxLength: 3 }), tie('value'), { maxKeys: 4 }),
       ),
     }))
-    const isAlike = async (json: Json) => String(await printJson(json)) === JSON.stringify(json)
+    const isAlike = async (json: Json) => String(await stringifyJson(json)) === JSON.stringify(json)
     await fc.assert(fc.asyncProperty(value, isAlike), { numRuns: 20 })
   })
 })
 
 it('a small value is printed at once', () => {
-  expect(printJson({ a: [1, 'x'] })).toBe('{"a":[1,"x"]}')
+  expect(stringifyJson({ a: [1, 'x'] })).toBe('{"a":[1,"x"]}')
 })
 
 it('the size of a value is the length of its text', () => {

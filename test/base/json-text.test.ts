@@ -9,7 +9,7 @@ import {
   jsonNumberOf,
   parseJson,
   scanJson,
-  withDoubles,
+  toDoubles,
 } from '../../src/base/index.ts'
 import { NUMBER_TEXTS, NUMBERS_JSON } from '../support/json-numbers.ts'
 
@@ -87,7 +87,7 @@ describe('parseJson', () => {
               ? -Number.MAX_VALUE
               : value,
         )
-        expect(withDoubles(parseJson(text))).toEqual(finite)
+        expect(toDoubles(parseJson(text))).toEqual(finite)
       }),
     )
   })

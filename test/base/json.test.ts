@@ -6,8 +6,8 @@ import {
   JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
-  jsonbTextOf,
   parseJson,
+  toJsonbText,
 } from '../../src/base/index.ts'
 
 describe('deepMerge', () => {
@@ -55,7 +55,7 @@ describe('jsonbTextOf', () => {
     ['"a\\u0000b"', '"a\ufffdb"'],
     ['"\\\\u0000 costs 1e99999"', '"\\\\u0000 costs 1e99999"'],
   ])('writes %s as %s', (text, expected) => {
-    expect(jsonbTextOf(parseJson(text))).toBe(expected)
+    expect(toJsonbText(parseJson(text))).toBe(expected)
   })
 })
 

@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest'
 import {
   backoffMs,
   createSuggester,
+  formatDotPath,
   getAtPath,
   isUuid,
   newId,
   parseDotPath,
-  readDotPath,
   suggest,
   systemClock,
   trimEnd,
-  writeDotPath,
+  tryParseDotPath,
 } from '../../src/base/index.ts'
 
 describe('newId', () => {
@@ -95,7 +95,7 @@ describe('a dotted path', () => {
     ['a`b', ''],
     ['x'.repeat(1025), 'at most 1024 characters'],
   ])('%j is none, and the right spelling is named where one is likely', (path, hint) => {
-    const read = readDotPath(path)
+    const read = tryParseDotPath(path)
     expect('problem' in read ? read.problem : read).toContain('must be a path such as data.items')
     expect('problem' in read ? read.problem : read).toContain(hint)
   })
@@ -108,7 +108,7 @@ describe('a dotted path', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (path) => {
-        expect(readDotPath(writeDotPath(path))).toEqual({ steps: path })
+        expect(tryParseDotPath(formatDotPath(path))).toEqual({ steps: path })
       }),
     )
   })

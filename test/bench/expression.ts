@@ -1,7 +1,7 @@
 import jsonata from 'jsonata'
 import type { JsonObject } from '../../src/base/index.ts'
 import { createEvaluator, type Evaluator } from '../../src/expression/index.ts'
-import { reportAtMost, reportFloor } from './support/report.ts'
+import { reportAtMost, reportBaseline } from './support/report.ts'
 
 /** Evaluations per measurement, and measurements of each subject in turn. */
 const EVALUATIONS = 8_000
@@ -57,8 +57,8 @@ export async function run(): Promise<void> {
   ] as const) {
     for (const [name, text] of Object.entries(expressions)) {
       const { floorUs, ownUs } = await compare(evaluator, text)
-      reportFloor(`expression/${kind}/${name}/floor`, floorUs, 'us')
-      reportFloor(`expression/${kind}/${name}`, ownUs, 'us')
+      reportBaseline(`expression/${kind}/${name}/floor`, floorUs, 'us')
+      reportBaseline(`expression/${kind}/${name}`, ownUs, 'us')
       reportAtMost(`expression/${kind}/${name}/ratio`, ownUs / floorUs, 'x floor', most)
     }
   }

@@ -2,7 +2,7 @@ import { overHttp1 } from './rpc-patch.ts'
 import { jsonRequest } from './support/http1-connection.ts'
 import { type LoadPlan, measureInterleaved } from './support/load.ts'
 import { withProxyBench } from './support/proxy-bench.ts'
-import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
+import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
 
 const RATIO_MIN = 0.5
 const ADDED_MS_MAX = 1
@@ -22,10 +22,10 @@ export async function run(): Promise<void> {
       floorAlone: () => overHttp1(bareProxyPort, () => bare, ALONE),
       hopAlone: () => overHttp1(product.port, () => own, ALONE),
     })
-    reportFloor('proxy-hop/floor', floor.perSecond, 'ops/s')
-    reportFloor('proxy-hop', hop.perSecond, 'ops/s')
+    reportBaseline('proxy-hop/floor', floor.perSecond, 'ops/s')
+    reportBaseline('proxy-hop', hop.perSecond, 'ops/s')
     reportAtLeast('proxy-hop/ratio', hop.perSecond / floor.perSecond, 'x floor', RATIO_MIN)
-    reportFloor('proxy-hop/floor/p50', floorAlone.p50Ms, 'ms')
+    reportBaseline('proxy-hop/floor/p50', floorAlone.p50Ms, 'ms')
     reportAtMost('proxy-hop/added-p50', hopAlone.p50Ms - floorAlone.p50Ms, 'ms', ADDED_MS_MAX)
   })
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { withProxyBench } from './support/proxy-bench.ts'
-import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
+import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
 
 const BLOB_BYTES = 100 * 1024 * 1024
 const ROUNDS = 7
@@ -31,8 +31,8 @@ export async function run(): Promise<void> {
         if (round > 0) floors.push(floor)
         if (round > 0) owns.push(own)
       }
-      reportFloor(`proxy-stream/${direction}/floor`, median(floors), 'MB/s')
-      reportFloor(`proxy-stream/${direction}`, median(owns), 'MB/s')
+      reportBaseline(`proxy-stream/${direction}/floor`, median(floors), 'MB/s')
+      reportBaseline(`proxy-stream/${direction}`, median(owns), 'MB/s')
       reportAtLeast(`proxy-stream/${direction}/ratio`, median(owns) / median(floors), 'x floor', RATIO_MIN)
     }
     const grown = peakMegabytes(product.child.pid) - megabytesBefore

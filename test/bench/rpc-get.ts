@@ -6,7 +6,7 @@ import { GetSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/sync_j
 import { overGrpcSessions, overHttp1 } from './rpc-patch.ts'
 import { jsonRequest } from './support/http1-connection.ts'
 import { type LoadResult, measureInterleaved } from './support/load.ts'
-import { reportAtLeast, reportFloor } from './support/report.ts'
+import { reportAtLeast, reportBaseline } from './support/report.ts'
 import { POOL_SIZE, type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
 const RATIO_MIN = 0.5
@@ -32,9 +32,9 @@ export async function run(): Promise<void> {
           toBinary(GetSyncJobCronTriggerRequestSchema, create(GetSyncJobCronTriggerRequestSchema, { id: idOf(lane) })),
         ),
     })
-    reportFloor('rpc-get/floor', floor.perSecond, 'ops/s')
+    reportBaseline('rpc-get/floor', floor.perSecond, 'ops/s')
     for (const [protocol, result] of Object.entries(protocols)) {
-      reportFloor(`rpc-get/${protocol}`, result.perSecond, 'ops/s')
+      reportBaseline(`rpc-get/${protocol}`, result.perSecond, 'ops/s')
       reportAtLeast(`rpc-get/${protocol}/ratio`, result.perSecond / floor.perSecond, 'x floor', RATIO_MIN)
     }
   })

@@ -4,7 +4,7 @@ import { UpdateSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/syn
 import { GrpcConnection, grpcFrame } from './support/grpc-connection.ts'
 import { Http1Connection, jsonRequest } from './support/http1-connection.ts'
 import { type LoadPlan, type LoadResult, measure, measureInterleaved, STANDARD_LOAD } from './support/load.ts'
-import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
+import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
 import { type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
 const RATIO_MIN = 0.35
@@ -72,9 +72,9 @@ async function compare(
     connect: () => overConnect(bench, patch),
     grpc: () => overGrpc(bench, patch),
   })
-  reportFloor(`rpc-patch/${name}/floor`, floor.perSecond, 'ops/s')
+  reportBaseline(`rpc-patch/${name}/floor`, floor.perSecond, 'ops/s')
   for (const [protocol, result] of Object.entries(protocols)) {
-    reportFloor(`rpc-patch/${name}/${protocol}`, result.perSecond, 'ops/s')
+    reportBaseline(`rpc-patch/${name}/${protocol}`, result.perSecond, 'ops/s')
     reportAtLeast(`rpc-patch/${name}/${protocol}/ratio`, result.perSecond / floor.perSecond, 'x floor', RATIO_MIN)
     reportAtMost(`rpc-patch/${name}/${protocol}/p99`, result.p99Ms, 'ms', P99_MS_MAX)
   }

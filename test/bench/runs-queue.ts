@@ -1,6 +1,6 @@
-import { RunQueue, WEBHOOK_GROUP } from '../../src/queue/index.ts'
+import { RunQueue, WEBHOOK_QUEUE_GROUP } from '../../src/queue/index.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
-import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
+import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
 import { insertBacklog } from './support/run-backlog.ts'
 
 /** A million runs, as 100 environments with a full queue each have them. */
@@ -15,7 +15,7 @@ const MEASURE_MS = 15_000
 export async function run(): Promise<void> {
   await using durable = await startDurableDatabase(HOLDERS)
   const waiting = await insertBacklog(durable.database, BACKLOG)
-  reportFloor('runs-queue/waiting', waiting, 'runs')
+  reportBaseline('runs-queue/waiting', waiting, 'runs')
   const queue = new RunQueue({ database: durable.database, random: Math.random })
   const beganMs = performance.now() + WARM_UP_MS
   const endMs = beganMs + MEASURE_MS
@@ -23,7 +23,7 @@ export async function run(): Promise<void> {
   let settled = 0
   const holder = async (name: string): Promise<void> => {
     for (let fromMs = performance.now(); fromMs < endMs; fromMs = performance.now()) {
-      const held = await queue.claim({ group: WEBHOOK_GROUP, holder: name, limit: BATCH })
+      const held = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: name, limit: BATCH })
       const claimMs = performance.now() - fromMs
       await queue.heartbeat(held)
       const ended = await queue.settle(held.map((lease) => ({ ...lease, outcome: { kind: 'completed' } })))
@@ -36,6 +36,6 @@ export async function run(): Promise<void> {
   claims.sort((a, b) => a - b)
   const quantile = (share: number) => claims[Math.floor(claims.length * share)] ?? Number.NaN
   reportAtLeast('runs-queue/per-second', (settled / MEASURE_MS) * 1_000, 'runs/s', 8_000)
-  reportFloor('runs-queue/claim-p50', quantile(0.5), 'ms')
+  reportBaseline('runs-queue/claim-p50', quantile(0.5), 'ms')
   reportAtMost('runs-queue/claim-p99', quantile(0.99), 'ms', 15)
 }

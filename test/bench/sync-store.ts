@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { startEmbedded } from '../../src/storage/index.ts'
+import { startEmbeddedServer } from '../../src/storage/index.ts'
 import { DaemonProcess } from '../daemon/support/daemon-process.ts'
 import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 import { type Seed, seedChain } from '../support/seed.ts'
 import { Peer } from './support/peer.ts'
-import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
+import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
 
 /** `BENCH_RECORDS` for a short form; with 1000000 the memory of the daemon is measured as the targets ask. */
 const RECORDS = Number(process.env.BENCH_RECORDS ?? 100_000)
@@ -79,9 +79,9 @@ async function compare(scene: Scene, upstreamUrl: string, storeUrl: string, size
   }
   const [bare, product] = [RECORDS / medianOf(seconds.floor), RECORDS / medianOf(seconds.product)]
   const name = `sync-store/page-${size}`
-  reportFloor(`${name}/floor`, bare, 'records/s')
+  reportBaseline(`${name}/floor`, bare, 'records/s')
   if (size === PAGE_SIZES.at(-1)) reportAtLeast(name, product, 'records/s', RECORDS_PER_SECOND_MIN)
-  else reportFloor(name, product, 'records/s')
+  else reportBaseline(name, product, 'records/s')
   reportAtLeast(`${name}/ratio`, product / bare, 'x floor', RATIO_MIN)
 }
 
@@ -140,7 +140,7 @@ async function seedPages({ url, bootstrap }: RunningProduct, upstreamUrl: string
 async function startDatabase(): Promise<{ readonly url: string } & AsyncDisposable> {
   const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-bench-'))
   chmodSync(dataDir, 0o711) // root's servers run under another uid, which must be able to walk in
-  const server = await startEmbedded({ dataDir })
+  const server = await startEmbeddedServer({ dataDir })
   return {
     url: `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`,
     async [Symbol.asyncDispose]() {

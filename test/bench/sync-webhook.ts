@@ -3,7 +3,7 @@ import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } fr
 import { expectJson } from '../support/rest.ts'
 import { type Seed, seedChain } from '../support/seed.ts'
 import { Peer } from './support/peer.ts'
-import { reportAtLeast, reportFloor } from './support/report.ts'
+import { reportAtLeast, reportBaseline } from './support/report.ts'
 import type { RunReceived } from './support/sync-receiver-main.ts'
 
 /** `BENCH_RECORDS` for a short form. */
@@ -53,9 +53,9 @@ async function compare(
     }
   const [floor, product] = [RECORDS / medianOf(seconds.floor), RECORDS / medianOf(seconds.product)]
   const name = `sync-webhook/page-${size}`
-  reportFloor(`${name}/floor`, floor, 'records/s')
+  reportBaseline(`${name}/floor`, floor, 'records/s')
   if (size === PAGE_SIZES.at(-1)) reportAtLeast(name, product, 'records/s', RECORDS_PER_SECOND_MIN)
-  else reportFloor(name, product, 'records/s')
+  else reportBaseline(name, product, 'records/s')
   reportAtLeast(`${name}/ratio`, product / floor, 'x floor', RATIO_MIN)
 }
 

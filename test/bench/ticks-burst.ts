@@ -1,6 +1,6 @@
 import { type DurableDatabase, startDurableDatabase } from '../support/durable-database.ts'
-import { reportAtLeast, reportAtMost, reportFloor } from './support/report.ts'
-import { fireByHand } from './support/tick-floor.ts'
+import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
+import { fireBaseline } from './support/tick-floor.ts'
 import { TickerFleet } from './support/ticker-fleet.ts'
 import {
   atMinute,
@@ -27,8 +27,8 @@ export async function run(): Promise<void> {
     const triggers = await insertTriggers(durable.database, population)
     const floor = triggers / (await floorSeconds(durable, triggers))
     const { seconds, cpuMs } = await fleetDrains(durable, triggers)
-    reportFloor(`ticks-burst/${name}/floor`, floor, 'ticks/s')
-    reportFloor(`ticks-burst/${name}/worker-cpu`, (cpuMs / triggers) * 1_000, 'µs/tick')
+    reportBaseline(`ticks-burst/${name}/floor`, floor, 'ticks/s')
+    reportBaseline(`ticks-burst/${name}/worker-cpu`, (cpuMs / triggers) * 1_000, 'µs/tick')
     reportAtMost(`ticks-burst/${name}`, seconds, 's', secondsMax)
     reportAtLeast(`ticks-burst/${name}/ratio`, triggers / seconds / floor, 'x floor', RATIO_MIN)
   }
@@ -37,7 +37,7 @@ export async function run(): Promise<void> {
 async function floorSeconds({ database }: DurableDatabase, triggers: number): Promise<number> {
   await schedule(database, atMinute(thisMinute()))
   const fromMs = performance.now()
-  requireAll(await fireByHand(database, FLOOR_CONNECTIONS), triggers)
+  requireAll(await fireBaseline(database, FLOOR_CONNECTIONS), triggers)
   return (performance.now() - fromMs) / 1_000
 }
 

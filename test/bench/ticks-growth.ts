@@ -1,11 +1,11 @@
 import { systemClock } from '../../src/base/index.ts'
 import { RunQueue } from '../../src/queue/index.ts'
 import { Ticker } from '../../src/schedule/index.ts'
-import { affected, rows } from '../../src/storage/database.ts'
+import { execute, query } from '../../src/storage/database.ts'
 import type { Database } from '../../src/storage/index.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
-import { reportAtMost, reportFloor } from './support/report.ts'
+import { reportAtMost, reportBaseline } from './support/report.ts'
 import { everyMinute, insertTriggers, type Population, schedule, thisMinute } from './support/trigger-population.ts'
 
 const SIZES: readonly Population[] = [1, 10, 100, 1_000].map((accountsPerEnvironment) => {
@@ -30,12 +30,12 @@ export async function run(): Promise<void> {
   const costs: TickCost[] = []
   for (const population of SIZES) {
     await using durable = await startDurableDatabase(16, ['shared_preload_libraries=pg_stat_statements'])
-    await affected(durable.database.direct, 'create extension pg_stat_statements')
+    await execute(durable.database.pool, 'create extension pg_stat_statements')
     const triggers = await insertTriggers(durable.database, population)
     const cost = await tickCost(durable.database, triggers)
-    reportFloor(`ticks-growth/${triggers}/buffers`, cost.buffers, 'pages/tick')
-    reportFloor(`ticks-growth/${triggers}/database`, cost.databaseMs * 1_000, 'µs/tick')
-    reportFloor(`ticks-growth/${triggers}/wall`, cost.wallMs * 1_000, 'µs/tick')
+    reportBaseline(`ticks-growth/${triggers}/buffers`, cost.buffers, 'pages/tick')
+    reportBaseline(`ticks-growth/${triggers}/database`, cost.databaseMs * 1_000, 'µs/tick')
+    reportBaseline(`ticks-growth/${triggers}/wall`, cost.wallMs * 1_000, 'µs/tick')
     costs.push(cost)
   }
   const [smallest, largest] = [costs[0], costs.at(-1)]
@@ -59,15 +59,15 @@ async function tickCost(database: Database, triggers: number): Promise<TickCost>
   })
   let wallMs = 0
   for (let round = 0; round <= ROUNDS; round++) {
-    if (round === 1) await affected(database.direct, 'select pg_stat_statements_reset()')
+    if (round === 1) await execute(database.pool, 'select pg_stat_statements_reset()')
     const fromMs = performance.now()
     const { fired } = await ticker.runOnce()
     if (fired !== DUE) throw new Error(`${fired} of ${DUE} were fired`)
     if (round > 0) wallMs += performance.now() - fromMs
     nowMs += MINUTE_MS
-    await affected(database.direct, 'truncate run_queue') // or the next ticks would overlap
+    await execute(database.pool, 'truncate run_queue') // or the next ticks would overlap
   }
-  const [spent] = await rows<{ ms: number; buffers: number }>(database.direct, SPENT)
+  const [spent] = await query<{ ms: number; buffers: number }>(database.pool, SPENT)
   if (spent === undefined) throw new Error('no statistics')
   const ticks = DUE * ROUNDS
   return { buffers: spent.buffers / ticks, databaseMs: spent.ms / ticks, wallMs: wallMs / ticks }

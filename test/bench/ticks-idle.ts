@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { rows } from '../../src/storage/database.ts'
+import { query } from '../../src/storage/database.ts'
 import type { Database } from '../../src/storage/index.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { Peer } from './support/peer.ts'
@@ -39,8 +39,8 @@ async function useOf(worker: Peer<WorkerUse>): Promise<WorkerUse> {
 
 /** An idle worker's statements are transactions of their own. */
 async function transactions(database: Database): Promise<number> {
-  const [found] = await rows<{ count: number }>(
-    database.direct,
+  const [found] = await query<{ count: number }>(
+    database.pool,
     'select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()',
   )
   return found?.count ?? Number.NaN

@@ -1,7 +1,7 @@
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { Database } from '../../src/storage/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../support/durable-database.ts'
-import { reportAtMost, reportFloor } from './support/report.ts'
+import { reportAtMost, reportBaseline } from './support/report.ts'
 import { TickerFleet } from './support/ticker-fleet.ts'
 import { everyMinute, insertTriggers, MILLION, schedule, thisMinute } from './support/trigger-population.ts'
 
@@ -16,8 +16,8 @@ export async function run(): Promise<void> {
   const triggers = await insertTriggers(durable.database, TRIGGERS)
   const unpinned = await ticksPerSecond(durable, triggers)
   const pinned = await whilePinned(durable, () => ticksPerSecond(durable, triggers))
-  reportFloor('ticks-pinned/unpinned', unpinned, 'ticks/s')
-  reportFloor('ticks-pinned/pinned', pinned, 'ticks/s')
+  reportBaseline('ticks-pinned/unpinned', unpinned, 'ticks/s')
+  reportBaseline('ticks-pinned/pinned', pinned, 'ticks/s')
   reportAtMost('ticks-pinned/loss', 1 - pinned / unpinned, 'of the rate', LOSS_MAX)
 }
 
@@ -31,7 +31,7 @@ async function ticksPerSecond({ database, url }: DurableDatabase, triggers: numb
     const drained = await fleet.drain()
     if (drained.fired !== triggers) throw new Error(`${drained.fired} of ${triggers} were fired`)
     seconds += drained.seconds
-    await affected(database.direct, 'truncate run_queue') // or the next ticks would overlap
+    await execute(database.pool, 'truncate run_queue') // or the next ticks would overlap
   }
   return (triggers * ROUNDS) / seconds
 }
@@ -40,9 +40,9 @@ async function ticksPerSecond({ database, url }: DurableDatabase, triggers: numb
 async function whilePinned<Result>({ url }: DurableDatabase, work: () => Promise<Result>): Promise<Result> {
   await using session = new Database({ target: { kind: 'url', url }, poolMax: 1, applicationName: 'pin' })
   return await session.transaction(async (tx) => {
-    await affected(tx, 'set transaction isolation level repeatable read')
-    await affected(tx, 'set local idle_in_transaction_session_timeout = 0')
-    await affected(tx, 'select 1')
+    await execute(tx, 'set transaction isolation level repeatable read')
+    await execute(tx, 'set local idle_in_transaction_session_timeout = 0')
+    await execute(tx, 'select 1')
     return await work()
   })
 }

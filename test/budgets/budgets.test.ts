@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Clock, JsonObject } from '../../src/base/index.ts'
-import { createBudgets } from '../../src/budgets/index.ts'
+import { createCallLimiter } from '../../src/budgets/index.ts'
 import { waitMs } from '../../src/budgets/wait.ts'
 import { compilePlan, type MethodPlan } from '../../src/definition/index.ts'
 import type { AccountAccess } from '../../src/proxy/index.ts'
-import { deleteExpiredSlots, deleteIdleBudgets } from '../../src/storage/index.ts'
+import { deleteExpiredSlots, deleteIdleWindows } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -21,7 +21,12 @@ const impatient: Clock = {
   },
   sleep: async () => {},
 }
-const budgets = createBudgets({ database, clock: impatient, random: () => 0, onLost: (error) => lost.push(error) })
+const budgets = createCallLimiter({
+  database,
+  clock: impatient,
+  random: () => 0,
+  onWriteError: (error) => lost.push(error),
+})
 
 function methodOf(config: JsonObject, name = 'list'): MethodPlan {
   const resources = {
@@ -106,7 +111,7 @@ describe('requests of a window', () => {
     })
     const environmentIntegrationId = randomUUID()
     const [asked, other] = [account({ environmentIntegrationId }), account({ environmentIntegrationId })]
-    budgets.learn(method, asked, { rateLimit: undefined, retryAfterSeconds: 1_000 })
+    budgets.observe(method, asked, { rateLimit: undefined, retryAfterSeconds: 1_000 })
     await expect.poll(async () => (await budgets.acquire(method, asked)).kind).toBe('limited')
     expect(await granted(method, [other])).toBe(1)
   })
@@ -114,8 +119,8 @@ describe('requests of a window', () => {
   test('stop until the reset when the third party says that none are left', async () => {
     const method = perDay(9)
     const access = account()
-    budgets.learn(method, access, { rateLimit: { limit: '10', remaining: '3', reset: '500' } })
-    budgets.learn(method, access, { rateLimit: { limit: '10', remaining: '0', reset: '500' } })
+    budgets.observe(method, access, { rateLimit: { limit: '10', remaining: '3', reset: '500' } })
+    budgets.observe(method, access, { rateLimit: { limit: '10', remaining: '0', reset: '500' } })
     await expect
       .poll(async () => await budgets.acquire(method, access))
       .toMatchObject({ kind: 'limited', retryAfterSeconds: expect.toSatisfy((s: number) => s > 400 && s <= 500) })
@@ -124,8 +129,8 @@ describe('requests of a window', () => {
 
   test('are forgotten once nothing has touched them for long', async () => {
     await granted(perDay(1), [account()])
-    expect(await deleteIdleBudgets(database.direct, 3_600_000, 100)).toBe(0)
-    expect(await deleteIdleBudgets(database.direct, -1, 1_000)).toBeGreaterThan(0)
+    expect(await deleteIdleWindows(database.pool, 3_600_000, 100)).toBe(0)
+    expect(await deleteIdleWindows(database.pool, -1, 1_000)).toBeGreaterThan(0)
   })
 })
 
@@ -147,7 +152,7 @@ describe('calls in flight', () => {
 
   test('leave no place behind that a cleaner would take from its holder', async () => {
     await granted(two, [account()])
-    expect(await deleteExpiredSlots(database.direct, 100)).toBe(0)
+    expect(await deleteExpiredSlots(database.pool, 100)).toBe(0)
   })
 
   test('give their place back when a budget has no room', async () => {

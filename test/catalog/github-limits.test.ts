@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { findShippedDefinition } from '../../src/catalog/index.ts'
 import { on, startEngine } from '../proxy/engine.ts'
-import type { Answer } from '../support/upstream.ts'
+import type { ScriptedAnswer } from '../support/upstream.ts'
 
 const engine = await startEngine()
 const REPO = { owner: 'o', repo: 'r' }
 const account = { credentials: { api_key: 'k' } }
 
 /** One call of the shipped definition that GitHub answers like this. */
-function answered(answer: Answer, resource: string, method: string, path: string) {
+function answered(answer: ScriptedAnswer, resource: string, method: string, path: string) {
   engine.upstream.script({
     request: `GET /repos/o/r${path}`,
     headers: {
@@ -30,7 +30,7 @@ const secondary = {
 }
 
 describe('a limit of GitHub is waited for as its documentation says', () => {
-  test.each<[string, Answer, number, number]>([
+  test.each<[string, ScriptedAnswer, number, number]>([
     [
       'primary, 403',
       { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': inOneHour } },
@@ -79,7 +79,7 @@ describe('a limit of GitHub is waited for as its documentation says', () => {
 })
 
 describe('what GitHub calls an error and is none', () => {
-  test.each<[string, string, string, Answer]>([
+  test.each<[string, string, string, ScriptedAnswer]>([
     [
       'an empty repository has no commits',
       'commits',

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { Json } from '../../src/base/index.ts'
 import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
 import { compilePlan, type Plan, resolveConfig } from '../../src/definition/index.ts'
-import type { HttpRequest, HttpResponse } from '../../src/egress/index.ts'
+import type { EgressRequest, EgressResponse } from '../../src/egress/index.ts'
 import { createEvaluator } from '../../src/expression/index.ts'
 import { type AccountAccess, type CallTarget, createProxy, type ProxyRequest } from '../../src/proxy/index.ts'
 import { type GoldenAnswer, type GoldenCall, type GoldenRequest, readGoldenFile } from './golden-file.ts'
@@ -39,7 +39,7 @@ describe.each(SHIPPED_NAMES)('%s', (name) => {
   })
 
   test.each(golden.calls.map((call) => [call.call, call] as const))('%s', async (_name, call) => {
-    const sent: HttpRequest[] = []
+    const sent: EgressRequest[] = []
     const proxy = proxyAnswering(sent, call.answer)
     const access: AccountAccess = {
       id: 'account-1',
@@ -67,8 +67,8 @@ function planOf(name: string): Plan {
   return compilePlan(resolveConfig(shipped(name).config, {}).config)
 }
 
-function proxyAnswering(sent: HttpRequest[], answer: GoldenAnswer | undefined) {
-  const send = async (request: HttpRequest): Promise<HttpResponse> => {
+function proxyAnswering(sent: EgressRequest[], answer: GoldenAnswer | undefined) {
+  const send = async (request: EgressRequest): Promise<EgressResponse> => {
     sent.push(request)
     return responseOf(request.url, answer ?? { json: {} })
   }
@@ -77,7 +77,7 @@ function proxyAnswering(sent: HttpRequest[], answer: GoldenAnswer | undefined) {
   return createProxy({ http: { send, stream }, evaluator, clock, random: () => 0.5, nonce: () => 'n0nce' })
 }
 
-function responseOf(url: string, { status = 200, headers = {}, json, text, base64 }: GoldenAnswer): HttpResponse {
+function responseOf(url: string, { status = 200, headers = {}, json, text, base64 }: GoldenAnswer): EgressResponse {
   const type = json === undefined ? {} : { 'content-type': 'application/json' }
   const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const body =
@@ -102,7 +102,7 @@ function requestOf({ call, id, query, body, args, limit }: GoldenCall): ProxyReq
   }
 }
 
-function shownRequest({ method, url, headers, body }: HttpRequest): GoldenRequest {
+function shownRequest({ method, url, headers, body }: EgressRequest): GoldenRequest {
   const { 'user-agent': _, ...shown } = headers
   const text = body === undefined ? null : typeof body === 'string' ? body : Buffer.from(body).toString()
   const isJson = /\bjson\b/.test(headers['content-type'] ?? '')

@@ -9,7 +9,7 @@ import {
   findIntegration,
   findIntegrationByName,
   findOperatorTeam,
-  listEnvironments,
+  selectEnvironments,
 } from '../../src/storage/index.ts'
 import { generateKeyRingText } from '../../src/vault/index.ts'
 import { testDatabase } from '../support/database.ts'
@@ -97,11 +97,11 @@ describe('patchbay install', async () => {
     file('example.json', { name: 'example', category: 'tests', config: { ...CONFIG, label: 'Example', resources: {} } })
     const second = await install(path, '--override', file('o.json', { label: 'Ours' }))
     expect(second).toMatchObject({ ...first, said: expect.stringContaining('example is replaced') })
-    const integration = await findIntegration(database.direct, second.integrationId)
+    const integration = await findIntegration(database.pool, second.integrationId)
     expect(integration?.config).toEqual({ base_url: 'https://api.example.com', label: 'Example', resources: {} })
-    const team = await findOperatorTeam(database.direct)
-    const [only] = await listEnvironments(database.direct, team?.id ?? '', undefined, 1)
-    const installed = await findEnvironmentIntegration(database.direct, only?.id ?? '', second.installationId)
+    const team = await findOperatorTeam(database.pool)
+    const [only] = await selectEnvironments(database.pool, team?.id ?? '', undefined, 1)
+    const installed = await findEnvironmentIntegration(database.pool, only?.id ?? '', second.installationId)
     expect(installed?.override).toEqual({ label: 'Ours' })
   })
 
@@ -111,7 +111,7 @@ describe('patchbay install', async () => {
     expect(await runCommand(['install', path], environment)).toBe(1)
     expect(printed).toContain('config.base_url')
     expect(printed).toContain('config.pagination.format')
-    const team = await findOperatorTeam(database.direct)
-    expect(await findIntegrationByName(database.direct, team?.id ?? '', 'wrong')).toBeUndefined()
+    const team = await findOperatorTeam(database.pool)
+    expect(await findIntegrationByName(database.pool, team?.id ?? '', 'wrong')).toBeUndefined()
   })
 })

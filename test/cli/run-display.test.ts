@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type Canvas, drawRun, type Picture } from '../../src/cli/run/draw.ts'
+import { type RenderState, renderRun, type Viewport } from '../../src/cli/run/draw.ts'
 import { LinesDisplay } from '../../src/cli/run/lines.ts'
-import { Rate } from '../../src/cli/run/rate.ts'
-import { countText, durationText } from '../../src/cli/run/words.ts'
+import { RateMeter } from '../../src/cli/run/rate.ts'
+import { formatCount, formatDuration } from '../../src/cli/run/words.ts'
 import type { FollowedRun, ResourceProgress } from '../../src/client/index.ts'
 
 const NOW = new Date('2026-11-05T12:03:20Z')
@@ -12,7 +12,7 @@ const RESOURCE: ResourceProgress = {
   fetched: 0,
   delivered: 0,
   failed: 0,
-  claimedTotal: undefined,
+  reportedTotal: undefined,
   stopReason: undefined,
   isComplete: false,
 }
@@ -32,21 +32,21 @@ const RUN: FollowedRun = {
       pages: 13,
       fetched: 1_240,
       delivered: 1_240,
-      claimedTotal: 1_240,
+      reportedTotal: 1_240,
       stopReason: 'no_cursor',
     },
-    { ...RESOURCE, name: 'issues', pages: 12, fetched: 1_150, delivered: 1_100, claimedTotal: 4_600, failed: 2 },
+    { ...RESOURCE, name: 'issues', pages: 12, fetched: 1_150, delivered: 1_100, reportedTotal: 4_600, failed: 2 },
     { ...RESOURCE, name: 'labels' },
   ],
 }
-const PICTURE: Picture = {
+const PICTURE: RenderState = {
   run: RUN,
   away: undefined,
   now: NOW,
   beat: 0,
   paces: new Map([['issues', { recordsPerSecond: 83.4, restMs: 10 }]]),
 }
-const CANVAS: Canvas = { columns: 120, rows: 24, paint: (_, text) => text }
+const CANVAS: Viewport = { columns: 120, rows: 24, style: (_, text) => text }
 const COMPLETED: FollowedRun = {
   ...RUN,
   status: 'completed',
@@ -60,8 +60,8 @@ const FAILED: FollowedRun = {
   error: { reason: 'UPSTREAM_ERROR', message: 'the third party answered 500' },
 }
 
-const draw = (picture: Partial<Picture> = {}, canvas: Partial<Canvas> = {}) =>
-  drawRun({ ...PICTURE, ...picture }, { ...CANVAS, ...canvas })
+const draw = (picture: Partial<RenderState> = {}, canvas: Partial<Viewport> = {}) =>
+  renderRun({ ...PICTURE, ...picture }, { ...CANVAS, ...canvas })
 
 describe('a run on a terminal', () => {
   it('is a heading and a line per resource', () => {
@@ -190,25 +190,25 @@ describe('lines for logs', () => {
 
 describe('a rate', () => {
   it('is that of the last ten seconds, and nothing after ten still ones', () => {
-    const rate = new Rate()
-    rate.note(0, 0)
+    const rate = new RateMeter()
+    rate.add(0, 0)
     expect(rate.perSecond(0)).toBe(0)
-    rate.note(1_000, 2_000)
+    rate.add(1_000, 2_000)
     expect(rate.perSecond(2_000)).toBe(500)
-    for (let second = 3; second <= 20; second++) rate.note(1_000 + 100 * (second - 2), second * 1_000)
+    for (let second = 3; second <= 20; second++) rate.add(1_000 + 100 * (second - 2), second * 1_000)
     expect(rate.perSecond(20_000)).toBeCloseTo(100)
-    expect(rate.restMs(25_000)).toBe(5_000)
+    expect(rate.idleMs(25_000)).toBe(5_000)
     expect(rate.perSecond(30_001)).toBe(0)
   })
 })
 
 it.each<[string, string]>([
-  [countText(0), '0'],
-  [countText(999.6), '1 000'],
-  [countText(12_345_678), '12 345 678'],
-  [durationText(59_400), '59 s'],
-  [durationText(60_000), '1 min 0 s'],
-  [durationText(7_500_000), '2 h 5 min'],
+  [formatCount(0), '0'],
+  [formatCount(999.6), '1 000'],
+  [formatCount(12_345_678), '12 345 678'],
+  [formatDuration(59_400), '59 s'],
+  [formatDuration(60_000), '1 min 0 s'],
+  [formatDuration(7_500_000), '2 h 5 min'],
 ])('%s is written %s', (written, expected) => {
   expect(written).toBe(expected)
 })

@@ -6,12 +6,12 @@ import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_t
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { newId } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
-import { daemonGroup, type Outcome, type ResourceStats, RunQueue } from '../../src/queue/index.ts'
+import { daemonQueueGroup, type Outcome, type ResourceStats, RunQueue } from '../../src/queue/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { makeEnvironment, makeWorld, NEVER } from '../support/world.ts'
+import { createApiEnvironment, NEVER_FIRES, seedTenant } from '../support/world.ts'
 
 const app = await startTestApp()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 const client = app.client('rest')
 const queue = new RunQueue({ database: app.database, random: () => 0.5 })
 const STATS: ResourceStats = {
@@ -51,11 +51,11 @@ async function inGroup() {
     createRun: async () =>
       (await client.ok(SyncJobRunService.method.createSyncJobRun, { ...plan, daemon_group_key: group })).id,
     createTrigger: async () => {
-      const request = { ...plan, daemon_group_key: group, cron_expression: NEVER }
+      const request = { ...plan, daemon_group_key: group, cron_expression: NEVER_FIRES }
       return (await client.ok(SyncJobCronTriggerService.method.createSyncJobCronTrigger, request)).id
     },
     claim: async () => {
-      const [lease] = await queue.claim({ group: daemonGroup(world.environmentId, group), holder: 'd', limit: 1 })
+      const [lease] = await queue.claim({ group: daemonQueueGroup(world.environmentId, group), holder: 'd', limit: 1 })
       if (lease === undefined) throw new Error('nothing to claim')
       return lease
     },
@@ -91,7 +91,7 @@ describe('patchbay run TRIGGER', () => {
   })
 
   it('answers for what others have like for nothing', async () => {
-    const { environmentToken } = await makeEnvironment(app, world.teamToken)
+    const { environmentToken } = await createApiEnvironment(app, world.teamToken)
     expect(await patchbay(world.syncJobRunId, '--follow', '--token', environmentToken)).toBe(1)
     expect(printed).toContain('there is neither a run nor a trigger')
   })

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { type Clock, Failure } from '../../src/base/index.ts'
-import { type FollowedRun, followRun, type RunNews, type RunsClient, ServerAway } from '../../src/client/index.ts'
+import {
+  type FollowedRun,
+  followRun,
+  type RunEvent,
+  type RunsClient,
+  ServerUnavailable,
+} from '../../src/client/index.ts'
 
 const RUN: FollowedRun = {
   id: 'r',
@@ -14,7 +20,7 @@ const RUN: FollowedRun = {
   resources: [],
 }
 const DONE: FollowedRun = { ...RUN, status: 'completed' }
-const AWAY = new ServerAway('connection refused', 0, undefined)
+const AWAY = new ServerUnavailable('connection refused', 0, undefined)
 
 /** Sleeps at once, unless for so long that only silence is meant. */
 class QuickClock implements Clock {
@@ -63,7 +69,7 @@ function server(...connections: readonly Connection[]): Pick<RunsClient, 'watch'
 }
 
 async function follow(runs: Pick<RunsClient, 'watch'>, clock = new QuickClock(), signal?: AbortSignal) {
-  const news: RunNews[] = []
+  const news: RunEvent[] = []
   const following = followRun({ runs, clock, random: () => 0.5 }, 'r', signal ?? new AbortController().signal)
   const error = await (async () => {
     for await (const each of following) news.push(each)
@@ -94,7 +100,7 @@ describe('following a run', () => {
   })
 
   it('waits as long as the server asks', async () => {
-    const { slept } = await follow(server([RUN, new ServerAway('busy', 9_000, undefined)], [DONE]))
+    const { slept } = await follow(server([RUN, new ServerUnavailable('busy', 9_000, undefined)], [DONE]))
     expect(slept).toEqual([9_000])
   })
 

@@ -72,7 +72,7 @@ describe.each(app.clients())('replacing credentials over $wire', (client) => {
   ])('is refused for %s, and changes nothing', async (_, change, reason) => {
     const id = await connect()
     const before = await client.ok(get, { id })
-    expect((await client.refusal(replace, { id, ...change })).reason).toBe(reason)
+    expect((await client.callError(replace, { id, ...change })).reason).toBe(reason)
     expect(await client.ok(get, { id })).toEqual(before)
   })
 })
@@ -90,14 +90,17 @@ describe.each(app.clients())('refreshing credentials over $wire', (client) => {
   })
 
   it('is refused for an account without a token', async () => {
-    const refusal = await client.refusal(refresh, { id: await connect() })
+    const refusal = await client.callError(refresh, { id: await connect() })
     expect(refusal).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'METHOD_NOT_DEFINED' })
   })
 
   it('says whether it was refused or just not answered', async () => {
     const id = await connect(tokenised, { credentials })
     upstream.script(token({ status: 500, json: {} }))
-    expect(await client.refusal(refresh, { id })).toMatchObject({ code: 'UNAVAILABLE', reason: 'TOKEN_REQUEST_FAILED' })
+    expect(await client.callError(refresh, { id })).toMatchObject({
+      code: 'UNAVAILABLE',
+      reason: 'TOKEN_REQUEST_FAILED',
+    })
   })
 })
 
@@ -113,7 +116,7 @@ describe.each(app.clients())('running the steps again over $wire', (client) => {
 
   it('is refused in any other status', async () => {
     const id = await connect()
-    expect(await client.refusal(runActions, { id })).toMatchObject({
+    expect(await client.callError(runActions, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'ACCOUNT_STATUS_CONFLICT',
       metadata: { status: 'active' },

@@ -4,7 +4,7 @@ import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { makeTenant } from '../support/world.ts'
+import { createApiTenant } from '../support/world.ts'
 
 const {
   createApiToken: create,
@@ -58,11 +58,11 @@ describe.each(clients)('making a token over $wire', (client) => {
   })
 
   it('of another team is the operator’s alone', async () => {
-    const tenant = await makeTenant(app)
-    const other = await makeTenant(app)
+    const tenant = await createApiTenant(app)
+    const other = await createApiTenant(app)
     const request = { kind: 'team', name: 'intruder', team_id: other.teamId }
 
-    expect(await client.refusal(create, request, { token: tenant.teamToken })).toMatchObject({
+    expect(await client.callError(create, request, { token: tenant.teamToken })).toMatchObject({
       code: 'PERMISSION_DENIED',
       reason: 'OPERATOR_TEAM_REQUIRED',
       httpStatus: statusOver(client, 403),
@@ -82,7 +82,7 @@ describe.each(clients)('a token request that makes no sense over $wire', (client
     { what: 'unknown kind', request: { kind: 'root', name: 'x' } },
     { what: 'expiry in the past', request: { kind: 'team', name: 'x', expires_at: '2020-01-01T00:00:00Z' } },
   ])('is refused: $what', async ({ request }) => {
-    const refusal = await client.refusal(create, request)
+    const refusal = await client.callError(create, request)
     expect(refusal).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'INVALID_FIELD',
@@ -127,7 +127,7 @@ describe.each(clients)('revoking a token over $wire', (client) => {
       })
       .toBe(false)
     expect(Date.now() - revokedAt).toBeLessThan(REVOKED_EVERYWHERE_MS)
-    expect(await client.refusal(listEnvironments, {}, { token: String(token) })).toMatchObject({
+    expect(await client.callError(listEnvironments, {}, { token: String(token) })).toMatchObject({
       code: 'UNAUTHENTICATED',
       reason: 'TOKEN_INVALID',
     })
@@ -139,6 +139,6 @@ describe.each(clients)('deleting a token over $wire', (client) => {
     const { id } = await client.ok(create, { kind: 'team', name: 'old' })
 
     expect(await client.ok(remove, { id })).toEqual({})
-    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 })

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
-import { makeWorld, NEVER } from '../support/world.ts'
+import { NEVER_FIRES, seedTenant } from '../support/world.ts'
 
 const {
   createSyncJobCronTrigger: create,
@@ -17,11 +17,11 @@ const {
 
 const app = await startTestApp()
 const clients = app.clients()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 const plan = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
 
 const make = (client: Client, fields: JsonObject = {}) =>
-  client.ok(create, { ...plan, cron_expression: NEVER, daemon_group_key: 'warehouse', ...fields })
+  client.ok(create, { ...plan, cron_expression: NEVER_FIRES, daemon_group_key: 'warehouse', ...fields })
 
 async function count(client: Client): Promise<number> {
   const { sync_job_cron_triggers } = await client.ok(list, { page_size: 1000 })
@@ -55,12 +55,12 @@ describe.each(clients)('a cron expression that is refused over $wire', (client) 
       const before = await count(client)
       const given = { cron_expression: expression }
 
-      expect(await client.refusal(create, { ...plan, daemon_group_key: 'g', ...given })).toMatchObject(refused(rule))
-      expect(await client.refusal(update, { id: trigger.id, ...given })).toMatchObject(refused(rule))
-      expect(await client.refusal(update, { id: trigger.id, daemon_group_key: 'g', ...given })).toMatchObject(
+      expect(await client.callError(create, { ...plan, daemon_group_key: 'g', ...given })).toMatchObject(refused(rule))
+      expect(await client.callError(update, { id: trigger.id, ...given })).toMatchObject(refused(rule))
+      expect(await client.callError(update, { id: trigger.id, daemon_group_key: 'g', ...given })).toMatchObject(
         refused(rule),
       )
-      expect(await client.refusal(preview, given)).toMatchObject(refused(rule))
+      expect(await client.callError(preview, given)).toMatchObject(refused(rule))
       expect(await count(client)).toBe(before)
       expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
     },
@@ -102,7 +102,7 @@ describe.each(clients)('previewing an expression over $wire', (client) => {
   })
 
   it.each([0, 101])('does not tell %i of them', async (number) => {
-    const { violations } = await client.refusal(preview, { cron_expression: '@hourly', count: number })
+    const { violations } = await client.callError(preview, { cron_expression: '@hourly', count: number })
     expect(violations).toEqual([expect.objectContaining({ field: 'count', rule: 'int32.gte_lte' })])
   })
 })

@@ -4,11 +4,18 @@ import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { freshName, idOf, makeEnvironment, makeTenant, makeWorld, type World } from '../support/world.ts'
+import {
+  createApiEnvironment,
+  createApiTenant,
+  freshName,
+  idOf,
+  type SeededTenant,
+  seedTenant,
+} from '../support/world.ts'
 
 const {
   registerDaemon: register,
@@ -27,12 +34,12 @@ const app = await startTestApp()
 const clients = app.clients()
 
 /** A world of its own environment, so that nothing waits or runs but what a test makes. */
-async function makeOwnWorld(): Promise<World> {
-  return await makeWorld(app, { ...app.first, ...(await makeEnvironment(app, app.first.teamToken)) })
+async function makeOwnWorld(): Promise<SeededTenant> {
+  return await seedTenant(app, { ...app.first, ...(await createApiEnvironment(app, app.first.teamToken)) })
 }
 
 /** A client that speaks for a world. */
-function speakFor(client: Client, world: World): Client {
+function speakFor(client: Client, world: SeededTenant): Client {
   return app.client(client.wire, { token: world.environmentToken })
 }
 
@@ -41,7 +48,7 @@ async function registered(client: Client, groupKey: string, fields: JsonObject =
   return String((await client.ok(register, request)).daemon_id)
 }
 
-async function run(client: Client, world: World, groupKey: string, fields: JsonObject = {}): Promise<string> {
+async function run(client: Client, world: SeededTenant, groupKey: string, fields: JsonObject = {}): Promise<string> {
   const { syncJobId, integratedAccountId } = world
   const request = { sync_job_id: syncJobId, integrated_account_id: integratedAccountId, daemon_group_key: groupKey }
   return (await client.ok(createSyncJobRun, { ...request, ...fields })).id
@@ -57,7 +64,7 @@ async function claimed(client: Client, daemonId: string, fields: JsonObject = {}
 }
 
 /** One run of a group of its own, held by a daemon of it. */
-async function held(client: Client, world: World) {
+async function held(client: Client, world: SeededTenant) {
   const group = freshName('group')
   const daemonId = await registered(client, group)
   await run(client, world, group)
@@ -66,7 +73,7 @@ async function held(client: Client, world: World) {
   return { group, daemonId, found, key: { run_id: found.run.id, lease_id: found.lease_id } }
 }
 
-async function anotherAccount(client: Client, world: World, fields: JsonObject = {}): Promise<string> {
+async function anotherAccount(client: Client, world: SeededTenant, fields: JsonObject = {}): Promise<string> {
   return await idOf(client, IntegratedAccountService.method.createIntegratedAccount, {
     environment_integration_id: world.environmentIntegrationId,
     tenant_id: freshName('tenant'),
@@ -195,7 +202,7 @@ describe.each(clients)('claiming over $wire', (client) => {
 
     const problem = { error: { reason: 'DISK_FULL', message: 'no space' }, retryable: true }
     await own.ok(fail, { run_id: key.run_id, lease_id: second!.lease_id, ...problem })
-    await affected(app.database.direct, 'update run_queue set available_at = now() where run_id = ?', [key.run_id])
+    await execute(app.database.pool, 'update run_queue set available_at = now() where run_id = ?', [key.run_id])
     const [third] = await claimed(own, daemonId)
     expect(third).toMatchObject({ checkpoint: { page: 7 }, run: { attempt: 2, error: problem.error } })
   })
@@ -239,7 +246,7 @@ describe.each(clients)('claiming over $wire', (client) => {
     const refused = await run(own, world, 'g')
     const fine = await run(own, world, 'g', { integrated_account_id: await anotherAccount(own, world) })
     const sql = `update integrated_account set status = 'needs_reauth' where id = ?`
-    await affected(app.database.direct, sql, [world.integratedAccountId])
+    await execute(app.database.pool, sql, [world.integratedAccountId])
 
     const found = await claimed(own, daemonId, { capacity: 2 })
 
@@ -282,7 +289,7 @@ describe.each(clients)('claiming over $wire', (client) => {
 
 describe.each(clients)('a held run over $wire', (client) => {
   it('shows its progress, and keeps what a report leaves out', async () => {
-    const { key } = await held(client, await makeWorld(app, app.first))
+    const { key } = await held(client, await seedTenant(app, app.first))
     const read = () => client.ok(getSyncJobRun, { id: key.run_id })
 
     expect(await client.ok(report, { ...key, resource_stats: [STATS] })).toEqual({ stop_requested: false })
@@ -297,13 +304,13 @@ describe.each(clients)('a held run over $wire', (client) => {
   })
 
   it('is completed once', async () => {
-    const { key } = await held(client, await makeWorld(app, app.first))
+    const { key } = await held(client, await seedTenant(app, app.first))
     const done = { ...DONE, stop_reason: 'short_page' }
 
     const completed = await client.ok(complete, { ...key, resource_stats: [done] })
 
     expect(completed).toMatchObject({ status: 'completed', finished_at: TIME, resource_stats: [done] })
-    expect(await client.refusal(complete, key)).toMatchObject(lost(client))
+    expect(await client.callError(complete, key)).toMatchObject(lost(client))
     expect(await client.ok(getSyncJobRun, { id: key.run_id })).toEqual(completed)
   })
 
@@ -311,7 +318,7 @@ describe.each(clients)('a held run over $wire', (client) => {
     { what: 'says of a resource that it is not complete', resource_stats: [STATS] },
     { what: 'says nothing', resource_stats: [] },
   ])('is partially completed when its holder $what', async ({ resource_stats }) => {
-    const { key } = await held(client, await makeWorld(app, app.first))
+    const { key } = await held(client, await seedTenant(app, app.first))
     expect(await client.ok(complete, { ...key, resource_stats })).toMatchObject({ status: 'partially_completed' })
   })
 
@@ -334,8 +341,8 @@ describe.each(clients)('a held run over $wire', (client) => {
       field: 'resource_stats[0].complete',
     },
   ])('is not completed with counters $what, and stays held', async ({ resource_stats, field }) => {
-    const { key } = await held(client, await makeWorld(app, app.first))
-    expect(await client.refusal(complete, { ...key, resource_stats })).toMatchObject({
+    const { key } = await held(client, await seedTenant(app, app.first))
+    expect(await client.callError(complete, { ...key, resource_stats })).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'INVALID_FIELD',
       httpStatus: statusOver(client, 400),
@@ -358,11 +365,11 @@ describe.each(clients)('a held run over $wire', (client) => {
     { what: 'for good', fields: {}, status: 'failed' },
     { what: 'to be tried again', fields: { retryable: true, wait_seconds: 60 }, status: 'created' },
   ])('fails $what', async ({ fields, status }) => {
-    const { key } = await held(client, await makeWorld(app, app.first))
+    const { key } = await held(client, await seedTenant(app, app.first))
     const error = { reason: 'DISK_FULL', message: 'no space left' }
 
     expect(await client.ok(fail, { ...key, ...fields, error })).toMatchObject({ status, error, attempt: 1 })
-    expect(await client.refusal(fail, { ...key, error })).toMatchObject(lost(client))
+    expect(await client.callError(fail, { ...key, error })).toMatchObject(lost(client))
   })
 
   it('goes back, at once or after a wait, and no attempt is counted', async () => {
@@ -379,7 +386,7 @@ describe.each(clients)('a held run over $wire', (client) => {
   })
 
   it('that was to stop learns of it, and is stopped when it is given back', async () => {
-    const { key, daemonId } = await held(client, await makeWorld(app, app.first))
+    const { key, daemonId } = await held(client, await seedTenant(app, app.first))
     await client.ok(stopSyncJobRun, { id: key.run_id })
 
     expect(await client.ok(report, { ...key, checkpoint: {} })).toEqual({ stop_requested: true })
@@ -390,7 +397,7 @@ describe.each(clients)('a held run over $wire', (client) => {
   })
 
   it('lives as long as its holder is heard of', async () => {
-    const { key, daemonId } = await held(client, await makeWorld(app, app.first))
+    const { key, daemonId } = await held(client, await seedTenant(app, app.first))
     const stale = { run_id: key.run_id, lease_id: newId() }
     const unknown = { run_id: newId(), lease_id: newId() }
 
@@ -416,11 +423,11 @@ describe.each(clients)('a held run over $wire', (client) => {
     const before = await own.ok(getSyncJobRun, { id: key.run_id })
     const late = { ...key, checkpoint: { page: 99 }, resource_stats: [{ ...STATS, pages: 99 }] }
 
-    expect(await own.refusal(report, late)).toMatchObject(lost(client))
-    expect(await own.refusal(release, late)).toMatchObject(lost(client))
+    expect(await own.callError(report, late)).toMatchObject(lost(client))
+    expect(await own.callError(release, late)).toMatchObject(lost(client))
     const { checkpoint: _, ...end } = late
-    expect(await own.refusal(complete, end)).toMatchObject(lost(client))
-    expect(await own.refusal(fail, { ...end, error: { reason: 'LATE' } })).toMatchObject(lost(client))
+    expect(await own.callError(complete, end)).toMatchObject(lost(client))
+    expect(await own.callError(fail, { ...end, error: { reason: 'LATE' } })).toMatchObject(lost(client))
 
     expect(await own.ok(getSyncJobRun, { id: key.run_id })).toEqual(before)
     await own.ok(release, { run_id: key.run_id, lease_id: next!.lease_id })
@@ -457,20 +464,20 @@ describe.each(clients)('groups over $wire', (client) => {
 
 describe.each(clients)('what is of another environment over $wire', (client) => {
   it('is unknown, and stays as it was', async () => {
-    const world = await makeWorld(app, await makeTenant(app))
+    const world = await seedTenant(app, await createApiTenant(app))
     const owner = speakFor(client, world)
     const { key, daemonId } = await held(owner, world)
     const before = await owner.ok(getSyncJobRun, { id: key.run_id })
     const error = { reason: 'MINE_NOW' }
 
     for (const method of [claim, heartbeat]) {
-      const foreign = await client.refusal(method, { daemon_id: daemonId })
-      const unknown = await client.refusal(method, { daemon_id: newId() })
+      const foreign = await client.callError(method, { daemon_id: daemonId })
+      const unknown = await client.callError(method, { daemon_id: newId() })
       expect(foreign).toMatchObject({ ...unknown, message: expect.any(String), resource: { type: 'daemon' } })
       expect(foreign).toMatchObject({ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND' })
     }
     for (const [method, fields] of [[report], [complete], [fail, { error }], [release]] as const)
-      expect(await client.refusal(method, { ...key, ...fields })).toMatchObject({
+      expect(await client.callError(method, { ...key, ...fields })).toMatchObject({
         code: 'NOT_FOUND',
         reason: 'RESOURCE_NOT_FOUND',
         resource: { type: 'sync_job_run', id: key.run_id },
@@ -484,7 +491,7 @@ describe.each(clients)('what is of another environment over $wire', (client) => 
   })
 
   it('is not handed out, whatever the group is called', async () => {
-    const world = await makeWorld(app, await makeTenant(app))
+    const world = await seedTenant(app, await createApiTenant(app))
     const group = freshName('shared')
     await run(speakFor(client, world), world, group)
     expect(await claimed(client, await registered(client, group))).toEqual([])
@@ -507,7 +514,7 @@ describe.each(clients)('the contract of daemons over $wire', (client) => {
     [release, { ...ids, wait_seconds: -1 }, 'wait_seconds', 'int32.gte_lte'],
     [report, { ...ids, resource_stats: [{ ...STATS, pages: -1 }] }, 'resource_stats[0].pages', 'int32.gte'],
   ] as const)('refuses $1 of $0.name', async (method, request, field, rule) => {
-    const refusal = await client.refusal(method, request)
+    const refusal = await client.callError(method, request)
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field, rule })])
   })

@@ -7,12 +7,12 @@ import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import {
+  createApiEnvironment,
+  createApiTenant,
   EXAMPLE_CONFIG,
   freshName,
   idOf,
-  makeEnvironment,
-  makeTenant,
-  makeWorld,
+  seedTenant,
   type Tenant,
 } from '../support/world.ts'
 
@@ -106,7 +106,7 @@ describe.each(clients)('installing an integration over $wire', (client) => {
   })
 
   it('takes place in the environment that a team token names', async () => {
-    const other = await makeEnvironment(app, app.first.teamToken)
+    const other = await createApiEnvironment(app, app.first.teamToken)
     const sender = { token: app.first.teamToken, environment: other.environmentId }
     const installation = await client.ok(create, { integration_id: await freshIntegration() }, sender)
 
@@ -120,7 +120,7 @@ describe.each(clients)('installing an integration over $wire', (client) => {
 
   it('installs one integration in two environments, and the integration names both', async () => {
     const integrationId = await freshIntegration()
-    const other = await makeEnvironment(app, app.first.teamToken)
+    const other = await createApiEnvironment(app, app.first.teamToken)
     await client.ok(create, { integration_id: integrationId })
 
     const { integration } = await client.ok(
@@ -137,7 +137,7 @@ describe.each(clients)('installing twice over $wire', (client) => {
   it('is refused with the id of the installation there is', async () => {
     const { id, integration_id } = await install(client)
 
-    const refusal = await client.refusal(create, { integration_id: integration_id ?? '', is_enabled: false })
+    const refusal = await client.callError(create, { integration_id: integration_id ?? '', is_enabled: false })
 
     expect(refusal).toMatchObject({
       code: 'ALREADY_EXISTS',
@@ -166,7 +166,7 @@ describe.each(clients)('an override that breaks the vocabulary over $wire', (cli
     const integrationId = await freshIntegration()
     const before = await countInstalled()
 
-    const refusal = await client.refusal(create, { integration_id: integrationId, override: broken })
+    const refusal = await client.callError(create, { integration_id: integrationId, override: broken })
 
     expect(refusal).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -185,7 +185,7 @@ describe.each(clients)('an override that breaks the vocabulary over $wire', (cli
   })
 
   it('suggests the key that was probably meant', async () => {
-    const { violations } = await client.refusal(create, {
+    const { violations } = await client.callError(create, {
       integration_id: await freshIntegration(),
       override: { lable: 'x' },
     })
@@ -195,7 +195,7 @@ describe.each(clients)('an override that breaks the vocabulary over $wire', (cli
   it('is refused by an update too, which then changes nothing', async () => {
     const before = await install(client, { override: { label: 'Kept' } })
 
-    const refusal = await client.refusal(update, { id: before.id, is_enabled: false, override: broken })
+    const refusal = await client.callError(update, { id: before.id, is_enabled: false, override: broken })
 
     expect(refusal.reason).toBe('DEFINITION_INVALID')
     expect(await client.ok(get, { id: before.id })).toEqual(before)
@@ -206,7 +206,7 @@ describe.each(clients)('an override that leads to an address that may not be cal
   it.each(['http://127.0.0.1/', 'http://169.254.169.254/latest', 'ftp://files.example.com', 'http://[::1]:8080'])(
     'is refused: %s',
     async (baseUrl) => {
-      const refusal = await client.refusal(create, {
+      const refusal = await client.callError(create, {
         integration_id: await freshIntegration(),
         override: { base_url: baseUrl },
       })
@@ -250,7 +250,7 @@ describe.each(clients)('secrets in an override over $wire', (client) => {
 
   it('cannot be set to the mask where none is stored', async () => {
     const masked = { credentials: { oauth2: { config: { ...oauth2.config, client: { id: 'x', secret: '***' } } } } }
-    const refusal = await client.refusal(create, { integration_id: await freshIntegration(), override: masked })
+    const refusal = await client.callError(create, { integration_id: await freshIntegration(), override: masked })
 
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'SECRET_MASKED' })
     expect(refusal.violations).toEqual([
@@ -318,7 +318,7 @@ describe.each(clients)('listing installations over $wire', (client) => {
   let ids: readonly string[]
 
   beforeAll(async () => {
-    tenant = await makeTenant(app)
+    tenant = await createApiTenant(app)
     const team = app.client('connect', { token: tenant.teamToken })
     const make = async (fields: JsonObject) => {
       const request = { name: freshName('listed'), config: EXAMPLE_CONFIG }
@@ -358,15 +358,15 @@ describe.each(clients)('removing an installation over $wire', (client) => {
     const { id, integration_id } = await install(client)
 
     expect(await client.ok(remove, { id })).toEqual({})
-    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
     await client.ok(create, { integration_id: integration_id ?? '' })
   })
 
   it('that has accounts is refused, and with force takes them along', async () => {
-    const { environmentIntegrationId: id, integratedAccountId } = await makeWorld(app, app.first)
+    const { environmentIntegrationId: id, integratedAccountId } = await seedTenant(app, app.first)
     const { getIntegratedAccount } = IntegratedAccountService.method
 
-    expect(await client.refusal(remove, { id })).toMatchObject({
+    expect(await client.callError(remove, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'RESOURCE_IN_USE',
       resource: { type: 'environment_integration', id },
@@ -375,6 +375,8 @@ describe.each(clients)('removing an installation over $wire', (client) => {
     await client.ok(getIntegratedAccount, { id: integratedAccountId })
 
     expect(await client.ok(remove, { id, force: true })).toEqual({})
-    expect(await client.refusal(getIntegratedAccount, { id: integratedAccountId })).toMatchObject({ code: 'NOT_FOUND' })
+    expect(await client.callError(getIntegratedAccount, { id: integratedAccountId })).toMatchObject({
+      code: 'NOT_FOUND',
+    })
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { freshName, makeEnvironment, makeTenant, makeWorld } from '../support/world.ts'
+import { createApiEnvironment, createApiTenant, freshName, seedTenant } from '../support/world.ts'
 
 const {
   createEnvironment: create,
@@ -33,7 +33,7 @@ describe.each(clients)('creating an environment over $wire', (client) => {
   it('under a name that the team has is refused with its holder', async () => {
     const { id, name } = await client.ok(create, { name: freshName('staging') })
 
-    expect(await client.refusal(create, { name: name ?? '' })).toMatchObject({
+    expect(await client.callError(create, { name: name ?? '' })).toMatchObject({
       code: 'ALREADY_EXISTS',
       reason: 'NAME_TAKEN',
       resource: { type: 'environment', id },
@@ -43,12 +43,12 @@ describe.each(clients)('creating an environment over $wire', (client) => {
 
   it('under a name that another team has is fine', async () => {
     const { name } = await client.ok(create, { name: freshName('staging') })
-    const other = await makeTenant(app)
+    const other = await createApiTenant(app)
     expect(await client.ok(create, { name: name ?? '' }, { token: other.teamToken })).toMatchObject({ name })
   })
 
   it('without a name is refused', async () => {
-    const { violations } = await client.refusal(create, {})
+    const { violations } = await client.callError(create, {})
     expect(violations).toEqual([expect.objectContaining({ field: 'name', rule: 'string.min_len' })])
   })
 })
@@ -58,7 +58,7 @@ describe.each(clients)('renaming an environment over $wire', (client) => {
     const taken = await client.ok(create, { name: freshName('taken') })
     const environment = await client.ok(create, { name: freshName('staging') })
 
-    expect(await client.refusal(update, { id: environment.id, name: taken.name ?? '' })).toMatchObject({
+    expect(await client.callError(update, { id: environment.id, name: taken.name ?? '' })).toMatchObject({
       reason: 'NAME_TAKEN',
       resource: { type: 'environment', id: taken.id },
     })
@@ -68,11 +68,11 @@ describe.each(clients)('renaming an environment over $wire', (client) => {
 
 describe.each(clients)('deleting an environment over $wire', (client) => {
   it('in which something is installed is refused, and with force takes everything along', async () => {
-    const tenant = { ...app.first, ...(await makeEnvironment(app, app.first.teamToken)) }
-    const world = await makeWorld(app, tenant)
+    const tenant = { ...app.first, ...(await createApiEnvironment(app, app.first.teamToken)) }
+    const world = await seedTenant(app, tenant)
     const id = world.environmentId
 
-    expect(await client.refusal(remove, { id })).toMatchObject({
+    expect(await client.callError(remove, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'RESOURCE_IN_USE',
       resource: { type: 'environment', id },
@@ -81,6 +81,6 @@ describe.each(clients)('deleting an environment over $wire', (client) => {
     await client.ok(get, { id })
 
     expect(await client.ok(remove, { id, force: true })).toEqual({})
-    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 })

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
-import { freshName, makeWorld } from '../support/world.ts'
+import { freshName, seedTenant } from '../support/world.ts'
 
 const {
   createIntegratedAccount: create,
@@ -17,7 +17,7 @@ const {
 const app = await startTestApp()
 const clients = app.clients()
 const admin = app.client('connect', { token: app.first.teamToken })
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 
 async function connect(client: Client, fields: JsonObject = {}) {
   return await client.ok(create, {
@@ -103,7 +103,7 @@ describe.each(clients)('a context key that the runtime owns over $wire', (client
   it('is refused with every such key, and nothing is changed', async () => {
     const account = await connect(client, { context: { a: 1 } })
 
-    const refusal = await client.refusal(update, {
+    const refusal = await client.callError(update, {
       id: account.id,
       tenant_id: 'changed',
       context: { fine: 1, oauth: {}, env: null, environment_variables: 1 },
@@ -128,13 +128,13 @@ describe.each(clients)('a context key that the runtime owns over $wire', (client
       tenant_id: 'a',
       credentials: { api_key: 'k' },
     }
-    const refusal = await client.refusal(create, { ...request, context: { oauth: {} } })
+    const refusal = await client.callError(create, { ...request, context: { oauth: {} } })
     expect(refusal.reason).toBe('CONTEXT_KEY_RESERVED')
   })
 
   it('is also the name of a credential', async () => {
     const { id } = await connect(client)
-    const refusal = await client.refusal(update, { id, context: { api_key: 'leak' } })
+    const refusal = await client.callError(update, { id, context: { api_key: 'leak' } })
 
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'CONTEXT_KEY_RESERVED' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'context.api_key' })])
@@ -147,7 +147,7 @@ describe.each(clients)('a tenant over $wire', (client) => {
     { tenant: 'x'.repeat(256), rule: 'string.max_len' },
   ])('of $tenant.length characters is refused', async ({ tenant, rule }) => {
     const account = await connect(client)
-    const refusal = await client.refusal(update, { id: account.id, tenant_id: tenant })
+    const refusal = await client.callError(update, { id: account.id, tenant_id: tenant })
 
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'tenant_id', rule })])

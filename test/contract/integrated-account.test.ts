@@ -7,7 +7,7 @@ import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { EXAMPLE_CONFIG, freshName, idOf, makeTenant, makeWorld, type World } from '../support/world.ts'
+import { createApiTenant, EXAMPLE_CONFIG, freshName, idOf, type SeededTenant, seedTenant } from '../support/world.ts'
 
 const {
   createIntegratedAccount: create,
@@ -144,7 +144,7 @@ describe.each(clients)('connecting with credentials that do not fit over $wire',
     const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
     const defaults = fields.credentials === null ? {} : { credentials: { api_key: 'k' } }
 
-    const refusal = await client.refusal(create, {
+    const refusal = await client.callError(create, {
       environment_integration_id: installation.id,
       tenant_id: 'acme',
       ...defaults,
@@ -162,7 +162,7 @@ describe.each(clients)('connecting with credentials that do not fit over $wire',
 
   it('refuses the mask of a secret', async () => {
     const request = { environment_integration_id: installation.id, tenant_id: 'a', credentials: { api_key: '***' } }
-    const refusal = await client.refusal(create, request)
+    const refusal = await client.callError(create, request)
 
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'SECRET_MASKED' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'credentials.api_key' })])
@@ -174,7 +174,7 @@ describe.each(clients)('connecting through a disabled installation over $wire', 
     const { id } = await installed(EXAMPLE_CONFIG, { is_enabled: false })
     const request = { environment_integration_id: id, tenant_id: 'acme', credentials: { api_key: 'k' } }
 
-    expect(await client.refusal(create, request)).toMatchObject({
+    expect(await client.callError(create, request)).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'INTEGRATION_DISABLED',
       httpStatus: statusOver(client, 400),
@@ -194,7 +194,7 @@ describe.each(clients)('connecting through an integration with steps to run over
 
 describe.each(clients)('a request that breaks several rules over $wire', (client) => {
   it('is refused for all of them at once', async () => {
-    const refusal = await client.refusal(create, {
+    const refusal = await client.callError(create, {
       environment_integration_id: 'nope',
       tenant_id: '',
       region: 'mars',
@@ -220,11 +220,11 @@ describe.each(clients)('a request that breaks several rules over $wire', (client
 })
 
 describe.each(clients)('listing accounts over $wire', (client) => {
-  let world: World
+  let world: SeededTenant
   let ids: readonly string[]
 
   beforeAll(async () => {
-    world = await makeWorld(app, await makeTenant(app))
+    world = await seedTenant(app, await createApiTenant(app))
     const token = world.environmentToken
     const shared = {
       environment_integration_id: world.environmentIntegrationId,
@@ -270,15 +270,15 @@ describe.each(clients)('disconnecting an account over $wire', (client) => {
     const { id } = await connect(client)
 
     expect(await client.ok(remove, { id })).toEqual({})
-    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
-    expect(await client.refusal(history, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(history, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
   it('for which triggers run is refused, and with force takes them along', async () => {
-    const { integratedAccountId: id, syncJobCronTriggerId } = await makeWorld(app, app.first)
+    const { integratedAccountId: id, syncJobCronTriggerId } = await seedTenant(app, app.first)
     const { getSyncJobCronTrigger } = SyncJobCronTriggerService.method
 
-    expect(await client.refusal(remove, { id })).toMatchObject({
+    expect(await client.callError(remove, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'RESOURCE_IN_USE',
       resource: { type: 'integrated_account', id },
@@ -287,7 +287,7 @@ describe.each(clients)('disconnecting an account over $wire', (client) => {
     await client.ok(getSyncJobCronTrigger, { id: syncJobCronTriggerId })
 
     expect(await client.ok(remove, { id, force: true })).toEqual({})
-    expect(await client.refusal(getSyncJobCronTrigger, { id: syncJobCronTriggerId })).toMatchObject({
+    expect(await client.callError(getSyncJobCronTrigger, { id: syncJobCronTriggerId })).toMatchObject({
       code: 'NOT_FOUND',
     })
   })

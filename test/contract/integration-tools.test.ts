@@ -74,7 +74,7 @@ describe.each(app.clients())('the tools of an integration over $wire', (client) 
   })
 
   it('are refused a filter that is empty', async () => {
-    const { violations } = await client.refusal(list, { id, tags: [''] })
+    const { violations } = await client.callError(list, { id, tags: [''] })
     expect(violations).toMatchObject([{ field: 'tags[0]', rule: 'string.min_len' }])
   })
 })

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { EXAMPLE_CONFIG, freshName, makeWorld } from '../support/world.ts'
+import { EXAMPLE_CONFIG, freshName, seedTenant } from '../support/world.ts'
 
 const {
   createIntegration: create,
@@ -82,19 +82,19 @@ describe.each(clients)('a name over $wire', (client) => {
   it('that the team has is refused with its holder', async () => {
     const { id, name } = await make(client)
 
-    expect(await client.refusal(create, { name: name ?? '', config: EXAMPLE_CONFIG })).toMatchObject({
+    expect(await client.callError(create, { name: name ?? '', config: EXAMPLE_CONFIG })).toMatchObject({
       code: 'ALREADY_EXISTS',
       reason: 'NAME_TAKEN',
       resource: { type: 'integration', id },
       httpStatus: statusOver(client, 409),
     })
     const other = await make(client)
-    expect(await client.refusal(update, { id: other.id, name: name ?? '' })).toMatchObject({ reason: 'NAME_TAKEN' })
+    expect(await client.callError(update, { id: other.id, name: name ?? '' })).toMatchObject({ reason: 'NAME_TAKEN' })
     expect(await client.ok(get, { id: other.id })).toEqual(other)
   })
 
   it.each(['', 'With Spaces', 'UPPER', 'ümlaut', 'x'.repeat(129)])('that is none is refused: "%s"', async (name) => {
-    const { violations } = await client.refusal(create, { name, config: EXAMPLE_CONFIG })
+    const { violations } = await client.callError(create, { name, config: EXAMPLE_CONFIG })
     expect(violations).toEqual([expect.objectContaining({ field: 'name', rule: 'string.pattern' })])
   })
 })
@@ -102,7 +102,7 @@ describe.each(clients)('a name over $wire', (client) => {
 describe.each(clients)('a definition that breaks the vocabulary over $wire', (client) => {
   it('is refused with every finding at its JSON path, and nothing is stored', async () => {
     const name = freshName('broken')
-    const refusal = await client.refusal(create, { name, config: BROKEN })
+    const refusal = await client.callError(create, { name, config: BROKEN })
 
     expect(refusal).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -115,7 +115,7 @@ describe.each(clients)('a definition that breaks the vocabulary over $wire', (cl
 
   it('is refused when a patch leads there, and nothing changes', async () => {
     const before = await make(client)
-    const refusal = await client.refusal(update, { id: before.id, etag: before.etag, config: { base_url: 7 } })
+    const refusal = await client.callError(update, { id: before.id, etag: before.etag, config: { base_url: 7 } })
 
     expect(refusal).toMatchObject({ reason: 'DEFINITION_INVALID' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'config.base_url' })])
@@ -123,7 +123,7 @@ describe.each(clients)('a definition that breaks the vocabulary over $wire', (cl
   })
 
   it('must be there at all', async () => {
-    const { violations } = await client.refusal(create, { name: freshName('empty') })
+    const { violations } = await client.callError(create, { name: freshName('empty') })
     expect(violations).toEqual([expect.objectContaining({ field: 'config', rule: 'required' })])
   })
 })
@@ -171,7 +171,7 @@ describe.each(clients)('changing an integration over $wire', (client) => {
   it('needs the etag for the config, and for nothing else', async () => {
     const { id } = await make(client)
 
-    expect(await client.refusal(update, { id, config: { label: 'x' } })).toMatchObject({
+    expect(await client.callError(update, { id, config: { label: 'x' } })).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'ETAG_REQUIRED',
       httpStatus: statusOver(client, 400),
@@ -186,15 +186,15 @@ describe.each(clients)('changing an integration over $wire', (client) => {
 
 describe.each(clients)('deleting an integration over $wire', (client) => {
   it('that is installed is refused, and with force takes its installations along', async () => {
-    const { integrationId: id } = await makeWorld(app, app.first)
+    const { integrationId: id } = await seedTenant(app, app.first)
 
-    expect(await client.refusal(remove, { id })).toMatchObject({
+    expect(await client.callError(remove, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'RESOURCE_IN_USE',
       resource: { type: 'integration', id },
       httpStatus: statusOver(client, 400),
     })
     expect(await client.ok(remove, { id, force: true })).toEqual({})
-    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 })

@@ -104,7 +104,7 @@ describe.each(app.clients())('a call over $wire', (client) => {
 
   it('is refused for what the definition does not have, naming what it has', async () => {
     for (const request of [of('contact', 'list'), of('contacts', 'drop')])
-      expect(await client.refusal(call, request)).toMatchObject({
+      expect(await client.callError(call, request)).toMatchObject({
         code: 'FAILED_PRECONDITION',
         reason: 'METHOD_NOT_DEFINED',
         message: expect.stringContaining('contacts'),
@@ -114,14 +114,14 @@ describe.each(app.clients())('a call over $wire', (client) => {
 
   it('is refused through a sandbox account when it would write', async () => {
     const request = { ...of('contacts', 'create', { body: {} }), integrated_account_id: sandbox.accountId }
-    expect(await client.refusal(call, request)).toMatchObject({
+    expect(await client.callError(call, request)).toMatchObject({
       reason: 'SANDBOX_ACCOUNT_READ_ONLY',
       httpStatus: statusOver(client, 405),
     })
   })
 
   it('is refused with a cursor that was never given out', async () => {
-    const refusal = await client.refusal(call, of('contacts', 'list', { page: { next_cursor: 'bm8' } }))
+    const refusal = await client.callError(call, of('contacts', 'list', { page: { next_cursor: 'bm8' } }))
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'PAGE_TOKEN_INVALID' })
   })
 })
@@ -129,7 +129,7 @@ describe.each(app.clients())('a call over $wire', (client) => {
 describe.each(app.clients())('an error of the third party over $wire', (client) => {
   const failing = (status: number, body: JsonObject, headers = {}) =>
     upstream.script({ request: 'GET /contacts/7', answer: { status, json: body, headers } })
-  const get = (also: JsonObject = {}) => client.refusal(call, of('contacts', 'get', { id: '7', ...also }))
+  const get = (also: JsonObject = {}) => client.callError(call, of('contacts', 'get', { id: '7', ...also }))
 
   it.each([
     [404, 404],
@@ -196,7 +196,7 @@ describe.each(app.clients())('an error of the third party over $wire', (client) 
 
 describe('a target', () => {
   const client = app.client('connect')
-  const refusalOf = (request: JsonObject) => client.refusal(call, { integrated_account_id: accountId, ...request })
+  const refusalOf = (request: JsonObject) => client.callError(call, { integrated_account_id: accountId, ...request })
 
   it.each<[string, JsonObject, string]>([
     ['is missing', {}, 'resource'],
@@ -222,7 +222,7 @@ describe('a target', () => {
 
   it('may not climb out of the base address', async () => {
     const raw_target = { verb: 'GET', path: '/a/../../b' }
-    expect(await client.refusal(call, { integrated_account_id: accountId, raw_target })).toMatchObject({
+    expect(await client.callError(call, { integrated_account_id: accountId, raw_target })).toMatchObject({
       code: 'FAILED_PRECONDITION',
     })
   })
@@ -255,7 +255,7 @@ describe('the answer over RPC', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(60)}1${'}'.repeat(60)}`)
     upstream.script({ request: 'GET /contacts/7', answer: { json: deep }, times: 2 })
 
-    expect(await client.refusal(call, of('contacts', 'get', { id: '7' }))).toMatchObject({
+    expect(await client.callError(call, of('contacts', 'get', { id: '7' }))).toMatchObject({
       reason: 'UPSTREAM_INVALID_RESPONSE',
     })
     expect(resultOf(await app.client('rest').ok(call, of('contacts', 'get', { id: '7' })))).toEqual({ result: deep })

@@ -11,7 +11,7 @@ import { type ListPagesResponse, ProxyService } from '../../gen/patchbay/v1/prox
 import { newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { firstTenant, makeEnvironment } from '../support/world.ts'
+import { createApiEnvironment, firstTenant } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()
@@ -149,7 +149,7 @@ describe.each(transports)('a walk that is refused over $wire', ({ transport }) =
   const list = listPages(transport)
 
   it('says why, before anything is sent', async () => {
-    const elsewhere = await makeEnvironment(app, tenant.teamToken)
+    const elsewhere = await createApiEnvironment(app, tenant.teamToken)
     const foreign = { authorization: `Bearer ${elsewhere.environmentToken}` }
     const reasons = await Promise.all(
       [

@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { PAGINATION_FORMATS } from '../../src/formats/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { type Exchange, startUpstream } from '../support/upstream.ts'
+import { type ScriptedExchange, startUpstream } from '../support/upstream.ts'
 import { firstTenant } from '../support/world.ts'
 import { connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
@@ -16,16 +16,16 @@ afterEach(() => upstream.verify())
 /** A list of three records over two pages or more, as each format asks for it. */
 interface Row {
   readonly config: JsonObject
-  readonly exchanges: readonly Exchange[]
+  readonly exchanges: readonly ScriptedExchange[]
   readonly stopReason: string
   readonly records?: readonly Json[]
 }
 
-const page = (request: string, data: readonly Json[], more: JsonObject = {}): Exchange => ({
+const page = (request: string, data: readonly Json[], more: JsonObject = {}): ScriptedExchange => ({
   request,
   answer: { json: { data, ...more } },
 })
-const part = (range: string, data: readonly Json[]): Exchange => ({
+const part = (range: string, data: readonly Json[]): ScriptedExchange => ({
   request: 'GET /page',
   headers: { range },
   answer: { status: 206, json: { data }, headers: { 'content-range': `${range.replace('=', ' ')}/3` } },

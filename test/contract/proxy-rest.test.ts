@@ -5,8 +5,8 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { type Answer, startUpstream } from '../support/upstream.ts'
-import { firstTenant, makeEnvironment } from '../support/world.ts'
+import { type ScriptedAnswer, startUpstream } from '../support/upstream.ts'
+import { createApiEnvironment, firstTenant } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()
@@ -18,7 +18,7 @@ const app = await startTestApp({
 const tenant = firstTenant(app)
 const { accountId } = await connectAccount(app, tenant, callDefinition(upstream.url))
 const sandbox = await connectAccount(app, tenant, callDefinition(upstream.url), { is_sandbox: true })
-const elsewhere = { ...tenant, ...(await makeEnvironment(app, tenant.teamToken)) }
+const elsewhere = { ...tenant, ...(await createApiEnvironment(app, tenant.teamToken)) }
 const foreign = await connectAccount(app, elsewhere, callDefinition(upstream.url))
 
 afterAll(() => upstream[Symbol.asyncDispose]())
@@ -323,7 +323,7 @@ describe('bytes', () => {
 })
 
 describe('/custom', () => {
-  const ANSWER: Answer = {
+  const ANSWER: ScriptedAnswer = {
     status: 202,
     text: '<ok/>',
     headers: { 'content-type': 'application/xml', 'x-version': '3' },

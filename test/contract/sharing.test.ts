@@ -3,7 +3,7 @@ import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
-import { EXAMPLE_CONFIG, freshName, idOf, makeTenant } from '../support/world.ts'
+import { createApiTenant, EXAMPLE_CONFIG, freshName, idOf } from '../support/world.ts'
 
 const { createEnvironmentIntegration: install, getEnvironmentIntegration } = EnvironmentIntegrationService.method
 const { createIntegration, updateIntegration, getIntegration, listIntegrations } = IntegrationService.method
@@ -14,8 +14,8 @@ const {
 } = IntegrationService.method
 
 const app = await startTestApp()
-const owner = await makeTenant(app)
-const guest = await makeTenant(app)
+const owner = await createApiTenant(app)
+const guest = await createApiTenant(app)
 const ownersTeam = app.client('connect', { token: owner.teamToken })
 
 async function sharedAs(sharing: string): Promise<string> {
@@ -43,7 +43,7 @@ describe.each(app.clients({}))('who may install an integration over $wire', (cli
 
   it('nobody else when sharing is deny, which looks like an unknown integration', async () => {
     const integrationId = await sharedAs('deny')
-    const refusal = await client.refusal(install, { integration_id: integrationId }, asGuest)
+    const refusal = await client.callError(install, { integration_id: integrationId }, asGuest)
 
     expect(refusal).toMatchObject({
       code: 'NOT_FOUND',
@@ -51,14 +51,14 @@ describe.each(app.clients({}))('who may install an integration over $wire', (cli
       resource: { type: 'integration', id: integrationId },
       httpStatus: statusOver(client, 404),
     })
-    expect(await client.refusal(getIntegration, { id: integrationId }, asGuest)).toMatchObject({ code: 'NOT_FOUND' })
+    expect(await client.callError(getIntegration, { id: integrationId }, asGuest)).toMatchObject({ code: 'NOT_FOUND' })
   })
 
   it('teams with a grant when sharing is ask', async () => {
     const integrationId = await sharedAs('ask')
     const pair = { integration_id: integrationId, team_id: guest.teamId }
 
-    expect(await client.refusal(install, { integration_id: integrationId }, asGuest)).toMatchObject({
+    expect(await client.callError(install, { integration_id: integrationId }, asGuest)).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'INTEGRATION_GRANT_REQUIRED',
       httpStatus: statusOver(client, 400),
@@ -86,13 +86,15 @@ describe.each(app.clients({ token: owner.teamToken }))('a grant over $wire', (cl
       next_page_token: '',
     })
     expect(await client.ok(revoke, pair)).toEqual({})
-    expect(await client.refusal(revoke, pair)).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(revoke, pair)).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
     await client.ok(getEnvironmentIntegration, { id: installation.id }, asGuest)
   })
 
   it('is listed page by page, newest first', async () => {
     const integrationId = await sharedAs('ask')
-    const teams = [await makeTenant(app), await makeTenant(app), await makeTenant(app)].map(({ teamId }) => teamId)
+    const teams = [await createApiTenant(app), await createApiTenant(app), await createApiTenant(app)].map(
+      ({ teamId }) => teamId,
+    )
     for (const teamId of teams) await client.ok(grant, { integration_id: integrationId, team_id: teamId })
 
     const seen = []
@@ -111,7 +113,7 @@ describe.each(app.clients({ token: owner.teamToken }))('a grant over $wire', (cl
 
   it('cannot be given by a team that does not own the integration', async () => {
     const pair = { integration_id: await sharedAs('allow'), team_id: guest.teamId }
-    expect(await client.refusal(grant, pair, { token: guest.teamToken })).toMatchObject({
+    expect(await client.callError(grant, pair, { token: guest.teamToken })).toMatchObject({
       reason: 'RESOURCE_NOT_FOUND',
     })
   })
@@ -129,7 +131,7 @@ describe.each(app.clients(asGuest))('integrations of others over $wire', (client
 
   it('cannot be changed, and the refusal is that of an unknown one', async () => {
     const id = await sharedAs('allow')
-    const refusal = await client.refusal(updateIntegration, { id, category: 'mine' }, { token: guest.teamToken })
+    const refusal = await client.callError(updateIntegration, { id, category: 'mine' }, { token: guest.teamToken })
     expect(refusal).toMatchObject({ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND' })
   })
 })

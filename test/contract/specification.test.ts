@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { TIME, UUID } from '../support/matchers.ts'
-import { EXAMPLE_CONFIG, freshName, makeWorld } from '../support/world.ts'
+import { EXAMPLE_CONFIG, freshName, seedTenant } from '../support/world.ts'
 
 // Written as a user of the specification would: paths, verbs and names by hand, no descriptor, no client.
 
 const app = await startTestApp()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 
 interface HttpAnswer {
   readonly status: number

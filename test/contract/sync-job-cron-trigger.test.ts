@@ -3,11 +3,11 @@ import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { startTestApp } from '../support/app.ts'
-import { type Client, JSON_WIRES } from '../support/client.ts'
+import { type Client, JSON_PROTOCOLS } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { makeTenant, makeWorld, NEVER, type World } from '../support/world.ts'
+import { createApiTenant, NEVER_FIRES, type SeededTenant, seedTenant } from '../support/world.ts'
 
 const {
   createSyncJobCronTrigger: create,
@@ -23,11 +23,11 @@ const {
 
 const app = await startTestApp()
 const clients = app.clients()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 const plan = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
 
 const make = (client: Client, fields: JsonObject = {}) =>
-  client.ok(create, { ...plan, cron_expression: NEVER, daemon_group_key: 'warehouse', ...fields })
+  client.ok(create, { ...plan, cron_expression: NEVER_FIRES, daemon_group_key: 'warehouse', ...fields })
 
 async function count(client: Client): Promise<number> {
   const { sync_job_cron_triggers } = await client.ok(list, { page_size: 1000 })
@@ -87,7 +87,7 @@ describe.each(clients)('scheduling a job over $wire', (client) => {
 describe.each(clients)('the destination of a new trigger over $wire', (client) => {
   it('must be given', async () => {
     const before = await count(client)
-    const refusal = await client.refusal(create, { ...plan, cron_expression: NEVER })
+    const refusal = await client.callError(create, { ...plan, cron_expression: NEVER_FIRES })
 
     expect(refusal).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -98,43 +98,46 @@ describe.each(clients)('the destination of a new trigger over $wire', (client) =
   })
 
   it.each(['', 'with spaces', 'x'.repeat(129)])('must be a group key of the contract: "%s"', async (key) => {
-    const refusal = await client.refusal(create, { ...plan, cron_expression: NEVER, daemon_group_key: key })
+    const refusal = await client.callError(create, { ...plan, cron_expression: NEVER_FIRES, daemon_group_key: key })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'daemon_group_key', rule: 'string.pattern' })])
   })
 })
 
 // A gRPC message cannot hold both members of a oneof: the last one on the wire wins.
-describe.each(JSON_WIRES.map((wire) => app.client(wire)))('both destinations in one request over $wire', (client) => {
-  const both = { daemon_group_key: 'warehouse', webhook_id: world.webhookId }
-  const conflict = {
-    code: 'INVALID_ARGUMENT',
-    reason: 'DESTINATION_CONFLICT',
-    httpStatus: 400,
-    violations: [expect.objectContaining({ field: 'webhook_id', rule: 'oneof' })],
-  }
+describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))(
+  'both destinations in one request over $wire',
+  (client) => {
+    const both = { daemon_group_key: 'warehouse', webhook_id: world.webhookId }
+    const conflict = {
+      code: 'INVALID_ARGUMENT',
+      reason: 'DESTINATION_CONFLICT',
+      httpStatus: 400,
+      violations: [expect.objectContaining({ field: 'webhook_id', rule: 'oneof' })],
+    }
 
-  it('are refused by a create, and nothing is stored', async () => {
-    const before = await count(client)
-    expect(await client.refusal(create, { ...plan, cron_expression: NEVER, ...both })).toMatchObject(conflict)
-    expect(await count(client)).toBe(before)
-  })
+    it('are refused by a create, and nothing is stored', async () => {
+      const before = await count(client)
+      expect(await client.callError(create, { ...plan, cron_expression: NEVER_FIRES, ...both })).toMatchObject(conflict)
+      expect(await count(client)).toBe(before)
+    })
 
-  it('are refused by an update, and nothing is changed', async () => {
-    const trigger = await make(client)
-    const refusal = await client.refusal(update, { id: trigger.id, cron_expression: '@hourly', ...both })
+    it('are refused by an update, and nothing is changed', async () => {
+      const trigger = await make(client)
+      const refusal = await client.callError(update, { id: trigger.id, cron_expression: '@hourly', ...both })
 
-    expect(refusal).toMatchObject(conflict)
-    expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
-  })
+      expect(refusal).toMatchObject(conflict)
+      expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
+    })
 
-  it('are fine when one of them is null, which counts as not given', async () => {
-    const { id } = await make(client)
-    const moved = await client.ok(update, { id, daemon_group_key: null, webhook_id: world.webhookId })
-    expect(moved).toMatchObject({ webhook_id: world.webhookId })
-    const unchanged = await client.ok(update, { id, daemon_group_key: null, webhook_id: null, cron_expression: null })
-    expect(unchanged).toEqual(moved)
-  })
-})
+    it('are fine when one of them is null, which counts as not given', async () => {
+      const { id } = await make(client)
+      const moved = await client.ok(update, { id, daemon_group_key: null, webhook_id: world.webhookId })
+      expect(moved).toMatchObject({ webhook_id: world.webhookId })
+      const unchanged = await client.ok(update, { id, daemon_group_key: null, webhook_id: null, cron_expression: null })
+      expect(unchanged).toEqual(moved)
+    })
+  },
+)
 
 describe.each(clients)('updating a trigger over $wire', (client) => {
   it('with a webhook replaces the daemon group, and back', async () => {
@@ -164,7 +167,7 @@ describe.each(clients)('updating a trigger over $wire', (client) => {
 
   it('with the stored expression moves nothing', async () => {
     const trigger = await make(client)
-    expect(await client.ok(update, { id: trigger.id, cron_expression: NEVER })).toEqual(trigger)
+    expect(await client.ok(update, { id: trigger.id, cron_expression: NEVER_FIRES })).toEqual(trigger)
   })
 
   it('with an empty body changes nothing', async () => {
@@ -192,7 +195,7 @@ describe.each(clients)('updating a trigger over $wire', (client) => {
 
   it('with an error_handling that is none changes nothing', async () => {
     const trigger = await make(client)
-    const { violations } = await client.refusal(update, { id: trigger.id, error_handling: 'explode' })
+    const { violations } = await client.callError(update, { id: trigger.id, error_handling: 'explode' })
     expect(violations).toEqual([expect.objectContaining({ field: 'error_handling' })])
     expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
   })
@@ -201,7 +204,7 @@ describe.each(clients)('updating a trigger over $wire', (client) => {
     const trigger = await make(client)
     const request = { id: trigger.id, webhook_id: newId(), cron_expression: '@yearly' }
 
-    expect(await client.refusal(update, request)).toMatchObject({
+    expect(await client.callError(update, request)).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'WEBHOOK_NOT_FOUND',
       httpStatus: statusOver(client, 400),
@@ -220,7 +223,12 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
       { resource: 'b', method: 'list', depends_on: 'a' },
     ]
 
-    const refusal = await client.refusal(create, { ...plan, cron_expression: NEVER, daemon_group_key: 'g', resources })
+    const refusal = await client.callError(create, {
+      ...plan,
+      cron_expression: NEVER_FIRES,
+      daemon_group_key: 'g',
+      resources,
+    })
 
     expect(refusal).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -241,9 +249,9 @@ describe.each(clients)('arguments against the job’s schema over $wire', (clien
       resources: [{ resource: 'repos', method: 'list' }],
       args_schema: { type: 'object', properties: { owner: { type: 'string' } }, required: ['owner'] },
     })
-    const request = { ...plan, sync_job_id: job.id, cron_expression: NEVER, daemon_group_key: 'g' }
+    const request = { ...plan, sync_job_id: job.id, cron_expression: NEVER_FIRES, daemon_group_key: 'g' }
 
-    expect(await client.refusal(create, { ...request, args: { owner: 7 } })).toMatchObject({
+    expect(await client.callError(create, { ...request, args: { owner: 7 } })).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'ARGS_INVALID',
       httpStatus: statusOver(client, 400),
@@ -273,7 +281,7 @@ describe.each(clients)('pausing over $wire', (client) => {
   it('says why it stands still when it could not be evaluated, until it is resumed', async () => {
     const { id } = await make(client)
     const sql = 'update trigger_schedule set next_fire_at = null, error = ? where trigger_id = ?'
-    await affected(app.database.direct, sql, ['no such month', String(id)])
+    await execute(app.database.pool, sql, ['no such month', String(id)])
     const parked = await client.ok(get, { id })
     expect(parked).toMatchObject({ paused: false, schedule_error: 'no such month' })
     expect(parked).not.toHaveProperty('next_run_at')
@@ -327,7 +335,7 @@ describe.each(clients)('running a trigger now over $wire', (client) => {
       client.ok(updateEnvironmentIntegration, { id: world.environmentIntegrationId, is_enabled: isEnabled })
     await enable(false)
 
-    expect(await client.refusal(runNow, { id })).toMatchObject({
+    expect(await client.callError(runNow, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'INTEGRATION_DISABLED',
       httpStatus: statusOver(client, 400),
@@ -344,15 +352,15 @@ describe.each(clients)('the ledger of a trigger that never fired over $wire', (c
 })
 
 describe.each(clients)('listing triggers over $wire', (client) => {
-  let other: World
+  let other: SeededTenant
   let second: string
 
   beforeAll(async () => {
-    other = await makeWorld(app, await makeTenant(app))
+    other = await seedTenant(app, await createApiTenant(app))
     const request = {
       sync_job_id: other.syncJobId,
       integrated_account_id: other.integratedAccountId,
-      cron_expression: NEVER,
+      cron_expression: NEVER_FIRES,
       daemon_group_key: 'g',
     }
     second = (await client.ok(create, request, { token: other.environmentToken })).id
@@ -380,6 +388,6 @@ describe.each(clients)('deleting a trigger over $wire', (client) => {
     await client.ok(runNow, { id })
 
     expect(await client.ok(remove, { id })).toEqual({})
-    expect(await client.refusal(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 })

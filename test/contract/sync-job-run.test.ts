@@ -5,9 +5,9 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { type Client, JSON_WIRES } from '../support/client.ts'
+import { type Client, JSON_PROTOCOLS } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { makeTenant, makeWorld, type World } from '../support/world.ts'
+import { createApiTenant, type SeededTenant, seedTenant } from '../support/world.ts'
 
 const {
   createSyncJobRun: create,
@@ -19,7 +19,7 @@ const {
 
 const app = await startTestApp()
 const clients = app.clients()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 const plan = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
 
 const make = (client: Client, fields: JsonObject = {}) =>
@@ -67,7 +67,7 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
   })
 
   it('needs a destination', async () => {
-    expect(await client.refusal(create, plan)).toMatchObject({
+    expect(await client.callError(create, plan)).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'DESTINATION_REQUIRED',
       httpStatus: statusOver(client, 400),
@@ -75,10 +75,10 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
   })
 
   it('needs an account of the integration that the job is for', async () => {
-    const other = await makeWorld(app, app.first)
+    const other = await seedTenant(app, app.first)
     const request = { ...plan, integrated_account_id: other.integratedAccountId, daemon_group_key: 'g' }
 
-    const refusal = await client.refusal(create, request)
+    const refusal = await client.callError(create, request)
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'integrated_account_id' })])
   })
@@ -87,7 +87,7 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
 describe.each(clients)('a run that cannot be executed over $wire', (client) => {
   it('because the account is not active is refused with its status', async () => {
     const step = { type: 'request', config: { method: 'get', path: '/me' } }
-    const other = await makeWorld(app, app.first)
+    const other = await seedTenant(app, app.first)
     const { updateEnvironmentIntegration } = EnvironmentIntegrationService.method
     await client.ok(updateEnvironmentIntegration, {
       id: other.environmentIntegrationId,
@@ -100,7 +100,7 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
     })
     const request = { sync_job_id: other.syncJobId, integrated_account_id: account.id, daemon_group_key: 'g' }
 
-    expect(await client.refusal(create, request)).toMatchObject({
+    expect(await client.callError(create, request)).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'ACCOUNT_NOT_ACTIVE',
       metadata: { status: 'connecting' },
@@ -109,7 +109,7 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
   })
 
   it('because the job refuses the arguments is refused with what it says', async () => {
-    const other = await makeWorld(app, app.first)
+    const other = await seedTenant(app, app.first)
     await client.ok(SyncJobService.method.updateSyncJob, {
       id: other.syncJobId,
       args_validation: 'args.owner = "nobody" ? {"message": "nobody owns nothing"}',
@@ -120,7 +120,7 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
       daemon_group_key: 'g',
     }
 
-    expect(await client.refusal(create, { ...request, args: { owner: 'nobody' } })).toMatchObject({
+    expect(await client.callError(create, { ...request, args: { owner: 'nobody' } })).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'ARGS_INVALID',
       violations: [expect.objectContaining({ field: 'args', description: 'nobody owns nothing' })],
@@ -130,7 +130,7 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
   })
 
   it('because the integration is disabled is refused', async () => {
-    const other = await makeWorld(app, app.first)
+    const other = await seedTenant(app, app.first)
     const { updateEnvironmentIntegration } = EnvironmentIntegrationService.method
     await client.ok(updateEnvironmentIntegration, { id: other.environmentIntegrationId, is_enabled: false })
     const request = {
@@ -139,13 +139,13 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
       daemon_group_key: 'g',
     }
 
-    expect(await client.refusal(create, request)).toMatchObject({ reason: 'INTEGRATION_DISABLED' })
+    expect(await client.callError(create, request)).toMatchObject({ reason: 'INTEGRATION_DISABLED' })
   })
 })
 
-describe.each(JSON_WIRES.map((wire) => app.client(wire)))('both destinations over $wire', (client) => {
+describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))('both destinations over $wire', (client) => {
   it('are refused', async () => {
-    const refusal = await client.refusal(create, { ...plan, daemon_group_key: 'g', webhook_id: world.webhookId })
+    const refusal = await client.callError(create, { ...plan, daemon_group_key: 'g', webhook_id: world.webhookId })
     expect(refusal).toMatchObject({ reason: 'DESTINATION_CONFLICT', httpStatus: 400 })
   })
 })
@@ -176,7 +176,7 @@ describe.each(clients)('retrying a run over $wire', (client) => {
   it('that still waits is refused with its status', async () => {
     const { id } = await make(client)
 
-    expect(await client.refusal(retry, { id })).toMatchObject({
+    expect(await client.callError(retry, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'RUN_STATE_CONFLICT',
       metadata: { status: 'created' },
@@ -186,11 +186,11 @@ describe.each(clients)('retrying a run over $wire', (client) => {
 })
 
 describe.each(clients)('listing runs over $wire', (client) => {
-  let other: World
+  let other: SeededTenant
   let stopped: string
 
   beforeAll(async () => {
-    other = await makeWorld(app, await makeTenant(app))
+    other = await seedTenant(app, await createApiTenant(app))
     const token = other.environmentToken
     const request = {
       sync_job_id: other.syncJobId,
@@ -218,7 +218,7 @@ describe.each(clients)('listing runs over $wire', (client) => {
   })
 
   it('refuses a status that is none', async () => {
-    const { violations } = await client.refusal(list, { status: 'sleeping' })
+    const { violations } = await client.callError(list, { status: 'sleeping' })
     expect(violations).toEqual([expect.objectContaining({ field: 'status', rule: 'string.in' })])
   })
 })

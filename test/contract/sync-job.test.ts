@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { makeWorld } from '../support/world.ts'
+import { seedTenant } from '../support/world.ts'
 
 const {
   createSyncJob: create,
@@ -62,7 +62,7 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
       { resource: 'repos', method: 'list', query: { q: '{{args.' } },
     ]
 
-    const refusal = await client.refusal(create, { label: 'x', integration_name: 'x', resources })
+    const refusal = await client.callError(create, { label: 'x', integration_name: 'x', resources })
 
     expect(refusal).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -74,7 +74,7 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
   })
 
   it('must be there', async () => {
-    const { violations } = await client.refusal(create, { label: 'x', integration_name: 'x', resources: [] })
+    const { violations } = await client.callError(create, { label: 'x', integration_name: 'x', resources: [] })
     expect(violations).toEqual([expect.objectContaining({ field: 'resources', rule: 'repeated.min_items' })])
   })
 
@@ -83,14 +83,14 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
       { resource: 'repos', method: 'list' },
       { resource: '', method: '' },
     ]
-    const { violations } = await client.refusal(create, { label: 'x', integration_name: 'x', resources })
+    const { violations } = await client.callError(create, { label: 'x', integration_name: 'x', resources })
     expect(violations.map(({ field }) => field)).toEqual(['resources[1].resource', 'resources[1].method'])
   })
 })
 
 describe.each(clients)('a check of arguments that does not parse over $wire', (client) => {
   it('is refused', async () => {
-    const refusal = await client.refusal(create, {
+    const refusal = await client.callError(create, {
       label: 'x',
       integration_name: 'x',
       resources: RESOURCES,
@@ -113,7 +113,7 @@ describe.each(clients)('what errors do in runs of a job over $wire', (client) =>
   })
 
   it.each(['', 'explode'])('is none of the words when it is "%s"', async (error_handling) => {
-    const { violations } = await client.refusal(update, { id: (await make(client)).id, error_handling })
+    const { violations } = await client.callError(update, { id: (await make(client)).id, error_handling })
     expect(violations).toEqual([expect.objectContaining({ field: 'error_handling', rule: 'string.in' })])
   })
 })
@@ -138,7 +138,7 @@ describe.each(clients)('changing a job over $wire', (client) => {
     const before = await make(client)
     const resources = [{ resource: 'a', method: 'list', depends_on: 'a' }]
 
-    expect(await client.refusal(update, { id: before.id, label: 'x', resources })).toMatchObject({
+    expect(await client.callError(update, { id: before.id, label: 'x', resources })).toMatchObject({
       reason: 'RESOURCES_INVALID',
     })
     expect(await client.ok(get, { id: before.id })).toEqual(before)
@@ -147,14 +147,14 @@ describe.each(clients)('changing a job over $wire', (client) => {
 
 describe.each(clients)('a job of an installed integration over $wire', (client) => {
   it('may name only what the integration offers', async () => {
-    const world = await makeWorld(app, app.first)
+    const world = await seedTenant(app, app.first)
     const { integration_name } = await client.ok(get, { id: world.syncJobId })
     const resources = [
       { resource: 'repos', method: 'archive' },
       { resource: 'planets', method: 'list' },
     ]
 
-    const refusal = await client.refusal(create, { label: 'x', integration_name: integration_name ?? '', resources })
+    const refusal = await client.callError(create, { label: 'x', integration_name: integration_name ?? '', resources })
 
     expect(refusal.reason).toBe('RESOURCES_INVALID')
     expect(refusal.violations.map(({ field }) => field)).toEqual(['resources[0].method', 'resources[1].resource'])
@@ -163,18 +163,18 @@ describe.each(clients)('a job of an installed integration over $wire', (client) 
 
 describe.each(clients)('deleting a job over $wire', (client) => {
   it('that triggers run is refused, and with force takes them along', async () => {
-    const world = await makeWorld(app, app.first)
+    const world = await seedTenant(app, app.first)
     const id = world.syncJobId
     const { getSyncJobCronTrigger } = SyncJobCronTriggerService.method
 
-    expect(await client.refusal(remove, { id })).toMatchObject({
+    expect(await client.callError(remove, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'RESOURCE_IN_USE',
       resource: { type: 'sync_job', id },
       httpStatus: statusOver(client, 400),
     })
     expect(await client.ok(remove, { id, force: true })).toEqual({})
-    expect(await client.refusal(getSyncJobCronTrigger, { id: world.syncJobCronTriggerId })).toMatchObject({
+    expect(await client.callError(getSyncJobCronTrigger, { id: world.syncJobCronTriggerId })).toMatchObject({
       code: 'NOT_FOUND',
     })
   })

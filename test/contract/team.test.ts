@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { makeTenant, makeWorld } from '../support/world.ts'
+import { createApiTenant, seedTenant } from '../support/world.ts'
 
 const { createTeam, getTeam, listTeams, updateTeam, deleteTeam } = TeamService.method
 const app = await startTestApp()
@@ -76,40 +76,40 @@ describe.each(clients)('a team that is not the operator’s over $wire', (client
   }
 
   it('neither creates nor deletes teams, not even itself', async () => {
-    const { teamId, teamToken: token } = await makeTenant(app)
+    const { teamId, teamToken: token } = await createApiTenant(app)
 
-    expect(await client.refusal(createTeam, { name: 'Mine' }, { token })).toMatchObject(operatorRequired)
-    expect(await client.refusal(deleteTeam, { id: teamId }, { token })).toMatchObject(operatorRequired)
+    expect(await client.callError(createTeam, { name: 'Mine' }, { token })).toMatchObject(operatorRequired)
+    expect(await client.callError(deleteTeam, { id: teamId }, { token })).toMatchObject(operatorRequired)
   })
 
   it('sees and changes itself alone', async () => {
-    const { teamId, teamToken: token } = await makeTenant(app)
+    const { teamId, teamToken: token } = await createApiTenant(app)
 
     const changed = await client.ok(updateTeam, { id: teamId, name: 'Renamed' }, { token })
 
     expect(await client.ok(listTeams, {}, { token })).toEqual({ teams: [changed], next_page_token: '' })
     for (const method of [getTeam, updateTeam])
-      expect(await client.refusal(method, { id: app.first.teamId }, { token })).toMatchObject({ code: 'NOT_FOUND' })
+      expect(await client.callError(method, { id: app.first.teamId }, { token })).toMatchObject({ code: 'NOT_FOUND' })
   })
 })
 
 describe.each(clients)('deleting a team over $wire', (client) => {
   it('that owns something is refused, and with force takes everything along', async () => {
-    const world = await makeWorld(app, await makeTenant(app))
+    const world = await seedTenant(app, await createApiTenant(app))
     const id = world.teamId
 
-    expect(await client.refusal(deleteTeam, { id })).toMatchObject({
+    expect(await client.callError(deleteTeam, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
       reason: 'RESOURCE_IN_USE',
       resource: { type: 'team', id },
       httpStatus: statusOver(client, 400),
     })
     expect(await client.ok(deleteTeam, { id, force: true })).toEqual({})
-    expect(await client.refusal(getTeam, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(getTeam, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
   it('that is the operator’s is always refused', async () => {
-    const refusal = await client.refusal(deleteTeam, { id: app.first.teamId, force: true })
+    const refusal = await client.callError(deleteTeam, { id: app.first.teamId, force: true })
     expect(refusal).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'RESOURCE_IN_USE' })
   })
 })

@@ -7,7 +7,7 @@ import { Ticker } from '../../src/schedule/index.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { UUID } from '../support/matchers.ts'
-import { makeTenant, makeWorld } from '../support/world.ts'
+import { createApiTenant, seedTenant } from '../support/world.ts'
 
 const {
   createSyncJobCronTrigger: create,
@@ -17,7 +17,7 @@ const {
 const { listSyncJobRuns } = SyncJobRunService.method
 
 const app = await startTestApp()
-const world = await makeWorld(app, await makeTenant(app))
+const world = await seedTenant(app, await createApiTenant(app))
 const clients = app.clients({ token: world.environmentToken })
 const DAY_MS = 86_400_000
 

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { makeWorld, NEVER } from '../support/world.ts'
+import { NEVER_FIRES, seedTenant } from '../support/world.ts'
 
 const {
   createWebhook: create,
@@ -69,7 +69,7 @@ describe.each(clients)('an address that may not be called over $wire', (client) 
     async (url) => {
       const before = await client.ok(list, { page_size: 1000 })
 
-      const refusal = await client.refusal(create, { target_url: url })
+      const refusal = await client.callError(create, { target_url: url })
 
       expect(refusal).toMatchObject({
         code: 'INVALID_ARGUMENT',
@@ -83,7 +83,7 @@ describe.each(clients)('an address that may not be called over $wire', (client) 
 
   it('is refused by an update, which then changes nothing', async () => {
     const { secret: _, ...webhook } = await make(client)
-    const refusal = await client.refusal(update, { id: webhook.id, target_url: 'http://[::1]/', is_active: false })
+    const refusal = await client.callError(update, { id: webhook.id, target_url: 'http://[::1]/', is_active: false })
 
     expect(refusal.reason).toBe('URL_NOT_ALLOWED')
     expect(await client.ok(get, { id: webhook.id })).toEqual(webhook)
@@ -92,7 +92,7 @@ describe.each(clients)('an address that may not be called over $wire', (client) 
 
 describe.each(clients)('an event that does not exist over $wire', (client) => {
   it('is refused with its place in the list', async () => {
-    const refusal = await client.refusal(create, {
+    const refusal = await client.callError(create, {
       target_url: URL,
       event_types: ['record:created', 'record:invented', 'invented:*'],
     })
@@ -108,7 +108,7 @@ describe.each(clients)('a pattern of events over $wire', (client) => {
   })
 
   it.each(['anything', 'Record:created', '*:created', ''])('is refused when it is none: "%s"', async (pattern) => {
-    const { violations } = await client.refusal(create, { target_url: URL, event_types: [pattern] })
+    const { violations } = await client.callError(create, { target_url: URL, event_types: [pattern] })
     expect(violations).toEqual([expect.objectContaining({ field: 'event_types[0]', rule: 'string.pattern' })])
   })
 })
@@ -152,12 +152,12 @@ describe.each(clients)('rotating a secret over $wire', (client) => {
 })
 
 describe('deleting a webhook', async () => {
-  const world = await makeWorld(app, app.first)
+  const world = await seedTenant(app, app.first)
   const schedule = async (client: Client, webhookId: string) =>
     await client.ok(SyncJobCronTriggerService.method.createSyncJobCronTrigger, {
       sync_job_id: world.syncJobId,
       integrated_account_id: world.integratedAccountId,
-      cron_expression: NEVER,
+      cron_expression: NEVER_FIRES,
       webhook_id: webhookId,
     })
 
@@ -168,7 +168,7 @@ describe('deleting a webhook', async () => {
       const trigger = await schedule(client, id)
       const { getSyncJobCronTrigger } = SyncJobCronTriggerService.method
 
-      expect(await client.refusal(remove, { id })).toMatchObject({
+      expect(await client.callError(remove, { id })).toMatchObject({
         code: 'FAILED_PRECONDITION',
         reason: 'RESOURCE_IN_USE',
         resource: { type: 'webhook', id },
@@ -177,7 +177,7 @@ describe('deleting a webhook', async () => {
       await client.ok(getSyncJobCronTrigger, { id: trigger.id })
 
       expect(await client.ok(remove, { id, force: true })).toEqual({})
-      expect(await client.refusal(getSyncJobCronTrigger, { id: trigger.id })).toMatchObject({ code: 'NOT_FOUND' })
+      expect(await client.callError(getSyncJobCronTrigger, { id: trigger.id })).toMatchObject({ code: 'NOT_FOUND' })
     },
   )
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, expect, it } from 'vitest'
 import { type Json, parseJson } from '../../src/base/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { startTestApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
 import { NUMBERS_JSON, NUMBERS_JSONB } from '../support/json-numbers.ts'
@@ -43,7 +43,7 @@ async function runWith(address: string, schema: string): Promise<PagedUpstream &
   await call('PATCH', `/environment-integration/${chain.environmentIntegrationId}`, {
     override: { pagination: { config: { limit: 2, total_path: 'total' } } },
   })
-  await affected(app.database.direct, `update integrated_account set status = 'active' where id = ?`, [
+  await execute(app.database.pool, `update integrated_account set status = 'active' where id = ?`, [
     chain.integratedAccountId,
   ])
   await call('PATCH', `/sync-job/${chain.syncJobId}`, {
@@ -65,7 +65,7 @@ async function runWith(address: string, schema: string): Promise<PagedUpstream &
     args: { tenants: [parseJson('98765432109876543210')] },
   })
   await using daemon = startDaemon({ url: app.url, token, group, store: address, schema })
-  await daemon.said('a run is over', { run_id: id, outcome: 'completed' })
+  await daemon.logged('a run is over', { run_id: id, outcome: 'completed' })
   return { ...upstream, runId: String(id) }
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Code } from '@connectrpc/connect'
 import { afterAll, describe, expect, it } from 'vitest'
 import { startDaemon } from './support/running-daemon.ts'
-import { refusal, type ScriptedService, startScriptedService } from './support/scripted-service.ts'
+import { type ScriptedService, serviceError, startScriptedService } from './support/scripted-service.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-daemon-'))
 const OVER = 'a run is over'
@@ -38,10 +38,10 @@ describe('a daemon whose service is away', () => {
     await using daemon = daemonOf(service)
     await reached.promise
     await service.called('report', 3)
-    await service.goAway()
-    await daemon.said('the service is away, the daemon waits for it')
-    await service.comeBack()
-    await daemon.said(OVER, { outcome: 'completed' })
+    await service.stop()
+    await daemon.logged('the service is away, the daemon waits for it')
+    await service.restart()
+    await daemon.logged(OVER, { outcome: 'completed' })
     expect(stored(service)).toEqual(ALL)
     expect(service.calls.filter((call) => call.startsWith('list'))).toEqual(['list 1', 'list 3'])
   })
@@ -51,11 +51,11 @@ describe('a daemon whose service is away', () => {
     const busy = () => {
       refused++
       if (refused > 3) return {}
-      throw refused % 2 === 0 ? refusal(Code.Unavailable, 'SHUTTING_DOWN') : new Error('no answer of the product')
+      throw refused % 2 === 0 ? serviceError(Code.Unavailable, 'SHUTTING_DOWN') : new Error('no answer of the product')
     }
     await using service = await startScriptedService({ [name]: busy })
     await using daemon = daemonOf(service)
-    await daemon.said(OVER, { outcome: 'completed' })
+    await daemon.logged(OVER, { outcome: 'completed' })
     expect(refused).toBeGreaterThan(3)
     expect(stored(service)).toEqual(ALL)
   })
@@ -66,11 +66,11 @@ describe('a daemon whose service is away', () => {
       leaseSeconds: 1,
       beforePage: (page) => (page === 3 ? mayGoOn : undefined),
       heartbeat: () => {
-        throw refusal(Code.Unavailable, 'DATABASE_UNAVAILABLE')
+        throw serviceError(Code.Unavailable, 'DATABASE_UNAVAILABLE')
       },
     })
     await using daemon = daemonOf(service)
-    await daemon.said(OVER, { outcome: 'lost' })
+    await daemon.logged(OVER, { outcome: 'lost' })
     goOn()
     await service.called('claim', 2)
     expect(stored(service)).toEqual([1, 2, 3, 4])
@@ -82,12 +82,12 @@ describe('a daemon whose service is away', () => {
     await using service = await startScriptedService({
       reportProgress: () => {
         reports++
-        if (reports === 3) throw refusal(Code.Aborted, 'LEASE_LOST')
+        if (reports === 3) throw serviceError(Code.Aborted, 'LEASE_LOST')
         return {}
       },
     })
     await using daemon = daemonOf(service)
-    await daemon.said(OVER, { outcome: 'lost' })
+    await daemon.logged(OVER, { outcome: 'lost' })
     expect(service.calls.filter((call) => /complete|fail|release/.test(call))).toEqual([])
     expect(stored(service)).toEqual([1, 2, 3, 4])
   })
@@ -101,7 +101,7 @@ describe('a daemon whose service is away', () => {
       },
     })
     await using daemon = daemonOf(service)
-    await daemon.said(OVER, { outcome: 'lost' })
+    await daemon.logged(OVER, { outcome: 'lost' })
     expect(stored(service)).toEqual([1, 2])
   })
 
@@ -115,7 +115,7 @@ describe('a daemon whose service is away', () => {
       },
     })
     await using daemon = daemonOf(service)
-    await daemon.said(OVER, { outcome: 'stopped' })
+    await daemon.logged(OVER, { outcome: 'stopped' })
     expect(service.calls).toContain('release')
     expect(stored(service).length).toBeLessThan(10)
   })
@@ -125,7 +125,7 @@ describe('a daemon whose service is away', () => {
     await using service = await startScriptedService({
       claimRuns: async (_, { signal }) => {
         claims++
-        if (claims === 1) throw refusal(Code.NotFound, 'RESOURCE_NOT_FOUND')
+        if (claims === 1) throw serviceError(Code.NotFound, 'RESOURCE_NOT_FOUND')
         await new Promise((resolve) => signal.addEventListener('abort', resolve))
         return {}
       },
@@ -137,12 +137,12 @@ describe('a daemon whose service is away', () => {
 
   it('ends a drain although the service is not there', async () => {
     await using service = await startScriptedService()
-    await service.goAway()
+    await service.stop()
     await using daemon = daemonOf(service)
-    await daemon.said('the service is away, the daemon waits for it')
+    await daemon.logged('the service is away, the daemon waits for it')
     void daemon.daemon.drain(60_000)
     await daemon.ended
-    await service.comeBack()
+    await service.restart()
   })
 
   it('keeps its token out of the log', async () => {
@@ -151,7 +151,7 @@ describe('a daemon whose service is away', () => {
       heartbeat: () => Promise.reject(new Error('x')),
     })
     await using daemon = daemonOf(service)
-    await daemon.said(OVER)
+    await daemon.logged(OVER)
     expect(JSON.stringify(daemon.log)).not.toContain('secret-token')
   })
 })

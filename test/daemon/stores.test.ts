@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../src/base/index.ts'
-import { openStore, type Store, type StoreHolder } from '../../src/daemon/index.ts'
-import { StoreAway } from '../../src/daemon/store.ts'
-import { storageNameOf } from '../../src/daemon/stores/resource-name.ts'
+import { openStore, type RunHolder, type Store } from '../../src/daemon/index.ts'
+import { StoreUnavailable } from '../../src/daemon/store.ts'
+import { storageName } from '../../src/daemon/stores/resource-name.ts'
 import { recordKeyOf } from '../../src/sync/index.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -24,7 +24,7 @@ afterAll(async () => {
 let leases = 0
 
 /** Whoever takes the run next: of two, the one that is made later. */
-function holderOf(runId: string, integratedAccountId = ACCOUNT): StoreHolder {
+function holderOf(runId: string, integratedAccountId = ACCOUNT): RunHolder {
   leases++
   return { runId, integratedAccountId, leaseId: randomUUID(), attempt: 1, leasedUntil: new Date(leases * 1_000) }
 }
@@ -152,8 +152,8 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     const names = ['crm/contacts', 'crm_contacts', 'CRM_contacts', '2024', 'patchbay_run_holder', 'x'.repeat(128)]
     for (const [index, name] of names.entries()) await opened.write(pageOf(name, index + 1, [{ id: index }]))
     for (const [index, name] of names.entries())
-      expect(await readAll(storageNameOf(name), run), name).toEqual([[String(index), { id: index }]])
-    expect(storageNameOf('crm_contacts')).toBe('crm_contacts')
+      expect(await readAll(storageName(name), run), name).toEqual([[String(index), { id: index }]])
+    expect(storageName('crm_contacts')).toBe('crm_contacts')
   })
 })
 
@@ -217,7 +217,7 @@ describe('a store in PostgreSQL', () => {
 
   it('says that it is away when nobody answers', async () => {
     await using store = open('public', 'postgres://nobody@127.0.0.1:1/nothing')
-    await expect(store.open(holderOf(randomUUID()))).rejects.toBeInstanceOf(StoreAway)
+    await expect(store.open(holderOf(randomUUID()))).rejects.toBeInstanceOf(StoreUnavailable)
   })
 })
 

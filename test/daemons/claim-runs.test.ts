@@ -3,16 +3,16 @@ import type { SyncableAccount } from '../../src/accounts/index.ts'
 import { Failure, newId } from '../../src/base/index.ts'
 import {
   type ClaimDeps,
-  ClaimWaits,
+  ClaimLongPolls,
   claimRuns,
-  forgetDaemons,
   heartbeat,
   listDaemons,
+  pruneDaemons,
   registerDaemon,
   reportProgress,
 } from '../../src/daemons/index.ts'
 import { createRun, getRun, type LeaseKey, RunQueue } from '../../src/queue/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { createTenant, type Tenant, TestClock } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -37,7 +37,7 @@ let defects: string[]
 let load: () => SyncableAccount
 
 beforeEach(async () => {
-  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, daemon')
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, daemon')
   tenant = await createTenant(database, 2)
   clock = new TestClock()
   queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
@@ -49,7 +49,7 @@ beforeEach(async () => {
   deps = {
     database,
     queue,
-    waits: new ClaimWaits({ database, clock: { sleep: () => new Promise(() => {}) } }),
+    waits: new ClaimLongPolls({ database, clock: { sleep: () => new Promise(() => {}) } }),
     loadAccount: async () => load(),
     onDefect: (_, runId) => {
       defects.push(runId)
@@ -69,12 +69,12 @@ async function create(account = 0): Promise<string> {
 }
 
 const register = () =>
-  registerDaemon(database.direct, tenant.environmentId, { label: 'host', groupKey: 'g', regions: [], version: '' })
+  registerDaemon(database.pool, tenant.environmentId, { label: 'host', groupKey: 'g', regions: [], version: '' })
 
 const claim = (daemonId: string, until = signal) =>
   claimRuns(deps, tenant.environmentId, { daemonId, capacity: 9, waitMs: 0 }, until)
 
-const read = (id: string) => getRun(database.direct, tenant.environmentId, id)
+const read = (id: string) => getRun(database.pool, tenant.environmentId, id)
 
 const keyOf = ([one]: Awaited<ReturnType<typeof claim>>): LeaseKey => ({
   id: one?.run.id ?? '',
@@ -118,20 +118,20 @@ describe('a daemon that dies', () => {
   it('is lost after the time of a lease, and forgotten after a day', async () => {
     const [dead, alive] = [await register(), await register()]
     const unheardFor = (interval: string) =>
-      affected(database.direct, `update daemon set last_seen_at = now() - ?::interval where id = ?`, [interval, dead])
+      execute(database.pool, `update daemon set last_seen_at = now() - ?::interval where id = ?`, [interval, dead])
     // By id: two that register within a millisecond come in either order.
     const list = async () => {
-      const all = await listDaemons(database.direct, tenant.environmentId, {}, { before: undefined, limit: 9 })
+      const all = await listDaemons(database.pool, tenant.environmentId, {}, { before: undefined, limit: 9 })
       return Object.fromEntries(all.map(({ id, status }) => [id, status]))
     }
 
     await unheardFor('31 seconds')
     expect(await list()).toEqual({ [alive]: 'online', [dead]: 'lost' })
     await unheardFor('23 hours 59 minutes')
-    await forgetDaemons(database)
+    await pruneDaemons(database)
     expect(await list()).toEqual({ [alive]: 'online', [dead]: 'lost' })
     await unheardFor('24 hours 1 minute')
-    expect(await forgetDaemons(database)).toBe(false)
+    expect(await pruneDaemons(database)).toBe(false)
     expect(await list()).toEqual({ [alive]: 'online' })
     await expect(claim(dead)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })

@@ -1,9 +1,9 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { ClaimWaits, registerDaemon } from '../../src/daemons/index.ts'
-import { daemonGroup, RunQueue } from '../../src/queue/index.ts'
-import { affected } from '../../src/storage/database.ts'
-import { seeDaemon } from '../../src/storage/index.ts'
+import { ClaimLongPolls, registerDaemon } from '../../src/daemons/index.ts'
+import { daemonQueueGroup, RunQueue } from '../../src/queue/index.ts'
+import { execute } from '../../src/storage/database.ts'
+import { touchDaemon } from '../../src/storage/index.ts'
 import { createTenant, type Tenant } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -38,21 +38,21 @@ class HeldClock {
 
 let tenant: Tenant
 let clock: HeldClock
-let waits: ClaimWaits
+let waits: ClaimLongPolls
 let looks: number
 
 beforeEach(async () => {
-  await affected(database.direct, 'truncate run_queue, run_lease, daemon')
+  await execute(database.pool, 'truncate run_queue, run_lease, daemon')
   tenant = await createTenant(database, 3)
   clock = new HeldClock()
   looks = 0
   const counted = {
-    get direct() {
+    get pool() {
       looks++
-      return database.direct
+      return database.pool
     },
   }
-  waits = new ClaimWaits({ database: counted, clock })
+  waits = new ClaimLongPolls({ database: counted, clock })
 })
 
 afterAll(() => waits.close())
@@ -61,9 +61,9 @@ afterAll(() => waits.close())
 async function wait(groupKey = 'g', regions: readonly string[] = [], signal = new AbortController().signal) {
   const { environmentId } = tenant
   const about = { label: 'host', groupKey, regions, version: '' }
-  const daemonId = await registerDaemon(database.direct, environmentId, about)
+  const daemonId = await registerDaemon(database.pool, environmentId, about)
   const state: { ended: boolean | string | undefined } = { ended: undefined }
-  const who = { environmentId, daemonId, group: daemonGroup(environmentId, groupKey), regions }
+  const who = { environmentId, daemonId, group: daemonQueueGroup(environmentId, groupKey), regions }
   const over = waits.wait(who, WAIT_MS, signal).then(
     (isWorth) => {
       state.ended = isWorth
@@ -100,8 +100,8 @@ describe('waiting for runs', () => {
     await enqueue(0, { groupKey: 'other', region: 'eu' })
     await enqueue(1)
     await enqueue(2, { region: 'eu' })
-    await affected(
-      database.direct,
+    await execute(
+      database.pool,
       `insert into run_lease (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, lease_id,
          holder, attempt, claimed_at, expires_at)
        values (?, now(), ?, ?, 'eu', 'webhook', ?, 'worker', 1, now(), now())`,
@@ -109,7 +109,7 @@ describe('waiting for runs', () => {
     )
     await clock.look()
     expect(state.ended).toBe(undefined)
-    await affected(database.direct, 'delete from run_lease')
+    await execute(database.pool, 'delete from run_lease')
     clock.pass(1_000)
     await over
     expect(state.ended).toBe(true)
@@ -141,7 +141,7 @@ describe('waiting for runs', () => {
     waits.release(here.daemonId)
     await here.over
     expect(here.state.ended).toBe(false)
-    await seeDaemon(database.direct, tenant.environmentId, elsewhere.daemonId, true)
+    await touchDaemon(database.pool, tenant.environmentId, elsewhere.daemonId, true)
     await clock.look()
     expect([elsewhere.state.ended, other.state.ended]).toEqual([false, undefined])
   })
@@ -158,10 +158,10 @@ describe('waiting for runs', () => {
 
   it('fails with what a look failed with, and is looked after again when asked anew', async () => {
     const { state, over } = await wait()
-    await affected(database.direct, 'alter table run_queue rename to run_queue_away')
+    await execute(database.pool, 'alter table run_queue rename to run_queue_away')
     clock.pass(1_000)
     await over
-    await affected(database.direct, 'alter table run_queue_away rename to run_queue')
+    await execute(database.pool, 'alter table run_queue_away rename to run_queue')
     expect(state.ended).toContain('run_queue')
     const again = await wait()
     await enqueue(0)

@@ -6,7 +6,7 @@ import {
   AUTHORIZATION_FORMATS,
   CREDENTIAL_FORMATS,
   type Format,
-  leafRoles,
+  fieldRoles,
   PAGINATION_FORMATS,
   SIGNATURE_FORMATS,
 } from '../../src/formats/index.ts'
@@ -222,7 +222,7 @@ test('a lifetime of tokens is a number of seconds', () => {
 
 /** The leaves of a schema that are neither templates nor texts for people. */
 function literalLeaves(schema: z.core.$ZodType, depth = 0): (string | number)[][] {
-  const role = leafRoles.get(schema)?.kind
+  const role = fieldRoles.get(schema)?.kind
   if (role === 'template' || role === 'url' || role === 'prose' || depth > 12) return []
   const below = (child: z.core.$ZodType, ...step: (string | number)[]) =>
     literalLeaves(child, depth + 1).map((path) => [...step, ...path])

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import { resolvedSchema } from '../../src/definition/config-schema.ts'
 import { CONFIG_LENGTH_MAX, checkConfig, checkOverride, integrationConfigSchema } from '../../src/definition/index.ts'
-import { layerOver } from '../../src/definition/partial-schema.ts'
+import { deepPartial } from '../../src/definition/partial-schema.ts'
 
 function toSchema(schema: z.ZodType): JsonObject {
   const json = z.toJSONSchema(schema, {
@@ -46,7 +46,7 @@ describe('every text, list and map has a limit', () => {
   it.each([
     ['a definition', integrationConfigSchema()],
     ['a merged definition', toSchema(resolvedSchema)],
-    ['an override', toSchema(layerOver(resolvedSchema))],
+    ['an override', toSchema(deepPartial(resolvedSchema))],
   ])('of %s', (_what, schema) => {
     expect(findUnbounded(schema, '')).toEqual([])
   })

@@ -1,61 +1,66 @@
 import type { JsonAnswer } from '../support/rest.ts'
-import type { Chain } from './chain.ts'
+import type { DemoSetup } from './chain.ts'
 import type { GitHub, Holdings } from './github.ts'
-import type { Journal, SeenRun } from './journal.ts'
+import type { ReceivedRun, ReceivedRuns } from './journal.ts'
 import { readLedger, type Tick } from './ledger.ts'
 import type { Receiver } from './receiver.ts'
-import { counted, printFact, printVerdict } from './report.ts'
-import type { Story } from './story.ts'
+import { counted, printCheck, printFact } from './report.ts'
+import type { DemoSession } from './story.ts'
 
 /** What is added up. */
 export interface AuditDeps {
-  readonly story: Story
-  readonly chain: Chain
+  readonly session: DemoSession
+  readonly setup: DemoSetup
   readonly github: GitHub
   readonly receiver: Receiver
-  readonly journal: Journal
+  readonly received: ReceivedRuns
   readonly forgeriesSent: number
 }
 
 /** Everything that is compared, once nothing moves any more. */
-interface Books {
+interface AuditData {
   readonly ledger: readonly Tick[]
   /** Runs as the API tells of them, in the order of the ledger. */
   readonly runs: readonly JsonAnswer[]
   /** Runs as the receiver saw them. */
-  readonly seen: readonly SeenRun[]
+  readonly seen: readonly ReceivedRun[]
   readonly holdings: Holdings
 }
 
-interface Verdict {
+interface AuditResult {
   readonly label: string
   readonly text: string
-  readonly isHeld: boolean
+  readonly isCorrect: boolean
 }
 
 /** Stops the clock, waits for what is under way, compares all accounts and returns the names of those that differ. */
 export async function audit(deps: AuditDeps): Promise<readonly string[]> {
-  const verdicts = judge(deps, await closeBooks(deps))
-  for (const { label, text, isHeld } of verdicts) printVerdict(label, text, isHeld)
-  return verdicts.filter(({ isHeld }) => !isHeld).map(({ label }) => label)
+  const verdicts = compareTotals(deps, await collectAuditData(deps))
+  for (const { label, text, isCorrect: isHeld } of verdicts) printCheck(label, text, isHeld)
+  return verdicts.filter(({ isCorrect: isHeld }) => !isHeld).map(({ label }) => label)
 }
 
-async function closeBooks({ story, chain, github, journal }: AuditDeps): Promise<Books> {
+async function collectAuditData({
+  session: story,
+  setup: chain,
+  github,
+  received: journal,
+}: AuditDeps): Promise<AuditData> {
   const { paused } = await chain.post(`/sync-job-cron-trigger/${chain.triggerId}/pause`, {})
   printFact('cron trigger', paused === true ? 'paused, so that the numbers stand still' : 'is NOT paused')
   const ledger = await readLedger(chain)
   const fired = ledger.flatMap(({ runId, outcome }) => (outcome === 'fired' && runId !== undefined ? [runId] : []))
-  await story.until(`the last of ${counted(fired.length, 'run')} to arrive`, () =>
+  await story.waitFor(`the last of ${counted(fired.length, 'run')} to arrive`, () =>
     fired.every((id) => journal.runs.some((run) => run.id === id && run.isCompleted)) ? true : undefined,
   )
-  const runs = await story.untilAnswer(`${counted(fired.length, 'run')} to be recorded as completed`, async () => {
+  const runs = await story.pollFor(`${counted(fired.length, 'run')} to be recorded as completed`, async () => {
     const found = await Promise.all(fired.map((id) => chain.get(`/sync-job-run/${id}`)))
     return found.every(({ finished_at }) => finished_at) ? found : undefined
   })
   return { ledger, runs, seen: journal.runs, holdings: await github.holdings(github.token) }
 }
 
-function judge({ receiver, forgeriesSent }: AuditDeps, books: Books): readonly Verdict[] {
+function compareTotals({ receiver, forgeriesSent }: AuditDeps, books: AuditData): readonly AuditResult[] {
   const { ledger, runs, seen } = books
   const outcomes = (outcome: Tick['outcome']) => ledger.filter((tick) => tick.outcome === outcome).length
   const completed = runs.filter(({ status }) => status === 'completed').length
@@ -63,42 +68,42 @@ function judge({ receiver, forgeriesSent }: AuditDeps, books: Books): readonly V
     {
       label: 'ticks',
       text: `${outcomes('fired')} fired, ${outcomes('skipped')} skipped, ${outcomes('missed')} missed`,
-      isHeld: outcomes('missed') === 0 && areRunsOfTicks(books),
+      isCorrect: outcomes('missed') === 0 && hasOneRunPerTick(books),
     },
     {
       label: 'runs',
       text: `${completed} completed, ${seen.length} received, one per fired tick`,
-      isHeld: completed === outcomes('fired') && seen.length === completed,
+      isCorrect: completed === outcomes('fired') && seen.length === completed,
     },
-    judgeResource('repositories', books),
-    judgeResource('issues', books),
+    compareResource('repositories', books),
+    compareResource('issues', books),
     {
       label: 'sequence numbers',
       text: 'from 1 without a gap in every run',
-      isHeld: seen.every(({ sequences }) => sequences.every((sequence, index) => sequence === index + 1)),
+      isCorrect: seen.every(({ sequences }) => sequences.every((sequence, index) => sequence === index + 1)),
     },
     {
       label: 'deliveries',
       text: `${receiver.verified} verified, ${counted(receiver.duplicates, 'duplicate')}`,
-      isHeld: receiver.verified - receiver.duplicates === seen.reduce((sum, run) => sum + run.deliveries, 0),
+      isCorrect: receiver.verified - receiver.duplicates === seen.reduce((sum, run) => sum + run.deliveries, 0),
     },
     {
       label: 'forgeries',
       text: `${forgeriesSent} sent, ${receiver.refused} refused`,
-      isHeld: receiver.refused === forgeriesSent,
+      isCorrect: receiver.refused === forgeriesSent,
     },
   ]
 }
 
 /** Every fired tick has a run of its own, made for the very moment. */
-function areRunsOfTicks({ ledger, runs }: Books): boolean {
+function hasOneRunPerTick({ ledger, runs }: AuditData): boolean {
   const fired = ledger.filter(({ outcome }) => outcome === 'fired')
   const isSame = fired.every(({ scheduledFor }, index) => runs[index]?.scheduled_for === scheduledFor)
   return isSame && new Set(runs.map(({ id }) => id)).size === fired.length
 }
 
 /** Every run delivered each record that GitHub holds, once, and says so in its own statistics. */
-function judgeResource(resource: keyof Holdings, { runs, seen, holdings }: Books): Verdict {
+function compareResource(resource: keyof Holdings, { runs, seen, holdings }: AuditData): AuditResult {
   const held = holdings[resource]
   const delivered = seen.map((run) => run.recordIds.get(resource) ?? [])
   const areDelivered = delivered.every((ids) => ids.length === held.size && new Set(ids).isSubsetOf(held))
@@ -112,6 +117,6 @@ function judgeResource(resource: keyof Holdings, { runs, seen, holdings }: Books
   return {
     label: resource,
     text: `${total} delivered in ${counted(seen.length, 'run')}, ${perRun} each; GitHub holds ${held.size}`,
-    isHeld: areDelivered && isUnique && areCounted,
+    isCorrect: areDelivered && isUnique && areCounted,
   }
 }

@@ -4,7 +4,7 @@ import { expectJson, type JsonAnswer } from '../support/rest.ts'
 import type { GitHub } from './github.ts'
 import type { Receiver } from './receiver.ts'
 import { printFact, timeOf } from './report.ts'
-import type { Story } from './story.ts'
+import type { DemoSession } from './story.ts'
 
 /** Records on a page of GitHub's answers: few, so that paging shows. */
 export const PAGE_SIZE = 3
@@ -14,7 +14,7 @@ export const PATHS = { inbox: '/hooks/inbox', archive: '/hooks/archive' } as con
 const CRON_EXPRESSION = '*/10 * * * * *'
 
 /** What the demonstration made and goes on to use. */
-export interface Chain {
+export interface DemoSetup {
   readonly installationId: string
   readonly syncJobId: string
   readonly triggerId: string
@@ -28,15 +28,15 @@ export interface Chain {
 }
 
 /** What the chain stands on. */
-export interface ChainDeps {
-  readonly story: Story
+export interface DemoSetupDeps {
+  readonly story: DemoSession
   readonly product: RunningProduct
   readonly github: GitHub
   readonly receiver: Receiver
 }
 
 /** Goes the way from the shipped definition to a trigger over REST, and says each step. */
-export async function makeChain({ story, product, github, receiver }: ChainDeps): Promise<Chain> {
+export async function createSetup({ story, product, github, receiver }: DemoSetupDeps): Promise<DemoSetup> {
   const { url, bootstrap } = product
   const post = (path: string, body: object) => expectJson('POST', `${url}${path}`, bootstrap.environment_token, body)
   const get = (path: string) => expectJson('GET', `${url}${path}`, bootstrap.environment_token)
@@ -79,7 +79,12 @@ export async function makeChain({ story, product, github, receiver }: ChainDeps)
 
 /** Connects an account of GitHub and waits until its token is proved. */
 export async function connectAccount(
-  { story, get, post, installationId }: Pick<Chain, 'get' | 'post' | 'installationId'> & { readonly story: Story },
+  {
+    story,
+    get,
+    post,
+    installationId,
+  }: Pick<DemoSetup, 'get' | 'post' | 'installationId'> & { readonly story: DemoSession },
   tenantId: string,
   token: string,
 ): Promise<JsonAnswer> {
@@ -88,7 +93,7 @@ export async function connectAccount(
     tenant_id: tenantId,
     credentials: { api_key: token },
   })
-  const status = await story.untilAnswer('the account to be proved', async () => {
+  const status = await story.pollFor('the account to be proved', async () => {
     const { status, last_error } = await get(`/integrated-account/${account.id}`)
     if (status === 'connecting') return undefined
     if (status !== 'active') throw new Error(`the account is ${status}: ${last_error}`)

@@ -1,12 +1,12 @@
 import pg from 'pg'
-import { startEmbedded } from '../../src/storage/index.ts'
+import { startEmbeddedServer } from '../../src/storage/index.ts'
 import { DaemonProcess } from '../daemon/support/daemon-process.ts'
 import { type RunningProduct, removeDataDir, temporaryDataDir } from '../support/product.ts'
 import type { JsonAnswer } from '../support/rest.ts'
-import { type Chain, connectAccount, PAGE_SIZE } from './chain.ts'
+import { connectAccount, type DemoSetup, PAGE_SIZE } from './chain.ts'
 import type { GitHub } from './github.ts'
-import { counted, printFact, printVerdict } from './report.ts'
-import type { Story } from './story.ts'
+import { counted, printCheck, printFact } from './report.ts'
+import type { DemoSession } from './story.ts'
 
 const GROUP = 'warehouse'
 /** Enough for a run of some seconds on pages of three. */
@@ -15,12 +15,12 @@ const ISSUES = 1_200
 const KILLED_AT = 0.3
 
 /** What the second half stands on. */
-export interface DaemonHalfDeps {
-  readonly story: Story
+export interface DaemonDemoDeps {
+  readonly session: DemoSession
   readonly stack: AsyncDisposableStack
   readonly product: RunningProduct
   readonly github: GitHub
-  readonly chain: Chain
+  readonly setup: DemoSetup
   readonly step: (title: string) => void
 }
 
@@ -31,7 +31,7 @@ interface Warehouse {
 }
 
 /** A run as it went through two pairs of hands. */
-interface Relay {
+interface ResumedRun {
   readonly run: JsonAnswer
   /** Records that were stored when the first daemon died. */
   readonly storedBefore: number
@@ -43,8 +43,8 @@ interface Relay {
  * A daemon stores a run into PostgreSQL, is killed in the middle of it, and another one goes on; returns the names of what
  * does not add up.
  */
-export async function tellOfDaemons(deps: DaemonHalfDeps): Promise<readonly string[]> {
-  const { story, stack, github, chain, step } = deps
+export async function demonstrateDaemons(deps: DaemonDemoDeps): Promise<readonly string[]> {
+  const { session: story, stack, github, setup: chain, step } = deps
   step("Many records, for a database of the customer's")
   await github.fillArchive(ISSUES)
   printFact('emulation', `${counted(ISSUES, 'issue')} more, of another account`)
@@ -53,21 +53,21 @@ export async function tellOfDaemons(deps: DaemonHalfDeps): Promise<readonly stri
   printFact('warehouse', 'a PostgreSQL that Patchbay knows nothing of')
 
   step('A daemon dies in the middle of a run')
-  const relay = await runThroughTwo(deps, warehouse, account.id)
+  const relay = await killAndResume(deps, warehouse, account.id)
 
   step('What is in the warehouse')
-  return await judge(deps, warehouse, relay)
+  return await verifyStoredRecords(deps, warehouse, relay)
 }
 
-async function runThroughTwo(deps: DaemonHalfDeps, warehouse: Warehouse, accountId: string): Promise<Relay> {
-  const { story, chain } = deps
+async function killAndResume(deps: DaemonDemoDeps, warehouse: Warehouse, accountId: string): Promise<ResumedRun> {
+  const { session: story, setup: chain } = deps
   const first = startDaemon(deps, warehouse, 'first')
   const { id } = await chain.post('/sync-job-run', {
     sync_job_id: chain.syncJobId,
     integrated_account_id: accountId,
     daemon_group_key: GROUP,
   })
-  await story.untilAnswer('the first daemon to store pages', async () => {
+  await story.pollFor('the first daemon to store pages', async () => {
     if (first.child.exitCode !== null) throw new Error(`the first daemon ended:\n${first.output}`)
     return (await countIssues(warehouse)) >= ISSUES * KILLED_AT ? true : undefined
   })
@@ -77,12 +77,12 @@ async function runThroughTwo(deps: DaemonHalfDeps, warehouse: Warehouse, account
   printFact('first daemon', `killed with SIGKILL after ${storedBefore} of ${counted(ISSUES, 'issue')}`)
 
   startDaemon(deps, warehouse, 'second')
-  await story.untilAnswer('the second daemon to go on', async () =>
+  await story.pollFor('the second daemon to go on', async () =>
     (await countIssues(warehouse)) > storedBefore ? true : undefined,
   )
   const waitedSeconds = (performance.now() - diedAt) / 1_000
   printFact('second daemon', `goes on after ${waitedSeconds.toFixed(0)} s: the lease of the first had to run out`)
-  const run = await story.untilAnswer('the run to be completed', async () => {
+  const run = await story.pollFor('the run to be completed', async () => {
     const found = await chain.get(`/sync-job-run/${id}`)
     if (found.status === 'failed') throw new Error(`the run failed: ${JSON.stringify(found.error)}`)
     return found.status === 'completed' ? found : undefined
@@ -90,7 +90,11 @@ async function runThroughTwo(deps: DaemonHalfDeps, warehouse: Warehouse, account
   return { run, storedBefore, waitedSeconds }
 }
 
-async function judge({ github }: DaemonHalfDeps, { client }: Warehouse, relay: Relay): Promise<readonly string[]> {
+async function verifyStoredRecords(
+  { github }: DaemonDemoDeps,
+  { client }: Warehouse,
+  relay: ResumedRun,
+): Promise<readonly string[]> {
   const { run, storedBefore } = relay
   const held = (await github.holdings(github.archiveToken)).issues
   const { rows } = await client.query<{ id: number }>(`select (record->>'id')::float8 as id from github.issues`)
@@ -111,7 +115,7 @@ async function judge({ github }: DaemonHalfDeps, { client }: Warehouse, relay: R
     },
     { label: 'its own count', text: `${stats?.delivered} delivered, complete`, isHeld: isComplete(stats, held.size) },
   ]
-  for (const { label, text, isHeld } of verdicts) printVerdict(label, text, isHeld)
+  for (const { label, text, isHeld } of verdicts) printCheck(label, text, isHeld)
   return verdicts.filter(({ isHeld }) => !isHeld).map(({ label }) => label)
 }
 
@@ -119,7 +123,7 @@ function isComplete(stats: JsonAnswer | undefined, held: number): boolean {
   return stats?.delivered === held && stats.fetched === held && stats.failed === 0 && stats.complete === true
 }
 
-function startDaemon({ stack, product }: DaemonHalfDeps, { url }: Warehouse, label: string): DaemonProcess {
+function startDaemon({ stack, product }: DaemonDemoDeps, { url }: Warehouse, label: string): DaemonProcess {
   const address = ['--url', product.url, '--group', GROUP, '--label', label]
   const environment = { PATCHBAY_TOKEN: product.bootstrap.environment_token, PATCHBAY_LOG_LEVEL: 'warn' }
   const daemon = stack.use(new DaemonProcess([...address, '--store', url, '--schema', 'github'], environment))
@@ -130,7 +134,7 @@ function startDaemon({ stack, product }: DaemonHalfDeps, { url }: Warehouse, lab
 async function startWarehouse(stack: AsyncDisposableStack): Promise<Warehouse> {
   const dataDir = temporaryDataDir()
   stack.defer(() => removeDataDir(dataDir))
-  const server = await startEmbedded({ dataDir })
+  const server = await startEmbeddedServer({ dataDir })
   stack.defer(() => server.stop())
   const url = `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`
   const client = new pg.Client({ connectionString: url })

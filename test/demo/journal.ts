@@ -1,7 +1,7 @@
-import type { Verified } from './receiver.ts'
+import type { VerifiedDelivery } from './receiver.ts'
 
 /** A run as the receiver knows it: from signed deliveries alone. */
-export interface SeenRun {
+export interface ReceivedRun {
   readonly id: string
   /** 1 for the first run that arrived. */
   readonly number: number
@@ -15,15 +15,15 @@ export interface SeenRun {
 }
 
 /** What the deliveries add up to. */
-export class Journal {
-  readonly #runs = new Map<string, SeenRun>()
+export class ReceivedRuns {
+  readonly #runs = new Map<string, ReceivedRun>()
 
   /** Adds a delivery and returns its run as it now is. */
-  note(delivery: Verified): SeenRun {
+  add(delivery: VerifiedDelivery): ReceivedRun {
     const run = this.#runs.get(delivery.runId) ?? newRun(delivery, this.#runs.size + 1)
     const { event, sequence, resource, recordIds } = delivery
     const known = resource === undefined ? [] : (run.recordIds.get(resource) ?? [])
-    const next: SeenRun = {
+    const next: ReceivedRun = {
       ...run,
       deliveries: run.deliveries + 1,
       sequences: sequence === undefined ? run.sequences : [...run.sequences, sequence],
@@ -38,19 +38,19 @@ export class Journal {
   }
 
   /** All runs, in the order in which they began to arrive. */
-  get runs(): readonly SeenRun[] {
+  get runs(): readonly ReceivedRun[] {
     return [...this.#runs.values()]
   }
 
   /** The first so many runs of ticks from a moment on, once all of them are complete; undefined until then. */
-  completedFrom(scheduledFrom: string, count: number): readonly SeenRun[] | undefined {
+  completedFrom(scheduledFrom: string, count: number): readonly ReceivedRun[] | undefined {
     const from = Date.parse(scheduledFrom)
     const runs = this.runs.filter((run) => run.isCompleted && Date.parse(run.scheduledFor) >= from).slice(0, count)
     return runs.length === count ? runs : undefined
   }
 }
 
-function newRun({ runId, path, scheduledFor }: Verified, number: number): SeenRun {
+function newRun({ runId, path, scheduledFor }: VerifiedDelivery, number: number): ReceivedRun {
   return {
     id: runId,
     number,
@@ -64,6 +64,6 @@ function newRun({ runId, path, scheduledFor }: Verified, number: number): SeenRu
 }
 
 /** How many records of a resource a run delivered. */
-export function countOf(run: SeenRun, resource: string): number {
+export function countRecords(run: ReceivedRun, resource: string): number {
   return run.recordIds.get(resource)?.length ?? 0
 }

@@ -1,4 +1,4 @@
-import type { Chain } from './chain.ts'
+import type { DemoSetup } from './chain.ts'
 
 const PAGE_SIZE = 200
 
@@ -13,7 +13,7 @@ export interface Tick {
 }
 
 /** The tick ledger of the trigger, oldest first. A demonstration has far fewer ticks than a page. */
-export async function readLedger({ get, triggerId }: Pick<Chain, 'get' | 'triggerId'>): Promise<readonly Tick[]> {
+export async function readLedger({ get, triggerId }: Pick<DemoSetup, 'get' | 'triggerId'>): Promise<readonly Tick[]> {
   const { ticks, next_page_token } = await get(`/sync-job-cron-trigger/${triggerId}/ticks?page_size=${PAGE_SIZE}`)
   if (next_page_token !== '') throw new Error(`the ledger has more than ${PAGE_SIZE} ticks`)
   return ticks

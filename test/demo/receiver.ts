@@ -1,5 +1,5 @@
 import { Webhook, WebhookVerificationError } from 'standardwebhooks'
-import { type Answer, type Received, startReceiver } from '../webhooks/receiver.ts'
+import { type Received, type ReceiverResponse, startReceiver } from '../webhooks/receiver.ts'
 
 /** One event as it is sent; the fields that the demonstration reads. */
 interface EventBody {
@@ -18,7 +18,7 @@ interface EventBody {
 }
 
 /** A delivery whose signature holds. */
-export interface Verified {
+export interface VerifiedDelivery {
   readonly messageId: string
   readonly path: string
   /** `started`, `record`, …: what follows `sync_job_run:`. */
@@ -49,13 +49,13 @@ export interface Receiver extends AsyncDisposable {
 }
 
 /** Starts the receiver; `onVerified` hears of every message once, in the order of arrival, before it is acknowledged. */
-export async function startVerifyingReceiver(onVerified: (delivery: Verified) => void): Promise<Receiver> {
+export async function startVerifyingReceiver(onVerified: (delivery: VerifiedDelivery) => void): Promise<Receiver> {
   const secrets = new Map<string, Webhook>()
   const seen = new Set<string>()
   const counts = { verified: 0, duplicates: 0, refused: 0 }
   let sample: Received | undefined
 
-  const answer = (request: Received): Answer => {
+  const answer = (request: Received): ReceiverResponse => {
     const body = verifiedBody(secrets.get(request.path), request)
     if (body === undefined) {
       counts.refused += 1
@@ -98,7 +98,7 @@ function verifiedBody(secret: Webhook | undefined, { body, headers }: Received):
   }
 }
 
-function readDelivery({ path, headers }: Received, { event, payload }: EventBody): Verified {
+function readDelivery({ path, headers }: Received, { event, payload }: EventBody): VerifiedDelivery {
   return {
     messageId: String(headers['webhook-id']),
     path,

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 
 const INDENT = '   '
 const LABEL_WIDTH = 25
-const VERDICT_WIDTH = 54
+const CHECK_WIDTH = 54
 
 let sections = 0
 
@@ -28,10 +28,10 @@ export function printLine(text: string): void {
 }
 
 /** Something that had to hold, and whether it does. */
-export function printVerdict(label: string, text: string, isHeld: boolean): void {
+export function printCheck(label: string, text: string, isHeld: boolean): void {
   printFact(
     label,
-    `${text.padEnd(VERDICT_WIDTH)} ${isHeld ? styleText('green', 'ok') : styleText(['bold', 'red'], 'NOT OK')}`,
+    `${text.padEnd(CHECK_WIDTH)} ${isHeld ? styleText('green', 'ok') : styleText(['bold', 'red'], 'NOT OK')}`,
   )
 }
 

@@ -8,27 +8,27 @@
 import { join } from 'node:path'
 import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { audit } from './audit.ts'
-import { makeChain } from './chain.ts'
-import { tellOfDaemons } from './daemons.ts'
+import { createSetup } from './chain.ts'
+import { demonstrateDaemons } from './daemons.ts'
 import { sendForgeries } from './forgeries.ts'
 import { startGitHub } from './github.ts'
-import { Journal } from './journal.ts'
-import { describeRun, patchOverEveryWire } from './patches.ts'
-import { startVerifyingReceiver, type Verified } from './receiver.ts'
+import { ReceivedRuns } from './journal.ts'
+import { describeRun, patchOverEveryProtocol } from './patches.ts'
+import { startVerifyingReceiver, type VerifiedDelivery } from './receiver.ts'
 import { counted, printFact, printLine, printSection, printTable, printTitle, timeOf } from './report.ts'
-import { Story, StoryEnded } from './story.ts'
+import { DemoAborted, DemoSession } from './story.ts'
 
 const LIMIT_MS = 170_000
 /** Lines that Patchbay wrote last, for when it ends by itself. */
-const LAST_WORDS = 12
+const LAST_OUTPUT_LINES = 12
 const ROOT = join(import.meta.dirname, '../..')
 
 /** Tells the whole story; returns the names of what does not add up. */
-async function tell(story: Story): Promise<readonly string[]> {
+async function runDemo(story: DemoSession): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack()
-  const journal = new Journal()
+  const journal = new ReceivedRuns()
   const step = (title: string): void => {
-    story.check()
+    story.throwIfAborted()
     printSection(title)
   }
 
@@ -41,36 +41,36 @@ async function tell(story: Story): Promise<readonly string[]> {
   const product = await startPatchbay(story, stack)
 
   step('From the shipped definition to a trigger')
-  let printRow: (delivery: Verified) => void = () => {}
+  let printRow: (delivery: VerifiedDelivery) => void = () => {}
   const receiver = await startVerifyingReceiver((delivery) => {
-    const run = journal.note(delivery)
+    const run = journal.add(delivery)
     if (run.number === 1) printRow(delivery)
-    if (delivery.event === 'failed') story.end(`run ${run.number} failed: ${delivery.problem}`)
-    story.changed()
+    if (delivery.event === 'failed') story.abort(`run ${run.number} failed: ${delivery.problem}`)
+    story.notify()
   })
   stack.use(receiver)
-  const chain = await makeChain({ story, product, github, receiver })
+  const chain = await createSetup({ story, product, github, receiver })
 
   step('The first run, as its receiver verifies it')
   printRow = deliveryTable()
-  const [first] = await story.until('the first run', () => journal.completedFrom(chain.trigger.created_at, 1))
+  const [first] = await story.waitFor('the first run', () => journal.completedFrom(chain.trigger.created_at, 1))
   if (first !== undefined) printLine(`run ${first.number} ${describeRun(first)}`)
 
   step('What the receiver does not believe')
-  const genuine = await story.until('a delivery to forge', () => receiver.sample())
+  const genuine = await story.waitFor('a delivery to forge', () => receiver.sample())
   const forgeriesSent = await sendForgeries(receiver.urlOf(genuine.path), genuine)
 
-  const ineffective = await patchOverEveryWire({ story, product, chain, journal })
+  const ineffective = await patchOverEveryProtocol({ session: story, product, setup: chain, received: journal })
 
   step('What it adds up to')
-  const unbalanced = await audit({ story, chain, github, receiver, journal, forgeriesSent })
+  const unbalanced = await audit({ session: story, setup: chain, github, receiver, received: journal, forgeriesSent })
 
-  const incomplete = await tellOfDaemons({ story, stack, product, github, chain, step })
+  const incomplete = await demonstrateDaemons({ session: story, stack, product, github, setup: chain, step })
   return [...ineffective, ...unbalanced, ...incomplete]
 }
 
 /** Starts the product on a data directory of its own; both are gone when the stack is disposed. */
-async function startPatchbay(story: Story, stack: AsyncDisposableStack): Promise<RunningProduct> {
+async function startPatchbay(story: DemoSession, stack: AsyncDisposableStack): Promise<RunningProduct> {
   const begun = performance.now()
   const dataDir = temporaryDataDir()
   stack.defer(() => removeDataDir(dataDir))
@@ -82,8 +82,8 @@ async function startPatchbay(story: Story, stack: AsyncDisposableStack): Promise
   let isStopping = false
   product.child.once('exit', (code) => {
     if (isStopping && code === 0) return
-    for (const line of product.output().trimEnd().split('\n').slice(-LAST_WORDS)) printFact('Patchbay', line)
-    story.end(`Patchbay exited with ${code}`)
+    for (const line of product.output().trimEnd().split('\n').slice(-LAST_OUTPUT_LINES)) printFact('Patchbay', line)
+    story.abort(`Patchbay exited with ${code}`)
   })
   stack.defer(async () => {
     isStopping = true
@@ -94,7 +94,7 @@ async function startPatchbay(story: Story, stack: AsyncDisposableStack): Promise
   return product
 }
 
-function deliveryTable(): (delivery: Verified) => void {
+function deliveryTable(): (delivery: VerifiedDelivery) => void {
   const row = printTable([
     { title: 'time', width: 8, side: 'left' },
     { title: 'event', width: 12, side: 'left' },
@@ -108,29 +108,29 @@ function deliveryTable(): (delivery: Verified) => void {
 }
 
 /** What another installation is configured with does not concern this one. */
-function forgetConfiguration(): void {
+function clearConfiguration(): void {
   for (const name of Object.keys(process.env))
     if (name === 'DATABASE_URL' || name.startsWith('PATCHBAY_')) delete process.env[name]
 }
 
 async function main(): Promise<number> {
-  using story = new Story(LIMIT_MS)
+  using story = new DemoSession(LIMIT_MS)
   const begun = performance.now()
   printTitle('Patchbay: issues of a GitHub account, on a cron trigger, to a signed webhook')
   try {
-    const problems = await tell(story)
+    const problems = await runDemo(story)
     const seconds = ((performance.now() - begun) / 1000).toFixed(0)
     const verdict = problems.length === 0 ? 'Everything adds up' : `These do not add up: ${problems.join(', ')}`
     printTitle(`${verdict}; ended by itself after ${seconds} s.\n`)
     return problems.length === 0 ? 0 : 1
   } catch (error) {
     // A call that failed because the story ended (Patchbay is gone, somebody pressed Ctrl-C) is not what went wrong.
-    const ended = error instanceof StoryEnded ? error : story.ended
+    const ended = error instanceof DemoAborted ? error : story.aborted
     const text = ended?.message ?? (error instanceof Error ? (error.stack ?? error.message) : String(error))
     printTitle(`Ended early: ${text}\n`)
     return ended?.exitCode ?? 1
   }
 }
 
-forgetConfiguration()
+clearConfiguration()
 process.exitCode = await main()

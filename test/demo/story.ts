@@ -4,7 +4,7 @@ const POLL_MS = 50
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Why a demonstration ended before its end; `exitCode` is what the process answers with. */
-export class StoryEnded extends Error {
+export class DemoAborted extends Error {
   readonly exitCode: number
 
   constructor(message: string, exitCode: number) {
@@ -17,59 +17,59 @@ export class StoryEnded extends Error {
  * The one thing everything waits on: what is awaited comes true, or the story ends early because time is up, somebody
  * pressed Ctrl-C or something broke.
  */
-export class Story implements Disposable {
-  readonly #end = new AbortController()
+export class DemoSession implements Disposable {
+  readonly #abort = new AbortController()
   readonly #timer: NodeJS.Timeout
   readonly #waiting = new Set<() => void>()
 
   constructor(limitMs: number) {
-    this.#timer = setTimeout(() => this.end(`the time limit of ${limitMs / 1000} s is reached`), limitMs)
+    this.#timer = setTimeout(() => this.abort(`the time limit of ${limitMs / 1000} s is reached`), limitMs)
     for (const signal of SIGNALS) process.on(signal, this.#interrupt)
   }
 
   /** Ends the story early; the first reason counts. */
-  end(reason: string, exitCode = 1): void {
-    this.#end.abort(new StoryEnded(reason, exitCode))
+  abort(reason: string, exitCode = 1): void {
+    this.#abort.abort(new DemoAborted(reason, exitCode))
   }
 
   /** Why the story ended early; undefined while it goes on. */
-  get ended(): StoryEnded | undefined {
-    return this.#end.signal.reason
+  get aborted(): DemoAborted | undefined {
+    return this.#abort.signal.reason
   }
 
   /** Fails when the story ended: between two steps, so that none is begun in vain. */
-  check(): void {
-    if (this.ended !== undefined) throw this.ended
+  throwIfAborted(): void {
+    if (this.aborted !== undefined) throw this.aborted
   }
 
   /** Says that something happened which somebody may wait for. */
-  changed(): void {
+  notify(): void {
     for (const look of [...this.#waiting]) look()
   }
 
   /** Resolves with what `find` finds, looking again whenever something happened. */
-  async until<Found>(what: string, find: () => Found | undefined): Promise<Found> {
+  async waitFor<Found>(what: string, find: () => Found | undefined): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>()
     const look = (): void => {
       const found = find()
-      if (this.ended !== undefined) reject(endedWaitingFor(this.ended, what))
+      if (this.aborted !== undefined) reject(abortedWaitingFor(this.aborted, what))
       else if (found !== undefined) resolve(found)
     }
     this.#waiting.add(look)
-    this.#end.signal.addEventListener('abort', look)
+    this.#abort.signal.addEventListener('abort', look)
     try {
       look()
       return await promise
     } finally {
       this.#waiting.delete(look)
-      this.#end.signal.removeEventListener('abort', look)
+      this.#abort.signal.removeEventListener('abort', look)
     }
   }
 
   /** Like `until`, for what only asking tells. */
-  async untilAnswer<Found>(what: string, ask: () => Promise<Found | undefined>): Promise<Found> {
+  async pollFor<Found>(what: string, ask: () => Promise<Found | undefined>): Promise<Found> {
     for (;;) {
-      if (this.ended !== undefined) throw endedWaitingFor(this.ended, what)
+      if (this.aborted !== undefined) throw abortedWaitingFor(this.aborted, what)
       const found = await ask()
       if (found !== undefined) return found
       await delay(POLL_MS)
@@ -82,11 +82,11 @@ export class Story implements Disposable {
   }
 
   #interrupt = (signal: NodeJS.Signals): void => {
-    if (this.ended === undefined) process.stdout.write('\n   stopping …\n')
-    this.end(`interrupted by ${signal}`, 130)
+    if (this.aborted === undefined) process.stdout.write('\n   stopping …\n')
+    this.abort(`interrupted by ${signal}`, 130)
   }
 }
 
-function endedWaitingFor({ message, exitCode }: StoryEnded, what: string): StoryEnded {
-  return new StoryEnded(`${message}, while waiting for ${what}`, exitCode)
+function abortedWaitingFor({ message, exitCode }: DemoAborted, what: string): DemoAborted {
+  return new DemoAborted(`${message}, while waiting for ${what}`, exitCode)
 }

@@ -1,18 +1,23 @@
 import { getEventListeners, once } from 'node:events'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createEgressPolicy, createHttpClient, type HttpRequest, type HttpResponse } from '../../src/egress/index.ts'
+import {
+  createEgressPolicy,
+  createHttpClient,
+  type EgressRequest,
+  type EgressResponse,
+} from '../../src/egress/index.ts'
 import { startRawUpstream, startUpstream, type Upstream } from './upstream.ts'
 
 const client = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8,::1/128' }), connectTimeoutMs: 500 })
 
 afterAll(() => client[Symbol.asyncDispose]())
 
-function get(url: string, more: Partial<HttpRequest> = {}): Promise<HttpResponse> {
+function get(url: string, more: Partial<EgressRequest> = {}): Promise<EgressResponse> {
   return client.send({ method: 'GET', url, headers: {}, timeoutMs: 5_000, maxResponseBytes: 100_000, ...more })
 }
 
-const text = (response: HttpResponse) => Buffer.from(response.body).toString()
+const text = (response: EgressResponse) => Buffer.from(response.body).toString()
 
 describe('a call', () => {
   it('carries method, path, query, headers and body, and answers any status', async () => {

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import jsonata from 'jsonata'
 import { describe, expect, it } from 'vitest'
-import { isJsonObject, type Json, JsonNumber, type JsonObject, parseJson, withDoubles } from '../../src/base/index.ts'
-import { compileFast, LEFT } from '../../src/expression/jsonata/fast-lane/compile.ts'
-import { parseTree } from '../../src/expression/jsonata/parse.ts'
+import { isJsonObject, type Json, JsonNumber, type JsonObject, parseJson, toDoubles } from '../../src/base/index.ts'
+import { BAILED_OUT, compileInline } from '../../src/expression/jsonata/fast-lane/compile.ts'
+import { parseAst } from '../../src/expression/jsonata/parse.ts'
 import { bindingsFrom, expressionText, roots } from './jsonata-generator.ts'
 
 function fast(text: string) {
-  const parsed = parseTree(text)
-  return 'tree' in parsed ? compileFast(parsed.tree) : undefined
+  const parsed = parseAst(text)
+  return 'tree' in parsed ? compileInline(parsed.tree) : undefined
 }
 
 /** The same numbers in another spelling. */
@@ -29,7 +29,7 @@ describe('the fast lane', () => {
         const bindings = bindingsFrom(others)
         const run = fast(text)
         const result = run?.(input, bindings)
-        if (!run || result === LEFT) return
+        if (!run || result === BAILED_OUT) return
         const expected = await jsonata(text).evaluate(structuredClone(input), structuredClone(bindings))
         expect(JSON.stringify(result), text).toBe(JSON.stringify(expected))
         answered++
@@ -50,9 +50,9 @@ describe('the fast lane', () => {
       fc.asyncProperty(expressionText, roots, async (text, input) => {
         const run = fast(text)
         const result = run?.(respelt(input) as JsonObject, {})
-        if (!run || result === LEFT) return
+        if (!run || result === BAILED_OUT) return
         const expected = await jsonata(text).evaluate(structuredClone(input))
-        const doubles = result === undefined ? undefined : withDoubles(result)
+        const doubles = result === undefined ? undefined : toDoubles(result)
         expect(JSON.stringify(doubles), text).toBe(JSON.stringify(expected))
         answered++
       }),
@@ -130,7 +130,7 @@ describe('the fast lane', () => {
     ['function with its context left out', '$uppercase()'],
     ['many nodes', Array.from({ length: 129 }, () => 'a').join(' & ')],
   ])('does not take a %s', (_kind, text) => {
-    expect(parseTree(text)).toHaveProperty('tree')
+    expect(parseAst(text)).toHaveProperty('tree')
     expect(fast(text)).toBeUndefined()
   })
 
@@ -149,7 +149,7 @@ describe('the fast lane', () => {
     ['an argument that poses as a function', '$exists(a)', { a: { _jsonata_lambda: true } }],
     ['data that poses as a stream', '{"a": 1}', { tupleStream: true }],
   ])('hands over at %s', (_what, text, input) => {
-    expect(fast(text)?.(input)).toBe(LEFT)
+    expect(fast(text)?.(input)).toBe(BAILED_OUT)
   })
 
   it.each<[string, string, JsonObject]>([
@@ -172,7 +172,7 @@ describe('the fast lane', () => {
     const run = fast(text)
     expect(run).toBeDefined()
     const start = performance.now()
-    expect(run?.(input)).toBe(LEFT)
+    expect(run?.(input)).toBe(BAILED_OUT)
     expect(performance.now() - start).toBeLessThan(100)
   })
 

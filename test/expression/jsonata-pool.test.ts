@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SandboxPool } from '../../src/expression/jsonata/pool.ts'
-import type { JobOutcome } from '../../src/expression/jsonata/pool-member.ts'
+import type { EvaluationOutcome } from '../../src/expression/jsonata/pool-member.ts'
 import type { SandboxEvents } from '../../src/expression/jsonata/sandbox-process.ts'
 
 /** A process that does nothing by itself. */
@@ -29,7 +29,7 @@ beforeEach(() => {
         lines: [],
         residentBytes: 0,
         isKilled: false,
-        answer: () => events.onAnswer({ kind: 'value', cpuMs: 0, payload: unanswered.shift() ?? 'unasked' }),
+        answer: () => events.onResponse({ kind: 'value', cpuMs: 0, payload: unanswered.shift() ?? 'unasked' }),
       }
       processes.push(process)
       return {
@@ -52,7 +52,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function run(line: string, more: Partial<Parameters<SandboxPool['run']>[0]> = {}): Promise<JobOutcome> {
+function run(line: string, more: Partial<Parameters<SandboxPool['run']>[0]> = {}): Promise<EvaluationOutcome> {
   return pool.run({ line, owner: 'one', isSlow: () => false, timeoutMs: 500, ...more })
 }
 
@@ -211,7 +211,7 @@ describe('the pool', () => {
   })
 
   it('refuses what exceeds one owner’s line, and takes others', async () => {
-    const refused: JobOutcome[] = []
+    const refused: EvaluationOutcome[] = []
     for (let i = 0; i < 1_010; i++) void run(String(i)).then((outcome) => refused.push(outcome))
     await vi.advanceTimersByTimeAsync(0)
     expect(refused).toHaveLength(10)

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../../src/base/index.ts'
-import { parseTree } from '../../src/expression/jsonata/parse.ts'
-import { readPart, rootsRead } from '../../src/expression/jsonata/roots-read.ts'
+import { parseAst } from '../../src/expression/jsonata/parse.ts'
+import { pickInputKeys, referencedInputKeys } from '../../src/expression/jsonata/roots-read.ts'
 import { bindingsFrom, expressionText, roots } from './jsonata-generator.ts'
 
 function readsOf(text: string): readonly string[] | undefined {
-  const parsed = parseTree(text)
-  const names = 'tree' in parsed ? rootsRead(parsed.tree) : undefined
+  const parsed = parseAst(text)
+  const names = 'tree' in parsed ? referencedInputKeys(parsed.tree) : undefined
   return names === undefined ? undefined : [...names].sort()
 }
 
@@ -48,7 +48,7 @@ describe('the keys an expression reads', () => {
     let restricted = 0
     await fc.assert(
       fc.asyncProperty(expressionText, roots, async (text, input) => {
-        const part = readPart(input, new Set(readsOf(text) ?? Object.keys(input)))
+        const part = pickInputKeys(input, new Set(readsOf(text) ?? Object.keys(input)))
         if (Object.keys(part).length < Object.keys(input).length) restricted++
         expect(await outcome(text, part, bindingsFrom(input)), text).toEqual(
           await outcome(text, input, bindingsFrom(input)),

@@ -10,10 +10,10 @@ import {
   renderText,
   renderUrl,
   renderValue,
-  type Scope,
+  type TemplateScope,
 } from '../../src/expression/index.ts'
 
-const scope: Scope = {
+const scope: TemplateScope = {
   account: {
     context: {
       subdomain: 'acme',

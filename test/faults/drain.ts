@@ -17,7 +17,7 @@ import { startDurableDatabase } from '../support/durable-database.ts'
 import { freePort, type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { seedChain } from '../support/seed.ts'
 import { startBalancer } from './support/balancer.ts'
-import { judgeDeliveries } from './support/delivery-checker.ts'
+import { checkDeliveries } from './support/delivery-checker.ts'
 import { startPageEndpoints } from './support/page-endpoints.ts'
 import { RunCluster } from './support/run-cluster.ts'
 
@@ -167,7 +167,7 @@ async function handOver(): Promise<void> {
     (await Promise.all(runs.map((id) => cluster.statusOf(id)))).every((status) => status === 'completed')
   const end = Date.now() + FINISH_MS
   while (Date.now() < end && !(await isCompleted())) await sleep(POLL_MS)
-  const verdict = judgeDeliveries(new Map(runs.map((id) => [id, LIST.records])), endpoints.pages)
+  const verdict = checkDeliveries(new Map(runs.map((id) => [id, LIST.records])), endpoints.pages)
   reportAtLeast('drain/runs-handed-over', handedOver, 'runs', RESTARTS)
   reportAtMost('drain/runs-unfinished', (await isCompleted()) ? 0 : 1, 'checks', 0)
   reportAtMost('drain/records-missing', verdict.missing, 'records', 0)

@@ -9,8 +9,8 @@ import {
   createEgressPolicy,
   createHttpClient,
   type EgressPolicy,
+  type EgressRequest,
   type HttpClient,
-  type HttpRequest,
 } from '../../src/egress/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { bypassUrls } from '../egress/bypass-urls.ts'
@@ -126,7 +126,7 @@ async function legitimate(): Promise<void> {
   reportAtLeast('egress-legitimate-reached', arrived / urls.length, 'share', 1)
 }
 
-async function answers(client: HttpClient, request: Pick<HttpRequest, 'url' | 'redirects'>): Promise<boolean> {
+async function answers(client: HttpClient, request: Pick<EgressRequest, 'url' | 'redirects'>): Promise<boolean> {
   const call = client.send({ method: 'GET', headers: {}, timeoutMs: 2_000, maxResponseBytes: 10_000, ...request })
   return call.then(
     ({ status }) => status === 200,

@@ -10,14 +10,14 @@ import { type DescMethodUnary, fromJson, getOption, hasOption, toBinary } from '
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
-import { createClient, type Sender, type Wire } from '../support/client.ts'
+import { createClient, type Protocol, type Sender } from '../support/client.ts'
 import { OPERATIONS } from '../support/operations.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 import { seedChain } from '../support/seed.ts'
-import { acceptableRequest, addHeldRun, type TenancyWorld } from '../support/tenancy-matrix.ts'
-import { makeWorld } from '../support/world.ts'
-import { HOSTILE_BODIES, HOSTILE_HEADERS, HOSTILE_JSON, HOSTILE_TEXTS } from './support/hostile-values.ts'
+import { acceptableRequest, addHeldRun, type TenancyFixture } from '../support/tenancy-matrix.ts'
+import { seedTenant } from '../support/world.ts'
+import { MALICIOUS_BODIES, MALICIOUS_HEADERS, MALICIOUS_JSON, MALICIOUS_TEXTS } from './support/hostile-values.ts'
 import { seededRandom } from './support/seeded-random.ts'
 
 const PARALLEL = 8
@@ -67,13 +67,13 @@ const auth = { authorization: `Bearer ${teamToken}`, 'patchbay-environment': env
 const world = await makeActiveWorld()
 
 /** A world whose account is active, so that calls get as far as the third party. */
-async function makeActiveWorld(): Promise<TenancyWorld> {
+async function makeActiveWorld(): Promise<TenancyFixture> {
   const app = {
     first: { teamToken },
-    client: (wire: Wire, sender: Sender = {}) => createClient(wire, url, sender),
+    client: (wire: Protocol, sender: Sender = {}) => createClient(wire, url, sender),
   }
   const tenant = { teamId: bootstrap.team_id, environmentId, teamToken, environmentToken }
-  const made = await addHeldRun(app.client('connect', { token: environmentToken }), await makeWorld(app, tenant))
+  const made = await addHeldRun(app.client('connect', { token: environmentToken }), await seedTenant(app, tenant))
   const upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
   const { integratedAccountId } = await seedChain({ url, teamToken, environmentToken, environmentId, upstreamUrl })
   for (const end = Date.now() + 30_000; Date.now() < end; await sleep(100)) {
@@ -101,7 +101,7 @@ function* everything(): Generator<Sent> {
 /** Every field with every hostile value, as Connect JSON and, where a path or a body carries it, as REST. */
 function* fields(method: DescMethodUnary): Generator<Sent> {
   const acceptable = acceptableRequest(method, world)
-  const values = [...HOSTILE_TEXTS.map((text) => JSON.stringify(text)), ...HOSTILE_JSON]
+  const values = [...MALICIOUS_TEXTS.map((text) => JSON.stringify(text)), ...MALICIOUS_JSON]
   for (const { name } of method.input.fields)
     for (const value of values) {
       const json = withField(acceptable, name, value)
@@ -137,7 +137,8 @@ function* rest(method: DescMethodUnary, name: string, request: JsonObject, value
 }
 
 function* bodies(method: DescMethodUnary): Generator<Sent> {
-  for (const body of HOSTILE_BODIES) yield rpc(method, `${method.name} body ${String(body)}`, 'application/json', body)
+  for (const body of MALICIOUS_BODIES)
+    yield rpc(method, `${method.name} body ${String(body)}`, 'application/json', body)
 }
 
 /** The protobuf bytes of an acceptable request with bytes changed, added and taken out. */
@@ -162,7 +163,7 @@ function mutate(bytes: Uint8Array): Uint8Array {
 /** The endpoints beside the contract, with hostile texts in path, query and body. */
 function* rawRoutes(): Generator<Sent> {
   const account = `integrated_account_id=${world.integratedAccountId}`
-  for (const value of HOSTILE_TEXTS.map((text) => text.slice(0, 8_000))) {
+  for (const value of MALICIOUS_TEXTS.map((text) => text.slice(0, 8_000))) {
     const text = percentEncode(value)
     for (const path of [
       `/proxy/${text}`,
@@ -180,7 +181,7 @@ function* rawRoutes(): Generator<Sent> {
         headers: auth,
       }
   }
-  for (const body of [...HOSTILE_JSON, ...HOSTILE_BODIES])
+  for (const body of [...MALICIOUS_JSON, ...MALICIOUS_BODIES])
     for (const path of ['/proxy/contacts', '/custom/contacts'])
       yield {
         what: `POST ${path} ${String(body)}`,
@@ -199,7 +200,7 @@ function* headers(): Generator<Sent> {
     { verb: 'POST', path: '/patchbay.v1.WebhookService/ListWebhooks', body: '{}' },
   ]
   for (const target of targets)
-    for (const [name, value] of HOSTILE_HEADERS)
+    for (const [name, value] of MALICIOUS_HEADERS)
       yield {
         what: `${target.verb} ${target.path} ${name}: ${value}`,
         ...target,

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { killDaemons } from './support/daemon-kill.ts'
-import { judgeDeliveries } from './support/delivery-checker.ts'
+import { checkDeliveries } from './support/delivery-checker.ts'
 import { startPageEndpoints } from './support/page-endpoints.ts'
 import { RunCluster, type WorkerProcess } from './support/run-cluster.ts'
 import { countForeignWrites, countWrites, readTakenLeases } from './support/write-audit.ts'
@@ -97,7 +97,7 @@ async function workerKills(): Promise<void> {
   await Promise.race([finished, sleep(FINISH_MS, undefined, { signal: late.signal, ref: false })])
   late.abort()
   const statuses = await Promise.all(runs.map((id) => cluster.statusOf(id)))
-  const verdict = judgeDeliveries(new Map(runs.map((id) => [id, LIST.records])), endpoints.pages)
+  const verdict = checkDeliveries(new Map(runs.map((id) => [id, LIST.records])), endpoints.pages)
   const seconds = await secondsUntilTaken(cluster, killed)
   reportAtLeast('run-kill/kills', KILLS, 'workers', 50)
   reportAtLeast('run-kill/interrupted', killed.length + asleep, 'runs', 50)

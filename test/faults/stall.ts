@@ -11,7 +11,7 @@ import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } fr
 import { costOf, leastCost } from '../untrusted/measure.ts'
 import type { Reader } from '../untrusted/reader.ts'
 import { READERS } from '../untrusted/registry.ts'
-import { freezingRequests, startFreezingUpstream } from './support/freezing-requests.ts'
+import { blockingRequests, startBlockingUpstream } from './support/freezing-requests.ts'
 import { startHealthWatch } from './support/health-watch.ts'
 
 const STRETCH_MS_MAX = 50
@@ -79,12 +79,12 @@ async function longestWaitDuring({ url, child }: RunningProduct, send: () => Pro
 
 async function server(): Promise<void> {
   const dataDir = temporaryDataDir()
-  const upstream = await startFreezingUpstream(createServer)
+  const upstream = await startBlockingUpstream(createServer)
   const product = await startProduct({ dataDir, environment: { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' } })
   try {
     let answered = 0
     let worst = { what: 'nothing', value: 0 }
-    for await (const { what, send } of freezingRequests(product, upstream.url)) {
+    for await (const { what, send } of blockingRequests(product, upstream.url)) {
       const waitMs = await longestWaitDuring(product, send)
       answered += 1
       if (waitMs > STRETCH_MS_MAX) process.stderr.write(`${what}: /healthz waited ${waitMs.toFixed(0)} ms\n`)

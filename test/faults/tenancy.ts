@@ -4,19 +4,19 @@
  */
 import { generateKeyRingText } from '../../src/vault/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
-import { createClient, type Sender, WIRES, type Wire } from '../support/client.ts'
+import { createClient, PROTOCOLS, type Protocol, type Sender } from '../support/client.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { KINDS, tokenFor } from '../support/operations.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import {
   addHeldRun,
-  askAs,
   compareForeign,
-  idPlaces,
+  idLocations,
   isOfEnvironment,
-  type TenancyWorld,
+  sendAs,
+  type TenancyFixture,
 } from '../support/tenancy-matrix.ts'
-import { makeEnvironment, makeTenant, makeWorld, type Tenant } from '../support/world.ts'
+import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../support/world.ts'
 
 const PLACES_MIN = 70
 
@@ -32,34 +32,34 @@ const command = [process.execPath, new URL('../../src/main.ts', import.meta.url)
 const product = await startProduct({ dataDir, environment, command })
 const app = {
   first: { teamToken: product.bootstrap.team_token },
-  client: (wire: Wire, sender: Sender = {}) => createClient(wire, product.url, sender),
+  client: (wire: Protocol, sender: Sender = {}) => createClient(wire, product.url, sender),
 }
 
-async function worldOf(tenant: Tenant): Promise<TenancyWorld> {
+async function worldOf(tenant: Tenant): Promise<TenancyFixture> {
   const client = app.client('connect', { token: tenant.environmentToken })
-  return await addHeldRun(client, await makeWorld(app, tenant))
+  return await addHeldRun(client, await seedTenant(app, tenant))
 }
 
 /** Everything a tenant can list, as text. */
-async function everythingOf(world: TenancyWorld): Promise<string> {
+async function everythingOf(world: TenancyFixture): Promise<string> {
   const client = app.client('connect')
   const lists = KINDS.map((kind) => client.ok(kind.list, { page_size: 1000 }, { token: tokenFor(kind, world) }))
   return JSON.stringify(await Promise.all(lists))
 }
 
-const tenant = await makeTenant(app)
+const tenant = await createApiTenant(app)
 const own = await worldOf(tenant)
-const sibling = await worldOf({ ...tenant, ...(await makeEnvironment(app, tenant.teamToken)) })
-const foreign = await worldOf(await makeTenant(app))
+const sibling = await worldOf({ ...tenant, ...(await createApiEnvironment(app, tenant.teamToken)) })
+const foreign = await worldOf(await createApiTenant(app))
 const before = [await everythingOf(sibling), await everythingOf(foreign)]
-const places = idPlaces()
+const places = idLocations()
 const differences: string[] = []
 let asked = 0
-for (const wire of WIRES) {
+for (const wire of PROTOCOLS) {
   const client = app.client(wire)
-  const ofEnvironment = askAs(client, product.url, { authorization: `Bearer ${own.environmentToken}` })
+  const ofEnvironment = sendAs(client, product.url, { authorization: `Bearer ${own.environmentToken}` })
   const headers = { authorization: `Bearer ${own.teamToken}`, 'patchbay-environment': own.environmentId }
-  const ofTeam = askAs(client, product.url, headers)
+  const ofTeam = sendAs(client, product.url, headers)
   for (const place of places) {
     const found = [await compareForeign(ofTeam, place, own, foreign)]
     if (isOfEnvironment(place)) found.push(await compareForeign(ofEnvironment, place, own, sibling))

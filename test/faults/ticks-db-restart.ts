@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { seededRandom } from './support/seeded-random.ts'
-import { judgeTicks, reportVerdict } from './support/tick-checker.ts'
+import { checkTicks, reportTickCheck } from './support/tick-checker.ts'
 import { TickCluster } from './support/tick-cluster.ts'
 
 const DURATION_MS = Number(process.env.PATCHBAY_FAULTS_MINUTES ?? 1) * 60_000
@@ -34,7 +34,7 @@ const until = new Date()
 await sleep(SETTLE_MS)
 await cluster.stopWorkers()
 reportAtLeast('ticks-db-restart/restarts', restarts.length, 'restarts', 1)
-reportVerdict('ticks-db-restart', judgeTicks(triggers, await cluster.readRuns(), until))
+reportTickCheck('ticks-db-restart', checkTicks(triggers, await cluster.readRuns(), until))
 reportAtMost('ticks-db-restart/recovery-max', await slowestRecoveryMs(), 'ms', RECOVERY_MS_MAX)
 
 /** From the moment the server answers to the first run made after it. */

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtMost } from '../bench/support/report.ts'
 import { seededRandom } from './support/seeded-random.ts'
-import { judgeTicks, reportVerdict } from './support/tick-checker.ts'
+import { checkTicks, reportTickCheck } from './support/tick-checker.ts'
 import { TickCluster } from './support/tick-cluster.ts'
 
 const MINUTES = Number(process.env.PATCHBAY_FAULTS_MINUTES ?? 3)
@@ -27,7 +27,7 @@ async function twoWorkers(): Promise<void> {
   const until = new Date()
   await sleep(SETTLE_MS)
   await cluster.stopWorkers()
-  reportVerdict('ticks-kill/two-workers', judgeTicks(triggers, await cluster.readRuns(), until))
+  reportTickCheck('ticks-kill/two-workers', checkTicks(triggers, await cluster.readRuns(), until))
 }
 
 async function randomKills(): Promise<void> {
@@ -43,8 +43,8 @@ async function randomKills(): Promise<void> {
   const until = new Date()
   await sleep(SETTLE_MS)
   await cluster.stopWorkers()
-  const verdict = judgeTicks(triggers, await cluster.readRuns(), until)
-  reportVerdict('ticks-kill', verdict)
+  const verdict = checkTicks(triggers, await cluster.readRuns(), until)
+  reportTickCheck('ticks-kill', verdict)
   reportAtMost('ticks-kill/lateness-p99', verdict.latenessP99Ms, 'ms', 1_500)
   reportAtMost('ticks-kill/lateness-max', verdict.latenessMaxMs, 'ms', 5_000)
 }

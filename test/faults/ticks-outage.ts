@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtMost } from '../bench/support/report.ts'
 import { seededRandom } from './support/seeded-random.ts'
-import { judgeTicks, reportVerdict } from './support/tick-checker.ts'
+import { checkTicks, reportTickCheck } from './support/tick-checker.ts'
 import { TickCluster } from './support/tick-cluster.ts'
 
 const OUTAGE_MS = Number(process.env.PATCHBAY_FAULTS_MINUTES ?? 1) * 60_000
@@ -34,7 +34,7 @@ const drainSeconds = (Date.now() - returned.getTime()) / 1_000
 const until = new Date()
 await sleep(SETTLE_MS)
 await cluster.stopWorkers()
-reportVerdict('ticks-outage', judgeTicks(triggers, await cluster.readRuns(), until))
+reportTickCheck('ticks-outage', checkTicks(triggers, await cluster.readRuns(), until))
 reportAtMost('ticks-outage/drained', drainSeconds, 's', DRAIN_SECONDS_MAX)
 
 async function startWorkers(): Promise<void> {

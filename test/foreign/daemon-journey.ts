@@ -19,7 +19,7 @@ const POLL_MS = 200
 const COMPLETED_WITHIN_MS = 90_000
 
 /** What the journey needs of its surroundings. */
-export interface DaemonJourney {
+export interface ForeignDaemonOptions {
   readonly product: RunningProduct
   readonly python: string
   readonly descriptorSet: string
@@ -30,7 +30,7 @@ export interface DaemonJourney {
  *
  * @throws when a record is missing, or one is there twice
  */
-export async function daemonJourney({ product, python, descriptorSet }: DaemonJourney): Promise<void> {
+export async function testForeignDaemon({ product, python, descriptorSet }: ForeignDaemonOptions): Promise<void> {
   const fatal = Promise.withResolvers<void>()
   const upstream = await startUpstream(fatal.resolve)
   const store = join(product.dataDir, 'python-store')

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
-import { daemonJourney } from './daemon-journey.ts'
+import { testForeignDaemon } from './daemon-journey.ts'
 
 const PYTHON = process.env.PYTHON ?? '/usr/bin/python3'
 const ROOT = join(import.meta.dirname, '../..')
@@ -21,7 +21,7 @@ try {
     product.bootstrap.environment_token,
     descriptorSet,
   ])
-  await daemonJourney({ product, python: PYTHON, descriptorSet })
+  await testForeignDaemon({ product, python: PYTHON, descriptorSet })
 } finally {
   await product.stop()
   removeDataDir(dataDir)

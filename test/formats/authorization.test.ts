@@ -1,18 +1,18 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
-import type { Scope } from '../../src/expression/index.ts'
-import { AUTHORIZATION_FORMATS, type AuthorizationTools, compileAuthorization } from '../../src/formats/index.ts'
+import type { TemplateScope } from '../../src/expression/index.ts'
+import { AUTHORIZATION_FORMATS, type AuthorizationContext, compileAuthorization } from '../../src/formats/index.ts'
 import { AUTHORIZATION_ROWS, type AuthorizationRow } from './rows/authorization.ts'
 
-const scopeOf = (context: JsonObject = {}, credentials: JsonObject = {}): Scope => ({
+const scopeOf = (context: JsonObject = {}, credentials: JsonObject = {}): TemplateScope => ({
   account: { context, credentials, environmentVariables: {} },
   call: {},
 })
 
 async function outcomeOf(format: string, row: AuthorizationRow) {
   const asked: string[] = []
-  const tools: AuthorizationTools = {
+  const tools: AuthorizationContext = {
     evaluate: async (expression) => {
       asked.push(expression)
       return row.evaluated

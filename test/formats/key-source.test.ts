@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { compileSignature, createKeySource } from '../../src/formats/index.ts'
-import { isSame } from '../../src/formats/signature/encoding.ts'
+import { constantTimeEqual } from '../../src/formats/signature/encoding.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 const URL = 'https://keys.example.com/jwks'
@@ -121,6 +121,6 @@ describe('a comparison', () => {
     ['abc', '', false],
     ['x'.repeat(1000), 'x', false],
   ])('%# is right, whatever the lengths', (left, right, expected) => {
-    expect(isSame(left, right)).toBe(expected)
+    expect(constantTimeEqual(left, right)).toBe(expected)
   })
 })

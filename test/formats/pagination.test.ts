@@ -2,20 +2,20 @@ import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
 import {
+  advancePage,
+  assertAllowedOrigin,
   compilePagination,
-  describePage,
-  digestPage,
-  guardOrigin,
-  type ListingTools,
+  type ListingContext,
   PAGINATION_FORMATS,
-  type PageRequest,
+  type PageParams,
   type Pagination,
+  pageParams,
   parseListingState,
   startListing,
 } from '../../src/formats/index.ts'
 import { PAGE_URL, PAGINATION_ROWS, type PageAnswer, type PaginationRow } from './rows/pagination.ts'
 
-const toolsOf = (row: Pick<PaginationRow, 'args' | 'now'>): ListingTools => ({
+const toolsOf = (row: Pick<PaginationRow, 'args' | 'now'>): ListingContext => ({
   evaluate: async (expression, input) => {
     const result: unknown = await jsonata(expression).evaluate(input)
     return result === undefined ? undefined : (JSON.parse(JSON.stringify(result)) as Json)
@@ -24,7 +24,7 @@ const toolsOf = (row: Pick<PaginationRow, 'args' | 'now'>): ListingTools => ({
   now: () => new Date(row.now ?? '2026-01-01T00:00:00Z'),
 })
 
-function writeRequest({ url, placed }: PageRequest): string {
+function writeRequest({ url, placed }: PageParams): string {
   return url ?? placed.map(({ place, key, value }) => `${place} ${key}=${JSON.stringify(value)}`).join(' ')
 }
 
@@ -43,9 +43,9 @@ async function walk(pagination: Pagination, row: PaginationRow): Promise<Walk> {
   try {
     for (const answer of row.answers) {
       state = parseListingState(pagination, JSON.parse(JSON.stringify(state)) as JsonObject)
-      const request = describePage(pagination, state)
+      const request = pageParams(pagination, state)
       walked.requests.push(writeRequest(request))
-      const result = await digestPage(pagination, state, pageOf(answer, request.url, state.limit), tools)
+      const result = await advancePage(pagination, state, pageOf(answer, request.url, state.limit), tools)
       walked.delivered.push(result.records)
       walked.totals.push(result.total)
       if (result.state === null) {
@@ -103,7 +103,7 @@ describe('a cycle of tokens is noticed, however long it is', () => {
     const listing = async () => {
       for (; pages < 4 * length + 60; pages += 1) {
         const answer = { records: [pages], body: { next: `token ${pages % length}` } }
-        const { state: next } = await digestPage(cursor, state, pageOf(answer, undefined, null), tools)
+        const { state: next } = await advancePage(cursor, state, pageOf(answer, undefined, null), tools)
         if (next === null) return
         state = next
       }
@@ -121,7 +121,7 @@ describe('a cycle of tokens is noticed, however long it is', () => {
     const listing = async () => {
       for (; pages < 2_000; pages += 1) {
         const answer = { records: [], body: { next: `token ${pages}` } }
-        state = (await digestPage(cursor, state, pageOf(answer, undefined, null), tools)).state ?? state
+        state = (await advancePage(cursor, state, pageOf(answer, undefined, null), tools)).state ?? state
       }
     }
     await expect(listing()).rejects.toThrow('1000 pages were empty')
@@ -137,7 +137,7 @@ describe('a next link stays on the origin', () => {
     ['https://API.example.com:443/x', []],
     ['https://eu.example.com/x', ['https://eu.example.com']],
   ])('%s is followed', (link, allowed) => {
-    expect(() => guardOrigin(link, base, allowed)).not.toThrow()
+    expect(() => assertAllowedOrigin(link, base, allowed)).not.toThrow()
   })
 
   test.each([
@@ -152,7 +152,7 @@ describe('a next link stays on the origin', () => {
     ['javascript:alert(1)', []],
     ['nonsense', []],
   ])('%s is refused', (link, allowed) => {
-    expect(() => guardOrigin(link, base, allowed)).toThrow('PAGINATION_ORIGIN')
+    expect(() => assertAllowedOrigin(link, base, allowed)).toThrow('PAGINATION_ORIGIN')
   })
 })
 
@@ -175,7 +175,7 @@ describe('a state that does not belong to the definition is refused', () => {
 
   test('a position without its number', async () => {
     const state = await startListing(page, undefined, toolsOf({}))
-    expect(() => describePage(page, { ...state, position: { page: 'x' } })).toThrow('PAGE_TOKEN_INVALID')
+    expect(() => pageParams(page, { ...state, position: { page: 'x' } })).toThrow('PAGE_TOKEN_INVALID')
   })
 })
 
@@ -187,6 +187,6 @@ test('the page before can be asked for where the API names it', async () => {
   const tools = toolsOf({})
   const state = await startListing(pagination, 10, tools)
   const answer = { records: [1], body: { next: 'n', prev: 'p' } }
-  const { previous } = await digestPage(pagination, state, pageOf(answer, undefined, 10), tools)
-  expect(previous && writeRequest(describePage(pagination, previous))).toBe('query c="p"')
+  const { previous } = await advancePage(pagination, state, pageOf(answer, undefined, 10), tools)
+  expect(previous && writeRequest(pageParams(pagination, previous))).toBe('query c="p"')
 })

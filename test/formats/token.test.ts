@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import { compileJson, createEvaluator, renderJson, type Scope } from '../../src/expression/index.ts'
+import { compileJson, createEvaluator, renderJson, type TemplateScope } from '../../src/expression/index.ts'
 import type { RequestDefinition } from '../../src/formats/index.ts'
-import { CREDENTIAL_FORMATS, compileCredential, type TokenSet, type TokenTools } from '../../src/formats/index.ts'
+import { CREDENTIAL_FORMATS, compileCredential, type TokenContext, type TokenSet } from '../../src/formats/index.ts'
 import { NOW, TOKEN_ROWS, type TokenRow } from './rows/token.ts'
 
 const evaluator = createEvaluator()
@@ -13,7 +13,7 @@ const WITHOUT_TOKEN = ['api_key']
 async function outcomeOf(format: string, row: TokenRow) {
   const sent: Json[] = []
   const answers = [...row.answers]
-  const tools: TokenTools<RequestDefinition> = {
+  const tools: TokenContext<RequestDefinition> = {
     send: async (request, scope) => {
       sent.push(legible(renderJson(compileJson(request as unknown as JsonObject), scope) ?? null))
       const answer = answers.shift()
@@ -26,12 +26,12 @@ async function outcomeOf(format: string, row: TokenRow) {
   }
   const previous = row.previous && tokenOf(row.previous)
   const oauth = previous === undefined ? {} : { oauth: { token: previous.fields } }
-  const scope: Scope = {
+  const scope: TemplateScope = {
     account: { context: row.context ?? {}, credentials: { ...row.credentials, ...oauth }, environmentVariables: {} },
     call: {},
   }
   const rules = compileCredential({ format, config: row.config }).token?.((request) => request)
-  const answer = await rules?.obtain(tools, scope, previous)
+  const answer = await rules?.requestToken(tools, scope, previous)
   return { sent, left: answers.length, answer }
 }
 

@@ -1,4 +1,4 @@
-import { row, rows } from '../../src/storage/database.ts'
+import { query, queryOne } from '../../src/storage/database.ts'
 import type { Database } from '../../src/storage/index.ts'
 
 const LOOKS_MAX = 10_000
@@ -8,14 +8,14 @@ const LOOKS_MAX = 10_000
  *
  * @param table has a column `id`
  */
-export async function collide<Result>(
+export async function contendForRows<Result>(
   database: Database,
   table: string,
   ids: readonly string[],
   works: readonly (() => Promise<Result>)[],
 ): Promise<readonly PromiseSettledResult<Result>[]> {
   const { outcome } = await database.transaction(async (tx) => {
-    await rows(tx, `select from ${table} where id = any(?) for update`, [ids])
+    await query(tx, `select from ${table} where id = any(?) for update`, [ids])
     const outcome = Promise.allSettled(works.map((work) => work()))
     for (let looks = 0; (await waiting(database)) < works.length; looks++)
       if (looks === LOOKS_MAX) throw new Error('the works never met at the lock')
@@ -27,5 +27,5 @@ export async function collide<Result>(
 async function waiting(database: Database): Promise<number> {
   const sql = `select count(*) as n from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock'`
-  return (await row<{ n: number }>(database.direct, sql))?.n ?? 0
+  return (await queryOne<{ n: number }>(database.pool, sql))?.n ?? 0
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import {
-  createDefinitionSource,
+  createDefinitionCache,
   createIntegrationCache,
   updateEnvironmentIntegration,
   updateIntegration,
 } from '../../src/integrations/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { CONFIG_WITH_SECRET, integrationsFixture } from './fixture.ts'
 
 const { database, tx, deps, secrets, own, other, addIntegration, install } = await integrationsFixture()
@@ -18,7 +18,7 @@ describe('the definition in force', () => {
     const { id: integrationId, name } = await addIntegration({ config: CONFIG_WITH_SECRET })
     const override = { base_url: 'https://eu.example.com', environment_variables: { API_TOKEN: 'v', N: 1 } }
     const { id } = await install({ integrationId, override })
-    const found = await createDefinitionSource(secrets).find(tx, own.environmentId, id)
+    const found = await createDefinitionCache(secrets).get(tx, own.environmentId, id)
     expect(found).toMatchObject({ integrationName: name, isEnabled: true })
     expect(found.environmentVariables).toEqual({ API_TOKEN: 'v', N: 1 })
     expect(found.config).toMatchObject({ ...CONFIG_WITH_SECRET, ...override })
@@ -28,8 +28,8 @@ describe('the definition in force', () => {
   it('is compiled once per version, and anew after either layer changed', async () => {
     const { id: integrationId } = await addIntegration()
     const { id } = await install({ integrationId })
-    const source = createDefinitionSource(secrets)
-    const find = () => source.find(tx, own.environmentId, id)
+    const source = createDefinitionCache(secrets)
+    const find = () => source.get(tx, own.environmentId, id)
     const first = await find()
     expect((await find()).plan).toBe(first.plan)
     await database.transaction((each) =>
@@ -46,20 +46,20 @@ describe('the definition in force', () => {
   it('sees a secret that was replaced', async () => {
     const { id: integrationId } = await addIntegration({ config: CONFIG_WITH_SECRET })
     const { id } = await install({ integrationId })
-    const source = createDefinitionSource(secrets)
-    await source.find(tx, own.environmentId, id)
+    const source = createDefinitionCache(secrets)
+    await source.get(tx, own.environmentId, id)
     const patch = { authorization: { config: { header_value: 'replaced' } } }
     await database.transaction((each) =>
       updateIntegration(deps, each, own.teamId, { id: integrationId, config: patch, version: 1 }),
     )
-    const { config } = await source.find(tx, own.environmentId, id)
+    const { config } = await source.get(tx, own.environmentId, id)
     expect(headerOf(config)).toMatchObject({ config: { header_value: 'replaced' } })
   })
 
   it("lets another team use the owner's secrets, but not take them elsewhere", async () => {
     const { id: integrationId } = await addIntegration({ sharing: 'allow' })
     const plain = await install({ integrationId }, other)
-    const found = async () => (await createDefinitionSource(secrets).find(tx, other.environmentId, plain.id)).config
+    const found = async () => (await createDefinitionCache(secrets).get(tx, other.environmentId, plain.id)).config
     const diverting = { id: plain.id, override: { base_url: 'https://mine.example.com' } }
     await database.transaction((each) => updateEnvironmentIntegration(deps, each, other, diverting))
     // The owner adds the secret after the override was accepted.
@@ -78,7 +78,7 @@ describe('the definition in force', () => {
     ['an unknown installation', async () => newId()],
     ['an installation of another environment', async () => (await installedElsewhere()).id],
   ])('refuses %s', async (_, id) => {
-    const find = createDefinitionSource(secrets).find(tx, own.environmentId, await id())
+    const find = createDefinitionCache(secrets).get(tx, own.environmentId, await id())
     await expect(find).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
@@ -86,8 +86,8 @@ describe('the definition in force', () => {
     const { id: integrationId } = await addIntegration()
     const { id } = await install({ integrationId })
     const sql = `update environment_integration set override = '{"base_url": 5}' where id = ?`
-    await affected(tx, sql, [id])
-    const find = createDefinitionSource(secrets).find(tx, own.environmentId, id)
+    await execute(tx, sql, [id])
+    const find = createDefinitionCache(secrets).get(tx, own.environmentId, id)
     await expect(find).rejects.toMatchObject({ reason: 'DEFINITION_INVALID' })
   })
 })

@@ -3,18 +3,18 @@ import { type JsonObject, newId } from '../../src/base/index.ts'
 import {
   createIntegrationGrant,
   deleteEnvironmentIntegration,
+  deleteInstallationsOfEnvironment,
   type EnvironmentIntegrationChange,
   getEnvironmentIntegration,
   listEnvironmentIntegrations,
-  removeInstallationsIn,
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
   updateIntegration,
 } from '../../src/integrations/index.ts'
-import { affected, rows } from '../../src/storage/database.ts'
-import type { Scope, Tx } from '../../src/storage/index.ts'
+import { execute, query } from '../../src/storage/database.ts'
+import type { EnvironmentScope, Tx } from '../../src/storage/index.ts'
 import { createEnvironment } from '../../src/tenancy/index.ts'
-import { collide } from './collide.ts'
+import { contendForRows } from './collide.ts'
 import { CONFIG, CONFIG_WITH_SECRET, FIRST_PAGE, integrationsFixture } from './fixture.ts'
 
 const fixture = await integrationsFixture()
@@ -27,7 +27,7 @@ const OVERRIDE: JsonObject = {
 }
 const MASKED = { ...OVERRIDE, environment_variables: { API_TOKEN: '***', REGION: 'eu' } }
 
-const update = (change: EnvironmentIntegrationChange, scope: Scope = own) =>
+const update = (change: EnvironmentIntegrationChange, scope: EnvironmentScope = own) =>
   database.transaction((each) => updateEnvironmentIntegration(deps, each, scope, change))
 const secretsOf = ({ id, environmentId }: { id: string; environmentId: string }) =>
   secrets.get(tx, { ownerId: environmentId, subjectType: 'environment_integration', subjectId: id })
@@ -105,7 +105,7 @@ describe('createEnvironmentIntegration', () => {
     const named = failure.violations.map(({ field }: { field: string }) => field).toSorted()
     if (fields !== undefined) expect(named).toEqual(fields)
     expect(named.every((field: string) => field.startsWith('override.'))).toBe(true)
-    const stored = await rows(tx, 'select 1 from environment_integration where integration_id = ?', [integrationId])
+    const stored = await query(tx, 'select 1 from environment_integration where integration_id = ?', [integrationId])
     expect(stored).toEqual([])
   })
 
@@ -228,7 +228,7 @@ describe('updateEnvironmentIntegration', () => {
     const merges = ['A', 'B'].map(
       (key) => () => update({ id: made.id, override: { environment_variables: { [key]: 1 } } }),
     )
-    await collide(database, 'environment_integration', [made.id], merges)
+    await contendForRows(database, 'environment_integration', [made.id], merges)
     const { override } = await getEnvironmentIntegration(tx, own, made.id)
     expect(override).toEqual({ environment_variables: { A: 1, B: 1 } })
   })
@@ -242,7 +242,7 @@ describe('updateEnvironmentIntegration', () => {
 
 describe('deleteEnvironmentIntegration', () => {
   const connect = (environmentId: string, installationId: string) =>
-    affected(
+    execute(
       tx,
       `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
          context, status, is_sandbox, region, object_store_context_fields)
@@ -250,12 +250,12 @@ describe('deleteEnvironmentIntegration', () => {
       [environmentId, newId(), installationId],
     )
   const accounts = {
-    removeOf: async (each: Tx, environmentId: string, id: string) => {
+    deleteByInstallation: async (each: Tx, environmentId: string, id: string) => {
       const sql = 'delete from integrated_account where environment_id = ? and environment_integration_id = ?'
-      await affected(each, sql, [environmentId, id])
+      await execute(each, sql, [environmentId, id])
     },
   }
-  const remove = (input: { id: string; version?: number; force?: boolean }, scope: Scope = own) =>
+  const remove = (input: { id: string; version?: number; force?: boolean }, scope: EnvironmentScope = own) =>
     database.transaction((each) => deleteEnvironmentIntegration({ secrets, accounts }, each, scope, input))
 
   it('removes it with its secrets', async () => {
@@ -270,7 +270,7 @@ describe('deleteEnvironmentIntegration', () => {
     await connect(own.environmentId, id)
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
     await remove({ id, force: true })
-    expect(await rows(tx, 'select 1 from integrated_account where environment_integration_id = ?', [id])).toEqual([])
+    expect(await query(tx, 'select 1 from integrated_account where environment_integration_id = ?', [id])).toEqual([])
   })
 
   it.each([
@@ -285,8 +285,12 @@ describe('deleteEnvironmentIntegration', () => {
     const scope = await newScope()
     const { id } = await install({ integrationId: (await addIntegration({}, scope)).id }, scope)
     await connect(scope.environmentId, id)
-    await database.transaction((each) => removeInstallationsIn({ secrets, accounts }, each, scope.environmentId))
-    const left = await rows(tx, 'select 1 from environment_integration where environment_id = ?', [scope.environmentId])
+    await database.transaction((each) =>
+      deleteInstallationsOfEnvironment({ secrets, accounts }, each, scope.environmentId),
+    )
+    const left = await query(tx, 'select 1 from environment_integration where environment_id = ?', [
+      scope.environmentId,
+    ])
     expect(left).toEqual([])
   })
 })

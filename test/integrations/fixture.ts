@@ -1,7 +1,7 @@
 import type { JsonObject, Violation } from '../../src/base/index.ts'
 import type { EnvironmentIntegrationInput, IntegrationInput } from '../../src/integrations/index.ts'
 import { createEnvironmentIntegration, createIntegration } from '../../src/integrations/index.ts'
-import { createSecrets, type Scope, type Tx } from '../../src/storage/index.ts'
+import { createSecretStore, type EnvironmentScope, type Tx } from '../../src/storage/index.ts'
 import { bootstrap, createEnvironment, createTeam } from '../../src/tenancy/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { testDatabase } from '../support/database.ts'
@@ -33,12 +33,12 @@ function checkUrls(config: JsonObject, path: string): readonly Violation[] {
 /** A database with two teams of one environment each, and what the functions under test need. */
 export async function integrationsFixture() {
   const { database } = await testDatabase()
-  const tx = database.direct
-  const secrets = createSecrets(parseKeyRing(generateKeyRingText('k1')))
+  const tx = database.pool
+  const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
   const deps = { secrets, checkUrls }
   const first = await bootstrap(database)
   if (first === undefined) throw new Error('a fresh database has an operator')
-  const own: Scope = { teamId: first.teamId, environmentId: first.environmentId }
+  const own: EnvironmentScope = { teamId: first.teamId, environmentId: first.environmentId }
   const other = await newScope(tx, own)
   let made = 0
 
@@ -53,16 +53,16 @@ export async function integrationsFixture() {
     /** A team of its own with one environment. */
     newScope: () => newScope(tx, own),
     /** An integration of `own`, called something new. */
-    addIntegration: (input: Partial<IntegrationInput> = {}, scope: Scope = own) =>
+    addIntegration: (input: Partial<IntegrationInput> = {}, scope: EnvironmentScope = own) =>
       database.transaction((each) =>
         createIntegration(deps, each, scope.teamId, { name: `integration-${++made}`, config: CONFIG, ...input }),
       ),
-    install: (input: EnvironmentIntegrationInput, scope: Scope = own) =>
+    install: (input: EnvironmentIntegrationInput, scope: EnvironmentScope = own) =>
       database.transaction((each) => createEnvironmentIntegration(deps, each, scope, input)),
   }
 }
 
-async function newScope(tx: Tx, operator: Scope): Promise<Scope> {
+async function newScope(tx: Tx, operator: EnvironmentScope): Promise<EnvironmentScope> {
   const team = await createTeam(tx, { teamId: operator.teamId, isOperator: true }, { name: 'another' })
   const environment = await createEnvironment(tx, team.id, { name: 'default' })
   return { teamId: team.id, environmentId: environment.id }

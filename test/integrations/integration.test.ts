@@ -7,16 +7,16 @@ import {
   createIntegrationGrant,
   deleteIntegration,
   deleteIntegrationGrant,
+  deleteIntegrationsOfTeam,
   getIntegration,
   type IntegrationChange,
   listIntegrationGrants,
   listIntegrations,
-  removeIntegrationsOf,
   updateIntegration,
 } from '../../src/integrations/index.ts'
-import { rows } from '../../src/storage/database.ts'
+import { query } from '../../src/storage/database.ts'
 import type { Tx } from '../../src/storage/index.ts'
-import { collide } from './collide.ts'
+import { contendForRows } from './collide.ts'
 import { CONFIG, CONFIG_WITH_SECRET, FIRST_PAGE, integrationsFixture } from './fixture.ts'
 
 const fixture = await integrationsFixture()
@@ -25,7 +25,8 @@ const removed: string[] = []
 const removalDeps = {
   ...deps,
   accounts: {
-    removeOf: async (_: Tx, environmentId: string, id: string) => void removed.push(`${environmentId} ${id}`),
+    deleteByInstallation: async (_: Tx, environmentId: string, id: string) =>
+      void removed.push(`${environmentId} ${id}`),
   },
 }
 
@@ -71,7 +72,7 @@ describe('createIntegration', () => {
     const failure = await addIntegration({ name, config }).catch((error) => error)
     expect(failure.reason).toBe(reason)
     expect(failure.violations.map(({ field }: { field: string }) => field).toSorted()).toEqual(fields)
-    expect(await rows(tx, 'select id from integration where name = ?', [name])).toEqual([])
+    expect(await query(tx, 'select id from integration where name = ?', [name])).toEqual([])
   })
 })
 
@@ -186,7 +187,7 @@ describe('updateIntegration', () => {
     const made = [await addIntegration(), await addIntegration()]
     const ids = made.map(({ id }) => id)
     const renames = ids.map((id) => () => update({ id, name: 'wanted' }))
-    const results = await collide(database, 'integration', ids, renames)
+    const results = await contendForRows(database, 'integration', ids, renames)
     const refused = results.filter(({ status }) => status === 'rejected')
     expect(refused).toMatchObject([{ reason: { reason: 'NAME_TAKEN' } }])
   })
@@ -194,7 +195,7 @@ describe('updateIntegration', () => {
   it('of two changes for one version applies one', async () => {
     const { id } = await addIntegration()
     const changes = ['a', 'b'].map((label) => () => update({ id, config: { label }, version: 1 }))
-    const results = await collide(database, 'integration', [id], changes)
+    const results = await contendForRows(database, 'integration', [id], changes)
     expect(results.filter(({ status }) => status === 'rejected')).toMatchObject([
       { reason: { reason: 'ETAG_MISMATCH' } },
     ])
@@ -215,7 +216,7 @@ describe('deleteIntegration', () => {
     await remove({ id })
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
     expect(await secretsOf(id)).toEqual({})
-    expect(await rows(tx, 'select 1 from integration_grant where integration_id = ?', [id])).toEqual([])
+    expect(await query(tx, 'select 1 from integration_grant where integration_id = ?', [id])).toEqual([])
   })
 
   it('is refused while it is installed, and with force takes the installations and their accounts along', async () => {
@@ -224,7 +225,7 @@ describe('deleteIntegration', () => {
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
     await remove({ id, force: true })
     expect(removed).toContain(`${own.environmentId} ${installation.id}`)
-    expect(await rows(tx, 'select 1 from secret where subject_id = ?', [installation.id])).toEqual([])
+    expect(await query(tx, 'select 1 from secret where subject_id = ?', [installation.id])).toEqual([])
   })
 
   it('never reaches into another team, even by force', async () => {
@@ -249,8 +250,8 @@ describe('removeIntegrationsOf', () => {
     const { id } = await addIntegration({}, scope)
     await addIntegration({}, scope)
     await install({ integrationId: id }, scope)
-    await database.transaction((each) => removeIntegrationsOf(removalDeps, each, scope.teamId))
-    expect(await rows(tx, 'select 1 from integration where team_id = ?', [scope.teamId])).toEqual([])
+    await database.transaction((each) => deleteIntegrationsOfTeam(removalDeps, each, scope.teamId))
+    expect(await query(tx, 'select 1 from integration where team_id = ?', [scope.teamId])).toEqual([])
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import { checkDiversions, findDiversions } from '../../src/integrations/secret-flow.ts'
+import { checkSecretExfiltration, findSecretExfiltrationPaths } from '../../src/integrations/secret-flow.ts'
 
 describe('an override of another team', () => {
   it.each<[string, JsonObject, string[]]>([
@@ -28,14 +28,16 @@ describe('an override of another team', () => {
     ['a removal', { authorization: null }, ['authorization']],
     ['something not known today', { new_setting: 1, label: 'x' }, ['new_setting']],
   ])('may hold %s unless it could divert secrets', (_, override, diversions) => {
-    expect(findDiversions(override).map((path) => path.join('.'))).toEqual(diversions)
+    expect(findSecretExfiltrationPaths(override).map((path) => path.join('.'))).toEqual(diversions)
   })
 
   it('is free while the owner keeps no secrets in the config', () => {
     const override = { base_url: 'https://mine.example' }
-    expect(checkDiversions({ authorization: { config: { token: '{{api_key}}' } } }, override, 'override')).toEqual([])
-    expect(checkDiversions({ authorization: { config: { token: '***' } } }, override, 'override')).toMatchObject([
-      { field: 'override.base_url', rule: 'override.diverts_secrets' },
-    ])
+    expect(
+      checkSecretExfiltration({ authorization: { config: { token: '{{api_key}}' } } }, override, 'override'),
+    ).toEqual([])
+    expect(
+      checkSecretExfiltration({ authorization: { config: { token: '***' } } }, override, 'override'),
+    ).toMatchObject([{ field: 'override.base_url', rule: 'override.diverts_secrets' }])
   })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Command } from '../../src/cli/command.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { CommandProcess, type Ended, runToEnd } from '../support/command.ts'
+import { CommandProcess, type CommandResult, runToExit } from '../support/command.ts'
 import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts'
 
 const WAIT = { timeout: 20_000, interval: 20 }
@@ -49,7 +49,7 @@ function postmaster(dataDir: string): number {
 }
 
 /** One line without a stack, on standard error. */
-function expectOneLine({ exitCode, stderr, stdout }: Ended, ...words: readonly (string | RegExp)[]): void {
+function expectOneLine({ exitCode, stderr, stdout }: CommandResult, ...words: readonly (string | RegExp)[]): void {
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' })
   expect(stderr.trimEnd().split('\n')).toHaveLength(1)
   for (const word of words) expect(stderr).toMatch(word)
@@ -110,7 +110,7 @@ describe('the database of a data directory', () => {
     const pid = postmaster(dataDir)
     await server.stop()
     expect(postmaster(dataDir)).toBe(pid)
-    expect((await runToEnd(['token', 'list'], { PATCHBAY_DATA_DIR: dataDir })).exitCode).toBe(0)
+    expect((await runToExit(['token', 'list'], { PATCHBAY_DATA_DIR: dataDir })).exitCode).toBe(0)
     await worker.stop()
     expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
   })

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { TLS_KEYS } from '../api/support/tls-keys.ts'
-import { runToEnd } from '../support/command.ts'
+import { runToExit } from '../support/command.ts'
 import { freePort, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 
 const dataDir = temporaryDataDir()
@@ -61,7 +61,7 @@ describe('a start that cannot succeed ends within seconds, with one line that na
   ])('%s', { timeout: 90_000 }, async (_, environment, line) => {
     const unused = join(other, 'unused')
     const settings = { PATCHBAY_PORT: String(await freePort()), PATCHBAY_DATA_DIR: unused, ...environment }
-    const { exitCode, stdout, stderr } = await runToEnd(['start'], settings)
+    const { exitCode, stdout, stderr } = await runToExit(['start'], settings)
     expect({ exitCode, stdout, lines: stderr.trimEnd().split('\n').length }, stderr).toEqual({
       exitCode: 1,
       stdout: '',
@@ -76,8 +76,8 @@ describe('a start that cannot succeed ends within seconds, with one line that na
     const environment = { PATCHBAY_DATA_DIR: kept, PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
     const override = join(kept, 'override.json')
     writeFileSync(override, JSON.stringify({ environment_variables: { SIGNING_SECRET: 'hidden' } }))
-    expect(await runToEnd(['install', 'github', '--override', override], environment)).toMatchObject({ exitCode: 0 })
-    const { exitCode, stderr } = await runToEnd(['start'], {
+    expect(await runToExit(['install', 'github', '--override', override], environment)).toMatchObject({ exitCode: 0 })
+    const { exitCode, stderr } = await runToExit(['start'], {
       ...environment,
       PATCHBAY_PORT: String(await freePort()),
       PATCHBAY_ENCRYPTION_KEYS: KEYS,

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
-import type { AccountAccess, AccountKeeper, ProxyRequest } from '../../src/proxy/index.ts'
+import type { AccountAccess, CredentialRefresher, ProxyRequest } from '../../src/proxy/index.ts'
 import { collect, NOW, refusalOf, startEngine } from './engine.ts'
 
 /** A keeper that remembers what it was told, and renews with what a test gives it. */
 const kept: JsonObject[] = []
 let renewed: AccountAccess | undefined
 let refusal: Failure | undefined
-const keeper: AccountKeeper = {
-  renew: async () => renewed,
-  note: async () => {},
+const keeper: CredentialRefresher = {
+  refresh: async () => renewed,
+  report: async () => {},
   async updateContext(_access, patch) {
     if (refusal !== undefined) throw refusal
     kept.push(patch)
@@ -31,7 +31,7 @@ const run = (config: JsonObject, more: Omit<ProxyRequest, 'target'> = {}, accoun
   engine.runAction(config, { ...action('run'), ...more }, account)
 
 async function resultOf(config: JsonObject, more: Omit<ProxyRequest, 'target'> = {}): Promise<Json> {
-  const { end } = await run(config, more)
+  const { outcome: end } = await run(config, more)
   if (end.kind !== 'ok') throw new Error(JSON.stringify(end))
   return end.result
 }
@@ -89,7 +89,7 @@ describe('the steps of an action', () => {
     const config = withSteps({ type: 'transform', config: { expression: '$' } })
     const call = { args: { a: 1 }, query: { q: 2 }, body: { b: 3 }, id: 'i' }
     const account = { context: { c: 4 }, credentials: { api_key: 'canary' }, environmentVariables: { V: 'canary' } }
-    const { end } = await run(config, call, account)
+    const { outcome: end } = await run(config, call, account)
     expect(end).toMatchObject({ result: { ...call, context: { c: 4 } } })
     expect(JSON.stringify(end)).not.toContain('canary')
   })
@@ -104,13 +104,13 @@ describe('the steps of an action', () => {
       { type: 'transform', config: '{"n": 1}' },
       { type: 'transform', config: '{"n": $previous.n + 1}', run_if: runIf },
     )
-    const { end, steps } = await run(config, { args: { on: true, off: false } })
+    const { outcome: end, steps } = await run(config, { args: { on: true, off: false } })
     expect(end).toMatchObject({ kind: 'ok', result: { n: ran } })
     expect(steps).toHaveLength(ran)
   })
 
   test('that are all skipped come to nothing', async () => {
-    const { end, steps } = await run(withSteps({ type: 'transform', config: '1', run_if: 'false' }))
+    const { outcome: end, steps } = await run(withSteps({ type: 'transform', config: '1', run_if: 'false' }))
     expect(end).toMatchObject({ kind: 'ok', result: null })
     expect(steps).toEqual([])
   })
@@ -122,7 +122,7 @@ describe('the steps of an action', () => {
   })
 
   test('a form cannot run', async () => {
-    const { end } = await run(withSteps({ type: 'form', config: { fields: [{ name: 'site' }] } }))
+    const { outcome: end } = await run(withSteps({ type: 'form', config: { fields: [{ name: 'site' }] } }))
     expect(end).toMatchObject({ kind: 'refused', failure: { reason: 'DEFINITION_INVALID' } })
   })
 })
@@ -139,7 +139,7 @@ describe('update_context', () => {
     ['the result before', undefined, { id: 7 }],
   ])('takes %s', async (_what, config, patch) => {
     const update: JsonObject = { type: 'update_context', ...(config === undefined ? {} : { config }) }
-    const { end } = await run(
+    const { outcome: end } = await run(
       withSteps({ type: 'transform', config: '{"id": 7}' }, update),
       {},
       { context: { old: 'o' } },
@@ -178,25 +178,25 @@ describe('update_context', () => {
       request('/sites/{{context.site}}'),
       request('/next/{{context.site}}'),
     )
-    const { end } = await run({ ...config, headers: { 'X-Key': '{{api_key}}' } }, {}, account)
+    const { outcome: end } = await run({ ...config, headers: { 'X-Key': '{{api_key}}' } }, {}, account)
     expect(end.kind).toBe('ok')
   })
 
   test('of an action that fails is not kept', async () => {
     script({ request: 'GET /x', answer: { status: 404, json: {} } })
-    const { end } = await run(withSteps({ type: 'update_context', config: { site: 7 } }, request('/x')))
+    const { outcome: end } = await run(withSteps({ type: 'update_context', config: { site: 7 } }, request('/x')))
     expect(end.kind).toBe('upstream_error')
     expect(kept).toEqual([])
   })
 
   test('that the account cannot take fails the action', async () => {
     refusal = new Failure('CONTEXT_KEY_RESERVED', 'oauth is a name that the runtime owns')
-    const { end } = await run(withSteps({ type: 'update_context', config: { oauth: 7 } }))
+    const { outcome: end } = await run(withSteps({ type: 'update_context', config: { oauth: 7 } }))
     expect(end).toEqual({ kind: 'refused', failure: refusal })
   })
 
   test.each(['"text"', '[1]', '7'])('of %s fails', async (config) => {
-    const { end } = await run(withSteps({ type: 'update_context', config }))
+    const { outcome: end } = await run(withSteps({ type: 'update_context', config }))
     expect(end).toMatchObject({ kind: 'refused', failure: { reason: 'EXPRESSION_FAILED' } })
   })
 })
@@ -209,7 +209,7 @@ describe('a step that fails', () => {
       { request: 'GET /one', answer: { json: { id: 1 } } },
       { request: 'GET /two', answer: { status: 422, json: { message: 'no such thing' } } },
     )
-    const { end, steps } = await run(
+    const { outcome: end, steps } = await run(
       withSteps({ ...request('/one'), name: 'first' }, request('/two'), request('/three')),
     )
     expect(end).toMatchObject({ kind: 'upstream_error', status: 422, message: 'no such thing' })
@@ -228,13 +228,13 @@ describe('a step that fails', () => {
 
   test('for want of a limit is a rate limit of the call', async () => {
     script({ request: 'GET /x', answer: { status: 429, headers: { 'retry-after': '7' }, json: {} } })
-    const { end, steps } = await run(withSteps(request('/x')))
+    const { outcome: end, steps } = await run(withSteps(request('/x')))
     expect(end).toMatchObject({ kind: 'rate_limited', retryAfterSeconds: 7 })
     expect(steps).toMatchObject([{ ok: false, status: 429, error: 'the upstream asks to wait 7 seconds' }])
   })
 
   test('in its expression names it', async () => {
-    const { end, steps } = await run(withSteps({ type: 'transform', config: '$number("x")' }))
+    const { outcome: end, steps } = await run(withSteps({ type: 'transform', config: '$number("x")' }))
     expect(end).toMatchObject({ kind: 'refused', failure: { reason: 'EXPRESSION_FAILED' } })
     expect(steps[0]?.error).toContain('transform: ')
   })
@@ -314,7 +314,7 @@ describe('calling an action', () => {
   test('to renew credentials may write for sandbox accounts, and asks for no renewal itself', async () => {
     script({ request: 'POST /token', answer: { status: 401, json: {} } })
     renewed = { id: 'a', context: {}, credentials: {}, environmentVariables: {}, isSandbox: true }
-    const { end } = await engine.runAction(CONFIG, action('refresh_token'), { isSandbox: true })
+    const { outcome: end } = await engine.runAction(CONFIG, action('refresh_token'), { isSandbox: true })
     expect(end).toMatchObject({ kind: 'upstream_error', status: 401 })
   })
 })
@@ -324,7 +324,7 @@ test('the proof of a credential is an action of one step', async () => {
   renewed = { id: 'a', context: {}, credentials: {}, environmentVariables: {}, isSandbox: false }
   const config = { credentials: { api_key: { config: { verification: { path: '/me' } } } } }
   const target = { kind: 'verification', format: 'api_key' } as const
-  const { end, steps } = await engine.runAction(config, { target }, { credentials: { api_key: 'k-canary' } })
+  const { outcome: end, steps } = await engine.runAction(config, { target }, { credentials: { api_key: 'k-canary' } })
   expect(end).toMatchObject({ kind: 'upstream_error', status: 401 })
   expect(steps).toMatchObject([
     { name: 'verification', type: 'request', ok: false, error: 'the upstream answered 401: bad ***' },

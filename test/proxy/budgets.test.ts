@@ -1,11 +1,11 @@
 import { beforeEach, expect, test } from 'vitest'
-import type { BudgetGrant, Budgets, RateLimitInfo } from '../../src/proxy/index.ts'
+import type { CallLimiter, CallPermit, RateLimitInfo } from '../../src/proxy/index.ts'
 import { on, refusalOf, startEngine } from './engine.ts'
 
 /** Budgets that grant what a test says, and write down what happens to them. */
 const shared = { journal: [] as string[], learned: [] as RateLimitInfo[], limitedAfter: Number.POSITIVE_INFINITY }
-const budgets: Budgets = {
-  acquire: async ({ resource, method }, { id }): Promise<BudgetGrant> => {
+const budgets: CallLimiter = {
+  acquire: async ({ resource, method }, { id }): Promise<CallPermit> => {
     shared.journal.push(`acquire ${resource}.${method} of ${id}`)
     if (shared.limitedAfter === 0) return { kind: 'limited', retryAfterSeconds: 7 }
     shared.limitedAfter -= 1
@@ -16,7 +16,7 @@ const budgets: Budgets = {
       },
     }
   },
-  learn: (_method, _access, { rateLimit }) => {
+  observe: (_method, _access, { rateLimit }) => {
     if (rateLimit !== undefined) shared.learned.push(rateLimit)
   },
 }

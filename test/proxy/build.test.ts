@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import type { AccountAccess, ProxyRequest } from '../../src/proxy/index.ts'
-import type { Exchange } from '../support/upstream.ts'
+import type { ScriptedExchange } from '../support/upstream.ts'
 import { on, refusalOf, startEngine } from './engine.ts'
 
 const engine = await startEngine()
@@ -12,7 +12,7 @@ interface Row {
   readonly method: JsonObject
   readonly request?: Partial<ProxyRequest>
   readonly account?: Partial<AccountAccess>
-  readonly sent: Omit<Exchange, 'answer'>
+  readonly sent: Omit<ScriptedExchange, 'answer'>
 }
 
 const answer = { json: { ok: true } }

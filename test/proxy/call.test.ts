@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { Answer } from '../support/upstream.ts'
+import type { ScriptedAnswer } from '../support/upstream.ts'
 import { on, refusalOf, startEngine } from './engine.ts'
 
 const engine = await startEngine()
@@ -17,7 +17,7 @@ const CONFIG = {
 }
 
 /** One call of `things.get` with extra integration settings. */
-function get(settings: JsonObject, answer: Answer, attemptsMax = 1) {
+function get(settings: JsonObject, answer: ScriptedAnswer, attemptsMax = 1) {
   engine.upstream.script({ request: 'GET /things/1', answer })
   return engine.call({ ...CONFIG, ...settings }, { ...on('things', 'get'), id: 1, limits: { attemptsMax } })
 }
@@ -91,7 +91,7 @@ test('a credential is proved by its verification request', async () => {
 describe('a rate limit is an outcome of its own', () => {
   const limited = { rate_limit: { is_rate_limited: 'status = 403 and headers."x-remaining" = "0"' } }
 
-  test.each<[string, JsonObject, Answer, number]>([
+  test.each<[string, JsonObject, ScriptedAnswer, number]>([
     ['429 with seconds', {}, { status: 429, headers: { 'retry-after': '7' } }, 7],
     ['429 with decimals', {}, { status: 429, headers: { 'retry-after': '0.25' } }, 0.25],
     ['429 with an HTTP-date', {}, { status: 429, headers: { 'retry-after': 'Thu, 01 Jan 2026 00:01:30 GMT' } }, 90],
@@ -160,7 +160,7 @@ describe('a rate limit is an outcome of its own', () => {
 })
 
 describe('errors are normalised', () => {
-  test.each<[string, JsonObject, Answer, object]>([
+  test.each<[string, JsonObject, ScriptedAnswer, object]>([
     [
       'a status of 400 and more is an error',
       {},

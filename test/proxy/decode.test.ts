@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { RESPONSE_FORMATS } from '../../src/formats/index.ts'
 import type { CallLimits } from '../../src/proxy/index.ts'
-import type { Answer } from '../support/upstream.ts'
+import type { ScriptedAnswer } from '../support/upstream.ts'
 import { on, refusalOf, startEngine } from './engine.ts'
 
 const engine = await startEngine()
 
 /** One call of a method with these settings. */
-function get(method: JsonObject, answer: Answer, limits: CallLimits = { attemptsMax: 1 }) {
+function get(method: JsonObject, answer: ScriptedAnswer, limits: CallLimits = { attemptsMax: 1 }) {
   engine.upstream.script({ request: 'GET /things/1', answer })
   return engine.call(
     { resources: { things: { get: { path: '/things/1', ...method } } } },
@@ -18,7 +18,7 @@ function get(method: JsonObject, answer: Answer, limits: CallLimits = { attempts
 }
 
 describe('the body is read by its content type', () => {
-  test.each<[string, Answer, Json]>([
+  test.each<[string, ScriptedAnswer, Json]>([
     ['JSON', { json: { a: 1 } }, { a: 1 }],
     [
       'JSON of a vendor',
@@ -52,9 +52,9 @@ describe('the body is read by its content type', () => {
 
 describe('text is decoded by the charset of its content type', () => {
   const latin1 = Buffer.from('{"a":"M\u00fcller"}', 'latin1')
-  const typed = (type: string, bytes: Uint8Array): Answer => ({ bytes, headers: { 'content-type': type } })
+  const typed = (type: string, bytes: Uint8Array): ScriptedAnswer => ({ bytes, headers: { 'content-type': type } })
 
-  test.each<[string, JsonObject, Answer, Json]>([
+  test.each<[string, JsonObject, ScriptedAnswer, Json]>([
     ['JSON', {}, typed('application/json; charset=iso-8859-1', latin1), { a: 'M\u00fcller' }],
     ['JSON, its charset quoted', {}, typed('application/json;charset="ISO-8859-1"', latin1), { a: 'M\u00fcller' }],
     [
@@ -94,7 +94,7 @@ describe('text is decoded by the charset of its content type', () => {
     expect(await get(method, answer)).toMatchObject({ kind: 'ok', body })
   })
 
-  test.each<[string, JsonObject, Answer, string]>([
+  test.each<[string, JsonObject, ScriptedAnswer, string]>([
     ['JSON that is not UTF-8', {}, typed('application/json', latin1), 'holds bytes that are not UTF-8'],
     ['text that is not UTF-8', {}, typed('text/plain', latin1), 'holds bytes that are not UTF-8'],
     ['CSV that is not UTF-8', { response_format: 'csv' }, typed('text/csv', latin1), 'holds bytes that are not UTF-8'],
@@ -140,7 +140,7 @@ test('an error in JSON is read although the method expects a file', async () => 
 })
 
 describe('a method may say in which format its answers are', () => {
-  const named: Readonly<Record<string, readonly [Answer, Json]>> = {
+  const named: Readonly<Record<string, readonly [ScriptedAnswer, Json]>> = {
     json: [{ text: '\uFEFF{"a":1}', headers: { 'content-type': 'text/plain' } }, { a: 1 }],
     ndjson: [{ text: '{"a":1}\r\n{"a":2}' }, [{ a: 1 }, { a: 2 }]],
     text: [{ json: { a: 1 } }, '{"a":1}'],
@@ -156,7 +156,7 @@ describe('a method may say in which format its answers are', () => {
 })
 
 describe('an answer is read up to a limit', () => {
-  test.each<[string, Answer]>([
+  test.each<[string, ScriptedAnswer]>([
     ['text', { text: 'x'.repeat(2_000) }],
     ['lines of JSON', { text: '{"a":1}\n'.repeat(1_000), headers: { 'content-type': 'application/x-ndjson' } }],
     ['bytes that unfold', { bytes: gzipSync(Buffer.alloc(100_000)), headers: { 'content-encoding': 'gzip' } }],

@@ -2,16 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import type { AccountAccess } from '../../src/proxy/index.ts'
 import { describeError } from '../../src/telemetry/index.ts'
-import { SPELLINGS } from '../support/spellings.ts'
-import type { Answer } from '../support/upstream.ts'
+import { SECRET_ENCODINGS } from '../support/spellings.ts'
+import type { ScriptedAnswer } from '../support/upstream.ts'
 import { collect, on, startEngine } from './engine.ts'
 
 const noted: unknown[] = []
 const stored: JsonObject[] = []
 let renewed: AccountAccess | undefined
 const keeper = {
-  renew: async () => renewed,
-  note: async (_access: AccountAccess, sign: unknown) => void noted.push(sign),
+  refresh: async () => renewed,
+  report: async (_access: AccountAccess, sign: unknown) => void noted.push(sign),
   updateContext: async (_access: AccountAccess, patch: JsonObject) => void stored.push(patch),
 }
 const engine = await startEngine({ keeper })
@@ -28,7 +28,7 @@ const config = (more: JsonObject = {}): JsonObject => ({
 })
 
 describe('a third party that repeats what it was sent', () => {
-  test.each(Object.entries(SPELLINGS))('%s: in no part of the error', async (_name, spell) => {
+  test.each(Object.entries(SECRET_ENCODINGS))('%s: in no part of the error', async (_name, spell) => {
     const echo = `bad ${spell(SECRET)}`
     const header = encodeURIComponent(SECRET)
     const answer = {
@@ -70,7 +70,7 @@ describe('a third party that repeats what it was sent', () => {
     })
   })
 
-  test.each<[string, JsonObject, Answer]>([
+  test.each<[string, JsonObject, ScriptedAnswer]>([
     ['in a redirect', {}, { status: 302, headers: { location: `http://${SECRET.slice(0, 6)}.invalid:1/` } }],
     ['in a body that does not parse', {}, { headers: { 'content-type': 'application/json' }, text: SECRET }],
     ['to an expression that fails', { error_expression: '$error(body.e)' }, { json: { e: SECRET } }],
@@ -121,7 +121,7 @@ describe('a third party that repeats what it was sent', () => {
     const steps = [{ type: 'request', config: { path: '/x' } }, { type: 'update_context' }]
     const target = { kind: 'action', action: 'run' } as const
     const run = await engine.runAction(config({ actions: { run: { steps } } }), { target }, account)
-    expect(run.end.kind).toBe('ok')
+    expect(run.outcome.kind).toBe('ok')
     expect(stored.at(-1)).toEqual({ org: 'acme', api_token: '***' })
   })
 

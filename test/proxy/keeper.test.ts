@@ -1,20 +1,20 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Failure } from '../../src/base/index.ts'
-import type { AccountAccess, AccountKeeper, AccountSign } from '../../src/proxy/index.ts'
-import type { Exchange } from '../support/upstream.ts'
+import type { AccountAccess, AccountSignal, CredentialRefresher } from '../../src/proxy/index.ts'
+import type { ScriptedExchange } from '../support/upstream.ts'
 import { collect, on, refusalOf, startEngine } from './engine.ts'
 
 /** A keeper that hands out `token-1`, `token-2`, … until it has no more, and writes down what it is told. */
-const kept = { renewals: 0, renewable: 1, isAway: false, signs: [] as AccountSign[], refused: [] as string[] }
-const keeper: AccountKeeper = {
-  renew: async (access) => {
+const kept = { renewals: 0, renewable: 1, isAway: false, signs: [] as AccountSignal[], refused: [] as string[] }
+const keeper: CredentialRefresher = {
+  refresh: async (access) => {
     if (kept.isAway) throw new Failure('TOKEN_REQUEST_FAILED', 'the token endpoint does not answer')
     kept.refused.push(String(access.credentials.api_key))
     if (kept.renewals === kept.renewable) return undefined
     kept.renewals += 1
     return { ...access, credentials: { api_key: `token-${kept.renewals}` } }
   },
-  note: async (_access, sign) => {
+  report: async (_access, sign) => {
     kept.signs.push(sign)
   },
   updateContext: async () => {},
@@ -36,7 +36,7 @@ const CONFIG = {
 const GET = on('things', 'get')
 const ACCOUNT: Partial<AccountAccess> = { credentials: { api_key: 'token-0' } }
 
-function exchange(request: string, token: string, answer: Exchange['answer']): Exchange {
+function exchange(request: string, token: string, answer: ScriptedExchange['answer']): ScriptedExchange {
   return { request, headers: { authorization: `Bearer ${token}` }, answer }
 }
 

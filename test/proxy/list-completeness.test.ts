@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'
-import { Failure, type Json, type JsonObject, systemClock, writeDotPath } from '../../src/base/index.ts'
+import { Failure, formatDotPath, type Json, type JsonObject, systemClock } from '../../src/base/index.ts'
 import { checkConfig, compilePlan } from '../../src/definition/index.ts'
-import type { HttpClient, HttpRequest } from '../../src/egress/index.ts'
+import type { EgressRequest, HttpClient } from '../../src/egress/index.ts'
 import { PAGINATION_FORMATS } from '../../src/formats/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
 import { on } from './engine.ts'
@@ -39,7 +39,7 @@ interface Reply {
   readonly json: Json
 }
 
-type Serve = (request: HttpRequest) => Reply
+type Serve = (request: EgressRequest) => Reply
 
 /** One pagination format: its config for an upstream, and the upstream. */
 interface Scenario {
@@ -69,8 +69,8 @@ const NAMES = [
 ]
 
 const pathTo = ({ name, isBare }: Upstream) =>
-  isBare && /^[^\s[\]"'\\]+\.[^\s]+$/.test(name) ? name : writeDotPath([name])
-const queryOf = ({ url }: HttpRequest) => new URL(url).searchParams
+  isBare && /^[^\s[\]"'\\]+\.[^\s]+$/.test(name) ? name : formatDotPath([name])
+const queryOf = ({ url }: EgressRequest) => new URL(url).searchParams
 const all = ({ pages }: Upstream) => pages.flat()
 
 /** Pages that are served: fewer than there are where the upstream stops early. */
@@ -222,11 +222,11 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
 }
 
 function totalPath(upstream: Upstream): string {
-  return `meta${upstream.isBare && pathTo(upstream) === upstream.name ? `.${upstream.name}` : writeDotPath([upstream.name], '').replace(/^(?!\[)/, '.')}`
+  return `meta${upstream.isBare && pathTo(upstream) === upstream.name ? `.${upstream.name}` : formatDotPath([upstream.name], '').replace(/^(?!\[)/, '.')}`
 }
 
 function definitionOf(format: string, upstream: Upstream): JsonObject {
-  const records = upstream.isFiltered ? '$.data[keep]' : writeDotPath(['records', upstream.name])
+  const records = upstream.isFiltered ? '$.data[keep]' : formatDotPath(['records', upstream.name])
   const list = { path: '/items', response_path: records, pagination: SCENARIOS[format]?.pagination(upstream) ?? {} }
   return { base_url: BASE, retry: { max_attempts: 1 }, resources: { items: { list } } }
 }

@@ -2,14 +2,14 @@ import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { AUTHORIZATION_FORMATS } from '../../src/formats/index.ts'
-import type { AccountAccess, AccountKeeper, Budgets, PreviewRequest } from '../../src/proxy/index.ts'
+import type { AccountAccess, CallLimiter, CredentialRefresher, PreviewRequest } from '../../src/proxy/index.ts'
 import { on, refusalOf, startEngine } from './engine.ts'
 
 const untouched = () => {
   throw new Error('a preview leaves accounts and budgets alone')
 }
-const keeper: AccountKeeper = { renew: untouched, note: untouched, updateContext: untouched }
-const budgets: Budgets = { acquire: untouched, learn: untouched }
+const keeper: CredentialRefresher = { refresh: untouched, report: untouched, updateContext: untouched }
+const budgets: CallLimiter = { acquire: untouched, observe: untouched }
 const engine = await startEngine({ keeper, budgets })
 afterEach(() => expect(engine.upstream.requests).toEqual([]))
 

@@ -2,9 +2,9 @@ import { afterAll, afterEach, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { compilePlan, type MethodPlan } from '../../src/definition/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import type { Scope } from '../../src/expression/index.ts'
+import type { TemplateScope } from '../../src/expression/index.ts'
 import type { TokenResponse } from '../../src/formats/index.ts'
-import { sendOnce } from '../../src/proxy/index.ts'
+import { sendRaw } from '../../src/proxy/index.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const upstream = await startUpstream()
@@ -13,7 +13,7 @@ afterEach(() => upstream.verify())
 afterAll(() => http[Symbol.asyncDispose]())
 afterAll(() => upstream[Symbol.asyncDispose]())
 
-const SCOPE: Scope = { account: { context: {}, credentials: { pin: 'p' }, environmentVariables: {} }, call: {} }
+const SCOPE: TemplateScope = { account: { context: {}, credentials: { pin: 'p' }, environmentVariables: {} }, call: {} }
 
 /** Sends the token request of a definition whose other requests all carry the token. */
 async function ask(request: JsonObject, responseBytesMax = 1_000): Promise<TokenResponse> {
@@ -25,13 +25,13 @@ async function ask(request: JsonObject, responseBytesMax = 1_000): Promise<Token
     credentials: { format: 'vendor_oauth', config: { token_request: request, token_expression: 'body' } },
   })
   const responses: TokenResponse[] = []
-  const send = async (method: MethodPlan, scope: Scope) => {
-    const response = await sendOnce(http, method, scope, { timeoutMs: 5_000, responseBytesMax })
+  const send = async (method: MethodPlan, scope: TemplateScope) => {
+    const response = await sendRaw(http, method, scope, { timeoutMs: 5_000, responseBytesMax })
     responses.push(response)
     return response
   }
   const tools = { send, evaluate: async () => 't', now: () => new Date(), nonce: () => '' }
-  await plan.credentials[0]?.token?.obtain(tools, SCOPE, undefined)
+  await plan.credentials[0]?.token?.requestToken(tools, SCOPE, undefined)
   const [response] = responses
   if (response === undefined) throw new Error('nothing was sent')
   return response

@@ -3,24 +3,24 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import type { AccountKeeper, Budgets, StreamedAnswer, StreamOutcome } from '../../src/proxy/index.ts'
+import type { CallLimiter, CredentialRefresher, StreamedResponse, StreamOutcome } from '../../src/proxy/index.ts'
 import { startRawUpstream } from '../egress/upstream.ts'
-import type { Answer } from '../support/upstream.ts'
+import type { ScriptedAnswer } from '../support/upstream.ts'
 import { zeros } from '../support/zeros.ts'
 import { on, refusalOf, startEngine } from './engine.ts'
 
 const journal: string[] = []
-const keeper: AccountKeeper = {
-  renew: async (access) => {
+const keeper: CredentialRefresher = {
+  refresh: async (access) => {
     journal.push('renew')
     return { ...access, credentials: { api_key: 'new' } }
   },
-  note: async (_access, { kind }) => {
+  report: async (_access, { kind }) => {
     journal.push(kind)
   },
   updateContext: async () => {},
 }
-const budgets: Budgets = {
+const budgets: CallLimiter = {
   acquire: async () => {
     journal.push('acquire')
     return {
@@ -30,7 +30,7 @@ const budgets: Budgets = {
       },
     }
   },
-  learn: () => {},
+  observe: () => {},
 }
 const engine = await startEngine({ keeper, budgets })
 const kept = () => journal.filter((entry) => entry !== 'acquire' && entry !== 'release')
@@ -45,13 +45,13 @@ const UPLOAD = { kind: 'path', verb: 'PUT', path: '/file' } as const
 const JSON_TYPE = { 'content-type': 'application/json' }
 const SLACK_LIKE = { error_expression: 'body.ok = false ? {"status": 422, "message": body.error}' }
 
-function download(settings: JsonObject, answer: Answer): Promise<StreamOutcome> {
+function download(settings: JsonObject, answer: ScriptedAnswer): Promise<StreamOutcome> {
   engine.upstream.script({ request: 'GET /file', answer })
   return engine.stream(settings, { target: FILE, limits: { attemptsMax: 1 } })
 }
 
 /** The answer of a stream and its bytes; fails when it is something else. */
-async function bytesOf(outcome: StreamOutcome): Promise<{ readonly answer: StreamedAnswer; readonly bytes: Buffer }> {
+async function bytesOf(outcome: StreamOutcome): Promise<{ readonly answer: StreamedResponse; readonly bytes: Buffer }> {
   if (outcome.kind !== 'stream') throw new Error(`the outcome is ${outcome.kind}`)
   return { answer: outcome, bytes: Buffer.concat(await outcome.body.toArray()) }
 }
@@ -93,7 +93,7 @@ describe('an answer is handed on', () => {
     ['JSON that is encoded', { bytes: gzipSync('{"ok":true}'), headers: { ...JSON_TYPE, 'content-encoding': 'gzip' } }],
     ['JSON too long for an error', { text: `{"ok":false,"x":"${'x'.repeat(3 * MEGABYTE)}"}`, headers: JSON_TYPE }],
     ['nothing', { headers: JSON_TYPE }],
-  ])('unchanged: %s', async (_what, answer: Answer) => {
+  ])('unchanged: %s', async (_what, answer: ScriptedAnswer) => {
     const { bytes } = await bytesOf(await download(SLACK_LIKE, answer))
     expect(bytes.equals(Buffer.from(answer.bytes ?? answer.text ?? ''))).toBe(true)
   })
@@ -128,7 +128,7 @@ describe('what is no success is an outcome of its own', () => {
     headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
   }
 
-  test.each<[string, JsonObject, Answer, object]>([
+  test.each<[string, JsonObject, ScriptedAnswer, object]>([
     ['429', {}, { status: 429, headers: { 'retry-after': '7' } }, { kind: 'rate_limited', retryAfterSeconds: 7 }],
     [
       'a limit that an expression finds',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createRun, getRun, type Run, RunQueue, WEBHOOK_GROUP } from '../../src/queue/index.ts'
+import { createRun, getRun, type Run, RunQueue, WEBHOOK_QUEUE_GROUP } from '../../src/queue/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../support/durable-database.ts'
 import { createTenant, readOne, type Tenant } from './fixtures.ts'
 
@@ -25,8 +25,8 @@ async function create(account: number): Promise<Run> {
   )
 }
 
-const claim = (holder: string) => queue.claim({ group: WEBHOOK_GROUP, holder, limit: 1 })
-const read = (id: string) => getRun(durable.database.direct, tenant.environmentId, id)
+const claim = (holder: string) => queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder, limit: 1 })
+const read = (id: string) => getRun(durable.database.pool, tenant.environmentId, id)
 
 describe('a crash of the database', { timeout: 60_000 }, () => {
   it('right after a claim undoes neither the lease nor the attempt, and frees no account', async () => {

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { type DeliveryVerdict, judgeDeliveries } from '../faults/support/delivery-checker.ts'
+import { checkDeliveries, type DeliveryCheck } from '../faults/support/delivery-checker.ts'
 
 const RUN = 'run'
 /** Pages of two records each; `2!` is page 2 with other records. */
-function judge(arrivals: string): DeliveryVerdict {
+function judge(arrivals: string): DeliveryCheck {
   const pages = arrivals.split(' ').map((text) => {
     const sequence = Number.parseInt(text, 10)
     const records = [sequence * 2, sequence * 2 + 1]
     return { runId: RUN, sequence, content: text.endsWith('!') ? 'other' : `${sequence}`, records }
   })
-  return judgeDeliveries(new Map([[RUN, 8]]), pages)
+  return checkDeliveries(new Map([[RUN, 8]]), pages)
 }
 
-const FINE: DeliveryVerdict = { records: 8, missing: 0, repeated: 0, changed: 0, early: 0, behind: 0 }
+const FINE: DeliveryCheck = { records: 8, missing: 0, repeated: 0, changed: 0, early: 0, behind: 0 }
 
 describe('the checker of deliveries', () => {
-  it.each<[string, string, Partial<DeliveryVerdict>]>([
+  it.each<[string, string, Partial<DeliveryCheck>]>([
     ['accepts every page once, in order', '0 1 2 3', {}],
     ['accepts that the page in flight comes again', '0 1 1 2 3 3', { repeated: 2 }],
     ['counts records that never came', '0 1 2', { records: 6, missing: 2 }],

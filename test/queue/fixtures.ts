@@ -1,5 +1,5 @@
 import { newId } from '../../src/base/index.ts'
-import { affected, jsonb, rows } from '../../src/storage/database.ts'
+import { execute, jsonb, query } from '../../src/storage/database.ts'
 import type { Database } from '../../src/storage/index.ts'
 
 /** A clock that stands until it is moved; handed to queue and schedule, it moves the database's as well. */
@@ -35,7 +35,7 @@ export async function createTenant(database: Database, accounts = 1): Promise<Te
   const [syncJobId, webhookId] = [newId(), newId()]
   const accountIds = Array.from({ length: accounts }, () => newId())
   const insert = (sql: string, bindings: readonly (string | readonly string[])[]) =>
-    affected(database.direct, sql, bindings)
+    execute(database.pool, sql, bindings)
   await insert(`insert into team (id, name) values (?, 'team')`, [teamId])
   await insert(`insert into environment (id, team_id, name) values (?, ?, 'production')`, [environmentId, teamId])
   await insert(`insert into integration (id, team_id, name, config) values (?, ?, ?, '{}')`, [
@@ -69,7 +69,7 @@ export async function createTenant(database: Database, accounts = 1): Promise<Te
 
 /** One value of one row, for assertions. */
 export async function readOne<Row>(database: Database, sql: string, bindings: readonly string[] = []): Promise<Row> {
-  const [found] = await rows<Row>(database.direct, sql, bindings)
+  const [found] = await query<Row>(database.pool, sql, bindings)
   if (found === undefined) throw new Error(`no row: ${sql}`)
   return found
 }

@@ -4,13 +4,13 @@ import {
   type ClaimedRun,
   createRun,
   type Outcome,
+  queueGroupOf,
   type RunDestination,
   RunQueue,
   retryRun,
-  runGroup,
   stopRun,
 } from '../../src/queue/index.ts'
-import { affected, rows } from '../../src/storage/database.ts'
+import { execute, query } from '../../src/storage/database.ts'
 import { beforeCommit, testDatabase } from '../support/database.ts'
 import { createTenant, type Tenant, TestClock } from './fixtures.ts'
 import { QueueModel } from './queue-model.ts'
@@ -135,8 +135,8 @@ class Bench {
 
   /** The database says of every run what the model says. */
   async compare(): Promise<void> {
-    const found = await rows(
-      database.direct,
+    const found = await query(
+      database.pool,
       `select r.id, r.status, r.attempt, q.available_at as available, l.lease_id as lease, l.expires_at as expires,
          l.stop_requested_at as stop, l.attempt as held, q.attempt as waiting
        from sync_job_run r left join run_queue q on q.run_id = r.id left join run_lease l on l.run_id = r.id order by r.id`,
@@ -162,7 +162,7 @@ class Bench {
     const input = { syncJobId, integratedAccountId: accountIds[account] ?? '', destination }
     const deps = { ...this.#deps, resolveArgs: async () => ({}) }
     const { id } = await database.transaction((tx) => createRun(deps, tx, environmentId, input))
-    this.model.enqueue(id, account, runGroup(environmentId, destination), this.nowMs)
+    this.model.enqueue(id, account, queueGroupOf(environmentId, destination), this.nowMs)
   }
 
   async #claim(group: string, limit: number, claimants: number): Promise<void> {
@@ -266,7 +266,7 @@ class Bench {
   }
 
   #group(kind: Destination): string {
-    return runGroup(this.#tenant.environmentId, this.#destination(kind))
+    return queueGroupOf(this.#tenant.environmentId, this.#destination(kind))
   }
 }
 
@@ -290,7 +290,7 @@ describe('whatever happens in whatever order', () => {
     const tenant = await createTenant(database, ACCOUNTS)
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
-        await affected(database.direct, `truncate ${TABLES}`)
+        await execute(database.pool, `truncate ${TABLES}`)
         const at = new Bench(tenant)
         for (const each of steps) {
           await at.perform(each)

@@ -1,6 +1,6 @@
 import { newId } from '../../src/base/index.ts'
 import { type Claim, QUEUE_POLICY, RunQueue, TableQueue } from '../../src/queue/index.ts'
-import { affected, jsonb } from '../../src/storage/database.ts'
+import { execute, jsonb } from '../../src/storage/database.ts'
 import { enqueueItems, queueSql, RUN_QUEUE, requestStop, type Tx } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { describeQueue, type QueueUnderTest, type TestItem } from './conformance.ts'
@@ -10,18 +10,18 @@ const { database } = await testDatabase()
 const ENVIRONMENT = newId()
 
 // What a further kind of work would bring: its own record, no day, no exclusive flow.
-await affected(
-  database.direct,
+await execute(
+  database.pool,
   `create table parcel (parcel_id uuid primary key, status text not null default 'created',
      attempt integer not null default 0, error jsonb)`,
 )
-await affected(
-  database.direct,
+await execute(
+  database.pool,
   `create table parcel_queue (parcel_id uuid primary key, environment_id uuid, target_id uuid, region text,
      queue_group text, label text, fair_rank bigint, available_at timestamptz(3), attempt integer, attempt_base integer)`,
 )
-await affected(
-  database.direct,
+await execute(
+  database.pool,
   `create table parcel_lease (parcel_id uuid primary key, environment_id uuid, target_id uuid, region text,
      queue_group text, label text, lease_id uuid, holder text, attempt integer, attempt_base integer, claimed_at timestamptz(3),
      expires_at timestamptz(3), stop_requested_at timestamptz(3))`,
@@ -60,7 +60,7 @@ async function enqueueWith(
 }
 
 async function openRuns(): Promise<QueueUnderTest> {
-  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease')
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease')
   const clock = new TestClock()
   const queue = new RunQueue({ database, random: () => 0.999, now: clock.now })
   const claim = async (request: Claim) =>
@@ -83,7 +83,7 @@ async function openRuns(): Promise<QueueUnderTest> {
       enqueueWith(
         items,
         async (tx, ids) => {
-          await affected(
+          await execute(
             tx,
             `insert into sync_job_run (id, scheduled_for, environment_id, kind, sync_job_id, integrated_account_id, region,
                status, webhook_id, resources, args, error_handling, ignore_previous_run)
@@ -99,7 +99,7 @@ async function openRuns(): Promise<QueueUnderTest> {
       ),
     statusOf: (id) => readOne(database, 'select status, attempt, error from sync_job_run where id = ?', [id]),
     requestStop: async (id) => {
-      await requestStop(database.direct, ENVIRONMENT, id, clock.now())
+      await requestStop(database.pool, ENVIRONMENT, id, clock.now())
     },
   }
 }
@@ -115,7 +115,7 @@ function bound(queue: RunQueue, claim: QueueUnderTest['queue']['claim']): QueueU
 }
 
 async function openParcels(): Promise<QueueUnderTest> {
-  await affected(database.direct, 'truncate parcel, parcel_queue, parcel_lease')
+  await execute(database.pool, 'truncate parcel, parcel_queue, parcel_lease')
   const clock = new TestClock()
   const queue = new TableQueue({
     database,
@@ -126,7 +126,7 @@ async function openParcels(): Promise<QueueUnderTest> {
     findEndings: async () => new Map(),
     conclude: async (tx, settled) => {
       for (const { id, status, attempt, error } of settled)
-        await affected(tx, 'update parcel set status = ?, attempt = ?, error = ?::jsonb where parcel_id = ?', [
+        await execute(tx, 'update parcel set status = ?, attempt = ?, error = ?::jsonb where parcel_id = ?', [
           status,
           attempt,
           error === null ? null : jsonb(error),
@@ -143,7 +143,7 @@ async function openParcels(): Promise<QueueUnderTest> {
       enqueueWith(
         items,
         async (tx, ids) => {
-          await affected(tx, 'insert into parcel (parcel_id) select unnest(?::uuid[])', [ids])
+          await execute(tx, 'insert into parcel (parcel_id) select unnest(?::uuid[])', [ids])
           await queue.enqueue(
             tx,
             items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), label: 'a' })),
@@ -160,7 +160,7 @@ async function openParcels(): Promise<QueueUnderTest> {
         [id],
       ),
     requestStop: async (id) => {
-      await affected(database.direct, 'update parcel_lease set stop_requested_at = ? where parcel_id = ?', [
+      await execute(database.pool, 'update parcel_lease set stop_requested_at = ? where parcel_id = ?', [
         clock.now(),
         id,
       ])

@@ -7,10 +7,10 @@ import {
   type Run,
   RunQueue,
   RunWatch,
-  WEBHOOK_GROUP,
+  WEBHOOK_QUEUE_GROUP,
 } from '../../src/queue/index.ts'
-import { affected, Tx } from '../../src/storage/database.ts'
-import { seeWorker } from '../../src/storage/index.ts'
+import { execute, Tx } from '../../src/storage/database.ts'
+import { touchWorker } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from './fixtures.ts'
 
@@ -28,7 +28,7 @@ const STATS: ResourceStats = {
 
 const { database } = await testDatabase()
 let statements: string[] = []
-Tx.knexOf(database.direct).on('query', ({ sql }: { sql: string }) => statements.push(sql))
+Tx.knexOf(database.pool).on('query', ({ sql }: { sql: string }) => statements.push(sql))
 
 /** A clock that stands until it is moved. */
 class ManualClock implements Clock {
@@ -83,7 +83,7 @@ const deps: CreateRunDeps = {
 }
 
 beforeEach(async () => {
-  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint')
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint')
   tenant = await createTenant(database, 2)
   clock = new ManualClock()
   watch = new RunWatch({ database, clock })
@@ -100,7 +100,7 @@ async function create(of = tenant): Promise<Run> {
 }
 
 async function claim() {
-  const [lease] = await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })
+  const [lease] = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })
   if (lease === undefined) throw new Error('nothing to claim')
   return lease
 }
@@ -146,7 +146,7 @@ describe('a watcher', () => {
 
   it('is told when what the run waits for changes', async () => {
     const [first, second] = [await create(), await create()]
-    await seeWorker(database.direct, 'worker', [], null)
+    await touchWorker(database.pool, 'worker', [], null)
     const watcher = follow(second)
     expect((await watcher.next()).value).toMatchObject({ waiting: { reason: 'capacity' } })
     const lease = await claim()
@@ -222,7 +222,7 @@ describe('a watcher', () => {
     const watcher = follow(run)
     await watcher.next()
     const next = reasonOf(watcher.next())
-    await affected(database.direct, 'delete from sync_job_run where id = ?', [run.id])
+    await execute(database.pool, 'delete from sync_job_run where id = ?', [run.id])
     await clock.pass(LOOK_MS)
     expect(await next).toBe('RESOURCE_NOT_FOUND')
   })
@@ -260,9 +260,9 @@ describe('many watchers', () => {
     const run = await create()
     let isDown = false
     const flaky = {
-      get direct() {
+      get pool() {
         if (isDown) throw new Error('the database is away')
-        return database.direct
+        return database.pool
       },
     }
     watch = new RunWatch({ database: flaky, clock })

@@ -7,16 +7,16 @@ import {
   getRun,
   listRuns,
   type Outcome,
+  queueGroupOf,
   type ResourceStats,
   type Run,
   type RunInput,
   RunQueue,
   retryRun,
-  runGroup,
   stopRun,
-  WEBHOOK_GROUP,
+  WEBHOOK_QUEUE_GROUP,
 } from '../../src/queue/index.ts'
-import { affected, jsonb } from '../../src/storage/database.ts'
+import { execute, jsonb } from '../../src/storage/database.ts'
 import { ensureDayPartitions } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, readOne, type Tenant, TestClock } from './fixtures.ts'
@@ -39,7 +39,7 @@ let queue: RunQueue
 let deps: CreateRunDeps
 
 beforeEach(async () => {
-  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
   tenant = await createTenant(database, 3)
   clock = new TestClock('2026-11-05T12:00:00Z')
   queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
@@ -58,12 +58,12 @@ async function create(input: Partial<RunInput> & { readonly account?: number } =
 }
 
 async function claimOne() {
-  const [run] = await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })
+  const [run] = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })
   if (run === undefined) throw new Error('nothing to claim')
   return run
 }
 
-const read = (id: string) => getRun(database.direct, tenant.environmentId, id)
+const read = (id: string) => getRun(database.pool, tenant.environmentId, id)
 const stop = (id: string) => database.transaction((tx) => stopRun(deps, tx, tenant.environmentId, id))
 const retry = (id: string) => database.transaction((tx) => retryRun(deps, tx, tenant.environmentId, id))
 
@@ -98,17 +98,17 @@ describe('creating a run', () => {
 
   it('keeps what the job changes later away from it', async () => {
     const { id } = await create()
-    await affected(database.direct, `update sync_job set resources = '[]' where id = ?`, [tenant.syncJobId])
+    await execute(database.pool, `update sync_job set resources = '[]' where id = ?`, [tenant.syncJobId])
     expect((await claimOne()).resources).toEqual((await read(id)).resources)
   })
 
   it('for a daemon group is claimed by that group alone', async () => {
     const destination = { kind: 'daemon', groupKey: 'warehouse' } as const
     const { id } = await create({ destination })
-    expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })).toEqual([])
-    const foreign = runGroup(newId(), destination)
+    expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })).toEqual([])
+    const foreign = queueGroupOf(newId(), destination)
     expect(await queue.claim({ group: foreign, holder: 'daemon', limit: 1 })).toEqual([])
-    const group = runGroup(tenant.environmentId, destination)
+    const group = queueGroupOf(tenant.environmentId, destination)
     expect(await queue.claim({ group, holder: 'daemon', limit: 1 })).toMatchObject([{ id, destination }])
   })
 
@@ -119,12 +119,12 @@ describe('creating a run', () => {
     ['no destination', { destination: undefined }, 'DESTINATION_REQUIRED'],
   ])('is refused for %s, and nothing is stored', async (_, input, reason) => {
     expect(await reasonOf(create(input))).toBe(reason)
-    expect((await listRuns(database.direct, tenant.environmentId, {}, {})).items).toEqual([])
+    expect((await listRuns(database.pool, tenant.environmentId, {}, {})).items).toEqual([])
   })
 
   it('is refused when ten thousand runs wait', async () => {
-    await affected(
-      database.direct,
+    await execute(
+      database.pool,
       `insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, fair_rank,
          available_at, attempt)
        select gen_random_uuid(), now(), ?, gen_random_uuid(), 'wnam', 'webhook', 1, now(), 0 from generate_series(1, 10000)`,
@@ -209,7 +209,7 @@ describe('an incremental sync', () => {
     await queue.settle([{ ...lease, outcome }])
   }
   const useResources = (resources: readonly JsonObject[]) =>
-    affected(database.direct, 'update sync_job set resources = ?::jsonb', [jsonb(resources)])
+    execute(database.pool, 'update sync_job set resources = ?::jsonb', [jsonb(resources)])
   const list = (resource: string, more: JsonObject = {}) => ({ resource, method: 'list', ...more })
 
   it('begins two minutes before the start of the last run that read everything', async () => {
@@ -261,7 +261,7 @@ describe('an incremental sync', () => {
     await finish(await run(), [0])
     await change()
     const { destination } = await create(input)
-    const group = runGroup(tenant.environmentId, destination)
+    const group = queueGroupOf(tenant.environmentId, destination)
     expect(await queue.claim({ group, holder: 'anyone', limit: 1 })).toMatchObject([{ previousRunDates: [null] }])
   })
 
@@ -289,7 +289,7 @@ describe('stopping a run', () => {
     const { id } = await create()
     expect(await stop(id)).toMatchObject({ status: 'stopped', finishedAt: clock.now() })
     expect(await stop(id)).toMatchObject({ status: 'stopped' })
-    expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })).toEqual([])
+    expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })).toEqual([])
   })
 
   it('that waits for a rate limit ends it too', async () => {
@@ -318,7 +318,7 @@ describe('stopping a run', () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await create()
       const [claimed, stopped] = await Promise.all([
-        queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 }),
+        queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 }),
         stop(id),
       ])
       const [lease] = claimed
@@ -461,7 +461,7 @@ describe('retrying a run', () => {
   it('is refused while the account would not run', async () => {
     const { id } = await create()
     await stop(id)
-    await affected(database.direct, `update integrated_account set status = 'connecting' where environment_id = ?`, [
+    await execute(database.pool, `update integrated_account set status = 'connecting' where environment_id = ?`, [
       tenant.environmentId,
     ])
     expect(await reasonOf(retry(id))).toBe('ACCOUNT_NOT_ACTIVE')
@@ -478,7 +478,7 @@ describe('listing runs', () => {
     const seen: string[] = []
     let pageToken = ''
     do {
-      const page = await listRuns(database.direct, tenant.environmentId, {}, { pageSize: 2, pageToken })
+      const page = await listRuns(database.pool, tenant.environmentId, {}, { pageSize: 2, pageToken })
       seen.push(...page.items.map(({ id }) => id))
       pageToken = page.nextPageToken
     } while (pageToken !== '')
@@ -489,7 +489,7 @@ describe('listing runs', () => {
     const [a, b] = [await create({ account: 0 }), await create({ account: 1 })]
     await stop(b.id)
     const list = async (filter: Parameters<typeof listRuns>[2]) =>
-      (await listRuns(database.direct, tenant.environmentId, filter, {})).items.map(({ id }) => id)
+      (await listRuns(database.pool, tenant.environmentId, filter, {})).items.map(({ id }) => id)
     expect(await list({ status: 'stopped' })).toEqual([b.id])
     expect(await list({ integratedAccountId: tenant.accountIds[0], syncJobId: tenant.syncJobId })).toEqual([a.id])
     expect(await list({ integratedAccountId: tenant.accountIds[0], status: 'stopped' })).toEqual([])
@@ -498,9 +498,9 @@ describe('listing runs', () => {
 
   it('refuses the page token of another query', async () => {
     for (let round = 0; round < 2; round++) await create({ account: round })
-    const { nextPageToken } = await listRuns(database.direct, tenant.environmentId, {}, { pageSize: 1 })
+    const { nextPageToken } = await listRuns(database.pool, tenant.environmentId, {}, { pageSize: 1 })
     const other = listRuns(
-      database.direct,
+      database.pool,
       tenant.environmentId,
       { status: 'created' },
       { pageSize: 1, pageToken: nextPageToken },

@@ -6,14 +6,14 @@ import {
   getRun,
   listRuns,
   type Outcome,
+  queueGroupOf,
   type Run,
   type RunDestination,
   RunQueue,
-  runGroup,
-  WEBHOOK_GROUP,
+  WEBHOOK_QUEUE_GROUP,
 } from '../../src/queue/index.ts'
-import { affected } from '../../src/storage/database.ts'
-import { forgetWorker, seeDaemon, seeWorker } from '../../src/storage/index.ts'
+import { execute } from '../../src/storage/database.ts'
+import { deleteWorker, touchDaemon, touchWorker } from '../../src/storage/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, type Tenant, TestClock } from './fixtures.ts'
 
@@ -26,11 +26,11 @@ let clock: TestClock
 let queue: RunQueue
 
 beforeEach(async () => {
-  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, daemon, worker')
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, daemon, worker')
   tenant = await createTenant(database, 2)
   clock = new TestClock()
   queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
-  await seeWorker(database.direct, 'worker-1', [], clock.now())
+  await touchWorker(database.pool, 'worker-1', [], clock.now())
 })
 
 async function create(account = 0, destination?: RunDestination): Promise<Run> {
@@ -42,7 +42,7 @@ async function create(account = 0, destination?: RunDestination): Promise<Run> {
   )
 }
 
-async function claimOne(group = WEBHOOK_GROUP): Promise<ClaimedRun> {
+async function claimOne(group = WEBHOOK_QUEUE_GROUP): Promise<ClaimedRun> {
   const [run] = await queue.claim({ group, holder: 'worker-1', limit: 1 })
   if (run === undefined) throw new Error('nothing to claim')
   return run
@@ -52,7 +52,7 @@ async function settle(run: ClaimedRun, outcome: Outcome): Promise<void> {
   await queue.settle([{ ...run, outcome }])
 }
 
-const waitingOf = async (id: string) => (await getRun(database.direct, tenant.environmentId, id, clock.now())).waiting
+const waitingOf = async (id: string) => (await getRun(database.pool, tenant.environmentId, id, clock.now())).waiting
 
 describe('a run that waits says for what', () => {
   it('for its next attempt, until when, and why the last one failed', async () => {
@@ -87,11 +87,11 @@ describe('a run that waits says for what', () => {
   it('for a worker of its region, and then for one that has room', async () => {
     const { id } = await create()
     expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
-    await seeWorker(database.direct, 'worker-1', ['eu'], clock.now())
+    await touchWorker(database.pool, 'worker-1', ['eu'], clock.now())
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_worker', message: expect.stringContaining('region wnam') })
-    await seeWorker(database.direct, 'worker-2', ['eu', 'wnam'], clock.now())
+    await touchWorker(database.pool, 'worker-2', ['eu', 'wnam'], clock.now())
     expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
-    await forgetWorker(database.direct, 'worker-2')
+    await deleteWorker(database.pool, 'worker-2')
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_worker' })
   })
 
@@ -106,18 +106,18 @@ describe('a run that waits says for what', () => {
     const { environmentId } = tenant
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_daemon', message: expect.stringContaining('warehouse') })
     const daemon = { label: 'd', version: '1', regions: [] as string[] }
-    await registerDaemon(database.direct, environmentId, { ...daemon, groupKey: 'other' })
-    await registerDaemon(database.direct, environmentId, { ...daemon, groupKey: 'warehouse', regions: ['eu'] })
+    await registerDaemon(database.pool, environmentId, { ...daemon, groupKey: 'other' })
+    await registerDaemon(database.pool, environmentId, { ...daemon, groupKey: 'warehouse', regions: ['eu'] })
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_daemon' })
-    const daemonId = await registerDaemon(database.direct, environmentId, { ...daemon, groupKey: 'warehouse' })
+    const daemonId = await registerDaemon(database.pool, environmentId, { ...daemon, groupKey: 'warehouse' })
     expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
-    await seeDaemon(database.direct, environmentId, daemonId, true)
+    await touchDaemon(database.pool, environmentId, daemonId, true)
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_daemon' })
   })
 
   it('no longer once it runs or is over', async () => {
     const { id } = await create(0, GROUP)
-    const lease = await claimOne(runGroup(tenant.environmentId, GROUP))
+    const lease = await claimOne(queueGroupOf(tenant.environmentId, GROUP))
     expect(await waitingOf(id)).toBeUndefined()
     await settle(lease, { kind: 'completed' })
     expect(await waitingOf(id)).toBeUndefined()
@@ -127,7 +127,7 @@ describe('a run that waits says for what', () => {
     const [running, waiting] = [await create(), await create()]
     const other = await create(1)
     await claimOne()
-    const { items } = await listRuns(database.direct, tenant.environmentId, {}, {})
+    const { items } = await listRuns(database.pool, tenant.environmentId, {}, {})
     const reasons = new Map(items.map((run) => [run.id, run.waiting?.reason]))
     expect([running, waiting, other].map(({ id }) => reasons.get(id))).toEqual([undefined, 'account_busy', 'capacity'])
   })

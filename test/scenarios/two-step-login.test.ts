@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Exchange } from '../support/upstream.ts'
+import type { ScriptedExchange } from '../support/upstream.ts'
 import { startScenario } from './scenario.ts'
 
 const scenario = await startScenario()
@@ -49,7 +49,7 @@ const DEFINITION = {
 }
 
 /** The two requests of a login and their answers. */
-function login(token: string): Exchange[] {
+function login(token: string): ScriptedExchange[] {
   const session = createHash('sha256').update(token).digest('hex')
   return [
     {

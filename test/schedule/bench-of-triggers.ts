@@ -1,5 +1,5 @@
 import { newId } from '../../src/base/index.ts'
-import { type ClaimedRun, RunQueue, WEBHOOK_GROUP } from '../../src/queue/index.ts'
+import { type ClaimedRun, RunQueue, WEBHOOK_QUEUE_GROUP } from '../../src/queue/index.ts'
 import {
   CATCH_UP,
   createTrigger,
@@ -7,10 +7,10 @@ import {
   type TriggerInput,
   type UpdateDeps,
 } from '../../src/schedule/index.ts'
-import { DueScan } from '../../src/schedule/tick/due-scan.ts'
+import { ShardCursors } from '../../src/schedule/tick/due-scan.ts'
 import { fireDue } from '../../src/schedule/tick/fire-due.ts'
-import { GroupRoom } from '../../src/schedule/tick/group-room.ts'
-import { affected, rows } from '../../src/storage/database.ts'
+import { QueueDepthCache } from '../../src/schedule/tick/group-room.ts'
+import { execute, query } from '../../src/storage/database.ts'
 import type { Database, Run, TriggerRecord } from '../../src/storage/index.ts'
 import { type Tenant, TestClock } from '../queue/fixtures.ts'
 
@@ -28,12 +28,12 @@ export interface StoredRun {
 interface FireOptions {
   readonly regions?: readonly string[]
   readonly database?: Database
-  readonly scan?: DueScan
+  readonly scan?: ShardCursors
   readonly queue?: Pick<RunQueue, 'enqueueTicks' | 'countWaiting'>
 }
 
 /** Schedules of one tenant under a clock that stands until it is moved. */
-export class TriggerBench {
+export class TriggerFixture {
   readonly clock: TestClock
   readonly queue: RunQueue
   readonly deps: UpdateDeps
@@ -74,16 +74,16 @@ export class TriggerBench {
   /** One pass of a ticker that remembers nothing, or what its scan does. */
   async fire(more: FireOptions = {}): Promise<PassReport> {
     const { queue, clock } = this
-    const room = new GroupRoom(queue)
+    const room = new QueueDepthCache(queue)
     const pass = { database: this.#database, queue, room, catchUp: CATCH_UP, now: clock.now }
-    const { scan = new DueScan(0), ...other } = more
+    const { scan = new ShardCursors(0), ...other } = more
     return await fireDue({ ...pass, ...other }, scan)
   }
 
   /** Every run of a trigger, in the order of their ticks. */
   async runsOf(triggerId: string): Promise<readonly StoredRun[]> {
-    return await rows(
-      this.#database.direct,
+    return await query(
+      this.#database.pool,
       `select id, scheduled_for as "scheduledFor", status, skip_reason as reason, webhook_id as "webhookId",
          daemon_group_key as "groupKey"
        from sync_job_run where trigger_id = ? order by scheduled_for, kind`,
@@ -98,8 +98,8 @@ export class TriggerBench {
 
   /** Where a schedule stands, with its moments as `12:00:10`. */
   async scheduleOf(triggerId: string): Promise<unknown> {
-    const [found] = await rows(
-      this.#database.direct,
+    const [found] = await query(
+      this.#database.pool,
       `select to_char(next_fire_at at time zone 'UTC', 'HH24:MI:SS') as "nextFireAt",
          to_char(r.scheduled_for at time zone 'UTC', 'HH24:MI:SS') as "lastRunAt",
          (select count(*)::integer from sync_job_run x where x.trigger_id = s.trigger_id and x.status <> 'skipped') as fired,
@@ -113,7 +113,7 @@ export class TriggerBench {
   }
 
   async claim(limit = 1): Promise<readonly ClaimedRun[]> {
-    return await this.queue.claim({ group: WEBHOOK_GROUP, holder: newId(), limit })
+    return await this.queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: newId(), limit })
   }
 
   /** Runs whatever waits to completion. */
@@ -125,8 +125,8 @@ export class TriggerBench {
 
 /** Forgets every trigger and run, so that a pass concerns the triggers of its test alone. */
 export async function clearTriggers(database: Database): Promise<void> {
-  await affected(
-    database.direct,
+  await execute(
+    database.pool,
     `truncate sync_job_cron_trigger, trigger_schedule, missed_ticks, sync_job_run, run_queue, run_lease, run_checkpoint,
        previous_run`,
   )

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cronExpression } from '../../src/schedule/cron/cron-expression.ts'
 import { CATCH_UP } from '../../src/schedule/index.ts'
-import { dueTicks } from '../../src/schedule/tick/due-ticks.ts'
+import { catchUpTicks } from '../../src/schedule/tick/due-ticks.ts'
 import { cronText } from './arbitraries.ts'
 
 const T = (text: string) => new Date(`2026-11-05T${text}Z`)
 const owed = (expression: string, dueAt: Date, now: Date, catchUp = CATCH_UP) =>
-  dueTicks(cronExpression(expression), dueAt, now, catchUp)
+  catchUpTicks(cronExpression(expression), dueAt, now, catchUp)
 
 describe('a schedule owes', () => {
   it('the one tick that is due, and goes on from it rather than from now', () => {

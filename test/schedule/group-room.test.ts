@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { GROUP_QUEUED_MAX, groupId } from '../../src/queue/index.ts'
-import { GroupRoom } from '../../src/schedule/tick/group-room.ts'
+import { QUEUE_DEPTH_MAX, queueGroupKey } from '../../src/queue/index.ts'
+import { QueueDepthCache } from '../../src/schedule/tick/group-room.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -12,15 +12,15 @@ afterEach(() => void vi.useRealTimers())
 /** A room over a queue in which so many runs wait, and the counts that were made. */
 function roomOver(waiting: number) {
   const counts: number[] = []
-  const room = new GroupRoom({
+  const room = new QueueDepthCache({
     countWaiting: async () => {
       counts.push(waiting)
-      return new Map([[groupId(GROUP.environmentId, GROUP.group), waiting]])
+      return new Map([[queueGroupKey(GROUP.environmentId, GROUP.group), waiting]])
     },
   })
   const loadAfter = async (ms: number) => {
     vi.advanceTimersByTime(ms)
-    await room.load(database.direct, [GROUP])
+    await room.load(database.pool, [GROUP])
     return counts.length
   }
   return { room, loadAfter }
@@ -28,17 +28,17 @@ function roomOver(waiting: number) {
 
 describe('the room of a group', () => {
   it('is counted again after five seconds while it is less than half full', async () => {
-    const { loadAfter } = roomOver(GROUP_QUEUED_MAX / 2 - 1)
+    const { loadAfter } = roomOver(QUEUE_DEPTH_MAX / 2 - 1)
     expect([await loadAfter(0), await loadAfter(5_000), await loadAfter(1)]).toEqual([1, 1, 2])
   })
 
   it('is counted again after a second when it is at least half full', async () => {
-    const { loadAfter } = roomOver(GROUP_QUEUED_MAX / 2)
+    const { loadAfter } = roomOver(QUEUE_DEPTH_MAX / 2)
     expect([await loadAfter(0), await loadAfter(1_000), await loadAfter(1)]).toEqual([1, 1, 2])
   })
 
   it('knows what was added since at once', async () => {
-    const { room, loadAfter } = roomOver(GROUP_QUEUED_MAX - 1)
+    const { room, loadAfter } = roomOver(QUEUE_DEPTH_MAX - 1)
     await loadAfter(0)
     expect(room.isFull(GROUP.environmentId, GROUP.group)).toBe(false)
     room.add(GROUP.environmentId, GROUP.group)

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { pauseTrigger, resumeTrigger, updateTrigger } from '../../src/schedule/index.ts'
-import { rows } from '../../src/storage/database.ts'
+import { query } from '../../src/storage/database.ts'
 import { createTenant } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
-import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
+import { clearTriggers, TriggerFixture } from './bench-of-triggers.ts'
 import { ScheduleModel } from './schedule-model.ts'
 
 const { database } = await testDatabase()
@@ -40,11 +40,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** One trigger in the database and in the model, to which the same happens. */
 class Pair {
-  readonly #at: TriggerBench
+  readonly #at: TriggerFixture
   readonly #id: string
   readonly #model: ScheduleModel
 
-  private constructor(at: TriggerBench, id: string, model: ScheduleModel) {
+  private constructor(at: TriggerFixture, id: string, model: ScheduleModel) {
     this.#at = at
     this.#id = id
     this.#model = model
@@ -52,7 +52,7 @@ class Pair {
 
   static async create(text: string): Promise<Pair> {
     await clearTriggers(database)
-    const at = new TriggerBench(database, await createTenant(database), START)
+    const at = new TriggerFixture(database, await createTenant(database), START)
     const { id } = await at.create({ cronExpression: text })
     return new Pair(at, id, new ScheduleModel(text, at.clock.now().getTime()))
   }
@@ -96,8 +96,8 @@ class Pair {
     await this.perform({ kind: 'fire', workers: 1 })
     const runs = await this.#at.runsOf(this.#id)
     expect(runs.map(({ scheduledFor, reason }) => [scheduledFor.getTime(), reason])).toEqual(byTime(this.#model.ledger))
-    const missed = await rows<{ first: Date; last: Date; count: number }>(
-      database.direct,
+    const missed = await query<{ first: Date; last: Date; count: number }>(
+      database.pool,
       'select first_at as first, last_at as last, count from missed_ticks order by last_at',
     )
     expect(missed.map(({ first, last, count }) => [last.getTime(), [first.getTime(), count]])).toEqual(

@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { newId, systemClock } from '../../src/base/index.ts'
 import { RunQueue } from '../../src/queue/index.ts'
 import { Ticker } from '../../src/schedule/index.ts'
-import { affected, rows } from '../../src/storage/database.ts'
+import { execute, query } from '../../src/storage/database.ts'
 import { Database } from '../../src/storage/index.ts'
 import { type Logger, silentLogger } from '../../src/telemetry/index.ts'
 import { createTenant } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
-import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
+import { clearTriggers, TriggerFixture } from './bench-of-triggers.ts'
 
 const { database, target } = await testDatabase()
 beforeEach(() => clearTriggers(database))
@@ -40,8 +40,8 @@ function tickerOn(pool: Database, onFired: () => void, logger: Logger = silentLo
 }
 
 /** A trigger every second, under the database's own clock. */
-async function everySecond(): Promise<{ readonly at: TriggerBench; readonly id: string }> {
-  const at = new TriggerBench(database, await createTenant(database), new Date().toISOString())
+async function everySecond(): Promise<{ readonly at: TriggerFixture; readonly id: string }> {
+  const at = new TriggerFixture(database, await createTenant(database), new Date().toISOString())
   return { at, id: (await at.create({ cronExpression: '* * * * * *' })).id }
 }
 
@@ -64,8 +64,8 @@ describe('a ticker', () => {
 
   it('says in the log which trigger it parked and why', async () => {
     const { id } = await everySecond()
-    await affected(
-      database.direct,
+    await execute(
+      database.pool,
       `update trigger_schedule set cron_expression = 'nonsense', next_fire_at = now() where trigger_id = ?`,
       [id],
     )
@@ -84,10 +84,10 @@ describe('a ticker', () => {
     await using ticker = tickerOn(pool, bell.ring)
     ticker.start()
     await bell.heard()
-    await rows(database.direct, 'select pg_terminate_backend(pid) from pg_stat_activity where application_name = ?', [
+    await query(database.pool, 'select pg_terminate_backend(pid) from pg_stat_activity where application_name = ?', [
       name,
     ])
-    await affected(database.direct, 'truncate run_queue, run_lease') // so that the next tick fires again
+    await execute(database.pool, 'truncate run_queue, run_lease') // so that the next tick fires again
     await bell.heard()
     expect(ticker.stats.fired).toBeGreaterThan(1)
   })

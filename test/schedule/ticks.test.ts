@@ -1,19 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { daemonGroup } from '../../src/queue/index.ts'
+import { daemonQueueGroup } from '../../src/queue/index.ts'
 import { deleteTrigger, listTicks } from '../../src/schedule/index.ts'
-import { DueScan } from '../../src/schedule/tick/due-scan.ts'
-import { affected, rows } from '../../src/storage/database.ts'
-import { Database, parkSchedule } from '../../src/storage/index.ts'
+import { ShardCursors } from '../../src/schedule/tick/due-scan.ts'
+import { execute, query } from '../../src/storage/database.ts'
+import { Database, suspendSchedule } from '../../src/storage/index.ts'
 import { insertTriggers, schedule, YEARLY } from '../bench/support/trigger-population.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
 import { beforeCommit, testDatabase } from '../support/database.ts'
-import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
+import { clearTriggers, TriggerFixture } from './bench-of-triggers.ts'
 
 const { database, target } = await testDatabase()
 beforeEach(() => clearTriggers(database))
 
-const bench = async (accounts = 1) => new TriggerBench(database, await createTenant(database, accounts))
+const bench = async (accounts = 1) => new TriggerFixture(database, await createTenant(database, accounts))
 
 /** Resolves once some statement of this database waits for a lock. */
 async function waitUntilBlocked(): Promise<void> {
@@ -47,7 +47,7 @@ describe('a tick', () => {
     at.clock.advance(10_000)
     await at.fire()
     expect(await at.claim()).toEqual([])
-    const group = daemonGroup(at.tenant.environmentId, 'warehouse')
+    const group = daemonQueueGroup(at.tenant.environmentId, 'warehouse')
     expect(await at.queue.claim({ group, holder: newId(), limit: 1 })).toMatchObject([{ triggerId: id }])
   })
 
@@ -64,7 +64,7 @@ describe('a tick', () => {
     { own: 'fail_fast', expected: 'fail_fast' },
   ] as const)('does with errors what the trigger says ($own), else the job', async ({ own, expected }) => {
     const at = await bench()
-    await affected(database.direct, `update sync_job set error_handling = 'batch' where id = ?`, [at.tenant.syncJobId])
+    await execute(database.pool, `update sync_job set error_handling = 'batch' where id = ?`, [at.tenant.syncJobId])
     await at.create({ errorHandling: own })
     at.clock.advance(10_000)
     await at.fire()
@@ -106,7 +106,7 @@ describe('a tick', () => {
     const { id } = await at.create()
     at.clock.advance(10_000)
     await at.fire()
-    await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
+    await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
       id,
     ])
@@ -120,12 +120,12 @@ describe('a tick', () => {
     const triggers = await Promise.all(Array.from({ length: 4 }, (_, account) => at.create({ account })))
     const ids = triggers.map(({ id }) => id)
     // One shard, so that all of them share a batch.
-    await affected(database.direct, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [ids])
+    await execute(database.pool, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [ids])
     at.clock.advance(10_000)
     await at.fire()
     await at.completeWaiting()
     at.clock.advance(10_000)
-    await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
+    await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
       ids[2] ?? '',
     ])
@@ -142,7 +142,7 @@ describe('a tick', () => {
     const { id } = await at.create()
     at.clock.advance(10_000)
     await at.fire()
-    await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
+    await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
       id,
     ])
@@ -163,13 +163,13 @@ describe('a tick', () => {
     const at = await bench(2)
     const [held, free] = [await at.create({ account: 0 }), await at.create({ account: 1 })]
     // Of one shard, the held one first: the pass reads past it.
-    await affected(database.direct, 'update trigger_schedule set shard = 3 where trigger_id = any(?::uuid[])', [
+    await execute(database.pool, 'update trigger_schedule set shard = 3 where trigger_id = any(?::uuid[])', [
       [held.id, free.id],
     ])
-    const scan = new DueScan(0)
+    const scan = new ShardCursors(0)
     at.clock.advance(10_000)
     await database.transaction(async (tx) => {
-      await affected(tx, 'select from trigger_schedule where trigger_id = ? for update', [held.id])
+      await execute(tx, 'select from trigger_schedule where trigger_id = ? for update', [held.id])
       expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
     })
     expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
@@ -182,14 +182,14 @@ describe('the statements of a batch', () => {
     await insertTriggers(database, { environments: 2, accountsPerEnvironment: 500, triggersPerAccount: 2 })
     await schedule(database, YEARLY)
     await using single = new Database({ target, poolMax: 1 })
-    const at = new TriggerBench(single, await createTenant(database))
+    const at = new TriggerFixture(single, await createTenant(database))
     await at.create()
     for (let batch = 0; batch < 12; batch++) {
       at.clock.advance(10_000)
       await at.fire()
     }
-    const plans = await rows<{ custom: number }>(
-      single.direct,
+    const plans = await query<{ custom: number }>(
+      single.pool,
       `select custom_plans as custom from pg_prepared_statements
        where statement like '%insert into sync_job_run%' or statement like '%update skip locked%'`,
     )
@@ -212,7 +212,7 @@ describe('missed ticks', () => {
     const { id } = await at.create({ cronExpression: '0 * * * *' })
     at.clock.set('2026-11-05T20:30:00Z')
     expect(await at.fire()).toMatchObject({ fired: 1, missed: 7 })
-    const { items } = await listTicks(database.direct, at.tenant.environmentId, id, {})
+    const { items } = await listTicks(database.pool, at.tenant.environmentId, id, {})
     expect(items).toMatchObject([
       { outcome: 'fired', scheduledFor: new Date('2026-11-05T20:00:00Z') },
       {
@@ -232,7 +232,7 @@ describe('missed ticks', () => {
     const queue = {
       countWaiting: at.queue.countWaiting.bind(at.queue),
       enqueueTicks: async (...given: Parameters<typeof at.queue.enqueueTicks>) => {
-        deleted = deleteTrigger(database.direct, at.tenant.environmentId, id, undefined)
+        deleted = deleteTrigger(database.pool, at.tenant.environmentId, id, undefined)
         await waitUntilBlocked()
         await at.queue.enqueueTicks(...given)
       },
@@ -281,7 +281,7 @@ describe('a tick is recorded as skipped', () => {
     async (status) => {
       const at = await bench()
       const { id } = await at.create()
-      await affected(database.direct, 'update integrated_account set status = ? where id = ?', [
+      await execute(database.pool, 'update integrated_account set status = ? where id = ?', [
         status,
         at.tenant.accountIds[0] ?? '',
       ])
@@ -295,7 +295,7 @@ describe('a tick is recorded as skipped', () => {
   it('while the integration is disabled', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await affected(database.direct, 'update environment_integration set is_enabled = false where id = ?', [
+    await execute(database.pool, 'update environment_integration set is_enabled = false where id = ?', [
       at.tenant.installationId,
     ])
     at.clock.advance(10_000)
@@ -307,8 +307,8 @@ describe('a tick is recorded as skipped', () => {
     const at = await bench(2)
     const full = await at.create({ account: 0 })
     const other = await at.create({ account: 1, destination: { kind: 'daemon', groupKey: 'warehouse' } })
-    await affected(
-      database.direct,
+    await execute(
+      database.pool,
       `insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, fair_rank,
          available_at, attempt)
        select gen_random_uuid(), now(), ?, gen_random_uuid(), 'wnam', 'webhook', 1e15, 'infinity', 0
@@ -319,7 +319,7 @@ describe('a tick is recorded as skipped', () => {
     expect(await at.fire()).toMatchObject({ fired: 1, skipped: { group_full: 1 } })
     expect(await at.runsOf(full.id)).toMatchObject([{ status: 'skipped', reason: 'group_full' }])
     expect(await at.runsOf(other.id)).toMatchObject([{ status: 'created', groupKey: 'warehouse' }])
-    await affected(database.direct, 'delete from run_queue where environment_id = ?', [at.tenant.environmentId])
+    await execute(database.pool, 'delete from run_queue where environment_id = ?', [at.tenant.environmentId])
   })
 })
 
@@ -328,7 +328,7 @@ describe('a trigger that cannot be evaluated', () => {
     const at = await bench(2)
     const bad = await at.create({ account: 0 })
     const good = await at.create({ account: 1 })
-    await affected(database.direct, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
+    await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
       bad.id,
     ])
     at.clock.advance(10_000)
@@ -346,9 +346,9 @@ describe('a trigger that cannot be evaluated', () => {
   it('is not parked when its schedule has moved since', async () => {
     const at = await bench()
     const { id } = await at.create()
-    const { direct } = database
-    expect(await parkSchedule(direct, id, new Date('2026-11-05T12:00:00Z'), 'an old error')).toBe(false)
-    expect(await parkSchedule(direct, id, new Date('2026-11-05T12:00:10Z'), 'this error')).toBe(true)
+    const { pool: direct } = database
+    expect(await suspendSchedule(direct, id, new Date('2026-11-05T12:00:00Z'), 'an old error')).toBe(false)
+    expect(await suspendSchedule(direct, id, new Date('2026-11-05T12:00:10Z'), 'this error')).toBe(true)
     const { error } = await readOne<{ error: string }>(
       database,
       'select error from trigger_schedule where trigger_id = ?',
@@ -364,22 +364,22 @@ describe('a trigger that cannot be evaluated', () => {
     const bad = triggers[7]
     if (bad === undefined || first === undefined) throw new Error('no triggers')
     // One shard, so that all of them share a batch.
-    await affected(database.direct, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [
+    await execute(database.pool, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [
       triggers.map(({ id }) => id),
     ])
-    await affected(
-      database.direct,
+    await execute(
+      database.pool,
       `alter table sync_job_run_default add constraint spoiled check (trigger_id is distinct from '${bad.id}')`,
     )
     at.clock.set('2031-01-01T00:00:00Z') // a day without a partition: the rows go where the constraint is
-    await affected(database.direct, 'update trigger_schedule set next_fire_at = ? where trigger_id = any(?::uuid[])', [
+    await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = any(?::uuid[])', [
       new Date('2031-01-01T00:00:00Z'),
       triggers.map(({ id }) => id),
     ])
     expect(await at.fire()).toMatchObject({ fired: 11, parked: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(bad.id)).toEqual([])
     expect(await at.ticksOf(first.id)).toEqual(['00:00:00'])
-    await affected(database.direct, 'alter table sync_job_run_default drop constraint spoiled')
+    await execute(database.pool, 'alter table sync_job_run_default drop constraint spoiled')
   })
 })
 
@@ -394,7 +394,7 @@ describe('the ledger', () => {
     const seen: string[] = []
     let pageToken = ''
     do {
-      const page = await listTicks(database.direct, at.tenant.environmentId, id, { pageSize: 3, pageToken })
+      const page = await listTicks(database.pool, at.tenant.environmentId, id, { pageSize: 3, pageToken })
       seen.push(...page.items.map((entry) => `${entry.scheduledFor.toISOString().slice(17, 19)} ${entry.outcome}`))
       pageToken = page.nextPageToken
     } while (pageToken !== '')
@@ -409,7 +409,7 @@ describe('the ledger', () => {
       await at.fire()
     }
     const [run] = await at.runsOf(id)
-    const { items } = await listTicks(database.direct, at.tenant.environmentId, id, {})
+    const { items } = await listTicks(database.pool, at.tenant.environmentId, id, {})
     expect(items[0]).toMatchObject({ outcome: 'skipped', skipReason: 'overlap', runId: null })
     expect(items[2]).toMatchObject({ outcome: 'fired', runId: run?.id, skipReason: null })
   })
@@ -417,6 +417,6 @@ describe('the ledger', () => {
   it('of another environment’s trigger is not found', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await expect(listTicks(database.direct, newId(), id, {})).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    await expect(listTicks(database.pool, newId(), id, {})).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 })

@@ -12,13 +12,13 @@ import {
   type TriggerInput,
   updateTrigger,
 } from '../../src/schedule/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
 import { beforeCommit, testDatabase } from '../support/database.ts'
-import { clearTriggers, TriggerBench } from './bench-of-triggers.ts'
+import { clearTriggers, TriggerFixture } from './bench-of-triggers.ts'
 
 const { database } = await testDatabase()
-const bench = async (accounts = 1) => new TriggerBench(database, await createTenant(database, accounts))
+const bench = async (accounts = 1) => new TriggerFixture(database, await createTenant(database, accounts))
 beforeEach(() => clearTriggers(database))
 
 /** The reason of the refusal. */
@@ -48,7 +48,7 @@ describe('creating a trigger', () => {
       nextRunAt: new Date('2026-11-09T09:00:00Z'),
       destination: { kind: 'webhook', webhookId: at.tenant.webhookId },
     })
-    expect(await getTrigger(database.direct, at.tenant.environmentId, trigger.id)).toEqual(trigger)
+    expect(await getTrigger(database.pool, at.tenant.environmentId, trigger.id)).toEqual(trigger)
   })
 
   it.each<[string, Partial<TriggerInput>, string]>([
@@ -74,9 +74,7 @@ describe('creating a trigger', () => {
 
   it('is refused when the account is one of another integration than the job is for', async () => {
     const at = await bench()
-    await affected(database.direct, `update sync_job set integration_name = 'slack' where id = ?`, [
-      at.tenant.syncJobId,
-    ])
+    await execute(database.pool, `update sync_job set integration_name = 'slack' where id = ?`, [at.tenant.syncJobId])
     await expect(at.create()).rejects.toMatchObject({
       reason: 'INVALID_FIELD',
       violations: [{ field: 'integrated_account_id', rule: 'integration.mismatch' }],
@@ -101,7 +99,7 @@ describe('creating a trigger', () => {
 describe('updating a trigger', () => {
   const daemon = { kind: 'daemon', groupKey: 'warehouse' } as const
 
-  async function withTrigger(input: Parameters<TriggerBench['create']>[0] = {}) {
+  async function withTrigger(input: Parameters<TriggerFixture['create']>[0] = {}) {
     const at = await bench()
     const trigger = await at.create(input)
     const { environmentId } = at.tenant
@@ -181,7 +179,7 @@ describe('updating a trigger', () => {
 
   it('gives a parked trigger a new start', async () => {
     const { trigger, update, at } = await withTrigger()
-    await affected(database.direct, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
+    await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
       trigger.id,
     ])
     at.clock.advance(10_000)
@@ -208,7 +206,7 @@ describe('updating a trigger', () => {
   ])('is refused for %s, and nothing is stored', async (_, change, reason) => {
     const { trigger, environmentId, update } = await withTrigger()
     expect(await reasonOf(update(change))).toBe(reason)
-    expect(await getTrigger(database.direct, environmentId, trigger.id)).toEqual(trigger)
+    expect(await getTrigger(database.pool, environmentId, trigger.id)).toEqual(trigger)
   })
 
   it('accepts the version that is stored', async () => {
@@ -307,7 +305,7 @@ describe('running a trigger now', () => {
     expect(run).toMatchObject({ kind: 'manual', triggerId: id, status: 'created', args: { a: 1 }, attempt: 0 })
     expect(run.resources).toEqual([{ resource: 'repos', method: 'list' }])
     expect((await at.claim())[0]?.id).toBe(run.id)
-    expect(await getTrigger(database.direct, environmentId, id)).toMatchObject({ lastRunStatus: 'running' })
+    expect(await getTrigger(database.pool, environmentId, id)).toMatchObject({ lastRunStatus: 'running' })
   })
 
   it('twice in a millisecond makes two runs', async () => {
@@ -322,11 +320,11 @@ describe('running a trigger now', () => {
     const at = await bench()
     const { id } = await at.create()
     const runNow = () => database.transaction((tx) => runTriggerNow(at.deps, tx, at.tenant.environmentId, id))
-    await affected(database.direct, `update integrated_account set status = 'needs_reauth' where environment_id = ?`, [
+    await execute(database.pool, `update integrated_account set status = 'needs_reauth' where environment_id = ?`, [
       at.tenant.environmentId,
     ])
     expect(await reasonOf(runNow())).toBe('ACCOUNT_NOT_ACTIVE')
-    await affected(database.direct, 'update environment_integration set is_enabled = false where environment_id = ?', [
+    await execute(database.pool, 'update environment_integration set is_enabled = false where environment_id = ?', [
       at.tenant.environmentId,
     ])
     expect(await reasonOf(runNow())).toBe('INTEGRATION_DISABLED')
@@ -341,7 +339,7 @@ describe('reading triggers', () => {
     const created = []
     for (const account of [0, 1, 0]) created.push((await at.create({ account })).id)
     const list = async (filter: object, before?: string) =>
-      (await listTriggers(database.direct, environmentId, filter, { before, limit: 2 })).map(({ id }) => id)
+      (await listTriggers(database.pool, environmentId, filter, { before, limit: 2 })).map(({ id }) => id)
     const [first, second, third] = created
     expect(await list({})).toEqual([third, second])
     expect(await list({}, second)).toEqual([first])
@@ -353,7 +351,7 @@ describe('reading triggers', () => {
   it('shows the latest run and how it stands', async () => {
     const at = await bench()
     const { id } = await at.create()
-    const status = async () => (await getTrigger(database.direct, at.tenant.environmentId, id)).lastRunStatus
+    const status = async () => (await getTrigger(database.pool, at.tenant.environmentId, id)).lastRunStatus
     at.clock.advance(10_000)
     await at.fire()
     expect(await status()).toBe('created')
@@ -380,8 +378,8 @@ describe('deleting a trigger', () => {
     const { id } = await at.create({ cronExpression: '0 * * * *' })
     at.clock.advance(8 * 3_600_000)
     await at.fire()
-    await deleteTrigger(database.direct, environmentId, id, undefined)
-    expect(await reasonOf(getTrigger(database.direct, environmentId, id))).toBe('RESOURCE_NOT_FOUND')
+    await deleteTrigger(database.pool, environmentId, id, undefined)
+    expect(await reasonOf(getTrigger(database.pool, environmentId, id))).toBe('RESOURCE_NOT_FOUND')
     expect(await countTriggers()).toBe(0)
     expect(await readOne(database, 'select count(*) as count from missed_ticks')).toEqual({ count: 0 })
     const [run] = await at.claim()
@@ -392,8 +390,8 @@ describe('deleting a trigger', () => {
   it('is refused for another version and for another environment', async () => {
     const at = await bench()
     const { id } = await at.create()
-    expect(await reasonOf(deleteTrigger(database.direct, at.tenant.environmentId, id, 9))).toBe('ETAG_MISMATCH')
-    expect(await reasonOf(deleteTrigger(database.direct, newId(), id, undefined))).toBe('RESOURCE_NOT_FOUND')
+    expect(await reasonOf(deleteTrigger(database.pool, at.tenant.environmentId, id, 9))).toBe('ETAG_MISMATCH')
+    expect(await reasonOf(deleteTrigger(database.pool, newId(), id, undefined))).toBe('RESOURCE_NOT_FOUND')
     expect(await countTriggers()).toBe(1)
   })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { arrayLiteral } from '../../src/storage/array-literal.ts'
-import { row } from '../../src/storage/database.ts'
+import { queryOne } from '../../src/storage/database.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -38,7 +38,7 @@ describe('an array', () => {
     const text = fc.option(fc.string({ unit: 'binary' }).map((each) => each.replaceAll('\0', '')))
     await fc.assert(
       fc.asyncProperty(fc.array(text, { maxLength: 8 }), async (values) => {
-        const found = await row<{ texts: string[] }>(database.direct, 'select ?::text[] as texts', [values])
+        const found = await queryOne<{ texts: string[] }>(database.pool, 'select ?::text[] as texts', [values])
         expect(found?.texts).toEqual(values)
       }),
       { numRuns: 200 },

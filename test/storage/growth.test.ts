@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { affected, rows } from '../../src/storage/database.ts'
+import { execute, query } from '../../src/storage/database.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -28,8 +28,8 @@ describe('what keeps more than one PostgreSQL possible', () => {
   })
 
   it('the index of what is due begins with the shard', async () => {
-    const [index] = await rows<{ columns: readonly string[] }>(
-      database.direct,
+    const [index] = await query<{ columns: readonly string[] }>(
+      database.pool,
       `select array_agg(a.attname::text order by a.attnum) as columns from pg_attribute a
        where a.attrelid = 'trigger_schedule_due'::regclass`,
     )
@@ -37,8 +37,8 @@ describe('what keeps more than one PostgreSQL possible', () => {
   })
 
   it('no row that a tick writes refers to another but its own trigger’s', async () => {
-    const references = await rows<{ from: string; to: string }>(
-      database.direct,
+    const references = await query<{ from: string; to: string }>(
+      database.pool,
       `select conrelid::regclass::text as "from", confrelid::regclass::text as "to" from pg_constraint
        where contype = 'f' and conrelid = any(?::regclass[]) order by 1`,
       [HOT],
@@ -47,8 +47,8 @@ describe('what keeps more than one PostgreSQL possible', () => {
   })
 
   it('no id is made by the database', async () => {
-    const made = await rows(
-      database.direct,
+    const made = await query(
+      database.pool,
       `select table_name, column_name from information_schema.columns
        where table_schema = 'public' and (is_identity = 'YES' or column_default like '%uuid%' or column_default like 'nextval%')
          and table_name not like 'knex%'`,
@@ -57,8 +57,8 @@ describe('what keeps more than one PostgreSQL possible', () => {
   })
 
   it('runs are partitioned by the time of their tick', async () => {
-    const partitioned = await rows<{ key: string }>(
-      database.direct,
+    const partitioned = await query<{ key: string }>(
+      database.pool,
       `select pg_get_partkeydef('sync_job_run'::regclass) as key`,
     )
     expect(partitioned).toEqual([{ key: 'RANGE (scheduled_for)' }])
@@ -70,8 +70,8 @@ describe('what keeps a tick of a burst as cheap as a single one', () => {
     ['run_queue', 'run_queue_of_account'],
     ['run_lease', 'run_lease_account'],
   ])('a plan made while %s is empty reads %s', async (table, index) => {
-    await affected(
-      database.direct,
+    await execute(
+      database.pool,
       `insert into ${table} select (jsonb_populate_record(null::${table}, to_jsonb(v))).* from (
          select gen_random_uuid() as run_id, now() as scheduled_for, gen_random_uuid() as environment_id,
            gen_random_uuid() as integrated_account_id, 'wnam' as region, 'webhook' as queue_group, 1 as fair_rank,
@@ -80,10 +80,10 @@ describe('what keeps a tick of a burst as cheap as a single one', () => {
          from generate_series(1, 2000)
        ) v`,
     )
-    await affected(database.direct, `delete from ${table}`)
-    await affected(database.direct, `vacuum analyze ${table}`)
-    const plan = await rows<{ 'QUERY PLAN': string }>(
-      database.direct,
+    await execute(database.pool, `delete from ${table}`)
+    await execute(database.pool, `vacuum analyze ${table}`)
+    const plan = await query<{ 'QUERY PLAN': string }>(
+      database.pool,
       `explain select count(*) from ${table} where integrated_account_id = '${newId()}'`,
     )
     expect(plan.map((line) => line['QUERY PLAN']).join()).toContain(index)

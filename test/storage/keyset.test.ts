@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Failure, newId } from '../../src/base/index.ts'
-import { etagOf, versionOfEtag } from '../../src/storage/etag.ts'
-import { decodePageToken, encodePageToken, pageOf, pageSizeOf } from '../../src/storage/keyset.ts'
+import { parseEtag, toEtag } from '../../src/storage/etag.ts'
+import { decodePageToken, encodePageToken, readPageSize, toPage } from '../../src/storage/keyset.ts'
 
 const QUERY = { list: 'sync_job_run', environment_id: newId(), status: 'failed' }
 
@@ -54,11 +54,11 @@ describe('a page token', () => {
 
 describe('a page', () => {
   it('of exactly the asked-for rows is the last', () => {
-    expect(pageOf(QUERY, ['a', 'b'], 2, (item) => [item])).toEqual({ items: ['a', 'b'], nextPageToken: '' })
+    expect(toPage(QUERY, ['a', 'b'], 2, (item) => [item])).toEqual({ items: ['a', 'b'], nextPageToken: '' })
   })
 
   it('continues after its last row when one more was found', () => {
-    const page = pageOf(QUERY, [{ id: newId() }, { id }, { id: newId() }], 2, (item) => [item.id])
+    const page = toPage(QUERY, [{ id: newId() }, { id }, { id: newId() }], 2, (item) => [item.id])
     expect(page.items).toHaveLength(2)
     expect(decodePageToken(QUERY, page.nextPageToken)).toEqual([id])
   })
@@ -71,24 +71,24 @@ describe('a page', () => {
     [1000, 1000],
     [100_000, 1000],
   ])('asked for %s rows holds %s', (pageSize, expected) => {
-    expect(pageSizeOf(pageSize === undefined ? {} : { pageSize })).toBe(expected)
+    expect(readPageSize(pageSize === undefined ? {} : { pageSize })).toBe(expected)
   })
 
   it('of a negative size is refused', () => {
-    expect(reasonOf(() => pageSizeOf({ pageSize: -1 }))).toBe('INVALID_FIELD')
+    expect(reasonOf(() => readPageSize({ pageSize: -1 }))).toBe('INVALID_FIELD')
   })
 })
 
 describe('an etag', () => {
   it('is a quoted entity tag and stands for its version', () => {
-    expect(etagOf(7)).toBe('"v7"')
-    expect([versionOfEtag(etagOf(7)), versionOfEtag('v7')]).toEqual([7, 7])
+    expect(toEtag(7)).toBe('"v7"')
+    expect([parseEtag(toEtag(7)), parseEtag('v7')]).toEqual([7, 7])
   })
 
   it.each(['', 'v', '7', 'W/"v7"', '"v7', 'v7"', 'v-1', 'v99999999999999', '*'])(
     'that was never made here (%s) stands for no version',
     (text) => {
-      expect(versionOfEtag(text)).toBe(0)
+      expect(parseEtag(text)).toBe(0)
     },
   )
 })

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest'
-import { rows } from '../../src/storage/database.ts'
+import { query } from '../../src/storage/database.ts'
 import { Database, migrate } from '../../src/storage/index.ts'
 import { createDatabase, dropDatabase, testDatabase } from '../support/database.ts'
 
@@ -23,9 +23,9 @@ describe('migrations', () => {
       (statementTimeoutMs) => new Database({ target: { kind: 'url', url }, poolMax: 1, statementTimeoutMs }),
     ) as [Database, Database]
     const migrating = first.transaction(async (tx) => {
-      await rows(tx, 'select pg_advisory_xact_lock(727064101)')
+      await query(tx, 'select pg_advisory_xact_lock(727064101)')
       const waiting = migrate(second)
-      await rows(tx, 'select pg_sleep(0.4)')
+      await query(tx, 'select pg_sleep(0.4)')
       return { waiting }
     })
     expect((await (await migrating).waiting).applied).not.toEqual([])
@@ -38,8 +38,8 @@ describe('a connection', () => {
   it('waits neither for a lock, nor in a statement or a transaction, without end', async () => {
     const { database } = await testDatabase()
     const names = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
-    const found = await rows(
-      database.direct,
+    const found = await query(
+      database.pool,
       'select name, setting from pg_settings where name = any(?) order by name',
       [names],
     )

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { affected, rows } from '../../src/storage/database.ts'
-import { createSecrets, type SecretRef } from '../../src/storage/index.ts'
+import { execute, query } from '../../src/storage/database.ts'
+import { createSecretStore, type SecretRef } from '../../src/storage/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
-const tx = database.direct
-const secrets = createSecrets(parseKeyRing(generateKeyRingText('k1')))
+const tx = database.pool
+const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
 const refOf = (overrides: Partial<SecretRef> = {}): SecretRef => ({
   ownerId: newId(),
   subjectType: 'webhook',
@@ -44,8 +44,8 @@ describe('secrets', () => {
   ])('do not open after their row was moved to %s', async (_, change) => {
     const ref = refOf()
     await secrets.put(tx, ref, { token: 'abc' })
-    await affected(tx, `update secret set ${change} where subject_id = ?`, [ref.subjectId])
-    const [moved] = await rows<SecretRef>(
+    await execute(tx, `update secret set ${change} where subject_id = ?`, [ref.subjectId])
+    const [moved] = await query<SecretRef>(
       tx,
       `select owner_id as "ownerId", subject_type as "subjectType", subject_id as "subjectId" from secret where owner_id = ?`,
       [ref.ownerId],
@@ -56,16 +56,16 @@ describe('secrets', () => {
   it('of a shredded owner are gone with the key that could open a copy', async () => {
     const [ref, other] = [refOf(), refOf()]
     for (const each of [ref, other]) await secrets.put(tx, each, { token: 'abc' })
-    await secrets.shred(tx, ref.ownerId)
+    await secrets.destroyKeys(tx, ref.ownerId)
     expect(await secrets.get(tx, ref)).toEqual({})
-    expect(await rows(tx, 'select id from data_key where owner_id = ?', [ref.ownerId])).toEqual([])
+    expect(await query(tx, 'select id from data_key where owner_id = ?', [ref.ownerId])).toEqual([])
     expect(await secrets.get(tx, other)).toEqual({ token: 'abc' })
   })
 
   it('need the key that wrapped their data key', async () => {
     const ref = refOf()
     await secrets.put(tx, ref, { token: 'abc' })
-    const stranger = createSecrets(parseKeyRing(generateKeyRingText('k1')))
+    const stranger = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
     await expect(stranger.get(tx, ref)).rejects.toMatchObject({ reason: 'SECRET_UNREADABLE' })
   })
 
@@ -76,7 +76,7 @@ describe('secrets', () => {
       refs.map((ref) => database.transaction((each) => secrets.put(each, ref, { token: ref.subjectId }))),
     )
     for (const ref of refs) expect(await secrets.get(tx, ref)).toEqual({ token: ref.subjectId })
-    expect(await rows(tx, 'select id from data_key where owner_id = ?', [ownerId])).toHaveLength(1)
+    expect(await query(tx, 'select id from data_key where owner_id = ?', [ownerId])).toHaveLength(1)
   })
 
   it('made in a transaction that rolls back leave no trace and do not spoil later ones', async () => {
@@ -92,9 +92,9 @@ describe('secrets', () => {
 
   it('sealed for another column open only for their owner and place', async () => {
     const ownerId = newId()
-    const sealed = await secrets.sealFor(tx, ownerId, 'answer|1', Buffer.from('bytes'))
-    expect(Buffer.from(await secrets.unsealFor(tx, ownerId, 'answer|1', sealed)).toString()).toBe('bytes')
-    await expect(secrets.unsealFor(tx, ownerId, 'answer|2', sealed)).rejects.toMatchObject({
+    const sealed = await secrets.encryptFor(tx, ownerId, 'answer|1', Buffer.from('bytes'))
+    expect(Buffer.from(await secrets.decryptFor(tx, ownerId, 'answer|1', sealed)).toString()).toBe('bytes')
+    await expect(secrets.decryptFor(tx, ownerId, 'answer|2', sealed)).rejects.toMatchObject({
       reason: 'SECRET_UNREADABLE',
     })
   })

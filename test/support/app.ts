@@ -1,11 +1,11 @@
 import { afterAll } from 'vitest'
 import { createApi, createWorkerProcess } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createSecrets } from '../../src/storage/index.ts'
+import { createSecretStore } from '../../src/storage/index.ts'
 import { type Logger, silentLogger } from '../../src/telemetry/index.ts'
 import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
-import { type Client, createClient, type Sender, WIRES, type Wire } from './client.ts'
+import { type Client, createClient, PROTOCOLS, type Protocol, type Sender } from './client.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 
 /** The API on a real port over a database of its own. */
@@ -15,7 +15,7 @@ export interface TestApp {
   /** The first team, its environment and a token of each. */
   readonly first: FirstStart
   /** A client of the wire, with the first environment's token unless told otherwise. Closed with the app. */
-  client(wire: Wire, sender?: Sender): Client
+  client(wire: Protocol, sender?: Sender): Client
   /** One client per wire. */
   clients(sender?: Sender): readonly Client[]
   /** Starts a worker over the same database, until the file ends: accounts are connected, ticks fire, runs run. */
@@ -33,9 +33,9 @@ export async function startTestApp(settings: Readonly<Record<string, string>> = 
   const { database } = await testDatabase()
   const first = await bootstrap(database)
   if (first === undefined) throw new Error('the template database is not empty')
-  const secrets = createSecrets(parseKeyRing(generateKeyRingText('test')))
-  const installation = { database, secrets, embedded: undefined, [Symbol.asyncDispose]: async () => {} }
-  const process = { config: readConfig({ ...CONFIG, ...settings }), installation, logger: defectsToConsole }
+  const secrets = createSecretStore(parseKeyRing(generateKeyRingText('test')))
+  const storage = { database, secrets, embedded: undefined, [Symbol.asyncDispose]: async () => {} }
+  const process = { config: readConfig({ ...CONFIG, ...settings }), storage, logger: defectsToConsole }
   const api = createApi(process)
   const { url } = await api.listen()
   const open: Client[] = []
@@ -43,7 +43,7 @@ export async function startTestApp(settings: Readonly<Record<string, string>> = 
     for (const client of open) client.close()
     await api[Symbol.asyncDispose]()
   })
-  const client = (wire: Wire, sender: Sender = { token: first.environmentToken }) => {
+  const client = (wire: Protocol, sender: Sender = { token: first.environmentToken }) => {
     const created = createClient(wire, url, sender)
     open.push(created)
     return created
@@ -53,7 +53,7 @@ export async function startTestApp(settings: Readonly<Record<string, string>> = 
     afterAll(() => worker[Symbol.asyncDispose]())
     worker.start()
   }
-  const clients = (sender?: Sender) => WIRES.map((wire) => client(wire, sender))
+  const clients = (sender?: Sender) => PROTOCOLS.map((wire) => client(wire, sender))
   return { url, database, first, client, clients, startWorker }
 }
 

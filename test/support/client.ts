@@ -3,21 +3,21 @@ import { credentials, Client as GrpcChannel, status as grpcStatus, Metadata, typ
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts'
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import { type Refusal, refusalFromDetails } from './refusal.ts'
+import { type CallError, callErrorFromDetails } from './refusal.ts'
 
 /** The three protocols every operation speaks. */
-export type Wire = 'grpc' | 'connect' | 'rest'
+export type Protocol = 'grpc' | 'connect' | 'rest'
 
 /** All of them. */
-export const WIRES: readonly Wire[] = ['grpc', 'connect', 'rest']
+export const PROTOCOLS: readonly Protocol[] = ['grpc', 'connect', 'rest']
 
 /** The wires that carry JSON: only they can send an unknown field or a value of the wrong type. */
-export const JSON_WIRES: readonly Wire[] = ['connect', 'rest']
+export const JSON_PROTOCOLS: readonly Protocol[] = ['connect', 'rest']
 
 /** What came back: the answer as JSON in the contract's spelling, or the refusal. */
-export type Outcome =
+export type CallOutcome =
   | { readonly ok: true; readonly json: JsonObject; readonly headers: ReadonlyMap<string, string> }
-  | { readonly ok: false; readonly refusal: Refusal; readonly headers: ReadonlyMap<string, string> }
+  | { readonly ok: false; readonly refusal: CallError; readonly headers: ReadonlyMap<string, string> }
 
 /** The answer of a successful call. Lists and deletions have no id and no etag; a test that reads them fails. */
 interface Answer extends JsonObject {
@@ -36,17 +36,17 @@ export interface Sender {
 
 /** One client of one wire. The request is JSON in the contract's spelling, whatever the wire makes of it. */
 export interface Client {
-  readonly wire: Wire
-  send(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Outcome>
+  readonly wire: Protocol
+  send(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<CallOutcome>
   /** Like `send`, for a call that must succeed; throws the refusal when it does not. */
   ok(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Answer>
   /** Like `send`, for a call that must be refused; throws when it succeeds. */
-  refusal(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Refusal>
+  callError(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<CallError>
   close(): void
 }
 
 /** A client of one wire that sends as `sender` unless a call says otherwise. */
-export function createClient(wire: Wire, baseUrl: string, sender: Sender): Client {
+export function createClient(wire: Protocol, baseUrl: string, sender: Sender): Client {
   const transport =
     wire === 'grpc' ? grpcTransport(baseUrl) : wire === 'connect' ? connectTransport(baseUrl) : restTransport(baseUrl)
   const send: Client['send'] = (method, request, also) =>
@@ -59,7 +59,7 @@ export function createClient(wire: Wire, baseUrl: string, sender: Sender): Clien
       if (!outcome.ok) throw new Error(`${wire} ${method.name} was refused: ${JSON.stringify(outcome.refusal)}`)
       return outcome.json as Answer
     },
-    async refusal(method, request, also) {
+    async callError(method, request, also) {
       const outcome = await send(method, request, also)
       if (outcome.ok) throw new Error(`${wire} ${method.name} was not refused: ${JSON.stringify(outcome.json)}`)
       return outcome.refusal
@@ -69,7 +69,7 @@ export function createClient(wire: Wire, baseUrl: string, sender: Sender): Clien
 }
 
 interface Transport {
-  send(method: DescMethodUnary, request: JsonObject, headers: Readonly<Record<string, string>>): Promise<Outcome>
+  send(method: DescMethodUnary, request: JsonObject, headers: Readonly<Record<string, string>>): Promise<CallOutcome>
   close(): void
 }
 
@@ -127,12 +127,12 @@ function withMilliseconds(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withMilliseconds(item)]))
 }
 
-function grpcRefusal(error: ServiceError): Refusal {
+function grpcRefusal(error: ServiceError): CallError {
   const [details] = error.metadata.get('grpc-status-details-bin')
   const code = grpcStatus[error.code] ?? 'UNKNOWN'
-  if (!Buffer.isBuffer(details)) return refusalFromDetails(code, error.details, [])
+  if (!Buffer.isBuffer(details)) return callErrorFromDetails(code, error.details, [])
   const { message, details: any } = fromBinary(StatusSchema, details)
-  return refusalFromDetails(
+  return callErrorFromDetails(
     code,
     message,
     any.map(({ typeUrl, value }) => ({ type: typeUrl.replace('type.googleapis.com/', ''), value })),
@@ -152,7 +152,7 @@ function connectTransport(baseUrl: string): Transport {
       const json = (await response.json()) as JsonObject
       if (response.ok) return { ok: true, json, headers: new Map(response.headers) }
       const details = (json.details ?? []) as readonly { type: string; value: string }[]
-      const refusal = refusalFromDetails(
+      const refusal = callErrorFromDetails(
         String(json.code).toUpperCase().replace('CANCELED', 'CANCELLED'),
         String(json.message),
         details.map(({ type, value }) => ({ type, value: Buffer.from(value, 'base64') })),
@@ -182,7 +182,7 @@ function restTransport(baseUrl: string): Transport {
         type: url.replace('type.googleapis.com/', ''),
         value: rest,
       }))
-      const refusal = refusalFromDetails(error.status, error.message, details, response.status)
+      const refusal = callErrorFromDetails(error.status, error.message, details, response.status)
       return { ok: false, refusal, headers: new Map(response.headers) }
     },
     close: () => {},

@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const POLL_MS = 10
 
 /** How a command ended, and everything it wrote. */
-export interface Ended {
+export interface CommandResult {
   readonly exitCode: number | null
   readonly stdout: string
   readonly stderr: string
@@ -17,7 +17,7 @@ export interface Ended {
 /** `patchbay …` as a process of its own. */
 export class CommandProcess implements AsyncDisposable {
   readonly child: ChildProcess
-  readonly ended: Promise<Ended>
+  readonly ended: Promise<CommandResult>
   #stdout = ''
   #stderr = ''
 
@@ -50,7 +50,7 @@ export class CommandProcess implements AsyncDisposable {
     }
   }
 
-  async stop(): Promise<Ended> {
+  async stop(): Promise<CommandResult> {
     this.child.kill('SIGTERM')
     return await this.ended
   }
@@ -61,6 +61,6 @@ export class CommandProcess implements AsyncDisposable {
 }
 
 /** Runs a command to its end. */
-export function runToEnd(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
+export function runToExit(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<CommandResult> {
   return new CommandProcess(args, environment).ended
 }

@@ -59,5 +59,5 @@ export function beforeCommit(database: Database, hook: () => Promise<void>): Dat
       await hook()
       return result
     })
-  return { direct: database.direct, transaction } as Database
+  return { pool: database.pool, transaction } as Database
 }

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { Database, migrate, startEmbedded } from '../../src/storage/index.ts'
+import { Database, migrate, startEmbeddedServer } from '../../src/storage/index.ts'
 
 /** A PostgreSQL of its own with the product's durable settings and schema; it goes with its data. */
 export interface DurableDatabase extends AsyncDisposable {
@@ -26,7 +26,7 @@ export interface DurableDatabase extends AsyncDisposable {
 export async function startDurableDatabase(poolMax = 16, settings: readonly string[] = []): Promise<DurableDatabase> {
   const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-durable-'))
   chmodSync(dataDir, 0o711) // root's servers run under another uid, which must be able to walk in
-  let server = await startEmbedded({ dataDir, settings })
+  let server = await startEmbeddedServer({ dataDir, settings })
   const url = `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`
   const database = new Database({ target: { kind: 'url', url }, poolMax })
   await migrate(database)
@@ -37,7 +37,7 @@ export async function startDurableDatabase(poolMax = 16, settings: readonly stri
     async crash() {
       process.kill(server.pid, 'SIGQUIT')
       await until(() => !isAlive(server.pid))
-      server = await startEmbedded({ dataDir, settings })
+      server = await startEmbeddedServer({ dataDir, settings })
     },
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]()

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { Database, migrate, startEmbedded } from '../../src/storage/index.ts'
+import { Database, migrate, startEmbeddedServer } from '../../src/storage/index.ts'
 import { createDatabase, dropDatabase } from './database.ts'
 
 declare module 'vitest' {
@@ -44,7 +44,7 @@ async function startOwn(): Promise<Server> {
   const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-test-'))
   chmodSync(dataDir, 0o711) // root's servers run under another uid, which must be able to walk in
   const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400']
-  const server = await startEmbedded({ dataDir, settings })
+  const server = await startEmbeddedServer({ dataDir, settings })
   return {
     url: `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`,
     async stop() {

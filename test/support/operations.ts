@@ -13,7 +13,7 @@ import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { Client } from './client.ts'
-import { EXAMPLE_CONFIG, freshName, idOf, NEVER, type World } from './world.ts'
+import { EXAMPLE_CONFIG, freshName, idOf, NEVER_FIRES, type SeededTenant } from './world.ts'
 
 /** Every service of the contract, in the order of its table. */
 export const SERVICES: readonly DescService[] = [
@@ -39,7 +39,7 @@ export interface ResourceKind {
   readonly token: 'team' | 'environment'
   readonly create: DescMethodUnary
   /** A request that creates another one; different every time. `admin` may make what it needs. */
-  createRequest(world: World, admin: Client): JsonObject | Promise<JsonObject>
+  createRequest(world: SeededTenant, admin: Client): JsonObject | Promise<JsonObject>
   /** A field of the create request, and another value for it. */
   readonly otherCreate: JsonObject
   readonly get: DescMethodUnary
@@ -162,7 +162,7 @@ export const KINDS: readonly ResourceKind[] = [
     createRequest: ({ syncJobId, integratedAccountId }) => ({
       sync_job_id: syncJobId,
       integrated_account_id: integratedAccountId,
-      cron_expression: NEVER,
+      cron_expression: NEVER_FIRES,
       daemon_group_key: freshName('group'),
     }),
     otherCreate: { cron_expression: '0 0 2 1 *' },
@@ -204,7 +204,7 @@ export const KINDS: readonly ResourceKind[] = [
 ]
 
 /** The token of a tenant that the kind's operations need. */
-export function tokenFor({ token }: Pick<ResourceKind, 'token'>, world: World): string {
+export function tokenFor({ token }: Pick<ResourceKind, 'token'>, world: SeededTenant): string {
   return token === 'team' ? world.teamToken : world.environmentToken
 }
 

@@ -8,7 +8,7 @@ import {
 import type { JsonObject } from '../../src/base/index.ts'
 
 /** A refused call, in one shape for all protocols. */
-export interface Refusal {
+export interface CallError {
   /** `NOT_FOUND`, as gRPC spells it. */
   readonly code: string
   readonly message: string
@@ -30,12 +30,12 @@ interface Detail {
 }
 
 /** Reads what a protocol delivered: its code in gRPC's spelling, the message and the details. */
-export function refusalFromDetails(
+export function callErrorFromDetails(
   code: string,
   message: string,
   details: readonly Detail[],
   httpStatus?: number,
-): Refusal {
+): CallError {
   const infos = decodeAll(ErrorInfoSchema, details)
   const info = infos.length === 1 ? infos[0] : undefined
   const [resource] = decodeAll(ResourceInfoSchema, details)

@@ -1,5 +1,5 @@
 /** How a third party may repeat what it was sent. */
-export const SPELLINGS: Readonly<Record<string, (secret: string) => string>> = {
+export const SECRET_ENCODINGS: Readonly<Record<string, (secret: string) => string>> = {
   'as it is': (secret) => secret,
   'in capitals': (secret) => secret.replace(/[a-zà-öø-þ]/g, (letter) => letter.toUpperCase()),
   'percent-encoded': encodeURIComponent,

@@ -17,26 +17,26 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { type Json, type JsonObject, newId } from '../../src/base/index.ts'
 import type { Client } from './client.ts'
 import { SERVICES } from './operations.ts'
-import { freshName, NEVER, type World } from './world.ts'
+import { freshName, NEVER_FIRES, type SeededTenant } from './world.ts'
 
 /** A world with a daemon that holds a run. */
-export interface TenancyWorld extends World {
+export interface TenancyFixture extends SeededTenant {
   readonly daemonId: string
   readonly heldRunId: string
   readonly leaseId: string
 }
 
 /** A field of a request, at any depth, that holds the id of a resource. */
-export interface IdPlace {
+export interface IdLocation {
   /** `Method.field.field`. */
   readonly name: string
   readonly method: DescMethod
   readonly path: readonly string[]
-  readonly key: keyof TenancyWorld
+  readonly key: keyof TenancyFixture
 }
 
 /** Adds what only daemons make to a world. */
-export async function addHeldRun(client: Client, world: World): Promise<TenancyWorld> {
+export async function addHeldRun(client: Client, world: SeededTenant): Promise<TenancyFixture> {
   const group = freshName('group')
   const request = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
   await client.ok(SyncJobRunService.method.createSyncJobRun, { ...request, daemon_group_key: group })
@@ -51,10 +51,10 @@ export async function addHeldRun(client: Client, world: World): Promise<TenancyW
 }
 
 /** Resources of a team; all its environments see them. */
-const OF_TEAMS: readonly (keyof TenancyWorld)[] = ['teamId', 'environmentId', 'integrationId', 'apiTokenId']
+const OF_TEAMS: readonly (keyof TenancyFixture)[] = ['teamId', 'environmentId', 'integrationId', 'apiTokenId']
 
 /** Whether the resource belongs to one environment. */
-export function isOfEnvironment({ key }: IdPlace): boolean {
+export function isOfEnvironment({ key }: IdLocation): boolean {
   return !OF_TEAMS.includes(key)
 }
 
@@ -62,7 +62,7 @@ export function isOfEnvironment({ key }: IdPlace): boolean {
 const OTHER_TEAMS = ['CreateIntegrationGrant.team_id', 'DeleteIntegrationGrant.team_id']
 
 /** Which resource a field names, by its own name; `id` names the resource of the service. */
-const KEYS: Readonly<Record<string, keyof TenancyWorld>> = {
+const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   team_id: 'teamId',
   environment_id: 'environmentId',
   integration_id: 'integrationId',
@@ -95,7 +95,7 @@ const OWN_IDS = ['request_id']
  *
  * @throws Error for a field of a name that KEYS does not know
  */
-export function idPlaces(): readonly IdPlace[] {
+export function idLocations(): readonly IdLocation[] {
   return SERVICES.flatMap(({ methods }) =>
     methods.flatMap((method) =>
       uuidPaths(method.input).map((path) => ({
@@ -122,7 +122,7 @@ function isUuid(field: DescField): boolean {
   return type.case === 'string' && type.value.wellKnown.case === 'uuid' && type.value.wellKnown.value
 }
 
-function keyOf({ name, parent }: DescMethod, path: readonly string[]): keyof TenancyWorld {
+function keyOf({ name, parent }: DescMethod, path: readonly string[]): keyof TenancyFixture {
   const last = path.at(-1) ?? ''
   const key = KEYS[last === 'id' ? `${parent.name}.id` : last]
   if (key === undefined) throw new Error(`${name}.${path.join('.')}: the tenancy matrix does not know whose id this is`)
@@ -136,7 +136,7 @@ const VALUES: Readonly<Record<string, () => Json>> = {
   kind: () => 'team',
   resource: () => 'repos',
   tenant_id: () => 'acme',
-  cron_expression: () => NEVER,
+  cron_expression: () => NEVER_FIRES,
   group_key: () => 'group',
   method: () => 'list',
   integration_name: () => 'example',
@@ -158,12 +158,12 @@ const MORE: Readonly<Record<string, () => JsonObject>> = {
 }
 
 /** A request of the world's own that gets beyond its validation: the required fields, and no more than it needs. */
-export function acceptableRequest(method: DescMethod, world: TenancyWorld): JsonObject {
+export function acceptableRequest(method: DescMethod, world: TenancyFixture): JsonObject {
   return { ...requiredOf(method.input, method, world), ...MORE[method.name]?.() }
 }
 
 /** The same with `id` at the place. */
-function requestWith({ method, path }: IdPlace, world: TenancyWorld, id: string): JsonObject {
+function requestWith({ method, path }: IdLocation, world: TenancyFixture, id: string): JsonObject {
   const { daemon_group_key: group, ...rest } = acceptableRequest(method, world)
   const request = group === undefined || path[0] === 'webhook_id' ? rest : { ...rest, daemon_group_key: group }
   if (path[0] === 'team_id') return { ...request, kind: 'team', team_id: id }
@@ -172,7 +172,7 @@ function requestWith({ method, path }: IdPlace, world: TenancyWorld, id: string)
   return { ...request, [path[0] ?? '']: id }
 }
 
-function requiredOf(message: DescMessage, method: DescMethod, world: TenancyWorld): JsonObject {
+function requiredOf(message: DescMessage, method: DescMethod, world: TenancyFixture): JsonObject {
   const required = message.fields.filter((field) => getOption(field, field_behavior).includes(FieldBehavior.REQUIRED))
   return Object.fromEntries(
     required.map((field) => {
@@ -185,10 +185,10 @@ function requiredOf(message: DescMessage, method: DescMethod, world: TenancyWorl
 }
 
 /** Sends a request; what comes back, as text that does not depend on when it came. */
-export type Ask = (method: DescMethod, request: JsonObject) => Promise<string>
+export type SendAs = (method: DescMethod, request: JsonObject) => Promise<string>
 
 /** Sends as a client does; streams, which clients of all wires cannot read, over Connect until their first answer. */
-export function askAs(client: Client, baseUrl: string, headers: Readonly<Record<string, string>>): Ask {
+export function sendAs(client: Client, baseUrl: string, headers: Readonly<Record<string, string>>): SendAs {
   const transport = createConnectTransport({ baseUrl, httpVersion: '1.1' })
   return async (method, request) => {
     if (method.methodKind === 'unary') {
@@ -224,10 +224,10 @@ export function askAs(client: Client, baseUrl: string, headers: Readonly<Record<
  *   of the other tenant
  */
 export async function compareForeign(
-  ask: Ask,
-  place: IdPlace,
-  own: TenancyWorld,
-  other: TenancyWorld,
+  ask: SendAs,
+  place: IdLocation,
+  own: TenancyFixture,
+  other: TenancyFixture,
 ): Promise<string | undefined> {
   const [unknownId, foreignId] = [newId(), other[place.key]]
   const neutral = (text: string, id: string) => text.replaceAll(id, '<id>')

@@ -4,19 +4,19 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../src/base/index.ts'
 
 /** A request that a test expects, and what it is answered. */
-export interface Exchange {
+export interface ScriptedExchange {
   /** `GET /items?page=2`: method, path and query exactly as they are on the wire. */
   readonly request: string
   /** Headers that must have these values; `null`: must be absent. Others may be anything. */
   readonly headers?: Readonly<Record<string, string | null>>
   /** A string is compared as text, anything else as JSON. */
   readonly body?: Json
-  readonly answer: Answer
+  readonly answer: ScriptedAnswer
   /** How often the exchange may be used; it must be used exactly that often. Default 1. */
   readonly times?: number
 }
 
-export interface Answer {
+export interface ScriptedAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
   readonly json?: Json
@@ -44,7 +44,7 @@ export interface Upstream extends AsyncDisposable {
   /** Everything that arrived, in order, expected or not. */
   readonly requests: readonly RecordedRequest[]
   /** Adds exchanges. A request takes the first unused one that fits it. */
-  script(...exchanges: readonly Exchange[]): void
+  script(...exchanges: readonly ScriptedExchange[]): void
   /** Fails when a request was not expected or an exchange was not used; forgets everything. Call it after each test. */
   verify(): void
 }
@@ -53,7 +53,7 @@ export interface Upstream extends AsyncDisposable {
 const UNEXPECTED = 599
 
 interface Pending {
-  readonly exchange: Exchange
+  readonly exchange: ScriptedExchange
   left: number
 }
 
@@ -118,7 +118,7 @@ async function record(incoming: IncomingMessage): Promise<RecordedRequest> {
 }
 
 /** The first difference between what is expected and what came. */
-function findMismatch(exchange: Exchange, request: RecordedRequest): string | undefined {
+function findMismatch(exchange: ScriptedExchange, request: RecordedRequest): string | undefined {
   const line = `${request.method} ${request.url}`
   if (line !== exchange.request) return `expected ${exchange.request}`
   for (const [name, value] of Object.entries(exchange.headers ?? {})) {
@@ -143,7 +143,7 @@ function describeUnexpected(request: RecordedRequest, pending: readonly Pending[
   return [`unexpected: ${request.method} ${request.url} ${request.body}`, ...reasons].join('\n')
 }
 
-function respond(outgoing: ServerResponse, answer: Answer): void {
+function respond(outgoing: ServerResponse, answer: ScriptedAnswer): void {
   if (answer.hangUp === true) {
     outgoing.destroy()
     return

@@ -10,7 +10,7 @@ import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { TestApp } from './app.ts'
-import type { Client, Sender, Wire } from './client.ts'
+import type { Client, Protocol, Sender } from './client.ts'
 
 /** A team with one environment and a token of each kind. */
 export interface Tenant {
@@ -21,7 +21,7 @@ export interface Tenant {
 }
 
 /** A tenant with one of everything, made through the API. */
-export interface World extends Tenant {
+export interface SeededTenant extends Tenant {
   readonly integrationId: string
   readonly environmentIntegrationId: string
   readonly integratedAccountId: string
@@ -34,9 +34,9 @@ export interface World extends Tenant {
 }
 
 /** What worlds are made through: an app of tests, or a product that runs. */
-export interface WorldApp {
+export interface SeedTarget {
   readonly first: { readonly teamToken: string }
-  client(wire: Wire, sender?: Sender): Client
+  client(wire: Protocol, sender?: Sender): Client
 }
 
 /** The integration every world installs: `issues` and `repos`, paged, with an API key as bearer token. */
@@ -61,7 +61,7 @@ export const EXAMPLE_CONFIG: JsonObject = {
 }
 
 /** A schedule that no test waits for. */
-export const NEVER = '0 0 1 1 *'
+export const NEVER_FIRES = '0 0 1 1 *'
 
 let names = 0
 
@@ -77,7 +77,7 @@ export function firstTenant({ first }: TestApp): Tenant {
 }
 
 /** Another team, which the first one knows nothing of. */
-export async function makeTenant(app: WorldApp): Promise<Tenant> {
+export async function createApiTenant(app: SeedTarget): Promise<Tenant> {
   const operator = app.client('connect', { token: app.first.teamToken })
   const team = await operator.ok(TeamService.method.createTeam, { name: freshName('team') })
   const teamId = team.id
@@ -87,12 +87,12 @@ export async function makeTenant(app: WorldApp): Promise<Tenant> {
     name: 'admin',
   })
   const teamToken = String(forTeam.token)
-  return { teamId, teamToken, ...(await makeEnvironment(app, teamToken)) }
+  return { teamId, teamToken, ...(await createApiEnvironment(app, teamToken)) }
 }
 
 /** Another environment of the team whose token it is. */
-export async function makeEnvironment(
-  app: WorldApp,
+export async function createApiEnvironment(
+  app: SeedTarget,
   teamToken: string,
 ): Promise<Pick<Tenant, 'environmentId' | 'environmentToken'>> {
   const admin = app.client('connect', { token: teamToken })
@@ -104,7 +104,7 @@ export async function makeEnvironment(
 }
 
 /** Fills a tenant with one of everything. */
-export async function makeWorld(app: WorldApp, tenant: Tenant): Promise<World> {
+export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<SeededTenant> {
   const team = app.client('connect', { token: tenant.teamToken })
   const environment = app.client('connect', { token: tenant.environmentToken })
   const integrationId = await idOf(team, IntegrationService.method.createIntegration, {
@@ -133,7 +133,7 @@ export async function makeWorld(app: WorldApp, tenant: Tenant): Promise<World> {
   const plan = { sync_job_id: syncJobId, integrated_account_id: integratedAccountId, daemon_group_key: 'warehouse' }
   const syncJobCronTriggerId = await idOf(environment, SyncJobCronTriggerService.method.createSyncJobCronTrigger, {
     ...plan,
-    cron_expression: NEVER,
+    cron_expression: NEVER_FIRES,
   })
   const syncJobRunId = await idOf(environment, SyncJobRunService.method.createSyncJobRun, plan)
   const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })

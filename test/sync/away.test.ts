@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import type { DecidedEnding } from '../../src/queue/index.ts'
-import { tellEnding } from '../../src/sync/away.ts'
+import { deliverEnding } from '../../src/sync/away.ts'
 import { readCheckpoint } from '../../src/sync/checkpoint.ts'
 import { executeRun } from '../../src/sync/index.ts'
 import { fastClock } from '../webhooks/fast-clock.ts'
@@ -13,7 +13,7 @@ const USERS = [{ resource: 'users', method: 'list', persist: true }]
 const DOWN = { reason: 'UPSTREAM_UNREACHABLE', message: 'connection refused' }
 const THREE: SourceScript = { records: () => [{ id: 1 }, { id: 2 }, { id: 3 }] }
 
-/** One attempt of a run whose destination is away for whatever `isAway` says. */
+/** One attempt of a run whose destination is away for whatever `isUnavailableStatus` says. */
 async function attempt(
   isAway: (delivered: Delivered) => boolean,
   { checkpoint = null, ending = null, script = THREE, afterMs }: Partial<Attempt> = {},
@@ -28,7 +28,7 @@ async function attempt(
   const outcome =
     ending === null
       ? await executeRun({ ...deps, attemptsMax: 5 }, run, progress, new AbortController().signal)
-      : await tellEnding({ ...deps, progress }, readCheckpoint(checkpoint), ending, [])
+      : await deliverEnding({ ...deps, progress }, readCheckpoint(checkpoint), ending, [])
   return {
     outcome,
     checkpoint: progress.checkpoint,

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
 import type { Json } from '../../src/base/index.ts'
-import { batchesOf } from '../../src/sync/sinks/batches.ts'
+import { splitIntoEvents } from '../../src/sync/sinks/batches.ts'
 
 it('writes the records of a page batch by batch, as each is asked for', () => {
   let written = 0
   const record = { toJSON: () => ++written }
-  const batches = batchesOf(Array.from({ length: 1_200 }, () => record as unknown as Json))
+  const batches = splitIntoEvents(Array.from({ length: 1_200 }, () => record as unknown as Json))
   expect(written).toBe(0)
   expect(batches.next().value?.records).toHaveLength(500)
   // The record that no longer fits tells that the batch is full.
@@ -17,5 +17,5 @@ it('writes the records of a page batch by batch, as each is asked for', () => {
 })
 
 it('an empty page is one empty batch', () => {
-  expect([...batchesOf([])]).toEqual([{ records: [], isLast: true }])
+  expect([...splitIntoEvents([])]).toEqual([{ records: [], isLast: true }])
 })

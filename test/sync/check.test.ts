@@ -131,7 +131,7 @@ describe('resources of a job', () => {
   })
 
   it('become waves: parents first, the order of the user within', () => {
-    const { waves } = compileSyncPlan([issues, repos, { resource: 'users', method: 'list' }])
+    const { levels: waves } = compileSyncPlan([issues, repos, { resource: 'users', method: 'list' }])
     expect(waves.map((wave) => wave.map(({ resource }) => resource))).toEqual([['repos', 'users'], ['issues']])
   })
 })

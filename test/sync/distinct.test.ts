@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DistinctIds, type DistinctLimits, type DistinctState, limitsFor } from '../../src/sync/distinct.ts'
+import { DistinctCounter, type DistinctLimits, type DistinctState, distinctLimits } from '../../src/sync/distinct.ts'
 import { hashText } from '../../src/sync/hash-text.ts'
 import { identityOf } from '../../src/sync/record-id.ts'
-import { Sketch } from '../../src/sync/sketch.ts'
+import { HyperLogLog } from '../../src/sync/sketch.ts'
 
 /** Small, so that every test gets beyond it. */
-const LIMITS: DistinctLimits = { exactMax: 200, keptMax: 50, precision: 10 }
+const LIMITS: DistinctLimits = { exactMax: 200, checkpointMax: 50, precision: 10 }
 
 function idsFrom(first: number, length: number): string[] {
   return Array.from({ length }, (_, index) => `id-${first + index}`)
 }
 
 /** As another process finds it. */
-function stored(ids: DistinctIds): DistinctState {
+function stored(ids: DistinctCounter): DistinctState {
   return JSON.parse(JSON.stringify(ids.state))
 }
 
@@ -49,7 +49,7 @@ describe('the hash of an identifier', () => {
 
 describe('a sketch', () => {
   it('is off by at most five standard errors, from one value to a million', () => {
-    const sketch = new Sketch(12)
+    const sketch = new HyperLogLog(12)
     let added = 0
     for (const size of [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]) {
       for (; added < size; added++) sketch.add(hashText(`id-${added}`))
@@ -65,7 +65,7 @@ describe('a sketch', () => {
     }
     fc.assert(
       fc.property(fc.record(sizes), ({ seed, size, precision }) => {
-        const sketch = new Sketch(precision)
+        const sketch = new HyperLogLog(precision)
         for (let index = 0; index < size; index++) sketch.add(hashText(`${seed}/${index}`))
         expect(Math.abs(sketch.estimate() - size)).toBeLessThanOrEqual(Math.max(1, 6 * sketch.standardError * size))
       }),
@@ -74,9 +74,9 @@ describe('a sketch', () => {
 
   it('keeps the length of the run of zeros behind the bits that choose the register', () => {
     const rankOf = (hash: number) => {
-      const sketch = new Sketch(6)
+      const sketch = new HyperLogLog(6)
       sketch.add(hash)
-      return sketch.toString().charCodeAt(0) - new Sketch(6).toString().charCodeAt(0)
+      return sketch.toString().charCodeAt(0) - new HyperLogLog(6).toString().charCodeAt(0)
     }
     const hashes = [2 ** 52, 2 ** 51, 2 ** 32, 2 ** 31, 2 ** 30, 2 ** 6, 0]
     expect(hashes.map(rankOf)).toEqual([1, 2, 21, 22, 23, 47, 48])
@@ -86,11 +86,11 @@ describe('a sketch', () => {
     const texts = fc.array(fc.nat({ max: 400 }).map(String), { maxLength: 600 })
     fc.assert(
       fc.property(texts, fc.nat({ max: 600 }), (values, cut) => {
-        const whole = new Sketch(8)
+        const whole = new HyperLogLog(8)
         for (const value of values) whole.add(hashText(value))
-        const before = new Sketch(8)
+        const before = new HyperLogLog(8)
         for (const value of values.slice(0, cut)) before.add(hashText(value))
-        const after = new Sketch(8, JSON.parse(JSON.stringify(before.toString())))
+        const after = new HyperLogLog(8, JSON.parse(JSON.stringify(before.toString())))
         for (const value of [...values.slice(cut), ...values].toReversed()) after.add(hashText(value))
         expect(after.toString()).toBe(whole.toString())
       }),
@@ -100,7 +100,7 @@ describe('a sketch', () => {
 
 describe('counting different identifiers', () => {
   it('is exact up to the bound, repetitions included, and an estimate after it', () => {
-    const ids = new DistinctIds(LIMITS)
+    const ids = new DistinctCounter(LIMITS)
     ids.add([...idsFrom(0, 200), ...idsFrom(0, 30)])
     expect(ids.count(230)).toEqual({ distinct: 200, duplicates: 30, isEstimate: false })
     ids.add(idsFrom(200, 1))
@@ -108,7 +108,7 @@ describe('counting different identifiers', () => {
   })
 
   it('says none are repeated as long as that may be an error of the estimate', () => {
-    const ids = new DistinctIds(LIMITS)
+    const ids = new DistinctCounter(LIMITS)
     ids.add(idsFrom(0, 5_000))
     expect(ids.count(5_000)).toEqual({ distinct: 5_000, duplicates: 0, isEstimate: true })
     expect(ids.count(5_010)).toMatchObject({ duplicates: 0 })
@@ -119,17 +119,17 @@ describe('counting different identifiers', () => {
   })
 
   it('goes on exactly in another process while the checkpoint lists every identifier', () => {
-    const ids = new DistinctIds(LIMITS)
+    const ids = new DistinctCounter(LIMITS)
     ids.add(idsFrom(0, 50))
-    const resumed = new DistinctIds(LIMITS, stored(ids))
+    const resumed = new DistinctCounter(LIMITS, stored(ids))
     resumed.add(idsFrom(25, 50))
     expect(resumed.count(100)).toEqual({ distinct: 75, duplicates: 25, isEstimate: false })
   })
 
   it('goes on about in another process once it does not, with nothing forgotten', () => {
-    const ids = new DistinctIds(LIMITS)
+    const ids = new DistinctCounter(LIMITS)
     ids.add(idsFrom(0, 2_000))
-    const resumed = new DistinctIds(LIMITS, stored(ids))
+    const resumed = new DistinctCounter(LIMITS, stored(ids))
     resumed.add(idsFrom(0, 2_000))
     const { distinct, isEstimate } = resumed.count(4_000)
     expect(isEstimate).toBe(true)
@@ -137,9 +137,9 @@ describe('counting different identifiers', () => {
   })
 
   it.each([1, 2, 10, 100, 1_000])('keeps the checkpoint of %i nodes below 100 KiB, however many records', (nodes) => {
-    const limits = limitsFor(nodes)
-    for (const count of [limits.keptMax, limits.keptMax + 1, 20_000]) {
-      const ids = new DistinctIds(limits)
+    const limits = distinctLimits(nodes)
+    for (const count of [limits.checkpointMax, limits.checkpointMax + 1, 20_000]) {
+      const ids = new DistinctCounter(limits)
       ids.add(idsFrom(0, count))
       expect(JSON.stringify(ids.state).length * nodes, `with ${count} records`).toBeLessThan(100 * 1024)
     }

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
-import type { ReadyAccount, SyncableAccount } from '../../src/accounts/index.ts'
+import type { ResolvedAccount, SyncableAccount } from '../../src/accounts/index.ts'
 import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
-import { HeldRun } from '../../src/daemon/held-run.ts'
-import { endingOf } from '../../src/daemon/run-ending.ts'
+import { HeldDaemonRun } from '../../src/daemon/held-run.ts'
+import { settlementCallFor } from '../../src/daemon/run-ending.ts'
 import type { Store } from '../../src/daemon/store.ts'
 import { createStoreSink } from '../../src/daemon/store-sink.ts'
 import {
-  ClaimWaits,
+  ClaimLongPolls,
   claimRuns,
   completeRun,
   failRun,
@@ -19,15 +19,15 @@ import type { HttpClient } from '../../src/egress/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
 import { createRun, QUEUE_POLICY, type RunDestination, retryRun, stopRun } from '../../src/queue/index.ts'
 import { runTriggerNow, updateTrigger } from '../../src/schedule/index.ts'
-import { affected, jsonb, rows } from '../../src/storage/database.ts'
-import { createSecrets, type Database } from '../../src/storage/index.ts'
+import { execute, jsonb, query } from '../../src/storage/database.ts'
+import { createSecretStore, type Database } from '../../src/storage/index.ts'
 import { executeRun, executeWebhookRun } from '../../src/sync/index.ts'
 import { createProxySource, methodFacts } from '../../src/sync/sources/proxy-source.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { createWebhook } from '../../src/webhooks/index.ts'
 import { createTenant } from '../queue/fixtures.ts'
-import { clearTriggers, TriggerBench } from '../schedule/bench-of-triggers.ts'
+import { clearTriggers, TriggerFixture } from '../schedule/bench-of-triggers.ts'
 import { BOXES, type Command, DEFINITION, resourcesOf, ThirdParty, type Work } from './incremental-model.ts'
 
 /** Where runs deliver to: webhooks by workers, or the stores of daemons. */
@@ -44,13 +44,13 @@ const EVERY_TEN_MINUTES = '*/10 * * * *'
 const MINUTE_MS = 60_000
 /** Attempts that a queue may take to drain once nothing goes wrong any more. */
 const DRAIN_MAX = 500
-const secrets = createSecrets(parseKeyRing(generateKeyRingText('k')))
+const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k')))
 
 /** A job with a trigger in a real database and queue, executed by the real engine, and a third party that is a model. */
 export class World {
   readonly #database: Database
   readonly #kind: Kind
-  readonly #at: TriggerBench
+  readonly #at: TriggerFixture
   readonly #thirdParty: ThirdParty
   readonly #destinations: readonly RunDestination[]
   readonly #daemons: readonly string[]
@@ -68,7 +68,7 @@ export class World {
   private constructor(
     database: Database,
     kind: Kind,
-    at: TriggerBench,
+    at: TriggerFixture,
     destinations: readonly RunDestination[],
     daemons: readonly string[],
     triggerId: string,
@@ -87,7 +87,7 @@ export class World {
   static async create(database: Database, kind: Kind): Promise<World> {
     await clearTriggers(database)
     const tenant = await createTenant(database)
-    const at = new TriggerBench(database, tenant)
+    const at = new TriggerFixture(database, tenant)
     const clock = { ...STILL, now: at.clock.now }
     const destinations: RunDestination[] = []
     const daemons: string[] = []
@@ -96,7 +96,7 @@ export class World {
       const deps = { secrets, clock, findUrlViolation: () => undefined }
       const daemon = { label: 'd', groupKey: String(index), regions: [], version: '' }
       if (kind === 'daemon') {
-        daemons.push(await registerDaemon(database.direct, tenant.environmentId, daemon))
+        daemons.push(await registerDaemon(database.pool, tenant.environmentId, daemon))
         destinations.push({ kind: 'daemon', groupKey: String(index) })
       } else {
         const { webhook } = await database.transaction((tx) =>
@@ -178,8 +178,8 @@ export class World {
   }
 
   async #latestRun() {
-    return await rows<{ readonly startedAt: Date | null }>(
-      this.#database.direct,
+    return await query<{ readonly startedAt: Date | null }>(
+      this.#database.pool,
       `select started_at as "startedAt" from sync_job_run where trigger_id = ? and status = 'completed'
        order by started_at desc limit 1`,
       [this.#triggerId],
@@ -223,8 +223,8 @@ export class World {
   async #steer(kind: 'stop' | 'retry'): Promise<void> {
     const { environmentId } = this.#at.tenant
     const statuses = kind === 'stop' ? ['created', 'rate_limited'] : ['failed', 'stopped']
-    const [run] = await rows<{ readonly id: string }>(
-      this.#database.direct,
+    const [run] = await query<{ readonly id: string }>(
+      this.#database.pool,
       'select id from sync_job_run where environment_id = ? and status = any(?) order by scheduled_for limit 1',
       [environmentId, statuses],
     )
@@ -238,7 +238,7 @@ export class World {
       'select run_id from run_queue where environment_id = ? union all select run_id from run_lease where environment_id = ?'
     const { environmentId } = this.#at.tenant
     for (let rounds = 0; rounds < DRAIN_MAX; rounds++) {
-      const left = await rows(this.#database.direct, waiting, [environmentId, environmentId])
+      const left = await query(this.#database.pool, waiting, [environmentId, environmentId])
       if (left.length === 0) return
       if (!(await this.#work({ faults: [], changes: [], crashAt: null }))) this.#at.clock.advance(MINUTE_MS)
     }
@@ -284,7 +284,7 @@ export class World {
       random: () => 0,
       database: this.#database,
       proxy: this.#proxy(),
-      loadAccount: async () => this.#account() as ReadyAccount,
+      loadAccount: async () => this.#account() as ResolvedAccount,
     }
     const save: Parameters<typeof executeWebhookRun>[2]['save'] = async (...saved) =>
       (await this.#step(() => queue.save(run, ...saved))).isStopRequested ? 'stop' : 'continue'
@@ -297,7 +297,7 @@ export class World {
   async #asDaemon(): Promise<boolean> {
     const { environmentId } = this.#at.tenant
     const { queue } = this.#at
-    const waits = new ClaimWaits({ database: this.#database, clock: this.#clock })
+    const waits = new ClaimLongPolls({ database: this.#database, clock: this.#clock })
     const loadAccount = async () => this.#account() as unknown as SyncableAccount
     const onDefect = (error: unknown) => {
       throw error
@@ -327,7 +327,7 @@ export class World {
         holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: leaseExpiresAt },
       }
       const key = { id, leaseId }
-      const held = new HeldRun(claimed, STILL, QUEUE_POLICY.leaseMs, performance.now())
+      const held = new HeldDaemonRun(claimed, STILL, QUEUE_POLICY.leaseMs, performance.now())
       const sink = createStoreSink({ store: this.#store(index), logger: silentLogger }, held)
       const { access } = this.#account()
       const source = createProxySource({ proxy: this.#proxy(), plan: PLAN, access })
@@ -338,7 +338,7 @@ export class World {
       }
       const run_ = { source, sink, clock: this.#clock, random: () => 0, account: access, attemptsMax }
       const outcome = await executeRun(run_, claimed, { save }, signal)
-      const ending = endingOf(outcome)
+      const ending = settlementCallFor(outcome)
       const nothing = { stats: [] }
       await this.#step(async () => {
         if (ending.call === 'completeRun') return await completeRun(deps, environmentId, key, nothing)
@@ -364,7 +364,7 @@ export class World {
     const access = { id: 'account', isSandbox: false, context: {}, credentials: {}, environmentVariables: {} }
     const account = { tenantId: 'acme', context: {} }
     return { account, plan: PLAN, access, definition: { plan: PLAN, environmentVariables: {} } } as unknown as Pick<
-      ReadyAccount,
+      ResolvedAccount,
       'access' | 'account' | 'plan'
     >
   }
@@ -401,5 +401,5 @@ const PLAN = compilePlan(DEFINITION)
 const STILL: Clock = { ...systemClock, sleep: () => new Promise(() => {}) }
 
 async function setResources(database: Database, jobId: string, resources: readonly JsonObject[]): Promise<void> {
-  await affected(database.direct, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb(resources), jobId])
+  await execute(database.pool, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb(resources), jobId])
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import {
   checkTriggerResources,
   createSyncJob,
@@ -50,7 +50,7 @@ describe('creating a job', () => {
       argsValidation: '',
       version: 1,
     })
-    expect(await getSyncJob(database.direct, environmentId, job.id)).toEqual(job)
+    expect(await getSyncJob(database.pool, environmentId, job.id)).toEqual(job)
   })
 
   it('does not need the integration installed, and then cannot know its methods', async () => {
@@ -106,7 +106,7 @@ describe('creating a job', () => {
     },
   ])('is refused with $name', async ({ input, reason, fields }) => {
     const count = async () =>
-      (await listSyncJobs(database.direct, environmentId, { before: undefined, limit: 1000 })).length
+      (await listSyncJobs(database.pool, environmentId, { before: undefined, limit: 1000 })).length
     const before = await count()
     expect(await refusalOf(create(input))).toEqual({ reason, fields })
     expect(await count()).toBe(before)
@@ -120,7 +120,7 @@ describe('reading jobs', () => {
       [stranger, job.id],
       [environmentId, newId()],
     ] as const)
-      expect((await refusalOf(getSyncJob(database.direct, environment, wanted))).reason).toBe('RESOURCE_NOT_FOUND')
+      expect((await refusalOf(getSyncJob(database.pool, environment, wanted))).reason).toBe('RESOURCE_NOT_FOUND')
   })
 
   it('lists the newest first, below an id, of one environment', async () => {
@@ -129,7 +129,7 @@ describe('reading jobs', () => {
       .map(({ id }) => id)
       .reverse()
     const list = async (before: string | undefined, limit: number) =>
-      (await listSyncJobs(database.direct, other, { before, limit })).map(({ id }) => id)
+      (await listSyncJobs(database.pool, other, { before, limit })).map(({ id }) => id)
     expect(await list(undefined, 2)).toEqual(ids.slice(0, 2))
     expect(await list(ids[1], 2)).toEqual(ids.slice(2))
   })
@@ -157,7 +157,7 @@ describe('changing a job', () => {
     const job = await create({ resources: [{ resource: 'repos', method: 'list', loop_on: 'kinds' }] })
     const refusal = await refusalOf(update({ id: job.id, argsSchema: { properties: { kinds: { type: 'string' } } } }))
     expect(refusal).toEqual({ reason: 'RESOURCES_INVALID', fields: ['resources[0].loop_on'] })
-    expect(await getSyncJob(database.direct, environmentId, job.id)).toEqual(job)
+    expect(await getSyncJob(database.pool, environmentId, job.id)).toEqual(job)
   })
 
   it('is refused with another version, of another environment, and with resources that make no plan', async () => {
@@ -171,7 +171,7 @@ describe('changing a job', () => {
     const { id } = await create()
     const results = await Promise.allSettled(['a', 'b', 'c'].map((label) => update({ id, label, version: 1 })))
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    expect(await getSyncJob(database.direct, environmentId, id)).toMatchObject({ version: 2 })
+    expect(await getSyncJob(database.pool, environmentId, id)).toMatchObject({ version: 2 })
   })
 })
 
@@ -189,13 +189,13 @@ describe('deleting a job', () => {
   it('forgets where its syncs stood', async () => {
     const { id } = await create()
     const stood = 'environment_id = ? and sync_job_id = ?'
-    await affected(
-      database.direct,
+    await execute(
+      database.pool,
       "insert into previous_run (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at) values (?, ?, ?, ?, 'key', now())",
       [environmentId, id, newId(), newId()],
     )
     await remove(id)
-    expect(await affected(database.direct, `select from previous_run where ${stood}`, [environmentId, id])).toBe(0)
+    expect(await execute(database.pool, `select from previous_run where ${stood}`, [environmentId, id])).toBe(0)
   })
 
   it('is refused while a trigger runs it, and with force takes the trigger along', async () => {
@@ -213,7 +213,7 @@ describe('resources of a trigger', () => {
   it('are held to the same rules as those of its job', async () => {
     const job = await create()
     const find = (jobId: string, method: string) =>
-      checkTriggerResources(database.direct, environmentId, jobId, [{ resource: 'issues', method }])
+      checkTriggerResources(database.pool, environmentId, jobId, [{ resource: 'issues', method }])
     expect(await find(job.id, 'delete')).toMatchObject([{ field: 'resources[0].method' }])
     expect(await find(job.id, 'get')).toEqual([])
     expect(await find(newId(), 'delete')).toEqual([])

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { compilePlan } from '../../src/definition/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
-import { createWebhookSink, executeRun, type WebhookRun } from '../../src/sync/index.ts'
+import { createWebhookSink, executeRun, type WebhookRunFields } from '../../src/sync/index.ts'
 import { createProxySource } from '../../src/sync/sources/proxy-source.ts'
 import { newSigningSecret } from '../../src/webhooks/index.ts'
 import { fastClock } from '../webhooks/fast-clock.ts'
@@ -42,7 +42,7 @@ async function startUpstream(answer: (url: URL, authorization: string | undefine
   }
 }
 
-const RUN: WebhookRun = {
+const RUN: WebhookRunFields = {
   id: 'run',
   syncJobId: 'job',
   triggerId: null,

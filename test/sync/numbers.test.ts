@@ -3,7 +3,7 @@ import { parseJson } from '../../src/base/index.ts'
 import { compilePlan } from '../../src/definition/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
-import { createWebhookSink, executeRun, type WebhookRun } from '../../src/sync/index.ts'
+import { createWebhookSink, executeRun, type WebhookRunFields } from '../../src/sync/index.ts'
 import { createProxySource } from '../../src/sync/sources/proxy-source.ts'
 import { newSigningSecret } from '../../src/webhooks/index.ts'
 import { NUMBERS_JSON } from '../support/json-numbers.ts'
@@ -19,7 +19,7 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]()
 })
 
-const RUN: WebhookRun = {
+const RUN: WebhookRunFields = {
   id: 'run',
   syncJobId: 'job',
   triggerId: null,

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { Completion, DecidedEnding, ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
-import type { ExecutableRun, Sink, SinkAnswer } from '../../src/sync/index.ts'
+import type { CompletedStatus, DecidedEnding, ResourceStats, RunError, RunProgress } from '../../src/queue/index.ts'
+import type { ExecutableRun, Sink, SinkResult } from '../../src/sync/index.ts'
 
 /** One call of a sink, in a form that reads well in an assertion. */
 export type Delivered =
@@ -14,7 +14,7 @@ export type Delivered =
       readonly errors: readonly RunError[]
     }
   | { readonly kind: 'problem'; readonly resource: string; readonly sequence: number; readonly error: RunError }
-  | { readonly kind: 'completed'; readonly completion: Completion; readonly stats: readonly ResourceStats[] }
+  | { readonly kind: 'completed'; readonly completion: CompletedStatus; readonly stats: readonly ResourceStats[] }
   | { readonly kind: 'failed'; readonly error: RunError }
 
 /** A sink that keeps what it is given and answers `accepted` unless told otherwise. */
@@ -23,10 +23,10 @@ export interface RecordingSink extends Sink {
 }
 
 export function recordingSink(
-  answer: (delivered: Delivered) => SinkAnswer | undefined = () => undefined,
+  answer: (delivered: Delivered) => SinkResult | undefined = () => undefined,
 ): RecordingSink {
   const delivered: Delivered[] = []
-  const keep = async (each: Delivered, sequences: number): Promise<SinkAnswer> => {
+  const keep = async (each: Delivered, sequences: number): Promise<SinkResult> => {
     delivered.push(each)
     return answer(each) ?? { kind: 'accepted', sequences }
   }
@@ -35,7 +35,7 @@ export function recordingSink(
     started: () => keep({ kind: 'started' }, 0),
     page: ({ resource, sequence, records, hasMore, errors }) =>
       keep({ kind: 'page', resource, sequence, records, hasMore, errors }, 1),
-    problem: ({ resource, sequence, error }) => keep({ kind: 'problem', resource, sequence, error }, 1),
+    listingError: ({ resource, sequence, error }) => keep({ kind: 'problem', resource, sequence, error }, 1),
     ended: (ending, stats) =>
       ending.status === 'failed'
         ? keep({ kind: 'failed', error: ending.error }, 0)

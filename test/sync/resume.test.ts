@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/egress/index.ts'
 import type { ResourceStats } from '../../src/queue/index.ts'
-import { createWebhookSink, executeRun, type WebhookRun } from '../../src/sync/index.ts'
+import { createWebhookSink, executeRun, type WebhookRunFields } from '../../src/sync/index.ts'
 import { newSigningSecret } from '../../src/webhooks/index.ts'
 import { fastClock } from '../webhooks/fast-clock.ts'
 import { type Received, type Receiver, startReceiver } from '../webhooks/receiver.ts'
@@ -45,7 +45,7 @@ const source = scriptedSource({
   },
 })
 
-const RUN: WebhookRun = {
+const RUN: WebhookRunFields = {
   id: '0198c0de-0000-7000-8000-000000000001',
   syncJobId: 'job',
   triggerId: null,

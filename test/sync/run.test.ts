@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
 import type { RunOutcome } from '../../src/queue/index.ts'
-import { type ExecutableRun, executeRun, type RunDeps } from '../../src/sync/index.ts'
+import { type ExecutableRun, executeRun, type SyncRunDeps } from '../../src/sync/index.ts'
 import { fastClock } from '../webhooks/fast-clock.ts'
 import { type Delivered, recordingProgress, recordingSink, runOf } from './recording.ts'
 import { namesOf, type SourceCall, type SourceScript, scriptedSource } from './scripted-source.ts'
@@ -9,7 +9,7 @@ import { namesOf, type SourceCall, type SourceScript, scriptedSource } from './s
 const never = new AbortController().signal
 
 /** Executes a run against scripted lists and tells everything that happened. */
-async function execute(script: SourceScript, run: ExecutableRun, rest: Partial<RunDeps> = {}) {
+async function execute(script: SourceScript, run: ExecutableRun, rest: Partial<SyncRunDeps> = {}) {
   const source = scriptedSource(script)
   const sink = recordingSink()
   const progress = recordingProgress()
@@ -285,7 +285,7 @@ describe('depends_on', () => {
     let running = 0
     let most = 0
     const inner = scriptedSource({ records, pageSize: 10 })
-    const source: RunDeps['source'] = {
+    const source: SyncRunDeps['source'] = {
       async *pages(...args) {
         for await (const page of inner.pages(...args)) {
           most = Math.max(most, ++running)
@@ -310,7 +310,7 @@ describe('depends_on', () => {
           : [{ id: `${query.org}1`, meta: { key: 'k' } }],
       pageSize: PAGE,
     })
-    const source: RunDeps['source'] = {
+    const source: SyncRunDeps['source'] = {
       async *pages(request, ...rest) {
         if (request.resource === 'repos') begun++
         for await (const page of inner.pages(request, ...rest)) {
@@ -571,7 +571,7 @@ describe('ending early', () => {
 
   it('happens in mid-call when the signal aborts', async () => {
     const controller = new AbortController()
-    const source: RunDeps['source'] = {
+    const source: SyncRunDeps['source'] = {
       async *pages(_request, _state, signal) {
         controller.abort()
         signal.throwIfAborted()

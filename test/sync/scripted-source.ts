@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { PageRequest, PageSource, SourcePage } from '../../src/sync/index.ts'
+import type { ListingRequest, PageSource, SourcePage } from '../../src/sync/index.ts'
 
 /** A call the source was asked to make. */
 export interface SourceCall {
-  readonly request: PageRequest
+  readonly request: ListingRequest
   /** 0-based page number. */
   readonly page: number
 }
@@ -16,7 +16,7 @@ export interface ScriptedSource extends PageSource {
 /** What the third party holds and how it misbehaves. */
 export interface SourceScript {
   /** All records a request lists; throwing is an error of the first page. */
-  readonly records: (request: PageRequest) => readonly Json[]
+  readonly records: (request: ListingRequest) => readonly Json[]
   readonly pageSize?: number
   /** What a page claims there to be in all. */
   readonly total?: (call: SourceCall) => number | undefined
@@ -30,7 +30,7 @@ export function scriptedSource(script: SourceScript): ScriptedSource {
   const calls: SourceCall[] = []
   const size = script.pageSize ?? 2
 
-  function answer(request: PageRequest, page: number): SourcePage {
+  function answer(request: ListingRequest, page: number): SourcePage {
     const index = calls.push({ request, page }) - 1
     const failure = script.failure?.({ request, page }, index)
     if (failure !== undefined) throw failure

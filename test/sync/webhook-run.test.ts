@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import type { ReadyAccount } from '../../src/accounts/index.ts'
+import type { ResolvedAccount } from '../../src/accounts/index.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { compilePlan } from '../../src/definition/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
@@ -12,10 +12,10 @@ import {
   type RunProgress,
   RunQueue,
   retryRun,
-  WEBHOOK_GROUP,
+  WEBHOOK_QUEUE_GROUP,
 } from '../../src/queue/index.ts'
-import { affected, jsonb } from '../../src/storage/database.ts'
-import { createSecrets } from '../../src/storage/index.ts'
+import { execute, jsonb } from '../../src/storage/database.ts'
+import { createSecretStore } from '../../src/storage/index.ts'
 import { executeWebhookRun, type WebhookRunDeps } from '../../src/sync/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { createWebhook } from '../../src/webhooks/index.ts'
@@ -26,7 +26,7 @@ import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 
 const { database } = await testDatabase()
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
-const secrets = createSecrets(parseKeyRing(generateKeyRingText('k')))
+const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k')))
 /** The receiver is down for everything from this event on, until it is up for all. */
 let downFrom: string | undefined
 let isReceiverUp = true
@@ -57,7 +57,7 @@ let webhookId: string
 let seen: number
 
 beforeEach(async () => {
-  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
   tenant = await createTenant(database)
   clock = new TestClock()
   queue = new RunQueue({ database, random: () => 0, now: clock.now })
@@ -73,7 +73,7 @@ beforeEach(async () => {
 
 async function create(node: JsonObject = { resource: 'repos', method: 'list', persist: true }): Promise<string> {
   const { environmentId, syncJobId, accountIds } = tenant
-  await affected(database.direct, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb([node]), syncJobId])
+  await execute(database.pool, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb([node]), syncJobId])
   const destination = { kind: 'webhook', webhookId } as const
   const input = { syncJobId, integratedAccountId: accountIds[0] ?? '', destination }
   const deps = { queue, now: clock.now, resolveArgs: async () => ({}) }
@@ -86,7 +86,7 @@ async function work(
   deps: Partial<WebhookRunDeps> = {},
   isLost = false,
 ): Promise<{ run: ClaimedRun; outcome: RunOutcome }> {
-  const [run] = await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })
+  const [run] = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })
   if (run === undefined) throw new Error('nothing waits')
   const progress = {
     save: async (...saved: Parameters<RunProgress['save']>) =>
@@ -114,9 +114,9 @@ async function* pagesFrom(...[, , , state]: Parameters<WebhookRunDeps['proxy']['
   yield* PAGES.slice(Number(state?.page ?? 0))
 }
 
-function readyAccount(): ReadyAccount {
+function readyAccount(): ResolvedAccount {
   const access = { id: 'account', isSandbox: false, context: {}, credentials: {}, environmentVariables: {} }
-  return { account: { tenantId: 'acme' }, plan: PLAN, access } as ReadyAccount
+  return { account: { tenantId: 'acme' }, plan: PLAN, access } as ResolvedAccount
 }
 
 function events() {
@@ -124,7 +124,7 @@ function events() {
 }
 
 const names = () => events().map(({ event, payload }) => `${event.split(':')[1]}${payload.sequence ?? ''}`)
-const read = (id: string) => getRun(database.direct, tenant.environmentId, id)
+const read = (id: string) => getRun(database.pool, tenant.environmentId, id)
 
 describe('a run whose receiver goes down', () => {
   it('waits without a worker and without losing attempts, says for whom, and goes on at the page', async () => {
@@ -135,7 +135,7 @@ describe('a run whose receiver goes down', () => {
       expect(outcome.kind).toBe('rate_limited')
       expect(await read(id)).toMatchObject({ status: 'rate_limited', attempt: 0, finishedAt: null })
       expect((await read(id)).error?.message).toContain('the webhook did not answer')
-      expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })).toEqual([])
+      expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })).toEqual([])
       clock.advance(15 * 60_000)
     }
     expect([...new Set(names())]).toEqual(['started', 'record1', 'record2'])
@@ -177,7 +177,7 @@ describe('a run whose third party asks to wait', () => {
       resourceStats: [{ fetched: 1, delivered: 1 }],
     })
     clock.advance(30_000)
-    expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })).toEqual([])
+    expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })).toEqual([])
     clock.advance(1_000)
     expect((await work()).outcome).toEqual({ kind: 'completed' })
     expect(names()).toEqual(['started', 'record1', 'record2', 'record3', 'completed'])
@@ -196,7 +196,9 @@ describe('a run whose workers are lost one after another', () => {
   it('is not tried a sixth time, and its receiver is told', async () => {
     const id = await create()
     for (let attempt = 1; attempt <= 5; attempt++) {
-      expect(await queue.claim({ group: WEBHOOK_GROUP, holder: 'lost', limit: 1 })).toMatchObject([{ id, attempt }])
+      expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'lost', limit: 1 })).toMatchObject([
+        { id, attempt },
+      ])
       clock.advance(30_001)
       await queue.reap()
     }
@@ -237,7 +239,7 @@ describe('the ending of a run', () => {
   it('stays as it was decided when every further worker is lost, and the webhook is gone', async () => {
     const id = await create()
     for (let lost = 1; lost <= 5; lost++) await work({}, true)
-    await affected(database.direct, 'update webhook set is_active = false where id = ?', [webhookId])
+    await execute(database.pool, 'update webhook set is_active = false where id = ?', [webhookId])
     expect((await work()).outcome).toEqual({ kind: 'completed' })
     expect(new Set(names())).toEqual(new Set(['started', 'record1', 'record2', 'record3', 'completed']))
     expect(await read(id)).toMatchObject({ status: 'completed' })
@@ -298,7 +300,7 @@ describe('a run that may not begin', () => {
 
   it('because its webhook is gone or off fails', async () => {
     const id = await create()
-    await affected(database.direct, 'update webhook set is_active = false where id = ?', [webhookId])
+    await execute(database.pool, 'update webhook set is_active = false where id = ?', [webhookId])
     expect((await work()).outcome).toMatchObject({ kind: 'failed', error: { reason: 'WEBHOOK_INACTIVE' } })
     expect(names()).toEqual([])
     expect(await read(id)).toMatchObject({ status: 'failed' })

@@ -1,14 +1,14 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { createWebhookSink, type SinkPage, type WebhookRun } from '../../src/sync/index.ts'
+import { createWebhookSink, type SinkPage, type WebhookRunFields } from '../../src/sync/index.ts'
 import { newSigningSecret } from '../../src/webhooks/index.ts'
 import { fastClock } from '../webhooks/fast-clock.ts'
-import { type Answer, type Received, startReceiver } from '../webhooks/receiver.ts'
+import { type Received, type ReceiverResponse, startReceiver } from '../webhooks/receiver.ts'
 
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
 afterAll(() => http[Symbol.asyncDispose]())
 
-const RUN: WebhookRun = {
+const RUN: WebhookRunFields = {
   id: 'run-1',
   syncJobId: 'job-1',
   triggerId: 'trigger-1',
@@ -41,7 +41,7 @@ const COMPLETED = { status: 'completed', error: null, attempt: 3, decidedAt: '20
 const ERROR = { reason: 'UPSTREAM_ERROR', message: 'no such user' }
 
 async function withSink<Result>(
-  answer: (request: Received, index: number) => Answer,
+  answer: (request: Received, index: number) => ReceiverResponse,
   use: (sink: ReturnType<typeof createWebhookSink>, received: readonly Received[]) => Promise<Result>,
   run = RUN,
 ): Promise<Result> {
@@ -54,7 +54,7 @@ async function withSink<Result>(
   )
 }
 
-const ok = (): Answer => ({ status: 200 })
+const ok = (): ReceiverResponse => ({ status: 200 })
 const bodiesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body))
 
 describe('the events of a run', () => {
@@ -62,7 +62,7 @@ describe('the events of a run', () => {
     const bodies = await withSink(ok, async (sink, received) => {
       await sink.started()
       await sink.page({ ...PAGE, records: [{ id: 1 }], hasMore: true })
-      await sink.problem({ resource: 'users', method: 'list', sequence: 8, error: ERROR })
+      await sink.listingError({ resource: 'users', method: 'list', sequence: 8, error: ERROR })
       await sink.ended(COMPLETED, STATS)
       await sink.ended({ ...COMPLETED, status: 'failed', error: ERROR }, STATS)
       return bodiesOf(received)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { METRICS, Metrics } from '../../src/telemetry/index.ts'
-import { sampled } from '../../src/telemetry/sampled.ts'
+import { throttledRead } from '../../src/telemetry/sampled.ts'
 
 const FIGURES = {
   ticker: { passes: 5, failedPasses: 1, fired: 7, skipped: { overlap: 2, group_full: 3 }, missed: 4, parked: 1 },
@@ -78,14 +78,14 @@ describe('metrics', () => {
 describe('a sampled value', () => {
   it('is read once for all who ask within its time', async () => {
     let reads = 0
-    const read = sampled(async () => ++reads, { everyMs: 60_000, shareMax: 1 })
+    const read = throttledRead(async () => ++reads, { intervalMs: 60_000, dutyCycleMax: 1 })
     expect(await Promise.all([read(), read(), read()])).toEqual([1, 1, 1])
     expect(await read()).toBe(1)
   })
 
   it('is read again after its time', async () => {
     let reads = 0
-    const read = sampled(async () => ++reads, { everyMs: 0, shareMax: Number.POSITIVE_INFINITY })
+    const read = throttledRead(async () => ++reads, { intervalMs: 0, dutyCycleMax: Number.POSITIVE_INFINITY })
     expect([await read(), await read()]).toEqual([1, 2])
   })
 
@@ -95,18 +95,18 @@ describe('a sampled value', () => {
       for (const end = performance.now() + 5; performance.now() < end; );
       return ++reads
     }
-    const read = sampled(slow, { everyMs: 0, shareMax: 0.0001 })
+    const read = throttledRead(slow, { intervalMs: 0, dutyCycleMax: 0.0001 })
     expect([await read(), await read()]).toEqual([1, 1])
   })
 
   it('that cannot be read is undefined, and tried again after its time', async () => {
     let reads = 0
-    const read = sampled(
+    const read = throttledRead(
       async () => {
         if (++reads === 1) throw new Error('no database')
         return reads
       },
-      { everyMs: 0, shareMax: Number.POSITIVE_INFINITY },
+      { intervalMs: 0, dutyCycleMax: Number.POSITIVE_INFINITY },
     )
     expect([await read(), await read()]).toEqual([undefined, 2])
   })

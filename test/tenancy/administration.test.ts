@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import type { Tx } from '../../src/storage/index.ts'
 import {
   bootstrap,
-  type Contents,
+  type CascadeDelete,
   createApiToken,
   createEnvironment,
   createTeam,
@@ -22,11 +22,11 @@ import {
   updateEnvironment,
   updateTeam,
 } from '../../src/tenancy/index.ts'
-import { collide } from '../integrations/collide.ts'
+import { contendForRows } from '../integrations/collide.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
-const tx = database.direct
+const tx = database.pool
 const first = (await bootstrap(database))!
 const operator = { teamId: first.teamId, isOperator: true }
 const page = { before: undefined, limit: 100 }
@@ -39,22 +39,22 @@ async function newTeam(name = 'customer') {
 /** Empties what the tests here can fill, and notes what it was asked. */
 function recordingContents() {
   const asked: string[] = []
-  const contents: Contents = {
-    removeOfEnvironment: async (each: Tx, id) => {
+  const contents: CascadeDelete = {
+    deleteByEnvironment: async (each: Tx, id) => {
       asked.push(`environment ${id}`)
-      await affected(each, 'delete from sync_job where environment_id = ?', [id])
+      await execute(each, 'delete from sync_job where environment_id = ?', [id])
     },
-    removeIntegrationsOf: async (each: Tx, id) => {
+    deleteIntegrationsOfTeam: async (each: Tx, id) => {
       asked.push(`integrations ${id}`)
-      await affected(each, 'delete from integration where team_id = ?', [id])
+      await execute(each, 'delete from integration where team_id = ?', [id])
     },
-    shredSecrets: async (_, id) => void asked.push(`shred ${id}`),
+    destroyKeys: async (_, id) => void asked.push(`shred ${id}`),
   }
   return { asked, deps: { contents } }
 }
 
 async function addJob(environmentId: string): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
      values (?, ?, '', 'x', '[]', '{}')`,
@@ -254,7 +254,7 @@ describe('updateEnvironment', () => {
     ]
     const ids = made.map(({ id }) => id)
     const renames = ids.map((id) => () => updateEnvironment(tx, team.id, { id, name: 'c' }))
-    const results = await collide(database, 'environment', ids, renames)
+    const results = await contendForRows(database, 'environment', ids, renames)
     const refused = results.filter((result) => result.status === 'rejected')
     expect(refused).toMatchObject([{ reason: { reason: 'NAME_TAKEN' } }])
   })

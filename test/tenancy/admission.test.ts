@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { affected, row } from '../../src/storage/database.ts'
+import { execute, queryOne } from '../../src/storage/database.ts'
 import {
   bootstrap,
-  createAdmission,
   createApiToken,
+  createAuthenticator,
   createEnvironment,
   createTeam,
   deleteApiToken,
@@ -12,11 +12,11 @@ import {
 } from '../../src/tenancy/index.ts'
 import { mintToken } from '../../src/vault/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { admit } from './admit.ts'
-import { movableClock } from './movable-clock.ts'
+import { authenticateText } from './admit.ts'
+import { manualClock } from './movable-clock.ts'
 
 const { database } = await testDatabase()
-const tx = database.direct
+const tx = database.pool
 const first = (await bootstrap(database))!
 const operator = { teamId: first.teamId, isOperator: true }
 const other = await createTeam(tx, operator, { name: 'other' })
@@ -33,8 +33,8 @@ describe('admission', () => {
     ['misspelt', async () => `${first.teamToken.slice(0, -1)}${first.teamToken.endsWith('a') ? 'b' : 'a'}`],
     ['empty', async () => ''],
   ])('answers the same to every bad token: %s', async (_, make) => {
-    await using admission = createAdmission({ database, clock: movableClock() })
-    await expect(admit(admission, await make())).rejects.toMatchObject({
+    await using admission = createAuthenticator({ database, clock: manualClock() })
+    await expect(authenticateText(admission, await make())).rejects.toMatchObject({
       reason: 'TOKEN_INVALID',
       publicMessage: 'the API token is not valid: it is unknown, expired or revoked',
     })
@@ -42,79 +42,81 @@ describe('admission', () => {
 
   it('refuses a revoked token within a second, and until then may believe what it read', async () => {
     const { apiToken, token } = await teamToken()
-    const clock = movableClock()
-    await using admission = createAdmission({ database, clock })
-    await admit(admission, token)
+    const clock = manualClock()
+    await using admission = createAuthenticator({ database, clock })
+    await authenticateText(admission, token)
     await revokeApiToken(tx, first.teamId, apiToken.id)
     clock.move(499)
-    expect(await admit(admission, token)).toMatchObject({ tokenId: apiToken.id })
+    expect(await authenticateText(admission, token)).toMatchObject({ tokenId: apiToken.id })
     clock.move(1)
-    await expect(admit(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(authenticateText(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
   it('refuses a token on the moment it expires, whatever it read before', async () => {
-    const clock = movableClock()
+    const clock = manualClock()
     const { token } = await teamToken(new Date(clock.now().getTime() + 100))
-    await using admission = createAdmission({ database, clock })
-    await admit(admission, token)
+    await using admission = createAuthenticator({ database, clock })
+    await authenticateText(admission, token)
     clock.move(100)
-    await expect(admit(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(authenticateText(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
   it('keeps what it read no longer when the clock is set back', async () => {
     const { apiToken, token } = await teamToken()
-    const clock = movableClock()
-    await using admission = createAdmission({ database, clock })
-    await admit(admission, token)
+    const clock = manualClock()
+    await using admission = createAuthenticator({ database, clock })
+    await authenticateText(admission, token)
     await deleteApiToken(tx, first.teamId, { id: apiToken.id })
     clock.move(-3_600_000)
     clock.move(500)
-    await expect(admit(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(authenticateText(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
   it('knows a token before it is looked up again, until a look-up does not find it', async () => {
     const { apiToken, token } = await teamToken()
-    const clock = movableClock()
-    await using admission = createAdmission({ database, clock })
-    expect(admission.present(token)?.knownId).toBeUndefined()
-    await admit(admission, token)
+    const clock = manualClock()
+    await using admission = createAuthenticator({ database, clock })
+    expect(admission.parseToken(token)?.knownId).toBeUndefined()
+    await authenticateText(admission, token)
     clock.move(60_000)
-    expect(admission.present(token)?.knownId).toBe(apiToken.id)
+    expect(admission.parseToken(token)?.knownId).toBe(apiToken.id)
     await revokeApiToken(tx, first.teamId, apiToken.id)
-    await expect(admit(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
-    expect(admission.present(token)?.knownId).toBeUndefined()
+    await expect(authenticateText(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    expect(admission.parseToken(token)?.knownId).toBeUndefined()
   })
 
   it('knows the token of a request that names a foreign environment', async () => {
     const { apiToken, token } = await teamToken()
-    await using admission = createAdmission({ database, clock: movableClock() })
-    await expect(admit(admission, token, otherEnvironment.id)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
-    expect(admission.present(token)?.knownId).toBe(apiToken.id)
+    await using admission = createAuthenticator({ database, clock: manualClock() })
+    await expect(authenticateText(admission, token, otherEnvironment.id)).rejects.toMatchObject({
+      reason: 'RESOURCE_NOT_FOUND',
+    })
+    expect(admission.parseToken(token)?.knownId).toBe(apiToken.id)
   })
 
   it('looks a token up once for calls that come together', async () => {
     let statements = 0
     const counting = {
-      get direct() {
+      get pool() {
         statements++
-        return database.direct
+        return database.pool
       },
     }
-    await using admission = createAdmission({ database: counting, clock: movableClock() })
-    await Promise.all(Array.from({ length: 50 }, () => admit(admission, first.environmentToken)))
+    await using admission = createAuthenticator({ database: counting, clock: manualClock() })
+    await Promise.all(Array.from({ length: 50 }, () => authenticateText(admission, first.environmentToken)))
     expect(statements, 'one look-up and one note of use').toBe(2)
   })
 
   it('asks again after the database failed', async () => {
     const { token } = await teamToken()
-    await using admission = createAdmission({ database, clock: movableClock() })
-    await affected(tx, 'alter table api_token rename column token_hash to hidden')
+    await using admission = createAuthenticator({ database, clock: manualClock() })
+    await execute(tx, 'alter table api_token rename column token_hash to hidden')
     try {
-      await expect(admit(admission, token)).rejects.toThrow('token_hash')
+      await expect(authenticateText(admission, token)).rejects.toThrow('token_hash')
     } finally {
-      await affected(tx, 'alter table api_token rename column hidden to token_hash')
+      await execute(tx, 'alter table api_token rename column hidden to token_hash')
     }
-    expect(await admit(admission, token)).toMatchObject({ kind: 'team' })
+    expect(await authenticateText(admission, token)).toMatchObject({ kind: 'team' })
   })
 
   it.each([
@@ -124,32 +126,32 @@ describe('admission', () => {
     ['that is unknown', () => newId(), 'RESOURCE_NOT_FOUND'],
     ['that is no uuid', () => 'default', 'INVALID_FIELD'],
   ])('lets a team token name an environment %s, or says why not', async (_, header, reason) => {
-    await using admission = createAdmission({ database, clock: movableClock() })
-    const admitted = admit(admission, first.teamToken, header())
+    await using admission = createAuthenticator({ database, clock: manualClock() })
+    const admitted = authenticateText(admission, first.teamToken, header())
     if (reason === undefined) expect(await admitted).toMatchObject({ environmentId: second.id })
     else await expect(admitted).rejects.toMatchObject({ reason })
   })
 
   it('keeps an environment token in its environment', async () => {
-    await using admission = createAdmission({ database, clock: movableClock() })
-    const own = await admit(admission, first.environmentToken, first.environmentId)
+    await using admission = createAuthenticator({ database, clock: manualClock() })
+    const own = await authenticateText(admission, first.environmentToken, first.environmentId)
     expect(own).toMatchObject({ kind: 'environment', environmentId: first.environmentId })
-    const elsewhere = admit(admission, first.environmentToken, second.id)
+    const elsewhere = authenticateText(admission, first.environmentToken, second.id)
     await expect(elsewhere).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
   it('notes a use at most once a minute, without changing the version', async () => {
     const { apiToken, token } = await teamToken()
-    const clock = movableClock()
+    const clock = manualClock()
     const start = clock.now()
-    const admission = createAdmission({ database, clock })
-    await admit(admission, token)
+    const admission = createAuthenticator({ database, clock })
+    await authenticateText(admission, token)
     clock.move(59_999)
-    await admit(admission, token)
+    await authenticateText(admission, token)
     await admission[Symbol.asyncDispose]()
     expect(await usedAt(apiToken.id)).toEqual({ last_used_at: start, version: 1 })
     clock.move(1)
-    await admit(admission, token)
+    await authenticateText(admission, token)
     await admission[Symbol.asyncDispose]()
     expect(await usedAt(apiToken.id)).toEqual({ last_used_at: clock.now(), version: 1 })
   })
@@ -157,17 +159,17 @@ describe('admission', () => {
   it('admits all the same when a use cannot be noted, and says so', async () => {
     const { token } = await teamToken()
     const problems: unknown[] = []
-    const admission = createAdmission({
+    const admission = createAuthenticator({
       database,
-      clock: movableClock(),
-      onUseNotNoted: (error) => problems.push(error),
+      clock: manualClock(),
+      onWriteError: (error) => problems.push(error),
     })
-    await affected(tx, 'alter table api_token rename column last_used_at to hidden')
+    await execute(tx, 'alter table api_token rename column last_used_at to hidden')
     try {
-      await admit(admission, token)
+      await authenticateText(admission, token)
       await admission[Symbol.asyncDispose]()
     } finally {
-      await affected(tx, 'alter table api_token rename column hidden to last_used_at')
+      await execute(tx, 'alter table api_token rename column hidden to last_used_at')
     }
     expect(problems).toHaveLength(1)
   })
@@ -180,5 +182,5 @@ async function revokedToken(): Promise<string> {
 }
 
 async function usedAt(id: string) {
-  return await row(tx, 'select last_used_at, version from api_token where id = ?', [id])
+  return await queryOne(tx, 'select last_used_at, version from api_token where id = ?', [id])
 }

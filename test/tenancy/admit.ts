@@ -1,6 +1,10 @@
-import type { Admission, Principal } from '../../src/tenancy/index.ts'
+import type { Authenticator, Principal } from '../../src/tenancy/index.ts'
 
 /** Admits a token from its text, as the gate does. */
-export function admit(admission: Admission, token: string, environmentHeader?: string): Promise<Principal> {
-  return admission.admit(admission.present(token), environmentHeader)
+export function authenticateText(
+  admission: Authenticator,
+  token: string,
+  environmentHeader?: string,
+): Promise<Principal> {
+  return admission.authenticate(admission.parseToken(token), environmentHeader)
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { rows } from '../../src/storage/database.ts'
+import { query } from '../../src/storage/database.ts'
 import { Database } from '../../src/storage/index.ts'
-import { bootstrap, createAdmission, type FirstStart } from '../../src/tenancy/index.ts'
+import { bootstrap, createAuthenticator, type FirstStart } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { admit } from './admit.ts'
-import { movableClock } from './movable-clock.ts'
+import { authenticateText } from './admit.ts'
+import { manualClock } from './movable-clock.ts'
 
 const CHOSEN = 'a-team-token-of-the-operators-choosing'
 
@@ -16,8 +16,8 @@ describe('bootstrap', () => {
     for (const starter of starters.slice(1)) await starter[Symbol.asyncDispose]()
     await using database = starters[0]!
     expect(results.filter((result) => result !== undefined)).toHaveLength(1)
-    const counts = await rows(
-      database.direct,
+    const counts = await query(
+      database.pool,
       `select (select count(*) from team) as teams, (select count(*) from environment) as environments,
          (select count(*) from api_token) as tokens`,
     )
@@ -27,40 +27,44 @@ describe('bootstrap', () => {
   it('makes tokens that are admitted, the team one as the operator', async () => {
     const { database } = await testDatabase()
     const made = await bootstrap(database)
-    await using admission = createAdmission({ database, clock: movableClock() })
+    await using admission = createAuthenticator({ database, clock: manualClock() })
     const { teamId, environmentId } = made!
-    expect(await admit(admission, made!.teamToken)).toMatchObject({ kind: 'team', teamId, isOperator: true })
-    expect(await admit(admission, made!.environmentToken)).toMatchObject({ kind: 'environment', teamId, environmentId })
+    expect(await authenticateText(admission, made!.teamToken)).toMatchObject({ kind: 'team', teamId, isOperator: true })
+    expect(await authenticateText(admission, made!.environmentToken)).toMatchObject({
+      kind: 'environment',
+      teamId,
+      environmentId,
+    })
   })
 
   it('changes nothing when there is an operator', async () => {
     const { database } = await testDatabase()
     await bootstrap(database)
     expect(await bootstrap(database, { teamToken: CHOSEN })).toBeUndefined()
-    await using admission = createAdmission({ database, clock: movableClock() })
-    await expect(admit(admission, CHOSEN)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await using admission = createAuthenticator({ database, clock: manualClock() })
+    await expect(authenticateText(admission, CHOSEN)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
   it('takes the team token of the operator', async () => {
     const { database } = await testDatabase()
     const made = await bootstrap(database, { teamToken: CHOSEN })
     expect(made!.teamToken).toBe(CHOSEN)
-    await using admission = createAdmission({ database, clock: movableClock() })
-    expect(await admit(admission, CHOSEN)).toMatchObject({ teamId: made!.teamId })
+    await using admission = createAuthenticator({ database, clock: manualClock() })
+    expect(await authenticateText(admission, CHOSEN)).toMatchObject({ teamId: made!.teamId })
   })
 
   it('refuses a chosen token that is too short, and makes nothing', async () => {
     const { database } = await testDatabase()
     await expect(bootstrap(database, { teamToken: 'short' })).rejects.toThrow('32 to 256')
-    expect(await rows(database.direct, 'select id from team')).toEqual([])
+    expect(await query(database.pool, 'select id from team')).toEqual([])
   })
 
   it('makes nothing when what it made could not be kept, and all of it at the next start', async () => {
     const { database } = await testDatabase()
-    const failing = bootstrap(database, { keep: () => Promise.reject(new Error('disk full')) })
+    const failing = bootstrap(database, { persist: () => Promise.reject(new Error('disk full')) })
     await expect(failing).rejects.toThrow('disk full')
     const kept: FirstStart[] = []
-    const made = await bootstrap(database, { keep: async (first) => void kept.push(first) })
+    const made = await bootstrap(database, { persist: async (first) => void kept.push(first) })
     expect(kept).toEqual([made])
   })
 })

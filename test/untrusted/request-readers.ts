@@ -3,25 +3,25 @@ import { CreateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/inte
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { findTextProblems } from '../../src/api/convert/json-text-field.ts'
-import { readCallAddress } from '../../src/api/endpoints/call-address.ts'
-import { readCallQuery } from '../../src/api/endpoints/call-query.ts'
-import { type Draft, decodeBinary, decodeJson } from '../../src/api/message/codec.ts'
-import { parseJson, parseJsonLater } from '../../src/api/message/json-text.ts'
-import { findRuleBreaches } from '../../src/api/message/rules.ts'
+import { parseProxyPath } from '../../src/api/endpoints/call-address.ts'
+import { parseProxyQuery } from '../../src/api/endpoints/call-query.ts'
+import { type DecodedRequest, decodeBinary, decodeJson } from '../../src/api/message/codec.ts'
+import { parseRequestJson, parseRequestJsonInSlices } from '../../src/api/message/json-text.ts'
+import { validateRules } from '../../src/api/message/rules.ts'
 import { findUnstorableFields } from '../../src/api/message/storable.ts'
 import { requestJson } from '../../src/api/rest/request-json.ts'
-import { createConnectGetWire } from '../../src/api/wire/connect-get.ts'
-import { isJsonType, wireOf } from '../../src/api/wire/content-types.ts'
-import { unwrapOnly } from '../../src/api/wire/envelope.ts'
+import { createConnectGetProtocol } from '../../src/api/wire/connect-get.ts'
+import { isJsonType, protocolForContentType } from '../../src/api/wire/content-types.ts'
+import { decodeSingleFrame } from '../../src/api/wire/envelope.ts'
 import {
   isUuid,
   JSON_VALUES_MAX,
   type Json,
   type JsonObject,
-  nextTurn,
   parseDotPath,
-  readDotPath,
   scanJson,
+  tryParseDotPath,
+  yieldToEventLoop,
 } from '../../src/base/index.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
 import { CONFIG_LENGTH_MAX, checkConfigAsync, checkOverrideAsync } from '../../src/definition/index.ts'
@@ -31,10 +31,10 @@ import {
   findBaseUrlProblem,
   lexTemplate,
   listPlaceholderPaths,
-  parseExpression,
+  validateExpression,
 } from '../../src/expression/index.ts'
 import { checkCronExpression } from '../../src/schedule/index.ts'
-import { versionOfEtag } from '../../src/storage/etag.ts'
+import { parseEtag } from '../../src/storage/etag.ts'
 import { decodePageToken } from '../../src/storage/keyset.ts'
 import { checkArgsSchema } from '../../src/sync/args-schema.ts'
 import { checkResources } from '../../src/sync/check-resources.ts'
@@ -49,8 +49,8 @@ const QUERY = 16 * KIB
 const DEFINITION = CONFIG_LENGTH_MAX
 
 /** Everything that is done to a request message before its handler sees it. */
-function inspect(desc: DescMessage, { message, findings }: Draft): number {
-  return findings.length + findRuleBreaches(desc, message).length + findUnstorableFields(desc, message).length
+function inspect(desc: DescMessage, { message, findings }: DecodedRequest): number {
+  return findings.length + validateRules(desc, message).length + findUnstorableFields(desc, message).length
 }
 
 function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']): Reader {
@@ -67,11 +67,11 @@ function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']
     ],
     lengthMax: REQUEST,
     read: async (input) => {
-      const json = await parseJsonLater(bytes(input))
+      const json = await parseRequestJsonInSlices(bytes(input))
       const draft = decodeJson(desc, json)
-      await nextTurn()
-      const breaches = findRuleBreaches(desc, draft.message)
-      await nextTurn()
+      await yieldToEventLoop()
+      const breaches = validateRules(desc, draft.message)
+      await yieldToEventLoop()
       return draft.findings.length + breaches.length + findUnstorableFields(desc, draft.message).length
     },
     refuses: withFailure,
@@ -160,7 +160,7 @@ const MESSAGES: readonly Reader[] = [
     name: 'envelope',
     covers: ['api/wire/envelope.ts#unwrapOnly'],
     lengthMax: REQUEST,
-    read: (input) => unwrapOnly(bytes(input), undefined, REQUEST),
+    read: (input) => decodeSingleFrame(bytes(input), undefined, REQUEST),
     refuses: withFailure,
     seeds: ['\x00\x00\x00\x00\x01a', '\x01\x00\x00\x00\x00'],
     attacks: { zeros: repeated('\x00') },
@@ -203,7 +203,7 @@ const REQUESTS: readonly Reader[] = [
     covers: [],
     lengthMax: QUERY,
     read: (query) =>
-      createConnectGetWire(query).decode(
+      createConnectGetProtocol(query).decode(
         { input: CreateIntegrationRequestSchema } as never,
         {} as never,
         Buffer.alloc(0),
@@ -217,7 +217,7 @@ const REQUESTS: readonly Reader[] = [
     name: 'query of a call',
     covers: ['api/endpoints/call-query.ts#readCallQuery'],
     lengthMax: QUERY,
-    read: readCallQuery,
+    read: parseProxyQuery,
     refuses: withFailure,
     seeds: ['integrated_account_id=0198c0de-0000-7000-8000-000000000000&a[b][]=c&limit=5', 'a=1&a=2'],
     attacks: {
@@ -231,7 +231,7 @@ const REQUESTS: readonly Reader[] = [
     name: 'address of a call',
     covers: ['api/endpoints/call-address.ts#readCallAddress'],
     lengthMax: QUERY,
-    read: (input) => readCallAddress('GET', input),
+    read: (input) => parseProxyPath('GET', input),
     refuses: withFailure,
     seeds: ['contacts/1/list', '_/a', 'a%2Fb'],
     attacks: { slashes: repeated('/'), percents: repeated('%41') },
@@ -240,7 +240,7 @@ const REQUESTS: readonly Reader[] = [
     name: 'content type of a request',
     covers: ['api/wire/content-types.ts#isJsonType'],
     lengthMax: QUERY,
-    read: (input) => [wireOf(input), isJsonType(input)],
+    read: (input) => [protocolForContentType(input), isJsonType(input)],
     refuses: never,
     seeds: ['application/grpc-web+proto', 'application/json; charset=utf-8'],
     attacks: { blanks: repeated(' ', 'application/json', 'x'), plus: repeated('a+', 'application/') },
@@ -258,7 +258,7 @@ const REQUESTS: readonly Reader[] = [
     name: 'etag',
     covers: [],
     lengthMax: QUERY,
-    read: versionOfEtag,
+    read: parseEtag,
     refuses: never,
     seeds: ['"v1"', 'v2'],
     attacks: { digits: repeated('1', '"v') },
@@ -289,8 +289,8 @@ const DEFINITIONS: readonly Reader[] = [
     ],
     lengthMax: DEFINITION,
     read: async (input) => {
-      const config = parseJson(Buffer.from(input)) as JsonObject
-      await nextTurn()
+      const config = parseRequestJson(Buffer.from(input)) as JsonObject
+      await yieldToEventLoop()
       await checkConfigAsync(config, 'integration', 'config')
       return (await checkOverrideAsync({}, config, 'override')).length
     },
@@ -350,7 +350,7 @@ const DEFINITIONS: readonly Reader[] = [
     read: (input) => {
       findBaseUrlProblem(input)
       listPlaceholderPaths(input)
-      if (!('problem' in readDotPath(input))) parseDotPath(input)
+      if (!('problem' in tryParseDotPath(input))) parseDotPath(input)
       if (lexTemplate(input).kind === 'problem') return undefined
       compileUrl(input, input)
       return compileTemplate(input)
@@ -373,7 +373,7 @@ const DEFINITIONS: readonly Reader[] = [
     name: 'expression',
     covers: ['expression/jsonata/parse.ts#parseExpression', 'expression/jsonata/parse.ts#parseTree'],
     lengthMax: 64 * KIB,
-    read: parseExpression,
+    read: validateExpression,
     refuses: never,
     seeds: ['$map(a.b[c = 1], function($x) { $x & "y" })', 'a.b.(c ~> $f(?))', '/x+/i'],
     attacks: {
@@ -408,7 +408,7 @@ const DEFINITIONS: readonly Reader[] = [
     name: 'resources of a sync job',
     covers: ['sync/resource.ts#readSyncResources', 'sync/check-resources.ts#checkResources'],
     lengthMax: REQUEST,
-    read: (input) => checkResources(readSyncResources([parseJson(Buffer.from(input))].flat() as Json[])).length,
+    read: (input) => checkResources(readSyncResources([parseRequestJson(Buffer.from(input))].flat() as Json[])).length,
     refuses: withFailure,
     seeds: [
       definition([
@@ -434,7 +434,7 @@ const DEFINITIONS: readonly Reader[] = [
     name: 'schema of arguments',
     covers: ['sync/args-schema.ts#checkArgsSchema'],
     lengthMax: REQUEST,
-    read: (input) => checkArgsSchema(parseJson(Buffer.from(input)) as JsonObject).length,
+    read: (input) => checkArgsSchema(parseRequestJson(Buffer.from(input)) as JsonObject).length,
     refuses: withFailure,
     seeds: [
       definition({

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { nextTurn, parseJson, parseJsonInSlices } from '../../src/base/index.ts'
+import { parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/index.ts'
 import { parseRange } from '../../src/egress/address.ts'
 import { DecodingError, decodeBody } from '../../src/egress/decode.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/policy.ts'
 import { findPatternProblem } from '../../src/formats/credential/pattern.ts'
 import { parseExpiry } from '../../src/formats/credential/token-lifetime.ts'
-import { readLoosely, refusalOf } from '../../src/formats/credential/token-response.ts'
+import { parseLooseBody, tokenErrorFrom } from '../../src/formats/credential/token-response.ts'
 import type { ListingState } from '../../src/formats/index.ts'
 import {
   collectFields,
@@ -21,10 +21,10 @@ import { decodeUrl } from '../../src/formats/signature/derived.ts'
 import { decodeExactly } from '../../src/formats/signature/encoding.ts'
 import { readPublicKey } from '../../src/formats/signature/public-key.ts'
 import { compileSource } from '../../src/formats/signature/source.ts'
-import { readCursor, writeCursor } from '../../src/proxy/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../src/proxy/cursor.ts'
 import { isJsonType } from '../../src/proxy/decode.ts'
 import { parseRetryAfter } from '../../src/proxy/retry-after.ts'
-import { Redaction } from '../../src/vault/index.ts'
+import { Redactor } from '../../src/vault/index.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
 /** In one piece as in slices, from the text that UTF-8 gives. */
@@ -207,14 +207,14 @@ const HEADERS: readonly Reader[] = [
 ]
 
 const SECRETS = ['sk_live_4eC39HqLyjWDarjtT1zdp7dc', 'p@ss "word" <and> more', 'aaaaaaaab', '1234']
-const REDACTION = new Redaction(() => SECRETS)
+const REDACTION = new Redactor(() => SECRETS)
 
 const MESSAGES_OF_OTHERS: readonly Reader[] = [
   {
     name: 'message that may quote a secret',
     covers: ['vault/redaction.ts#Redaction', 'vault/matcher.ts#createMatcher', 'vault/text-view.ts#viewsOf'],
     lengthMax: 256 * KIB,
-    read: (input) => REDACTION.text(input),
+    read: (input) => REDACTION.redactText(input),
     refuses: never,
     isFaithful: (_input, text) => !SECRETS.some((secret) => String(text).includes(secret)),
     seeds: [
@@ -239,8 +239,8 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
     lengthMax: MIB,
     read: async (input) => {
       const body = await parseJsonInSlices(input)
-      await nextTurn()
-      return REDACTION.json(body)
+      await yieldToEventLoop()
+      return REDACTION.redactJson(body)
     },
     refuses: withError,
     seeds: ['{"error":{"a":["sk_live_4eC39HqLyjWDarjtT1zdp7dc",1234,12345678901234567890]}}'],
@@ -261,7 +261,7 @@ const TOKENS: readonly Reader[] = [
     name: 'token answer',
     covers: ['formats/credential/token-response.ts#readLoosely'],
     lengthMax: MIB,
-    read: (input) => refusalOf(readLoosely({ status: 400, headers: {}, body: input }), 'account'),
+    read: (input) => tokenErrorFrom(parseLooseBody({ status: 400, headers: {}, body: input }), 'account'),
     refuses: never,
     seeds: ['{"error":"invalid_grant","error_description":"x"}', 'error=access_denied&a=b', '<html>'],
     attacks: {
@@ -286,9 +286,9 @@ const TOKENS: readonly Reader[] = [
     name: 'cursor of a call',
     covers: ['proxy/cursor.ts#readCursor', 'formats/pagination/listing.ts#parseListingState'],
     lengthMax: 16 * KIB,
-    read: (input) => readCursor(RANGE, input),
+    read: (input) => decodeCursor(RANGE, input),
     refuses: withFailure,
-    isFaithful: (_input, state) => isDeepStrictEqual(readCursor(RANGE, writeCursor(state as ListingState)), state),
+    isFaithful: (_input, state) => isDeepStrictEqual(decodeCursor(RANGE, encodeCursor(state as ListingState)), state),
     seeds: [
       Buffer.from(
         '{"format":"range","position":{"from":5},"limit":null,"pages":1,"records":5,"empties":0,"loop":{"recent":[],"anchor":"","content":"","steps":0,"span":1}}',

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { JsonNumber } from '../../src/base/index.ts'
-import { Redaction } from '../../src/vault/index.ts'
-import { SPELLINGS } from '../support/spellings.ts'
+import { Redactor } from '../../src/vault/index.ts'
+import { SECRET_ENCODINGS } from '../support/spellings.ts'
 
-const redact = (text: string, ...secrets: string[]) => new Redaction(() => secrets).text(text)
+const redact = (text: string, ...secrets: string[]) => new Redactor(() => secrets).redactText(text)
 
 const SECRETS = [
   'sk_live_4eC39HqLyjWDarjtT1zdp7dc',
@@ -14,7 +14,7 @@ const SECRETS = [
 ]
 
 describe('a secret in a text', () => {
-  it.each(Object.entries(SPELLINGS))('is found %s', (_name, spell) => {
+  it.each(Object.entries(SECRET_ENCODINGS))('is found %s', (_name, spell) => {
     for (const secret of SECRETS) expect(redact(`bad key: ${spell(secret)} (sent)`, secret)).toBe('bad key: *** (sent)')
   })
 
@@ -60,32 +60,32 @@ describe('a secret in a text', () => {
 
 describe('a JSON value', () => {
   it('is redacted in texts, keys and numbers, and keeps its shape', () => {
-    const redaction = new Redaction(() => ['canary-1', '424242', '98765432109876543210'])
+    const redaction = new Redactor(() => ['canary-1', '424242', '98765432109876543210'])
     const exact = new JsonNumber('12345678901234567890')
     const value = {
       a: ['canary-1', 424242, new JsonNumber('98765432109876543210'), exact, 42, null, true],
       'x-canary-1': { b: 'no' },
     }
     const redacted = { a: ['***', '***', '***', exact, 42, null, true], 'x-***': { b: 'no' } }
-    expect(redaction.json(value)).toEqual(redacted)
+    expect(redaction.redactJson(value)).toEqual(redacted)
   })
 
   it('shows nothing beyond the limits of depth and size', () => {
-    const redaction = new Redaction(() => ['canary-1'])
+    const redaction = new Redactor(() => ['canary-1'])
     const deep = JSON.parse(`${'['.repeat(5_000)}"canary-1"${']'.repeat(5_000)}`)
-    expect(JSON.stringify(redaction.json(deep))).toMatch(/^\[+"\*\*\*"\]+$/)
+    expect(JSON.stringify(redaction.redactJson(deep))).toMatch(/^\[+"\*\*\*"\]+$/)
     const large = Array.from({ length: 50_000 }, (_, at) => `text ${at}`)
-    const redacted = redaction.json(large) as string[]
+    const redacted = redaction.redactJson(large) as string[]
     expect([redacted[0], redacted.at(-1)]).toEqual(['text 0', '***'])
     expect(redacted.filter((text) => text === '***')).toHaveLength(1)
-    expect(JSON.stringify(redaction.json(Array(1_000_000).fill([]))).length).toBeLessThan(100_000)
+    expect(JSON.stringify(redaction.redactJson(Array(1_000_000).fill([]))).length).toBeLessThan(100_000)
   })
 })
 
 describe('an error', () => {
   it('loses secrets in message, stack and causes', () => {
     const error = new TypeError('canary-1 is bad', { cause: new Error('because of canary-1') })
-    const redacted = new Redaction(() => ['canary-1']).cause(error)
+    const redacted = new Redactor(() => ['canary-1']).redactError(error)
     expect(redacted).toMatchObject({ name: 'TypeError', message: '*** is bad', cause: { message: 'because of ***' } })
     expect(redacted instanceof Error && redacted.stack).not.toContain('canary-1')
   })
@@ -98,14 +98,14 @@ describe('what is known', () => {
       asked.push(name)
       return [name]
     }
-    const redaction = new Redaction(list('first-1'))
-    redaction.learn('more', list('second-2'))
+    const redaction = new Redactor(list('first-1'))
+    redaction.setSecrets('more', list('second-2'))
     expect(asked).toEqual([])
-    expect(redaction.text('first-1 second-2 third-3')).toBe('*** *** third-3')
-    redaction.text('nothing')
+    expect(redaction.redactText('first-1 second-2 third-3')).toBe('*** *** third-3')
+    redaction.redactText('nothing')
     expect(asked).toEqual(['first-1', 'second-2'])
-    redaction.learn('more', list('third-3'))
-    expect(redaction.text('first-1 second-2 third-3')).toBe('*** second-2 ***')
+    redaction.setSecrets('more', list('third-3'))
+    expect(redaction.redactText('first-1 second-2 third-3')).toBe('*** second-2 ***')
   })
 
   it('is too much to look for: then nothing is shown', () => {

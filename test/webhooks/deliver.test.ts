@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import { deliver, encodeEvent, encodeEventWithList, newSigningSecret } from '../../src/webhooks/index.ts'
 import { fastClock } from './fast-clock.ts'
-import { type Answer, startReceiver } from './receiver.ts'
+import { type ReceiverResponse, startReceiver } from './receiver.ts'
 
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
 afterAll(() => http[Symbol.asyncDispose]())
@@ -66,7 +66,7 @@ describe('a delivery', () => {
     expect(JSON.parse(body).payload.records).toHaveLength(400)
   })
 
-  it.each<{ name: string; answers: Answer[]; kind: string; attempts: number; sleptMs: number[] }>([
+  it.each<{ name: string; answers: ReceiverResponse[]; kind: string; attempts: number; sleptMs: number[] }>([
     { name: 'a passing 503', answers: [{ status: 503 }], kind: 'accepted', attempts: 2, sleptMs: [250] },
     { name: 'a dropped connection', answers: ['hang-up'], kind: 'accepted', attempts: 2, sleptMs: [250] },
     {

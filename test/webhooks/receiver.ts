@@ -10,7 +10,7 @@ export interface Received {
 }
 
 /** What the receiver answers; `'hang-up'` closes the connection instead. */
-export type Answer =
+export type ReceiverResponse =
   | 'hang-up'
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
 
@@ -22,7 +22,7 @@ export interface Receiver extends AsyncDisposable {
 
 /** Starts a receiver that answers each request as `script` says; the number counts requests from 0. */
 export async function startReceiver(
-  script: (request: Received, index: number) => Answer | Promise<Answer> = () => ({ status: 204 }),
+  script: (request: Received, index: number) => ReceiverResponse | Promise<ReceiverResponse> = () => ({ status: 204 }),
 ): Promise<Receiver> {
   const received: Received[] = []
   const server = createServer(async (request, response) => {

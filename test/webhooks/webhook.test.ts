@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/index.ts'
-import { createSecrets } from '../../src/storage/index.ts'
+import { createSecretStore } from '../../src/storage/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import {
   createWebhook,
@@ -23,7 +23,7 @@ const { database } = await testDatabase()
 const policy = createEgressPolicy({ allow: '' })
 const clock = fastClock()
 const deps = {
-  secrets: createSecrets(parseKeyRing(generateKeyRingText('k'))),
+  secrets: createSecretStore(parseKeyRing(generateKeyRingText('k'))),
   clock,
   findUrlViolation: (url: string) => findUrlViolation(policy, url),
 }
@@ -37,14 +37,14 @@ async function create(input: Partial<WebhookInput> = {}) {
 }
 
 async function targetOf(id: string) {
-  return await findWebhookTarget(deps, database.direct, environmentId, id)
+  return await findWebhookTarget(deps, database.pool, environmentId, id)
 }
 
 describe('creating a webhook', () => {
   it('stores it active for all events and shows a secret that deliveries are signed with', async () => {
     const { webhook, secret } = await create()
     expect(webhook).toMatchObject({ environmentId, targetUrl: TARGET, eventTypes: [], isActive: true, version: 1 })
-    expect(await getWebhook(database.direct, environmentId, webhook.id)).toEqual(webhook)
+    expect(await getWebhook(database.pool, environmentId, webhook.id)).toEqual(webhook)
     expect(await targetOf(webhook.id)).toEqual({
       kind: 'ready',
       target: { webhookId: webhook.id, environmentId, url: TARGET, secrets: [secret] },
@@ -52,14 +52,14 @@ describe('creating a webhook', () => {
   })
 
   it('refuses an address that may not be called and unknown events, all at once, and stores nothing', async () => {
-    const before = await listWebhooks(database.direct, environmentId, { before: undefined, limit: 100 })
+    const before = await listWebhooks(database.pool, environmentId, { before: undefined, limit: 100 })
     const refusal = await refusalOf(create({ targetUrl: 'http://127.0.0.1/', eventTypes: ['record:*', 'nonsense'] }))
     expect(refusal).toEqual({ reason: 'URL_NOT_ALLOWED', fields: ['target_url', 'event_types[1]'] })
     expect(await refusalOf(create({ eventTypes: ['nonsense'] }))).toEqual({
       reason: 'INVALID_FIELD',
       fields: ['event_types[0]'],
     })
-    expect(await listWebhooks(database.direct, environmentId, { before: undefined, limit: 100 })).toEqual(before)
+    expect(await listWebhooks(database.pool, environmentId, { before: undefined, limit: 100 })).toEqual(before)
   })
 })
 
@@ -70,8 +70,8 @@ describe('reading webhooks', () => {
       [stranger, webhook.id],
       [environmentId, newId()],
     ] as const)
-      expect((await refusalOf(getWebhook(database.direct, environment, id))).reason).toBe('RESOURCE_NOT_FOUND')
-    expect(await findWebhookTarget(deps, database.direct, stranger, webhook.id)).toEqual({ kind: 'missing' })
+      expect((await refusalOf(getWebhook(database.pool, environment, id))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect(await findWebhookTarget(deps, database.pool, stranger, webhook.id)).toEqual({ kind: 'missing' })
   })
 
   it('lists the newest first, below an id, of one environment', async () => {
@@ -79,11 +79,11 @@ describe('reading webhooks', () => {
     const ids: string[] = []
     for (let count = 0; count < 3; count++) {
       clock.advance(1)
-      const { webhook } = await createWebhook(deps, database.direct, other, { targetUrl: TARGET })
+      const { webhook } = await createWebhook(deps, database.pool, other, { targetUrl: TARGET })
       ids.unshift(webhook.id)
     }
     const list = async (before: string | undefined, limit: number) =>
-      (await listWebhooks(database.direct, other, { before, limit })).map(({ id }) => id)
+      (await listWebhooks(database.pool, other, { before, limit })).map(({ id }) => id)
     expect(await list(undefined, 10)).toEqual(ids)
     expect(await list(undefined, 2)).toEqual(ids.slice(0, 2))
     expect(await list(ids[1], 10)).toEqual(ids.slice(2))
@@ -93,10 +93,10 @@ describe('reading webhooks', () => {
 describe('changing a webhook', () => {
   it('changes the given fields alone and counts the version', async () => {
     const { webhook } = await create({ eventTypes: ['record:*'] })
-    const changed = await updateWebhook(deps, database.direct, environmentId, { id: webhook.id, isActive: false })
+    const changed = await updateWebhook(deps, database.pool, environmentId, { id: webhook.id, isActive: false })
     expect(changed).toMatchObject({ targetUrl: TARGET, eventTypes: ['record:*'], isActive: false, version: 2 })
     expect(await targetOf(webhook.id)).toEqual({ kind: 'inactive' })
-    const again = await updateWebhook(deps, database.direct, environmentId, {
+    const again = await updateWebhook(deps, database.pool, environmentId, {
       id: webhook.id,
       targetUrl: 'https://example.org/',
       eventTypes: [],
@@ -107,7 +107,7 @@ describe('changing a webhook', () => {
 
   it('with nothing given changes nothing', async () => {
     const { webhook } = await create()
-    expect(await updateWebhook(deps, database.direct, environmentId, { id: webhook.id })).toEqual(webhook)
+    expect(await updateWebhook(deps, database.pool, environmentId, { id: webhook.id })).toEqual(webhook)
   })
 
   it.each([
@@ -117,14 +117,14 @@ describe('changing a webhook', () => {
     { name: 'an unknown event', change: { eventTypes: ['x'] }, reason: 'INVALID_FIELD' },
   ])('is refused with $name', async ({ change, reason }) => {
     const { webhook } = await create()
-    const refusal = await refusalOf(updateWebhook(deps, database.direct, environmentId, { id: webhook.id, ...change }))
+    const refusal = await refusalOf(updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change }))
     expect(refusal.reason).toBe(reason)
-    expect(await getWebhook(database.direct, environmentId, webhook.id)).toEqual(webhook)
+    expect(await getWebhook(database.pool, environmentId, webhook.id)).toEqual(webhook)
   })
 
   it('of another environment is refused as unknown', async () => {
     const { webhook } = await create()
-    const change = updateWebhook(deps, database.direct, stranger, { id: webhook.id, isActive: false })
+    const change = updateWebhook(deps, database.pool, stranger, { id: webhook.id, isActive: false })
     expect((await refusalOf(change)).reason).toBe('RESOURCE_NOT_FOUND')
   })
 })
@@ -173,7 +173,7 @@ describe('deleting a webhook', () => {
     await remove(webhook.id, { version: 1 })
     expect(await targetOf(webhook.id)).toEqual({ kind: 'missing' })
     const ref = { ownerId: environmentId, subjectType: 'webhook', subjectId: webhook.id } as const
-    expect(await deps.secrets.get(database.direct, ref)).toEqual({})
+    expect(await deps.secrets.get(database.pool, ref)).toEqual({})
     expect((await refusalOf(remove(webhook.id))).reason).toBe('RESOURCE_NOT_FOUND')
   })
 
@@ -182,7 +182,7 @@ describe('deleting a webhook', () => {
     const trigger = await seedTrigger(database, environmentId, { webhookId: webhook.id })
     const other = await seedTrigger(database, environmentId, { webhookId: kept.webhook.id })
     expect((await refusalOf(remove(webhook.id))).reason).toBe('RESOURCE_IN_USE')
-    expect(await getWebhook(database.direct, environmentId, webhook.id)).toEqual(webhook)
+    expect(await getWebhook(database.pool, environmentId, webhook.id)).toEqual(webhook)
     await remove(webhook.id, { force: true })
     expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(0)
     expect(await countRows(database, 'sync_job_cron_trigger', other)).toBe(1)

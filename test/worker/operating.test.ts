@@ -2,26 +2,26 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { createApi, createWorkerProcess } from '../../src/app.ts'
 import { systemClock } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
-import { createOperating } from '../../src/operating.ts'
-import { pauseTrigger, ScheduleWatch, STALLED_AFTER_SECONDS } from '../../src/schedule/index.ts'
-import { affected } from '../../src/storage/database.ts'
-import { countQueueDepth, createSecrets, Database } from '../../src/storage/index.ts'
+import { createObservability } from '../../src/operating.ts'
+import { pauseTrigger, SchedulerMonitor, STALLED_AFTER_SECONDS } from '../../src/schedule/index.ts'
+import { execute } from '../../src/storage/database.ts'
+import { countQueueDepth, createSecretStore, Database } from '../../src/storage/index.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
 import { createTenant } from '../queue/fixtures.ts'
-import { clearTriggers, TriggerBench } from '../schedule/bench-of-triggers.ts'
+import { clearTriggers, TriggerFixture } from '../schedule/bench-of-triggers.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
 const config = readConfig({ PATCHBAY_PORT: '0', PATCHBAY_METRICS_PORT: '0' })
-const installation = {
+const storage = {
   database,
-  secrets: createSecrets(parseKeyRing(generateKeyRingText('test'))),
+  secrets: createSecretStore(parseKeyRing(generateKeyRingText('test'))),
   embedded: undefined,
   [Symbol.asyncDispose]: async () => {},
 }
-const operating = createOperating(config, installation)
-const api = createApi({ config, installation, logger: silentLogger, operating })
+const operating = createObservability(config, storage)
+const api = createApi({ config, storage, logger: silentLogger, operating })
 const [{ url: apiUrl }, listening] = await Promise.all([api.listen(), operating.start()])
 const url = listening?.url ?? ''
 afterAll(async () => {
@@ -33,10 +33,10 @@ beforeEach(() => clearTriggers(database))
 
 /** A trigger whose tick came due so long ago. */
 async function overdue(seconds: number) {
-  const at = new TriggerBench(database, await createTenant(database), new Date().toISOString())
+  const at = new TriggerFixture(database, await createTenant(database), new Date().toISOString())
   const { id } = await at.create()
-  await affected(
-    database.direct,
+  await execute(
+    database.pool,
     'update trigger_schedule set next_fire_at = clock_timestamp() - make_interval(secs => ?)',
     [seconds],
   )
@@ -44,7 +44,7 @@ async function overdue(seconds: number) {
 }
 
 async function scheduler() {
-  await operating.schedule.lookOnce()
+  await operating.schedule.poll()
   const rpc = await fetch(`${apiUrl}/grpc.health.v1.Health/Check`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -65,7 +65,7 @@ describe('the health of the schedule', () => {
   it('turns when the oldest tick has waited too long, and back when it has fired', async () => {
     const { at } = await overdue(STALLED_AFTER_SECONDS - 10)
     expect(await scheduler()).toEqual(['SERVING', 200, 200])
-    await affected(database.direct, `update trigger_schedule set next_fire_at = next_fire_at - interval '20 seconds'`)
+    await execute(database.pool, `update trigger_schedule set next_fire_at = next_fire_at - interval '20 seconds'`)
     expect(await scheduler()).toEqual(['NOT_SERVING', 503, 503])
     at.clock.set(new Date())
     await at.fire()
@@ -89,23 +89,23 @@ describe('the health of the schedule', () => {
   it('turns when the database cannot be asked for as long', async () => {
     await overdue(STALLED_AFTER_SECONDS)
     const away = new Database({ target: { kind: 'url', url: 'postgres://nobody@127.0.0.1:1/none' } })
-    let target: Pick<Database, 'direct'> = database
-    const watch = new ScheduleWatch({
+    let target: Pick<Database, 'pool'> = database
+    const watch = new SchedulerMonitor({
       clock: systemClock,
       database: {
-        get direct() {
-          return target.direct
+        get pool() {
+          return target.pool
         },
       },
       now: () => new Date(Date.now() - 1_000),
     })
     const seen: boolean[] = []
-    watch.watch((isStalled) => seen.push(isStalled))
-    await watch.lookOnce()
+    watch.subscribe((isStalled) => seen.push(isStalled))
+    await watch.poll()
     expect(watch.oldestDueAgeSeconds).toBeGreaterThan(STALLED_AFTER_SECONDS - 2)
     target = away
-    while (!watch.isStalled) await watch.lookOnce()
-    await watch.lookOnce()
+    while (!watch.isStalled) await watch.poll()
+    await watch.poll()
     expect(seen).toEqual([false, true])
     await away[Symbol.asyncDispose]()
   })
@@ -114,7 +114,7 @@ describe('the health of the schedule', () => {
 describe('the port for metrics', () => {
   it('shows the schedule and the queue as they are in the database', async () => {
     await overdue(31) // to the millisecond, which may round up
-    await operating.schedule.lookOnce()
+    await operating.schedule.poll()
     expect(await metric('patchbay_oldest_due_age_seconds')).toBeGreaterThanOrEqual(30)
   })
 
@@ -127,9 +127,9 @@ describe('the port for metrics', () => {
 
   it('shows what a worker in the same process does', async () => {
     await overdue(0)
-    const worker = createWorkerProcess({ config, installation, logger: silentLogger, operating })
+    const worker = createWorkerProcess({ config, storage, logger: silentLogger, operating })
     worker.start()
-    while (!((await metric('patchbay_ticks_total{outcome="fired",reason=""}')) > 0)) await operating.schedule.lookOnce()
+    while (!((await metric('patchbay_ticks_total{outcome="fired",reason=""}')) > 0)) await operating.schedule.poll()
     await worker[Symbol.asyncDispose]()
     expect(await metric('patchbay_tick_lateness_seconds_count')).toBeGreaterThan(0)
     expect(await metric('patchbay_queue_depth{group="webhook",state="ready"}')).not.toBeLessThan(0)
@@ -142,7 +142,7 @@ describe('the port for metrics', () => {
   })
 
   it('is not there, and nothing is counted, unless a port is set', async () => {
-    await using quiet = createOperating(readConfig({}), installation)
+    await using quiet = createObservability(readConfig({}), storage)
     expect(quiet.metrics).toBeUndefined()
     expect(await quiet.start()).toBeUndefined()
   })
@@ -159,7 +159,7 @@ describe('the depth of the queue', () => {
   }
 
   it('tells what is ready, what waits and what is held, by kind of group', async () => {
-    const at = new TriggerBench(database, await createTenant(database, 2), '2026-11-05T12:00:00Z')
+    const at = new TriggerFixture(database, await createTenant(database, 2), '2026-11-05T12:00:00Z')
     await at.create({ account: 0 })
     await at.create({ account: 1 })
     await at.create({ account: 0, destination: { kind: 'daemon', groupKey: 'warehouse' } })
@@ -168,7 +168,7 @@ describe('the depth of the queue', () => {
     const [run] = await at.claim()
     const depth = async () =>
       Object.fromEntries(
-        (await countQueueDepth(database.direct, at.clock.now())).map(({ group, state, runs }) => [
+        (await countQueueDepth(database.pool, at.clock.now())).map(({ group, state, runs }) => [
           `${group} ${state}`,
           runs,
         ]),

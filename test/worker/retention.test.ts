@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type ClaimedRun, createRun, getRun, retryRun, WEBHOOK_GROUP } from '../../src/queue/index.ts'
+import { type ClaimedRun, createRun, getRun, retryRun, WEBHOOK_QUEUE_GROUP } from '../../src/queue/index.ts'
 import { getTrigger, listTicks } from '../../src/schedule/index.ts'
-import { affected, rows } from '../../src/storage/database.ts'
+import { execute, query } from '../../src/storage/database.ts'
 import { DAY_TABLES, ensureDayPartitions } from '../../src/storage/index.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { retention } from '../../src/worker/retention.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
-import { clearTriggers, TriggerBench } from '../schedule/bench-of-triggers.ts'
+import { clearTriggers, TriggerFixture } from '../schedule/bench-of-triggers.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -14,20 +14,20 @@ const FIRST_DAY = '2031-03-01'
 const DAY_MS = 86_400_000
 const FAILURE = { reason: 'UPSTREAM_ERROR', message: 'it broke' }
 
-let at: TriggerBench
+let at: TriggerFixture
 
 beforeEach(async () => {
-  for (const { name } of await partitions()) await affected(database.direct, `drop table ${name}`)
+  for (const { name } of await partitions()) await execute(database.pool, `drop table ${name}`)
   await clearTriggers(database)
   for (const table of DAY_TABLES)
     await database.transaction((tx) => ensureDayPartitions(tx, table, new Date(FIRST_DAY), 40))
-  at = new TriggerBench(database, await createTenant(database, 3), `${FIRST_DAY}T11:59:50Z`)
+  at = new TriggerFixture(database, await createTenant(database, 3), `${FIRST_DAY}T11:59:50Z`)
 })
 
 /** The partitions of the days these tests are about. */
 async function partitions(): Promise<{ name: string }[]> {
-  return await rows(
-    database.direct,
+  return await query(
+    database.pool,
     `select relname::text as name from pg_class where relkind = 'r' and relname ~ '_20310[345]..$' order by 1`,
   )
 }
@@ -73,7 +73,7 @@ describe('retention', () => {
     await forget()
     expect(await keptDays('sync_job_run', 3)).toEqual(['2031-03-02', '2031-03-03'])
     expect(await keptDays('missed_ticks', 3)).toEqual(['2031-03-02', '2031-03-03'])
-    await expect(getRun(database.direct, at.tenant.environmentId, run.id)).rejects.toThrow('RESOURCE_NOT_FOUND')
+    await expect(getRun(database.pool, at.tenant.environmentId, run.id)).rejects.toThrow('RESOURCE_NOT_FOUND')
   })
 
   it.each([
@@ -108,7 +108,7 @@ describe('retention', () => {
     daysLater(32)
     await forget()
     expect(await keptDays('sync_job_run', 1)).toEqual([])
-    const shown = await getTrigger(database.direct, at.tenant.environmentId, triggerId)
+    const shown = await getTrigger(database.pool, at.tenant.environmentId, triggerId)
     expect(shown).toMatchObject({
       lastRunStatus: 'completed',
       lastRunAt: run.scheduledFor,
@@ -124,7 +124,7 @@ describe('retention', () => {
     at.clock.set(`${FIRST_DAY}T22:30:00Z`)
     await at.fire()
     const ledger = async () =>
-      (await listTicks(database.direct, at.tenant.environmentId, id, {})).items.map(({ outcome }) => outcome)
+      (await listTicks(database.pool, at.tenant.environmentId, id, {})).items.map(({ outcome }) => outcome)
     expect(await ledger()).toEqual(['fired', 'missed'])
     for (const run of await at.claim()) await complete(run)
     daysLater(31)
@@ -148,15 +148,15 @@ describe('retention', () => {
         destination: { kind: 'webhook', webhookId: at.tenant.webhookId },
       }),
     )
-    const [young] = await at.queue.claim({ group: WEBHOOK_GROUP, holder: 'worker', limit: 1 })
+    const [young] = await at.queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })
     if (young === undefined) throw new Error('no run')
     await at.queue.save(young, { page: 2 }, [])
     await forget()
-    expect(await rows(database.direct, 'select run_id as id from run_checkpoint')).toEqual([{ id }])
+    expect(await query(database.pool, 'select run_id as id from run_checkpoint')).toEqual([{ id }])
   })
 
   it('empties the partition of days without one when all it has is old and over', async () => {
-    await affected(database.direct, 'drop table sync_job_run_20310301')
+    await execute(database.pool, 'drop table sync_job_run_20310301')
     const { run } = await runOfFirstDay()
     const count = () => readOne(database, 'select count(*) as count from sync_job_run_default')
     expect(await count()).toEqual({ count: 1 })
@@ -177,7 +177,7 @@ describe('retention', () => {
     await complete(run)
     daysLater(31)
     await database.transaction(async (tx) => {
-      await rows(tx, 'select from sync_job_run limit 1')
+      await query(tx, 'select from sync_job_run limit 1')
       await forget()
     })
     expect(await keptDays('sync_job_run', 1)).toEqual([FIRST_DAY])

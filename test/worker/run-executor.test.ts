@@ -10,11 +10,11 @@ import {
   RunQueue,
   stopRun,
 } from '../../src/queue/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
 import { HeldRun } from '../../src/worker/held-run.ts'
 import { type ExecuteRun, RunExecutor } from '../../src/worker/run-executor.ts'
-import { Settler } from '../../src/worker/settler.ts'
+import { SettlementBatcher } from '../../src/worker/settler.ts'
 import { createTenant, type Tenant, TestClock } from '../queue/fixtures.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -26,7 +26,7 @@ let clock: TestClock
 let queue: RunQueue
 
 beforeEach(async () => {
-  await affected(database.direct, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
   tenant = await createTenant(database, 20)
   clock = new TestClock()
   queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
@@ -53,7 +53,7 @@ async function create(account = 0): Promise<Run> {
   return await database.transaction((tx) => createRun(deps, tx, environmentId, input))
 }
 
-const read = (id: string) => getRun(database.direct, tenant.environmentId, id)
+const read = (id: string) => getRun(database.pool, tenant.environmentId, id)
 
 /** A promise and its resolver. */
 function gate<Value = void>() {
@@ -365,7 +365,7 @@ describe('settling', () => {
   it('groups what ends while a transaction is on its way', async () => {
     const groups: number[] = []
     const first = gate()
-    const settler = new Settler({
+    const settler = new SettlementBatcher({
       settle: async (settlements) => {
         groups.push(settlements.length)
         if (groups.length === 1) await first.promise
@@ -381,7 +381,7 @@ describe('settling', () => {
 
   it('tells everybody of a group that failed, and goes on with the next', async () => {
     let calls = 0
-    const settler = new Settler({
+    const settler = new SettlementBatcher({
       settle: async (settlements) => {
         if (++calls === 1) throw outage()
         return settlements.map(({ id }) => ({ kind: 'lost', id }))

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { newId, systemClock } from '../../src/base/index.ts'
 import { RunQueue } from '../../src/queue/index.ts'
-import { affected } from '../../src/storage/database.ts'
+import { execute } from '../../src/storage/database.ts'
 import { silentLogger } from '../../src/telemetry/index.ts'
-import { idempotencyCleaner, partitionKeeper } from '../../src/worker/housekeeping.ts'
-import { createWorker, Loop } from '../../src/worker/index.ts'
+import { idempotencyCleaner, partitionMaintenance } from '../../src/worker/housekeeping.ts'
+import { createWorker, PollLoop } from '../../src/worker/index.ts'
 import { createTenant, readOne } from '../queue/fixtures.ts'
-import { TriggerBench } from '../schedule/bench-of-triggers.ts'
+import { TriggerFixture } from '../schedule/bench-of-triggers.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -14,7 +14,7 @@ const loopDeps = { clock: systemClock, random: () => 0, logger: silentLogger }
 
 describe('a worker', () => {
   it('turns ticks into runs and executes them, and its drain leaves none held', async () => {
-    const at = new TriggerBench(database, await createTenant(database), new Date().toISOString())
+    const at = new TriggerFixture(database, await createTenant(database), new Date().toISOString())
     const { id } = await at.create({ cronExpression: '* * * * * *' })
     const executed = Promise.withResolvers<string | null>()
     const worker = createWorker({
@@ -43,7 +43,7 @@ describe('a loop', () => {
   it('goes on after a round that throws', async () => {
     let rounds = 0
     const third = Promise.withResolvers<void>()
-    await using loop = new Loop(loopDeps, {
+    await using loop = new PollLoop(loopDeps, {
       name: 'test',
       intervalMs: 1,
       runOnce: async () => {
@@ -59,7 +59,7 @@ describe('a loop', () => {
   it('does the next round at once when there is more, or when it is woken', async () => {
     let rounds = 0
     const reached = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    await using loop = new Loop(loopDeps, {
+    await using loop = new PollLoop(loopDeps, {
       name: 'test',
       intervalMs: 3_600_000,
       runOnce: async () => {
@@ -80,7 +80,7 @@ describe('a loop', () => {
   it('ends after the round in flight', async () => {
     const [began, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let isDone = false
-    const loop = new Loop(loopDeps, {
+    const loop = new PollLoop(loopDeps, {
       name: 'test',
       intervalMs: 1,
       runOnce: async () => {
@@ -102,8 +102,8 @@ describe('a loop', () => {
 describe('housekeeping', () => {
   it('forgets idempotency keys after a day and keeps younger ones', async () => {
     const insert = (age: string) =>
-      affected(
-        database.direct,
+      execute(
+        database.pool,
         `insert into idempotency_key (owner_id, request_id, method, created_at)
          select ?, gen_random_uuid(), 'm', now() - ?::interval from generate_series(1, 3)`,
         [newId(), age],
@@ -116,8 +116,8 @@ describe('housekeeping', () => {
 
   it('has partitions for the days to come', async () => {
     const clock = { ...systemClock, now: () => new Date('2033-12-30T12:00:00Z') }
-    await partitionKeeper(database, clock).runOnce()
-    await partitionKeeper(database, clock).runOnce()
+    await partitionMaintenance(database, clock).runOnce()
+    await partitionMaintenance(database, clock).runOnce()
     const { days } = await readOne<{ days: readonly string[] }>(
       database,
       `select array_agg(relname::text order by relname) as days from pg_class where relname ~ '^sync_job_run_203[34]....$'`,

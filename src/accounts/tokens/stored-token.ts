@@ -19,14 +19,14 @@ const MARGIN_SHARE = 0.2
 const EARLY_SHARE = 0.5
 
 /** The secret that holds the token, by name. */
-export function writeToken({ version, obtainedAt, expiresAt, fields }: StoredToken): Readonly<Record<string, string>> {
+export function tokenSecret({ version, obtainedAt, expiresAt, fields }: StoredToken): Readonly<Record<string, string>> {
   const value = { version, obtained_at: obtainedAt.toISOString(), expires_at: expiresAt?.toISOString() ?? null, fields }
   return { [TOKEN_SECRET]: JSON.stringify(value) }
 }
 
-/** What `writeToken` wrote. */
-export function readToken(text: string): StoredToken {
-  const { version, obtained_at, expires_at, fields } = parseJson(text) as unknown as WrittenToken
+/** What `tokenSecret` wrote. */
+export function parseStoredToken(text: string): StoredToken {
+  const { version, obtained_at, expires_at, fields } = parseJson(text) as unknown as StoredTokenJson
   return {
     version,
     obtainedAt: new Date(obtained_at),
@@ -37,7 +37,7 @@ export function readToken(text: string): StoredToken {
   }
 }
 
-interface WrittenToken {
+interface StoredTokenJson {
   readonly version: number
   readonly obtained_at: string
   readonly expires_at: string | null
@@ -55,7 +55,7 @@ export function isUsable({ expiresAt }: StoredToken, now: Date): boolean {
 }
 
 /** @param canRefresh whether the next token can be had without the customer @param random a number in [0, 1) */
-export function timesOf(
+export function tokenTimes(
   token: Pick<StoredToken, 'obtainedAt' | 'expiresAt'>,
   canRefresh: boolean,
   random: () => number,

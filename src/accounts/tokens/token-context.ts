@@ -1,6 +1,6 @@
 import { getAtPath, isJsonObject, isSameScalar, type Json, type JsonObject } from '../../base/index.ts'
 import type { TokenRules, TokenSet } from '../../formats/index.ts'
-import { Redaction } from '../../vault/index.ts'
+import { Redactor } from '../../vault/index.ts'
 import { findReservedKeys } from '../context.ts'
 
 /**
@@ -11,7 +11,7 @@ import { findReservedKeys } from '../context.ts'
  *
  * @param credentials of the account, with which the token was had
  */
-export function contextFromToken(
+export function contextKeysFromToken(
   { contextFromToken }: Pick<TokenRules<never>, 'contextFromToken'>,
   { fields, accessToken, refreshToken }: TokenSet,
   context: JsonObject,
@@ -20,11 +20,11 @@ export function contextFromToken(
   const { oauth: _, ...collected } = credentials
   const tokens = [accessToken, refreshToken, fields.id_token]
   const secrets = [...tokens, ...Object.values(collected)].filter((value) => typeof value === 'string')
-  const redaction = new Redaction(() => secrets)
+  const redaction = new Redactor(() => secrets)
   const entries = contextFromToken.flatMap(([key, path]): [string, Json][] => {
     const value = getAtPath(fields, path)
     if (value === undefined || value === null || isJsonObject(value) || Array.isArray(value)) return []
-    if (isSameScalar(value, context[key]) || redaction.json(value) !== value) return []
+    if (isSameScalar(value, context[key]) || redaction.redactJson(value) !== value) return []
     return findReservedKeys({ [key]: value }).length === 0 ? [[key, value]] : []
   })
   return Object.fromEntries(entries)

@@ -1,34 +1,34 @@
 import { type BackoffPolicy, backoffMs, Failure, type JsonObject } from '../../base/index.ts'
-import type { TokenRefusal } from '../../formats/index.ts'
+import type { TokenError } from '../../formats/index.ts'
 
 /** A refusal as it is kept beside the token, for whoever asks during the pause after it. */
-export type KeptRefusal = Pick<TokenRefusal, 'kind' | 'message'>
+export type StoredTokenError = Pick<TokenError, 'kind' | 'message'>
 
 /** How long nobody asks again. Somebody has to act after a refusal, so its pause is longer than that of a hiccup. */
-const PAUSES: Readonly<Record<TokenRefusal['kind'], BackoffPolicy>> = {
+const RETRY_BACKOFFS: Readonly<Record<TokenError['kind'], BackoffPolicy>> = {
   transient: { baseMs: 5_000, factor: 2, maxMs: 600_000, jitterFloor: 0.5 },
   client_refused: { baseMs: 30_000, factor: 2, maxMs: 3_600_000, jitterFloor: 0.5 },
   grant_refused: { baseMs: 60_000, factor: 2, maxMs: 3_600_000, jitterFloor: 0.5 },
 }
 
 /** The pause after a refusal; what the server asked for is the floor. @param failures in a row, this one included */
-export function pauseMsAfter(refusal: TokenRefusal, failures: number, random: () => number): number {
-  return Math.max((refusal.retryAfterSeconds ?? 0) * 1_000, backoffMs(PAUSES[refusal.kind], failures, random))
+export function tokenRetryDelayMs(refusal: TokenError, failures: number, random: () => number): number {
+  return Math.max((refusal.retryAfterSeconds ?? 0) * 1_000, backoffMs(RETRY_BACKOFFS[refusal.kind], failures, random))
 }
 
 /** What is stored of a refusal. */
-export function writeRefusal({ kind, message }: TokenRefusal): JsonObject {
+export function tokenErrorJson({ kind, message }: TokenError): JsonObject {
   return { kind, message }
 }
 
-/** What `writeRefusal` wrote. */
-export function readRefusal({ kind, message }: JsonObject): KeptRefusal {
+/** What `tokenErrorJson` wrote. */
+export function parseTokenError({ kind, message }: JsonObject): StoredTokenError {
   const known = kind === 'grant_refused' || kind === 'client_refused' ? kind : 'transient'
   return { kind: known, message: String(message) }
 }
 
 /** The refusal as callers get it. */
-export function failureOf({ kind, message }: KeptRefusal, accountId: string, retryAfterMs: number): Failure {
+export function tokenFailure({ kind, message }: StoredTokenError, accountId: string, retryAfterMs: number): Failure {
   const details = {
     resource: { type: 'integrated_account', id: accountId },
     metadata: { cause: kind },

@@ -1,52 +1,52 @@
 import { Failure, newId } from '../../base/index.ts'
-import { claimDueTokens, settleTokenRefusal, type TokenLease } from '../../storage/index.ts'
-import { findReadyAccount, type ReadyAccount, tokenRulesOf } from '../ready-account.ts'
-import { LEASE_MS, obtainToken } from './obtain-token.ts'
-import { writeRefusal } from './token-failure.ts'
-import type { TokensDeps } from './tokens.ts'
+import { claimDueTokens, failTokenRefresh, type TokenLease } from '../../storage/index.ts'
+import { getResolvedAccount, type ResolvedAccount, tokenRulesOf } from '../ready-account.ts'
+import { LEASE_MS, refreshToken } from './obtain-token.ts'
+import { tokenErrorJson } from './token-failure.ts'
+import type { TokenProviderDeps } from './tokens.ts'
 
 /** What refreshing in the background needs. */
-export interface RefresherDeps extends TokensDeps {
+export interface TokenRefresherDeps extends TokenProviderDeps {
   /** Only accounts that live in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
 }
 
 /** Tokens asked for at once; a round lasts as long as the slowest of them. */
-const TOKENS_PER_ROUND = 16
+const BATCH_SIZE = 16
 
 /**
  * Refreshes tokens shortly before calls would have to, so that calls need not wait and accounts that nobody calls stay
  * authorised. Any number of workers share the work; each token is asked for by one of them.
  */
 export class TokenRefresher {
-  readonly #deps: RefresherDeps
+  readonly #deps: TokenRefresherDeps
 
-  constructor(deps: RefresherDeps) {
+  constructor(deps: TokenRefresherDeps) {
     this.#deps = deps
   }
 
   /** One round; with nothing due it is one look into an index. @returns whether another one should follow at once */
   async runOnce(): Promise<boolean> {
     const { database, regions } = this.#deps
-    const claim = { leaseId: newId(), leaseMs: LEASE_MS, regions, limit: TOKENS_PER_ROUND }
-    const leases = await claimDueTokens(database.direct, claim)
+    const claim = { leaseId: newId(), leaseMs: LEASE_MS, regions, limit: BATCH_SIZE }
+    const leases = await claimDueTokens(database.pool, claim)
     const settled = await Promise.allSettled(leases.map((lease) => this.#refresh(lease)))
     for (const each of settled) if (each.status === 'rejected' && !isExpected(each.reason)) throw each.reason
-    return leases.length === TOKENS_PER_ROUND
+    return leases.length === BATCH_SIZE
   }
 
   async #refresh(lease: TokenLease): Promise<void> {
     const ready = await this.#find(lease)
     const rules = ready === undefined ? undefined : tokenRulesOf(ready)
-    if (ready !== undefined && rules?.canObtain(ready.token) === true)
-      await obtainToken(this.#deps, ready, rules, lease)
-    else await settleTokenRefusal(this.#deps.database.direct, lease, UNKNOWN_HOW)
+    if (ready !== undefined && rules?.canRequestToken(ready.token) === true)
+      await refreshToken(this.#deps, ready, rules, lease)
+    else await failTokenRefresh(this.#deps.database.pool, lease, NO_LONGER_REFRESHABLE)
   }
 
   /** `undefined` while the definition of the account does not compile. */
-  async #find({ environmentId, id }: TokenLease): Promise<ReadyAccount | undefined> {
+  async #find({ environmentId, id }: TokenLease): Promise<ResolvedAccount | undefined> {
     try {
-      return await findReadyAccount(this.#deps, this.#deps.database.direct, environmentId, id)
+      return await getResolvedAccount(this.#deps, this.#deps.database.pool, environmentId, id)
     } catch (error) {
       if (error instanceof Failure && error.reason === 'DEFINITION_INVALID') return undefined
       throw error
@@ -55,8 +55,8 @@ export class TokenRefresher {
 }
 
 /** For tokens whose definition no longer says how the next one is had. */
-const UNKNOWN_HOW = {
-  refusal: writeRefusal({
+const NO_LONGER_REFRESHABLE = {
+  refusal: tokenErrorJson({
     kind: 'client_refused',
     message: 'the definition no longer says how a token is had',
     retryAfterSeconds: undefined,

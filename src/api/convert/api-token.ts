@@ -1,7 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ApiTokenSchema } from '../../../gen/patchbay/v1/api_token_pb.ts'
 import type { CreateApiTokenRequest } from '../../../gen/patchbay/v1/api_token_service_pb.ts'
-import { type ApiTokenRecord, etagOf } from '../../storage/index.ts'
+import { type ApiTokenRecord, toEtag } from '../../storage/index.ts'
 import type { ApiTokenInput } from '../../tenancy/index.ts'
 import { dateFrom, timestampFrom } from './timestamp.ts'
 
@@ -23,7 +23,7 @@ export function apiTokenToProto(token: ApiTokenRecord, secret?: string): Message
     revokedAt: timestampFrom(token.revokedAt),
     createdAt: timestampFrom(token.createdAt),
     updatedAt: timestampFrom(token.updatedAt),
-    etag: etagOf(token.version),
+    etag: toEtag(token.version),
     token: secret,
   }
 }

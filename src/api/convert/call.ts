@@ -11,7 +11,7 @@ import type {
   ListPagesRequest,
   ListPagesResponseSchema,
 } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
-import { isJsonObject, type JsonObject, printJson } from '../../base/index.ts'
+import { isJsonObject, type JsonObject, stringifyJson } from '../../base/index.ts'
 import type {
   CallTarget,
   PageDelayed,
@@ -150,7 +150,7 @@ export async function stepToProto(
     }
   const { page: number, stopReason, total } = step
   const records = isText
-    ? { recordsJson: String(await printJson(step.records)) }
+    ? { recordsJson: String(await stringifyJson(step.records)) }
     : { records: await valuesFrom(step.records) }
   return { step: { case: 'page', value: { number, stopReason, rateLimit, total, ...records, ...state } } }
 }

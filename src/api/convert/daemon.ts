@@ -7,7 +7,14 @@ import type {
   ReportProgressRequest,
 } from '../../../gen/patchbay/v1/daemon_service_pb.ts'
 import type { JsonObject } from '../../base/index.ts'
-import type { Assignment, Daemon, DaemonGroup, HeartbeatInput, HeldState, Progress } from '../../daemons/index.ts'
+import type {
+  Assignment,
+  Daemon,
+  DaemonGroup,
+  HeartbeatInput,
+  LeaseState,
+  ReportedProgress,
+} from '../../daemons/index.ts'
 import type { LeaseKey } from '../../queue/index.ts'
 import type { Finding } from '../service.ts'
 import { findTextProblems, objectInText } from './json-text-field.ts'
@@ -83,7 +90,7 @@ export function heartbeatFromProto({ daemonId, isDraining, held }: HeartbeatRequ
 }
 
 /** What has become of a lease. */
-export function heldStateToProto(state: HeldState): MessageInitShape<typeof HeldRunStateSchema> {
+export function heldStateToProto(state: LeaseState): MessageInitShape<typeof HeldRunStateSchema> {
   const { id: runId, leaseId } = state
   if (state.kind === 'lost') return { runId, leaseId, isLost: true }
   return { runId, leaseId, stopRequested: state.isStopRequested, leaseExpiresAt: timestampFrom(state.expiresAt) }
@@ -100,7 +107,7 @@ export function progressFromProto({
   checkpointJson = '',
   resourceStats,
 }: Partial<Pick<ReportProgressRequest | ReleaseRunRequest, 'checkpoint' | 'checkpointJson'>> &
-  Pick<ReportProgressRequest, 'resourceStats'>): Progress {
+  Pick<ReportProgressRequest, 'resourceStats'>): ReportedProgress {
   // protobuf's JSON type is ours, and it was found to hold nothing that ours does not.
   return {
     checkpoint: objectInText(checkpointJson) ?? (checkpoint as JsonObject | undefined),

@@ -12,7 +12,7 @@ import type {
   EnvironmentIntegrationChange,
   EnvironmentIntegrationInput,
 } from '../../integrations/index.ts'
-import { type EnvironmentIntegrationFilter, etagOf } from '../../storage/index.ts'
+import { type EnvironmentIntegrationFilter, toEtag } from '../../storage/index.ts'
 import { versionFrom } from './etag.ts'
 import { integrationToProto } from './integration.ts'
 import { structFrom } from './struct.ts'
@@ -32,7 +32,7 @@ export function environmentIntegrationToProto(
     updatedAt: timestampFrom(installation.updatedAt),
     integration: integrationToProto(installation.integration),
     override: structFrom(installation.override),
-    etag: etagOf(installation.version),
+    etag: toEtag(installation.version),
   }
 }
 

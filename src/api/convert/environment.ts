@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { EnvironmentSchema } from '../../../gen/patchbay/v1/environment_pb.ts'
-import { type EnvironmentRecord, etagOf } from '../../storage/index.ts'
+import { type EnvironmentRecord, toEtag } from '../../storage/index.ts'
 import { timestampFrom } from './timestamp.ts'
 
 /** An environment of the caller's team. */
@@ -11,6 +11,6 @@ export function environmentToProto(environment: EnvironmentRecord): MessageInitS
     name: environment.name,
     createdAt: timestampFrom(environment.createdAt),
     updatedAt: timestampFrom(environment.updatedAt),
-    etag: etagOf(environment.version),
+    etag: toEtag(environment.version),
   }
 }

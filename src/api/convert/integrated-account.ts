@@ -16,19 +16,19 @@ import type {
   IntegratedAccountInput,
 } from '../../accounts/index.ts'
 import {
+  type AccountFilter,
   type AccountHistoryRecord,
   type AccountStatus,
   type AuthenticationMethod,
-  etagOf,
   type ForbiddenError,
-  type IntegratedAccountFilter,
   type Region,
+  toEtag,
 } from '../../storage/index.ts'
 import { versionFrom } from './etag.ts'
 import { embeddedIntegrationToProto } from './integration.ts'
 import { structFrom } from './struct.ts'
 import { timestampFrom } from './timestamp.ts'
-import { wordFrom } from './word.ts'
+import { parseEnum } from './word.ts'
 
 const STATUSES = [
   'active',
@@ -65,7 +65,7 @@ export function integratedAccountToProto(account: IntegratedAccount): MessageIni
     environmentId: account.environmentId,
     integration: embeddedIntegrationToProto(account.integration),
     objectStoreContextFields: [...account.objectStoreContextFields],
-    etag: etagOf(account.version),
+    etag: toEtag(account.version),
     lastForbiddenError:
       account.lastForbiddenError === null ? undefined : forbiddenErrorToProto(account.lastForbiddenError),
     nextAttemptAt: account.nextAttemptAt === null ? undefined : timestampFrom(account.nextAttemptAt),
@@ -79,8 +79,8 @@ function forbiddenErrorToProto({ resource, method, occurred_at }: ForbiddenError
 /** The account to connect, its credentials as they were given. */
 export function integratedAccountInputFromProto(request: CreateIntegratedAccountRequest): IntegratedAccountInput {
   const { environmentIntegrationId, tenantId, credentials, context, isSandbox, objectStoreContextFields } = request
-  const authenticationMethod = wordFrom(METHODS, request.authenticationMethod)
-  const region = wordFrom(REGIONS, request.region)
+  const authenticationMethod = parseEnum(METHODS, request.authenticationMethod)
+  const region = parseEnum(REGIONS, request.region)
   return {
     environmentIntegrationId,
     tenantId,
@@ -106,10 +106,10 @@ export function credentialsChangeFromProto(request: UpdateIntegratedAccountCrede
 }
 
 /** Which accounts to list; absent fields do not restrict. */
-export function integratedAccountFilterFromProto(request: ListIntegratedAccountsRequest): IntegratedAccountFilter {
+export function integratedAccountFilterFromProto(request: ListIntegratedAccountsRequest): AccountFilter {
   const { tenantId, environmentIntegrationId, isSandbox } = request
-  const status = wordFrom(STATUSES, request.status)
-  return { tenantId, status, environmentIntegrationId, isSandbox, region: wordFrom(REGIONS, request.region) }
+  const status = parseEnum(STATUSES, request.status)
+  return { tenantId, status, environmentIntegrationId, isSandbox, region: parseEnum(REGIONS, request.region) }
 }
 
 /** One change of status; the first entry comes from none. */

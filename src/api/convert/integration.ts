@@ -13,19 +13,19 @@ import type {
 import type { Violation } from '../../base/index.ts'
 import type { Tool } from '../../definition/index.ts'
 import type { Integration, IntegrationChange, IntegrationInput } from '../../integrations/index.ts'
-import { etagOf, type IntegrationGrantRecord, type IntegrationRecord, type Sharing } from '../../storage/index.ts'
+import { type IntegrationGrantRecord, type IntegrationRecord, type Sharing, toEtag } from '../../storage/index.ts'
 import { versionFrom } from './etag.ts'
 import { structFrom } from './struct.ts'
 import { teamToProto } from './team.ts'
 import { timestampFrom } from './timestamp.ts'
-import { wordFrom } from './word.ts'
+import { parseEnum } from './word.ts'
 
 const SHARING = ['allow', 'ask', 'deny'] as const satisfies readonly Sharing[]
 
 /** How much of an integration a list shows: `basic` leaves the config out. */
-export type View = 'basic' | 'full'
+export type IntegrationView = 'basic' | 'full'
 
-const VIEWS = ['basic', 'full'] as const satisfies readonly View[]
+const VIEWS = ['basic', 'full'] as const satisfies readonly IntegrationView[]
 
 /** An integration as its own resource and inside an installation. Without a config the key is absent. */
 export function integrationToProto(integration: Integration): MessageInitShape<typeof IntegrationSchema> {
@@ -54,26 +54,26 @@ function sharedFields(integration: IntegrationRecord) {
     sharing: integration.sharing,
     createdAt: timestampFrom(integration.createdAt),
     updatedAt: timestampFrom(integration.updatedAt),
-    etag: etagOf(integration.version),
+    etag: toEtag(integration.version),
   }
 }
 
 /** The integration to make. The contract has seen to it that there is a config. */
 export function integrationInputFromProto(request: CreateIntegrationRequest): IntegrationInput {
   const { name, category, isBeta, config = {} } = request
-  return { name, category, isBeta, sharing: wordFrom(SHARING, request.sharing), config }
+  return { name, category, isBeta, sharing: parseEnum(SHARING, request.sharing), config }
 }
 
 /** What to change about an integration; the config is a merge patch. */
 export function integrationChangeFromProto(request: UpdateIntegrationRequest): IntegrationChange {
   const { id, name, category, isBeta, config } = request
-  const sharing = wordFrom(SHARING, request.sharing)
+  const sharing = parseEnum(SHARING, request.sharing)
   return { id, name, category, isBeta, sharing, config, version: versionFrom(request.etag) }
 }
 
 /** The view a list asks for; `basic` when it names none. */
-export function viewFromProto(view: string | undefined): View {
-  return wordFrom(VIEWS, view ?? 'basic')
+export function viewFromProto(view: string | undefined): IntegrationView {
+  return parseEnum(VIEWS, view ?? 'basic')
 }
 
 /** A grant, which its pair of integration and team identifies. */

@@ -22,7 +22,7 @@ export function findTextProblems(field: string, text: string): readonly Finding[
   return findUnstorable(read.object, field).map(({ path, ...rest }) => ({ field: path, ...rest }))
 }
 
-/** The object in a field that `findTextProblems` has nothing to say about; `undefined` for an empty one. */
+/** The object in a field that `findPlaceholderProblems` has nothing to say about; `undefined` for an empty one. */
 export function objectInText(text: string): JsonObject | undefined {
   const read = text === '' ? undefined : readText(text)
   return read !== undefined && 'object' in read ? read.object : undefined

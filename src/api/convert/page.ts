@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { decodeIdToken, type Page, pageOf, pageSizeOf } from '../../storage/index.ts'
+import { decodeIdPageToken, type ListPage, readPageSize, toPage } from '../../storage/index.ts'
 
 /** The part that all list requests share. */
 export interface ListRequest {
@@ -39,8 +39,8 @@ export async function pageById<Item extends { readonly id: string }>(
   query: JsonObject,
   request: ListRequest,
   read: (range: PageRange) => Promise<readonly Item[]>,
-): Promise<Page<Item>> {
-  const size = pageSizeOf(request)
-  const before = decodeIdToken(query, request.pageToken)
-  return pageOf(query, await read({ before, limit: size + 1 }), size, ({ id }) => [id])
+): Promise<ListPage<Item>> {
+  const size = readPageSize(request)
+  const before = decodeIdPageToken(query, request.pageToken)
+  return toPage(query, await read({ before, limit: size + 1 }), size, ({ id }) => [id])
 }

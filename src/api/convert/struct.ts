@@ -1,7 +1,7 @@
 import type { JsonObject as WireObject } from '@bufbuild/protobuf'
 import type { Value } from '@bufbuild/protobuf/wkt'
 import {
-  divideJson,
+  chunkJson,
   exceedsJsonSize,
   Failure,
   isJsonObject,
@@ -9,7 +9,7 @@ import {
   type Json,
   JsonNumber,
   type JsonObject,
-  nextTurn,
+  yieldToEventLoop,
 } from '../../base/index.ts'
 import { JsonValue, jsonOf } from '../message/json-value.ts'
 
@@ -65,11 +65,11 @@ const PART_LENGTH = 512 * 1024
 async function isDeeperInParts(value: Json, levels: number): Promise<boolean> {
   const isDivided = (Array.isArray(value) || isJsonObject(value)) && exceedsJsonSize(value, PART_LENGTH)
   if (!isDivided || levels === 0) return isDeeperThan(value, levels)
-  for (const part of divideJson(value, PART_LENGTH)) {
+  for (const part of chunkJson(value, PART_LENGTH)) {
     const isDeeper =
       part.kind === 'entries' ? isDeeperThan(part.value, levels) : await isDeeperInParts(part.value, levels - 1)
     if (isDeeper) return true
-    await nextTurn()
+    await yieldToEventLoop()
   }
   return false
 }

@@ -10,14 +10,14 @@ import type {
 } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import type { ErrorHandling } from '../../queue/index.ts'
 import type { TriggerChange, TriggerInput } from '../../schedule/index.ts'
-import { etagOf, type LedgerEntry, type TriggerFilter, type TriggerRecord } from '../../storage/index.ts'
+import { type TickLedgerEntry, type TriggerFilter, type TriggerRecord, toEtag } from '../../storage/index.ts'
 import { destinationFromProto, destinationToProto } from './destination.ts'
 import { versionFrom } from './etag.ts'
 import { structFrom } from './struct.ts'
 import { ERROR_HANDLING } from './sync-job-run.ts'
 import { syncResourcesFromProto, syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
-import { wordFrom } from './word.ts'
+import { parseEnum } from './word.ts'
 
 /** A trigger with its schedule. No resources mean the job's. */
 export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitShape<typeof SyncJobCronTriggerSchema> {
@@ -35,7 +35,7 @@ export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitSh
     nextRunAt: timestampFrom(trigger.nextRunAt),
     lastRunAt: timestampFrom(trigger.lastRunAt),
     lastRunStatus: trigger.lastRunStatus ?? undefined,
-    etag: etagOf(trigger.version),
+    etag: toEtag(trigger.version),
     scheduleError: trigger.error ?? undefined,
     errorHandling: trigger.errorHandling ?? undefined,
   }
@@ -60,7 +60,7 @@ export function triggerChangeFromProto(request: UpdateSyncJobCronTriggerRequest)
 
 /** An empty word stands for the job's. */
 function errorHandlingFrom(word: string | undefined): ErrorHandling | null | undefined {
-  return word === '' ? null : wordFrom(ERROR_HANDLING, word)
+  return word === '' ? null : parseEnum(ERROR_HANDLING, word)
 }
 
 /** Which triggers to list; absent fields do not restrict. */
@@ -70,7 +70,7 @@ export function triggerFilterFromProto(request: ListSyncJobCronTriggersRequest):
 }
 
 /** One entry of the ledger; of a missed stretch `scheduled_for` is its last tick. */
-export function tickToProto(entry: LedgerEntry): MessageInitShape<typeof SyncJobCronTriggerTickSchema> {
+export function tickToProto(entry: TickLedgerEntry): MessageInitShape<typeof SyncJobCronTriggerTickSchema> {
   const { scheduledFor, outcome, skipReason, runId, missedFrom, missedCount } = entry
   return {
     scheduledFor: timestampFrom(scheduledFor),

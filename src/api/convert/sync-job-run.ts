@@ -14,15 +14,15 @@ import type {
   RunFilter,
   RunInput,
   RunStatus,
-  RunWaiting,
-  ShownRun,
+  RunView,
+  WaitState,
 } from '../../queue/index.ts'
-import { etagOf } from '../../storage/index.ts'
+import { toEtag } from '../../storage/index.ts'
 import { destinationFromProto, destinationToProto } from './destination.ts'
 import { structFrom } from './struct.ts'
 import { syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
-import { wordFrom } from './word.ts'
+import { parseEnum } from './word.ts'
 
 /** The words of the contract for what an error does. */
 export const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]
@@ -39,7 +39,7 @@ const STATUSES = [
 ] as const satisfies readonly RunStatus[]
 
 /** A run with its progress, and what it waits for where that is known. */
-export function syncJobRunToProto(run: ShownRun): MessageInitShape<typeof SyncJobRunSchema> {
+export function syncJobRunToProto(run: RunView): MessageInitShape<typeof SyncJobRunSchema> {
   return {
     id: run.id,
     environmentId: run.environmentId,
@@ -61,20 +61,20 @@ export function syncJobRunToProto(run: ShownRun): MessageInitShape<typeof SyncJo
     resourceStats: run.resourceStats.map(resourceStatsToProto),
     error: run.error ?? undefined,
     attempt: run.attempt,
-    etag: etagOf(run.version),
+    etag: toEtag(run.version),
     skipReason: run.skipReason ?? undefined,
     waiting: run.waiting && waitingToProto(run.waiting),
   }
 }
 
-function waitingToProto({ reason, message, until, blockingRunId }: RunWaiting) {
+function waitingToProto({ reason, message, until, blockingRunId }: WaitState) {
   return { reason, message, until: until && timestampFrom(until), blockingRunId }
 }
 
 /** The run to make. Whether it has a destination is the domain's to refuse. */
 export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
   const { syncJobId, integratedAccountId, args, ignorePreviousRun } = request
-  const errorHandling = wordFrom(ERROR_HANDLING, request.errorHandling)
+  const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
   const destination = destinationFromProto(request.destination)
   return { syncJobId, integratedAccountId, args, destination, errorHandling, ignorePreviousRun }
 }
@@ -82,7 +82,7 @@ export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
 /** Which runs to list; absent fields do not restrict. */
 export function runFilterFromProto(request: ListSyncJobRunsRequest): RunFilter {
   const { syncJobId, integratedAccountId, triggerId } = request
-  return { syncJobId, integratedAccountId, triggerId, status: wordFrom(STATUSES, request.status) }
+  return { syncJobId, integratedAccountId, triggerId, status: parseEnum(STATUSES, request.status) }
 }
 
 /** Counters as a daemon reports them. */

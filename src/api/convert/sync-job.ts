@@ -1,14 +1,14 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { SyncJobSchema } from '../../../gen/patchbay/v1/sync_job_pb.ts'
 import type { CreateSyncJobRequest, UpdateSyncJobRequest } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
-import { etagOf, type SyncJobRecord } from '../../storage/index.ts'
+import { type SyncJobRecord, toEtag } from '../../storage/index.ts'
 import type { SyncJobInput, updateSyncJob } from '../../sync/index.ts'
 import { versionFrom } from './etag.ts'
 import { structFrom } from './struct.ts'
 import { ERROR_HANDLING } from './sync-job-run.ts'
 import { syncResourcesFromProto, syncResourcesToProto } from './sync-resource.ts'
 import { timestampFrom } from './timestamp.ts'
-import { wordFrom } from './word.ts'
+import { parseEnum } from './word.ts'
 
 /** A job; its resources each with a `query`, even an empty one. */
 export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof SyncJobSchema> {
@@ -23,14 +23,14 @@ export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof Sync
     errorHandling: job.errorHandling,
     createdAt: timestampFrom(job.createdAt),
     updatedAt: timestampFrom(job.updatedAt),
-    etag: etagOf(job.version),
+    etag: toEtag(job.version),
   }
 }
 
 /** The job to make, its resources in the spelling of the contract. */
 export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInput {
   const { label, integrationName, argsSchema, argsValidation } = request
-  const errorHandling = wordFrom(ERROR_HANDLING, request.errorHandling)
+  const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
   const resources = syncResourcesFromProto(request.resources)
   return { label, integrationName, resources, argsSchema, argsValidation, errorHandling }
 }
@@ -38,7 +38,7 @@ export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInp
 /** A list has no presence: an empty one asks for nothing, because a job without resources would sync nothing. */
 export function syncJobChangeFromProto(request: UpdateSyncJobRequest): Parameters<typeof updateSyncJob>[2] {
   const { id, label, argsSchema, argsValidation } = request
-  const errorHandling = wordFrom(ERROR_HANDLING, request.errorHandling)
+  const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
   const resources = request.resources.length === 0 ? undefined : syncResourcesFromProto(request.resources)
   return { id, label, resources, argsSchema, argsValidation, errorHandling, version: versionFrom(request.etag) }
 }

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { TeamSchema } from '../../../gen/patchbay/v1/team_pb.ts'
 import type { CreateTeamRequest, UpdateTeamRequest } from '../../../gen/patchbay/v1/team_service_pb.ts'
-import { etagOf, type TeamRecord } from '../../storage/index.ts'
+import { type TeamRecord, toEtag } from '../../storage/index.ts'
 import type { TeamChange } from '../../tenancy/index.ts'
 import { timestampFrom } from './timestamp.ts'
 
@@ -18,7 +18,7 @@ export function teamToProto(team: TeamRecord): MessageInitShape<typeof TeamSchem
     allowImpersonation: team.allowImpersonation,
     createdAt: timestampFrom(team.createdAt),
     updatedAt: timestampFrom(team.updatedAt),
-    etag: etagOf(team.version),
+    etag: toEtag(team.version),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { WebhookSchema } from '../../../gen/patchbay/v1/webhook_pb.ts'
 import type { UpdateWebhookRequest } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
-import { etagOf, type WebhookChange, type WebhookRecord } from '../../storage/index.ts'
+import { toEtag, type WebhookChange, type WebhookRecord } from '../../storage/index.ts'
 import { timestampFrom } from './timestamp.ts'
 
 /**
@@ -18,7 +18,7 @@ export function webhookToProto(webhook: WebhookRecord, secret?: string): Message
     isActive: webhook.isActive,
     createdAt: timestampFrom(webhook.createdAt),
     updatedAt: timestampFrom(webhook.updatedAt),
-    etag: etagOf(webhook.version),
+    etag: toEtag(webhook.version),
     secret,
   }
 }

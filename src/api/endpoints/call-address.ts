@@ -3,7 +3,7 @@ import type { CallTarget } from '../../proxy/index.ts'
 import { namedTarget } from '../convert/call-target.ts'
 
 /** What the path and the verb of a call name. */
-export type CallAddress =
+export type ProxyPath =
   | {
       readonly kind: 'target'
       readonly target: CallTarget
@@ -40,7 +40,7 @@ const METHODS_OF_RECORD: Readonly<Record<string, string>> = {
  * @param path what follows `PROXY_PREFIX`, without query
  * @throws Failure ROUTE_NOT_FOUND for any other path, INVALID_FIELD for one that is not percent-encoded
  */
-export function readCallAddress(verb: string, path: string): CallAddress {
+export function parseProxyPath(verb: string, path: string): ProxyPath {
   const [resource = '', second, method, ...more] = path.split('/').map(decodeSegment)
   if (resource === '' || second === '' || method === '' || more.length > 0)
     throw new Failure(
@@ -57,7 +57,7 @@ export function readCallAddress(verb: string, path: string): CallAddress {
 }
 
 /** Verbs that a path below `PROXY_PREFIX` takes, by its form alone. */
-export function verbsOfCallPath(path: string): readonly string[] {
+export function verbsOfProxyPath(path: string): readonly string[] {
   const [resource, second, method] = path.split('/')
   if (second === undefined) return Object.keys(METHODS_OF_RESOURCE)
   if (resource === NO_ID) return ['POST']
@@ -69,14 +69,14 @@ function byVerb(
   verb: string,
   resource: string,
   id: string | undefined,
-): CallAddress {
+): ProxyPath {
   const method = methods[verb]
   return method === undefined
     ? { kind: 'other_verb', allow: Object.keys(methods) }
     : { kind: 'target', target: namedTarget(resource, method), id }
 }
 
-function actionAddress(verb: string, action: string, rest: string | undefined): CallAddress {
+function actionAddress(verb: string, action: string, rest: string | undefined): ProxyPath {
   if (rest !== undefined) throw new Failure('ROUTE_NOT_FOUND', 'named actions are at /proxy/_/{action}')
   return verb === 'POST'
     ? { kind: 'target', target: { kind: 'action', action }, id: undefined }

@@ -1,13 +1,13 @@
 import { CallPreviewSchema } from '../../../gen/patchbay/v1/proxy_pb.ts'
-import { type Json, type JsonObject, printJson } from '../../base/index.ts'
-import type { RateLimitInfo, RequestPreview, StreamedAnswer } from '../../proxy/index.ts'
+import { type Json, type JsonObject, stringifyJson } from '../../base/index.ts'
+import type { RateLimitInfo, RequestPreview, StreamedResponse } from '../../proxy/index.ts'
 import { previewToProto } from '../convert/call.ts'
-import { type Exchange, sendAnswer } from '../exchange.ts'
+import { type Exchange, sendResponse } from '../exchange.ts'
 import { encodeJson } from '../message/codec.ts'
-import type { OpenCall } from '../open-call.ts'
-import { discardRest } from '../stages/body.ts'
+import type { RequestContext } from '../open-call.ts'
+import { drainRequest } from '../stages/body.ts'
 import { writeBody } from '../stages/write.ts'
-import type { PlainExchange } from './plain-route.ts'
+import type { HttpExchange } from './plain-route.ts'
 
 const RATE_LIMIT_PARTS = ['limit', 'remaining', 'reset'] as const
 
@@ -31,32 +31,36 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Sends one JSON object, without members that are `undefined`; a large one is printed in slices. */
 export async function sendJson(exchange: Exchange, members: Readonly<Record<string, Json | undefined>>): Promise<void> {
-  const body = printJson(members as JsonObject)
-  sendAnswer(exchange, 200, 'application/json', typeof body === 'string' ? body : await body)
+  const body = stringifyJson(members as JsonObject)
+  sendResponse(exchange, 200, 'application/json', typeof body === 'string' ? body : await body)
 }
 
 /** Sends what a dry run found; a body that is still arriving is not waited for. */
-export async function sendPreview(exchange: PlainExchange, preview: RequestPreview): Promise<void> {
+export async function sendPreview(exchange: HttpExchange, preview: RequestPreview): Promise<void> {
   await sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
-  discardRest(exchange, exchange.limits.lingerMs)
+  drainRequest(exchange, exchange.limits.drainTimeoutMs)
 }
 
 /** Passes a third party's answer on as it arrives, as fast as the client reads. */
-export async function sendStream(exchange: PlainExchange, answer: StreamedAnswer): Promise<void> {
+export async function sendStream(exchange: HttpExchange, answer: StreamedResponse): Promise<void> {
   const { request, response, call, limits } = exchange
   try {
-    response.writeHead(answer.status, { ...passedOn(answer.headers), ...call.answerHeaders, ...varyOf(answer, call) })
+    response.writeHead(answer.status, {
+      ...forwardableHeaders(answer.headers),
+      ...call.responseHeaders,
+      ...varyOf(answer, call),
+    })
     call.pauseDeadline()
-    if (request.method !== 'HEAD') await writeBody(exchange, answer.body, limits.slowReaderMs)
+    if (request.method !== 'HEAD') await writeBody(exchange, answer.body, limits.writeTimeoutMs)
     response.end()
   } finally {
     answer.body.destroy()
   }
-  discardRest(exchange, limits.lingerMs)
+  drainRequest(exchange, limits.drainTimeoutMs)
 }
 
 /** Shows the third party's rate limit in place of this service's own, where it tells of one. */
-export function showRateLimit(call: OpenCall, info: RateLimitInfo | undefined): void {
+export function showRateLimit(call: RequestContext, info: RateLimitInfo | undefined): void {
   if (info === undefined) return
   for (const part of RATE_LIMIT_PARTS) {
     const value = info[part]
@@ -65,7 +69,7 @@ export function showRateLimit(call: OpenCall, info: RateLimitInfo | undefined): 
   }
 }
 
-function passedOn(headers: Readonly<Record<string, string>>): Record<string, string> {
+function forwardableHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).filter(([name, value]) => !concernsOrigin(name) && HEADER_VALUE.test(value)),
   )
@@ -76,7 +80,10 @@ function concernsOrigin(name: string): boolean {
 }
 
 /** What the answer varies by, here and at the third party. */
-function varyOf({ headers }: StreamedAnswer, { answerHeaders }: OpenCall): Readonly<Record<string, string>> {
+function varyOf(
+  { headers }: StreamedResponse,
+  { responseHeaders: answerHeaders }: RequestContext,
+): Readonly<Record<string, string>> {
   const names = [headers.vary, answerHeaders.vary].filter((text) => text !== undefined && HEADER_VALUE.test(text))
   return names.length === 2 ? { vary: names.join(', ') } : {}
 }

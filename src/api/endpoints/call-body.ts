@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream'
 import { Failure, findUnstorable, invalidFields, type Json } from '../../base/index.ts'
-import type { Exchange, HttpRequest } from '../exchange.ts'
-import { parseJsonLater } from '../message/json-text.ts'
+import type { ApiRequest, Exchange } from '../exchange.ts'
+import { parseRequestJsonInSlices } from '../message/json-text.ts'
 import { isStorable } from '../message/storable.ts'
-import { hasNoBody, inviteBody, readBody } from '../stages/body.ts'
+import { hasNoBody, readBody, sendContinue } from '../stages/body.ts'
 import { codingOf, decompress } from '../wire/compression.ts'
 import { isJsonType } from '../wire/content-types.ts'
-import type { PlainExchange } from './plain-route.ts'
+import type { HttpExchange } from './plain-route.ts'
 
 /** The body of a call: a value that the definition can read, or bytes that pass through. */
-export type CallBody =
+export type ProxyBody =
   | { readonly kind: 'value'; readonly value: Json | undefined }
   | { readonly kind: 'bytes'; readonly bytes: Readable; readonly headers: HeaderTexts }
 
@@ -21,16 +21,16 @@ const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'c
 /**
  * JSON, or no content type, is read whole; a body of any other type is left to be streamed.
  *
- * @throws Failure as `readBody` and `parseJson` do; INVALID_FIELD for what no message could hold
+ * @throws Failure as `decodeRawBody` and `parseRequestJson` do; INVALID_FIELD for what no message could hold
  */
-export async function callBody(exchange: PlainExchange): Promise<CallBody> {
+export async function readProxyBody(exchange: HttpExchange): Promise<ProxyBody> {
   const { request, limits } = exchange
   if (hasNoBody(request)) return { kind: 'value', value: undefined }
   if (!isJsonType(request.headers['content-type'])) return { kind: 'bytes', ...streamedBody(exchange) }
   const body = await readBody(exchange, limits, limits.requestBytesMax)
   const bytes = await decompress(body, codingOf(request.headers['content-encoding']), limits.requestBytesMax)
   if (bytes.length === 0) return { kind: 'value', value: undefined }
-  const value = await parseJsonLater(bytes)
+  const value = await parseRequestJsonInSlices(bytes)
   if (!isStorable(value, 0))
     throw invalidFields(findUnstorable(value, 'body').map(({ path: field, ...rest }) => ({ field, ...rest })))
   return { kind: 'value', value }
@@ -38,7 +38,7 @@ export async function callBody(exchange: PlainExchange): Promise<CallBody> {
 
 /** The body as it arrives, whatever its size, with the headers that describe it. The deadline rests until it has arrived. */
 export function streamedBody(exchange: Exchange): { readonly bytes: Readable; readonly headers: HeaderTexts } {
-  inviteBody(exchange)
+  sendContinue(exchange)
   return { bytes: arriving(exchange), headers: headersOf(exchange.request) }
 }
 
@@ -70,7 +70,7 @@ function arriving({ request, call }: Exchange): Readable {
   return bytes
 }
 
-function headersOf({ headers }: HttpRequest): HeaderTexts {
+function headersOf({ headers }: ApiRequest): HeaderTexts {
   return Object.fromEntries(
     BODY_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const])),
   )

@@ -15,7 +15,7 @@ export function upstreamHeaders(headers: IncomingHttpHeaders): Record<string, st
 }
 
 /** The same for a call whose answer passes through as it is, so that its encoding is the client's own choice. */
-export function passingHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+export function streamedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const accepted = headers['accept-encoding']
   const upstream = upstreamHeaders(headers)
   return typeof accepted === 'string' ? { 'accept-encoding': accepted, ...upstream } : upstream

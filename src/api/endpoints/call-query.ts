@@ -8,13 +8,13 @@ import {
   type Json,
   type JsonObject,
 } from '../../base/index.ts'
-import { parseJson } from '../message/json-text.ts'
+import { parseRequestJson } from '../message/json-text.ts'
 import { isStorable } from '../message/storable.ts'
 import { readQuery } from '../rest/query.ts'
 import type { Finding } from '../service.ts'
 
 /** What the query of a call says to this service, and what is the third party's. */
-export interface CallQuery {
+export interface ProxyQuery {
   readonly accountId: string
   readonly limit: number | undefined
   readonly cursor: string | undefined
@@ -48,10 +48,10 @@ const NAME_LENGTH_MAX = 200
  *
  * @throws Failure INVALID_FIELD with everything that is wrong
  */
-export function readCallQuery(text: string): CallQuery {
+export function parseProxyQuery(text: string): ProxyQuery {
   const findings: Finding[] = []
   const reserved = new Map<Reserved, string>()
-  const query: Draft = {}
+  const query: QueryValues = {}
   let count = 0
   for (const [name, value] of readQuery(text, findings)) {
     count += 1
@@ -90,7 +90,7 @@ function argsFrom(given: Json, findings: Finding[]): JsonObject | undefined {
 
 function jsonOf(text: string): Json | undefined {
   try {
-    return parseJson(Buffer.from(text))
+    return parseRequestJson(Buffer.from(text))
   } catch {
     return undefined
   }
@@ -124,13 +124,13 @@ export function flagFrom<Name extends string>(
 }
 
 /** An object, list or text under construction. */
-type Draft = Record<string, Json>
+type QueryValues = Record<string, Json>
 
 /** A name and its brackets: `a`, `a[]`, `a[x][y]`. Anything else is a name as it is. */
 const BRACKETS = /^([^[\]]+)((?:\[[^[\]]*\])+)$/
 
 /** Puts a value where its name says. */
-function place(query: Draft, name: string, value: string): readonly Finding[] {
+function place(query: QueryValues, name: string, value: string): readonly Finding[] {
   const [, first = name, brackets = ''] = BRACKETS.exec(name) ?? []
   const inner = brackets === '' ? [] : brackets.slice(1, -1).split('][')
   const isList = inner.at(-1) === ''
@@ -146,7 +146,7 @@ function place(query: Draft, name: string, value: string): readonly Finding[] {
 }
 
 /** @returns false when the place holds something of another kind */
-function add(target: Draft, [step = '', ...rest]: readonly string[], value: string, isList: boolean): boolean {
+function add(target: QueryValues, [step = '', ...rest]: readonly string[], value: string, isList: boolean): boolean {
   const there = Object.hasOwn(target, step) ? target[step] : undefined
   if (rest.length > 0) {
     if (there !== undefined && !isDraft(there)) return false
@@ -161,7 +161,7 @@ function add(target: Draft, [step = '', ...rest]: readonly string[], value: stri
 }
 
 /** The objects in a draft are made here, and therefore drafts themselves. */
-function isDraft(value: Json | undefined): value is Draft {
+function isDraft(value: Json | undefined): value is QueryValues {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

@@ -1,15 +1,15 @@
 import { METHODS } from 'node:http'
 import { invalidFields } from '../../base/index.ts'
-import { type CallThroughDeps, dryRun } from '../call-through.ts'
+import { dryRun, type ProxyCallDeps } from '../call-through.ts'
 import { upstreamFailure } from '../failure/upstream.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import type { Finding } from '../service.ts'
 import { hasNoBody } from '../stages/body.ts'
 import { sendPreview, sendStream, showRateLimit } from './call-answer.ts'
 import { streamedBody } from './call-body.ts'
-import { passingHeaders, upstreamHeaders } from './call-headers.ts'
+import { streamedHeaders, upstreamHeaders } from './call-headers.ts'
 import { ACCOUNT_PARAMETER, accountIdFrom, DRY_RUN_PARAMETER, flagFrom } from './call-query.ts'
-import type { PlainRoute } from './plain-route.ts'
+import type { HttpRoute } from './plain-route.ts'
 
 const CUSTOM_PREFIX = '/custom/'
 
@@ -21,7 +21,7 @@ const CUSTOM_VERBS = METHODS.filter((verb) => !['CONNECT', 'HEAD', 'OPTIONS', 'T
  * reads no body. What the
  * definition counts as an error or a rate limit is answered as such, with what the third party said.
  */
-export function customRoute(deps: CallThroughDeps): PlainRoute {
+export function customRoute(deps: ProxyCallDeps): HttpRoute {
   return {
     verbs: CUSTOM_VERBS,
     path: CUSTOM_PREFIX,
@@ -43,7 +43,7 @@ export function customRoute(deps: CallThroughDeps): PlainRoute {
       const body = hasNoBody(request) ? undefined : streamedBody(exchange)
       const outcome = await deps.proxy.stream(plan, access, {
         target,
-        headers: { ...body?.headers, ...passingHeaders(request.headers) },
+        headers: { ...body?.headers, ...streamedHeaders(request.headers) },
         bodyStream: body?.bytes,
         signal: call.signal,
       })

@@ -1,5 +1,5 @@
 import type { Health } from './health.ts'
-import type { PlainRoute } from './plain-route.ts'
+import type { HttpRoute } from './plain-route.ts'
 
 /** What probes without gRPC ask: a path, and the name of the service in `grpc.health.v1`. */
 const PATHS = { '/healthz': '', '/healthz/scheduler': 'patchbay.scheduler' } as const
@@ -8,7 +8,7 @@ const PATHS = { '/healthz': '', '/healthz/scheduler': 'patchbay.scheduler' } as 
 export const SCHEDULER = PATHS['/healthz/scheduler']
 
 /** `grpc.health.v1` for probes that speak plain HTTP: 200 while the service serves, else 503 with the reason. Open to everyone. */
-export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly PlainRoute[] {
+export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly HttpRoute[] {
   return Object.entries(PATHS).map(([path, service]) => ({
     verbs: ['GET'],
     path,
@@ -20,7 +20,7 @@ export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly Plain
         JSON.stringify(isServing ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason: problem }),
       )
       const headers = { 'content-type': 'application/json', 'content-length': body.length, 'cache-control': 'no-store' }
-      response.writeHead(isServing ? 200 : 503, { ...call.answerHeaders, ...headers })
+      response.writeHead(isServing ? 200 : 503, { ...call.responseHeaders, ...headers })
       response.end(request.method === 'HEAD' ? undefined : body)
     },
   }))

@@ -2,18 +2,18 @@ import type { StatusCode } from '../../base/index.ts'
 import type { Access } from '../call.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
-import { admit } from '../stages/admit.ts'
-import type { Core } from '../stages/core.ts'
+import { authenticate } from '../stages/admit.ts'
+import type { ServerContext } from '../stages/core.ts'
 import { startDeadline } from '../stages/deadline.ts'
-import { finish, refuse } from '../stages/finish.ts'
-import { takeStreamPlace } from '../stages/stream-place.ts'
-import { restRefusals } from '../wire/rest.ts'
+import { completeExchange, sendError } from '../stages/finish.ts'
+import { acquireStreamSlot } from '../stages/stream-place.ts'
+import { restErrors } from '../wire/rest.ts'
 
 /**
  * An HTTP endpoint beside the contract: documents, metrics, raw passthrough, inbound webhooks. It shares the gate, the
  * deadline and the error answers of the pipeline; body and answer are its own.
  */
-export interface PlainRoute {
+export interface HttpRoute {
   /** HTTP verbs; GET includes HEAD. */
   readonly verbs: readonly string[]
   /** Those of `verbs` that a path below the prefix takes, for the header `Allow`; absent: all. */
@@ -25,11 +25,11 @@ export interface PlainRoute {
   /** Deadline when the client names none; absent: none. */
   readonly deadlineDefaultMs?: number
   /** Writes the answer with `call.answerHeaders` among its headers; a `Failure` thrown before that becomes a REST error. */
-  handle(exchange: PlainExchange): Promise<void>
+  handle(exchange: HttpExchange): Promise<void>
 }
 
 /** What a plain route works with. */
-export interface PlainExchange extends Exchange {
+export interface HttpExchange extends Exchange {
   /** Of the request, not decoded. */
   readonly path: string
   /** The text after `?`, or empty. */
@@ -38,12 +38,12 @@ export interface PlainExchange extends Exchange {
 }
 
 /** Finds the routes of a path. */
-export type PlainRouter = (path: string) => readonly PlainRoute[]
+export type HttpRouter = (path: string) => readonly HttpRoute[]
 
-const NO_ROUTES: readonly PlainRoute[] = []
+const NO_ROUTES: readonly HttpRoute[] = []
 
 /** Routes are found by exact path first, then by the longest prefix. Routes of one path differ in their verbs. */
-export function createPlainRouter(routes: readonly PlainRoute[]): PlainRouter {
+export function createHttpRouter(routes: readonly HttpRoute[]): HttpRouter {
   const exact = Map.groupBy(
     routes.filter(({ isPrefix }) => isPrefix !== true),
     ({ path }) => path,
@@ -57,39 +57,39 @@ export function createPlainRouter(routes: readonly PlainRoute[]): PlainRouter {
 }
 
 /** Serves one request of a plain route. Never rejects. */
-export async function servePlain(
-  core: Core,
-  route: PlainRoute,
+export async function serveHttpRoute(
+  core: ServerContext,
+  route: HttpRoute,
   exchange: Exchange,
-  { path, query }: Pick<PlainExchange, 'path' | 'query'>,
+  { path, query }: Pick<HttpExchange, 'path' | 'query'>,
 ): Promise<void> {
   const { call } = exchange
   const { limits } = core
   let outcome: StatusCode | 'OK' = 'OK'
   try {
     startDeadline(call, { defaultMs: route.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
-    await call.guard(runPlain(core, route, { ...exchange, path, query, limits }))
+    await call.raceInterrupt(runHttpRoute(core, route, { ...exchange, path, query, limits }))
   } catch (error) {
-    outcome = refuse(core, route.path, restRefusals, exchange, error).code
+    outcome = sendError(core, route.path, restErrors, exchange, error).code
   }
-  finish(core, route.path, restRefusals, exchange, outcome)
+  completeExchange(core, route.path, restErrors, exchange, outcome)
 }
 
-async function runPlain(core: Core, route: PlainRoute, exchange: PlainExchange): Promise<void> {
-  await admit(core.gate, route.access, exchange.call)
-  if (route.access !== 'public') takeStreamPlace(core, route.access, exchange.call)
+async function runHttpRoute(core: ServerContext, route: HttpRoute, exchange: HttpExchange): Promise<void> {
+  await authenticate(core.gate, route.access, exchange.call)
+  if (route.access !== 'public') acquireStreamSlot(core, route.access, exchange.call)
   await route.handle(exchange)
 }
 
 /** A route that serves one JSON document, readable by anyone. */
-export function documentRoute(path: string, document: unknown): PlainRoute {
+export function documentRoute(path: string, document: unknown): HttpRoute {
   const body = Buffer.from(JSON.stringify(document))
   return {
     verbs: ['GET'],
     path,
     access: 'public',
     async handle({ request, response, call }) {
-      const headers = { ...call.answerHeaders, 'content-type': 'application/json', 'content-length': body.length }
+      const headers = { ...call.responseHeaders, 'content-type': 'application/json', 'content-length': body.length }
       response.writeHead(200, headers)
       response.end(request.method === 'HEAD' ? undefined : body)
     },

@@ -1,32 +1,32 @@
-import type { ReadyAccount } from '../../accounts/index.ts'
+import type { ResolvedAccount } from '../../accounts/index.ts'
 import { invalidFields, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
-import { type CallThroughDeps, dryRun } from '../call-through.ts'
+import { dryRun, type ProxyCallDeps } from '../call-through.ts'
 import { methodNotAllowed } from '../failure/method-not-allowed.ts'
 import { upstreamFailure } from '../failure/upstream.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
-import { type CallAddress, PROXY_PREFIX, PROXY_VERBS, readCallAddress, verbsOfCallPath } from './call-address.ts'
+import { PROXY_PREFIX, PROXY_VERBS, type ProxyPath, parseProxyPath, verbsOfProxyPath } from './call-address.ts'
 import { sendJson, sendPreview, sendStream, showRateLimit } from './call-answer.ts'
-import { type CallBody, callBody } from './call-body.ts'
-import { passingHeaders, upstreamHeaders } from './call-headers.ts'
-import { ARGS_PARAMETER, type CallQuery, readCallQuery } from './call-query.ts'
-import type { PlainExchange, PlainRoute } from './plain-route.ts'
+import { type ProxyBody, readProxyBody } from './call-body.ts'
+import { streamedHeaders, upstreamHeaders } from './call-headers.ts'
+import { ARGS_PARAMETER, type ProxyQuery, parseProxyQuery } from './call-query.ts'
+import type { HttpExchange, HttpRoute } from './plain-route.ts'
 
 /** A call as it was asked for, and the account it goes through. */
-interface AskedCall {
+interface ProxyCall {
   readonly target: CallTarget
   readonly id: string | undefined
-  readonly query: CallQuery
-  readonly body: CallBody
+  readonly query: ProxyQuery
+  readonly body: ProxyBody
   readonly args: JsonObject | undefined
-  readonly account: ReadyAccount
+  readonly account: ResolvedAccount
 }
 
 /** `/proxy/…`: calls to what definitions describe, in HTTP's own terms. */
-export function proxyRoute(deps: CallThroughDeps): PlainRoute {
+export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
   return {
     verbs: PROXY_VERBS,
-    verbsAt: (path) => verbsOfCallPath(path.slice(PROXY_PREFIX.length)),
+    verbsAt: (path) => verbsOfProxyPath(path.slice(PROXY_PREFIX.length)),
     path: PROXY_PREFIX,
     isPrefix: true,
     access: 'environment',
@@ -34,15 +34,15 @@ export function proxyRoute(deps: CallThroughDeps): PlainRoute {
     async handle(exchange) {
       const { request, call } = exchange
       const { target, id, otherVerbs } = requireTarget(exchange)
-      const query = readCallQuery(exchange.query)
+      const query = parseProxyQuery(exchange.query)
       call.logFields = { integrated_account_id: query.accountId, ...target }
-      const { body, args } = separateArgs(target, query, await callBody(exchange))
+      const { body, args } = separateArgs(target, query, await readProxyBody(exchange))
       if (query.isDryRun) return preview(deps, exchange, { target, id, query, body, args })
       const account = await deps.readyAccount(call.principal.environmentId, query.accountId)
       if (otherVerbs !== undefined && !isDefined(account, target))
         throw methodNotAllowed(call, otherVerbs, '; POST calls a method of the resource, and it has none of this name')
       const asked = { target, id, query, body, args, account }
-      if (body.kind === 'bytes' || answersBytes(account, target)) return passThrough(deps, exchange, asked)
+      if (body.kind === 'bytes' || answersBytes(account, target)) return streamThrough(deps, exchange, asked)
       const { plan, access } = account
       const outcome = await deps.proxy.call(plan, access, {
         target,
@@ -62,15 +62,15 @@ export function proxyRoute(deps: CallThroughDeps): PlainRoute {
   }
 }
 
-function requireTarget({ request, path, call }: PlainExchange): Extract<CallAddress, { kind: 'target' }> {
+function requireTarget({ request, path, call }: HttpExchange): Extract<ProxyPath, { kind: 'target' }> {
   const verb = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
-  const address = readCallAddress(verb, path.slice(PROXY_PREFIX.length))
+  const address = parseProxyPath(verb, path.slice(PROXY_PREFIX.length))
   if (address.kind === 'target') return address
   throw methodNotAllowed(call, address.allow)
 }
 
 /** Tells whether the definition has the method; of a resource that it does not have, the call tells more. */
-function isDefined({ plan }: ReadyAccount, target: CallTarget): boolean {
+function isDefined({ plan }: ResolvedAccount, target: CallTarget): boolean {
   if (target.kind !== 'method') return true
   const methods = plan.resources.get(target.resource)
   return methods === undefined || methods.has(target.method)
@@ -81,7 +81,7 @@ function isDefined({ plan }: ReadyAccount, target: CallTarget): boolean {
  *
  * @throws Failure INVALID_FIELD when that member is no object, or the query gives arguments as well
  */
-function separateArgs(target: CallTarget, query: CallQuery, body: CallBody): Pick<AskedCall, 'args' | 'body'> {
+function separateArgs(target: CallTarget, query: ProxyQuery, body: ProxyBody): Pick<ProxyCall, 'args' | 'body'> {
   if (target.kind !== 'action' || body.kind !== 'value' || !isJsonObject(body.value)) return { args: query.args, body }
   const { [ARGS_PARAMETER]: args, ...rest } = body.value
   if (args === undefined) return { args: query.args, body }
@@ -95,15 +95,15 @@ function separateArgs(target: CallTarget, query: CallQuery, body: CallBody): Pic
 }
 
 /** Tells whether the definition says that the method's answer is bytes. What is not described is found out by the call. */
-function answersBytes({ plan }: ReadyAccount, target: CallTarget): boolean {
+function answersBytes({ plan }: ResolvedAccount, target: CallTarget): boolean {
   if (target.kind !== 'method') return false
   return plan.resources.get(target.resource)?.get(target.method)?.responseFormat?.format === 'binary'
 }
 
 async function preview(
-  deps: CallThroughDeps,
-  exchange: PlainExchange,
-  { target, id, query, body, args }: Omit<AskedCall, 'account'>,
+  deps: ProxyCallDeps,
+  exchange: HttpExchange,
+  { target, id, query, body, args }: Omit<ProxyCall, 'account'>,
 ): Promise<void> {
   const { environmentId } = exchange.call.principal
   const preview = await dryRun(
@@ -123,7 +123,7 @@ async function preview(
   await sendPreview(exchange, preview)
 }
 
-async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked: AskedCall): Promise<void> {
+async function streamThrough(deps: ProxyCallDeps, exchange: HttpExchange, asked: ProxyCall): Promise<void> {
   const { request, call } = exchange
   const { target, id, query, body, args, account } = asked
   const outcome = await deps.proxy.stream(account.plan, account.access, {
@@ -132,7 +132,7 @@ async function passThrough(deps: CallThroughDeps, exchange: PlainExchange, asked
     query: query.query,
     args,
     signal: call.signal,
-    headers: { ...(body.kind === 'bytes' ? body.headers : {}), ...passingHeaders(request.headers) },
+    headers: { ...(body.kind === 'bytes' ? body.headers : {}), ...streamedHeaders(request.headers) },
     ...(body.kind === 'bytes' ? { bodyStream: body.bytes } : { body: body.value }),
   })
   showRateLimit(call, outcome.rateLimit)

@@ -1,10 +1,10 @@
 import { Failure } from '../../base/index.ts'
 import { describeError, type Logger, summariseError } from '../../telemetry/index.ts'
-import type { OpenCall } from '../open-call.ts'
+import type { RequestContext } from '../open-call.ts'
 import { restStatus } from './status.ts'
 
 /** What the funnel needs to judge an error it does not know. */
-export interface FunnelDependencies {
+export interface ErrorMapperDeps {
   readonly logger: Logger
   /** Recognises errors of other layers, e.g. a statement timeout of the database. */
   readonly translateError: ((error: unknown) => Failure | undefined) | undefined
@@ -16,7 +16,7 @@ export interface FunnelDependencies {
  *
  * What an upstream said goes to the caller alone: it may quote what it was sent.
  */
-export function toFailure(deps: FunnelDependencies, error: unknown, call: OpenCall, operation: string): Failure {
+export function toFailure(deps: ErrorMapperDeps, error: unknown, call: RequestContext, operation: string): Failure {
   const failure = error instanceof Failure ? error : (deps.translateError?.(error) ?? internal(error))
   const fields = { request_id: call.requestId, operation, ...call.logFields, reason: failure.reason }
   if (restStatus(failure) === 500)

@@ -1,14 +1,14 @@
 import { FAILURE_REASONS, type Failure, type StatusCode } from '../../base/index.ts'
 
 /** A status code as the three protocols spell it: number (gRPC), word (Connect), HTTP status (Connect and REST). */
-interface StatusSpelling {
+interface StatusNames {
   readonly grpc: number
   readonly connect: string
   readonly http: number
 }
 
 /** Source of the numbers and HTTP statuses: google.rpc.Code and the Connect protocol, which agree. */
-const SPELLINGS: Readonly<Record<StatusCode, StatusSpelling>> = {
+const STATUS_NAMES: Readonly<Record<StatusCode, StatusNames>> = {
   CANCELLED: { grpc: 1, connect: 'canceled', http: 499 },
   INVALID_ARGUMENT: { grpc: 3, connect: 'invalid_argument', http: 400 },
   DEADLINE_EXCEEDED: { grpc: 4, connect: 'deadline_exceeded', http: 504 },
@@ -26,12 +26,12 @@ const SPELLINGS: Readonly<Record<StatusCode, StatusSpelling>> = {
 
 /** The number in `grpc-status`. */
 export function grpcCode({ code }: Failure): number {
-  return SPELLINGS[code].grpc
+  return STATUS_NAMES[code].grpc
 }
 
 /** The word in `code` of Connect's error JSON. */
 export function connectCode({ code }: Failure): string {
-  return SPELLINGS[code].connect
+  return STATUS_NAMES[code].connect
 }
 
 /**
@@ -39,7 +39,7 @@ export function connectCode({ code }: Failure): string {
  * this server for a client's mistake, the status of the reason.
  */
 export function connectStatus({ reason, code }: Failure): number {
-  const prescribed = SPELLINGS[code].http
+  const prescribed = STATUS_NAMES[code].http
   const entry = FAILURE_REASONS[reason]
   return prescribed >= 500 && 'http' in entry && entry.http < 500 ? entry.http : prescribed
 }
@@ -48,5 +48,5 @@ export function connectStatus({ reason, code }: Failure): number {
 export function restStatus({ reason, code, httpStatus }: Failure): number {
   if (httpStatus !== undefined) return httpStatus
   const entry = FAILURE_REASONS[reason]
-  return 'http' in entry ? entry.http : SPELLINGS[code].http
+  return 'http' in entry ? entry.http : STATUS_NAMES[code].http
 }

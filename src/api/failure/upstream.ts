@@ -8,7 +8,7 @@ import {
 import { namesOf } from '../convert/call-target.ts'
 
 /** An outcome that is not what the caller asked for. */
-export type UnwantedOutcome = RateLimitedOutcome | UpstreamErrorOutcome
+export type FailedOutcome = RateLimitedOutcome | UpstreamErrorOutcome
 
 /** Metadata that an error expression may add, and how long each may be: error details travel in headers over gRPC. */
 const METADATA_ENTRIES_MAX = 16
@@ -20,7 +20,7 @@ const KEPT_SERVER_ERRORS: ReadonlySet<number> = new Set([503, 504])
 
 /** What a caller is told of an upstream that refused, failed, or asked to wait. */
 export function upstreamFailure(
-  outcome: UnwantedOutcome,
+  outcome: FailedOutcome,
   target: CallTarget,
   { clock, includeRaw }: { readonly clock: Pick<Clock, 'now'>; readonly includeRaw: boolean },
 ): Failure {
@@ -29,9 +29,14 @@ export function upstreamFailure(
   const { status, message, metadata, headers, ownHeaders, result, action } = outcome
   const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
   return new Failure('UPSTREAM_ERROR', message, {
-    metadata: { ...flattened(metadata), upstream_status: String(status), ...adviceOf(action), ...namesOf(target) },
+    metadata: {
+      ...flattened(metadata),
+      upstream_status: String(status),
+      ...upstreamAction(action),
+      ...namesOf(target),
+    },
     httpStatus: restStatusOf(status),
-    headers: answerHeaders(ownHeaders),
+    headers: definitionHeaders(ownHeaders),
     result,
     raw,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
@@ -45,7 +50,7 @@ const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/
 const OWN_HEADERS =
   /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|date|server|vary|etag|retry-after|set-cookie2?|strict-transport-security|alt-svc|clear-site-data|www-authenticate|(?:content|access-control|grpc|connect|proxy|patchbay)-.*|grpc)$/
 
-function answerHeaders(headers: UpstreamErrorOutcome['ownHeaders']): Record<string, string> {
+function definitionHeaders(headers: UpstreamErrorOutcome['ownHeaders']): Record<string, string> {
   const shown = Object.entries(headers).filter(
     ([name, value]) => HEADER_NAME.test(name) && !OWN_HEADERS.test(name) && HEADER_VALUE.test(value),
   )
@@ -53,7 +58,7 @@ function answerHeaders(headers: UpstreamErrorOutcome['ownHeaders']): Record<stri
 }
 
 /** What only the definition knows: everything else follows from the status. */
-function adviceOf(action: UpstreamErrorOutcome['action']): Readonly<Record<string, string>> {
+function upstreamAction(action: UpstreamErrorOutcome['action']): Readonly<Record<string, string>> {
   return action === 'retry' || action === 'needs_reauth' ? { upstream_action: action } : {}
 }
 

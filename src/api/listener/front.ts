@@ -2,13 +2,13 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTlsServer } from 'node:tls'
 
 /** Takes over a connection once it is known which HTTP it speaks. */
-export type OnDecided = (socket: Socket, version: 'h1' | 'h2') => void
+export type OnProtocolDetected = (socket: Socket, version: 'h1' | 'h2') => void
 
 /** The socket the API listens on. */
-export interface Front {
+export interface ProtocolDetector {
   readonly server: Server
   /** Connections that have not yet shown what they speak. */
-  readonly undecided: ReadonlySet<Socket>
+  readonly undetected: ReadonlySet<Socket>
 }
 
 /** Certificate chain and private key, PEM. */
@@ -40,25 +40,25 @@ const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
  *
  * @param sniffMs how long a connection may take to show enough of them
  */
-export function createPlainFront(sniffMs: number, onDecided: OnDecided): Front {
+export function createPlaintextDetector(sniffMs: number, onDecided: OnProtocolDetected): ProtocolDetector {
   const undecided = new Set<Socket>()
   const server = createServer(SOCKET_OPTIONS, (socket) => {
     undecided.add(socket)
-    sniff(socket, sniffMs, (version) => {
+    detectProtocol(socket, sniffMs, (version) => {
       undecided.delete(socket)
       if (version !== undefined) onDecided(socket, version)
     })
   })
-  return { server, undecided }
+  return { server, undetected: undecided }
 }
 
 /** Both versions over TLS, agreed on in the handshake (ALPN), which has to end within `handshakeMs`. */
-export function createTlsFront(keys: TlsKeys, handshakeMs: number, onDecided: OnDecided): Front {
+export function createTlsDetector(keys: TlsKeys, handshakeMs: number, onDecided: OnProtocolDetected): ProtocolDetector {
   const options = { ...SOCKET_OPTIONS, ...keys, handshakeTimeout: handshakeMs, ALPNProtocols: ['h2', 'http/1.1'] }
   const server = createTlsServer(options, (socket) => onDecided(socket, socket.alpnProtocol === 'h2' ? 'h2' : 'h1'))
   // Node only reports a failed or late handshake; the connection would stay.
   server.on('tlsClientError', (_error, socket) => socket.destroy())
-  return { server, undecided: new Set() }
+  return { server, undetected: new Set() }
 }
 
 /**
@@ -66,7 +66,7 @@ export function createTlsFront(keys: TlsKeys, handshakeMs: number, onDecided: On
  *
  * @param done called once; without a version when the connection ended or ran out of time
  */
-function sniff(socket: Socket, sniffMs: number, done: (version: 'h1' | 'h2' | undefined) => void): void {
+function detectProtocol(socket: Socket, sniffMs: number, done: (version: 'h1' | 'h2' | undefined) => void): void {
   let seen: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => socket.destroy(), sniffMs)
   const settle = (version: 'h1' | 'h2' | undefined) => {

@@ -6,12 +6,18 @@ import {
 } from 'node:http'
 import { createServer as createHttp2, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Slots } from '../../base/index.ts'
+import type { Slab } from '../../base/index.ts'
 import type { Dispatch } from '../dispatch.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
 import type { BoundPort } from './bound-port.ts'
-import { createPlainFront, createTlsFront, type Front, type OnDecided, type TlsKeys } from './front.ts'
+import {
+  createPlaintextDetector,
+  createTlsDetector,
+  type OnProtocolDetected,
+  type ProtocolDetector,
+  type TlsKeys,
+} from './front.ts'
 
 /** How often a drain looks for connections that have become idle. */
 const IDLE_SWEEP_MS = 50
@@ -32,15 +38,15 @@ const SESSION_MEGABYTES_MAX = 64
  * deadline.
  */
 export class Listener implements AsyncDisposable {
-  readonly #front: Front
+  readonly #front: ProtocolDetector
   readonly #h1: Http1Server
   readonly #h2: Http2Server
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #sockets = new Set<Socket>()
-  readonly #openExchanges: Slots<Exchange>
+  readonly #openExchanges: Slab<Exchange>
   #isReuseEnded = false
 
-  constructor(dispatch: Dispatch, openExchanges: Slots<Exchange>, limits: ApiLimits, tls: TlsKeys | undefined) {
+  constructor(dispatch: Dispatch, openExchanges: Slab<Exchange>, limits: ApiLimits, tls: TlsKeys | undefined) {
     this.#openExchanges = openExchanges
     this.#h1 = createH1((request, response) => {
       if (this.#isReuseEnded) response.shouldKeepAlive = false
@@ -53,10 +59,12 @@ export class Listener implements AsyncDisposable {
       // Sends GOAWAY and lets streams under way finish.
       session.setTimeout(limits.sessionIdleMs, () => session.close())
     })
-    const onDecided: OnDecided = (socket, version) =>
+    const onDecided: OnProtocolDetected = (socket, version) =>
       (version === 'h2' ? this.#h2 : this.#h1).emit('connection', socket)
     this.#front =
-      tls === undefined ? createPlainFront(limits.sniffMs, onDecided) : createTlsFront(tls, limits.sniffMs, onDecided)
+      tls === undefined
+        ? createPlaintextDetector(limits.protocolDetectionMs, onDecided)
+        : createTlsDetector(tls, limits.protocolDetectionMs, onDecided)
     this.#front.server.maxConnections = limits.connectionsMax
     this.#front.server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
@@ -79,7 +87,7 @@ export class Listener implements AsyncDisposable {
   /** Closes within `deadlineMs`, the sooner the fewer calls are under way. */
   async close(deadlineMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#front.server.close(() => resolve()))
-    for (const socket of this.#front.undecided) socket.destroy()
+    for (const socket of this.#front.undetected) socket.destroy()
     for (const session of this.#sessions) session.close()
     this.#h1.closeIdleConnections()
     const sweep = setInterval(() => this.#h1.closeIdleConnections(), IDLE_SWEEP_MS)
@@ -108,7 +116,7 @@ function createH1(
   const options = {
     headersTimeout: limits.headersMs,
     // The stages watch the body more closely; this one only catches what never reaches them.
-    requestTimeout: limits.headersMs + limits.streamedBodyMs + limits.lingerMs,
+    requestTimeout: limits.headersMs + limits.streamedBodyMs + limits.drainTimeoutMs,
     keepAliveTimeout: limits.keepAliveMs,
     maxHeaderSize: limits.headerBytesMax,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { BoundPort } from './bound-port.ts'
 
 /** What whoever runs the process may look at. */
-export interface OperatingPages {
+export interface AdminPages {
   /** Metrics as text, and the content type of that text. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> }
   /** Why the process cannot work at the moment; `undefined` when it can. */
@@ -24,11 +24,11 @@ type Answer = readonly [status: number, contentType: string, body: string]
  * It asks for no token, so it is a port of its own that listens on loopback unless told otherwise: the public port has no
  * address under which the figures of all tenants together could be read.
  */
-export class OperatingListener implements AsyncDisposable {
-  readonly #pages: OperatingPages
+export class AdminServer implements AsyncDisposable {
+  readonly #pages: AdminPages
   readonly #server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS })
 
-  constructor(pages: OperatingPages) {
+  constructor(pages: AdminPages) {
     this.#pages = pages
     this.#server.maxConnections = CONNECTIONS_MAX
     this.#server.on('request', (request, response) => void this.#serve(request, response))

@@ -2,13 +2,13 @@ import { create, type DescField, type DescMessage, fromJson, toBinary } from '@b
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { ListValueSchema, StructSchema, ValueSchema } from '@bufbuild/protobuf/wkt'
 import {
-  divideJson,
+  chunkJson,
   exceedsJsonSize,
   isJsonObject,
   type Json,
   type JsonObject,
-  nextTurn,
-  withDoubles,
+  toDoubles,
+  yieldToEventLoop,
 } from '../../base/index.ts'
 import type { ResultInit } from '../service.ts'
 import { freeFormFields, freeFormItems, isFreeFormValue, withoutFields } from './free-form.ts'
@@ -48,7 +48,7 @@ export async function encodeBinaryInSlices(desc: DescMessage, init: ResultInit):
   for (;;) {
     const step = encoding.next()
     if (step.done === true) return Buffer.concat(step.value)
-    await nextTurn()
+    await yieldToEventLoop()
   }
 }
 
@@ -81,7 +81,7 @@ function* encodeValue(json: Json): Encoding {
     return delimited(VALUE_STRING, [Buffer.from(json)])
   }
   const isDivided = (Array.isArray(json) || isJsonObject(json)) && exceedsJsonSize(json, PART_LENGTH)
-  if (!isDivided) return [toBinary(ValueSchema, fromJson(ValueSchema, withDoubles(json) as never))]
+  if (!isDivided) return [toBinary(ValueSchema, fromJson(ValueSchema, toDoubles(json) as never))]
   return delimited(Array.isArray(json) ? VALUE_LIST : VALUE_STRUCT, yield* encodeEntries(json))
 }
 
@@ -90,9 +90,9 @@ function* encodeEntries(value: readonly Json[] | JsonObject): Encoding {
   const isList = Array.isArray(value)
   const schema = isList ? ListValueSchema : StructSchema
   const parts: Uint8Array[] = []
-  for (const part of divideJson(value, PART_LENGTH)) {
+  for (const part of chunkJson(value, PART_LENGTH)) {
     if (part.kind === 'entries')
-      parts.push(toBinary<DescMessage>(schema, fromJson<DescMessage>(schema, withDoubles(part.value as Json) as never)))
+      parts.push(toBinary<DescMessage>(schema, fromJson<DescMessage>(schema, toDoubles(part.value as Json) as never)))
     else {
       const inner = yield* encodeValue(part.value)
       const key = Buffer.from(part.key)

@@ -22,14 +22,14 @@ import {
   withoutFreeForm,
 } from './free-form.ts'
 import { tooManyValues } from './json-text.ts'
-import { inspectShape } from './shape.ts'
-import { padTimestamps } from './timestamps.ts'
+import { validateJsonShape } from './shape.ts'
+import { formatTimestamps } from './timestamps.ts'
 
 /** Names as the contract spells them; fields without presence are written even when they hold their default. */
 const JSON_WRITE = { useProtoFieldName: true, alwaysEmitImplicit: true } as const
 
 /** A decoded request and what was wrong with its form. The message holds everything that could be read. */
-export interface Draft {
+export interface DecodedRequest {
   readonly message: Message
   readonly findings: readonly Finding[]
 }
@@ -39,7 +39,7 @@ export interface Draft {
  *
  * @throws Failure MALFORMED_BODY, REQUEST_TOO_LARGE
  */
-export function decodeBinary(desc: DescMessage, bytes: Uint8Array): Draft {
+export function decodeBinary(desc: DescMessage, bytes: Uint8Array): DecodedRequest {
   try {
     if (hasMoreFields(desc, bytes, JSON_VALUES_MAX)) throw tooManyValues()
     return { message: fromBinary(desc, bytes, { readUnknownFields: false }), findings: [] }
@@ -54,12 +54,12 @@ export function decodeBinary(desc: DescMessage, bytes: Uint8Array): Draft {
  *
  * @throws Failure MALFORMED_BODY when the value cannot be read for a reason that no field carries
  */
-export function decodeJson(desc: DescMessage, json: Json): Draft {
+export function decodeJson(desc: DescMessage, json: Json): DecodedRequest {
   if (!isJsonObject(json)) throw new Failure('MALFORMED_BODY', 'the body must be a JSON object')
   try {
     return { message: readJson(desc, json), findings: [] }
   } catch (cause) {
-    const { findings, rest } = inspectShape(desc, json)
+    const { findings, rest } = validateJsonShape(desc, json)
     if (findings.length > 0) return { message: readJson(desc, rest), findings }
     throw new Failure('MALFORMED_BODY', `the body is not a ${desc.typeName}`, { cause })
   }
@@ -84,7 +84,7 @@ export function encodeBinary(desc: DescMessage, init: ResultInit): Uint8Array {
 export function encodeJson(desc: DescMessage, init: ResultInit): JsonObject {
   const fields = freeFormFields(desc)
   const json = toJson(desc, create(desc, mapFreeForm(fields, init, placeholderOf)), JSON_WRITE) as JsonObject
-  padTimestamps(desc, json as JsonValue)
+  formatTimestamps(desc, json as JsonValue)
   fillJson(fields, json, init)
   return json
 }

@@ -2,7 +2,7 @@ import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType 
 import { field as fieldRules } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 
 /** What a value of the field, or one item of a list or map, must be: `must be true or false`. */
-export function expectationOf(field: DescField): string {
+export function expectedType(field: DescField): string {
   if (field.fieldKind === 'message') return `must be ${messageNoun(field.message)}`
   if (field.fieldKind === 'enum') return `must be ${enumNoun(field.enum)}`
   if (field.fieldKind === 'scalar') return `must be ${boundedNoun(field) ?? scalarNoun(field.scalar)}`

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf'
 import { create } from '@bufbuild/protobuf'
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt'
-import { isJsonObject, type Json, JsonNumber, type JsonObject, withDoubles } from '../../base/index.ts'
+import { isJsonObject, type Json, JsonNumber, type JsonObject, toDoubles } from '../../base/index.ts'
 import { JsonValue, jsonOf } from './json-value.ts'
 
 /**
@@ -94,7 +94,7 @@ export function placeholderOf(_value: unknown, { message }: DescField): unknown 
 
 /** A free-form value as binary protobuf can hold it. A `JsonValue` sees to it by itself. */
 export function asDoubles(value: unknown, { message }: DescField): unknown {
-  return message?.typeName === ValueSchema.typeName ? value : withDoubles(value as Json)
+  return message?.typeName === ValueSchema.typeName ? value : toDoubles(value as Json)
 }
 
 /** Puts the free-form values of a message into its JSON, in the contract's spelling; changes it in place. */

@@ -7,10 +7,10 @@ import {
   type JsonScan,
   JsonTextError,
   nestedTooDeep,
-  nextTurn,
   parseJsonInSlices,
   parseScanned,
   scanJson,
+  yieldToEventLoop,
 } from '../../base/index.ts'
 import { LARGE_MESSAGE_BYTES } from '../limits.ts'
 import { describeJsonError } from './json-error.ts'
@@ -26,7 +26,7 @@ const NESTING_MAX = 100
  *
  * @throws Failure MALFORMED_BODY, REQUEST_TOO_LARGE
  */
-export function parseJson(bytes: Buffer): Json {
+export function parseRequestJson(bytes: Buffer): Json {
   if (bytes.length === 0) return {}
   const { text, scan } = scanBody(bytes)
   try {
@@ -36,14 +36,14 @@ export function parseJson(bytes: Buffer): Json {
   }
 }
 
-/** `parseJson`, in slices when the body is large. @throws Failure as it does */
-export async function parseJsonLater(bytes: Buffer): Promise<Json> {
-  if (bytes.length <= LARGE_MESSAGE_BYTES) return parseJson(bytes)
+/** `parseRequestJson`, in slices when the body is large. @throws Failure as it does */
+export async function parseRequestJsonInSlices(bytes: Buffer): Promise<Json> {
+  if (bytes.length <= LARGE_MESSAGE_BYTES) return parseRequestJson(bytes)
   const { text, scan } = scanBody(bytes)
   try {
     if (scan.nesting > NESTING_MAX) throw nestedTooDeep(NESTING_MAX)
     const value = await parseJsonInSlices(text)
-    await nextTurn()
+    await yieldToEventLoop()
     return requireUniqueKeys(value, scan)
   } catch (cause) {
     throw unreadable(text, cause)

@@ -1,6 +1,6 @@
 import { fromJson, toJson } from '@bufbuild/protobuf'
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt'
-import { type Json, withDoubles } from '../../base/index.ts'
+import { type Json, toDoubles } from '../../base/index.ts'
 
 /**
  * A `google.protobuf.Value` that keeps the JSON it stands for. JSON protocols write that JSON; the message proper, whose numbers
@@ -17,7 +17,7 @@ export class JsonValue implements Value {
 
   get kind(): Value['kind'] {
     // protobuf's JSON type is ours without `readonly`, and nothing changes what it holds.
-    this.#kind ??= fromJson(ValueSchema, withDoubles(this.json) as never).kind
+    this.#kind ??= fromJson(ValueSchema, toDoubles(this.json) as never).kind
     return this.#kind
   }
 }

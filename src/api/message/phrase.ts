@@ -1,15 +1,15 @@
-import { counted } from '../../base/index.ts'
+import { formatQuantity } from '../../base/index.ts'
 
 /**
  * What a rule of the contract asks for, in words that read behind a field's name. The library's own texts name regular
  * expressions and count "1 characters".
  */
-export function phraseRule(text: string): string {
+export function describeRule(text: string): string {
   const [, bound, count, noun] = BOUND.exec(text) ?? []
   if (bound === 'at least' && count === '1' && noun === 'character') return 'must not be empty'
-  if (noun !== undefined) return `must have ${bound} ${counted(Number(count), noun)}`
+  if (noun !== undefined) return `must have ${bound} ${formatQuantity(Number(count), noun)}`
   const pattern = PATTERN.exec(text)?.[1]
-  return pattern === undefined ? text.replace(/^value /, '') : phrasePattern(pattern)
+  return pattern === undefined ? text.replace(/^value /, '') : describePattern(pattern)
 }
 
 const BOUND =
@@ -31,7 +31,7 @@ const RANGES = [
 ] as const
 
 /** `^[a-z0-9_-]{1,128}$`: `must have 1 to 128 characters: lower-case letters, digits, "_" and "-" only`. */
-function phrasePattern(pattern: string): string {
+function describePattern(pattern: string): string {
   const [, set, least, most] = CHARACTER_SET.exec(pattern) ?? []
   if (set === undefined) return KNOWN_PATTERNS[pattern] ?? `must match the pattern ${pattern}`
   const words: string[] = []

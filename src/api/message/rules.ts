@@ -2,7 +2,7 @@ import { create, type DescMessage, type Message } from '@bufbuild/protobuf'
 import type { Path } from '@bufbuild/protobuf/reflect'
 import { createValidator } from '@bufbuild/protovalidate'
 import type { Finding } from '../service.ts'
-import { phraseRule } from './phrase.ts'
+import { describeRule } from './phrase.ts'
 
 /** Longest text that a pattern of the contract may match, in UTF-16 units; what a pattern describes is a name or an id. */
 const PATTERN_TEXT_LENGTH_MAX = 4_096
@@ -16,7 +16,7 @@ const patterns = new Map<string, RegExp>()
 const validator = createValidator({ regexMatch: matchesPattern })
 
 /** Everything in the message that breaks a rule of the contract (`buf.validate`). */
-export function findRuleBreaches(desc: DescMessage, message: Message): readonly Finding[] {
+export function validateRules(desc: DescMessage, message: Message): readonly Finding[] {
   const result = validator.validate(desc, message)
   switch (result.kind) {
     case 'valid':
@@ -24,7 +24,7 @@ export function findRuleBreaches(desc: DescMessage, message: Message): readonly 
     case 'invalid':
       return result.violations.map(({ field, message: text, ruleId }) => ({
         field: textOfPath(field),
-        description: phraseRule(text),
+        description: describeRule(text),
         rule: ruleId,
       }))
     case 'error':
@@ -41,7 +41,7 @@ function matchesPattern(source: string, text: string): boolean {
 }
 
 /** Compiles the rules of a message type, which the first request would wait for otherwise (up to 33 ms). */
-export function warmRules(desc: DescMessage): void {
+export function precompileRules(desc: DescMessage): void {
   validator.validate(desc, create(desc))
 }
 

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, fromJson } from '@bufbuild/protobuf'
-import { isJsonObject, type Json, type JsonObject, suggest, withDoubles } from '../../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, suggest, toDoubles } from '../../base/index.ts'
 import type { Finding } from '../service.ts'
-import { expectationOf } from './expectation.ts'
+import { expectedType } from './expectation.ts'
 
 /** Findings reported of one body; a body of garbage would yield millions. */
 export const FINDINGS_MAX = 100
@@ -23,7 +23,7 @@ export interface ShapeReport {
  * It is the slow twin of `fromJson`, which stops at the first misfit and says little: run it when `fromJson` refused.
  * Single values are judged by `fromJson` itself, so the two cannot disagree.
  */
-export function inspectShape(desc: DescMessage, value: Json): ShapeReport {
+export function validateJsonShape(desc: DescMessage, value: Json): ShapeReport {
   const findings: Finding[] = []
   const rest = inspectMessage(desc, value, '', findings)
   return { findings, rest: rest ?? {} }
@@ -126,10 +126,10 @@ function inspectMap(field: DescField & { fieldKind: 'map' }, entries: JsonObject
 /** Lets `fromJson` judge one value, wrapped as the field wants it. */
 function probe(field: DescField, item: Json, wrapped: Json, at: string, findings: Finding[]): Json | undefined {
   try {
-    fromJson(field.parent, { [field.name]: withDoubles(wrapped) as never })
+    fromJson(field.parent, { [field.name]: toDoubles(wrapped) as never })
     return item
   } catch {
-    findings.push({ field: at, description: expectationOf(field), rule: 'type' })
+    findings.push({ field: at, description: expectedType(field), rule: 'type' })
     return undefined
   }
 }

@@ -3,11 +3,11 @@ import { http as httpRule } from '../../../gen/google/api/annotations_pb.ts'
 import type { HttpRule } from '../../../gen/google/api/http_pb.ts'
 import type { Operation, UnaryOperation } from '../operation.ts'
 import { fieldsAt, isPathVariable } from './parameter.ts'
-import { Router } from './router.ts'
-import { parseTemplate } from './template.ts'
+import { PathRouter } from './router.ts'
+import { parsePathTemplate } from './template.ts'
 
 /** One REST form of an operation. */
-export interface Binding {
+export interface RestBinding {
   readonly operation: UnaryOperation
   /** What the body holds: the whole request, one field of it, or nothing. */
   readonly body: { readonly kind: 'request' | 'none' } | { readonly kind: 'field'; readonly name: string }
@@ -16,8 +16,8 @@ export interface Binding {
 }
 
 /** The REST routes of every unary operation, as `google.api.http` in the contract lays them down. */
-export function createRestRouter(operations: Iterable<Operation>): Router<Binding> {
-  const router = new Router<Binding>()
+export function createRestRouter(operations: Iterable<Operation>): PathRouter<RestBinding> {
+  const router = new PathRouter<RestBinding>()
   for (const operation of operations) {
     if (operation.kind !== 'unary' || !hasOption(operation.method, httpRule)) continue
     const rule = getOption(operation.method, httpRule)
@@ -26,10 +26,10 @@ export function createRestRouter(operations: Iterable<Operation>): Router<Bindin
   return router
 }
 
-function addForm(router: Router<Binding>, operation: UnaryOperation, rule: HttpRule): void {
+function addForm(router: PathRouter<RestBinding>, operation: UnaryOperation, rule: HttpRule): void {
   const { verb, pattern } = verbAndPattern(rule, operation.method)
   if (rule.responseBody !== '') throw new Error(`${pattern}: response_body is not served`)
-  const template = parseTemplate(pattern)
+  const template = parsePathTemplate(pattern)
   for (const { fieldPath } of template.variables)
     if (!isPathVariable(fieldsAt(operation.input, fieldPath)?.at(-1)))
       throw new Error(`${pattern}: ${fieldPath.join('.')} is no field that a path can hold`)
@@ -45,7 +45,7 @@ function verbAndPattern(
   return { verb: pattern.case.toUpperCase(), pattern: pattern.value }
 }
 
-function bodyOf({ body }: HttpRule, { input }: UnaryOperation): Binding['body'] {
+function bodyOf({ body }: HttpRule, { input }: UnaryOperation): RestBinding['body'] {
   if (body === '') return { kind: 'none' }
   if (body === '*') return { kind: 'request' }
   if (fieldsAt(input, [body]) === undefined) throw new Error(`${input.typeName}: no field ${body} for the body`)

@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { isJsonObject, type Json } from '../../base/index.ts'
-import { parseJson } from '../message/json-text.ts'
+import { parseRequestJson } from '../message/json-text.ts'
 import { fieldNamed, isPlainMessage } from '../message/shape.ts'
 
 /** A JSON object under construction. */
@@ -63,7 +63,7 @@ function booleanOfText(text: string): Json {
 
 function jsonOrUndefined(text: string): Json | undefined {
   try {
-    return text === '' ? undefined : parseJson(Buffer.from(text))
+    return text === '' ? undefined : parseRequestJson(Buffer.from(text))
   } catch {
     return undefined
   }

@@ -1,10 +1,10 @@
 import type { DescField } from '@bufbuild/protobuf'
 import { Failure, isJsonObject, type Json } from '../../base/index.ts'
-import { parseJsonLater } from '../message/json-text.ts'
+import { parseRequestJsonInSlices } from '../message/json-text.ts'
 import { FINDINGS_MAX, fieldNamed, isPlainMessage, unknownField } from '../message/shape.ts'
-import type { OpenCall } from '../open-call.ts'
+import type { RequestContext } from '../open-call.ts'
 import type { Finding } from '../service.ts'
-import type { Binding } from './bindings.ts'
+import type { RestBinding } from './bindings.ts'
 import { fieldsAt, isTextual, type JsonDraft, jsonOfText, nameOfPath, setAt, valueAt } from './parameter.ts'
 import { readQuery } from './query.ts'
 import type { PathVariable } from './router.ts'
@@ -14,7 +14,7 @@ const NAME_LENGTH_MAX = 200
 
 /** A REST request taken apart: its binding, the variables of its path and its query. */
 export interface RestRequest {
-  readonly binding: Binding
+  readonly binding: RestBinding
   readonly variables: readonly PathVariable[]
   /** The text after `?`, or empty. */
   readonly query: string
@@ -31,7 +31,7 @@ export interface RequestJson {
  *
  * @throws Failure MALFORMED_BODY
  */
-export async function requestJson(request: RestRequest, body: Buffer, call: OpenCall): Promise<RequestJson> {
+export async function requestJson(request: RestRequest, body: Buffer, call: RequestContext): Promise<RequestJson> {
   const findings: Finding[] = []
   const fromBody = await bodyJson(request, body)
   // A body that is no object is judged by the shape check, which needs it as it is.
@@ -45,8 +45,8 @@ export async function requestJson(request: RestRequest, body: Buffer, call: Open
 }
 
 async function bodyJson({ binding: { body } }: RestRequest, bytes: Buffer): Promise<Json> {
-  if (body.kind === 'request') return parseJsonLater(bytes)
-  if (body.kind === 'field') return bytes.length === 0 ? {} : { [body.name]: await parseJsonLater(bytes) }
+  if (body.kind === 'request') return parseRequestJsonInSlices(bytes)
+  if (body.kind === 'field') return bytes.length === 0 ? {} : { [body.name]: await parseRequestJsonInSlices(bytes) }
   if (/^(?:\{\s*\})?$/.test(bytes.toString('latin1').trim())) return {}
   throw new Failure('MALFORMED_BODY', 'this operation takes no body; its parameters go into the query')
 }
@@ -105,7 +105,7 @@ function addGivenField(json: JsonDraft, { name, fields, texts }: GivenField, fin
   else findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
 }
 
-function unknownParameter({ operation, body }: Binding, name: string): Finding {
+function unknownParameter({ operation, body }: RestBinding, name: string): Finding {
   const rule = 'unknown_parameter'
   const field = name.slice(0, NAME_LENGTH_MAX)
   if (body.kind === 'request')
@@ -128,7 +128,7 @@ const FIELD_HEADERS = [
   { header: 'if-match', field: 'etag', value: (text: string) => /^(?:W\/)?"(.*)"$/.exec(text)?.[1] ?? text },
 ] as const
 
-function addHeaders(json: JsonDraft, { binding }: RestRequest, call: OpenCall): void {
+function addHeaders(json: JsonDraft, { binding }: RestRequest, call: RequestContext): void {
   for (const { header, field: name, value } of FIELD_HEADERS) {
     const text = call.requestHeader(header)
     if (text === undefined || text === '*') continue

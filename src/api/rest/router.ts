@@ -1,4 +1,4 @@
-import type { Segment, Template, TemplateVariable } from './template.ts'
+import type { PathSegment, PathTemplate, TemplateVariable } from './template.ts'
 
 /** What a path and a verb lead to. */
 export type RouteMatch<Target> =
@@ -17,7 +17,7 @@ export interface PathVariable {
 const ANY_VERB = '*'
 
 interface Leaf<Target> {
-  readonly template: Template
+  readonly template: PathTemplate
   readonly target: Target
 }
 
@@ -34,7 +34,7 @@ interface Node<Target> {
  * Finds the route of a request. At each segment a literal beats `*`, which beats `**`; a branch that leads nowhere is
  * left again.
  */
-export class Router<Target> {
+export class PathRouter<Target> {
   readonly #root: Node<Target> = createNode()
   /** Every custom verb of a template, with its colon, the longest first: `/a:b:c` may end in `:c` or in `:b:c`. */
   #customVerbs: readonly string[] = []
@@ -43,7 +43,7 @@ export class Router<Target> {
    * @param httpVerb `*` for any that has no route of its own
    * @throws Error when the verb already has a route of the same shape
    */
-  add(httpVerb: string, template: Template, target: Target): void {
+  add(httpVerb: string, template: PathTemplate, target: Target): void {
     if (template.verb !== '')
       this.#customVerbs = [...new Set([...this.#customVerbs, `:${template.verb}`])].sort((a, b) => b.length - a.length)
     const node = template.segments.reduce(descend<Target>, this.#root)
@@ -75,7 +75,7 @@ function createNode<Target>(): Node<Target> {
   return { literals: new Map(), one: undefined, rest: undefined, leaves: new Map() }
 }
 
-function descend<Target>(node: Node<Target>, segment: Segment): Node<Target> {
+function descend<Target>(node: Node<Target>, segment: PathSegment): Node<Target> {
   if (segment.kind === 'one') {
     node.one ??= createNode()
     return node.one

@@ -1,5 +1,5 @@
 /** One step of a path: a literal, any one segment (`*`), or all that are left, perhaps none (`**`). */
-export type Segment =
+export type PathSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'one' }
   | { readonly kind: 'rest' }
@@ -15,8 +15,8 @@ export interface TemplateVariable {
 }
 
 /** A path pattern of `google.api.http`, parsed. */
-export interface Template {
-  readonly segments: readonly Segment[]
+export interface PathTemplate {
+  readonly segments: readonly PathSegment[]
   readonly variables: readonly TemplateVariable[]
   /** The custom verb after the last colon, or empty. */
   readonly verb: string
@@ -36,11 +36,11 @@ const SEGMENT_AND_VERB = /^(\{[^{}]*\}|\*\*?)(?::(.*))?$/
  *
  * @throws Error when the pattern does not follow the grammar, binds a field twice, or has a segment after `**`
  */
-export function parseTemplate(pattern: string): Template {
+export function parsePathTemplate(pattern: string): PathTemplate {
   if (!pattern.startsWith('/')) throw malformed(pattern, 'it must begin with a slash')
   const parts = splitOutsideBraces(pattern.slice(1))
   const [last, verb] = splitVerb(parts.pop() ?? '', pattern)
-  const segments: Segment[] = []
+  const segments: PathSegment[] = []
   const variables: TemplateVariable[] = []
   for (const part of [...parts, last]) {
     if (!part.startsWith('{')) {
@@ -82,7 +82,7 @@ function parseVariable(part: string, pattern: string) {
   return { fieldPath: name.split('.'), inner: inner.split('/') }
 }
 
-function parseSegment(text: string, pattern: string): Segment {
+function parseSegment(text: string, pattern: string): PathSegment {
   if (text === '*') return { kind: 'one' }
   if (text === '**') return { kind: 'rest' }
   if (!LITERAL.test(text)) throw malformed(pattern, `"${text}" is not a segment`)

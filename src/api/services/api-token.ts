@@ -11,7 +11,7 @@ import { apiTokenInputFromProto, apiTokenToProto } from '../convert/api-token.ts
 import { versionFrom } from '../convert/etag.ts'
 import { pageById, queryOf } from '../convert/page.ts'
 import { dateFrom } from '../convert/timestamp.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 
 /** Administers the API tokens of the caller's team and its environments. */
@@ -21,7 +21,7 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
     createApiToken: {
       access: 'team',
       handle: (request, { principal }) =>
-        once(deps, principal.teamId, ApiTokenService.method.createApiToken, request, async (tx) => {
+        runIdempotent(deps, principal.teamId, ApiTokenService.method.createApiToken, request, async (tx) => {
           const { apiToken, token } = await createApiToken(tx, principal, apiTokenInputFromProto(request))
           return apiTokenToProto(apiToken, token)
         }),
@@ -29,13 +29,13 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
     getApiToken: {
       access: 'team',
       handle: async ({ id }, { principal: { teamId } }) =>
-        apiTokenToProto(await getApiToken(database.direct, teamId, id)),
+        apiTokenToProto(await getApiToken(database.pool, teamId, id)),
     },
     listApiTokens: {
       access: 'team',
       handle: async (request, { principal: { teamId } }) => {
         const query = queryOf('api_token', teamId)
-        const page = await pageById(query, request, (range) => listApiTokens(database.direct, teamId, range))
+        const page = await pageById(query, request, (range) => listApiTokens(database.pool, teamId, range))
         return { apiTokens: page.items.map((token) => apiTokenToProto(token)), nextPageToken: page.nextPageToken }
       },
     },
@@ -43,18 +43,18 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
       access: 'team',
       handle: async ({ id, name, expiresAt, etag }, { principal: { teamId } }) => {
         const input = { id, name, expiresAt: dateFrom(expiresAt), version: versionFrom(etag) }
-        return apiTokenToProto(await updateApiToken(database.direct, teamId, input))
+        return apiTokenToProto(await updateApiToken(database.pool, teamId, input))
       },
     },
     revokeApiToken: {
       access: 'team',
       handle: async ({ id }, { principal: { teamId } }) =>
-        apiTokenToProto(await revokeApiToken(database.direct, teamId, id)),
+        apiTokenToProto(await revokeApiToken(database.pool, teamId, id)),
     },
     deleteApiToken: {
       access: 'team',
       handle: async ({ id, etag }, { principal: { teamId } }) => {
-        await deleteApiToken(database.direct, teamId, { id, version: versionFrom(etag) })
+        await deleteApiToken(database.pool, teamId, { id, version: versionFrom(etag) })
         return {}
       },
     },

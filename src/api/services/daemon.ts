@@ -40,7 +40,7 @@ const ANSWER_MS = 250
 
 /** Hands runs to daemons. */
 export function daemonService({ daemons }: DaemonServiceDeps): ServiceDefinition {
-  const { direct } = daemons.database
+  const { pool: direct } = daemons.database
   return defineService(DaemonService, {
     registerDaemon: {
       access: 'environment',

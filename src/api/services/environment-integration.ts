@@ -6,8 +6,8 @@ import {
   deleteEnvironmentIntegration,
   type EnvironmentIntegrationDeps,
   getEnvironmentIntegration,
+  type InstallationDeleteDeps,
   listEnvironmentIntegrations,
-  type RemovalDeps,
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
 } from '../../integrations/index.ts'
@@ -21,12 +21,12 @@ import {
 import { versionFrom } from '../convert/etag.ts'
 import { viewFromProto } from '../convert/integration.ts'
 import { pageById, queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
 export interface EnvironmentIntegrationServiceDeps extends IdempotencyDeps {
-  readonly integrations: EnvironmentIntegrationDeps & RemovalDeps
+  readonly integrations: EnvironmentIntegrationDeps & InstallationDeleteDeps
 }
 
 /** Installs integrations in an environment and overrides their config there. */
@@ -39,7 +39,7 @@ export function environmentIntegrationService(deps: EnvironmentIntegrationServic
       handle: (request, { principal }) => {
         const { createEnvironmentIntegration: method } = EnvironmentIntegrationService.method
         const input = environmentIntegrationInputFromProto(request)
-        return once(deps, principal.environmentId, method, request, async (tx) =>
+        return runIdempotent(deps, principal.environmentId, method, request, async (tx) =>
           environmentIntegrationToProto(await createEnvironmentIntegration(integrations, tx, principal, input)),
         )
       },
@@ -47,7 +47,7 @@ export function environmentIntegrationService(deps: EnvironmentIntegrationServic
     getEnvironmentIntegration: {
       access: 'environment',
       handle: async ({ id }, { principal }) =>
-        environmentIntegrationToProto(await getEnvironmentIntegration(database.direct, principal, id)),
+        environmentIntegrationToProto(await getEnvironmentIntegration(database.pool, principal, id)),
     },
     listEnvironmentIntegrations: {
       access: 'environment',
@@ -56,7 +56,7 @@ export function environmentIntegrationService(deps: EnvironmentIntegrationServic
         const view = viewFromProto(request.view)
         const query = queryOf('environment_integration', principal.environmentId, { ...filter, view })
         const page = await pageById(query, request, (range) =>
-          listEnvironmentIntegrations(database.direct, principal, filter, { ...range, view }),
+          listEnvironmentIntegrations(database.pool, principal, filter, { ...range, view }),
         )
         const environmentIntegrations = page.items.map(environmentIntegrationToProto)
         return { environmentIntegrations, nextPageToken: page.nextPageToken }
@@ -82,7 +82,7 @@ export function environmentIntegrationService(deps: EnvironmentIntegrationServic
     resolveEnvironmentIntegration: {
       access: 'environment',
       handle: async ({ id }, { principal }) =>
-        resolvedConfigToProto(await resolveEnvironmentIntegration(database.direct, principal, id)),
+        resolvedConfigToProto(await resolveEnvironmentIntegration(database.pool, principal, id)),
     },
   })
 }

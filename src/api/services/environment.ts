@@ -1,6 +1,6 @@
 import { EnvironmentService } from '../../../gen/patchbay/v1/environment_service_pb.ts'
 import {
-  type Contents,
+  type CascadeDelete,
   createEnvironment,
   deleteEnvironment,
   getEnvironment,
@@ -10,12 +10,12 @@ import {
 import { environmentToProto } from '../convert/environment.ts'
 import { versionFrom } from '../convert/etag.ts'
 import { pageById, queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs beside the database. */
 export interface EnvironmentServiceDeps extends IdempotencyDeps {
-  readonly contents: Contents
+  readonly contents: CascadeDelete
 }
 
 /** Administers the environments of the caller's team. */
@@ -25,27 +25,27 @@ export function environmentService(deps: EnvironmentServiceDeps): ServiceDefinit
     createEnvironment: {
       access: 'team',
       handle: (request, { principal: { teamId } }) =>
-        once(deps, teamId, EnvironmentService.method.createEnvironment, request, async (tx) =>
+        runIdempotent(deps, teamId, EnvironmentService.method.createEnvironment, request, async (tx) =>
           environmentToProto(await createEnvironment(tx, teamId, request)),
         ),
     },
     getEnvironment: {
       access: 'team',
       handle: async ({ id }, { principal: { teamId } }) =>
-        environmentToProto(await getEnvironment(database.direct, teamId, id)),
+        environmentToProto(await getEnvironment(database.pool, teamId, id)),
     },
     listEnvironments: {
       access: 'team',
       handle: async (request, { principal: { teamId } }) => {
         const query = queryOf('environment', teamId)
-        const page = await pageById(query, request, (range) => listEnvironments(database.direct, teamId, range))
+        const page = await pageById(query, request, (range) => listEnvironments(database.pool, teamId, range))
         return { environments: page.items.map(environmentToProto), nextPageToken: page.nextPageToken }
       },
     },
     updateEnvironment: {
       access: 'team',
       handle: async ({ id, name, etag }, { principal: { teamId } }) =>
-        environmentToProto(await updateEnvironment(database.direct, teamId, { id, name, version: versionFrom(etag) })),
+        environmentToProto(await updateEnvironment(database.pool, teamId, { id, name, version: versionFrom(etag) })),
     },
     deleteEnvironment: {
       access: 'team',

@@ -1,15 +1,15 @@
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import {
   type AccountDeps,
-  type AccountRemovalDeps,
-  type ConnectDeps,
+  type CreateAccountDeps,
   createIntegratedAccount,
+  type DeleteAccountDeps,
   deleteIntegratedAccount,
   findReservedKeys,
   getIntegratedAccount,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
-  type RefreshDeps,
+  type RefreshCredentialsDeps,
   refreshCredentials,
   runAccountActions,
   type UpdateCredentialsDeps,
@@ -28,12 +28,16 @@ import {
 } from '../convert/integrated-account.ts'
 import { viewFromProto } from '../convert/integration.ts'
 import { pageById, queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
 export interface IntegratedAccountServiceDeps extends IdempotencyDeps {
-  readonly accounts: AccountDeps & ConnectDeps & AccountRemovalDeps & UpdateCredentialsDeps & RefreshDeps
+  readonly accounts: AccountDeps &
+    CreateAccountDeps &
+    DeleteAccountDeps &
+    UpdateCredentialsDeps &
+    RefreshCredentialsDeps
 }
 
 /** Connects customers' accounts and keeps them. */
@@ -46,7 +50,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
       handle: (request, { principal }) => {
         const { createIntegratedAccount: method } = IntegratedAccountService.method
         const input = integratedAccountInputFromProto(request)
-        return once(deps, principal.environmentId, method, request, async (tx) =>
+        return runIdempotent(deps, principal.environmentId, method, request, async (tx) =>
           integratedAccountToProto(await createIntegratedAccount(accounts, tx, principal, input)),
         )
       },
@@ -54,7 +58,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
     getIntegratedAccount: {
       access: 'environment',
       handle: async ({ id }, { principal }) =>
-        integratedAccountToProto(await getIntegratedAccount(accounts, database.direct, principal, id)),
+        integratedAccountToProto(await getIntegratedAccount(accounts, database.pool, principal, id)),
     },
     listIntegratedAccounts: {
       access: 'environment',
@@ -63,7 +67,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
         const view = viewFromProto(request.view)
         const query = queryOf('integrated_account', principal.environmentId, { ...filter, view })
         const page = await pageById(query, request, (range) =>
-          listIntegratedAccounts(database.direct, principal, filter, { ...range, view }),
+          listIntegratedAccounts(database.pool, principal, filter, { ...range, view }),
         )
         return { integratedAccounts: page.items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
       },
@@ -74,7 +78,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
       // One statement, so it needs no transaction of its own.
       handle: async (request, { principal }) => {
         const change = integratedAccountChangeFromProto(request)
-        return integratedAccountToProto(await updateIntegratedAccount(accounts, database.direct, principal, change))
+        return integratedAccountToProto(await updateIntegratedAccount(accounts, database.pool, principal, change))
       },
     },
     updateIntegratedAccountCredentials: {
@@ -112,7 +116,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
         const { id } = request
         const query = queryOf('integrated_account_history', principal.environmentId, { id })
         const page = await pageById(query, request, (range) =>
-          listIntegratedAccountHistory(database.direct, principal, id, range),
+          listIntegratedAccountHistory(database.pool, principal, id, range),
         )
         return { historyEntries: page.items.map(historyEntryToProto), nextPageToken: page.nextPageToken }
       },

@@ -1,9 +1,9 @@
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
 import { createIntegrationGrant, deleteIntegrationGrant, listIntegrationGrants } from '../../integrations/index.ts'
-import { decodePageToken, type GrantPosition, type PageCursor, pageOf, pageSizeOf } from '../../storage/index.ts'
+import { decodePageToken, type GrantCursor, type PageCursor, readPageSize, toPage } from '../../storage/index.ts'
 import { integrationGrantToProto } from '../convert/integration.ts'
 import { queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import type { ServiceHandlers } from '../service.ts'
 
 type GrantMethod = 'createIntegrationGrant' | 'listIntegrationGrants' | 'deleteIntegrationGrant'
@@ -17,7 +17,7 @@ export function integrationGrantHandlers(
     createIntegrationGrant: {
       access: 'team',
       handle: (request, { principal: { teamId } }) =>
-        once(deps, teamId, IntegrationService.method.createIntegrationGrant, request, async (tx) =>
+        runIdempotent(deps, teamId, IntegrationService.method.createIntegrationGrant, request, async (tx) =>
           integrationGrantToProto(await createIntegrationGrant(tx, teamId, request)),
         ),
     },
@@ -26,25 +26,25 @@ export function integrationGrantHandlers(
       handle: async (request, { principal: { teamId } }) => {
         const { integrationId } = request
         const query = queryOf('integration_grant', teamId, { integrationId })
-        const size = pageSizeOf(request)
+        const size = readPageSize(request)
         const after = positionOf(decodePageToken(query, request.pageToken, ['time', 'uuid']))
         const range = { after, limit: size + 1 }
-        const found = await listIntegrationGrants(database.direct, teamId, integrationId, range)
-        const page = pageOf(query, found, size, (grant) => [grant.createdAt.getTime(), grant.teamId])
+        const found = await listIntegrationGrants(database.pool, teamId, integrationId, range)
+        const page = toPage(query, found, size, (grant) => [grant.createdAt.getTime(), grant.teamId])
         return { integrationGrants: page.items.map(integrationGrantToProto), nextPageToken: page.nextPageToken }
       },
     },
     deleteIntegrationGrant: {
       access: 'team',
       handle: async (request, { principal: { teamId } }) => {
-        await deleteIntegrationGrant(database.direct, teamId, request)
+        await deleteIntegrationGrant(database.pool, teamId, request)
         return {}
       },
     },
   }
 }
 
-function positionOf(cursor: PageCursor | undefined): GrantPosition | undefined {
+function positionOf(cursor: PageCursor | undefined): GrantCursor | undefined {
   if (cursor === undefined) return undefined
   const [createdAtMs, teamId] = cursor
   return { createdAt: new Date(Number(createdAtMs)), teamId: String(teamId) }

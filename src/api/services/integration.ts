@@ -1,7 +1,7 @@
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
 import { listTools } from '../../definition/index.ts'
 import {
-  type AccountsOfInstallation,
+  type AccountCascade,
   checkDefinition,
   createIntegration,
   deleteIntegration,
@@ -20,13 +20,13 @@ import {
   viewFromProto,
 } from '../convert/integration.ts'
 import { pageById, queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 import { integrationGrantHandlers } from './integration-grant.ts'
 
 /** What the service needs. */
 export interface IntegrationServiceDeps extends IdempotencyDeps {
-  readonly integrations: IntegrationDeps & { readonly accounts: AccountsOfInstallation }
+  readonly integrations: IntegrationDeps & { readonly accounts: AccountCascade }
 }
 
 /** Keeps definitions, checks them, and grants them to other teams. Reading works with either kind of token. */
@@ -36,21 +36,21 @@ export function integrationService(deps: IntegrationServiceDeps): ServiceDefinit
     createIntegration: {
       access: 'team',
       handle: (request, { principal: { teamId } }) =>
-        once(deps, teamId, IntegrationService.method.createIntegration, request, async (tx) =>
+        runIdempotent(deps, teamId, IntegrationService.method.createIntegration, request, async (tx) =>
           integrationToProto(await createIntegration(integrations, tx, teamId, integrationInputFromProto(request))),
         ),
     },
     getIntegration: {
       access: 'token',
       handle: async ({ id }, { principal: { teamId } }) =>
-        integrationToProto(await getIntegration(database.direct, teamId, id)),
+        integrationToProto(await getIntegration(database.pool, teamId, id)),
     },
     listIntegrations: {
       access: 'token',
       handle: async (request, { principal: { teamId } }) => {
         const view = viewFromProto(request.view)
         const page = await pageById(queryOf('integration', teamId, { view }), request, (range) =>
-          listIntegrations(database.direct, teamId, { ...range, view }),
+          listIntegrations(database.pool, teamId, { ...range, view }),
         )
         return { integrations: page.items.map(integrationToProto), nextPageToken: page.nextPageToken }
       },
@@ -82,7 +82,7 @@ export function integrationService(deps: IntegrationServiceDeps): ServiceDefinit
     listIntegrationTools: {
       access: 'token',
       handle: async ({ id, methods, tags }, { principal: { teamId } }) => {
-        const { config = {} } = await getIntegration(database.direct, teamId, id)
+        const { config = {} } = await getIntegration(database.pool, teamId, id)
         return { tools: listTools(config, { methods, tags }).map(toolToProto) }
       },
     },

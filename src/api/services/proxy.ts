@@ -1,7 +1,7 @@
 import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
 import type { PageDelayed } from '../../proxy/index.ts'
 import type { EnvironmentCall } from '../call.ts'
-import { type CallThroughDeps, dryRun } from '../call-through.ts'
+import { dryRun, type ProxyCallDeps } from '../call-through.ts'
 import {
   callFindings,
   callFromProto,
@@ -16,7 +16,7 @@ import { defineService, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
 export interface ProxyServiceDeps {
-  readonly calls: CallThroughDeps
+  readonly calls: ProxyCallDeps
 }
 
 /** Longest wait for a rate limit that a stream sits out, and how many in a row for one page. */

@@ -24,7 +24,7 @@ import {
 } from '../convert/sync-job-cron-trigger.ts'
 import { syncJobRunToProto } from '../convert/sync-job-run.ts'
 import { dateFrom, timestampFrom } from '../convert/timestamp.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
 
 const { createSyncJobCronTrigger, runSyncJobCronTrigger } = SyncJobCronTriggerService.method
@@ -42,14 +42,14 @@ export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): 
       access: 'environment',
       check: ({ cronExpression }) => cronFindings(triggers, cronExpression),
       handle: (request, { principal: { environmentId } }) =>
-        once(deps, environmentId, createSyncJobCronTrigger, request, async (tx) =>
+        runIdempotent(deps, environmentId, createSyncJobCronTrigger, request, async (tx) =>
           syncJobCronTriggerToProto(await createTrigger(triggers, tx, environmentId, triggerInputFromProto(request))),
         ),
     },
     getSyncJobCronTrigger: {
       access: 'environment',
       handle: async ({ id }, { principal: { environmentId } }) =>
-        syncJobCronTriggerToProto(await getTrigger(database.direct, environmentId, id)),
+        syncJobCronTriggerToProto(await getTrigger(database.pool, environmentId, id)),
     },
     listSyncJobCronTriggers: {
       access: 'environment',
@@ -57,7 +57,7 @@ export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): 
         const filter = triggerFilterFromProto(request)
         const query = queryOf('sync_job_cron_trigger', environmentId, { ...filter })
         const page = await pageById(query, request, (range) =>
-          listTriggers(database.direct, environmentId, filter, range),
+          listTriggers(database.pool, environmentId, filter, range),
         )
         const syncJobCronTriggers = page.items.map(syncJobCronTriggerToProto)
         return { syncJobCronTriggers, nextPageToken: page.nextPageToken }
@@ -91,14 +91,14 @@ export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): 
     runSyncJobCronTrigger: {
       access: 'environment',
       handle: (request, { principal: { environmentId } }) =>
-        once(deps, environmentId, runSyncJobCronTrigger, request, async (tx) =>
+        runIdempotent(deps, environmentId, runSyncJobCronTrigger, request, async (tx) =>
           syncJobRunToProto(await runTriggerNow(triggers, tx, environmentId, request.id)),
         ),
     },
     listSyncJobCronTriggerTicks: {
       access: 'environment',
       handle: async (request, { principal: { environmentId } }) => {
-        const page = await listTicks(database.direct, environmentId, request.id, request)
+        const page = await listTicks(database.pool, environmentId, request.id, request)
         return { ticks: page.items.map(tickToProto), nextPageToken: page.nextPageToken }
       },
     },

@@ -1,7 +1,7 @@
 import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { type CreateRunDeps, createRun, getRun, listRuns, type RunWatch, retryRun, stopRun } from '../../queue/index.ts'
 import { runFilterFromProto, runInputFromProto, syncJobRunToProto } from '../convert/sync-job-run.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
@@ -17,19 +17,19 @@ export function syncJobRunService(deps: SyncJobRunServiceDeps): ServiceDefinitio
     createSyncJobRun: {
       access: 'environment',
       handle: (request, { principal: { environmentId } }) =>
-        once(deps, environmentId, SyncJobRunService.method.createSyncJobRun, request, async (tx) =>
+        runIdempotent(deps, environmentId, SyncJobRunService.method.createSyncJobRun, request, async (tx) =>
           syncJobRunToProto(await createRun(runs, tx, environmentId, runInputFromProto(request))),
         ),
     },
     getSyncJobRun: {
       access: 'environment',
       handle: async ({ id }, { principal: { environmentId } }) =>
-        syncJobRunToProto(await getRun(database.direct, environmentId, id)),
+        syncJobRunToProto(await getRun(database.pool, environmentId, id)),
     },
     listSyncJobRuns: {
       access: 'environment',
       handle: async (request, { principal: { environmentId } }) => {
-        const page = await listRuns(database.direct, environmentId, runFilterFromProto(request), request)
+        const page = await listRuns(database.pool, environmentId, runFilterFromProto(request), request)
         return { syncJobRuns: page.items.map(syncJobRunToProto), nextPageToken: page.nextPageToken }
       },
     },

@@ -4,7 +4,7 @@ import { createSyncJob, deleteSyncJob, getSyncJob, listSyncJobs, updateSyncJob }
 import { versionFrom } from '../convert/etag.ts'
 import { pageById, queryOf } from '../convert/page.ts'
 import { syncJobChangeFromProto, syncJobInputFromProto, syncJobToProto } from '../convert/sync-job.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
@@ -19,20 +19,20 @@ export function syncJobService(deps: SyncJobServiceDeps): ServiceDefinition {
     createSyncJob: {
       access: 'environment',
       handle: (request, { principal: { environmentId } }) =>
-        once(deps, environmentId, SyncJobService.method.createSyncJob, request, async (tx) =>
+        runIdempotent(deps, environmentId, SyncJobService.method.createSyncJob, request, async (tx) =>
           syncJobToProto(await createSyncJob(deps, tx, environmentId, syncJobInputFromProto(request))),
         ),
     },
     getSyncJob: {
       access: 'environment',
       handle: async ({ id }, { principal: { environmentId } }) =>
-        syncJobToProto(await getSyncJob(database.direct, environmentId, id)),
+        syncJobToProto(await getSyncJob(database.pool, environmentId, id)),
     },
     listSyncJobs: {
       access: 'environment',
       handle: async (request, { principal: { environmentId } }) => {
         const query = queryOf('sync_job', environmentId)
-        const page = await pageById(query, request, (range) => listSyncJobs(database.direct, environmentId, range))
+        const page = await pageById(query, request, (range) => listSyncJobs(database.pool, environmentId, range))
         return { syncJobs: page.items.map(syncJobToProto), nextPageToken: page.nextPageToken }
       },
     },

@@ -1,14 +1,14 @@
 import { TeamService } from '../../../gen/patchbay/v1/team_service_pb.ts'
-import { type Contents, createTeam, deleteTeam, getTeam, listTeams, updateTeam } from '../../tenancy/index.ts'
+import { type CascadeDelete, createTeam, deleteTeam, getTeam, listTeams, updateTeam } from '../../tenancy/index.ts'
 import { versionFrom } from '../convert/etag.ts'
 import { pageById, queryOf } from '../convert/page.ts'
 import { teamChangeFromProto, teamToProto } from '../convert/team.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs beside the database. */
 export interface TeamServiceDeps extends IdempotencyDeps {
-  readonly contents: Contents
+  readonly contents: CascadeDelete
 }
 
 /** Administers teams: a team sees itself, the operator's team all. */
@@ -18,19 +18,19 @@ export function teamService(deps: TeamServiceDeps): ServiceDefinition {
     createTeam: {
       access: 'team',
       handle: (request, { principal }) =>
-        once(deps, principal.teamId, TeamService.method.createTeam, request, async (tx) =>
+        runIdempotent(deps, principal.teamId, TeamService.method.createTeam, request, async (tx) =>
           teamToProto(await createTeam(tx, principal, { ...teamChangeFromProto(request), name: request.name })),
         ),
     },
     getTeam: {
       access: 'team',
-      handle: async ({ id }, { principal }) => teamToProto(await getTeam(database.direct, principal, id)),
+      handle: async ({ id }, { principal }) => teamToProto(await getTeam(database.pool, principal, id)),
     },
     listTeams: {
       access: 'team',
       handle: async (request, { principal }) => {
         const query = queryOf('team', principal.teamId)
-        const page = await pageById(query, request, (range) => listTeams(database.direct, principal, range))
+        const page = await pageById(query, request, (range) => listTeams(database.pool, principal, range))
         return { teams: page.items.map(teamToProto), nextPageToken: page.nextPageToken }
       },
     },
@@ -38,7 +38,7 @@ export function teamService(deps: TeamServiceDeps): ServiceDefinition {
       access: 'team',
       handle: async (request, { principal }) => {
         const input = { ...teamChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
-        return teamToProto(await updateTeam(database.direct, principal, input))
+        return teamToProto(await updateTeam(database.pool, principal, input))
       },
     },
     deleteTeam: {

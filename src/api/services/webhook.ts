@@ -11,7 +11,7 @@ import {
 import { versionFrom } from '../convert/etag.ts'
 import { pageById, queryOf } from '../convert/page.ts'
 import { webhookChangeFromProto, webhookToProto } from '../convert/webhook.ts'
-import { type IdempotencyDeps, once } from '../idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
 import { defineService, type ServiceDefinition } from '../service.ts'
 
 /** What the service needs. */
@@ -26,7 +26,7 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
     createWebhook: {
       access: 'environment',
       handle: (request, { principal: { environmentId } }) =>
-        once(deps, environmentId, WebhookService.method.createWebhook, request, async (tx) => {
+        runIdempotent(deps, environmentId, WebhookService.method.createWebhook, request, async (tx) => {
           const { webhook, secret } = await createWebhook(webhooks, tx, environmentId, request)
           return webhookToProto(webhook, secret)
         }),
@@ -34,13 +34,13 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
     getWebhook: {
       access: 'environment',
       handle: async ({ id }, { principal: { environmentId } }) =>
-        webhookToProto(await getWebhook(database.direct, environmentId, id)),
+        webhookToProto(await getWebhook(database.pool, environmentId, id)),
     },
     listWebhooks: {
       access: 'environment',
       handle: async (request, { principal: { environmentId } }) => {
         const query = queryOf('webhook', environmentId)
-        const page = await pageById(query, request, (range) => listWebhooks(database.direct, environmentId, range))
+        const page = await pageById(query, request, (range) => listWebhooks(database.pool, environmentId, range))
         return { webhooks: page.items.map((webhook) => webhookToProto(webhook)), nextPageToken: page.nextPageToken }
       },
     },
@@ -48,7 +48,7 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
       access: 'environment',
       handle: async (request, { principal: { environmentId } }) => {
         const input = { ...webhookChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
-        return webhookToProto(await updateWebhook(webhooks, database.direct, environmentId, input))
+        return webhookToProto(await updateWebhook(webhooks, database.pool, environmentId, input))
       },
     },
     deleteWebhook: {
@@ -62,7 +62,7 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
     rotateWebhookSecret: {
       access: 'environment',
       handle: (request, { principal: { environmentId } }) =>
-        once(deps, environmentId, WebhookService.method.rotateWebhookSecret, request, async (tx) => {
+        runIdempotent(deps, environmentId, WebhookService.method.rotateWebhookSecret, request, async (tx) => {
           // Secrets are sealed for the text of the id, of which a uuid has two spellings.
           const { webhook, secret } = await rotateWebhookSecret(webhooks, tx, environmentId, request.id.toLowerCase())
           return webhookToProto(webhook, secret)

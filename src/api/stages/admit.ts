@@ -1,12 +1,12 @@
 import type { BlockList } from 'node:net'
 import { type Clock, Failure } from '../../base/index.ts'
 import type { Access, Admission, PresentedToken, Principal } from '../call.ts'
-import type { OpenCall } from '../open-call.ts'
+import type { RequestContext } from '../open-call.ts'
 import type { RateLimiter } from './rate-limiter.ts'
-import type { Readmission } from './readmission.ts'
+import type { Reauthenticator } from './readmission.ts'
 
 /** What the gate asks. */
-export interface Gate {
+export interface AccessControl {
   readonly admission: Admission
   /** Budgets of API tokens, by token id. */
   readonly tokenLimiter: RateLimiter
@@ -14,7 +14,7 @@ export interface Gate {
   readonly addressLimiter: RateLimiter
   readonly trustedProxies: BlockList
   readonly clock: Clock
-  readonly readmission: Readmission
+  readonly readmission: Reauthenticator
 }
 
 /**
@@ -26,14 +26,14 @@ export interface Gate {
  * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED,
  *   RESOURCE_NOT_FOUND for an environment of another team
  */
-export async function admit(gate: Gate, access: Access, call: OpenCall): Promise<void> {
+export async function authenticate(gate: AccessControl, access: Access, call: RequestContext): Promise<void> {
   if (access === 'public') return
   const text = bearerToken(call)
-  const token = text === undefined ? undefined : gate.admission.present(text)
+  const token = text === undefined ? undefined : gate.admission.parseToken(text)
   const principal =
     token?.knownId === undefined
-      ? await admitUnknown(gate, text, token, call)
-      : await admitKnown(gate, token.knownId, token, call)
+      ? await authenticateUnknown(gate, text, token, call)
+      : await authenticateKnown(gate, token.knownId, token, call)
   call.admitAs(principal, token)
   requireAccess(access, principal)
   gate.readmission.start()
@@ -42,42 +42,47 @@ export async function admit(gate: Gate, access: Access, call: OpenCall): Promise
 const ENVIRONMENT_HEADER = 'patchbay-environment'
 const BEARER = /^bearer +([\x21-\x7e]+)$/i
 
-function bearerToken(call: OpenCall): string | undefined {
+function bearerToken(call: RequestContext): string | undefined {
   return BEARER.exec(call.requestHeader('authorization') ?? '')?.[1]
 }
 
-async function admitKnown(gate: Gate, tokenId: string, token: PresentedToken, call: OpenCall): Promise<Principal> {
-  takeFromToken(gate, tokenId, call)
-  return await gate.admission.admit(token, call.requestHeader(ENVIRONMENT_HEADER))
+async function authenticateKnown(
+  gate: AccessControl,
+  tokenId: string,
+  token: PresentedToken,
+  call: RequestContext,
+): Promise<Principal> {
+  consumeTokenLimit(gate, tokenId, call)
+  return await gate.admission.authenticate(token, call.requestHeader(ENVIRONMENT_HEADER))
 }
 
-async function admitUnknown(
-  gate: Gate,
+async function authenticateUnknown(
+  gate: AccessControl,
   text: string | undefined,
   token: PresentedToken | undefined,
-  call: OpenCall,
+  call: RequestContext,
 ): Promise<Principal> {
   const address = call.clientAddress(gate.trustedProxies)
-  takeFromAddress(gate, address, call)
+  consumeAddressLimit(gate, address, call)
   if (text === undefined)
     throw new Failure('TOKEN_MISSING', 'send an API token in the header "Authorization: Bearer <token>"')
-  const principal = await gate.admission.admit(token, call.requestHeader(ENVIRONMENT_HEADER))
-  gate.addressLimiter.giveBack(address)
-  takeFromToken(gate, principal.tokenId, call)
+  const principal = await gate.admission.authenticate(token, call.requestHeader(ENVIRONMENT_HEADER))
+  gate.addressLimiter.refund(address)
+  consumeTokenLimit(gate, principal.tokenId, call)
   return principal
 }
 
-function takeFromToken({ tokenLimiter, clock }: Gate, tokenId: string, call: OpenCall): void {
+function consumeTokenLimit({ tokenLimiter, clock }: AccessControl, tokenId: string, call: RequestContext): void {
   const who = 'this token sent more than'
-  takeFromBudget(call, tokenLimiter.take(tokenId, clock.monotonicMs()), who)
+  consumeRateLimit(call, tokenLimiter.take(tokenId, clock.monotonicMs()), who)
 }
 
-function takeFromAddress({ addressLimiter, clock }: Gate, address: string, call: OpenCall): void {
+function consumeAddressLimit({ addressLimiter, clock }: AccessControl, address: string, call: RequestContext): void {
   const who = 'this address sent, without a valid token, more than'
-  takeFromBudget(call, addressLimiter.take(address, clock.monotonicMs()), who)
+  consumeRateLimit(call, addressLimiter.take(address, clock.monotonicMs()), who)
 }
 
-function takeFromBudget(call: OpenCall, budget: ReturnType<RateLimiter['take']>, who: string): void {
+function consumeRateLimit(call: RequestContext, budget: ReturnType<RateLimiter['take']>, who: string): void {
   if (budget === undefined) return
   call.setHeader('ratelimit-limit', String(budget.limit))
   call.setHeader('ratelimit-remaining', String(budget.remaining))

@@ -1,6 +1,6 @@
 import { Failure } from '../../base/index.ts'
-import type { Exchange, HttpRequest } from '../exchange.ts'
-import { cut } from './write.ts'
+import type { ApiRequest, Exchange } from '../exchange.ts'
+import { abortConnection } from './write.ts'
 
 const EMPTY = Buffer.alloc(0)
 
@@ -24,7 +24,7 @@ export async function readBody(
 ): Promise<Buffer> {
   if (hasNoBody(request)) return EMPTY
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
-  inviteBody({ request, response })
+  sendContinue({ request, response })
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     const startedMs = performance.now()
@@ -51,7 +51,7 @@ export async function readBody(
 }
 
 /** Tells a client to send the body that it holds back until it is asked (`Expect: 100-continue`). */
-export function inviteBody({ request, response }: Pick<Exchange, 'request' | 'response'>): void {
+export function sendContinue({ request, response }: Pick<Exchange, 'request' | 'response'>): void {
   if (request.headers.expect !== undefined) response.writeContinue()
 }
 
@@ -59,17 +59,17 @@ export function inviteBody({ request, response }: Pick<Exchange, 'request' | 're
  * Drains what is left of an unread body after the answer, so that the client can read that answer and keep its
  * connection; a client that goes on too long is cut off.
  */
-export function discardRest(exchange: Exchange, lingerMs: number): void {
+export function drainRequest(exchange: Exchange, lingerMs: number): void {
   const { request } = exchange
   if (request.complete || request.destroyed || hasNoBody(request)) return
-  const linger = setTimeout(() => cut(exchange), lingerMs)
+  const linger = setTimeout(() => abortConnection(exchange), lingerMs)
   const done = () => clearTimeout(linger)
   request.on('error', done).once('end', done).once('close', done)
   request.resume()
 }
 
 /** Tells, from the head alone, that no body follows. */
-export function hasNoBody({ headers, stream }: HttpRequest): boolean {
+export function hasNoBody({ headers, stream }: ApiRequest): boolean {
   if (stream !== undefined) return 'endAfterHeaders' in stream && stream.endAfterHeaders === true
   return headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
 }

@@ -1,9 +1,9 @@
-import type { Failure, FairPlaces, Slots, StatusCode } from '../../base/index.ts'
+import type { Failure, FairSemaphore, Slab, StatusCode } from '../../base/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
-import type { OpenCall } from '../open-call.ts'
-import type { Gate } from './admit.ts'
+import type { RequestContext } from '../open-call.ts'
+import type { AccessControl } from './admit.ts'
 
 /** One finished call, for metrics. */
 export interface Observation {
@@ -15,18 +15,18 @@ export interface Observation {
 }
 
 /** What the stages share: built once per server. */
-export interface Core {
-  readonly gate: Gate
+export interface ServerContext {
+  readonly gate: AccessControl
   readonly limits: ApiLimits
   readonly logger: Logger
   /** Recognises errors of other layers, e.g. a statement timeout of the database. */
   readonly translateError: ((error: unknown) => Failure | undefined) | undefined
   readonly observe: ((observation: Observation) => void) | undefined
   /** Every request whose response is not closed. */
-  readonly openExchanges: Slots<Exchange>
+  readonly openExchanges: Slab<Exchange>
   /** Streams under way, which a drain ends before its deadline. */
-  readonly openStreams: Set<OpenCall>
+  readonly openStreams: Set<RequestContext>
   /** Places of streams with a token, shared by environments, and of those without, shared by client addresses. */
-  readonly streamPlaces: FairPlaces
-  readonly publicStreamPlaces: FairPlaces
+  readonly streamPlaces: FairSemaphore
+  readonly publicStreamPlaces: FairSemaphore
 }

@@ -1,8 +1,8 @@
 import { invalidFields } from '../../base/index.ts'
-import type { OpenCall } from '../open-call.ts'
+import type { RequestContext } from '../open-call.ts'
 
 /** How each protocol spells a client's deadline, and how many milliseconds it means. */
-const SPELLINGS: readonly {
+const DEADLINE_HEADERS: readonly {
   readonly header: string
   readonly pattern: RegExp
   readonly toMs: (match: RegExpExecArray) => number
@@ -25,15 +25,15 @@ const GRPC_UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000
  * @throws Failure INVALID_FIELD when a deadline header is malformed
  */
 export function startDeadline(
-  call: OpenCall,
+  call: RequestContext,
   { defaultMs, maxMs }: { readonly defaultMs: number | undefined; readonly maxMs: number | undefined },
 ): void {
   const wantedMs = clientDeadlineMs(call) ?? defaultMs
   if (wantedMs !== undefined) call.startDeadline(Math.min(wantedMs, maxMs ?? wantedMs))
 }
 
-function clientDeadlineMs(call: OpenCall): number | undefined {
-  for (const { header, pattern, toMs } of SPELLINGS) {
+function clientDeadlineMs(call: RequestContext): number | undefined {
+  for (const { header, pattern, toMs } of DEADLINE_HEADERS) {
     const text = call.requestHeader(header)
     if (text === undefined) continue
     const match = pattern.exec(text)

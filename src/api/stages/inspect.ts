@@ -1,20 +1,24 @@
-import { invalidFields, nextTurn } from '../../base/index.ts'
+import { invalidFields, yieldToEventLoop } from '../../base/index.ts'
 import { LARGE_MESSAGE_BYTES } from '../limits.ts'
-import type { Draft } from '../message/codec.ts'
-import { findRuleBreaches } from '../message/rules.ts'
+import type { DecodedRequest } from '../message/codec.ts'
+import { validateRules } from '../message/rules.ts'
 import { FINDINGS_MAX } from '../message/shape.ts'
 import { findUnstorableFields } from '../message/storable.ts'
 import type { Operation } from '../operation.ts'
 import type { Finding } from '../service.ts'
 
-/** `refuseInvalid`, in turns of the event loop of its own when the message is large. @throws Failure as it does */
-export async function refuseInvalidLater(operation: Operation, draft: Draft, { length }: Uint8Array): Promise<void> {
-  if (length <= LARGE_MESSAGE_BYTES) return refuseInvalid(operation, draft)
-  await nextTurn()
-  const breaches = findRuleBreaches(operation.input, draft.message)
-  await nextTurn()
-  refuseInvalid(operation, draft, breaches)
-  await nextTurn()
+/** `assertValid`, in turns of the event loop of its own when the message is large. @throws Failure as it does */
+export async function assertValidInSlices(
+  operation: Operation,
+  draft: DecodedRequest,
+  { length }: Uint8Array,
+): Promise<void> {
+  if (length <= LARGE_MESSAGE_BYTES) return assertValid(operation, draft)
+  await yieldToEventLoop()
+  const breaches = validateRules(operation.input, draft.message)
+  await yieldToEventLoop()
+  assertValid(operation, draft, breaches)
+  await yieldToEventLoop()
 }
 
 /**
@@ -26,10 +30,10 @@ export async function refuseInvalidLater(operation: Operation, draft: Draft, { l
  * @param breaches of the contract's rules
  * @throws Failure INVALID_FIELD, or the reason that a finding names
  */
-export function refuseInvalid(
+export function assertValid(
   operation: Operation,
-  { message, findings }: Draft,
-  breaches = findRuleBreaches(operation.input, message),
+  { message, findings }: DecodedRequest,
+  breaches = validateRules(operation.input, message),
 ): void {
   const { input } = operation
   const later = [...breaches, ...findUnstorableFields(input, message), ...operation.check(message)]

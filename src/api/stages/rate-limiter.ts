@@ -1,5 +1,5 @@
 /** What a key may still send. */
-export interface Budget {
+export interface RateLimitState {
   readonly isAllowed: boolean
   readonly limit: number
   readonly remaining: number
@@ -31,7 +31,7 @@ export class RateLimiter {
    *
    * @param nowMs monotonic time: a clock that is set back would refuse everybody until it has caught up
    */
-  take(key: string, nowMs: number): Budget | undefined {
+  take(key: string, nowMs: number): RateLimitState | undefined {
     if (this.#max === 0) return undefined
     this.#slideTo(nowMs)
     const elapsed = (nowMs - this.#windowStartMs) / this.#windowMs
@@ -49,7 +49,7 @@ export class RateLimiter {
   }
 
   /** Gives the request back that was taken last, if its window is still the current one. */
-  giveBack(key: string): void {
+  refund(key: string): void {
     const used = this.#current.get(key) ?? 0
     if (used > 1) this.#current.set(key, used - 1)
     else this.#current.delete(key)

@@ -1,7 +1,7 @@
-import { type Clock, Failure, type Slots } from '../../base/index.ts'
+import { type Clock, Failure, type Slab } from '../../base/index.ts'
 import type { Admission } from '../call.ts'
 import type { Exchange } from '../exchange.ts'
-import type { OpenCall } from '../open-call.ts'
+import type { RequestContext } from '../open-call.ts'
 
 /** With the cache TTL of admission (500 ms), less than a second from a revocation to the end of the call. */
 const INTERVAL_MS = 400
@@ -11,14 +11,14 @@ const INTERVAL_MS = 400
  * when its token is revoked or expires. Calls of one token and environment are admitted together; calls that end within
  * an interval are never looked at, and nothing runs while there are none.
  */
-export class Readmission implements Disposable {
+export class Reauthenticator implements Disposable {
   readonly #admission: Admission
   readonly #clock: Clock
-  readonly #openExchanges: Slots<Exchange>
+  readonly #openExchanges: Slab<Exchange>
   readonly #disposed = new AbortController()
   #isRunning = false
 
-  constructor(admission: Admission, clock: Clock, openExchanges: Slots<Exchange>) {
+  constructor(admission: Admission, clock: Clock, openExchanges: Slab<Exchange>) {
     this.#admission = admission
     this.#clock = clock
     this.#openExchanges = openExchanges
@@ -43,19 +43,19 @@ export class Readmission implements Disposable {
   }
 
   /** The calls that have lasted an interval, by token and environment. */
-  #longCalls(): Iterable<readonly OpenCall[]> {
+  #longCalls(): Iterable<readonly RequestContext[]> {
     const before = performance.now() - INTERVAL_MS
     const calls = [...this.#openExchanges].flatMap(({ call }) =>
-      call.token === undefined || call.isOver || call.startedMs > before ? [] : [call],
+      call.token === undefined || call.isDone || call.startedMs > before ? [] : [call],
     )
     return Map.groupBy(calls, ({ token, principal }) => `${token?.hash} ${principal.environmentId}`).values()
   }
 
-  async #admitAgain(calls: readonly OpenCall[]): Promise<void> {
+  async #admitAgain(calls: readonly RequestContext[]): Promise<void> {
     const [first] = calls
     if (first === undefined) return
     try {
-      await this.#admission.admit(first.token, first.principal.environmentId)
+      await this.#admission.authenticate(first.token, first.principal.environmentId)
     } catch (error) {
       // A database that is away revokes nothing: the next interval asks again.
       if (error instanceof Failure) for (const call of calls) call.interrupt(error)

@@ -2,49 +2,50 @@ import type { StatusCode } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { UnaryOperation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
-import type { UnaryWire } from '../wire/wire.ts'
-import { admit } from './admit.ts'
+import type { UnaryProtocol } from '../wire/wire.ts'
+import { authenticate } from './admit.ts'
 import { readBody } from './body.ts'
-import type { Core } from './core.ts'
+import type { ServerContext } from './core.ts'
 import { startDeadline } from './deadline.ts'
-import { finish, refuse } from './finish.ts'
-import { refuseInvalidLater } from './inspect.ts'
-import { cutSlowReader } from './write.ts'
+import { completeExchange, sendError } from './finish.ts'
+import { assertValidInSlices } from './inspect.ts'
+import { enforceWriteTimeout } from './write.ts'
 
 /** An answer that leaves more than this unsent is watched; below it, waiting for the client costs next to nothing. */
 const LARGE_BACKLOG_BYTES = 64 * 1024
 
 /** Serves one unary call on any protocol: runs its stages and sends what comes of them. Never rejects. */
 export async function serveUnary(
-  core: Core,
+  core: ServerContext,
   operation: UnaryOperation,
-  wire: UnaryWire,
+  wire: UnaryProtocol,
   exchange: Exchange,
 ): Promise<void> {
   let outcome: StatusCode | 'OK' = 'OK'
   try {
-    const result = await exchange.call.guard(runUnary(core, operation, wire, exchange))
-    await wire.answer(operation, exchange, result)
-    if (exchange.response.writableLength > LARGE_BACKLOG_BYTES) cutSlowReader(exchange, core.limits.slowReaderMs)
+    const result = await exchange.call.raceInterrupt(runUnary(core, operation, wire, exchange))
+    await wire.sendResult(operation, exchange, result)
+    if (exchange.response.writableLength > LARGE_BACKLOG_BYTES)
+      enforceWriteTimeout(exchange, core.limits.writeTimeoutMs)
   } catch (error) {
-    outcome = refuse(core, operation.path, wire, exchange, error).code
+    outcome = sendError(core, operation.path, wire, exchange, error).code
   }
-  finish(core, operation.path, wire, exchange, outcome)
+  completeExchange(core, operation.path, wire, exchange, outcome)
 }
 
 /** The stages of a unary call, in order. Each throws a `Failure` to refuse. */
 async function runUnary(
-  core: Core,
+  core: ServerContext,
   operation: UnaryOperation,
-  wire: UnaryWire,
+  wire: UnaryProtocol,
   exchange: Exchange,
 ): Promise<ResultInit> {
   const { limits } = core
   const { call } = exchange
   startDeadline(call, { defaultMs: limits.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
-  await admit(core.gate, operation.access, call)
+  await authenticate(core.gate, operation.access, call)
   const body = await readBody(exchange, limits, wire.bodyBytesMax(limits.requestBytesMax))
   const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
-  await refuseInvalidLater(operation, draft, body)
+  await assertValidInSlices(operation, draft, body)
   return operation.handle(draft.message, call)
 }

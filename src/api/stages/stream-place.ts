@@ -1,7 +1,7 @@
 import { Failure } from '../../base/index.ts'
 import type { Access } from '../call.ts'
-import type { OpenCall } from '../open-call.ts'
-import type { Core } from './core.ts'
+import type { RequestContext } from '../open-call.ts'
+import type { ServerContext } from './core.ts'
 
 const RETRY_AFTER_SECONDS = 5
 
@@ -10,11 +10,11 @@ const RETRY_AFTER_SECONDS = 5
  *
  * @throws Failure RATE_LIMITED when its environment (without a token: its client address) has its share of the places
  */
-export function takeStreamPlace(core: Core, access: Access, call: OpenCall): void {
+export function acquireStreamSlot(core: ServerContext, access: Access, call: RequestContext): void {
   const release =
     access === 'public'
-      ? core.publicStreamPlaces.take(call.clientAddress(core.gate.trustedProxies))
-      : core.streamPlaces.take(call.principal.environmentId ?? call.principal.teamId)
+      ? core.publicStreamPlaces.tryAcquire(call.clientAddress(core.gate.trustedProxies))
+      : core.streamPlaces.tryAcquire(call.principal.environmentId ?? call.principal.teamId)
   if (release === undefined) {
     const who = access === 'public' ? 'this address' : 'this environment'
     const message = `${who} has as many streams open here as it may; close one, or try another server`

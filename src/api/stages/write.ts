@@ -11,12 +11,12 @@ import type { Exchange } from '../exchange.ts'
 export async function writeFrame(exchange: Exchange, frame: Uint8Array, slowReaderMs: number): Promise<void> {
   const { response, call } = exchange
   // Thrown into the handler's loop, which closes the handler too.
-  if (call.isOver) throw new Failure('CANCELLED', 'the call is over')
+  if (call.isDone) throw new Failure('CANCELLED', 'the call is over')
   if (response.write(frame)) return
   await new Promise<void>((resolve, reject) => {
     const slow = setTimeout(() => {
       settle(() => reject(new Failure('CANCELLED', 'the client does not read its answer')))
-      cut(exchange)
+      abortConnection(exchange)
     }, slowReaderMs)
     const onDrain = () => settle(resolve)
     const onClose = () => settle(() => reject(new Failure('CANCELLED', 'the client went away')))
@@ -47,14 +47,14 @@ export function writeBody(exchange: Exchange, body: Readable, slowReaderMs: numb
     }
     const onSlow = () => {
       settle(new Failure('CANCELLED', 'the client does not read its answer'))
-      cut(exchange)
+      abortConnection(exchange)
     }
     const onDrain = () => {
       clearTimeout(slow)
       body.resume()
     }
     const onClose = () => settle(new Failure('CANCELLED', 'the client went away'))
-    if (call.isOver) return onClose()
+    if (call.isDone) return onClose()
     if (body.destroyed) return settle(body.errored ?? new Failure('CANCELLED', 'the body was given up'))
     response.on('drain', onDrain).on('close', onClose)
     body.on('end', () => settle()).on('error', settle)
@@ -67,15 +67,15 @@ export function writeBody(exchange: Exchange, body: Readable, slowReaderMs: numb
 }
 
 /** Cuts an ended answer off when the client does not take the rest of it in time. */
-export function cutSlowReader(exchange: Exchange, slowReaderMs: number): void {
+export function enforceWriteTimeout(exchange: Exchange, slowReaderMs: number): void {
   const { response, call } = exchange
   if (call.isClientGone || response.writableFinished) return
-  const slow = setTimeout(() => cut(exchange), slowReaderMs)
+  const slow = setTimeout(() => abortConnection(exchange), slowReaderMs)
   response.once('close', () => clearTimeout(slow))
 }
 
 /** Ends the connection (HTTP/1.1) or the stream (HTTP/2) at once. */
-export function cut({ request }: Exchange): void {
+export function abortConnection({ request }: Exchange): void {
   if (request.stream === undefined) request.socket.destroy()
   else request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
 }

@@ -2,20 +2,20 @@ import { Failure, invalidFields } from '../../base/index.ts'
 import { readQuery } from '../rest/query.ts'
 import type { Finding } from '../service.ts'
 import { codingOf, decompress } from './compression.ts'
-import { createConnectWire } from './connect.ts'
-import { type Codec, decodePayload } from './payload.ts'
-import type { UnaryWire } from './wire.ts'
+import { createConnectProtocol } from './connect.ts'
+import { decodePayload, type MessageFormat } from './payload.ts'
+import type { UnaryProtocol } from './wire.ts'
 
 /**
  * Connect's form for operations without side effects: the message travels in the query of a GET, so that caches work.
  *
  * @param query the text after `?`
  */
-export function createConnectGetWire(query: string): UnaryWire {
+export function createConnectGetProtocol(query: string): UnaryProtocol {
   const findings: Finding[] = []
   const parameters = new Map(readQuery(query, findings))
-  const codec: Codec = parameters.get('encoding') === 'proto' ? 'proto' : 'json'
-  const wire = createConnectWire(codec)
+  const codec: MessageFormat = parameters.get('encoding') === 'proto' ? 'proto' : 'json'
+  const wire = createConnectProtocol(codec)
   return {
     ...wire,
     async decode(operation, _exchange, _body, bytesMax) {

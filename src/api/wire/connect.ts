@@ -1,16 +1,16 @@
-import { type Failure, printJson } from '../../base/index.ts'
-import { type Exchange, sendAnswer } from '../exchange.ts'
+import { type Failure, stringifyJson } from '../../base/index.ts'
+import { type Exchange, sendResponse } from '../exchange.ts'
 import { detailBytes, detailJson, rpcDetails } from '../failure/details.ts'
 import { connectCode, connectStatus } from '../failure/status.ts'
 import { encodeJson } from '../message/codec.ts'
 import type { Operation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
 import { codingOf, decompress } from './compression.ts'
-import { type Codec, decodePayload, encodePayload } from './payload.ts'
-import type { UnaryWire } from './wire.ts'
+import { decodePayload, encodePayload, type MessageFormat } from './payload.ts'
+import type { UnaryProtocol } from './wire.ts'
 
 /** The Connect protocol for unary calls: plain HTTP, messages as bodies. https://connectrpc.com/docs/protocol */
-export function createConnectWire(codec: Codec): UnaryWire {
+export function createConnectProtocol(codec: MessageFormat): UnaryProtocol {
   const contentType = `application/${codec}`
   return {
     name: 'connect',
@@ -19,22 +19,28 @@ export function createConnectWire(codec: Codec): UnaryWire {
       const coding = codingOf(call.requestHeader('content-encoding'))
       return decodePayload(operation, codec, await decompress(body, coding, bytesMax))
     },
-    async answer(operation, exchange, result) {
+    async sendResult(operation, exchange, result) {
       const body = encodeBody(operation, codec, result)
-      sendAnswer(exchange, 200, contentType, body instanceof Promise ? await body : body)
+      sendResponse(exchange, 200, contentType, body instanceof Promise ? await body : body)
     },
-    refuse: refuseConnect,
+    sendError: sendConnectError,
   }
 }
 
 /** A text where it can be: Node then sends head and body of HTTP/1.1 in one write. */
-function encodeBody(operation: Operation, codec: Codec, result: ResultInit): string | Uint8Array | Promise<Uint8Array> {
-  return codec === 'json' ? printJson(encodeJson(operation.output, result)) : encodePayload(operation, codec, result)
+function encodeBody(
+  operation: Operation,
+  codec: MessageFormat,
+  result: ResultInit,
+): string | Uint8Array | Promise<Uint8Array> {
+  return codec === 'json'
+    ? stringifyJson(encodeJson(operation.output, result))
+    : encodePayload(operation, codec, result)
 }
 
 /** Sends a failure as Connect's error JSON. */
-function refuseConnect(exchange: Exchange, failure: Failure): void {
-  sendAnswer(exchange, connectStatus(failure), 'application/json', JSON.stringify(connectErrorJson(failure)))
+function sendConnectError(exchange: Exchange, failure: Failure): void {
+  sendResponse(exchange, connectStatus(failure), 'application/json', JSON.stringify(connectErrorJson(failure)))
 }
 
 /** A failure as Connect writes it: the details in binary, and readable beside that. */

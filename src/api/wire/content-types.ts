@@ -1,42 +1,42 @@
 import { Failure } from '../../base/index.ts'
-import { createConnectWire } from './connect.ts'
-import { createConnectStreamWire } from './connect-stream.ts'
-import { createGrpcWire, grpcForm } from './grpc.ts'
+import { createConnectProtocol } from './connect.ts'
+import { createConnectStreamProtocol } from './connect-stream.ts'
+import { createGrpcProtocol, grpcForm } from './grpc.ts'
 import { grpcWebForm, grpcWebTextForm } from './grpc-web.ts'
-import type { Codec } from './payload.ts'
-import type { StreamWire, UnaryWire } from './wire.ts'
+import type { MessageFormat } from './payload.ts'
+import type { StreamProtocol, UnaryProtocol } from './wire.ts'
 
 /** The protocol a content type stands for; Connect has one for unary calls and another for streams. */
-export interface WireChoice {
-  readonly unary?: UnaryWire
-  readonly stream?: StreamWire
+export interface ProtocolChoice {
+  readonly unary?: UnaryProtocol
+  readonly stream?: StreamProtocol
 }
 
-const CHOICES: ReadonlyMap<string, WireChoice> = new Map([
+const CHOICES: ReadonlyMap<string, ProtocolChoice> = new Map([
   ...grpcChoices('application/grpc', grpcForm),
   ...grpcChoices('application/grpc-web', grpcWebForm),
   ...grpcChoices('application/grpc-web-text', grpcWebTextForm),
-  ...(['json', 'proto'] as const).flatMap((codec): [string, WireChoice][] => [
-    [`application/${codec}`, { unary: createConnectWire(codec) }],
-    [`application/connect+${codec}`, { stream: createConnectStreamWire(codec) }],
+  ...(['json', 'proto'] as const).flatMap((codec): [string, ProtocolChoice][] => [
+    [`application/${codec}`, { unary: createConnectProtocol(codec) }],
+    [`application/connect+${codec}`, { stream: createConnectStreamProtocol(codec) }],
   ]),
 ])
 
 /** The content types an RPC path accepts, as the header `Accept-Post` lists them. */
 export const RPC_CONTENT_TYPES = { unary: typesWith('unary'), stream: typesWith('stream') } as const
 
-function typesWith(kind: keyof WireChoice): string {
+function typesWith(kind: keyof ProtocolChoice): string {
   return [...CHOICES].flatMap(([type, choice]) => (choice[kind] === undefined ? [] : [type])).join(', ')
 }
 
 /** The protocol of an RPC request, by its content type; `charset=utf-8` is the only parameter that matters. */
-export function wireOf(contentType: string | undefined): WireChoice | undefined {
+export function protocolForContentType(contentType: string | undefined): ProtocolChoice | undefined {
   if (contentType === undefined) return undefined
   return CHOICES.get(contentType) ?? (charsetProblem(contentType) ? undefined : CHOICES.get(mediaType(contentType)))
 }
 
 /** Why a body of this content type is not read; `otherwise` says so where its character set is not the reason. */
-export function unsupportedType(contentType: string | undefined, otherwise: string): Failure {
+export function unsupportedMediaType(contentType: string | undefined, otherwise: string): Failure {
   const isJson = /\bjson$/.test(mediaType(contentType ?? ''))
   return new Failure('UNSUPPORTED_MEDIA_TYPE', (isJson ? charsetProblem(contentType ?? '') : undefined) ?? otherwise)
 }
@@ -55,14 +55,14 @@ function mediaType(contentType: string): string {
   return contentType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 
-function grpcChoices(base: string, form: typeof grpcForm): [string, WireChoice][] {
-  const spellings: readonly [string, Codec][] = [
+function grpcChoices(base: string, form: typeof grpcForm): [string, ProtocolChoice][] {
+  const spellings: readonly [string, MessageFormat][] = [
     [base, 'proto'],
     [`${base}+proto`, 'proto'],
     [`${base}+json`, 'json'],
   ]
   return spellings.map(([contentType, codec]) => {
-    const wire = createGrpcWire(form, codec, contentType)
+    const wire = createGrpcProtocol(form, codec, contentType)
     return [contentType, { unary: wire, stream: wire }]
   })
 }

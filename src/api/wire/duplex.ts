@@ -14,14 +14,14 @@ import type { Exchange } from '../exchange.ts'
 import { failureDetails, failureHeaders } from '../failure/details.ts'
 import { toFailure } from '../failure/funnel.ts'
 import { grpcCode } from '../failure/status.ts'
-import type { OpenCall } from '../open-call.ts'
+import type { RequestContext } from '../open-call.ts'
 import type { DuplexOperation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
-import { admit } from '../stages/admit.ts'
-import type { Core } from '../stages/core.ts'
+import { authenticate } from '../stages/admit.ts'
+import type { ServerContext } from '../stages/core.ts'
 import { startDeadline } from '../stages/deadline.ts'
-import { refuseInvalid } from '../stages/inspect.ts'
-import { takeStreamPlace } from '../stages/stream-place.ts'
+import { assertValid } from '../stages/inspect.ts'
+import { acquireStreamSlot } from '../stages/stream-place.ts'
 
 /** A request as one of Node's two HTTP servers hands it out. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
@@ -37,7 +37,7 @@ const EXCHANGE = createContextKey<Exchange | undefined>(undefined)
  * Streams in both directions, which connect-node speaks for us in all three protocols. Gate, deadline, validation and
  * error details are the pipeline's own.
  */
-export function createDuplexServer(core: Core, operations: readonly DuplexOperation[]): ServeDuplex {
+export function createDuplexServer(core: ServerContext, operations: readonly DuplexOperation[]): ServeDuplex {
   const exchanges = new WeakMap<NodeRequest, Exchange>()
   const serve = connectNodeAdapter({
     readMaxBytes: core.limits.requestBytesMax,
@@ -50,12 +50,12 @@ export function createDuplexServer(core: Core, operations: readonly DuplexOperat
   return (exchange, request, response) => {
     exchanges.set(request, exchange)
     // Errors of connect-node carry their headers in trailers; these must be in the head (CORS).
-    for (const [name, value] of Object.entries(exchange.call.answerHeaders)) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(exchange.call.responseHeaders)) response.setHeader(name, value)
     serve(request, response)
   }
 }
 
-function addRoute(core: Core, router: ConnectRouter, operation: DuplexOperation): void {
+function addRoute(core: ServerContext, router: ConnectRouter, operation: DuplexOperation): void {
   router.rpc(
     operation.method,
     (requests, { values, responseHeader }) => {
@@ -67,11 +67,11 @@ function addRoute(core: Core, router: ConnectRouter, operation: DuplexOperation)
 }
 
 /** Runs before connect-node reads a byte of the request. */
-async function openGate(core: Core, operation: DuplexOperation, call: OpenCall): Promise<void> {
+async function openGate(core: ServerContext, operation: DuplexOperation, call: RequestContext): Promise<void> {
   try {
     startDeadline(call, { defaultMs: undefined, maxMs: undefined })
-    await admit(core.gate, operation.access, call)
-    takeStreamPlace(core, operation.access, call)
+    await authenticate(core.gate, operation.access, call)
+    acquireStreamSlot(core, operation.access, call)
   } catch (error) {
     throw close(core, operation, call, error)
   }
@@ -83,9 +83,9 @@ async function openGate(core: Core, operation: DuplexOperation, call: OpenCall):
  * @param responseHeader sent with the first answer, so that the handler may add to it until then
  */
 async function* runDuplex(
-  core: Core,
+  core: ServerContext,
   operation: DuplexOperation,
-  call: OpenCall,
+  call: RequestContext,
   requests: AsyncIterable<Message>,
   responseHeader: Headers,
 ): AsyncGenerator<ResultInit> {
@@ -93,7 +93,7 @@ async function* runDuplex(
   try {
     const answers = operation.handle(validated(operation, requests), call)[Symbol.asyncIterator]()
     for (let isFirst = true; ; isFirst = false) {
-      const next = await call.guard(answers.next())
+      const next = await call.raceInterrupt(answers.next())
       if (isFirst) copyHeaders(call, responseHeader)
       if (next.done === true) break
       yield next.value
@@ -108,13 +108,13 @@ async function* runDuplex(
 
 async function* validated(operation: DuplexOperation, requests: AsyncIterable<Message>): AsyncGenerator<Message> {
   for await (const message of requests) {
-    refuseInvalid(operation, { message, findings: [] })
+    assertValid(operation, { message, findings: [] })
     yield message
   }
 }
 
 /** Closes the call and turns what ended it into the error connect-node sends. */
-function close(core: Core, operation: DuplexOperation, call: OpenCall, error: unknown): unknown {
+function close(core: ServerContext, operation: DuplexOperation, call: RequestContext, error: unknown): unknown {
   const failure = error === undefined ? undefined : toFailure(core, error, call, operation.path)
   call.close()
   const durationMs = performance.now() - call.startedMs
@@ -123,9 +123,9 @@ function close(core: Core, operation: DuplexOperation, call: OpenCall, error: un
   return failure === undefined || error instanceof ConnectError ? error : connectError(failure, call)
 }
 
-function connectError(failure: Failure, call: OpenCall): ConnectError {
+function connectError(failure: Failure, call: RequestContext): ConnectError {
   const details = failureDetails(failure).map(({ desc, message }) => ({ desc, value: message }))
-  const headers = { ...call.answerHeaders, ...failureHeaders(failure) }
+  const headers = { ...call.responseHeaders, ...failureHeaders(failure) }
   return new ConnectError(failure.publicMessage, grpcCode(failure), headers, details, failure)
 }
 
@@ -135,6 +135,6 @@ function exchangeOf(values: ContextValues): Exchange {
   return exchange
 }
 
-function copyHeaders({ answerHeaders }: OpenCall, target: Headers): void {
+function copyHeaders({ responseHeaders: answerHeaders }: RequestContext, target: Headers): void {
   for (const [name, value] of Object.entries(answerHeaders)) target.set(name, value)
 }

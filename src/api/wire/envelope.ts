@@ -2,17 +2,17 @@ import { Failure } from '../../base/index.ts'
 import { codingOf, decompress } from './compression.ts'
 
 /** Flags and length before each message of gRPC, gRPC-Web and Connect streams. */
-export const ENVELOPE_BYTES = 5
+export const FRAME_HEADER_BYTES = 5
 
 /** The message is compressed with the encoding its headers name. */
 const FLAG_COMPRESSED = 0x01
 
 /** Puts flags and length before a payload. */
-export function wrap(flags: number, payload: Uint8Array): Buffer {
-  const envelope = Buffer.allocUnsafe(ENVELOPE_BYTES + payload.length)
+export function encodeFrame(flags: number, payload: Uint8Array): Buffer {
+  const envelope = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length)
   envelope[0] = flags
   envelope.writeUInt32BE(payload.length, 1)
-  envelope.set(payload, ENVELOPE_BYTES)
+  envelope.set(payload, FRAME_HEADER_BYTES)
   return envelope
 }
 
@@ -23,17 +23,21 @@ export function wrap(flags: number, payload: Uint8Array): Buffer {
  * @throws Failure REQUEST_CARDINALITY for none or several messages, MALFORMED_BODY for a broken one, and as `codingOf` and
  *   `decompress` do; COMPRESSION_UNDECLARED for a compressed message without a compression (gRPC, compression.md)
  */
-export function unwrapOnly(body: Buffer, encoding: string | undefined, bytesMax: number): Buffer | Promise<Buffer> {
+export function decodeSingleFrame(
+  body: Buffer,
+  encoding: string | undefined,
+  bytesMax: number,
+): Buffer | Promise<Buffer> {
   const coding = codingOf(encoding)
   const flags = body[0]
   if (flags === undefined) throw new Failure('REQUEST_CARDINALITY', 'the request carries no message')
-  if (body.length < ENVELOPE_BYTES) throw malformed('the message is cut off')
+  if (body.length < FRAME_HEADER_BYTES) throw malformed('the message is cut off')
   if ((flags & ~FLAG_COMPRESSED) !== 0) throw malformed('the message has unknown flags')
   const length = body.readUInt32BE(1)
-  if (body.length < ENVELOPE_BYTES + length) throw malformed('the message is cut off')
-  if (body.length > ENVELOPE_BYTES + length)
+  if (body.length < FRAME_HEADER_BYTES + length) throw malformed('the message is cut off')
+  if (body.length > FRAME_HEADER_BYTES + length)
     throw new Failure('REQUEST_CARDINALITY', 'the request carries more than one message')
-  const payload = body.subarray(ENVELOPE_BYTES)
+  const payload = body.subarray(FRAME_HEADER_BYTES)
   if ((flags & FLAG_COMPRESSED) === 0) return payload
   if (coding === undefined)
     throw new Failure('COMPRESSION_UNDECLARED', 'the message is marked as compressed, and no header says how')

@@ -1,5 +1,5 @@
 import { Failure } from '../../base/index.ts'
-import { wrap } from './envelope.ts'
+import { encodeFrame } from './envelope.ts'
 import type { GrpcForm, GrpcTrailers } from './grpc.ts'
 
 /** Marks the last envelope of an answer, whose payload is the trailers. */
@@ -33,7 +33,7 @@ export const grpcWebTextForm: GrpcForm = {
 
 function trailersEnvelope(trailers: GrpcTrailers): Buffer {
   const lines = Object.entries(trailers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return wrap(FLAG_TRAILERS, Buffer.from(lines.join('')))
+  return encodeFrame(FLAG_TRAILERS, Buffer.from(lines.join('')))
 }
 
 function encodeBase64(bytes: Buffer): Buffer {

@@ -8,9 +8,9 @@ import { grpcCode } from '../failure/status.ts'
 import type { Operation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
 import { ACCEPTED_ENCODINGS } from './compression.ts'
-import { ENVELOPE_BYTES, unwrapOnly, wrap } from './envelope.ts'
-import { type Codec, decodePayload, encodePayload } from './payload.ts'
-import type { StreamWire, UnaryWire } from './wire.ts'
+import { decodeSingleFrame, encodeFrame, FRAME_HEADER_BYTES } from './envelope.ts'
+import { decodePayload, encodePayload, type MessageFormat } from './payload.ts'
+import type { StreamProtocol, UnaryProtocol } from './wire.ts'
 
 const OK: GrpcTrailers = { 'grpc-status': '0' }
 
@@ -45,10 +45,14 @@ export const grpcForm: GrpcForm = {
 }
 
 /** gRPC in one of its forms, with messages in one codec. */
-export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string): UnaryWire & StreamWire {
+export function createGrpcProtocol(
+  form: GrpcForm,
+  codec: MessageFormat,
+  contentType: string,
+): UnaryProtocol & StreamProtocol {
   const open = ({ response, call }: Exchange) => {
     response.writeHead(200, {
-      ...call.answerHeaders,
+      ...call.responseHeaders,
       'content-type': contentType,
       'grpc-accept-encoding': ACCEPTED_ENCODINGS,
     })
@@ -56,7 +60,7 @@ export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string
   const { text } = form
   const frame = async (operation: Operation, result: ResultInit) => {
     const payload = encodePayload(operation, codec, result)
-    const bytes = wrap(0, payload instanceof Promise ? await payload : payload)
+    const bytes = encodeFrame(0, payload instanceof Promise ? await payload : payload)
     return text === undefined ? bytes : text.encode(bytes)
   }
   const finish = (exchange: Exchange, last: Uint8Array | undefined, trailers: GrpcTrailers) => {
@@ -64,18 +68,18 @@ export function createGrpcWire(form: GrpcForm, codec: Codec, contentType: string
   }
   return {
     name: form.name,
-    bodyBytesMax: (bytesMax) => text?.bytesMax(bytesMax + ENVELOPE_BYTES) ?? bytesMax + ENVELOPE_BYTES,
+    bodyBytesMax: (bytesMax) => text?.bytesMax(bytesMax + FRAME_HEADER_BYTES) ?? bytesMax + FRAME_HEADER_BYTES,
     async decode(operation, { call }, body, bytesMax) {
       const bytes = text === undefined ? body : text.decode(body)
-      const payload = await unwrapOnly(bytes, call.requestHeader('grpc-encoding'), bytesMax)
+      const payload = await decodeSingleFrame(bytes, call.requestHeader('grpc-encoding'), bytesMax)
       return decodePayload(operation, codec, payload)
     },
-    async answer(operation, exchange, result) {
+    async sendResult(operation, exchange, result) {
       const message = await frame(operation, result)
       open(exchange)
       finish(exchange, message, OK)
     },
-    refuse(exchange, failure) {
+    sendError(exchange, failure) {
       if (exchange.call.isClientGone) return
       open(exchange)
       finish(exchange, undefined, failureTrailers(failure))

@@ -1,31 +1,31 @@
-import { type Failure, printJson } from '../../base/index.ts'
-import { sendAnswer } from '../exchange.ts'
+import { type Failure, stringifyJson } from '../../base/index.ts'
+import { sendResponse } from '../exchange.ts'
 import { detailJson, failureDetails } from '../failure/details.ts'
 import { restStatus } from '../failure/status.ts'
 import { decodeJson, encodeJson } from '../message/codec.ts'
 import { type RestRequest, requestJson } from '../rest/request-json.ts'
 import { codingOf, decompress } from './compression.ts'
-import { isJsonType, unsupportedType } from './content-types.ts'
-import type { UnaryWire, Wire } from './wire.ts'
+import { isJsonType, unsupportedMediaType } from './content-types.ts'
+import type { Protocol, UnaryProtocol } from './wire.ts'
 
 const JSON_TYPE = 'application/json'
 
 /** How REST refuses, also where no operation was found. */
-export const restRefusals: Wire = {
+export const restErrors: Protocol = {
   name: 'rest',
   bodyBytesMax: (bytesMax) => bytesMax,
   decode() {
     throw new Error('nothing is decoded outside an operation')
   },
-  refuse(exchange, failure) {
-    sendAnswer(exchange, restStatus(failure), JSON_TYPE, JSON.stringify({ error: restErrorJson(failure) }))
+  sendError(exchange, failure) {
+    sendResponse(exchange, restStatus(failure), JSON_TYPE, JSON.stringify({ error: restErrorJson(failure) }))
   },
 }
 
 /** REST for one request: the contract's `google.api.http` says which part of the message is where. */
-export function createRestWire(request: RestRequest): UnaryWire {
+export function createRestProtocol(request: RestRequest): UnaryProtocol {
   return {
-    ...restRefusals,
+    ...restErrors,
     async decode({ input }, { call }, body, bytesMax) {
       requireJson(call.requestHeader('content-type'), body)
       const bytes = await decompress(body, codingOf(call.requestHeader('content-encoding')), bytesMax)
@@ -33,11 +33,11 @@ export function createRestWire(request: RestRequest): UnaryWire {
       const draft = decodeJson(input, json)
       return { message: draft.message, findings: [...findings, ...draft.findings] }
     },
-    async answer({ output }, exchange, result) {
+    async sendResult({ output }, exchange, result) {
       const json = encodeJson(output, result)
       if (typeof json.etag === 'string' && json.etag !== '') exchange.call.setHeader('etag', `"${json.etag}"`)
-      const body = printJson(json)
-      sendAnswer(exchange, 200, JSON_TYPE, typeof body === 'string' ? body : await body)
+      const body = stringifyJson(json)
+      sendResponse(exchange, 200, JSON_TYPE, typeof body === 'string' ? body : await body)
     },
   }
 }
@@ -59,5 +59,5 @@ function restErrorJson(failure: Failure): Record<string, unknown> {
 
 function requireJson(contentType: string | undefined, body: Buffer): void {
   if (body.length === 0 || isJsonType(contentType)) return
-  throw unsupportedType(contentType, 'send the body as application/json')
+  throw unsupportedMediaType(contentType, 'send the body as application/json')
 }

@@ -1,6 +1,6 @@
 import type { Failure } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Draft } from '../message/codec.ts'
+import type { DecodedRequest } from '../message/codec.ts'
 import type { Operation } from '../operation.ts'
 import type { ResultInit } from '../service.ts'
 
@@ -9,23 +9,28 @@ import type { ResultInit } from '../service.ts'
  *
  * Whatever encodes does so before it sends, so that a message which cannot be encoded still becomes a refusal.
  */
-export interface Wire {
+export interface Protocol {
   readonly name: 'grpc' | 'grpc_web' | 'connect' | 'rest'
   /** Longest body that may hold a message of `bytesMax` bytes: what the protocol adds does not count against the limit. */
   bodyBytesMax(bytesMax: number): number
   /** @throws Failure MALFORMED_BODY, UNSUPPORTED_MEDIA_TYPE, COMPRESSION_UNSUPPORTED, REQUEST_TOO_LARGE (after decompression) */
-  decode(operation: Operation, exchange: Exchange, body: Buffer, bytesMax: number): Draft | Promise<Draft>
+  decode(
+    operation: Operation,
+    exchange: Exchange,
+    body: Buffer,
+    bytesMax: number,
+  ): DecodedRequest | Promise<DecodedRequest>
   /** Sends a failure in place of an answer. Nothing was sent before. */
-  refuse(exchange: Exchange, failure: Failure): void
+  sendError(exchange: Exchange, failure: Failure): void
 }
 
 /** A protocol that answers with one message. */
-export interface UnaryWire extends Wire {
-  answer(operation: Operation, exchange: Exchange, result: ResultInit): Promise<void>
+export interface UnaryProtocol extends Protocol {
+  sendResult(operation: Operation, exchange: Exchange, result: ResultInit): Promise<void>
 }
 
 /** A protocol that answers with several. */
-export interface StreamWire extends Wire {
+export interface StreamProtocol extends Protocol {
   /** Sends the head of the answer. */
   open(exchange: Exchange): void
   /** One message as it goes between head and end. */

@@ -1,8 +1,8 @@
-import type { RunNews } from '../../client/index.ts'
+import type { RunEvent } from '../../client/index.ts'
 
 /** Where a run that is followed is shown. */
 export interface RunDisplay {
-  show(news: RunNews): void
+  show(news: RunEvent): void
   /** Leaves what was shown and shows nothing more. */
   close(): void
 }

@@ -1,73 +1,73 @@
-import { type FollowedRun, isOver, type ResourceProgress, type RunNews } from '../../client/index.ts'
+import { type FollowedRun, isFinished, type ResourceProgress, type RunEvent } from '../../client/index.ts'
 import type { RunDisplay } from './display.ts'
-import { countText, endingText, manyText, readText, statusNote } from './words.ts'
+import { formatCount, formatRead, formatResult, pluralize, statusNote } from './words.ts'
 
 /** What one resource says at most; its end and that of the run are said at once. */
-const INTERVAL_MS = 5_000
+const RESOURCE_LINE_INTERVAL_MS = 5_000
 
 /** What lines need. */
-export interface LinesDeps {
+export interface LinesDisplayDeps {
   readonly write: (text: string) => void
   readonly now: () => Date
 }
 
-interface Said {
+interface PrintedLine {
   readonly text: string
   readonly atMs: number
 }
 
 /** A line per change, for logs and pipes: at most one per resource in five seconds. */
 export class LinesDisplay implements RunDisplay {
-  readonly #deps: LinesDeps
-  readonly #said = new Map<string, Said>()
+  readonly #deps: LinesDisplayDeps
+  readonly #printed = new Map<string, PrintedLine>()
   #status = ''
-  #isAway = false
+  #isDisconnected = false
 
-  constructor(deps: LinesDeps) {
+  constructor(deps: LinesDisplayDeps) {
     this.#deps = deps
   }
 
-  show(news: RunNews): void {
-    if (news.kind === 'away') this.#away(news.message)
-    else this.#run(news.run)
+  show(news: RunEvent): void {
+    if (news.kind === 'away') this.#showDisconnected(news.message)
+    else this.#showRun(news.run)
   }
 
   close(): void {}
 
-  #run(run: FollowedRun): void {
-    if (this.#isAway) this.#line('the server is back')
-    this.#isAway = false
+  #showRun(run: FollowedRun): void {
+    if (this.#isDisconnected) this.#print('the server is back')
+    this.#isDisconnected = false
     const note = statusNote(run)
     const status = `run ${run.id} ${run.status}${note === '' ? '' : `: ${note}`}`
-    if (!isOver(run) && status !== this.#status) this.#line(status)
+    if (!isFinished(run) && status !== this.#status) this.#print(status)
     this.#status = status
-    for (const resource of run.resources) this.#progress(resource, run)
-    if (isOver(run)) this.#line(`run ${run.id} ${endingText(run)}`)
+    for (const resource of run.resources) this.#showResource(resource, run)
+    if (isFinished(run)) this.#print(`run ${run.id} ${formatResult(run)}`)
   }
 
-  #away(message: string): void {
-    if (!this.#isAway) this.#line(`the server is away (${message}), asking again`)
-    this.#isAway = true
+  #showDisconnected(message: string): void {
+    if (!this.#isDisconnected) this.#print(`the server is away (${message}), asking again`)
+    this.#isDisconnected = true
   }
 
-  #progress(resource: ResourceProgress, run: FollowedRun): void {
-    const [text, last] = [lineOf(resource, run), this.#said.get(resource.name)]
+  #showResource(resource: ResourceProgress, run: FollowedRun): void {
+    const [text, last] = [formatResource(resource, run), this.#printed.get(resource.name)]
     const nowMs = this.#deps.now().getTime()
     if (text === last?.text || resource.pages === 0) return
-    if (last !== undefined && nowMs - last.atMs < INTERVAL_MS && !isOver(run)) return
-    this.#said.set(resource.name, { text, atMs: nowMs })
-    this.#line(text)
+    if (last !== undefined && nowMs - last.atMs < RESOURCE_LINE_INTERVAL_MS && !isFinished(run)) return
+    this.#printed.set(resource.name, { text, atMs: nowMs })
+    this.#print(text)
   }
 
-  #line(text: string): void {
+  #print(text: string): void {
     this.#deps.write(`${text}\n`)
   }
 }
 
-function lineOf(resource: ResourceProgress, run: FollowedRun): string {
+function formatResource(resource: ResourceProgress, run: FollowedRun): string {
   const { name, pages, delivered, failed, stopReason, isComplete } = resource
-  const parts = [readText(resource), `${countText(delivered)} delivered`, manyText(pages, 'page')]
-  if (failed > 0) parts.push(`${countText(failed)} failed`)
-  if (isOver(run)) parts.push(isComplete ? 'complete' : `incomplete (${stopReason ?? run.status})`)
+  const parts = [formatRead(resource), `${formatCount(delivered)} delivered`, pluralize(pages, 'page')]
+  if (failed > 0) parts.push(`${formatCount(failed)} failed`)
+  if (isFinished(run)) parts.push(isComplete ? 'complete' : `incomplete (${stopReason ?? run.status})`)
   return `${name}: ${parts.join(', ')}`
 }

@@ -11,10 +11,10 @@ export interface Column {
   readonly cells: readonly Cell[]
   readonly align: 'left' | 'right'
   /** Columns of higher numbers go first when the line is too narrow; 0 stays. */
-  readonly expendable: number
+  readonly dropOrder: number
 }
 
-export type Paint = (tone: Tone, text: string) => string
+export type ApplyStyle = (tone: Tone, text: string) => string
 
 const GAP = 2
 
@@ -22,19 +22,19 @@ const GAP = 2
  * Lines of aligned columns that never exceed the width: columns go by their expendability, and then lines are cut. Texts
  * must be of characters one cell wide.
  */
-export function tableLines(columns: readonly Column[], width: number, paint: Paint): string[] {
+export function renderTable(columns: readonly Column[], width: number, paint: ApplyStyle): string[] {
   let kept = columns.filter(({ cells }) => cells.some(({ text }) => text !== ''))
   while (tableWidth(kept) > width) {
-    const worst = Math.max(...kept.map(({ expendable }) => expendable))
+    const worst = Math.max(...kept.map(({ dropOrder: expendable }) => expendable))
     if (worst === 0) break
-    kept = kept.filter(({ expendable }) => expendable !== worst)
+    kept = kept.filter(({ dropOrder: expendable }) => expendable !== worst)
   }
   const rows = kept[0]?.cells.length ?? 0
-  return Array.from({ length: rows }, (_, row) => cutLine(rowOf(kept, row), width, paint))
+  return Array.from({ length: rows }, (_, row) => renderLine(rowCells(kept, row), width, paint))
 }
 
 /** Pieces one behind the other, cut to the width. */
-export function cutLine(cells: readonly Cell[], width: number, paint: Paint): string {
+export function renderLine(cells: readonly Cell[], width: number, paint: ApplyStyle): string {
   let left = width
   let line = ''
   for (const { text, tone } of cells) {
@@ -45,19 +45,19 @@ export function cutLine(cells: readonly Cell[], width: number, paint: Paint): st
   return line.trimEnd()
 }
 
-function rowOf(columns: readonly Column[], row: number): Cell[] {
+function rowCells(columns: readonly Column[], row: number): Cell[] {
   return columns.flatMap(({ cells, align }, at) => {
     const { text = '', tone = 'plain' } = cells[row] ?? {}
-    const padding = { text: ' '.repeat(widthOf(cells) - text.length), tone: 'plain' } as const
+    const padding = { text: ' '.repeat(columnWidth(cells) - text.length), tone: 'plain' } as const
     const gap = { text: at === 0 ? '' : ' '.repeat(GAP), tone: 'plain' } as const
     return align === 'left' ? [gap, { text, tone }, padding] : [gap, padding, { text, tone }]
   })
 }
 
 function tableWidth(columns: readonly Column[]): number {
-  return columns.reduce((sum, { cells }) => sum + widthOf(cells), GAP * Math.max(0, columns.length - 1))
+  return columns.reduce((sum, { cells }) => sum + columnWidth(cells), GAP * Math.max(0, columns.length - 1))
 }
 
-function widthOf(cells: readonly Cell[]): number {
+function columnWidth(cells: readonly Cell[]): number {
   return Math.max(0, ...cells.map(({ text }) => text.length))
 }

@@ -1,17 +1,17 @@
 import type { FollowedRun, ResourceProgress } from '../../client/index.ts'
 
 /** `12 345`. */
-export function countText(count: number): string {
+export function formatCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ' ')
 }
 
 /** `1 page`, `2 pages`. */
-export function manyText(count: number, noun: string): string {
-  return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`
+export function pluralize(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** `8 s`, `3 min 20 s`, `2 h 5 min`. */
-export function durationText(ms: number): string {
+export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
   const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60]
   if (hours > 0) return `${hours} h ${minutes} min`
@@ -19,10 +19,10 @@ export function durationText(ms: number): string {
 }
 
 /** `12 of 40 records`, as far as the third party says how many there are. */
-export function readText({ fetched, claimedTotal }: ResourceProgress): string {
+export function formatRead({ fetched, reportedTotal: claimedTotal }: ResourceProgress): string {
   return claimedTotal === undefined || claimedTotal < fetched
-    ? `${countText(fetched)} read`
-    : `${countText(fetched)} of ${countText(claimedTotal)} read`
+    ? `${formatCount(fetched)} read`
+    : `${formatCount(fetched)} of ${formatCount(claimedTotal)} read`
 }
 
 /** What the status means for whoever waits; empty where it says enough. */
@@ -33,12 +33,13 @@ export function statusNote({ status, attempt, error, skipReason, waiting, resour
   if (status === 'rate_limited') return 'waits for the third party, goes on by itself'
   if (status === 'skipped') return skipReason ?? ''
   if (status === 'failed') return last
-  if (status === 'partially_completed') return `not complete, to be read again by the next run: ${missingIn(resources)}`
+  if (status === 'partially_completed')
+    return `not complete, to be read again by the next run: ${listIncomplete(resources)}`
   return attempt > 1 ? `attempt ${attempt}` : ''
 }
 
 /** `issues (error), labels`. */
-function missingIn(resources: FollowedRun['resources']): string {
+function listIncomplete(resources: FollowedRun['resources']): string {
   const missing = resources.filter(({ isComplete }) => !isComplete)
   return missing.map(({ name, stopReason }) => (stopReason === undefined ? name : `${name} (${stopReason})`)).join(', ')
 }
@@ -49,15 +50,15 @@ export function elapsedMs({ startedAt, finishedAt }: FollowedRun, now: Date): nu
 }
 
 /** What came of a run that is over, in one line. */
-export function endingText(run: FollowedRun): string {
+export function formatResult(run: FollowedRun): string {
   const sum = (of: 'fetched' | 'delivered' | 'failed') => run.resources.reduce((all, each) => all + each[of], 0)
   const took = elapsedMs(run, new Date(0))
   const note = statusNote(run)
   const status = run.status.replaceAll('_', ' ')
   return [
-    took === undefined ? status : `${status} after ${durationText(took)}`,
-    `: ${manyText(sum('fetched'), 'record')} read, ${countText(sum('delivered'))} delivered`,
-    sum('failed') === 0 ? '' : `, ${countText(sum('failed'))} failed`,
+    took === undefined ? status : `${status} after ${formatDuration(took)}`,
+    `: ${pluralize(sum('fetched'), 'record')} read, ${formatCount(sum('delivered'))} delivered`,
+    sum('failed') === 0 ? '' : `, ${formatCount(sum('failed'))} failed`,
     run.status === 'completed' || note === '' ? '' : `\n${note}`,
   ].join('')
 }

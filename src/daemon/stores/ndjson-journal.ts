@@ -2,10 +2,10 @@ import { type FileHandle, link, mkdir, open, readdir, readFile, stat, unlink } f
 import { join } from 'node:path'
 import { isJsonObject, type Json } from '../../base/index.ts'
 import { leaseLost } from '../../queue/index.ts'
-import type { StoreHolder } from '../store.ts'
+import type { RunHolder } from '../store.ts'
 
 /** Where a page lies. An alias, because only aliases are assignable to JSON. */
-type PagePlace = {
+type PageExtent = {
   readonly path: string
   readonly sequence: number
   readonly start: number
@@ -17,15 +17,15 @@ export interface Journal extends AsyncDisposable {
   /** How much of the file counts, bytes. */
   lengthOf(path: string): number
   /** Where the page begins: at the end of its file, or where it lay when it was the last one that was written. */
-  placeOf(path: string, sequence: number): number
+  pageStart(path: string, sequence: number): number
   /** From now on the page counts. */
-  note(place: PagePlace): Promise<void>
+  commit(place: PageExtent): Promise<void>
   /** @throws Failure LEASE_LOST when another holder has taken the run */
-  require(): Promise<void>
+  assertHeld(): Promise<void>
 }
 
 /** Times that somebody else may come first before taking a run over is given up. */
-const TAKE_ATTEMPTS_MAX = 100
+const TAKEOVER_ATTEMPTS_MAX = 100
 
 /**
  * Takes the journal of a run over: makes the next one of its journals, `<run>.<n>`, which begins with what the last one
@@ -34,12 +34,12 @@ const TAKE_ATTEMPTS_MAX = 100
  *
  * @throws Failure LEASE_LOST when a later holder has taken the run
  */
-export async function takeJournal(directory: string, holder: StoreHolder): Promise<Journal> {
+export async function takeOverJournal(directory: string, holder: RunHolder): Promise<Journal> {
   await mkdir(directory, { recursive: true })
-  for (let attempt = 1; attempt <= TAKE_ATTEMPTS_MAX; attempt++) {
-    const last = await lastNumber(directory, holder.runId)
+  for (let attempt = 1; attempt <= TAKEOVER_ATTEMPTS_MAX; attempt++) {
+    const last = await latestJournalNumber(directory, holder.runId)
     const pathOf = (number: number) => join(directory, `${holder.runId}.${number}`)
-    const places = last === 0 ? [] : await readPlaces(pathOf(last), holder)
+    const places = last === 0 ? [] : await readExtents(pathOf(last), holder)
     const file = places && (await createJournal(pathOf(last + 1), holder, places))
     if (places === undefined || file === undefined) continue
     if (last > 0) await unlink(pathOf(last)).catch(() => {})
@@ -54,10 +54,10 @@ class FileJournal implements Journal {
   readonly #own: string
   readonly #next: string
   /** The last page of each file, the one written last at the end. */
-  readonly #places: Map<string, PagePlace>
-  #last: PagePlace | undefined
+  readonly #places: Map<string, PageExtent>
+  #last: PageExtent | undefined
 
-  constructor(runId: string, file: FileHandle, [own, next]: readonly [string, string], places: readonly PagePlace[]) {
+  constructor(runId: string, file: FileHandle, [own, next]: readonly [string, string], places: readonly PageExtent[]) {
     this.#runId = runId
     this.#file = file
     this.#own = own
@@ -70,19 +70,19 @@ class FileJournal implements Journal {
     return this.#places.get(path)?.end ?? 0
   }
 
-  placeOf(path: string, sequence: number): number {
+  pageStart(path: string, sequence: number): number {
     const last = this.#last
     return last?.sequence === sequence && last.path === path ? last.start : this.lengthOf(path)
   }
 
-  async note(place: PagePlace): Promise<void> {
-    await append(this.#file, [place])
+  async commit(place: PageExtent): Promise<void> {
+    await appendLines(this.#file, [place])
     this.#places.set(place.path, place)
     this.#last = place
   }
 
-  async require(): Promise<void> {
-    if (!(await isThere(this.#own)) || (await isThere(this.#next))) throw leaseLost(this.#runId)
+  async assertHeld(): Promise<void> {
+    if (!(await fileExists(this.#own)) || (await fileExists(this.#next))) throw leaseLost(this.#runId)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -91,14 +91,14 @@ class FileJournal implements Journal {
 }
 
 /** Whether there is something of that name. */
-export async function isThere(path: string): Promise<boolean> {
+export async function fileExists(path: string): Promise<boolean> {
   return await stat(path).then(
     () => true,
     () => false,
   )
 }
 
-async function lastNumber(directory: string, runId: string): Promise<number> {
+async function latestJournalNumber(directory: string, runId: string): Promise<number> {
   const numbers = (await readdir(directory))
     .filter((name) => name.startsWith(`${runId}.`))
     .map((name) => Number(name.slice(runId.length + 1)))
@@ -106,10 +106,10 @@ async function lastNumber(directory: string, runId: string): Promise<number> {
 }
 
 /** The last place in each file, in the order in which they were written; `undefined` when the journal is gone again. */
-async function readPlaces(
+async function readExtents(
   path: string,
-  { runId, leasedUntil }: StoreHolder,
-): Promise<readonly PagePlace[] | undefined> {
+  { runId, leasedUntil }: RunHolder,
+): Promise<readonly PageExtent[] | undefined> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
@@ -121,9 +121,9 @@ async function readPlaces(
     .slice(0, -1)
     .map((line): Json => JSON.parse(line))
   if (isJsonObject(head) && new Date(String(head.leased_until)) > leasedUntil) throw leaseLost(runId)
-  const places = new Map<string, PagePlace>()
+  const places = new Map<string, PageExtent>()
   for (const line of lines) {
-    const place = line as PagePlace
+    const place = line as PageExtent
     places.delete(place.path)
     places.set(place.path, place)
   }
@@ -133,13 +133,13 @@ async function readPlaces(
 /** Makes the journal with all it begins with, or nothing. @returns `undefined` when somebody else was first */
 async function createJournal(
   path: string,
-  { leaseId, leasedUntil }: StoreHolder,
-  places: readonly PagePlace[],
+  { leaseId, leasedUntil }: RunHolder,
+  places: readonly PageExtent[],
 ): Promise<FileHandle | undefined> {
   const own = `${path}.${leaseId}`
   const file = await open(own, 'w')
   try {
-    await append(file, [{ leased_until: leasedUntil.toISOString(), lease_id: leaseId }, ...places])
+    await appendLines(file, [{ leased_until: leasedUntil.toISOString(), lease_id: leaseId }, ...places])
     await link(own, path)
     return file
   } catch (error) {
@@ -151,7 +151,7 @@ async function createJournal(
   }
 }
 
-async function append(file: FileHandle, lines: readonly Json[]): Promise<void> {
+async function appendLines(file: FileHandle, lines: readonly Json[]): Promise<void> {
   await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   await file.datasync()
 }

@@ -1,12 +1,12 @@
 import { constants } from 'node:fs'
 import { copyFile, type FileHandle, mkdir, open, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { RunStore, Store, StoredPage, StoreHolder } from '../store.ts'
-import { isThere, type Journal, takeJournal } from './ndjson-journal.ts'
-import { storageNameOf } from './resource-name.ts'
+import type { RunHolder, RunStore, Store, StoredPage } from '../store.ts'
+import { fileExists, type Journal, takeOverJournal } from './ndjson-journal.ts'
+import { storageName } from './resource-name.ts'
 
 /** Where the journals of runs are. */
-const JOURNALS = '.patchbay'
+const JOURNAL_DIRECTORY = '.patchbay'
 
 /**
  * Records in files, `DIR/<resource>/<account>/<run>.ndjson`: a line per record, `{"_id", "record"}`. For one machine, or a
@@ -19,7 +19,7 @@ export function openNdjsonStore(directory: string): Store {
   return {
     reportIntervalMs: 0,
     async open(holder) {
-      const journal = await takeJournal(join(directory, JOURNALS), holder)
+      const journal = await takeOverJournal(join(directory, JOURNAL_DIRECTORY), holder)
       return new NdjsonRun(directory, holder, journal)
     },
     async [Symbol.asyncDispose]() {},
@@ -28,27 +28,27 @@ export function openNdjsonStore(directory: string): Store {
 
 class NdjsonRun implements RunStore {
   readonly #directory: string
-  readonly #holder: StoreHolder
+  readonly #holder: RunHolder
   readonly #journal: Journal
   readonly #files = new Map<string, FileHandle>()
 
-  constructor(directory: string, holder: StoreHolder, journal: Journal) {
+  constructor(directory: string, holder: RunHolder, journal: Journal) {
     this.#directory = directory
     this.#holder = holder
     this.#journal = journal
   }
 
   async write({ resource, sequence, rows }: StoredPage): Promise<void> {
-    await this.#journal.require()
+    await this.#journal.assertHeld()
     const { integratedAccountId, runId } = this.#holder
-    const path = join(storageNameOf(resource), integratedAccountId, `${runId}.ndjson`)
-    const start = this.#journal.placeOf(path, sequence)
+    const path = join(storageName(resource), integratedAccountId, `${runId}.ndjson`)
+    const start = this.#journal.pageStart(path, sequence)
     const file = await this.#file(path)
     const text = Buffer.from(rows.map(({ key, record }) => `${JSON.stringify({ _id: key, record })}\n`).join(''))
     await file.truncate(start)
     await file.write(text, 0, text.length, start)
     await file.datasync()
-    await this.#journal.note({ path, sequence, start, end: start + text.length })
+    await this.#journal.commit({ path, sequence, start, end: start + text.length })
   }
 
   /**
@@ -61,7 +61,7 @@ class NdjsonRun implements RunStore {
     const target = join(this.#directory, path)
     const own = `${target}.${this.#holder.leaseId}`
     await mkdir(dirname(target), { recursive: true })
-    if (await isThere(target)) await copyFile(target, own, constants.COPYFILE_FICLONE)
+    if (await fileExists(target)) await copyFile(target, own, constants.COPYFILE_FICLONE)
     const file = await open(own, constants.O_RDWR | constants.O_CREAT)
     this.#files.set(path, file)
     await file.truncate(this.#journal.lengthOf(path))

@@ -1,9 +1,9 @@
 import knex, { type Knex } from 'knex'
-import { jsonbTextOf } from '../../base/index.ts'
+import { toJsonbText } from '../../base/index.ts'
 import { leaseLost } from '../../queue/index.ts'
 import { isDatabaseUnavailable } from '../../storage/index.ts'
-import { type RunStore, type Store, StoreAway, type StoredPage, type StoreHolder } from '../store.ts'
-import { storageNameOf } from './resource-name.ts'
+import { type RunHolder, type RunStore, type Store, type StoredPage, StoreUnavailable } from '../store.ts'
+import { storageName } from './resource-name.ts'
 
 /** Where the records go. */
 export interface PostgresStoreOptions {
@@ -15,18 +15,18 @@ export interface PostgresStoreOptions {
 }
 
 /** Who may write for which run. */
-const HOLDERS = 'patchbay_run_holder'
+const HOLDER_TABLE = 'patchbay_run_holder'
 /** Nobody holds a run for so long. */
-const HOLDERS_KEPT_DAYS = 30
+const HOLDER_RETENTION_DAYS = 30
 /** An upsert may be repeated; reporting every page of 100 records costs more than storing it. */
 const REPORT_INTERVAL_MS = 100
 const STATEMENT_TIMEOUT_MS = 60_000
 const ACQUIRE_TIMEOUT_MS = 10_000
 /** Somebody else has made the same thing at the same moment (unique violation, duplicate table or schema). */
-const ALREADY_MADE: ReadonlySet<string> = new Set(['23505', '42P07', '42P06'])
+const ALREADY_EXISTS_CODES: ReadonlySet<string> = new Set(['23505', '42P07', '42P06'])
 const DDL_ATTEMPTS_MAX = 5
 /** Somebody has dropped what was there (undefined table, undefined schema). */
-const DROPPED: ReadonlySet<string> = new Set(['42P01', '3F000'])
+const NOT_FOUND_CODES: ReadonlySet<string> = new Set(['42P01', '3F000'])
 
 /**
  * Records in PostgreSQL, one table per resource: `integrated_account_id`, `_id`, `record`, `run_id`, `first_seen_at`,
@@ -58,50 +58,56 @@ class PostgresStore implements Store {
   readonly #schema: string
   /** Tables that are known to be there, by resource. */
   readonly #tables = new Map<string, Promise<string>>()
-  #prepared: Promise<void> | undefined
+  #holderTable: Promise<void> | undefined
 
   constructor(database: Knex, schema: string) {
     this.#database = database
     this.#schema = schema
   }
 
-  async open(holder: StoreHolder): Promise<RunStore> {
-    await this.#again(() => this.#take(holder))
+  async open(holder: RunHolder): Promise<RunStore> {
+    await this.#withRetry(() => this.#takeOver(holder))
     return {
-      write: (page) => this.#again(() => this.#write(holder, page)),
+      write: (page) => this.#withRetry(() => this.#write(holder, page)),
       async [Symbol.asyncDispose]() {},
     }
   }
 
-  /** Does it once more when tables were dropped since they were last seen: it makes them again. @throws StoreAway */
-  async #again(work: () => Promise<void>): Promise<void> {
+  /** Does it once more when tables were dropped since they were last seen: it makes them again. @throws StoreUnavailable */
+  async #withRetry(work: () => Promise<void>): Promise<void> {
     try {
       await work().catch(async (error: unknown) => {
-        if (!DROPPED.has(codeOf(error))) throw error
-        this.#prepared = undefined
+        if (!NOT_FOUND_CODES.has(sqlStateOf(error))) throw error
+        this.#holderTable = undefined
         this.#tables.clear()
         await work()
       })
     } catch (error) {
-      if (isDatabaseUnavailable(error) && error instanceof Error) throw new StoreAway(error.message, error)
+      if (isDatabaseUnavailable(error) && error instanceof Error) throw new StoreUnavailable(error.message, error)
       throw error
     }
   }
 
-  async #take({ runId, attempt, leaseId, leasedUntil }: StoreHolder): Promise<void> {
-    await this.#prepare()
+  async #takeOver({ runId, attempt, leaseId, leasedUntil }: RunHolder): Promise<void> {
+    await this.#ensureHolderTable()
     const sql = `insert into ?? as h (run_id, attempt, lease_id, leased_until) values (?, ?, ?, ?)
       on conflict (run_id) do update set attempt = excluded.attempt, lease_id = excluded.lease_id,
         leased_until = excluded.leased_until, opened_at = now()
       where h.leased_until <= excluded.leased_until`
-    const { rowCount } = await this.#database.raw(sql, [this.#named(HOLDERS), runId, attempt, leaseId, leasedUntil])
+    const { rowCount } = await this.#database.raw(sql, [
+      this.#qualified(HOLDER_TABLE),
+      runId,
+      attempt,
+      leaseId,
+      leasedUntil,
+    ])
     if (rowCount === 0) throw leaseLost(runId)
   }
 
   /** The row of the holder is locked first, so that a later holder waits for this page or this page is refused. */
-  async #write({ runId, leaseId, integratedAccountId }: StoreHolder, { resource, rows }: StoredPage): Promise<void> {
+  async #write({ runId, leaseId, integratedAccountId }: RunHolder, { resource, rows }: StoredPage): Promise<void> {
     if (rows.length === 0) return
-    const table = await this.#table(resource)
+    const table = await this.#ensureTable(resource)
     const sql = `with holder as (select run_id from ?? where run_id = ? and lease_id = ? for update)
       insert into ?? as t (integrated_account_id, _id, record, run_id)
       select ?, page.id, page.record, holder.run_id
@@ -109,29 +115,29 @@ class PostgresStore implements Store {
       on conflict (integrated_account_id, _id) do update
         set record = excluded.record, run_id = excluded.run_id, last_seen_at = excluded.last_seen_at`
     const keys = JSON.stringify(rows.map(({ key }) => key))
-    const records = jsonbTextOf(rows.map(({ record }) => record))
+    const records = toJsonbText(rows.map(({ record }) => record))
     const { rowCount } = await this.#database
-      .raw(sql, [this.#named(HOLDERS), runId, leaseId, table, integratedAccountId, keys, records])
-      .options({ name: `write_${storageNameOf(resource)}` })
+      .raw(sql, [this.#qualified(HOLDER_TABLE), runId, leaseId, table, integratedAccountId, keys, records])
+      .options({ name: `write_${storageName(resource)}` })
     if (rowCount === 0) throw leaseLost(runId)
   }
 
-  async #prepare(): Promise<void> {
-    this.#prepared ??= this.#makeHolders().catch((error: unknown) => {
-      this.#prepared = undefined
+  async #ensureHolderTable(): Promise<void> {
+    this.#holderTable ??= this.#createHolderTable().catch((error: unknown) => {
+      this.#holderTable = undefined
       throw error
     })
-    await this.#prepared
+    await this.#holderTable
   }
 
-  async #makeHolders(): Promise<void> {
+  async #createHolderTable(): Promise<void> {
     const database = this.#database
     const { rows } = await database.raw('select to_regnamespace(quote_ident(?)) is not null as "isThere"', [
       this.#schema,
     ])
     // `if not exists` asks for the right to create before it looks.
-    if (rows[0]?.isThere !== true) await made(() => database.schema.createSchemaIfNotExists(this.#schema))
-    await this.#makeTable(HOLDERS, (table) => {
+    if (rows[0]?.isThere !== true) await createConcurrently(() => database.schema.createSchemaIfNotExists(this.#schema))
+    await this.#createTable(HOLDER_TABLE, (table) => {
       table.uuid('run_id').primary()
       table.integer('attempt').notNullable()
       table.uuid('lease_id').notNullable()
@@ -139,16 +145,16 @@ class PostgresStore implements Store {
       table.timestamp('opened_at').notNullable().defaultTo(database.fn.now())
     })
     await database.raw(`delete from ?? where opened_at < now() - make_interval(days => ?)`, [
-      this.#named(HOLDERS),
-      HOLDERS_KEPT_DAYS,
+      this.#qualified(HOLDER_TABLE),
+      HOLDER_RETENTION_DAYS,
     ])
   }
 
-  async #table(resource: string): Promise<string> {
-    const name = storageNameOf(resource)
+  async #ensureTable(resource: string): Promise<string> {
+    const name = storageName(resource)
     const found = this.#tables.get(name)
     if (found !== undefined) return await found
-    const making = this.#makeTable(name, (table) => {
+    const making = this.#createTable(name, (table) => {
       table.uuid('integrated_account_id').notNullable()
       table.text('_id').notNullable()
       table.jsonb('record').notNullable()
@@ -156,21 +162,21 @@ class PostgresStore implements Store {
       table.timestamp('first_seen_at').notNullable().defaultTo(this.#database.fn.now())
       table.timestamp('last_seen_at').notNullable().defaultTo(this.#database.fn.now())
       table.primary(['integrated_account_id', '_id'])
-    }).then(() => this.#named(name))
+    }).then(() => this.#qualified(name))
     this.#tables.set(name, making)
     making.catch(() => this.#tables.delete(name))
     return await making
   }
 
-  async #makeTable(name: string, columns: (table: Knex.CreateTableBuilder) => void): Promise<void> {
-    await made(async () => {
+  async #createTable(name: string, columns: (table: Knex.CreateTableBuilder) => void): Promise<void> {
+    await createConcurrently(async () => {
       const schema = this.#database.schema.withSchema(this.#schema)
       if (!(await schema.hasTable(name)))
         await this.#database.schema.withSchema(this.#schema).createTable(name, columns)
     })
   }
 
-  #named(table: string): string {
+  #qualified(table: string): string {
     return `${this.#schema}.${table}`
   }
 
@@ -180,17 +186,17 @@ class PostgresStore implements Store {
 }
 
 /** Makes something that several daemons may make at once. */
-async function made(make: () => PromiseLike<unknown>): Promise<void> {
+async function createConcurrently(make: () => PromiseLike<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await make()
       return
     } catch (error) {
-      if (!ALREADY_MADE.has(codeOf(error)) || attempt === DDL_ATTEMPTS_MAX) throw error
+      if (!ALREADY_EXISTS_CODES.has(sqlStateOf(error)) || attempt === DDL_ATTEMPTS_MAX) throw error
     }
   }
 }
 
-function codeOf(error: unknown): string {
+function sqlStateOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /** Names that are tables and files as they are. Those of the store itself begin with its own word. */
-const PLAIN = /^(?!patchbay_)[a-z][a-z0-9_]{0,49}$/
+const SAFE_NAME = /^(?!patchbay_)[a-z][a-z0-9_]{0,49}$/
 /** Leaves room for the digest within the 63 bytes of a name in PostgreSQL. */
 const READABLE_LENGTH_MAX = 40
 const DIGEST_LENGTH = 8
@@ -10,8 +10,8 @@ const DIGEST_LENGTH = 8
  * The table or folder of a resource: its name when that is lower case, else a readable form of it and a digest, so that
  * `crm/contacts` and `crm_contacts` stay apart.
  */
-export function storageNameOf(resource: string): string {
-  if (PLAIN.test(resource)) return resource
+export function storageName(resource: string): string {
+  if (SAFE_NAME.test(resource)) return resource
   const readable = resource
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')

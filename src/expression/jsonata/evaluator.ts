@@ -3,20 +3,20 @@ import { availableParallelism } from 'node:os'
 import { LRUCache } from 'lru-cache'
 import { type Clock, exceedsJsonSize, type Json, type JsonObject, systemClock } from '../../base/index.ts'
 import {
-  failureOfError,
-  failureOfKill,
-  failureOfProblem,
-  failureOfRefusal,
-  quarantined,
-  tooLargeInput,
+  evaluationFailure,
+  inputTooLarge,
+  killFailure,
+  quarantineFailure,
+  rejectionFailure,
+  syntaxFailure,
 } from './failures.ts'
-import { compileFast, type FastExpression, LEFT } from './fast-lane/compile.ts'
-import { type AstNode, type ExpressionProblem, parseTree } from './parse.ts'
+import { BAILED_OUT, compileInline, type InlineExpression } from './fast-lane/compile.ts'
+import { type AstNode, type ExpressionProblem, parseAst } from './parse.ts'
 import { SandboxPool } from './pool.ts'
-import type { JobOutcome } from './pool-member.ts'
-import { Quarantine } from './quarantine.ts'
-import { readPart, rootsRead } from './roots-read.ts'
-import type { Answer } from './sandbox/protocol.ts'
+import type { EvaluationOutcome } from './pool-member.ts'
+import { CircuitBreaker } from './quarantine.ts'
+import { pickInputKeys, referencedInputKeys } from './roots-read.ts'
+import type { SandboxResponse } from './sandbox/protocol.ts'
 import { type StartSandbox, startSandbox } from './sandbox-process.ts'
 
 /** Bounds of one evaluation; what is left out has the default. */
@@ -96,12 +96,12 @@ const CACHED_CHARACTERS_MAX = 4 * 1_048_576
  */
 export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
   const clock = options.clock ?? systemClock
-  const service: Service = {
+  const service: EvaluatorState = {
     pool: new SandboxPool({
       size: Math.max(2, options.poolSize ?? Math.min(8, availableParallelism())),
       startSandbox: options.startSandbox ?? startSandbox,
     }),
-    quarantine: new Quarantine(() => clock.now().getTime()),
+    quarantine: new CircuitBreaker(() => clock.now().getTime()),
     compiled: new LRUCache({
       max: CACHED_MAX,
       maxSize: CACHED_CHARACTERS_MAX,
@@ -116,20 +116,20 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
   }
 }
 
-interface Service {
+interface EvaluatorState {
   readonly pool: SandboxPool
-  readonly quarantine: Quarantine
-  readonly compiled: LRUCache<string, Compiled>
+  readonly quarantine: CircuitBreaker
+  readonly compiled: LRUCache<string, CompiledExpression>
   /** Owners with a slow evaluation lately. */
   readonly slowOwners: LRUCache<string, true>
   readonly onQuarantine: (event: QuarantineEvent) => void
 }
 
 /** What is known about an expression. */
-interface Compiled {
+interface CompiledExpression {
   readonly text: string
   readonly problem: ExpressionProblem | undefined
-  readonly fast: FastExpression | undefined
+  readonly fast: InlineExpression | undefined
   /** Keys of the roots that the sandbox needs; `undefined`: all. */
   readonly reads: ReadonlySet<string> | undefined
   /** On the scale of `performance.now()`; 0: it never was slow. */
@@ -139,66 +139,66 @@ interface Compiled {
 }
 
 async function evaluate(
-  service: Service,
+  service: EvaluatorState,
   text: string,
   roots: JsonObject,
   options: EvaluationOptions,
 ): Promise<Json | undefined> {
-  const compiled = compiledOf(service, text)
-  if (compiled.problem) throw failureOfProblem(compiled.problem)
+  const compiled = compileCached(service, text)
+  if (compiled.problem) throw syntaxFailure(compiled.problem)
   if (compiled.fast) {
     const value = compiled.fast(roots, options.bindings)
-    if (value !== LEFT) return value
+    if (value !== BAILED_OUT) return value
   }
   return evaluateInSandbox(service, compiled, roots, options)
 }
 
-function compiledOf(service: Service, text: string): Compiled {
+function compileCached(service: EvaluatorState, text: string): CompiledExpression {
   const cached = service.compiled.get(text)
   if (cached) return cached
-  const parsed = parseTree(text)
-  const known = 'tree' in parsed ? factsOf(parsed.tree) : { problem: parsed, fast: undefined, reads: undefined }
-  const compiled: Compiled = { text, ...known, slowUntilMs: 0, wasQuick: false }
+  const parsed = parseAst(text)
+  const known = 'tree' in parsed ? analyse(parsed.tree) : { problem: parsed, fast: undefined, reads: undefined }
+  const compiled: CompiledExpression = { text, ...known, slowUntilMs: 0, wasQuick: false }
   service.compiled.set(text, compiled)
   return compiled
 }
 
-function factsOf(tree: AstNode): Pick<Compiled, 'problem' | 'fast' | 'reads'> {
-  return { problem: undefined, fast: compileFast(tree), reads: rootsRead(tree) }
+function analyse(tree: AstNode): Pick<CompiledExpression, 'problem' | 'fast' | 'reads'> {
+  return { problem: undefined, fast: compileInline(tree), reads: referencedInputKeys(tree) }
 }
 
 async function evaluateInSandbox(
-  service: Service,
-  compiled: Compiled,
+  service: EvaluatorState,
+  compiled: CompiledExpression,
   roots: JsonObject,
   options: EvaluationOptions,
 ): Promise<Json | undefined> {
   const owner = options.owner ?? SHARED_OWNER
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS
-  refuseQuarantined(service, compiled, owner)
+  assertNotQuarantined(service, compiled, owner)
   const outcome = await service.pool.run({
     owner,
     timeoutMs,
-    line: requestLine(compiled.text, readPart(roots, compiled.reads), timeoutMs, options),
+    line: requestLine(compiled.text, pickInputKeys(roots, compiled.reads), timeoutMs, options),
     isSlow: () => isSlow(service, compiled, owner),
   })
-  return interpret(service, compiled, owner, outcome)
+  return handleOutcome(service, compiled, owner, outcome)
 }
 
-function refuseQuarantined(service: Service, compiled: Compiled, owner: string): void {
+function assertNotQuarantined(service: EvaluatorState, compiled: CompiledExpression, owner: string): void {
   if (service.quarantine.isEmpty) return
-  const untilMs = service.quarantine.until(owner, hashOf(compiled.text))
-  if (untilMs !== undefined) throw quarantined(new Date(untilMs))
+  const untilMs = service.quarantine.blockedUntilMs(owner, hashOf(compiled.text))
+  if (untilMs !== undefined) throw quarantineFailure(new Date(untilMs))
 }
 
 /** The roots go last and are written once: the sandbox parses the line, this process only puts it together. */
 function requestLine(text: string, roots: JsonObject, timeoutMs: number, options: EvaluationOptions): string {
   const inputBytesMax = Math.min(options.inputBytesMax ?? BYTES, BYTES_MAX)
   const resultBytesMax = Math.min(options.resultBytesMax ?? BYTES, BYTES_MAX)
-  if (exceedsJsonSize(roots, inputBytesMax)) throw tooLargeInput(inputBytesMax)
+  if (exceedsJsonSize(roots, inputBytesMax)) throw inputTooLarge(inputBytesMax)
   const input = JSON.stringify(roots)
   const bindings = options.bindings === undefined ? '' : `"bindings":${JSON.stringify(options.bindings)},`
-  if (isLongerThan(bindings + input, inputBytesMax)) throw tooLargeInput(inputBytesMax)
+  if (isLongerThan(bindings + input, inputBytesMax)) throw inputTooLarge(inputBytesMax)
   const head = { text, timeoutMs: Math.floor(timeoutMs * SOFT_TIMEOUT_SHARE), resultBytesMax }
   return `${JSON.stringify(head).slice(0, -1)},${bindings}"input":${input}}\n`
 }
@@ -209,7 +209,12 @@ function isLongerThan(text: string, bytesMax: number): boolean {
   return text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax
 }
 
-function interpret(service: Service, compiled: Compiled, owner: string, outcome: JobOutcome): Json | undefined {
+function handleOutcome(
+  service: EvaluatorState,
+  compiled: CompiledExpression,
+  owner: string,
+  outcome: EvaluationOutcome,
+): Json | undefined {
   switch (outcome.kind) {
     case 'answer':
       if (outcome.answer.cpuMs > SLOW_MS) markSlow(service, compiled, owner)
@@ -217,31 +222,31 @@ function interpret(service: Service, compiled: Compiled, owner: string, outcome:
       return resultOf(outcome.answer)
     case 'killed':
       markSlow(service, compiled, owner)
-      strike(service, compiled, owner)
-      throw failureOfKill(outcome.cause)
+      recordKill(service, compiled, owner)
+      throw killFailure(outcome.cause)
     case 'refused':
-      throw failureOfRefusal(outcome.cause)
+      throw rejectionFailure(outcome.cause)
   }
 }
 
-function markSlow(service: Service, compiled: Compiled, owner: string): void {
+function markSlow(service: EvaluatorState, compiled: CompiledExpression, owner: string): void {
   compiled.slowUntilMs = performance.now() + SLOW_MEMORY_MS
   service.slowOwners.set(owner, true)
 }
 
 /** An owner who was slow lately does not get the benefit of the doubt for expressions that were never evaluated. */
-function isSlow(service: Service, compiled: Compiled, owner: string): boolean {
+function isSlow(service: EvaluatorState, compiled: CompiledExpression, owner: string): boolean {
   // Asked many times per evaluation, of expressions that hardly ever are: the clock is read only where it matters.
   if (compiled.slowUntilMs > 0 && compiled.slowUntilMs > performance.now()) return true
   return !compiled.wasQuick && service.slowOwners.has(owner)
 }
 
-function strike(service: Service, compiled: Compiled, owner: string): void {
+function recordKill(service: EvaluatorState, compiled: CompiledExpression, owner: string): void {
   const hash = hashOf(compiled.text)
-  if (service.quarantine.strike(owner, hash)) service.onQuarantine({ owner, expression: compiled.text, hash })
+  if (service.quarantine.recordFailure(owner, hash)) service.onQuarantine({ owner, expression: compiled.text, hash })
 }
 
-function resultOf({ kind, payload }: Answer): Json | undefined {
+function resultOf({ kind, payload }: SandboxResponse): Json | undefined {
   switch (kind) {
     case 'value':
       return JSON.parse(payload)
@@ -249,7 +254,7 @@ function resultOf({ kind, payload }: Answer): Json | undefined {
     case 'ready':
       return undefined
     case 'error':
-      throw failureOfError(JSON.parse(payload))
+      throw evaluationFailure(JSON.parse(payload))
   }
 }
 

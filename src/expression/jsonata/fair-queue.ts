@@ -30,7 +30,7 @@ export class FairQueue<T extends { readonly owner: string }> {
   }
 
   /** Returns an item to the head of its owner's line. */
-  putBack(item: T): void {
+  requeue(item: T): void {
     const line = this.#lines.get(item.owner)
     if (line) line.unshift(item)
     else this.#lines.set(item.owner, [item])

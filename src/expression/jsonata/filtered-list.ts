@@ -1,5 +1,5 @@
 import { isNode } from './fast-lane/nodes.ts'
-import { type AstNode, parseTree } from './parse.ts'
+import { type AstNode, parseAst } from './parse.ts'
 
 /** Whether an expression leaves out entries of a list, and the expression of that list, where it can be told. */
 export type FilteredList =
@@ -7,7 +7,7 @@ export type FilteredList =
   | { readonly kind: 'filtered'; readonly source: string | undefined }
 
 /** Functions that keep as many entries as their first argument has. */
-const KEEPING: ReadonlySet<string> = new Set(['map', 'sort', 'reverse', 'shuffle'])
+const LENGTH_PRESERVING: ReadonlySet<string> = new Set(['map', 'sort', 'reverse', 'shuffle'])
 
 /**
  * The list that an expression filters: `$.results` of `$.results[active].{"id": uid}` and of `$filter($.results, …)`.
@@ -15,7 +15,7 @@ const KEEPING: ReadonlySet<string> = new Set(['map', 'sort', 'reverse', 'shuffle
  * An index (`body[0]`) selects and does not filter. What is filtered after it was computed cannot be told.
  */
 export function findFilteredList(text: string): FilteredList {
-  const parsed = parseTree(text)
+  const parsed = parseAst(text)
   if (!('tree' in parsed) || !hasFilter(parsed.tree, new Set())) return { kind: 'unfiltered' }
   return { kind: 'filtered', source: sourceOf(parsed.tree) }
 }
@@ -54,7 +54,7 @@ function sourceOfPath(steps: readonly AstNode[]): string | undefined {
 function sourceOfCall(call: AstNode, list: AstNode | undefined): string | undefined {
   const name = functionName(call)
   if (list === undefined || name === undefined) return undefined
-  if (hasFilter(list, new Set())) return name === 'filter' || KEEPING.has(name) ? sourceOf(list) : undefined
+  if (hasFilter(list, new Set())) return name === 'filter' || LENGTH_PRESERVING.has(name) ? sourceOf(list) : undefined
   return name === 'filter' && list.type === 'path' ? writeSteps(stepsOf(list)) : undefined
 }
 

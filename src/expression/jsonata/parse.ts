@@ -36,13 +36,13 @@ const COPIED_CHARACTERS_MAX = 1_000_000
  * Checks the syntax, the length and the depth. It does not know which roots and functions exist where the expression is
  * used. Safe on hostile text: takes at most some tens of milliseconds.
  */
-export function parseExpression(text: string): { readonly ok: true } | ExpressionProblem {
-  const parsed = parseTree(text)
+export function validateExpression(text: string): { readonly ok: true } | ExpressionProblem {
+  const parsed = parseAst(text)
   return 'tree' in parsed ? { ok: true } : parsed
 }
 
 /** The syntax tree of an expression within the limits. */
-export function parseTree(text: string): { readonly tree: AstNode } | ExpressionProblem {
+export function parseAst(text: string): { readonly tree: AstNode } | ExpressionProblem {
   if (Buffer.byteLength(text) > EXPRESSION_BYTES_MAX) {
     return { problem: `it is longer than ${EXPRESSION_BYTES_MAX} bytes`, code: 'TOO_LONG', position: 0 }
   }
@@ -122,13 +122,13 @@ function problemOf(error: unknown): ExpressionProblem {
   if (error instanceof CopyBudgetExceeded) return TOO_COMPLEX
   // The parser recurses; a text that exhausts the stack is far beyond the depth allowed.
   if (error instanceof RangeError) return TOO_DEEP
-  const { code, message, position } = thrownByJsonata(error)
+  const { code, message, position } = readJsonataError(error)
   const where = position === undefined ? '' : ` at position ${position}`
   return { problem: `${message}${where}`, code: code ?? 'SYNTAX', position: position ?? 0 }
 }
 
 /** JSONata throws plain objects; a regular expression that does not compile throws a SyntaxError. */
-function thrownByJsonata(error: unknown): { code?: string; message: string; position?: number } {
+function readJsonataError(error: unknown): { code?: string; message: string; position?: number } {
   if (typeof error !== 'object' || error === null) return { message: 'it does not parse' }
   return {
     ...('code' in error && typeof error.code === 'string' && { code: error.code }),

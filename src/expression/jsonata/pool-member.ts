@@ -1,8 +1,8 @@
-import type { Answer } from './sandbox/protocol.ts'
+import type { SandboxResponse } from './sandbox/protocol.ts'
 import type { SandboxProcess } from './sandbox-process.ts'
 
 /** An evaluation on its way through the pool. */
-export interface PoolJob {
+export interface PooledEvaluation {
   readonly owner: string
   /** The request as the sandbox reads it, with the line end. */
   readonly line: string
@@ -12,23 +12,23 @@ export interface PoolJob {
   isSlow(): boolean
   /** On the scale of `performance.now()`. */
   readonly queuedAt: number
-  settle(outcome: JobOutcome): void
+  settle(outcome: EvaluationOutcome): void
 }
 
 /** Why an evaluation was stopped from outside. */
 export type KillCause = 'time' | 'memory' | 'crash'
 
 /** What became of a job. */
-export type JobOutcome =
-  | { readonly kind: 'answer'; readonly answer: Answer }
+export type EvaluationOutcome =
+  | { readonly kind: 'answer'; readonly answer: SandboxResponse }
   | { readonly kind: 'killed'; readonly cause: KillCause }
   | { readonly kind: 'refused'; readonly cause: 'queue_full' | 'waited_too_long' | 'closed' | 'no_sandbox' }
 
 /** Requests sent ahead, so that a sandbox goes on to the next without waiting for this process. */
-const DEPTH_MAX = 8
+const SENT_MAX = 8
 
 /** Length of the requests sent ahead. */
-const AHEAD_LENGTH_MAX = 1_048_576
+const SENT_LENGTH_MAX = 1_048_576
 
 /** A job that runs longer gives the ones sent behind it back to the queue. */
 const STALL_MS = 100
@@ -40,7 +40,7 @@ const BUSY_MS_MAX = 20_000
 /** One sandbox of the pool and the jobs it was sent, the running one first. */
 export class PoolMember {
   readonly process: SandboxProcess
-  readonly #jobs: PoolJob[] = []
+  readonly #sent: PooledEvaluation[] = []
   #isReady = false
   #isRetiring = false
   #runningSince = 0
@@ -51,8 +51,8 @@ export class PoolMember {
     this.process = process
   }
 
-  get running(): PoolJob | undefined {
-    return this.#jobs[0]
+  get running(): PooledEvaluation | undefined {
+    return this.#sent[0]
   }
 
   get isReady(): boolean {
@@ -60,27 +60,27 @@ export class PoolMember {
   }
 
   get isIdle(): boolean {
-    return this.#jobs.length === 0
+    return this.#sent.length === 0
   }
 
   get load(): number {
-    return this.#jobs.length
+    return this.#sent.length
   }
 
-  get runsSlow(): boolean {
-    return this.#jobs.some((job) => job.isSlow())
+  get hasSlowEvaluation(): boolean {
+    return this.#sent.some((job) => job.isSlow())
   }
 
   /** Whether the process has done its share, or has jobs in its input that were taken back, and must go once idle. */
-  get isSpent(): boolean {
+  get shouldRetire(): boolean {
     return this.#isRetiring || this.#served >= SERVED_MAX || this.#busyMs >= BUSY_MS_MAX
   }
 
   /** Whether another job may be sent; nothing is sent behind one that is known to be slow, or turns out to be. */
-  hasRoom(nowMs: number): boolean {
-    if (!this.#isReady || this.isSpent || this.runsSlow || this.isStalled(nowMs)) return false
-    if (this.#jobs.length >= DEPTH_MAX) return false
-    return this.#jobs.reduce((length, job) => length + job.line.length, 0) < AHEAD_LENGTH_MAX
+  canAccept(nowMs: number): boolean {
+    if (!this.#isReady || this.shouldRetire || this.hasSlowEvaluation || this.isStalled(nowMs)) return false
+    if (this.#sent.length >= SENT_MAX) return false
+    return this.#sent.reduce((length, job) => length + job.line.length, 0) < SENT_LENGTH_MAX
   }
 
   /** How long the running job has been at it. */
@@ -98,21 +98,21 @@ export class PoolMember {
     this.process.keepsAlive(false)
   }
 
-  send(job: PoolJob): void {
+  send(job: PooledEvaluation): void {
     if (this.isIdle) {
       this.#runningSince = performance.now()
       this.process.keepsAlive(true)
     }
-    this.#jobs.push(job)
+    this.#sent.push(job)
     this.process.send(job.line)
   }
 
   /** Takes the answer of the running job, which is settled; the next one counts as running from now. @returns how long it ran */
-  takeAnswer(answer: Answer): number {
+  receiveResponse(answer: SandboxResponse): number {
     const now = performance.now()
     const ranMs = this.runningMs(now)
     this.#busyMs += ranMs
-    const job = this.#jobs.shift()
+    const job = this.#sent.shift()
     this.#served++
     this.#runningSince = now
     if (this.isIdle) this.process.keepsAlive(false)
@@ -121,20 +121,20 @@ export class PoolMember {
   }
 
   /** Every job, the running one too, for a process that is ended. */
-  takeBackAll(): PoolJob[] {
-    return this.#jobs.splice(0)
+  reclaimAll(): PooledEvaluation[] {
+    return this.#sent.splice(0)
   }
 
   /** The jobs behind the running one, taken back; the process retires, because it has them in its input. */
-  takeBackWaiting(): PoolJob[] {
-    const waiting = this.#jobs.splice(1)
+  reclaimWaiting(): PooledEvaluation[] {
+    const waiting = this.#sent.splice(1)
     if (waiting.length > 0) this.#isRetiring = true
     return waiting
   }
 
   /** Ends the process and settles the running job. */
-  stop(outcome: JobOutcome): void {
+  stop(outcome: EvaluationOutcome): void {
     this.process.kill()
-    this.#jobs.shift()?.settle(outcome)
+    this.#sent.shift()?.settle(outcome)
   }
 }

@@ -1,6 +1,6 @@
 import { type BackoffPolicy, backoffMs } from '../../base/index.ts'
 import { FairQueue } from './fair-queue.ts'
-import { type JobOutcome, type KillCause, type PoolJob, PoolMember } from './pool-member.ts'
+import { type EvaluationOutcome, type KillCause, type PooledEvaluation, PoolMember } from './pool-member.ts'
 import type { StartSandbox } from './sandbox-process.ts'
 
 /** What a pool is built from. */
@@ -17,7 +17,7 @@ const WAITING_PER_OWNER_MAX = 1_000
 const WAIT_MS_MAX = 10_000
 
 /** How often running evaluations are looked at; bounds how far one overruns its time. */
-const WATCH_INTERVAL_MS = 20
+const CHECK_INTERVAL_MS = 20
 
 /** Memory of a sandbox: heap, code and buffers. */
 const RESIDENT_BYTES_MAX = 256 * 1024 * 1024
@@ -38,10 +38,10 @@ const START_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 3, maxMs: 10_000, ji
  */
 export class SandboxPool implements Disposable {
   readonly #options: PoolOptions
-  readonly #quick = new FairQueue<PoolJob>(WAITING_PER_OWNER_MAX)
-  readonly #slow = new FairQueue<PoolJob>(WAITING_PER_OWNER_MAX)
+  readonly #quick = new FairQueue<PooledEvaluation>(WAITING_PER_OWNER_MAX)
+  readonly #slow = new FairQueue<PooledEvaluation>(WAITING_PER_OWNER_MAX)
   readonly #members = new Set<PoolMember>()
-  #watch: NodeJS.Timeout | undefined
+  #checkTimer: NodeJS.Timeout | undefined
   #retry: NodeJS.Timeout | undefined
   #startFailures = 0
   #isClosed = false
@@ -51,10 +51,10 @@ export class SandboxPool implements Disposable {
   }
 
   /** Queues an evaluation; the outcome never rejects. */
-  run(request: Pick<PoolJob, 'owner' | 'line' | 'timeoutMs' | 'isSlow'>): Promise<JobOutcome> {
+  run(request: Pick<PooledEvaluation, 'owner' | 'line' | 'timeoutMs' | 'isSlow'>): Promise<EvaluationOutcome> {
     return new Promise((settle) => {
       if (this.#isClosed) return settle({ kind: 'refused', cause: 'closed' })
-      const job: PoolJob = { ...request, queuedAt: performance.now(), settle }
+      const job: PooledEvaluation = { ...request, queuedAt: performance.now(), settle }
       const queue = job.isSlow() ? this.#slow : this.#quick
       if (queue.isFull(job.owner)) return settle({ kind: 'refused', cause: 'queue_full' })
       queue.push(job)
@@ -65,29 +65,29 @@ export class SandboxPool implements Disposable {
   /** Ends all processes; what runs or waits is refused. */
   [Symbol.dispose](): void {
     this.#isClosed = true
-    clearInterval(this.#watch)
+    clearInterval(this.#checkTimer)
     clearTimeout(this.#retry)
     for (const member of this.#members) {
-      for (const job of member.takeBackWaiting()) job.settle({ kind: 'refused', cause: 'closed' })
+      for (const job of member.reclaimWaiting()) job.settle({ kind: 'refused', cause: 'closed' })
       member.stop({ kind: 'refused', cause: 'closed' })
     }
     this.#members.clear()
-    this.#refuseWaiting('closed')
+    this.#rejectWaiting('closed')
   }
 
   #dispatch(): void {
-    this.#placeSlow()
+    this.#dispatchSlow()
     while (this.#quick.size > 0) {
-      if (!this.#placeNext(this.#quick)) break
+      if (!this.#dispatchNext(this.#quick)) break
     }
     // Some may have turned out to be slow while they waited.
-    this.#placeSlow()
-    if (this.#members.size > 0) this.#watch ??= setInterval(() => this.#look(), WATCH_INTERVAL_MS).unref()
+    this.#dispatchSlow()
+    if (this.#members.size > 0) this.#checkTimer ??= setInterval(() => this.#checkRunning(), CHECK_INTERVAL_MS).unref()
   }
 
-  #placeSlow(): void {
-    while (this.#slow.size > 0 && !this.#slowShareIsTaken()) {
-      if (!this.#placeNext(this.#slow)) return
+  #dispatchSlow(): void {
+    while (this.#slow.size > 0 && !this.#isSlowShareFull()) {
+      if (!this.#dispatchNext(this.#slow)) return
     }
   }
 
@@ -96,7 +96,7 @@ export class SandboxPool implements Disposable {
    *
    * @returns false when no process has room
    */
-  #placeNext(queue: FairQueue<PoolJob>): boolean {
+  #dispatchNext(queue: FairQueue<PooledEvaluation>): boolean {
     const member = this.#leastLoaded()
     if (!member?.isIdle && this.#mayStart()) this.#start()
     if (!member) return false
@@ -112,13 +112,13 @@ export class SandboxPool implements Disposable {
     const now = performance.now()
     let best: PoolMember | undefined
     for (const member of this.#members) {
-      if (member.hasRoom(now) && (!best || member.load < best.load)) best = member
+      if (member.canAccept(now) && (!best || member.load < best.load)) best = member
     }
     return best
   }
 
-  #slowShareIsTaken(): boolean {
-    const busy = [...this.#members].filter((member) => member.runsSlow).length
+  #isSlowShareFull(): boolean {
+    const busy = [...this.#members].filter((member) => member.hasSlowEvaluation).length
     return busy >= Math.floor(this.#options.size / 2)
   }
 
@@ -136,27 +136,27 @@ export class SandboxPool implements Disposable {
           member.markReady()
           this.#dispatch()
         },
-        onAnswer: (answer) => {
-          const ranMs = member.takeAnswer(answer)
-          if (ranMs >= WATCH_INTERVAL_MS && isBloated(member)) this.#replace(member)
-          else if (member.isIdle && member.isSpent) this.#drop(member)
+        onResponse: (answer) => {
+          const ranMs = member.receiveResponse(answer)
+          if (ranMs >= CHECK_INTERVAL_MS && exceedsMemory(member)) this.#replace(member)
+          else if (member.isIdle && member.shouldRetire) this.#remove(member)
           this.#dispatch()
         },
         onExit: () => {
           clearTimeout(timer)
           if (member.isReady) this.#kill(member, 'crash')
-          else this.#failedToStart(member)
+          else this.#handleStartFailure(member)
         },
       }),
     )
-    const timer = setTimeout(() => this.#failedToStart(member), START_MS_MAX).unref()
+    const timer = setTimeout(() => this.#handleStartFailure(member), START_MS_MAX).unref()
     this.#members.add(member)
   }
 
-  #failedToStart(member: PoolMember): void {
-    this.#drop(member)
+  #handleStartFailure(member: PoolMember): void {
+    this.#remove(member)
     this.#startFailures++
-    if (this.#startFailures >= START_FAILURES_MAX) this.#refuseWaiting('no_sandbox')
+    if (this.#startFailures >= START_FAILURES_MAX) this.#rejectWaiting('no_sandbox')
     const waitMs = backoffMs(START_BACKOFF, this.#startFailures, () => 1)
     this.#retry = setTimeout(() => {
       this.#retry = undefined
@@ -166,39 +166,39 @@ export class SandboxPool implements Disposable {
   }
 
   /** Looks at every running evaluation: its time, its memory, and who waits behind it. */
-  #look(): void {
+  #checkRunning(): void {
     const now = performance.now()
     for (const member of this.#members) {
       const job = member.running
       if (!job) continue
       if (member.runningMs(now) > job.timeoutMs) this.#killIfStillRunning(member, job)
-      else if (member.isStalled(now)) this.#relieve(member)
+      else if (member.isStalled(now)) this.#preempt(member)
     }
     if ([...this.#members].every((member) => member.isIdle)) {
-      clearInterval(this.#watch)
-      this.#watch = undefined
+      clearInterval(this.#checkTimer)
+      this.#checkTimer = undefined
     }
   }
 
   /** When this process was busy itself, the answer may be here unread: input is read before `setImmediate` runs. */
-  #killIfStillRunning(member: PoolMember, job: PoolJob): void {
+  #killIfStillRunning(member: PoolMember, job: PooledEvaluation): void {
     setImmediate(() => {
       if (this.#members.has(member) && member.running === job) this.#kill(member, 'time')
     })
   }
 
-  #relieve(member: PoolMember): void {
-    if (isBloated(member)) {
+  #preempt(member: PoolMember): void {
+    if (exceedsMemory(member)) {
       this.#kill(member, 'memory')
       return
     }
-    const waiting = member.takeBackWaiting()
-    this.#putBack(waiting)
+    const waiting = member.reclaimWaiting()
+    this.#requeue(waiting)
     if (waiting.length > 0) this.#dispatch()
   }
 
   #kill(member: PoolMember, cause: KillCause): void {
-    this.#putBack(member.takeBackWaiting())
+    this.#requeue(member.reclaimWaiting())
     this.#members.delete(member)
     member.stop({ kind: 'killed', cause })
     this.#dispatch()
@@ -206,26 +206,26 @@ export class SandboxPool implements Disposable {
 
   /** The memory is an evaluation's that is over: those behind it must not be blamed for it, and begin anew elsewhere. */
   #replace(member: PoolMember): void {
-    this.#putBack(member.takeBackAll())
-    this.#drop(member)
+    this.#requeue(member.reclaimAll())
+    this.#remove(member)
   }
 
-  #drop(member: PoolMember): void {
+  #remove(member: PoolMember): void {
     this.#members.delete(member)
     member.process.kill()
   }
 
-  #putBack(jobs: readonly PoolJob[]): void {
-    for (const job of jobs.toReversed()) (job.isSlow() ? this.#slow : this.#quick).putBack(job)
+  #requeue(jobs: readonly PooledEvaluation[]): void {
+    for (const job of jobs.toReversed()) (job.isSlow() ? this.#slow : this.#quick).requeue(job)
   }
 
-  #refuseWaiting(cause: 'closed' | 'no_sandbox'): void {
+  #rejectWaiting(cause: 'closed' | 'no_sandbox'): void {
     for (const queue of [this.#quick, this.#slow]) {
       for (let job = queue.shift(); job; job = queue.shift()) job.settle({ kind: 'refused', cause })
     }
   }
 }
 
-function isBloated(member: PoolMember): boolean {
+function exceedsMemory(member: PoolMember): boolean {
   return (member.process.residentBytes() ?? 0) > RESIDENT_BYTES_MAX
 }

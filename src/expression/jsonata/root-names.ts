@@ -1,5 +1,5 @@
 import { isNode } from './fast-lane/nodes.ts'
-import { type AstNode, parseTree } from './parse.ts'
+import { type AstNode, parseAst } from './parse.ts'
 
 /** A name that an expression looks up in its roots, and the name that follows it: `headers.link` is `headers` and `link`. */
 export interface RootName {
@@ -29,7 +29,7 @@ const OVER_SELECTION: ReadonlySet<string> = new Set(['stages', 'predicate', 'gro
  * Names further down a path, in predicates, groupings and orders belong to the values there and are not among them.
  */
 export function listRootNames(text: string): RootName[] {
-  const parsed = parseTree(text)
+  const parsed = parseAst(text)
   const names: RootName[] = []
   if ('tree' in parsed) visit(parsed.tree, true, { names, atRoots: new Set(), below: new Set() })
   return names
@@ -56,8 +56,8 @@ function visitPath({ steps, ...rest }: AstNode, isAtRoots: boolean, found: Visit
   const [first, second, ...others] = Array.isArray(steps) ? steps.filter(isNode) : []
   if (first === undefined) return
   const leadsToRoots = first.type === 'variable' && (first.value === '$' || (first.value === '' && isAtRoots))
-  if (first.type === 'name' && isAtRoots) note(first, second, found)
-  if (leadsToRoots && second !== undefined && isPlain(first)) note(second, others[0], found)
+  if (first.type === 'name' && isAtRoots) addName(first, second, found)
+  if (leadsToRoots && second !== undefined && hasNoPredicate(first)) addName(second, others[0], found)
   visit(first, isAtRoots, found)
   for (const step of [second, ...others]) visit(step, false, found)
   visitChildren(rest, false, found)
@@ -67,12 +67,12 @@ function visitChildren(node: object, isAtRoots: boolean, found: Visit): void {
   for (const [key, inner] of Object.entries(node)) visit(inner, isAtRoots && !OVER_SELECTION.has(key), found)
 }
 
-function note({ type, value }: AstNode, next: AstNode | undefined, { names }: Visit): void {
+function addName({ type, value }: AstNode, next: AstNode | undefined, { names }: Visit): void {
   if (type !== 'name' || typeof value !== 'string') return
   names.push({ name: value, next: next?.type === 'name' && typeof next.value === 'string' ? next.value : undefined })
 }
 
 /** Without predicates, which would select among the roots. */
-function isPlain(node: AstNode): boolean {
+function hasNoPredicate(node: AstNode): boolean {
   return node.predicate === undefined && node.stages === undefined
 }

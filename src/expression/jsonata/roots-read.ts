@@ -66,20 +66,20 @@ const CONTEXT_BELOW: ReadonlyMap<string, number> = new Map([
  * whole (`$`, `$$`, wildcards, parents, `a@$x`, transforms, functions that take the context for a missing argument) may read
  * any key. Nodes of a type that is not known may too.
  */
-export function rootsRead(tree: AstNode): ReadonlySet<string> | undefined {
+export function referencedInputKeys(tree: AstNode): ReadonlySet<string> | undefined {
   const names = new Set<string>()
-  return collect(tree, names, new Set()) ? names : undefined
+  return collectKeys(tree, names, new Set()) ? names : undefined
 }
 
 /** Keys by which JSONata would take the roots for something else than data, whatever an expression reads. */
-const MARKS = ['_jsonata_lambda', '_jsonata_function', 'tupleStream', 'outerWrapper'] as const
+const RESERVED_KEYS = ['_jsonata_lambda', '_jsonata_function', 'tupleStream', 'outerWrapper'] as const
 
 /**
  * The part of the roots that an expression reads. Roots repeat each other (`body`, `data`, `response.body`): what is not read
  * need not be written to a sandbox.
  */
-export function readPart(roots: JsonObject, reads: ReadonlySet<string> | undefined): JsonObject {
-  if (reads === undefined || MARKS.some((mark) => Object.hasOwn(roots, mark))) return roots
+export function pickInputKeys(roots: JsonObject, reads: ReadonlySet<string> | undefined): JsonObject {
+  if (reads === undefined || RESERVED_KEYS.some((mark) => Object.hasOwn(roots, mark))) return roots
   return Object.fromEntries(Object.entries(roots).filter(([key]) => reads.has(key)))
 }
 
@@ -99,15 +99,15 @@ const TRANSPARENT: ReadonlySet<string> = new Set([
 ])
 
 /** @returns false when the part may read anything */
-function collect(part: unknown, names: Set<string>, seen: Set<unknown>): boolean {
+function collectKeys(part: unknown, names: Set<string>, seen: Set<unknown>): boolean {
   if (typeof part !== 'object' || part === null || seen.has(part)) return true
   seen.add(part)
-  if (!isNode(part)) return Object.values(part).every((inner) => collect(inner, names, seen))
-  return isBounded(part, names, seen) && Object.values(part).every((inner) => collect(inner, names, seen))
+  if (!isNode(part)) return Object.values(part).every((inner) => collectKeys(inner, names, seen))
+  return readsNamedKeysOnly(part, names, seen) && Object.values(part).every((inner) => collectKeys(inner, names, seen))
 }
 
 /** Whether the node by itself reads no more than the names it adds. */
-function isBounded(node: AstNode, names: Set<string>, seen: Set<unknown>): boolean {
+function readsNamedKeysOnly(node: AstNode, names: Set<string>, seen: Set<unknown>): boolean {
   // A focus stays where it was: after `a@$x` the context is still the roots.
   if (node.focus !== undefined) return false
   switch (node.type) {
@@ -117,7 +117,7 @@ function isBounded(node: AstNode, names: Set<string>, seen: Set<unknown>): boole
     case 'variable':
       return node.value !== '' && node.value !== '$'
     case 'function':
-      return isBoundedCall(node, seen)
+      return isContextFreeCall(node, seen)
     case 'path':
       skipRoot(node, seen)
       return true
@@ -130,7 +130,7 @@ function isBounded(node: AstNode, names: Set<string>, seen: Set<unknown>): boole
   }
 }
 
-function isBoundedCall({ procedure, arguments: args }: AstNode, seen: Set<unknown>): boolean {
+function isContextFreeCall({ procedure, arguments: args }: AstNode, seen: Set<unknown>): boolean {
   if (!isNode(procedure) || procedure.type !== 'variable' || typeof procedure.value !== 'string') return false
   seen.add(procedure)
   const count = Array.isArray(args) ? args.length : 0

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { type Answer, LineReader, readAnswer } from './sandbox/protocol.ts'
+import { decodeResponse, LineReader, type SandboxResponse } from './sandbox/protocol.ts'
 
 /** Old generation of the child's heap; with it a runaway evaluation ends the child, and only the child. */
 const HEAP_MEGABYTES = 96
@@ -15,13 +15,13 @@ const HEAP_MEGABYTES = 96
 const CPU_SECONDS_MAX = 60
 
 /** An answer line longer than any result is not an answer. */
-const ANSWER_LENGTH_MAX = 16 * 1024 * 1024
+const RESPONSE_LENGTH_MAX = 16 * 1024 * 1024
 
 /** What happens to a child, told to whoever started it. */
 export interface SandboxEvents {
   onReady(): void
   /** Answers come in the order of the requests. */
-  onAnswer(answer: Answer): void
+  onResponse(answer: SandboxResponse): void
   /** The process is gone and answers nothing more; not told after `kill`. */
   onExit(): void
 }
@@ -61,14 +61,14 @@ export const startSandbox: StartSandbox = (events) => {
   }
   const reader = new LineReader((line) => {
     if (isGone) return
-    const answer = readAnswer(line)
+    const answer = decodeResponse(line)
     if (!answer) fail()
     else if (answer.kind === 'ready') events.onReady()
-    else events.onAnswer(answer)
+    else events.onResponse(answer)
   })
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     reader.push(chunk)
-    if (reader.pendingLength > ANSWER_LENGTH_MAX) fail()
+    if (reader.pendingLength > RESPONSE_LENGTH_MAX) fail()
   })
   child.on('exit', fail).on('error', fail)
   child.stdin.on('error', fail)

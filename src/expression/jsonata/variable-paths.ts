@@ -1,5 +1,5 @@
 import { isNode } from './fast-lane/nodes.ts'
-import { type AstNode, parseTree } from './parse.ts'
+import { type AstNode, parseAst } from './parse.ts'
 
 /** A variable that an expression mentions, and the name that follows it: `$steps.login` is `steps` and `login`. */
 export interface VariablePath {
@@ -12,15 +12,15 @@ export interface VariablePath {
  * parse.
  */
 export function listVariablePaths(text: string): VariablePath[] {
-  const parsed = parseTree(text)
-  return 'tree' in parsed ? pathsOf(parsed.tree, new Set()) : []
+  const parsed = parseAst(text)
+  return 'tree' in parsed ? collectVariablePaths(parsed.tree, new Set()) : []
 }
 
 /** JSONata's trees share nodes: `a ?: b` mentions `a` twice. */
-function pathsOf(part: unknown, seen: Set<unknown>): VariablePath[] {
+function collectVariablePaths(part: unknown, seen: Set<unknown>): VariablePath[] {
   if (typeof part !== 'object' || part === null || seen.has(part)) return []
   seen.add(part)
-  return [...ownPath(part, seen), ...Object.values(part).flatMap((inner) => pathsOf(inner, seen))]
+  return [...ownPath(part, seen), ...Object.values(part).flatMap((inner) => collectVariablePaths(inner, seen))]
 }
 
 function ownPath(part: object, seen: Set<unknown>): VariablePath[] {

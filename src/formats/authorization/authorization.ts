@@ -1,10 +1,10 @@
 import type { Json } from '../../base/index.ts'
-import type { Scope } from '../../expression/index.ts'
-import type { Evaluate, Format } from '../format.ts'
+import type { TemplateScope } from '../../expression/index.ts'
+import type { EvaluateExpression, Format } from '../format.ts'
 
 /** One way of putting a credential on an outgoing request. */
 export interface AuthorizationFormat extends Format {
-  readonly compile: (config: Json | undefined) => Authorise
+  readonly compile: (config: Json | undefined) => Authorize
 }
 
 /**
@@ -14,14 +14,14 @@ export interface AuthorizationFormat extends Format {
  *
  * @throws Failure PLACEHOLDER_UNRESOLVED, EXPRESSION_FAILED
  */
-export type Authorise = (
-  request: RequestToAuthorise,
-  scope: Scope,
-  tools: AuthorizationTools,
+export type Authorize = (
+  request: UnauthorizedRequest,
+  scope: TemplateScope,
+  tools: AuthorizationContext,
 ) => AuthorizationEffect | Promise<AuthorizationEffect>
 
 /** The request as it is about to be sent; signatures are computed over exactly this. */
-export interface RequestToAuthorise {
+export interface UnauthorizedRequest {
   readonly method: string
   /** With every query parameter but those that authorization adds. */
   readonly url: string
@@ -38,8 +38,8 @@ export interface AuthorizationEffect {
   readonly query: Readonly<Record<string, string>>
 }
 
-export interface AuthorizationTools {
-  readonly evaluate: Evaluate
+export interface AuthorizationContext {
+  readonly evaluate: EvaluateExpression
   readonly now: () => Date
   /** A fresh unpredictable hexadecimal text, for nonces. */
   readonly nonce: () => string

@@ -1,10 +1,10 @@
 import { createHash, createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { compileTemplate, renderText, type Template } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { compileTemplate, renderText, type TextTemplate } from '../../expression/index.ts'
+import { withSchema } from '../format.ts'
 import { percentEncode } from '../percent-encode.ts'
 import { secretText, templateText } from '../vocabulary.ts'
-import type { AuthorizationFormat, RequestToAuthorise } from './authorization.ts'
+import type { AuthorizationFormat, UnauthorizedRequest } from './authorization.ts'
 
 const config = z.strictObject({
   access_key_id: templateText().describe('Identifies the key.'),
@@ -14,7 +14,7 @@ const config = z.strictObject({
   service: templateText().describe('For example `s3` or `execute-api`.'),
 })
 
-interface SigningKey {
+interface AwsSigningKey {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly region: string
@@ -27,15 +27,15 @@ export const awsSigv4: AuthorizationFormat = {
   summary:
     'Signs the request with AWS Signature Version 4; the caller of a streamed body names its hash, or `UNSIGNED-PAYLOAD`, in `x-amz-content-sha256`.',
   config,
-  compile: parsing(config, (parsed) => {
+  compile: withSchema(config, (parsed) => {
     const accessKeyId = compileTemplate(parsed.access_key_id)
     const secretAccessKey = compileTemplate(parsed.secret_access_key)
     const region = compileTemplate(parsed.region)
     const service = compileTemplate(parsed.service)
     const sessionToken = parsed.session_token === undefined ? undefined : compileTemplate(parsed.session_token)
     return (request, scope, { now }) => {
-      const render = (template: Template) => renderText(template, scope)
-      const key: SigningKey = {
+      const render = (template: TextTemplate) => renderText(template, scope)
+      const key: AwsSigningKey = {
         accessKeyId: render(accessKeyId),
         secretAccessKey: render(secretAccessKey),
         region: render(region),
@@ -53,7 +53,7 @@ export const awsSigv4: AuthorizationFormat = {
  * caller can know the hash.
  */
 function signingHeaders(
-  request: RequestToAuthorise,
+  request: UnauthorizedRequest,
   now: Date,
   sessionToken: string | undefined,
 ): Record<string, string> {
@@ -66,7 +66,11 @@ function signingHeaders(
   return headers
 }
 
-function authorizationHeader(request: RequestToAuthorise, headers: Record<string, string>, key: SigningKey): string {
+function authorizationHeader(
+  request: UnauthorizedRequest,
+  headers: Record<string, string>,
+  key: AwsSigningKey,
+): string {
   const timestamp = headers['x-amz-date'] ?? ''
   const day = timestamp.slice(0, 8)
   const credentialScope = `${day}/${key.region}/${key.service}/aws4_request`
@@ -83,7 +87,7 @@ function authorizationHeader(request: RequestToAuthorise, headers: Record<string
 }
 
 function canonicalRequest(
-  request: RequestToAuthorise,
+  request: UnauthorizedRequest,
   headers: Record<string, string>,
   names: string[],
   service: string,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { compileTemplate, renderText } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { secretText, templateText } from '../vocabulary.ts'
 import type { AuthorizationFormat } from './authorization.ts'
 
@@ -16,7 +16,7 @@ export const basic: AuthorizationFormat = {
   format: 'basic',
   summary: 'Sends `Authorization: Basic <base64 of username:password>`.',
   config,
-  compile: parsing(config, ({ username, password }) => {
+  compile: withSchema(config, ({ username, password }) => {
     const user = compileTemplate(username)
     const secret = compileTemplate(password)
     return (_request, scope) => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { compileTemplate, renderText } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { secretText } from '../vocabulary.ts'
 import type { AuthorizationFormat } from './authorization.ts'
 
@@ -20,7 +20,7 @@ export const bearer: AuthorizationFormat = {
   format: 'bearer',
   summary: 'Sends `Authorization: Bearer <token>`.',
   config,
-  compile: parsing(config, ({ token }) => {
+  compile: withSchema(config, ({ token }) => {
     const template = compileTemplate(`Bearer ${token}`)
     return (_request, scope) => ({ headers: { authorization: renderText(template, scope) }, query: {} })
   }),

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
-import { compileTemplate, renderText, type Scope } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { compileTemplate, renderText, type TemplateScope } from '../../expression/index.ts'
+import { withSchema } from '../format.ts'
 import { expressionText, headerName, mapOf, refineWith, secretText } from '../vocabulary.ts'
-import type { Authorise, AuthorizationFormat, RequestToAuthorise } from './authorization.ts'
+import type { AuthorizationFormat, Authorize, UnauthorizedRequest } from './authorization.ts'
 
-const config = z
+const headerConfig = z
   .strictObject({
     header_name: headerName().optional().describe('Name of the one header to send.'),
     header_value: secretText().optional().describe('Value of `header_name`.'),
@@ -18,14 +18,14 @@ const config = z
   })
   .superRefine(refineWith(findShapeProblem, 'authorization.shape'))
 
-type HeaderConfig = z.output<typeof config>
+type HeaderConfig = z.output<typeof headerConfig>
 
 /** `header`: one header, several, or headers computed from the request (signatures). */
 export const header: AuthorizationFormat = {
   format: 'header',
   summary: 'Sends one header (`header_name`, `header_value`), a map of `headers`, or what an `expression` returns.',
-  config,
-  compile: parsing(config, (parsed) =>
+  config: headerConfig,
+  compile: withSchema(headerConfig, (parsed) =>
     parsed.expression === undefined ? literalHeaders(parsed) : computedHeaders(parsed.expression),
   ),
 }
@@ -36,7 +36,7 @@ function findShapeProblem({ header_name, header_value, headers, expression }: He
   return given === 1 ? undefined : 'needs exactly one of header_name with header_value, headers, or expression'
 }
 
-function literalHeaders({ header_name = '', header_value = '', headers }: HeaderConfig): Authorise {
+function literalHeaders({ header_name = '', header_value = '', headers }: HeaderConfig): Authorize {
   const templates = Object.entries(headers ?? { [header_name]: header_value }).map(
     ([name, value]) => [name.toLowerCase(), compileTemplate(value)] as const,
   )
@@ -47,14 +47,14 @@ function literalHeaders({ header_name = '', header_value = '', headers }: Header
   }
 }
 
-function computedHeaders(expression: string): Authorise {
+function computedHeaders(expression: string): Authorize {
   return async (request, scope, { evaluate }) => {
     const result = await evaluate(expression, expressionRoots(request, scope))
     return { headers: headersFromJson(result), query: {} }
   }
 }
 
-function expressionRoots(request: RequestToAuthorise, { account }: Scope): JsonObject {
+function expressionRoots(request: UnauthorizedRequest, { account }: TemplateScope): JsonObject {
   const { method, url, headers, body } = request
   const text = body === undefined ? null : typeof body === 'string' ? body : Buffer.from(body).toString('latin1')
   return {

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type FormatChoice, familySchema, formatOf } from '../format.ts'
-import type { Authorise, AuthorizationFormat } from './authorization.ts'
+import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
+import type { AuthorizationFormat, Authorize } from './authorization.ts'
 import { awsSigv4 } from './aws-sigv4.ts'
 import { basic } from './basic.ts'
 import { bearer } from './bearer.ts'
@@ -26,9 +26,9 @@ export const AUTHORIZATION_FORMATS: readonly AuthorizationFormat[] = [
 ]
 
 /** `{format, config}` of the family. */
-export const authorizationSchema = familySchema('Authorization', AUTHORIZATION_FORMATS)
+export const authorizationSchema = formatUnion('Authorization', AUTHORIZATION_FORMATS)
 
 /** The behaviour of a checked choice. */
-export function compileAuthorization({ format, config }: FormatChoice): Authorise {
-  return formatOf(AUTHORIZATION_FORMATS, format).compile(config)
+export function compileAuthorization({ format, config }: FormatChoice): Authorize {
+  return getFormat(AUTHORIZATION_FORMATS, format).compile(config)
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { compileJson, compileTemplate, renderObject, renderText } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { JWT_ALGORITHMS, signJwt } from '../sign-jwt.ts'
 import { secretText, templateMap, templateText } from '../vocabulary.ts'
 import type { AuthorizationFormat } from './authorization.ts'
@@ -18,7 +18,7 @@ export const jwt: AuthorizationFormat = {
   format: 'jwt',
   summary: 'Signs a short-lived JWT for each request and sends it as `Authorization: Bearer …`.',
   config,
-  compile: parsing(config, (parsed) => {
+  compile: withSchema(config, (parsed) => {
     const key = compileTemplate(parsed.key)
     const claims = compileJson(parsed.claims)
     const keyId = parsed.key_id === undefined ? undefined : compileTemplate(parsed.key_id)

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { compileTemplate, renderText, type Scope } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { compileTemplate, renderText, type TemplateScope } from '../../expression/index.ts'
+import { withSchema } from '../format.ts'
 import { percentEncode } from '../percent-encode.ts'
 import { secretText, templateText } from '../vocabulary.ts'
-import type { Authorise, AuthorizationFormat, RequestToAuthorise } from './authorization.ts'
+import type { AuthorizationFormat, Authorize, UnauthorizedRequest } from './authorization.ts'
 
 const config = z.strictObject({
   consumer_key: templateText().describe('Identifies the application.'),
@@ -27,13 +27,13 @@ export const oauth1: AuthorizationFormat = {
   format: 'oauth1',
   summary: 'Signs the request with OAuth 1.0a and sends the parameters in `Authorization: OAuth …`.',
   config,
-  compile: parsing(config, compileOAuth1),
+  compile: withSchema(config, compileOAuth1),
 }
 
-function compileOAuth1(parsed: OAuth1Config): Authorise {
+function compileOAuth1(parsed: OAuth1Config): Authorize {
   const text = (template: string) => {
     const compiled = compileTemplate(template)
-    return (scope: Scope) => renderText(compiled, scope)
+    return (scope: TemplateScope) => renderText(compiled, scope)
   }
   const consumerKey = text(parsed.consumer_key)
   const consumerSecret = text(parsed.consumer_secret)
@@ -66,7 +66,7 @@ function sign(method: OAuth1Config['signature_method'], key: string, base: strin
 }
 
 /** RFC 5849 §3.4.1: method, address and every parameter (protocol, query, form body), sorted by encoded bytes. */
-function signatureBase(request: RequestToAuthorise, parameters: Readonly<Record<string, string>>): string {
+function signatureBase(request: UnauthorizedRequest, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(request.url)
   const pairs = [...Object.entries(parameters), ...url.searchParams, ...formPairs(request)]
     .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)
@@ -76,7 +76,7 @@ function signatureBase(request: RequestToAuthorise, parameters: Readonly<Record<
 }
 
 /** Only a form body is signed; other bodies are not part of the base string. */
-function formPairs({ headers, body }: RequestToAuthorise): Iterable<[string, string]> {
+function formPairs({ headers, body }: UnauthorizedRequest): Iterable<[string, string]> {
   const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true
   return isForm && typeof body === 'string' ? new URLSearchParams(body) : []
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { compileTemplate, renderText } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { mapOf, nameText, secretText } from '../vocabulary.ts'
 import type { AuthorizationFormat } from './authorization.ts'
 
-const config = z.strictObject({
+const queryConfig = z.strictObject({
   params: mapOf(nameText(), secretText()).describe('Query parameters by name.'),
 })
 
@@ -12,8 +12,8 @@ const config = z.strictObject({
 export const query: AuthorizationFormat = {
   format: 'query',
   summary: 'Adds query parameters, after all others; they are never logged.',
-  config,
-  compile: parsing(config, ({ params }) => {
+  config: queryConfig,
+  compile: withSchema(queryConfig, ({ params }) => {
     const templates = Object.entries(params).map(([name, value]) => [name, compileTemplate(value)] as const)
     return (_request, scope) => {
       const rendered: Record<string, string> = {}

@@ -5,7 +5,7 @@ export interface BodyFormat {
   readonly format: string
   readonly summary: string
   /** @throws Failure INVALID_FIELD when the value cannot be written in this format */
-  readonly encode: (value: Json, tools: BodyTools) => EncodedBody
+  readonly encode: (value: Json, tools: EncodeContext) => EncodedBody
 }
 
 /** A body as it is sent. `contentType` applies unless a header says otherwise. */
@@ -14,7 +14,7 @@ interface EncodedBody {
   readonly contentType: string
 }
 
-interface BodyTools {
+interface EncodeContext {
   /** A fresh unpredictable hexadecimal text, for multipart boundaries. */
   readonly nonce: () => string
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from 'zod'
-import { formatOf } from '../format.ts'
+import { getFormat } from '../format.ts'
 import type { BodyFormat } from './body.ts'
 import { form } from './form.ts'
 import { json } from './json.ts'
@@ -19,5 +19,5 @@ export const bodyFormatSchema = z.enum(BODY_FORMATS.map((entry) => entry.format)
 
 /** The format of that name. */
 export function bodyFormat(name: string): BodyFormat {
-  return formatOf(BODY_FORMATS, name)
+  return getFormat(BODY_FORMATS, name)
 }

@@ -17,7 +17,7 @@ export const xml: BodyFormat = {
   encode: (value) => {
     const [root, ...others] = isJsonObject(value) ? Object.entries(value) : []
     if (root === undefined || others.length > 0 || Array.isArray(root[1]))
-      throw refusal('must be an object with one key, the root element')
+      throw invalidXml('must be an object with one key, the root element')
     return {
       content: `<?xml version="1.0" encoding="UTF-8"?>${writeElement(root[0], root[1], 1)}`,
       contentType: 'application/xml',
@@ -26,9 +26,9 @@ export const xml: BodyFormat = {
 }
 
 function writeElement(name: string, value: Json, depth: number): string {
-  if (depth > DEPTH_MAX) throw refusal(`is nested deeper than ${DEPTH_MAX} elements`)
-  if (!isXmlName(name)) throw refusal(`has a key that no element can have: ${JSON.stringify(name)}`)
-  if (Array.isArray(value)) throw refusal(`has a list within a list at ${name}`)
+  if (depth > DEPTH_MAX) throw invalidXml(`is nested deeper than ${DEPTH_MAX} elements`)
+  if (!isXmlName(name)) throw invalidXml(`has a key that no element can have: ${JSON.stringify(name)}`)
+  if (Array.isArray(value)) throw invalidXml(`has a list within a list at ${name}`)
   const { '#text': text = null, ...rest } = isJsonObject(value) ? value : { '#text': value }
   const entries = Object.entries(rest)
   const attributes = entries
@@ -48,13 +48,13 @@ function writeChildren(name: string, value: Json, depth: number): string {
 }
 
 function writeAttribute(name: string, value: Json): string {
-  if (!isXmlName(name)) throw refusal(`has a key that no attribute can have: ${JSON.stringify(`@${name}`)}`)
+  if (!isXmlName(name)) throw invalidXml(`has a key that no attribute can have: ${JSON.stringify(`@${name}`)}`)
   return value === null ? '' : ` ${name}="${escapeXml(scalarText(value, `@${name}`), ATTRIBUTE_ESCAPED)}"`
 }
 
 function scalarText(value: Json, key: string): string {
   if (isJsonObject(value) || Array.isArray(value))
-    throw refusal(`has an object or a list at ${key}, where a text belongs`)
+    throw invalidXml(`has an object or a list at ${key}, where a text belongs`)
   return value === null ? '' : String(value)
 }
 
@@ -64,10 +64,10 @@ const ATTRIBUTE_ESCAPED = /[&<>"\t\n\r]/g
 const NAMED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
 function escapeXml(text: string, escaped: RegExp): string {
-  if (!isXmlText(text)) throw refusal('has a text with a character that XML cannot hold')
+  if (!isXmlText(text)) throw invalidXml('has a text with a character that XML cannot hold')
   return text.replace(escaped, (character) => NAMED[character] ?? `&#${character.charCodeAt(0)};`)
 }
 
-function refusal(problem: string): Failure {
+function invalidXml(problem: string): Failure {
   return new Failure('INVALID_FIELD', `an XML body ${problem}`)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { requestSchema } from '../request-keys.ts'
 import { webAddress } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
@@ -21,5 +21,5 @@ export const apiKey: CredentialFormat = {
   authenticationMethod: 'api_key',
   summary: 'Fields that the customer fills in. Every field is a placeholder of its name.',
   config,
-  compile: parsing(config, ({ fields, verification }) => ({ format: 'api_key', fields, verification })),
+  compile: withSchema(config, ({ fields, verification }) => ({ format: 'api_key', fields, verification })),
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { compileTemplate, renderText, renderValue, type Scope } from '../../expression/index.ts'
+import { compileTemplate, renderText, renderValue, type TemplateScope } from '../../expression/index.ts'
 import { signJwt } from '../sign-jwt.ts'
 import type { OAuth2Settings } from './oauth2-keys.ts'
 
@@ -12,7 +12,7 @@ interface ClientAuthentication {
 
 /** @param audience the address of the token endpoint, for an assertion @throws Failure PLACEHOLDER_UNRESOLVED, EXPRESSION_FAILED */
 export type AuthenticateClient = (
-  scope: Scope,
+  scope: TemplateScope,
   tools: { readonly now: () => Date; readonly nonce: () => string },
   audience: string,
 ) => ClientAuthentication
@@ -27,9 +27,9 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 export function compileClientAuthentication({ client = {}, options = {} }: OAuth2Settings): AuthenticateClient {
   const id = compileTemplate(client.id ?? '{{client_id}}')
   const secretTemplate = compileTemplate(client.secret ?? '{{client_secret}}')
-  const clientId = (scope: Scope) => renderText(id, scope)
-  if (options.authorizationMethod === 'private_key_jwt') return assertionOf(client, clientId)
-  const encode = options.credentialsEncodingMode === 'loose' ? asIs : formEncode
+  const clientId = (scope: TemplateScope) => renderText(id, scope)
+  if (options.authorizationMethod === 'private_key_jwt') return compileClientAssertion(client, clientId)
+  const encode = options.credentialsEncodingMode === 'loose' ? identity : formEncode
   return (scope) => {
     const client_id = clientId(scope)
     const secret = renderValue(secretTemplate, scope) ?? undefined
@@ -41,9 +41,9 @@ export function compileClientAuthentication({ client = {}, options = {} }: OAuth
   }
 }
 
-function assertionOf(
+function compileClientAssertion(
   { private_key = '{{private_key}}', key_id, algorithm = 'RS256' }: NonNullable<OAuth2Settings['client']>,
-  clientId: (scope: Scope) => string,
+  clientId: (scope: TemplateScope) => string,
 ): AuthenticateClient {
   const key = compileTemplate(private_key)
   const keyId = key_id === undefined ? undefined : compileTemplate(key_id)
@@ -65,6 +65,6 @@ function formEncode(text: string): string {
   return new URLSearchParams([['', text]]).toString().slice(1)
 }
 
-function asIs(text: string): string {
+function identity(text: string): string {
   return text
 }

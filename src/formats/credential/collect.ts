@@ -3,7 +3,7 @@ import type { Field } from './field.ts'
 import { matchesPattern } from './pattern.ts'
 
 /** What a customer gave, taken apart: secrets go into encrypted storage, the rest into the account's context. */
-export type Collected =
+export type CollectedFields =
   | { readonly kind: 'collected'; readonly secrets: JsonObject; readonly visible: JsonObject }
   | { readonly kind: 'refused'; readonly violations: readonly Violation[] }
 
@@ -25,7 +25,7 @@ export function collectFields(
   given: JsonObject,
   path: string,
   sentInHeaders: ReadonlySet<string> = new Set(),
-): Collected {
+): CollectedFields {
   const violations: Violation[] = []
   const secrets: Record<string, Json> = {}
   const visible: Record<string, Json> = {}

@@ -6,12 +6,12 @@ import type { CompileTokenRules } from './token.ts'
 
 /** One way of connecting an account; `format` is what the account records as `authentication_method`. */
 export interface CredentialFormat extends Format {
-  readonly authenticationMethod: AuthenticationMethod
+  readonly authenticationMethod: AuthenticationMethodName
   readonly compile: (config: Json | undefined) => CredentialPlan
 }
 
 /** The specification's list. */
-type AuthenticationMethod = 'api_key' | 'oauth2' | 'oauth2_client_credentials' | 'vendor_oauth'
+type AuthenticationMethodName = 'api_key' | 'oauth2' | 'oauth2_client_credentials' | 'vendor_oauth'
 
 /** What connecting needs to know of a checked config. */
 export interface CredentialPlan {

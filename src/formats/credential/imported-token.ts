@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../base/index.ts'
 import type { Field } from './field.ts'
 import type { TokenSet } from './token.ts'
-import { granted, textOf } from './token-grant.ts'
+import { grantedToken, tokenText } from './token-grant.ts'
 import { parseExpiry } from './token-lifetime.ts'
 
 /** What hands in a token that was granted elsewhere, beside the fields of the definition. */
@@ -13,16 +13,16 @@ export const IMPORTED_FIELDS: readonly Field[] = [
 
 /** The token of collected values. One with a lifetime of zero or less has expired and is refreshed before its first use. */
 export function importedToken(values: JsonObject, now: Date): TokenSet {
-  const accessToken = textOf(values.access_token)
+  const accessToken = tokenText(values.access_token)
   if (accessToken === undefined) throw new Error('collected values hold no access token')
   const found = {
     accessToken,
-    refreshToken: textOf(values.refresh_token),
-    expiresAt: isOver(values.expires_in) ? now : parseExpiry(values.expires_in, now),
+    refreshToken: tokenText(values.refresh_token),
+    expiresAt: isExpired(values.expires_in) ? now : parseExpiry(values.expires_in, now),
   }
-  return granted(found, {}, undefined).token
+  return grantedToken(found, {}, undefined).token
 }
 
-function isOver(seconds: Json | undefined): boolean {
+function isExpired(seconds: Json | undefined): boolean {
   return seconds !== undefined && Number(seconds) <= 0
 }

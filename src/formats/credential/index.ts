@@ -7,7 +7,7 @@
  */
 import { z } from 'zod'
 import { isJsonObject, type Json } from '../../base/index.ts'
-import { familySchema, formatOf } from '../format.ts'
+import { formatUnion, getFormat } from '../format.ts'
 import { plainText } from '../vocabulary.ts'
 import { apiKey } from './api-key.ts'
 import type { CredentialChoice, CredentialFormat, CredentialPlan } from './credential.ts'
@@ -30,7 +30,7 @@ const credentialMap = z.strictObject(
 
 /** Both shapes of `credentials`. */
 export const credentialsSchema = z
-  .union([familySchema('Credential', CREDENTIAL_FORMATS), credentialMap])
+  .union([formatUnion('Credential', CREDENTIAL_FORMATS), credentialMap])
   .meta({ id: 'Credentials' })
 
 /** The choices of a checked config in the order in which they are written, whichever shape it has. */
@@ -46,7 +46,7 @@ export function listCredentials(credentials: Json | undefined): readonly Credent
 
 /** What connecting by this choice needs. */
 export function compileCredential({ format, config }: CredentialChoice): CredentialPlan {
-  return formatOf(CREDENTIAL_FORMATS, format).compile(config)
+  return getFormat(CREDENTIAL_FORMATS, format).compile(config)
 }
 
 /** An entry of the map; it may repeat its key as `format`. */

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { Failure } from '../../base/index.ts'
-import { compileJson, compileTemplate, renderObject, renderText, type Scope } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { compileJson, compileTemplate, renderObject, renderText, type TemplateScope } from '../../expression/index.ts'
+import { withSchema } from '../format.ts'
 import { requestSchema } from '../request-keys.ts'
 import { JWT_ALGORITHMS, type JwtInput, signJwt } from '../sign-jwt.ts'
 import { expressionText, secretText, templateMap, templateText } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
-import { runSteps } from './request-steps.ts'
-import type { CompileTokenRules, TokenAnswer } from './token.ts'
-import { granted } from './token-grant.ts'
+import { sendTokenRequests } from './request-steps.ts'
+import type { CompileTokenRules, TokenResult } from './token.ts'
+import { grantedToken } from './token-grant.ts'
 import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './token-keys.ts'
 
 const config = z.strictObject({
@@ -44,7 +44,7 @@ export const jwt: CredentialFormat = {
   summary:
     'A signed assertion, sent as it is or exchanged for a token: `{{oauth.token.access_token}}`. Recorded as `vendor_oauth`.',
   config,
-  compile: parsing(config, (parsed) => ({
+  compile: withSchema(config, (parsed) => ({
     format: 'jwt',
     fields: parsed.fields,
     verification: parsed.verification,
@@ -64,20 +64,26 @@ function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
     const request = exchange && compileRequest(exchange.request)
     return {
       contextFromToken: contextPaths(parsed.context_from_token),
-      canObtain: () => true,
-      async obtain(tools, scope) {
+      canRequestToken: () => true,
+      async requestToken(tools, scope) {
         const input = assert(scope, tools.now())
         const assertion = trySign(input)
         if (typeof assertion !== 'string') return assertion
         if (request === undefined) return asToken(assertion, input)
         const args = { ...scope.call.args, assertion }
-        return await runSteps(tools, [request], expressions, { ...scope, call: { ...scope.call, args } }, undefined)
+        return await sendTokenRequests(
+          tools,
+          [request],
+          expressions,
+          { ...scope, call: { ...scope.call, args } },
+          undefined,
+        )
       },
     }
   }
 }
 
-function compileAssertion(parsed: z.output<typeof config>): (scope: Scope, now: Date) => JwtInput {
+function compileAssertion(parsed: z.output<typeof config>): (scope: TemplateScope, now: Date) => JwtInput {
   const key = compileTemplate(parsed.key)
   const keyId = parsed.key_id === undefined ? undefined : compileTemplate(parsed.key_id)
   const claims = compileJson(parsed.claims)
@@ -93,7 +99,7 @@ function compileAssertion(parsed: z.output<typeof config>): (scope: Scope, now: 
 }
 
 /** A key that does not fit is the account's: whoever connected it has to give another. */
-function trySign(input: JwtInput): string | TokenAnswer {
+function trySign(input: JwtInput): string | TokenResult {
   try {
     return signJwt(input)
   } catch (error) {
@@ -102,7 +108,7 @@ function trySign(input: JwtInput): string | TokenAnswer {
   }
 }
 
-function asToken(accessToken: string, { claims }: JwtInput): TokenAnswer {
+function asToken(accessToken: string, { claims }: JwtInput): TokenResult {
   const expiresAt = typeof claims.exp === 'number' ? new Date(claims.exp * 1_000) : undefined
-  return granted({ accessToken, refreshToken: undefined, expiresAt }, {}, undefined)
+  return grantedToken({ accessToken, refreshToken: undefined, expiresAt }, {}, undefined)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
 import { oauth2Keys } from './oauth2-keys.ts'
@@ -7,7 +7,7 @@ import { compileTokenEndpoint, scopeParam, tokenPath } from './oauth2-request.ts
 import type { CompileTokenRules } from './token.ts'
 import { contextPaths } from './token-keys.ts'
 
-const config = z.strictObject({
+const clientCredentialsConfig = z.strictObject({
   ...oauth2Keys,
   fields: fieldList()
     .default([
@@ -23,25 +23,25 @@ export const oauth2ClientCredentials: CredentialFormat = {
   authenticationMethod: 'oauth2_client_credentials',
   summary:
     "OAuth 2.0 without redirect: the customer's client id and secret are exchanged for a token, `{{oauth.token.access_token}}`.",
-  config,
-  compile: parsing(config, (parsed) => ({
+  config: clientCredentialsConfig,
+  compile: withSchema(clientCredentialsConfig, (parsed) => ({
     format: 'oauth2_client_credentials',
     fields: parsed.fields,
     verification: parsed.verification,
-    token: tokenRules(parsed),
+    token: clientCredentialsTokenRules(parsed),
   })),
 }
 
 /** The same request every time: there is no refresh token (RFC 6749 §4.4.3), and one that is given is not used. */
-function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
+function clientCredentialsTokenRules(parsed: z.output<typeof clientCredentialsConfig>): CompileTokenRules {
   const clientOwner = parsed.client?.id === undefined ? 'account' : 'integration'
   const grant = { path: tokenPath(parsed), extra: parsed.tokenParams, clientOwner } as const
   return (compileRequest) => {
     const ask = compileTokenEndpoint(parsed, grant, compileRequest)
     return {
       contextFromToken: contextPaths(parsed.context_from_token),
-      canObtain: () => true,
-      obtain: (tools, scope) =>
+      canRequestToken: () => true,
+      requestToken: (tools, scope) =>
         ask(tools, scope, { grant_type: 'client_credentials', ...scopeParam(parsed) }, undefined),
     }
   }

@@ -1,26 +1,26 @@
 import type { JsonObject } from '../../base/index.ts'
-import { compileJson, compileUrl, renderObject, renderUrl, type Scope } from '../../expression/index.ts'
+import { compileJson, compileUrl, renderObject, renderUrl, type TemplateScope } from '../../expression/index.ts'
 import type { RequestDefinition } from '../request-keys.ts'
 import { compileClientAuthentication } from './client-authentication.ts'
 import type { OAuth2Settings } from './oauth2-keys.ts'
-import type { TokenAnswer, TokenSet, TokenTools } from './token.ts'
-import { answerOf, tokenPaths } from './token-grant.ts'
+import type { TokenContext, TokenResult, TokenSet } from './token.ts'
+import { readTokenResponse, tokenPaths } from './token-grant.ts'
 import type { ClientOwner } from './token-response.ts'
 
 /** One grant at a token endpoint: which parameters it has, and where its own extra ones are. */
-export interface Grant {
+export interface TokenGrant {
   readonly path: string
   readonly extra: OAuth2Settings['tokenParams']
   readonly clientOwner: ClientOwner
 }
 
 /** Asks the token endpoint. @param params of the grant itself @throws Failure of `send`, PLACEHOLDER_UNRESOLVED */
-export type AskTokenEndpoint<Request> = (
-  tools: TokenTools<Request>,
-  scope: Scope,
+export type RequestToken<Request> = (
+  tools: TokenContext<Request>,
+  scope: TemplateScope,
   params: JsonObject,
   previous: TokenSet | undefined,
-) => Promise<TokenAnswer>
+) => Promise<TokenResult>
 
 /** Where tokens are had by default. */
 const TOKEN_PATH = '/oauth/token'
@@ -30,9 +30,9 @@ const TOKEN_PATH = '/oauth/token'
  */
 export function compileTokenEndpoint<Request>(
   settings: OAuth2Settings,
-  { path, extra, clientOwner }: Grant,
+  { path, extra, clientOwner }: TokenGrant,
   compileRequest: (request: RequestDefinition) => Request,
-): AskTokenEndpoint<Request> {
+): RequestToken<Request> {
   const { auth = {}, options = {}, tokenHeaders, tokenExpiryDuration } = settings
   const request = compileRequest({
     method: 'POST',
@@ -54,7 +54,7 @@ export function compileTokenEndpoint<Request>(
       ...(client.authorization === undefined ? {} : { authorization: client.authorization }),
     }
     const response = await tools.send(request, { ...scope, call: { ...scope.call, args } })
-    return answerOf(response, paths, { clientOwner, now: tools.now(), previous, lifetimeSeconds })
+    return readTokenResponse(response, paths, { clientOwner, now: tools.now(), previous, lifetimeSeconds })
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { listOf, mapOf, nameText, plainText, templateMap } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
@@ -20,7 +20,7 @@ const authorizeQuirks = z.strictObject({
   code_parameter: nameText().optional().describe('Where the redirect brings the code. Default: code.'),
 })
 
-const config = z.strictObject({
+const oauth2Config = z.strictObject({
   ...oauth2Keys,
   pkce: z.boolean().default(true).describe('Proof key for code exchange, S256.'),
   authorizeParams: templateMap().optional().describe('Further parameters of the authorisation redirect.'),
@@ -37,26 +37,26 @@ export const oauth2: CredentialFormat = {
   authenticationMethod: 'oauth2',
   summary:
     'OAuth 2.0 with consent. Tokens that were granted elsewhere are imported as `access_token`, `refresh_token` and `expires_in` beside the fields, and refreshed from then on; the token is `{{oauth.token.access_token}}`. There is no redirect yet.',
-  config,
-  compile: parsing(config, (parsed) => ({
+  config: oauth2Config,
+  compile: withSchema(oauth2Config, (parsed) => ({
     format: 'oauth2',
     fields: parsed.fields,
     isTokenImported: true,
     verification: parsed.verification,
-    token: tokenRules(parsed),
+    token: refreshTokenRules(parsed),
   })),
 }
 
 /** The refresh grant (RFC 6749 §6). */
-function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
+function refreshTokenRules(parsed: z.output<typeof oauth2Config>): CompileTokenRules {
   const path = parsed.auth?.refreshPath ?? tokenPath(parsed)
   const grant = { path, extra: parsed.refreshParams, clientOwner: 'integration' } as const
   return (compileRequest) => {
     const ask = compileTokenEndpoint(parsed, grant, compileRequest)
     return {
       contextFromToken: contextPaths(parsed.context_from_token),
-      canObtain: (previous) => previous?.refreshToken !== undefined,
-      obtain: (tools, scope, previous) => {
+      canRequestToken: (previous) => previous?.refreshToken !== undefined,
+      requestToken: (tools, scope, previous) => {
         const refresh_token = previous?.refreshToken
         if (refresh_token === undefined) throw new Error('a token without a refresh token cannot be refreshed')
         return ask(tools, scope, { grant_type: 'refresh_token', refresh_token }, previous)

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import type { Scope } from '../../expression/index.ts'
-import type { TokenAnswer, TokenResponse, TokenSet, TokenTools } from './token.ts'
-import { granted, textOf } from './token-grant.ts'
+import type { TemplateScope } from '../../expression/index.ts'
+import type { TokenContext, TokenResponse, TokenResult, TokenSet } from './token.ts'
+import { grantedToken, tokenText } from './token-grant.ts'
 import { parseExpiry } from './token-lifetime.ts'
-import { isRefusal, readLoosely, refusalOf } from './token-response.ts'
+import { isTokenError, parseLooseBody, tokenErrorFrom } from './token-response.ts'
 
 /** How a token is read out of the answers, in JSONata. */
 export interface TokenExpressions {
@@ -19,43 +19,43 @@ export interface TokenExpressions {
  * `response` and bare (`status`, `headers`, `body`), all of them as the list `steps`, and `credentials` and `context`. An
  * answer that is no success ends the sequence.
  */
-export async function runSteps<Request>(
-  tools: TokenTools<Request>,
+export async function sendTokenRequests<Request>(
+  tools: TokenContext<Request>,
   requests: readonly Request[],
   expressions: TokenExpressions,
-  scope: Scope,
+  scope: TemplateScope,
   previous: TokenSet | undefined,
-): Promise<TokenAnswer> {
+): Promise<TokenResult> {
   const steps: TokenResponse[] = []
   for (const request of requests) {
-    const response = readLoosely(await tools.send(request, withSteps(scope, steps)))
-    if (isRefusal(response)) return refusalOf(response, 'account')
+    const response = parseLooseBody(await tools.send(request, withSteps(scope, steps)))
+    if (isTokenError(response)) return tokenErrorFrom(response, 'account')
     steps.push(response)
   }
   return await readToken(tools, steps, expressions, scope, previous)
 }
 
 async function readToken(
-  { evaluate, now }: Pick<TokenTools<never>, 'evaluate' | 'now'>,
+  { evaluate, now }: Pick<TokenContext<never>, 'evaluate' | 'now'>,
   steps: readonly TokenResponse[],
   expressions: TokenExpressions,
-  { account }: Scope,
+  { account }: TemplateScope,
   previous: TokenSet | undefined,
-): Promise<TokenAnswer> {
+): Promise<TokenResult> {
   const answers = steps.map(plainAnswer)
   const last = steps.at(-1)
   if (last === undefined) throw new Error('a token request of no steps')
   const { credentials, context } = account
   const roots = { ...plainAnswer(last), response: plainAnswer(last), steps: answers, credentials, context }
   const read = (expression: string | undefined) => (expression === undefined ? undefined : evaluate(expression, roots))
-  const accessToken = textOf(await read(expressions.accessToken))
-  if (accessToken === undefined) return refusalOf(last, 'account')
-  const refreshToken = textOf(await read(expressions.refreshToken))
+  const accessToken = tokenText(await read(expressions.accessToken))
+  if (accessToken === undefined) return tokenErrorFrom(last, 'account')
+  const refreshToken = tokenText(await read(expressions.refreshToken))
   const expiresAt = parseExpiry(await read(expressions.expiresIn), now())
-  return granted({ accessToken, refreshToken, expiresAt }, last.body, previous)
+  return grantedToken({ accessToken, refreshToken, expiresAt }, last.body, previous)
 }
 
-function withSteps(scope: Scope, steps: readonly TokenResponse[]): Scope {
+function withSteps(scope: TemplateScope, steps: readonly TokenResponse[]): TemplateScope {
   const args = Object.fromEntries(steps.map((step, index) => [`step${index + 1}`, plainAnswer(step)]))
   return { ...scope, call: { ...scope.call, args: { ...scope.call.args, ...args } } }
 }

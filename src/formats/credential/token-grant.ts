@@ -1,7 +1,7 @@
 import { type DotPath, getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath } from '../../base/index.ts'
-import type { TokenAnswer, TokenResponse, TokenSet } from './token.ts'
+import type { TokenResponse, TokenResult, TokenSet } from './token.ts'
 import { parseExpiry } from './token-lifetime.ts'
-import { type ClientOwner, isRefusal, readLoosely, refusalOf } from './token-response.ts'
+import { type ClientOwner, isTokenError, parseLooseBody, tokenErrorFrom } from './token-response.ts'
 
 /** Where an answer holds what. */
 export interface TokenPaths {
@@ -22,12 +22,12 @@ export function tokenPaths(
 }
 
 /** What an answer that has the names of RFC 6749 §5.1 came to, wherever it comes from. */
-export function tokenAnswerOf(response: TokenResponse, rules: AnswerRules): TokenAnswer {
-  return answerOf(response, tokenPaths(), rules)
+export function readStandardTokenResponse(response: TokenResponse, rules: TokenResponseRules): TokenResult {
+  return readTokenResponse(response, tokenPaths(), rules)
 }
 
 /** What else an answer is read by. */
-export interface AnswerRules {
+export interface TokenResponseRules {
   readonly clientOwner: ClientOwner
   readonly now: Date
   readonly previous: TokenSet | undefined
@@ -35,28 +35,28 @@ export interface AnswerRules {
 }
 
 /** What an answer to a standard token request came to. @param lifetimeSeconds of a token whose answer names none */
-export function answerOf(response: TokenResponse, paths: TokenPaths, rules: AnswerRules): TokenAnswer {
-  const read = readLoosely(response)
-  const accessToken = textOf(getAtPath(read.body, paths.accessToken))
-  if (isRefusal(read) || accessToken === undefined) return refusalOf(read, rules.clientOwner)
+export function readTokenResponse(response: TokenResponse, paths: TokenPaths, rules: TokenResponseRules): TokenResult {
+  const read = parseLooseBody(response)
+  const accessToken = tokenText(getAtPath(read.body, paths.accessToken))
+  if (isTokenError(read) || accessToken === undefined) return tokenErrorFrom(read, rules.clientOwner)
   const { now, previous, lifetimeSeconds } = rules
   const found = {
     accessToken,
-    refreshToken: textOf(getAtPath(read.body, paths.refreshToken)),
+    refreshToken: tokenText(getAtPath(read.body, paths.refreshToken)),
     expiresAt: parseExpiry(getAtPath(read.body, paths.expiresIn), now) ?? parseExpiry(lifetimeSeconds, now),
   }
-  return granted(found, read.body, previous)
+  return grantedToken(found, read.body, previous)
 }
 
 /**
  * A token over the one before it: a refresh token that was not given again is kept, and so are fields that only the first
  * answer holds.
  */
-export function granted(
+export function grantedToken(
   found: Omit<TokenSet, 'fields'>,
   body: Json,
   previous: TokenSet | undefined,
-): Extract<TokenAnswer, { kind: 'granted' }> {
+): Extract<TokenResult, { kind: 'granted' }> {
   const { accessToken, expiresAt } = found
   const refreshToken = found.refreshToken ?? previous?.refreshToken
   const fields: JsonObject = {
@@ -69,6 +69,6 @@ export function granted(
 }
 
 /** A value that can be a token; an empty one cannot. */
-export function textOf(value: Json | undefined): string | undefined {
+export function tokenText(value: Json | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -1,13 +1,13 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, parseJson } from '../../base/index.ts'
-import type { TokenRefusal, TokenResponse } from './token.ts'
+import type { TokenError, TokenResponse } from './token.ts'
 
 /** Whose secret a token request carries besides the grant, and therefore whose fault "unknown client" is. */
 export type ClientOwner = 'account' | 'integration'
 
-type RefusalKind = TokenRefusal['kind']
+type TokenErrorKind = TokenError['kind']
 
 /** Error codes of RFC 6749 §4.1.2.1 and §5.2, OpenID Connect, and well-known servers that have their own. */
-const KINDS: Readonly<Record<string, RefusalKind>> = {
+const ERROR_KINDS: Readonly<Record<string, TokenErrorKind>> = {
   invalid_grant: 'grant_refused',
   access_denied: 'grant_refused',
   unauthorized_client: 'grant_refused',
@@ -25,9 +25,9 @@ const KINDS: Readonly<Record<string, RefusalKind>> = {
 }
 
 /** Codes that blame the client; they blame the account where the client is the account's own. */
-const ABOUT_THE_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'incorrect_client_credentials'])
-const PASSING: ReadonlySet<number> = new Set([408, 425, 429])
-const REFUSING: ReadonlySet<number> = new Set([400, 401, 403, 422])
+const CLIENT_ERROR_CODES: ReadonlySet<string> = new Set(['invalid_client', 'incorrect_client_credentials'])
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
+const GRANT_ERROR_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 422])
 
 const CODE_PATHS = ['error', 'error.code', 'error.type'].map(parseDotPath)
 const MESSAGE_PATHS = ['error_description', 'error.message', 'message', 'error_message', 'detail'].map(parseDotPath)
@@ -35,17 +35,17 @@ const MESSAGE_LENGTH_MAX = 300
 const RETRY_AFTER_SECONDS_MAX = 3_600
 
 /** The answer with its body read whatever its content type says: JSON, a form, else the text. */
-export function readLoosely(response: TokenResponse): TokenResponse {
+export function parseLooseBody(response: TokenResponse): TokenResponse {
   return typeof response.body === 'string' ? { ...response, body: parseText(response.body.trim()) } : response
 }
 
 /** Whether an answer is no token, whatever else it holds: not a success, or a success that names an error. */
-export function isRefusal({ status, body }: TokenResponse): boolean {
+export function isTokenError({ status, body }: TokenResponse): boolean {
   return status < 200 || status > 299 || errorCode(body) !== undefined
 }
 
-/** Who has to do something about an answer that holds no token. @param response as `readLoosely` gives it */
-export function refusalOf(response: TokenResponse, clientOwner: ClientOwner): TokenRefusal {
+/** Who has to do something about an answer that holds no token. @param response as `parseLooseBody` gives it */
+export function tokenErrorFrom(response: TokenResponse, clientOwner: ClientOwner): TokenError {
   return {
     kind: kindOf(response, errorCode(response.body), clientOwner),
     message: messageOf(response),
@@ -53,17 +53,17 @@ export function refusalOf(response: TokenResponse, clientOwner: ClientOwner): To
   }
 }
 
-function kindOf({ status, body }: TokenResponse, code: string | undefined, clientOwner: ClientOwner): RefusalKind {
-  if (status >= 500 || PASSING.has(status)) return 'transient'
-  if (code !== undefined && clientOwner === 'account' && ABOUT_THE_CLIENT.has(code)) return 'grant_refused'
-  const known = code === undefined ? undefined : KINDS[code]
+function kindOf({ status, body }: TokenResponse, code: string | undefined, clientOwner: ClientOwner): TokenErrorKind {
+  if (status >= 500 || TRANSIENT_STATUSES.has(status)) return 'transient'
+  if (code !== undefined && clientOwner === 'account' && CLIENT_ERROR_CODES.has(code)) return 'grant_refused'
+  const known = code === undefined ? undefined : ERROR_KINDS[code]
   if (known !== undefined) return known
   if (status >= 300 && status < 400) return 'client_refused'
   // A page in HTML is not the token endpoint speaking: a firewall, a gateway, a maintenance notice.
   if (!isJsonObject(body) && (clientOwner === 'integration' || isMarkup(body))) return 'transient'
   if (code !== undefined) return 'grant_refused'
   if (status === 401 && clientOwner === 'integration') return 'client_refused'
-  return REFUSING.has(status) ? 'grant_refused' : 'client_refused'
+  return GRANT_ERROR_STATUSES.has(status) ? 'grant_refused' : 'client_refused'
 }
 
 function messageOf({ status, body }: TokenResponse): string {

@@ -1,6 +1,6 @@
 import type { DotPath, Json, JsonObject } from '../../base/index.ts'
-import type { Scope } from '../../expression/index.ts'
-import type { Evaluate } from '../format.ts'
+import type { TemplateScope } from '../../expression/index.ts'
+import type { EvaluateExpression } from '../format.ts'
 import type { RequestDefinition } from '../request-keys.ts'
 
 /** A token as a third party gave it out. Credential material throughout: never shown, never logged. */
@@ -15,10 +15,10 @@ export interface TokenSet {
 }
 
 /** What became of asking for a token. */
-export type TokenAnswer = { readonly kind: 'granted'; readonly token: TokenSet } | TokenRefusal
+export type TokenResult = { readonly kind: 'granted'; readonly token: TokenSet } | TokenError
 
 /** Why there is no token, and thereby whose matter it is. */
-export interface TokenRefusal {
+export interface TokenError {
   /**
    * `grant_refused`: the account's own credentials or consent are no longer good. `client_refused`: the integration's client
    * or its settings are wrong, the account can do nothing about it. `transient`: nothing is known, ask again later.
@@ -33,14 +33,14 @@ export interface TokenRefusal {
 /** How tokens of one definition are had and kept. `Request` is a request that has been compiled for whoever sends it. */
 export interface TokenRules<Request> {
   /** Whether a token can be had without the customer: with the account's fields, or with the token it has. */
-  canObtain(previous: TokenSet | undefined): boolean
+  canRequestToken(previous: TokenSet | undefined): boolean
   /**
    * Asks for a token, or for the next one.
    *
    * @param scope the account with `previous` as `{{oauth.token.…}}`
    * @throws Failure whatever `send` and `evaluate` throw; PLACEHOLDER_UNRESOLVED when a part of a request has no value
    */
-  obtain(tools: TokenTools<Request>, scope: Scope, previous: TokenSet | undefined): Promise<TokenAnswer>
+  requestToken(tools: TokenContext<Request>, scope: TemplateScope, previous: TokenSet | undefined): Promise<TokenResult>
   /** Context keys that are filled from `TokenSet.fields`. */
   readonly contextFromToken: readonly (readonly [string, DotPath])[]
 }
@@ -51,10 +51,10 @@ export type CompileTokenRules = <Request>(
 ) => TokenRules<Request>
 
 /** What asking for a token may use. */
-export interface TokenTools<Request> {
+export interface TokenContext<Request> {
   /** Sends one request: no redirect, no repetition. @throws Failure when no answer came */
-  readonly send: (request: Request, scope: Scope) => Promise<TokenResponse>
-  readonly evaluate: Evaluate
+  readonly send: (request: Request, scope: TemplateScope) => Promise<TokenResponse>
+  readonly evaluate: EvaluateExpression
   readonly now: () => Date
   /** A fresh unpredictable text, for the id of an assertion. */
   readonly nonce: () => string

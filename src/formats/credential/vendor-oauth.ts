@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { type RequestDefinition, requestSchema } from '../request-keys.ts'
 import { expressionText, webAddress } from '../vocabulary.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './field.ts'
-import { runSteps } from './request-steps.ts'
+import { sendTokenRequests } from './request-steps.ts'
 import type { CompileTokenRules } from './token.ts'
 import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './token-keys.ts'
 
@@ -41,7 +41,7 @@ export const vendorOauth: CredentialFormat = {
   summary:
     "A login or token exchange of the vendor's own, as request steps. The token is `{{oauth.token.access_token}}`, the other fields of the last answer are beside it.",
   config,
-  compile: parsing(config, (parsed) => ({
+  compile: withSchema(config, (parsed) => ({
     format: 'vendor_oauth',
     fields: parsed.fields,
     verification: parsed.verification,
@@ -60,13 +60,13 @@ function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
     const refresh = parsed.refresh_request && listOf(parsed.refresh_request).map(compileRequest)
     return {
       contextFromToken: contextPaths(parsed.context_from_token),
-      canObtain: () => true,
-      async obtain(tools, scope, previous) {
+      canRequestToken: () => true,
+      async requestToken(tools, scope, previous) {
         if (refresh !== undefined && previous !== undefined) {
-          const answer = await runSteps(tools, refresh, expressions, scope, previous)
+          const answer = await sendTokenRequests(tools, refresh, expressions, scope, previous)
           if (answer.kind !== 'grant_refused') return answer
         }
-        return await runSteps(tools, login, expressions, scope, undefined)
+        return await sendTokenRequests(tools, login, expressions, scope, undefined)
       },
     }
   }

@@ -1,12 +1,20 @@
 import { z } from 'zod'
 import { type DotPath, Failure, getAtPath, type Json, type JsonObject, parseDotPath } from '../../base/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { expressionText, fieldPath, nameText, refineWith } from '../vocabulary.ts'
 import { absoluteLink } from './link.ts'
 import { PAGE_ROOTS, pageRoots } from './page-roots.ts'
-import type { CountedPage, ListingTools, PageRequest, PaginationFormat, Paginator, Place, Step } from './paginator.ts'
+import type {
+  ListingContext,
+  ListingPage,
+  ListingStep,
+  PageParams,
+  PaginationFormat,
+  Paginator,
+  ParamLocation,
+} from './paginator.ts'
 import { isAbsentToken, textAt } from './position.ts'
-import { commonKeys, compileRules, findPlacedNameProblem, refinePlacedNames } from './rules.ts'
+import { commonKeys, compileRules, findParamNameProblem, refineParamNames } from './rules.ts'
 
 const keys = z.strictObject({
   ...commonKeys,
@@ -38,7 +46,7 @@ type CursorConfig = z.output<typeof keys>
 
 const config = keys
   .superRefine(refineWith(findCursorProblem, 'pagination.cursor_source'))
-  .superRefine(refinePlacedNames(['limit_key']))
+  .superRefine(refineParamNames(['limit_key']))
   .superRefine(refineNames)
 
 /** `cursor`: passes on a token that the page before held. */
@@ -47,7 +55,7 @@ export const cursor: PaginationFormat = {
   summary:
     'Sends back the token of the page before, in query, body or header, or follows it when it is a link. `{{pagination.cursor}}` holds it.',
   config,
-  compile: parsing(config, (parsed) => ({
+  compile: withSchema(config, (parsed) => ({
     format: 'cursor',
     rules: compileRules(
       { ...parsed, has_more_path: parsed.has_more_path ?? parsed.has_next_path },
@@ -58,7 +66,7 @@ export const cursor: PaginationFormat = {
 }
 
 function cursorPaginator(parsed: CursorConfig): Paginator {
-  const place = placeOf(parsed)
+  const place = paramLocationOf(parsed)
   const readToken = tokenReader(parsed)
   const previousPath = parsed.prev_cursor_path === undefined ? undefined : parseDotPath(parsed.prev_cursor_path)
   const position = (token: Json, url: string): JsonObject =>
@@ -69,7 +77,7 @@ function cursorPaginator(parsed: CursorConfig): Paginator {
     identify: (at, { url }) => (parsed.is_link ? { url: at.url ?? url } : at),
     start: () => ({}),
     request: (at) => cursorRequest(parsed, place, at),
-    next: async (page, _at, tools): Promise<Step> => {
+    next: async (page, _at, tools): Promise<ListingStep> => {
       const token = await readToken(page, tools)
       if (isAbsentToken(token)) return { kind: 'end', reason: 'no_cursor' }
       return { kind: 'next', position: position(token, page.url) }
@@ -81,14 +89,14 @@ function cursorPaginator(parsed: CursorConfig): Paginator {
   }
 }
 
-function cursorRequest(parsed: CursorConfig, place: Place, at: JsonObject): PageRequest {
+function cursorRequest(parsed: CursorConfig, place: ParamLocation, at: JsonObject): PageParams {
   if (at.url !== undefined) return { url: textAt(at, 'url'), placed: [], values: {} }
   if (at.cursor === undefined) return { placed: [], values: {} }
   const placed = parsed.cursor_key === undefined ? [] : [{ place, key: parsed.cursor_key, value: at.cursor }]
   return { placed, values: { cursor: at.cursor }, omitsLimit: parsed.ignore_limit_in_pagination }
 }
 
-type TokenReader = (page: CountedPage, tools: ListingTools) => Json | undefined | Promise<Json | undefined>
+type TokenReader = (page: ListingPage, tools: ListingContext) => Json | undefined | Promise<Json | undefined>
 
 function tokenReader(parsed: CursorConfig): TokenReader {
   const { cursor_expression, cursor_from_last_record, cursor_path = '' } = parsed
@@ -107,7 +115,7 @@ function tokenReader(parsed: CursorConfig): TokenReader {
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when there is one without that key: the listing could not go on after it
  */
-function keyOfLastRecord({ records, received }: CountedPage, path: DotPath, text: string): Json | undefined {
+function keyOfLastRecord({ records, received }: ListingPage, path: DotPath, text: string): Json | undefined {
   const key = getAtPath(received.at(-1), path) ?? getAtPath(records.at(-1), path)
   if (received.length > 0 && isAbsentToken(key))
     throw new Failure(
@@ -117,7 +125,7 @@ function keyOfLastRecord({ records, received }: CountedPage, path: DotPath, text
   return key
 }
 
-function placeOf(parsed: CursorConfig): Place {
+function paramLocationOf(parsed: CursorConfig): ParamLocation {
   return parsed.add_to_body ? 'body' : parsed.add_to_query ? 'query' : parsed.in
 }
 
@@ -125,8 +133,8 @@ function placeOf(parsed: CursorConfig): Place {
 function refineNames(parsed: CursorConfig, context: z.RefinementCtx<CursorConfig>): void {
   const { cursor_key, cursor_path, cursor_path_object } = parsed
   const problems = {
-    cursor_key: cursor_key === undefined ? undefined : findPlacedNameProblem(placeOf(parsed), cursor_key),
-    cursor_path: cursor_path === undefined ? undefined : findPlacedNameProblem(cursor_path_object, cursor_path),
+    cursor_key: cursor_key === undefined ? undefined : findParamNameProblem(paramLocationOf(parsed), cursor_key),
+    cursor_path: cursor_path === undefined ? undefined : findParamNameProblem(cursor_path_object, cursor_path),
   }
   for (const [key, message] of Object.entries(problems))
     if (message !== undefined)

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { expressionText } from '../vocabulary.ts'
 import { PAGE_ROOTS, pageRoots } from './page-roots.ts'
-import type { PageRequest, PaginationFormat, PlacedValue } from './paginator.ts'
-import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
+import type { PageParam, PageParams, PaginationFormat } from './paginator.ts'
+import { commonKeys, compileRules, refineParamNames } from './rules.ts'
 
 /** What the first values are computed from. */
 const CALL_ROOTS = ['query', 'args', 'context'] as const
@@ -27,7 +27,7 @@ const config = z
       .optional()
       .describe('JSONata over the page; no value ends the listing.'),
   })
-  .superRefine(refinePlacedNames(['limit_key']))
+  .superRefine(refineParamNames(['limit_key']))
 
 /** `dynamic`: expressions decide; the way out for APIs that no other format describes. */
 export const dynamic: PaginationFormat = {
@@ -35,7 +35,7 @@ export const dynamic: PaginationFormat = {
   summary:
     'JSONata computes the values of each page: objects `query`, `headers`, `body` are added to the request, `url` is followed, and every value is `{{pagination.<name>}}`.',
   config,
-  compile: parsing(config, (parsed) => ({
+  compile: withSchema(config, (parsed) => ({
     format: 'dynamic',
     rules: compileRules(parsed, false),
     paginator: {
@@ -60,7 +60,7 @@ export const dynamic: PaginationFormat = {
   })),
 }
 
-function requestFromValues(values: JsonObject): PageRequest {
+function requestFromValues(values: JsonObject): PageParams {
   const placed = [
     ...placedValues('query', values.query),
     ...placedValues('header', values.headers),
@@ -69,7 +69,7 @@ function requestFromValues(values: JsonObject): PageRequest {
   return { url: typeof values.url === 'string' ? values.url : undefined, placed, values }
 }
 
-function placedValues(place: PlacedValue['place'], values: Json | undefined): PlacedValue[] {
+function placedValues(place: PageParam['place'], values: Json | undefined): PageParam[] {
   return Object.entries(objectOf(values)).map(([key, value]) => ({ place, key, value }))
 }
 

@@ -5,17 +5,17 @@
  *
  * @module
  */
-import { type FormatChoice, familySchema, formatOf } from '../format.ts'
+import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
 import type { Pagination, PaginationFormat } from './paginator.ts'
-import { PLAIN_PAGINATION_FORMATS } from './plain-formats.ts'
+import { INNER_PAGINATION_FORMATS } from './plain-formats.ts'
 import { window } from './window.ts'
 
-export const PAGINATION_FORMATS: readonly PaginationFormat[] = [...PLAIN_PAGINATION_FORMATS, window]
+export const PAGINATION_FORMATS: readonly PaginationFormat[] = [...INNER_PAGINATION_FORMATS, window]
 
 /** `{format, config}` of the family. */
-export const paginationSchema = familySchema('Pagination', PAGINATION_FORMATS)
+export const paginationSchema = formatUnion('Pagination', PAGINATION_FORMATS)
 
 /** The behaviour of a checked choice. */
 export function compilePagination({ format, config }: FormatChoice): Pagination {
-  return formatOf(PAGINATION_FORMATS, format).compile(config)
+  return getFormat(PAGINATION_FORMATS, format).compile(config)
 }

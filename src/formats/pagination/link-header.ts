@@ -1,17 +1,17 @@
 import { z } from 'zod'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { nameText } from '../vocabulary.ts'
 import { findLink } from './link.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { textAt } from './position.ts'
-import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
+import { commonKeys, compileRules, refineParamNames } from './rules.ts'
 
 const config = z
   .strictObject({
     ...commonKeys,
     rel: nameText().default('next').describe('Relation of the link to follow.'),
   })
-  .superRefine(refinePlacedNames(['limit_key']))
+  .superRefine(refineParamNames(['limit_key']))
   .prefault({})
 
 /** `link_header`: follows the Link header (RFC 8288). */
@@ -19,7 +19,7 @@ export const linkHeader: PaginationFormat = {
   format: 'link_header',
   summary: 'Follows the `Link` header as given, never rebuilt, on the origin of the request or `allowed_origins`.',
   config,
-  compile: parsing(config, (parsed) => ({
+  compile: withSchema(config, (parsed) => ({
     format: 'link_header',
     rules: compileRules(parsed, false),
     paginator: {

@@ -78,7 +78,7 @@ export function absoluteLink(link: string, pageUrl: string): string {
  *
  * @throws Failure PAGINATION_ORIGIN
  */
-export function guardOrigin(link: string, requestUrl: string, allowedOrigins: readonly string[]): void {
+export function assertAllowedOrigin(link: string, requestUrl: string, allowedOrigins: readonly string[]): void {
   const url = URL.canParse(link) ? new URL(link) : undefined
   const origins = [requestUrl, ...allowedOrigins]
     .filter((text) => URL.canParse(text))

@@ -7,24 +7,24 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
-  withDouble,
+  toDouble,
 } from '../../base/index.ts'
-import { renderValue, type Scope } from '../../expression/index.ts'
+import { renderValue, type TemplateScope } from '../../expression/index.ts'
 import { isTruthy } from '../is-truthy.ts'
-import { EMPTY_LOOP_MEMORY, type LoopMemory, type Repetition, rememberPage, rememberStep } from './loop.ts'
+import { INITIAL_LOOP_STATE, type LoopDetectorState, type Repetition, recordPage, recordPosition } from './loop.ts'
 import { pageRoots } from './page-roots.ts'
 import type {
-  CountedPage,
-  ListingTools,
-  Page,
-  PageRequest,
+  ListingContext,
+  ListingPage,
+  ListingStep,
+  PageParam,
+  PageParams,
   Pagination,
   Paginator,
-  PlacedValue,
-  Step,
   StopReason,
+  UpstreamPage,
 } from './paginator.ts'
-import { integerAt, textAt, wrongPosition } from './position.ts'
+import { integerAt, invalidPosition, textAt } from './position.ts'
 import type { PaginationRules } from './rules.ts'
 
 /** Where a listing is: plain JSON when stored, so that any process can go on after any page. */
@@ -40,7 +40,7 @@ export interface ListingState {
   readonly received: number
   /** Pages in a row for which the upstream sent nothing. */
   readonly empties: number
-  readonly loop: LoopMemory
+  readonly loop: LoopDetectorState
 }
 
 /** What a page came to. */
@@ -56,7 +56,7 @@ export interface PageResult {
   readonly total: number | undefined
 }
 
-const AT_START = { pages: 0, records: 0, received: 0, empties: 0, loop: EMPTY_LOOP_MEMORY } as const
+const AT_START = { pages: 0, records: 0, received: 0, empties: 0, loop: INITIAL_LOOP_STATE } as const
 
 /** Where the identifier of a record is unless the method says otherwise. */
 const ID_PATH: DotPath = ['id']
@@ -68,7 +68,7 @@ const EMPTY_PAGES_MAX = 1_000
 export async function startListing(
   pagination: Pagination,
   limit: number | undefined,
-  tools: ListingTools,
+  tools: ListingContext,
 ): Promise<ListingState> {
   const { rules, paginator, format } = pagination
   const wish = limit ?? definedLimit(rules, tools.scope)
@@ -78,13 +78,13 @@ export async function startListing(
 }
 
 /** What the next page adds to the method's request, page size included. */
-export function describePage(pagination: Pagination, state: ListingState): PageRequest {
+export function pageParams(pagination: Pagination, state: ListingState): PageParams {
   const limit = state.limit ?? undefined
   const request = pagination.paginator.request(state.position, limit)
   if (request.url !== undefined) return request
   const values = limit === undefined ? request.values : { ...request.values, limit }
   const placed =
-    request.omitsLimit === true ? request.placed : [...request.placed, ...placedLimit(pagination.rules, limit)]
+    request.omitsLimit === true ? request.placed : [...request.placed, ...limitParam(pagination.rules, limit)]
   return { ...request, placed, values }
 }
 
@@ -96,16 +96,16 @@ export function describePage(pagination: Pagination, state: ListingState): PageR
  *
  * @throws Failure PAGINATION_LOOP naming the page; EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE
  */
-export async function digestPage(
+export async function advancePage(
   pagination: Pagination,
   state: ListingState,
-  page: Page,
-  tools: ListingTools,
+  page: UpstreamPage,
+  tools: ListingContext,
 ): Promise<PageResult> {
   const { rules, paginator } = pagination
   const received = page.received ?? page.records
-  const asked = identify(paginator, state.position, page)
-  const { memory, repetition } = await rememberPage(state.loop, asked, received, page.idPath ?? ID_PATH)
+  const asked = requestKeyOf(paginator, state.position, page)
+  const { memory, repetition } = await recordPage(state.loop, asked, received, page.idPath ?? ID_PATH)
   const isRepeated = rules.detectsLoop && repetition === 'same_answer'
   const isNew = !rules.detectsLoop || repetition === 'none' || repetition === 'changed'
   const records = isRepeated ? [] : page.records.slice(0, rules.maxRecords - state.records)
@@ -119,29 +119,36 @@ export async function digestPage(
   }
   const previousPosition = paginator.previous?.(page)
   const previous = previousPosition === undefined ? undefined : restart(state, previousPosition)
-  const step = capped(rules, counted, await decideStep(pagination, counted, { ...page, received, isRepeated }, tools))
-  const total = claimedTotal(pagination, page, counted)
+  const step = applyCaps(
+    rules,
+    counted,
+    await decideNextStep(pagination, counted, { ...page, received, isRepeated }, tools),
+  )
+  const total = reportedTotal(pagination, page, counted)
   if (step.kind === 'end') return { records, state: null, previous, stopReason: step.reason, total }
-  const loop = rules.detectsLoop ? guardProgress(paginator, counted, repetition, page, step.position) : counted.loop
+  const loop = rules.detectsLoop ? detectLoop(paginator, counted, repetition, page, step.position) : counted.loop
   return { records, state: { ...counted, position: step.position, loop }, previous, stopReason: undefined, total }
 }
 
 /** The rules that every format shares, then the format's own step. Also the inner decision of `window`. */
-export async function decideStep(
+export async function decideNextStep(
   { rules, paginator }: Pagination,
   { position, pages, received }: Pick<ListingState, 'position' | 'pages' | 'received'>,
-  page: Page & Pick<CountedPage, 'received' | 'isRepeated'>,
-  tools: ListingTools,
-): Promise<Step> {
+  page: UpstreamPage & Pick<ListingPage, 'received' | 'isRepeated'>,
+  tools: ListingContext,
+): Promise<ListingStep> {
   if (page.isPastEnd === true) return { kind: 'end', reason: 'range_end' }
   const { values } = paginator.request(position, page.limit)
   const number = typeof values.page === 'number' ? values.page : pages
-  const counted: CountedPage = { ...page, values, number, totalSeen: received }
+  const counted: ListingPage = { ...page, values, number, totalSeen: received }
   if (rules.stopExpression !== undefined && isTruthy(await tools.evaluate(rules.stopExpression, pageRoots(counted))))
     return { kind: 'end', reason: 'expression' }
-  if (rules.hasMorePath !== undefined && isNo(getAtPath(page.body, rules.hasMorePath)))
+  if (rules.hasMorePath !== undefined && isFalseFlag(getAtPath(page.body, rules.hasMorePath)))
     return { kind: 'end', reason: 'has_more_false' }
-  if (rules.hasMoreExpression !== undefined && isNo(await tools.evaluate(rules.hasMoreExpression, pageRoots(counted))))
+  if (
+    rules.hasMoreExpression !== undefined &&
+    isFalseFlag(await tools.evaluate(rules.hasMoreExpression, pageRoots(counted)))
+  )
     return { kind: 'end', reason: 'has_more_false' }
   const total =
     rules.totalPath !== undefined && rules.stopsOnTotal
@@ -161,7 +168,7 @@ export async function decideStep(
 /** Reads a stored state or a caller's cursor. @throws Failure PAGE_TOKEN_INVALID when it is not one of this definition */
 export function parseListingState(pagination: Pagination, state: JsonObject): ListingState {
   const { format, position, limit, loop } = state
-  if (format !== pagination.format || !isJsonObject(position) || !isJsonObject(loop)) throw wrongPosition()
+  if (format !== pagination.format || !isJsonObject(position) || !isJsonObject(loop)) throw invalidPosition()
   return {
     format: pagination.format,
     position,
@@ -170,13 +177,13 @@ export function parseListingState(pagination: Pagination, state: JsonObject): Li
     records: integerAt(state, 'records'),
     received: integerAt(state, 'received'),
     empties: integerAt(state, 'empties'),
-    loop: parseLoopMemory(loop),
+    loop: parseLoopState(loop),
   }
 }
 
-function parseLoopMemory(loop: JsonObject): LoopMemory {
+function parseLoopState(loop: JsonObject): LoopDetectorState {
   const { recent } = loop
-  if (!Array.isArray(recent)) throw wrongPosition()
+  if (!Array.isArray(recent)) throw invalidPosition()
   return {
     recent: recent.map(String),
     anchor: textAt(loop, 'anchor'),
@@ -192,7 +199,7 @@ function restart(state: ListingState, position: JsonObject): ListingState {
   return { ...state, position, ...AT_START }
 }
 
-function definedLimit(rules: PaginationRules, scope: Scope): number | undefined {
+function definedLimit(rules: PaginationRules, scope: TemplateScope): number | undefined {
   if (typeof rules.limit === 'number' || rules.limit === undefined) return rules.limit
   const value = renderValue(rules.limit, scope)
   if (value === undefined || value === null) return undefined
@@ -203,13 +210,13 @@ function definedLimit(rules: PaginationRules, scope: Scope): number | undefined 
   })
 }
 
-function placedLimit(rules: PaginationRules, limit: number | undefined): PlacedValue[] {
+function limitParam(rules: PaginationRules, limit: number | undefined): PageParam[] {
   if (rules.limitKey === undefined || limit === undefined) return []
-  return [{ place: rules.place, key: rules.limitKey, value: rules.limitType === 'string' ? String(limit) : limit }]
+  return [{ place: rules.location, key: rules.limitKey, value: rules.limitType === 'string' ? String(limit) : limit }]
 }
 
 /** What the API claims, less what a filter has taken away so far: comparable with the records delivered. */
-function claimedTotal({ rules, paginator }: Pagination, page: Page, { records, received }: ListingState) {
+function reportedTotal({ rules, paginator }: Pagination, page: UpstreamPage, { records, received }: ListingState) {
   const claimed = rules.totalPath === undefined ? paginator.total?.(page) : getAtPath(page.body, rules.totalPath)
   const total = isJsonNumber(claimed) || typeof claimed === 'string' ? Number(claimed) : Number.NaN
   if (!Number.isSafeInteger(total) || total < 0) return undefined
@@ -217,7 +224,7 @@ function claimedTotal({ rules, paginator }: Pagination, page: Page, { records, r
 }
 
 /** The caps end a listing only where it would have gone on. */
-function capped(rules: PaginationRules, counted: ListingState, step: Step): Step {
+function applyCaps(rules: PaginationRules, counted: ListingState, step: ListingStep): ListingStep {
   if (step.kind === 'end') return step
   if (counted.records >= rules.maxRecords) return { kind: 'end', reason: 'max_records' }
   if (counted.pages >= rules.maxPages) return { kind: 'end', reason: 'max_pages' }
@@ -225,13 +232,13 @@ function capped(rules: PaginationRules, counted: ListingState, step: Step): Step
 }
 
 /** @throws Failure PAGINATION_LOOP */
-function guardProgress(
+function detectLoop(
   paginator: Paginator,
   { pages, empties, position, loop }: ListingState,
   repetition: Repetition,
-  page: Page,
+  page: UpstreamPage,
   next: JsonObject,
-): LoopMemory {
+): LoopDetectorState {
   if (repetition === 'ignored') throw loopFailure(pages, `page ${pages} holds the same records as the page before`)
   if (empties >= EMPTY_PAGES_MAX) throw loopFailure(pages, `the last ${EMPTY_PAGES_MAX} pages were empty`)
   const isSame = isSamePosition(paginator, page, position, next)
@@ -244,17 +251,17 @@ function guardProgress(
         `page ${pages} leads back to itself and holds the same ids as before with other contents`,
       )
   }
-  const step = rememberStep(loop, identify(paginator, next, page), isSame)
+  const step = recordPosition(loop, requestKeyOf(paginator, next, page), isSame)
   if (step.isRepeated) throw loopFailure(pages, `page ${pages} leads back to a page already read`)
   return step.memory
 }
 
-function identify(paginator: Paginator, position: JsonObject, page: Page): JsonObject {
+function requestKeyOf(paginator: Paginator, position: JsonObject, page: UpstreamPage): JsonObject {
   return paginator.identify?.(position, page) ?? position
 }
 
-function isSamePosition(paginator: Paginator, page: Page, one: JsonObject, other: JsonObject): boolean {
-  return canonicalJson(identify(paginator, one, page)) === canonicalJson(identify(paginator, other, page))
+function isSamePosition(paginator: Paginator, page: UpstreamPage, one: JsonObject, other: JsonObject): boolean {
+  return canonicalJson(requestKeyOf(paginator, one, page)) === canonicalJson(requestKeyOf(paginator, other, page))
 }
 
 function loopFailure(page: number, problem: string): Failure {
@@ -264,6 +271,6 @@ function loopFailure(page: number, problem: string): Failure {
 }
 
 /** A definite no; a missing flag says nothing. */
-function isNo(value: Json | undefined): boolean {
-  return value === false || withDouble(value) === 0 || (typeof value === 'string' && /^(?:false|0|no)$/i.test(value))
+function isFalseFlag(value: Json | undefined): boolean {
+  return value === false || toDouble(value) === 0 || (typeof value === 'string' && /^(?:false|0|no)$/i.test(value))
 }

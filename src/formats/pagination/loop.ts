@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { canonicalJson, type DotPath, getAtPath, type Json, type JsonObject, printJson } from '../../base/index.ts'
+import { canonicalJson, type DotPath, getAtPath, type Json, type JsonObject, stringifyJson } from '../../base/index.ts'
 
 /**
  * What a listing remembers to notice that it makes no progress; plain JSON of bounded size, part of the resume state.
@@ -8,7 +8,7 @@ import { canonicalJson, type DotPath, getAtPath, type Json, type JsonObject, pri
  * cycles are caught by Brent's method: one anchored position, moved after 1, 2, 4, 8 … pages. Of a page that leads to where
  * it was asked for, position and records count together: some APIs page with a constant token.
  */
-export interface LoopMemory {
+export interface LoopDetectorState {
   readonly recent: readonly string[]
   readonly anchor: string
   /** Pages since the anchor was set, and after how many it moves. */
@@ -31,7 +31,7 @@ export type Repetition = 'none' | 'same_answer' | 'changed' | 'ignored'
 /** Positions kept as they are. Larger cycles cost Brent's method at most three times their length. */
 const RECENT_MAX = 48
 
-export const EMPTY_LOOP_MEMORY: LoopMemory = {
+export const INITIAL_LOOP_STATE: LoopDetectorState = {
   recent: [],
   anchor: '',
   steps: 0,
@@ -42,21 +42,24 @@ export const EMPTY_LOOP_MEMORY: LoopMemory = {
 }
 
 /** Notes a page and compares it with the one before. @param asked what it was asked for with */
-export async function rememberPage(
-  memory: LoopMemory,
+export async function recordPage(
+  memory: LoopDetectorState,
   asked: JsonObject,
   records: readonly Json[],
   idPath: DotPath,
-): Promise<{ readonly memory: LoopMemory; readonly repetition: Repetition }> {
+): Promise<{ readonly memory: LoopDetectorState; readonly repetition: Repetition }> {
   const noted = {
     asked: fingerprint(canonicalJson(asked)),
-    content: records.length === 0 ? '' : fingerprint(await printJson(records)),
+    content: records.length === 0 ? '' : fingerprint(await stringifyJson(records)),
     ids: identifiersOf(records, idPath),
   }
-  return { memory: { ...memory, ...noted }, repetition: compare(memory, noted) }
+  return { memory: { ...memory, ...noted }, repetition: compareWithPrevious(memory, noted) }
 }
 
-function compare(before: LoopMemory, page: Pick<LoopMemory, 'asked' | 'content' | 'ids'>): Repetition {
+function compareWithPrevious(
+  before: LoopDetectorState,
+  page: Pick<LoopDetectorState, 'asked' | 'content' | 'ids'>,
+): Repetition {
   if (before.asked === '') return 'none'
   const isSame = before.content === page.content
   if (before.asked !== page.asked) return isSame && page.content !== '' ? 'ignored' : 'none'
@@ -67,13 +70,13 @@ function compare(before: LoopMemory, page: Pick<LoopMemory, 'asked' | 'content' 
 /**
  * Notes where the page noted last leads. `isRepeated` when the listing has been there before.
  *
- * @param isSame it leads to where it was asked for
+ * @param constantTimeEqual it leads to where it was asked for
  */
-export function rememberStep(
-  memory: LoopMemory,
+export function recordPosition(
+  memory: LoopDetectorState,
   next: JsonObject,
   isSame: boolean,
-): { readonly memory: LoopMemory; readonly isRepeated: boolean } {
+): { readonly memory: LoopDetectorState; readonly isRepeated: boolean } {
   // Two empty answers in a row are the same answer; one between others says nothing.
   if (isSame && memory.content === '') return { memory, isRepeated: false }
   const token = fingerprint(`${isSame ? memory.content : ''} ${canonicalJson(next)}`)

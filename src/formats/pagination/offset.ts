@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { nameText, refineWith } from '../vocabulary.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { integerAt } from './position.ts'
-import { commonKeys, compileRules, findEndlessProblem, refinePlacedNames } from './rules.ts'
+import { commonKeys, compileRules, findEndlessProblem, refineParamNames } from './rules.ts'
 
-const config = z
+const offsetConfig = z
   .strictObject({
     ...commonKeys,
     offset_key: nameText()
@@ -20,7 +20,7 @@ const config = z
       ),
   })
   .superRefine(refineWith(findEndlessProblem, 'pagination.endless'))
-  .superRefine(refinePlacedNames(['offset_key', 'limit_key']))
+  .superRefine(refineParamNames(['offset_key', 'limit_key']))
   .superRefine(refineWith(findStepProblem, 'pagination.step'))
 
 /** `offset`: skips what was read, until a page is empty. */
@@ -28,8 +28,8 @@ export const offset: PaginationFormat = {
   format: 'offset',
   summary:
     'Skips the records already read until a page is empty. `{{pagination.offset}}` and `{{pagination.limit}}` hold the values.',
-  config,
-  compile: parsing(config, (parsed) => ({
+  config: offsetConfig,
+  compile: withSchema(offsetConfig, (parsed) => ({
     format: 'offset',
     rules: compileRules(parsed, true),
     paginator: {

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import type { CountedPage } from './paginator.ts'
+import type { ListingPage } from './paginator.ts'
 
 /** The names that every expression over a page starts from; what a page has not is `null`. */
 export const PAGE_ROOTS = [
@@ -8,7 +8,7 @@ export const PAGE_ROOTS = [
 ] as const
 
 /** What the expressions of a pagination config see of a page. @param more of one expression only */
-export function pageRoots(page: CountedPage, more: JsonObject = {}): JsonObject {
+export function pageRoots(page: ListingPage, more: JsonObject = {}): JsonObject {
   const roots: Record<(typeof PAGE_ROOTS)[number], Json> = {
     status: page.status,
     headers: page.headers,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { nameText, refineWith } from '../vocabulary.ts'
 import type { PaginationFormat } from './paginator.ts'
 import { integerAt } from './position.ts'
-import { commonKeys, compileRules, findEndlessProblem, refinePlacedNames } from './rules.ts'
+import { commonKeys, compileRules, findEndlessProblem, refineParamNames } from './rules.ts'
 
-const config = z
+const pageConfig = z
   .strictObject({
     ...commonKeys,
     page_key: nameText()
@@ -14,14 +14,14 @@ const config = z
     start_page: z.int().min(0).default(1).describe('Number of the first page.'),
   })
   .superRefine(refineWith(findEndlessProblem, 'pagination.endless'))
-  .superRefine(refinePlacedNames(['page_key', 'limit_key']))
+  .superRefine(refineParamNames(['page_key', 'limit_key']))
 
 /** `page`: numbered pages, until one is empty. */
 export const page: PaginationFormat = {
   format: 'page',
   summary: 'Counts pages up until one is empty. `{{pagination.page}}` and `{{pagination.limit}}` hold the values.',
-  config,
-  compile: parsing(config, (parsed) => ({
+  config: pageConfig,
+  compile: withSchema(pageConfig, (parsed) => ({
     format: 'page',
     rules: compileRules(parsed, true),
     paginator: {

@@ -1,6 +1,6 @@
 import type { DotPath, Json, JsonObject } from '../../base/index.ts'
-import type { Scope } from '../../expression/index.ts'
-import type { Evaluate, Format } from '../format.ts'
+import type { TemplateScope } from '../../expression/index.ts'
+import type { EvaluateExpression, Format } from '../format.ts'
 import type { PaginationRules } from './rules.ts'
 
 /** One way of asking for the next page. */
@@ -21,17 +21,17 @@ export interface Pagination {
  */
 export interface Paginator {
   /** Where a listing starts. @param limit page size, where one is known */
-  readonly start: (tools: ListingTools, limit: number | undefined) => JsonObject | Promise<JsonObject>
+  readonly start: (tools: ListingContext, limit: number | undefined) => JsonObject | Promise<JsonObject>
   /** What a position adds to the method's request. */
-  readonly request: (position: JsonObject, limit: number | undefined) => PageRequest
+  readonly request: (position: JsonObject, limit: number | undefined) => PageParams
   /** Where the page leads. Called only when no common rule ended the listing before. */
-  readonly next: (page: CountedPage, position: JsonObject, tools: ListingTools) => Step | Promise<Step>
+  readonly next: (page: ListingPage, position: JsonObject, tools: ListingContext) => ListingStep | Promise<ListingStep>
   /** The position before this page, where an API tells it. */
-  readonly previous?: (page: Page) => JsonObject | undefined
+  readonly previous?: (page: UpstreamPage) => JsonObject | undefined
   /** How many records there are in all, where a page of this format tells it by itself. */
-  readonly total?: (page: Page) => number | undefined
+  readonly total?: (page: UpstreamPage) => number | undefined
   /** What a position asks for, without what is only counted in it; two that are equal are the same request. Default: all. */
-  readonly identify?: (position: JsonObject, page: Page) => JsonObject
+  readonly identify?: (position: JsonObject, page: UpstreamPage) => JsonObject
   /**
    * What it means when a page leads to the position it was asked at, and asked again holds the same: the end of the listing
    * (an API that repeats its last token), or an error. New records go on in both cases (an API whose token is constant).
@@ -51,10 +51,10 @@ export interface StopRule {
 }
 
 /** What one page adds to the request of the method. */
-export interface PageRequest {
+export interface PageParams {
   /** Followed exactly as given instead of the method's URL and query; the limit is then not sent. */
   readonly url?: string | undefined
-  readonly placed: readonly PlacedValue[]
+  readonly placed: readonly PageParam[]
   /** Values of `{{pagination.<name>}}`. */
   readonly values: JsonObject
   /** The limit is not sent with this page. */
@@ -62,16 +62,16 @@ export interface PageRequest {
 }
 
 /** One value and where it goes; in a body the key is a dotted path. */
-export interface PlacedValue {
-  readonly place: Place
+export interface PageParam {
+  readonly place: ParamLocation
   readonly key: string
   readonly value: Json
 }
 
-export type Place = 'query' | 'body' | 'header'
+export type ParamLocation = 'query' | 'body' | 'header'
 
 /** One answered page: a success from which the records have been extracted. */
-export interface Page {
+export interface UpstreamPage {
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
@@ -91,7 +91,7 @@ export interface Page {
 }
 
 /** A page with its place in the listing. */
-export interface CountedPage extends Page {
+export interface ListingPage extends UpstreamPage {
   readonly received: readonly Json[]
   /** The API's number where it numbers pages, else counted from 1. */
   readonly number: number
@@ -103,14 +103,14 @@ export interface CountedPage extends Page {
   readonly isRepeated: boolean
 }
 
-export interface ListingTools {
-  readonly evaluate: Evaluate
-  readonly scope: Scope
+export interface ListingContext {
+  readonly evaluate: EvaluateExpression
+  readonly scope: TemplateScope
   readonly now: () => Date
 }
 
 /** Where a page leads: to another position, or to the end. */
-export type Step =
+export type ListingStep =
   | { readonly kind: 'next'; readonly position: JsonObject }
   | { readonly kind: 'end'; readonly reason: StopReason }
 

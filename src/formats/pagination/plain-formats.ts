@@ -7,4 +7,4 @@ import type { PaginationFormat } from './paginator.ts'
 import { range } from './range.ts'
 
 /** The formats that may also page inside the interval of a `window`. */
-export const PLAIN_PAGINATION_FORMATS: readonly PaginationFormat[] = [page, offset, cursor, linkHeader, range, dynamic]
+export const INNER_PAGINATION_FORMATS: readonly PaginationFormat[] = [page, offset, cursor, linkHeader, range, dynamic]

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { compileTemplate, renderText } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { nameText, templateText } from '../vocabulary.ts'
-import type { CountedPage, Page, PaginationFormat, Paginator, Step } from './paginator.ts'
+import type { ListingPage, ListingStep, PaginationFormat, Paginator, UpstreamPage } from './paginator.ts'
 import { integerAt, textAt } from './position.ts'
-import { commonKeys, compileRules, refinePlacedNames } from './rules.ts'
+import { commonKeys, compileRules, refineParamNames } from './rules.ts'
 
 const config = z
   .strictObject({
@@ -16,7 +16,7 @@ const config = z
         'The first header, where an API has a grammar of its own and names the later ones in `Next-Range`: `id ..; max={{pagination.limit}}`.',
       ),
   })
-  .superRefine(refinePlacedNames(['limit_key']))
+  .superRefine(refineParamNames(['limit_key']))
   .prefault({})
 
 /** Size of a range when neither caller nor definition name one. */
@@ -32,7 +32,7 @@ export const range: PaginationFormat = {
   summary:
     'Asks for record ranges with the `Range` header; follows `Next-Range` where the API sends it. 416 is the end.',
   config,
-  compile: parsing(config, (parsed) => ({
+  compile: withSchema(config, (parsed) => ({
     format: 'range',
     rules: compileRules(parsed, true),
     paginator: rangePaginator(parsed),
@@ -57,11 +57,14 @@ function rangePaginator(parsed: z.output<typeof config>): Paginator {
 }
 
 /** A `*` in its place is no number, and no total. Behind the end there is a total without a range. */
-function totalIn(headers: Page['headers']): number {
+function totalIn(headers: UpstreamPage['headers']): number {
   return Number(TOTAL.exec(headers['content-range']?.trim() ?? '')?.[1] ?? Number.NaN)
 }
 
-function nextRange({ headers, received, status }: CountedPage, position: { readonly [key: string]: unknown }): Step {
+function nextRange(
+  { headers, received, status }: ListingPage,
+  position: { readonly [key: string]: unknown },
+): ListingStep {
   const named = headers['next-range']
   if (named !== undefined) return { kind: 'next', position: { next: named } }
   const [, , last, total] = CONTENT_RANGE.exec(headers['content-range']?.trim() ?? '') ?? []

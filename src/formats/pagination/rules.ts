@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type DotPath, parseDotPath } from '../../base/index.ts'
-import { compileTemplate, type Template } from '../../expression/index.ts'
+import { compileTemplate, type TextTemplate } from '../../expression/index.ts'
 import {
   expressionText,
   fieldPath,
@@ -12,7 +12,7 @@ import {
   templateText,
 } from '../vocabulary.ts'
 import { PAGE_ROOTS } from './page-roots.ts'
-import type { Place } from './paginator.ts'
+import type { ParamLocation } from './paginator.ts'
 
 /** Largest page size a definition may ask for. */
 const LIMIT_MAX = 100_000
@@ -77,11 +77,11 @@ type CommonConfig = z.output<typeof commonConfig>
 
 /** The shared keys, compiled. */
 export interface PaginationRules {
-  readonly limit: number | Template | undefined
+  readonly limit: number | TextTemplate | undefined
   readonly limitKey: string | undefined
   readonly limitMax: number
   readonly limitType: 'number' | 'string'
-  readonly place: Place
+  readonly location: ParamLocation
   readonly maxPages: number
   readonly maxRecords: number
   readonly stopsOnEmpty: boolean
@@ -92,7 +92,7 @@ export interface PaginationRules {
   readonly stopsOnTotal: boolean
   readonly stopExpression: string | undefined
   readonly detectsLoop: boolean
-  readonly allowedOrigins: readonly Template[]
+  readonly allowedOrigins: readonly TextTemplate[]
 }
 
 /**
@@ -106,7 +106,7 @@ export function compileRules(config: CommonConfig, stopsOnEmpty: boolean): Pagin
     limitKey: config.limit_key,
     limitMax: config.max_limit ?? LIMIT_MAX,
     limitType: config.limit_data_type,
-    place: config.in,
+    location: config.in,
     maxPages: config.max_pages ?? Number.POSITIVE_INFINITY,
     maxRecords: config.max_records ?? Number.POSITIVE_INFINITY,
     stopsOnEmpty: config.stop_on_empty ?? stopsOnEmpty,
@@ -122,7 +122,7 @@ export function compileRules(config: CommonConfig, stopsOnEmpty: boolean): Pagin
 }
 
 /** What is wrong with the name of a page parameter: in a body it is a path, in a header a header name. */
-export function findPlacedNameProblem(place: Place, name: string): string | undefined {
+export function findParamNameProblem(place: ParamLocation, name: string): string | undefined {
   switch (place) {
     case 'body':
       return findPathProblem(name)
@@ -134,11 +134,11 @@ export function findPlacedNameProblem(place: Place, name: string): string | unde
 }
 
 /** A finding for every key of a config that names a page parameter in a way its place does not allow. */
-export function refinePlacedNames<C extends { readonly in: Place }>(names: readonly (keyof C & string)[]) {
+export function refineParamNames<C extends { readonly in: ParamLocation }>(names: readonly (keyof C & string)[]) {
   return (config: C, context: z.RefinementCtx<C>): void => {
     for (const key of names) {
       const name = config[key]
-      const problem = typeof name === 'string' ? findPlacedNameProblem(config.in, name) : undefined
+      const problem = typeof name === 'string' ? findParamNameProblem(config.in, name) : undefined
       if (problem !== undefined)
         context.addIssue({ code: 'custom', path: [key], message: problem, params: { rule: 'pagination.place' } })
     }

@@ -1,4 +1,4 @@
-import { writeDotPath } from '../../base/index.ts'
+import { formatDotPath } from '../../base/index.ts'
 import type { Pagination, StopRule } from './paginator.ts'
 
 /** Every reason for which a listing of this definition ends once its answers are successes, in the order of evaluation. */
@@ -8,12 +8,15 @@ export function listStopRules({ rules, paginator }: Pagination): readonly StopRu
   const stops: (StopRule | false | undefined)[] = [
     endStatus !== undefined && { reason: 'range_end', when: `the status is ${endStatus}` },
     rules.stopExpression !== undefined && { reason: 'expression', when: 'stop_expression is true of the page' },
-    hasMorePath && { reason: 'has_more_false', when: `${writeDotPath(hasMorePath, 'body')} is a no: false, 0 or "no"` },
+    hasMorePath && {
+      reason: 'has_more_false',
+      when: `${formatDotPath(hasMorePath, 'body')} is a no: false, 0 or "no"`,
+    },
     rules.hasMoreExpression !== undefined && { reason: 'has_more_false', when: 'has_more_expression is a no' },
     totalPath &&
       rules.stopsOnTotal && {
         reason: 'total_reached',
-        when: `as many records were read as ${writeDotPath(totalPath, 'body')} says`,
+        when: `as many records were read as ${formatDotPath(totalPath, 'body')} says`,
       },
     rules.stopsOnEmpty && { reason: 'empty_page', when: 'a page has no records' },
     rules.stopsOnShort && { reason: 'short_page', when: 'a page has fewer records than were asked for' },

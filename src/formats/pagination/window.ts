@@ -1,22 +1,22 @@
 import { z } from 'zod'
 import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { compileTemplate, renderText, renderValue } from '../../expression/index.ts'
-import { type FormatChoice, familySchema, formatOf, parsing } from '../format.ts'
+import { type FormatChoice, formatUnion, getFormat, withSchema } from '../format.ts'
 import { nameText, refineWith, templateText } from '../vocabulary.ts'
 import { addIsoDuration, type IsoDuration, parseIsoDuration } from './iso-duration.ts'
-import { decideStep } from './listing.ts'
+import { decideNextStep } from './listing.ts'
 import type {
-  CountedPage,
-  ListingTools,
-  PageRequest,
+  ListingContext,
+  ListingPage,
+  ListingStep,
+  PageParams,
   Pagination,
   PaginationFormat,
   Paginator,
-  Step,
 } from './paginator.ts'
-import { PLAIN_PAGINATION_FORMATS } from './plain-formats.ts'
+import { INNER_PAGINATION_FORMATS } from './plain-formats.ts'
 import { integerAt, textAt } from './position.ts'
-import { commonKeys, compileRules, type PaginationRules, refinePlacedNames } from './rules.ts'
+import { commonKeys, compileRules, type PaginationRules, refineParamNames } from './rules.ts'
 
 const config = z
   .strictObject({
@@ -40,11 +40,11 @@ const config = z
       .enum(['iso', 'date', 'epoch_seconds', 'epoch_milliseconds'])
       .default('iso')
       .describe('How the interval is written.'),
-    pagination: familySchema('InnerPagination', PLAIN_PAGINATION_FORMATS)
+    pagination: formatUnion('InnerPagination', INNER_PAGINATION_FORMATS)
       .optional()
       .describe('Paging inside an interval. Default: one page each.'),
   })
-  .superRefine(refinePlacedNames(['from_key', 'to_key', 'limit_key']))
+  .superRefine(refineParamNames(['from_key', 'to_key', 'limit_key']))
 
 type WindowConfig = z.output<typeof config>
 
@@ -53,14 +53,14 @@ export const window: PaginationFormat = {
   format: 'window',
   summary: 'Asks for one time interval after the other, each with paging of its own where `pagination` is given.',
   config,
-  compile: parsing(config, (parsed) => {
+  compile: withSchema(config, (parsed) => {
     const inner = parsed.pagination === undefined ? undefined : compileInner(parsed.pagination)
     return { format: 'window', rules: windowRules(parsed, inner), paginator: windowPaginator(parsed, inner) }
   }),
 }
 
 function compileInner({ format, config: innerConfig }: FormatChoice): Pagination {
-  return formatOf(PLAIN_PAGINATION_FORMATS, format).compile(innerConfig)
+  return getFormat(INNER_PAGINATION_FORMATS, format).compile(innerConfig)
 }
 
 /** Page size and origins of the inner paging hold for the requests; its stop rules only end an interval. */
@@ -83,9 +83,9 @@ function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): P
   return {
     ends: [{ reason: 'window_end', when: 'the last interval has been read' }],
     start: async (tools) => {
-      const from = momentOf(renderText(start, tools.scope))
+      const from = parseDate(renderText(start, tools.scope))
       const given = end === undefined ? undefined : renderValue(end, tools.scope)
-      const last = given === undefined || given === null ? tools.now() : momentOf(given)
+      const last = given === undefined || given === null ? tools.now() : parseDate(given)
       return interval(from, last, step, await innerStart(inner, tools))
     },
     ...(inner?.paginator.whenRepeated === undefined ? {} : { whenRepeated: inner.paginator.whenRepeated }),
@@ -112,16 +112,16 @@ function interval(from: Date, last: Date, step: IsoDuration, inner: JsonObject):
   return { from: from.toISOString(), to: bounded.toISOString(), end: last.toISOString(), inner, pages: 0, received: 0 }
 }
 
-async function innerStart(inner: Pagination | undefined, tools: ListingTools): Promise<JsonObject> {
+async function innerStart(inner: Pagination | undefined, tools: ListingContext): Promise<JsonObject> {
   return inner === undefined ? {} : inner.paginator.start(tools, undefined)
 }
 
 /** The position of the next page inside the interval, `undefined` when the interval is done. */
 async function innerStep(
   inner: Pagination | undefined,
-  page: CountedPage,
+  page: ListingPage,
   position: JsonObject,
-  tools: ListingTools,
+  tools: ListingContext,
 ): Promise<JsonObject | undefined> {
   if (inner === undefined) return undefined
   const counted = {
@@ -129,7 +129,7 @@ async function innerStep(
     pages: integerAt(position, 'pages') + 1,
     received: integerAt(position, 'received') + (page.isRepeated ? 0 : page.received.length),
   }
-  const step: Step = await decideStep(inner, counted, page, tools)
+  const step: ListingStep = await decideNextStep(inner, counted, page, tools)
   return step.kind === 'end'
     ? undefined
     : { ...position, pages: counted.pages, received: counted.received, inner: step.position }
@@ -140,10 +140,10 @@ function windowRequest(
   inner: Pagination | undefined,
   position: JsonObject,
   limit: number | undefined,
-): PageRequest {
+): PageParams {
   const within = inner?.paginator.request(innerPosition(position), limit) ?? { placed: [], values: {} }
-  const from = writeMoment(textAt(position, 'from'), parsed.value_format)
-  const to = writeMoment(textAt(position, 'to'), parsed.value_format)
+  const from = formatDate(textAt(position, 'from'), parsed.value_format)
+  const to = formatDate(textAt(position, 'to'), parsed.value_format)
   const bounds = [
     { place: parsed.in, key: parsed.from_key, value: from },
     { place: parsed.in, key: parsed.to_key, value: to },
@@ -155,14 +155,14 @@ function innerPosition(position: JsonObject): JsonObject {
   return isJsonObject(position.inner) ? position.inner : {}
 }
 
-function momentOf(value: Json): Date {
+function parseDate(value: Json): Date {
   const moment = new Date(String(value))
   if (Number.isNaN(moment.getTime()))
     throw new Failure('PLACEHOLDER_UNRESOLVED', 'start and end of a window must be dates such as 2024-01-31T00:00:00Z')
   return moment
 }
 
-function writeMoment(iso: string, format: WindowConfig['value_format']): Json {
+function formatDate(iso: string, format: WindowConfig['value_format']): Json {
   switch (format) {
     case 'iso':
       return iso

@@ -1,6 +1,6 @@
-import { type Json, JsonTextError, parseJsonInSlices, TaskThread } from '../../base/index.ts'
+import { type Json, JsonTextError, parseJsonInSlices, WorkerThread } from '../../base/index.ts'
 import { CharsetError, decodeText } from './charset.ts'
-import { type ResponseFormat, utf8 } from './response.ts'
+import { decodeUtf8, type ResponseFormat } from './response.ts'
 
 /** Bodies up to this many bytes are decoded at once; XML and CSV cost up to a millisecond per KiB. */
 const INLINE_BYTES_MAX = 16 * 1024
@@ -12,14 +12,14 @@ const DECODE_MS_MAX = 20_000
 const HEAP_MEGABYTES_MAX = 512
 
 /** A body that the worker thread is to decode. */
-export interface WorkerTask {
+export interface DecodeTask {
   readonly format: string
   readonly body: Uint8Array
   readonly charset: string | undefined
 }
 
 /** What the worker thread answers: the decoded body as JSON, or why there is none. Errors lose their class on the way. */
-export type WorkerAnswer =
+export type DecodeResult =
   | { readonly kind: 'decoded'; readonly json: Uint8Array }
   | { readonly kind: 'failed'; readonly error: 'charset' | JsonTextError['kind'] | 'other'; readonly message: string }
 
@@ -33,21 +33,21 @@ export type WorkerAnswer =
 export async function decodeLarge(format: ResponseFormat, body: Uint8Array, charset?: string): Promise<Json> {
   if (body.byteLength <= INLINE_BYTES_MAX || format.isCheap === true) return format.decode(body, charset)
   if (format.format === 'json') return parseJsonInSlices(decodeText(body, charset))
-  return parseJsonInSlices(utf8(await decodeInThread({ format: format.format, body, charset })))
+  return parseJsonInSlices(decodeUtf8(await decodeInThread({ format: format.format, body, charset })))
 }
 
-const thread = new TaskThread<WorkerTask, WorkerAnswer>(new URL('./decode-thread.ts', import.meta.url), {
+const thread = new WorkerThread<DecodeTask, DecodeResult>(new URL('./decode-thread.ts', import.meta.url), {
   taskMs: DECODE_MS_MAX,
   heapMegabytes: HEAP_MEGABYTES_MAX,
 })
 
-async function decodeInThread(task: WorkerTask): Promise<Uint8Array> {
+async function decodeInThread(task: DecodeTask): Promise<Uint8Array> {
   const answer = await thread.run(task)
   if (answer.kind === 'failed') throw errorOf(answer)
   return answer.json
 }
 
-function errorOf({ error, message }: WorkerAnswer & { readonly kind: 'failed' }): Error {
+function errorOf({ error, message }: DecodeResult & { readonly kind: 'failed' }): Error {
   if (error === 'charset') return new CharsetError(message)
   return error === 'other' ? new Error(message) : new JsonTextError(error, message)
 }

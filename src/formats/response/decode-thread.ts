@@ -2,15 +2,15 @@
 import { parentPort } from 'node:worker_threads'
 import { JsonTextError } from '../../base/index.ts'
 import { CharsetError } from './charset.ts'
-import type { WorkerAnswer, WorkerTask } from './decode-large.ts'
+import type { DecodeResult, DecodeTask } from './decode-large.ts'
 import { responseFormat } from './index.ts'
 
-parentPort?.on('message', (task: WorkerTask) => {
+parentPort?.on('message', (task: DecodeTask) => {
   const answer = decode(task)
   parentPort?.postMessage(answer, answer.kind === 'decoded' ? [answer.json.buffer as ArrayBuffer] : [])
 })
 
-function decode({ format, body, charset }: WorkerTask): WorkerAnswer {
+function decode({ format, body, charset }: DecodeTask): DecodeResult {
   try {
     const json = new TextEncoder().encode(JSON.stringify(responseFormat(format).decode(body, charset)))
     return { kind: 'decoded', json }
@@ -19,7 +19,7 @@ function decode({ format, body, charset }: WorkerTask): WorkerAnswer {
   }
 }
 
-function kindOf(error: unknown): (WorkerAnswer & { readonly kind: 'failed' })['error'] {
+function kindOf(error: unknown): (DecodeResult & { readonly kind: 'failed' })['error'] {
   if (error instanceof JsonTextError) return error.kind
   return error instanceof CharsetError ? 'charset' : 'other'
 }

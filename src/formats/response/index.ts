@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from 'zod'
-import { formatOf } from '../format.ts'
+import { getFormat } from '../format.ts'
 import { binary } from './binary.ts'
 import { csv } from './csv.ts'
 import { json } from './json.ts'
@@ -20,5 +20,5 @@ export const responseFormatSchema = z.enum(RESPONSE_FORMATS.map((entry) => entry
 
 /** The format of that name. */
 export function responseFormat(name: string): ResponseFormat {
-  return formatOf(RESPONSE_FORMATS, name)
+  return getFormat(RESPONSE_FORMATS, name)
 }

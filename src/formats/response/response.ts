@@ -18,7 +18,7 @@ export interface ResponseFormat {
 }
 
 /** Bytes as text where a wrong character does no harm: for people to read, or to recognise a body. */
-export function utf8(body: Uint8Array): string {
+export function decodeUtf8(body: Uint8Array): string {
   return decoder.decode(body)
 }
 

@@ -1,23 +1,23 @@
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { combinationConfig, compileSingle } from './combination.ts'
 import type { SignatureFormat } from './signature.ts'
-import { GENUINE, refused } from './verdict.ts'
+import { invalid, VALID } from './verdict.ts'
 
 /** `any_of`: one of several verifications is enough, for example during a change of secrets. */
 export const anyOf: SignatureFormat = {
   format: 'any_of',
   summary: 'One of the verifications must pass.',
   config: combinationConfig,
-  compile: parsing(combinationConfig, ({ verifications }) => {
+  compile: withSchema(combinationConfig, ({ verifications }) => {
     const all = verifications.map(compileSingle)
     return async (delivery, scope, tools) => {
       const reasons: string[] = []
       for (const verify of all) {
         const verdict = await verify(delivery, scope, tools)
-        if (verdict.kind === 'genuine') return GENUINE
+        if (verdict.kind === 'genuine') return VALID
         reasons.push(verdict.why)
       }
-      return refused(reasons.join('; '))
+      return invalid(reasons.join('; '))
     }
   }),
 }

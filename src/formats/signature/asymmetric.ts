@@ -1,7 +1,7 @@
 import { constants, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto'
 import { z } from 'zod'
 import { compileTemplate } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { refineWith, templateText } from '../vocabulary.ts'
 import { compileCertificate, type ReadCertificateKey } from './certificate.ts'
 import { decodeExactly } from './encoding.ts'
@@ -11,7 +11,7 @@ import type { SignatureFormat } from './signature.ts'
 import { compileSigned, signedKeys, stringType } from './signed.ts'
 import { sourceText } from './source.ts'
 import { findTimestampProblem } from './timestamp.ts'
-import { found, GENUINE, refused } from './verdict.ts'
+import { invalid, ok, VALID } from './verdict.ts'
 
 interface Algorithm {
   readonly keyType: KeyObject['asymmetricKeyType']
@@ -23,7 +23,7 @@ interface Algorithm {
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
 
 /** The keys that say where the public key is. */
-interface KeyPlace {
+interface PublicKeySettings {
   readonly public_key?: string | undefined
   readonly certificate_url?: string | undefined
   readonly certificate_host?: string | undefined
@@ -38,12 +38,12 @@ const ALGORITHMS = {
   ed25519: { keyType: 'ed25519', hash: null },
 } as const satisfies Record<string, Algorithm>
 
-type AlgorithmName = keyof typeof ALGORITHMS
+type AsymmetricAlgorithmName = keyof typeof ALGORITHMS
 
 const config = z
   .strictObject({
     algorithm: z
-      .enum(Object.keys(ALGORITHMS) as [AlgorithmName, ...AlgorithmName[]])
+      .enum(Object.keys(ALGORITHMS) as [AsymmetricAlgorithmName, ...AsymmetricAlgorithmName[]])
       .describe('Algorithm of the signature.'),
     public_key: templateText()
       .optional()
@@ -67,7 +67,7 @@ export const asymmetric: SignatureFormat = {
   format: 'asymmetric',
   summary: 'RSA, ECDSA or Ed25519 signature over the parts.',
   config,
-  compile: parsing(config, (keys) => {
+  compile: withSchema(config, (keys) => {
     const readSigned = compileSigned(keys)
     const readKey = compileKey(keys)
     const algorithm: Algorithm = ALGORITHMS[keys.algorithm]
@@ -76,24 +76,24 @@ export const asymmetric: SignatureFormat = {
       if (signed.kind === 'refused') return signed
       const key = await readKey(delivery, scope, tools)
       if (key.kind === 'refused') return key
-      if (key.value.asymmetricKeyType !== algorithm.keyType) return refused(`the key is not one for ${keys.algorithm}`)
+      if (key.value.asymmetricKeyType !== algorithm.keyType) return invalid(`the key is not one for ${keys.algorithm}`)
       const { content, signatures } = signed.value
       const isGenuine = signatures
         .map((text) => decodeExactly(text, keys.string_type))
         .some((bytes) => bytes !== undefined && isSignature(algorithm, key.value, content, bytes))
-      return isGenuine ? GENUINE : refused('the signature does not match')
+      return isGenuine ? VALID : invalid('the signature does not match')
     }
   }),
 }
 
-function compileKey({ public_key, certificate_url, certificate_host }: KeyPlace): ReadCertificateKey {
+function compileKey({ public_key, certificate_url, certificate_host }: PublicKeySettings): ReadCertificateKey {
   if (certificate_url !== undefined) return compileCertificate(certificate_url, certificate_host ?? '')
   const template = compileTemplate(public_key ?? '')
   return async (_delivery, scope) => {
     const text = renderSetting(template, scope, 'the public key')
     if (text.kind === 'refused') return text
     const key = readPublicKey(text.value)
-    return key === undefined ? refused('the public key is not readable, or too weak') : found(key)
+    return key === undefined ? invalid('the public key is not readable, or too weak') : ok(key)
   }
 }
 
@@ -106,7 +106,7 @@ function isSignature(
   return verify(hash, content, { ...options, key }, signature)
 }
 
-function findKeyProblem({ public_key, certificate_url, certificate_host }: KeyPlace): string | undefined {
+function findKeyProblem({ public_key, certificate_url, certificate_host }: PublicKeySettings): string | undefined {
   if ((public_key === undefined) === (certificate_url === undefined))
     return 'needs either public_key or certificate_url'
   if ((certificate_url === undefined) !== (certificate_host === undefined))

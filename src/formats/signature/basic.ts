@@ -1,25 +1,25 @@
 import { z } from 'zod'
 import { compileTemplate } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { secretText, templateText } from '../vocabulary.ts'
-import { decodeExactly, isSame } from './encoding.ts'
+import { constantTimeEqual, decodeExactly } from './encoding.ts'
 import { renderSetting } from './secret.ts'
 import type { SignatureFormat } from './signature.ts'
-import { GENUINE, refused } from './verdict.ts'
+import { invalid, VALID } from './verdict.ts'
 
-const config = z.strictObject({
+const basicConfig = z.strictObject({
   username: templateText().describe('User name.'),
   password: secretText().describe('Password; an empty one refuses every delivery.'),
 })
 
-const SCHEME = /^basic +(\S+) *$/i
+const BASIC_SCHEME = /^basic +(\S+) *$/i
 
 /** `basic`: user name and password in the Authorization header (RFC 7617). */
 export const basic: SignatureFormat = {
   format: 'basic',
   summary: 'HTTP Basic credentials.',
-  config,
-  compile: parsing(config, (keys) => {
+  config: basicConfig,
+  compile: withSchema(basicConfig, (keys) => {
     const username = compileTemplate(keys.username)
     const password = compileTemplate(keys.password)
     return async ({ headers }, scope) => {
@@ -27,11 +27,11 @@ export const basic: SignatureFormat = {
       if (user.kind === 'refused') return user
       const secret = renderSetting(password, scope, 'the password')
       if (secret.kind === 'refused') return secret
-      const [, encoded = ''] = SCHEME.exec(headers.authorization ?? '') ?? []
+      const [, encoded = ''] = BASIC_SCHEME.exec(headers.authorization ?? '') ?? []
       const sent = decodeExactly(encoded, 'base64')
-      if (encoded === '' || sent === undefined) return refused('the Authorization header holds no basic credentials')
-      const isMatch = isSame(sent, Buffer.from(`${user.value}:${secret.value}`))
-      return isMatch ? GENUINE : refused('the user name or password does not match')
+      if (encoded === '' || sent === undefined) return invalid('the Authorization header holds no basic credentials')
+      const isMatch = constantTimeEqual(sent, Buffer.from(`${user.value}:${secret.value}`))
+      return isMatch ? VALID : invalid('the user name or password does not match')
     }
   }),
 }

@@ -1,12 +1,16 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
-import { compileTemplate, type Scope } from '../../expression/index.ts'
+import { compileTemplate, type TemplateScope } from '../../expression/index.ts'
 import { renderSetting } from './secret.ts'
-import type { Delivery, SignatureTools } from './signature.ts'
+import type { InboundDelivery, VerificationContext } from './signature.ts'
 import { compileSource, readText } from './source.ts'
-import { type Found, found, refused } from './verdict.ts'
+import { invalid, ok, type Result } from './verdict.ts'
 
 /** Finds the public key of a delivery in a certificate that the sender serves. */
-export type ReadCertificateKey = (delivery: Delivery, scope: Scope, tools: SignatureTools) => Promise<Found<KeyObject>>
+export type ReadCertificateKey = (
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+  tools: VerificationContext,
+) => Promise<Result<KeyObject>>
 
 /**
  * The address may come out of the delivery itself, so it proves nothing; that the host is the sender's own, reached over
@@ -20,7 +24,7 @@ export function compileCertificate(url: string, host: string): ReadCertificateKe
     if (address.kind === 'refused') return address
     const expected = renderSetting(pinned, scope, 'the host of the certificate')
     if (expected.kind === 'refused') return expected
-    if (!isOnHost(address.value, expected.value)) return refused(`the certificate is not on https://${expected.value}`)
+    if (!isOnHost(address.value, expected.value)) return invalid(`the certificate is not on https://${expected.value}`)
     const document = await tools.keys.read(address.value)
     return document.kind === 'refused' ? document : keyOf(document.value, tools.now())
   }
@@ -32,12 +36,12 @@ function isOnHost(address: string, host: string): boolean {
 }
 
 /** The key of the first certificate in a PEM file; further ones are its issuers. */
-function keyOf(pem: string, now: Date): Found<KeyObject> {
+function keyOf(pem: string, now: Date): Result<KeyObject> {
   try {
     const { validFromDate, validToDate, publicKey } = new X509Certificate(pem)
     const isValid = validFromDate <= now && now <= validToDate
-    return isValid ? found(publicKey) : refused('the certificate is not valid at this time')
+    return isValid ? ok(publicKey) : invalid('the certificate is not valid at this time')
   } catch {
-    return refused('the certificate is not readable')
+    return invalid('the certificate is not readable')
   }
 }

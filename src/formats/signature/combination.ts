@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isJsonObject, type Json } from '../../base/index.ts'
 import { listPlaceholderPaths } from '../../expression/index.ts'
-import { type FormatChoice, formatOf } from '../format.ts'
+import { type FormatChoice, getFormat } from '../format.ts'
 import type { Verify } from './signature.ts'
 import { SINGLE_SIGNATURE_FORMATS, singleSignatureSchema } from './single-formats.ts'
 
@@ -12,29 +12,29 @@ export const combinationConfig = z.strictObject({
 
 /** The behaviour of a checked choice that combines nothing. */
 export function compileSingle({ format, config }: FormatChoice): Verify {
-  return formatOf(SINGLE_SIGNATURE_FORMATS, format).compile(config)
+  return getFormat(SINGLE_SIGNATURE_FORMATS, format).compile(config)
 }
 
 /**
  * A sentence when anyone could make deliveries that pass: a `hash` without a secret, unless `all_of` puts a verification with
  * one beside it. `none` says so itself and is not reported.
  */
-export function findForgeable(choice: FormatChoice): string | undefined {
-  return isForgeable(choice)
+export function findInsecure(choice: FormatChoice): string | undefined {
+  return isInsecure(choice)
     ? 'accepts a digest that anyone can compute: one of the parts has to be the secret, as a placeholder'
     : undefined
 }
 
-function isForgeable({ format, config = null }: FormatChoice): boolean {
+function isInsecure({ format, config = null }: FormatChoice): boolean {
   if (!isJsonObject(config)) return false
   const members = membersOf(config.verifications)
   switch (format) {
     case 'hash':
       return listPlaceholderPaths(config.parts ?? null).length === 0
     case 'any_of':
-      return members.some(isForgeable)
+      return members.some(isInsecure)
     case 'all_of':
-      return members.every(isForgeable)
+      return members.every(isInsecure)
     default:
       return false
   }

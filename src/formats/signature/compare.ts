@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { parsing } from '../format.ts'
-import { isSame } from './encoding.ts'
+import { withSchema } from '../format.ts'
+import { constantTimeEqual } from './encoding.ts'
 import { compileSecret, sharedSecret } from './secret.ts'
 import type { SignatureFormat } from './signature.ts'
 import { compileSource, readText, tokenText } from './source.ts'
-import { GENUINE, refused } from './verdict.ts'
+import { invalid, VALID } from './verdict.ts'
 
-const config = z.strictObject({
+const compareConfig = z.strictObject({
   compare_with: tokenText().describe('Where the secret is sent, for example `$header.x-token`.'),
   secret: sharedSecret,
 })
@@ -15,8 +15,8 @@ const config = z.strictObject({
 export const compare: SignatureFormat = {
   format: 'compare',
   summary: 'A header, parameter or body value that equals the secret.',
-  config,
-  compile: parsing(config, (keys) => {
+  config: compareConfig,
+  compile: withSchema(compareConfig, (keys) => {
     const readSecret = compileSecret(keys.secret, 'utf8')
     const source = compileSource(keys.compare_with)
     return async (delivery, scope) => {
@@ -24,7 +24,7 @@ export const compare: SignatureFormat = {
       if (secret.kind === 'refused') return secret
       const sent = readText(source, delivery, scope)
       if (sent.kind === 'refused') return sent
-      return isSame(secret.value, sent.value) ? GENUINE : refused('the secret does not match')
+      return constantTimeEqual(secret.value, sent.value) ? VALID : invalid('the secret does not match')
     }
   }),
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type ByteEncoding, canonical, isSame } from './encoding.ts'
+import { type ByteEncoding, constantTimeEqual, normaliseEncoded } from './encoding.ts'
 import { signedKeys, stringType } from './signed.ts'
-import { GENUINE, refused, type Verdict } from './verdict.ts'
+import { invalid, VALID, type VerificationResult } from './verdict.ts'
 
 /** The keys that `hmac` and `hash` share. */
 export const digestKeys = {
@@ -11,8 +11,12 @@ export const digestKeys = {
 } as const
 
 /** Whether one of the signatures that were sent is the digest that was computed. All are looked at. */
-export function judgeDigest(digest: Buffer, encoding: ByteEncoding, signatures: readonly string[]): Verdict {
-  const expected = canonical(digest.toString(encoding), encoding)
-  const matches = signatures.filter((signature) => isSame(expected, canonical(signature, encoding)))
-  return matches.length > 0 ? GENUINE : refused('the signature does not match')
+export function compareDigest(
+  digest: Buffer,
+  encoding: ByteEncoding,
+  signatures: readonly string[],
+): VerificationResult {
+  const expected = normaliseEncoded(digest.toString(encoding), encoding)
+  const matches = signatures.filter((signature) => constantTimeEqual(expected, normaliseEncoded(signature, encoding)))
+  return matches.length > 0 ? VALID : invalid('the signature does not match')
 }

@@ -10,12 +10,12 @@ export type ByteEncoding = (typeof BYTE_ENCODINGS)[number]
  *
  * Both sides are hashed first, so that the comparison itself always runs over 32 bytes.
  */
-export function isSame(left: string | Uint8Array, right: string | Uint8Array): boolean {
+export function constantTimeEqual(left: string | Uint8Array, right: string | Uint8Array): boolean {
   return timingSafeEqual(hash('sha256', left, 'buffer'), hash('sha256', right, 'buffer'))
 }
 
 /** The one spelling of an encoded text: hexadecimal in lower case, base64url without padding, base64 with it. */
-export function canonical(text: string, encoding: ByteEncoding): string {
+export function normaliseEncoded(text: string, encoding: ByteEncoding): string {
   switch (encoding) {
     case 'hex':
       return text.toLowerCase()
@@ -29,5 +29,5 @@ export function canonical(text: string, encoding: ByteEncoding): string {
 /** The bytes of a text, `undefined` when it is not exactly that encoding of any bytes; Node alone would skip what it cannot read. */
 export function decodeExactly(text: string, encoding: ByteEncoding): Buffer | undefined {
   const bytes = Buffer.from(text, encoding)
-  return canonical(bytes.toString(encoding), encoding) === canonical(text, encoding) ? bytes : undefined
+  return normaliseEncoded(bytes.toString(encoding), encoding) === normaliseEncoded(text, encoding) ? bytes : undefined
 }

@@ -1,14 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { parsing } from '../format.ts'
+import { withSchema } from '../format.ts'
 import { refineWith } from '../vocabulary.ts'
-import { digestKeys, judgeDigest } from './digest.ts'
+import { compareDigest, digestKeys } from './digest.ts'
 import { compileSecret, secretEncoding, sharedSecret } from './secret.ts'
 import type { SignatureFormat } from './signature.ts'
 import { compileSigned } from './signed.ts'
 import { findTimestampProblem } from './timestamp.ts'
 
-const config = z
+const hmacConfig = z
   .strictObject({ ...digestKeys, secret: sharedSecret, secret_encoding: secretEncoding })
   .superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
 
@@ -16,8 +16,8 @@ const config = z
 export const hmac: SignatureFormat = {
   format: 'hmac',
   summary: 'HMAC over the parts, compared with what was sent.',
-  config,
-  compile: parsing(config, (keys) => {
+  config: hmacConfig,
+  compile: withSchema(hmacConfig, (keys) => {
     const readSecret = compileSecret(keys.secret, keys.secret_encoding)
     const readSigned = compileSigned(keys)
     return async (delivery, scope, { now }) => {
@@ -26,7 +26,7 @@ export const hmac: SignatureFormat = {
       const signed = readSigned(delivery, scope, now())
       if (signed.kind === 'refused') return signed
       const digest = createHmac(keys.algorithm, secret.value).update(signed.value.content).digest()
-      return judgeDigest(digest, keys.string_type, signed.value.signatures)
+      return compareDigest(digest, keys.string_type, signed.value.signatures)
     }
   }),
 }

@@ -3,22 +3,22 @@
  *
  * @module
  */
-import { type FormatChoice, familySchema, formatOf } from '../format.ts'
+import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
 import { refineWith } from '../vocabulary.ts'
 import { allOf } from './all-of.ts'
 import { anyOf } from './any-of.ts'
-import { findForgeable } from './combination.ts'
+import { findInsecure } from './combination.ts'
 import type { SignatureFormat, Verify } from './signature.ts'
 import { SINGLE_SIGNATURE_FORMATS } from './single-formats.ts'
 
 export const SIGNATURE_FORMATS: readonly SignatureFormat[] = [...SINGLE_SIGNATURE_FORMATS, anyOf, allOf]
 
 /** `{format, config}` of the family. */
-export const signatureSchema = familySchema('SignatureVerification', SIGNATURE_FORMATS).superRefine(
-  refineWith(findForgeable, 'signature.forgeable'),
+export const signatureSchema = formatUnion('SignatureVerification', SIGNATURE_FORMATS).superRefine(
+  refineWith(findInsecure, 'signature.forgeable'),
 )
 
 /** The behaviour of a checked choice. */
 export function compileSignature({ format, config }: FormatChoice): Verify {
-  return formatOf(SIGNATURE_FORMATS, format).compile(config)
+  return getFormat(SIGNATURE_FORMATS, format).compile(config)
 }

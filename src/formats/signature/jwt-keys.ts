@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { Failure, type JsonObject } from '../../base/index.ts'
-import { compileTemplate, compileUrl, renderUrl, type Scope } from '../../expression/index.ts'
-import type { Expectation } from './jwt-claims.ts'
+import { compileTemplate, compileUrl, renderUrl, type TemplateScope } from '../../expression/index.ts'
+import type { ExpectedClaims } from './jwt-claims.ts'
 import { readPublicKey } from './public-key.ts'
 import { compileSecret, renderSetting } from './secret.ts'
-import type { SignatureTools } from './signature.ts'
-import { type Found, found, refused } from './verdict.ts'
+import type { VerificationContext } from './signature.ts'
+import { invalid, ok, type Result } from './verdict.ts'
 
 const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 
@@ -22,23 +22,23 @@ const ALL_ASYMMETRIC = Object.values(ASYMMETRIC).flat()
 /** The algorithms that a definition may allow (RFC 7518, RFC 8037); `none` is not one. */
 export const JWT_ALGORITHM_NAMES = [...SYMMETRIC, ...ALL_ASYMMETRIC]
 
-type AlgorithmName = (typeof JWT_ALGORITHM_NAMES)[number]
+type JwtAlgorithmName = (typeof JWT_ALGORITHM_NAMES)[number]
 
 /** The keys of `jwt` that say what a token is verified with: exactly one besides `algorithms`. */
 interface VerifierKeys {
   readonly secret?: string | undefined
   readonly public_key?: string | undefined
   readonly jwks_url?: string | undefined
-  readonly algorithms?: readonly AlgorithmName[] | undefined
+  readonly algorithms?: readonly JwtAlgorithmName[] | undefined
 }
 
 /** The claims of a token whose signature, times, issuer and audience are right. */
 type VerifyToken = (
   token: string,
-  expected: Expectation,
-  scope: Scope,
-  tools: SignatureTools,
-) => Promise<Found<JsonObject>>
+  expected: ExpectedClaims,
+  scope: TemplateScope,
+  tools: VerificationContext,
+) => Promise<Result<JsonObject>>
 
 /** A sentence when keys and algorithms do not fit together. */
 export function findKeyProblem({ secret, public_key, jwks_url, algorithms }: VerifierKeys): string | undefined {
@@ -70,7 +70,7 @@ function withPublicKey(text: string, allowed: readonly string[] | undefined): Ve
     const rendered = renderSetting(template, scope, 'the public key')
     if (rendered.kind === 'refused') return rendered
     const key = readPublicKey(rendered.value)
-    if (key === undefined) return refused('the public key is not readable, or too weak')
+    if (key === undefined) return invalid('the public key is not readable, or too weak')
     const fitting = algorithmsOf(key).filter((name) => allowed?.includes(name) ?? true)
     return (await verifyWith(token, key, fitting, expected, tools)).claims
   }
@@ -92,8 +92,8 @@ function withKeySet(address: string, algorithms: readonly string[]): VerifyToken
   }
 }
 
-interface Attempt {
-  readonly claims: Found<JsonObject>
+interface JwtVerification {
+  readonly claims: Result<JsonObject>
   readonly isKeyMissing: boolean
 }
 
@@ -101,18 +101,18 @@ async function verifyWith(
   token: string,
   key: Uint8Array | KeyObject | JWTVerifyGetKey,
   algorithms: readonly string[],
-  expected: Expectation,
-  { now }: SignatureTools,
-): Promise<Attempt> {
+  expected: ExpectedClaims,
+  { now }: VerificationContext,
+): Promise<JwtVerification> {
   // Another spelling of the same signature would be another delivery to whoever remembers signatures.
-  if (!token.split('.').every(isCanonical)) return { claims: refused('the token is not a JWT'), isKeyMissing: false }
+  if (!token.split('.').every(isCanonical)) return { claims: invalid('the token is not a JWT'), isKeyMissing: false }
   const options = { ...expected.options, algorithms: [...algorithms], currentDate: now() }
   try {
     const { payload } = await jwtVerify<JsonObject>(token, key, options)
-    return { claims: found(payload), isKeyMissing: false }
+    return { claims: ok(payload), isKeyMissing: false }
   } catch (error) {
     // Also what is thrown for keys that cannot be imported: whatever went wrong, the token is not proved.
-    return { claims: refused(describe(error)), isKeyMissing: error instanceof errors.JWKSNoMatchingKey }
+    return { claims: invalid(describeJwtError(error)), isKeyMissing: error instanceof errors.JWKSNoMatchingKey }
   }
 }
 
@@ -128,7 +128,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ERR_JWKS_INVALID: 'the key set of the sender is not readable',
 }
 
-function describe(error: unknown): string {
+function describeJwtError(error: unknown): string {
   if (error instanceof errors.JWTClaimValidationFailed) return `the claim ${error.claim} of the token does not fit`
   const sentence = error instanceof errors.JOSEError ? SENTENCES[error.code] : undefined
   return sentence ?? 'the token is not a JWT that the key can verify'
@@ -150,11 +150,11 @@ function parseKeySet(document: string): JWTVerifyGetKey {
   }
 }
 
-function renderAddress(template: ReturnType<typeof compileUrl>, scope: Scope): Found<string> {
+function renderAddress(template: ReturnType<typeof compileUrl>, scope: TemplateScope): Result<string> {
   try {
-    return found(renderUrl(template, scope))
+    return ok(renderUrl(template, scope))
   } catch (error) {
-    if (error instanceof Failure) return refused(`the address of the key set is not known: ${error.publicMessage}`)
+    if (error instanceof Failure) return invalid(`the address of the key set is not known: ${error.publicMessage}`)
     throw error
   }
 }

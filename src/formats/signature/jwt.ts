@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import type { Scope } from '../../expression/index.ts'
-import { parsing } from '../format.ts'
+import type { TemplateScope } from '../../expression/index.ts'
+import { withSchema } from '../format.ts'
 import { listOf, nameText, rawText, refineWith, secretText, templateMap, templateText, urlText } from '../vocabulary.ts'
 import { bearerToken } from './bearer.ts'
 import { BYTE_ENCODINGS } from './encoding.ts'
-import { checkBodyHash, checkClaims, compileExpectation } from './jwt-claims.ts'
+import { checkBodyHash, checkClaims, compileExpectedClaims } from './jwt-claims.ts'
 import { compileVerifier, findKeyProblem, JWT_ALGORITHM_NAMES } from './jwt-keys.ts'
-import type { Delivery, SignatureFormat } from './signature.ts'
+import type { InboundDelivery, SignatureFormat } from './signature.ts'
 import { compileSource, readText, tokenText } from './source.ts'
-import { type Found, found, GENUINE, refused } from './verdict.ts'
+import { invalid, ok, type Result, VALID } from './verdict.ts'
 
 const config = z
   .strictObject({
@@ -46,10 +46,10 @@ export const jwt: SignatureFormat = {
   format: 'jwt',
   summary: "A JWT, verified with a secret, a public key or the sender's key set.",
   config,
-  compile: parsing(config, (keys) => {
+  compile: withSchema(config, (keys) => {
     const readToken = compileToken(keys)
     const verify = compileVerifier(keys)
-    const expect = compileExpectation(keys)
+    const expect = compileExpectedClaims(keys)
     return async (delivery, scope, tools) => {
       const token = readToken(delivery, scope)
       if (token.kind === 'refused') return token
@@ -58,17 +58,17 @@ export const jwt: SignatureFormat = {
       const claims = await verify(token.value, expected.value, scope, tools)
       if (claims.kind === 'refused') return claims
       const problem = checkClaims(claims.value, expected.value) ?? checkBodyHash(claims.value, keys, delivery.body)
-      return problem ?? GENUINE
+      return problem ?? VALID
     }
   }),
 }
 
 function compileToken({ token, token_prefix: prefix = '' }: JwtConfig) {
   const source = token === undefined ? undefined : compileSource(token)
-  return (delivery: Delivery, scope: Scope): Found<string> => {
+  return (delivery: InboundDelivery, scope: TemplateScope): Result<string> => {
     const read = source === undefined ? bearerToken(delivery) : readText(source, delivery, scope)
     if (read.kind === 'refused' || source === undefined) return read
     const hasPrefix = read.value.startsWith(prefix)
-    return hasPrefix ? found(read.value.slice(prefix.length)) : refused(`the token does not start with ${prefix}`)
+    return hasPrefix ? ok(read.value.slice(prefix.length)) : invalid(`the token does not start with ${prefix}`)
   }
 }

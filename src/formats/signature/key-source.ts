@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { Failure } from '../../base/index.ts'
-import { type Found, found, refused } from './verdict.ts'
+import { invalid, ok, type Result } from './verdict.ts'
 
 /**
  * Public keys of senders by address: key sets and certificates, kept for a while.
@@ -9,9 +9,9 @@ import { type Found, found, refused } from './verdict.ts'
  * cannot be had now.
  */
 export interface KeySource {
-  read(url: string): Promise<Found<string>>
+  read(url: string): Promise<Result<string>>
   /** For a key that the known document does not hold: a newer document, but at most one fetch a minute. */
-  reread(url: string): Promise<Found<string>>
+  reread(url: string): Promise<Result<string>>
 }
 
 export interface KeySourceDeps {
@@ -33,16 +33,16 @@ const HOSTS_MAX = 256
 
 interface Entry {
   readonly fetchedMs: number
-  readonly document: Promise<Found<string>>
+  readonly document: Promise<Result<string>>
   hasFailed: boolean
 }
 
 /** Opens an empty source. Concurrent readers of one address share one fetch. */
 export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
   const entries = new LRUCache<string, Entry>({ max: DOCUMENTS_MAX })
-  const takeTurn = createTurns(now)
+  const takeTurn = createFetchLimiter(now)
 
-  function load(url: string, freshMs: number): Promise<Found<string>> {
+  function load(url: string, freshMs: number): Promise<Result<string>> {
     const known = entries.get(url)
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : now().getTime() - known.fetchedMs
     // A negative age is a clock that was set back: the document would be kept until it has caught up.
@@ -60,7 +60,7 @@ export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
     return entry.document
   }
 
-  async function fetchDocument(url: string): Promise<Found<string>> {
+  async function fetchDocument(url: string): Promise<Result<string>> {
     const { host } = new URL(url)
     takeTurn(host)
     return documentOf(host, await fetchKey(url))
@@ -69,16 +69,16 @@ export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
   return { read: (url) => load(url, FRESH_MS), reread: (url) => load(url, PAUSE_MS) }
 }
 
-function documentOf(host: string, { status, body }: { status: number; body: Uint8Array }): Found<string> {
+function documentOf(host: string, { status, body }: { status: number; body: Uint8Array }): Result<string> {
   if (status >= 500 || status === 429)
     throw new Failure('UPSTREAM_UNREACHABLE', `${host} answered ${status} when it was asked for its public keys`)
-  if (status !== 200) return refused(`${host} answered ${status} when it was asked for its public keys`)
-  if (body.byteLength > DOCUMENT_BYTES_MAX) return refused(`the public keys of ${host} are too long`)
-  return found(Buffer.from(body).toString())
+  if (status !== 200) return invalid(`${host} answered ${status} when it was asked for its public keys`)
+  if (body.byteLength > DOCUMENT_BYTES_MAX) return invalid(`the public keys of ${host} are too long`)
+  return ok(Buffer.from(body).toString())
 }
 
 /** Counts fetches per host and minute. */
-function createTurns(now: () => Date): (host: string) => void {
+function createFetchLimiter(now: () => Date): (host: string) => void {
   const turns = new LRUCache<string, { readonly minute: number; readonly count: number }>({ max: HOSTS_MAX })
   return (host) => {
     const minute = Math.floor(now().getTime() / 60_000)

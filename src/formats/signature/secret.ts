@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Failure } from '../../base/index.ts'
-import { compileTemplate, renderText, type Scope, type Template } from '../../expression/index.ts'
+import { compileTemplate, renderText, type TemplateScope, type TextTemplate } from '../../expression/index.ts'
 import { secretText } from '../vocabulary.ts'
 import { decodeExactly } from './encoding.ts'
-import { type Found, found, refused } from './verdict.ts'
+import { invalid, ok, type Result } from './verdict.ts'
 
 /** A secret shared with the sender. */
 export const sharedSecret = secretText().describe('Shared with the sender; an empty one refuses every delivery.')
@@ -20,15 +20,15 @@ export function compileSecret(
   text: string,
   encoding: z.output<typeof secretEncoding>,
   prefix = '',
-): (scope: Scope) => Found<Uint8Array> {
+): (scope: TemplateScope) => Result<Uint8Array> {
   const template = compileTemplate(text)
   return (scope) => {
     const secret = renderSetting(template, scope, 'the secret')
     if (secret.kind === 'refused') return secret
     const written = secret.value.startsWith(prefix) ? secret.value.slice(prefix.length) : secret.value
     const bytes = encoding === 'utf8' ? Buffer.from(written) : decodeExactly(written, encoding)
-    if (bytes === undefined) return refused(`the secret is not ${encoding}`)
-    return bytes.byteLength === 0 ? refused('the secret is empty') : found(bytes)
+    if (bytes === undefined) return invalid(`the secret is not ${encoding}`)
+    return bytes.byteLength === 0 ? invalid('the secret is empty') : ok(bytes)
   }
 }
 
@@ -37,13 +37,13 @@ export function compileSecret(
  *
  * @param name for the refusal, for example `the secret`
  */
-export function renderSetting(template: Template, scope: Scope, name: string): Found<string> {
+export function renderSetting(template: TextTemplate, scope: TemplateScope, name: string): Result<string> {
   try {
     const text = renderText(template, scope)
-    return text === '' ? refused(`${name} is empty`) : found(text)
+    return text === '' ? invalid(`${name} is empty`) : ok(text)
   } catch (error) {
     // Names the placeholder, never a value.
-    if (error instanceof Failure) return refused(`${name} is not known: ${error.publicMessage}`)
+    if (error instanceof Failure) return invalid(`${name} is not known: ${error.publicMessage}`)
     throw error
   }
 }

@@ -1,8 +1,8 @@
 import type { Json } from '../../base/index.ts'
-import type { Scope } from '../../expression/index.ts'
+import type { TemplateScope } from '../../expression/index.ts'
 import type { Format } from '../format.ts'
 import type { KeySource } from './key-source.ts'
-import type { Verdict } from './verdict.ts'
+import type { VerificationResult } from './verdict.ts'
 
 /** One way of proving that an inbound webhook is genuine. */
 export interface SignatureFormat extends Format {
@@ -17,10 +17,14 @@ export interface SignatureFormat extends Format {
  * @throws Failure UPSTREAM_UNREACHABLE, or what the fetch throws, while the sender's public keys cannot be had: the delivery
  * is then neither genuine nor forged, and the sender should try again
  */
-export type Verify = (delivery: Delivery, scope: Scope, tools: SignatureTools) => Promise<Verdict>
+export type Verify = (
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+  tools: VerificationContext,
+) => Promise<VerificationResult>
 
 /** An inbound webhook as it arrived. */
-export interface Delivery {
+export interface InboundDelivery {
   /** Upper case. */
   readonly method: string
   /** The address as the sender called it: the public base address, with path and query exactly as received. */
@@ -34,7 +38,7 @@ export interface Delivery {
   readonly payload: Json
 }
 
-export interface SignatureTools {
+export interface VerificationContext {
   readonly now: () => Date
   readonly keys: KeySource
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { Scope } from '../../expression/index.ts'
+import type { TemplateScope } from '../../expression/index.ts'
 import { listOf, rawText } from '../vocabulary.ts'
 import { BYTE_ENCODINGS } from './encoding.ts'
-import type { Delivery } from './signature.ts'
-import { asText, compileSource, type Source, sourceText, tokenText } from './source.ts'
+import type { InboundDelivery } from './signature.ts'
+import { asText, compileSource, type ReadValues, sourceText, tokenText } from './source.ts'
 import { compileTimestamp, timestampSchema } from './timestamp.ts'
-import { type Found, found, refused } from './verdict.ts'
+import { invalid, ok, type Result } from './verdict.ts'
 
 /** The keys of every format that computes something over parts of the delivery. */
 export const signedKeys = {
@@ -33,7 +33,9 @@ export interface Signed {
 }
 
 /** Takes a delivery apart. The time is looked at first: an old delivery is refused before anything is computed. */
-export function compileSigned(keys: SignedKeys): (delivery: Delivery, scope: Scope, now: Date) => Found<Signed> {
+export function compileSigned(
+  keys: SignedKeys,
+): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<Signed> {
   const checkTimestamp = compileTimestamp(keys.timestamp)
   const parts = keys.parts.map(compileSource)
   const signature = compileSource(keys.compare_with)
@@ -44,34 +46,39 @@ export function compileSigned(keys: SignedKeys): (delivery: Delivery, scope: Sco
     const content = joinParts(parts, separator, delivery, scope)
     if (content.kind === 'refused') return content
     const signatures = readSignatures(signature, keys.signature_prefix ?? '', delivery, scope)
-    return signatures.kind === 'refused' ? signatures : found({ content: content.value, signatures: signatures.value })
+    return signatures.kind === 'refused' ? signatures : ok({ content: content.value, signatures: signatures.value })
   }
 }
 
 function joinParts(
-  parts: readonly Source[],
+  parts: readonly ReadValues[],
   separator: Uint8Array,
-  delivery: Delivery,
-  scope: Scope,
-): Found<Uint8Array> {
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+): Result<Uint8Array> {
   const pieces: Uint8Array[] = []
   for (const part of parts) {
     const read = part(delivery, scope)
     if (read.kind === 'refused') return read
     const [value = '', ...more] = read.value
-    if (more.length > 0) return refused('a signed field of a header is there more than once')
+    if (more.length > 0) return invalid('a signed field of a header is there more than once')
     if (pieces.length > 0) pieces.push(separator)
     pieces.push(typeof value === 'string' ? Buffer.from(value) : value)
   }
-  return found(Buffer.concat(pieces))
+  return ok(Buffer.concat(pieces))
 }
 
-function readSignatures(source: Source, prefix: string, delivery: Delivery, scope: Scope): Found<readonly string[]> {
+function readSignatures(
+  source: ReadValues,
+  prefix: string,
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+): Result<readonly string[]> {
   const read = source(delivery, scope)
   if (read.kind === 'refused') return read
   const signatures = read.value
     .map(asText)
     .filter((text) => text.startsWith(prefix) && text.length > prefix.length)
     .map((text) => text.slice(prefix.length))
-  return signatures.length === 0 ? refused(`the signature does not start with ${prefix}`) : found(signatures)
+  return signatures.length === 0 ? invalid(`the signature does not start with ${prefix}`) : ok(signatures)
 }

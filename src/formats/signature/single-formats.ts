@@ -1,4 +1,4 @@
-import { familySchema } from '../format.ts'
+import { formatUnion } from '../format.ts'
 import { asymmetric } from './asymmetric.ts'
 import { basic } from './basic.ts'
 import { bearer } from './bearer.ts'
@@ -24,4 +24,4 @@ export const SINGLE_SIGNATURE_FORMATS: readonly SignatureFormat[] = [
 ]
 
 /** `{format, config}` of one of them. */
-export const singleSignatureSchema = familySchema('SingleSignature', SINGLE_SIGNATURE_FORMATS)
+export const singleSignatureSchema = formatUnion('SingleSignature', SINGLE_SIGNATURE_FORMATS)

@@ -1,20 +1,20 @@
 import type { z } from 'zod'
 import { getAtPath, isJsonNumber, type Json, parseDotPath } from '../../base/index.ts'
-import { compileTemplate, type Scope } from '../../expression/index.ts'
+import { compileTemplate, type TemplateScope } from '../../expression/index.ts'
 import { findPathProblem, refineWith, templateText } from '../vocabulary.ts'
 import { crc32Decimal, decodeUrl, sha256Hex, sortedForm } from './derived.ts'
 import { renderSetting } from './secret.ts'
-import type { Delivery } from './signature.ts'
-import { type Found, found, refused } from './verdict.ts'
+import type { InboundDelivery } from './signature.ts'
+import { invalid, ok, type Result } from './verdict.ts'
 
 /**
  * Reads something of a delivery. At least one value; several only where a header names a field more than once
  * (`v1=…,v1=…`), which happens while the sender changes its secret.
  */
-export type Source = (delivery: Delivery, scope: Scope) => Found<readonly (string | Uint8Array)[]>
+export type ReadValues = (delivery: InboundDelivery, scope: TemplateScope) => Result<readonly (string | Uint8Array)[]>
 
 /** The tokens that stand for one thing each. */
-const FIXED: Readonly<Record<string, (delivery: Delivery) => string | Uint8Array>> = {
+const FIXED: Readonly<Record<string, (delivery: InboundDelivery) => string | Uint8Array>> = {
   $body: ({ body }) => body,
   '$body.sha256': ({ body }) => sha256Hex(body),
   '$body.crc32': ({ body }) => crc32Decimal(body),
@@ -59,10 +59,10 @@ function findTokenProblem(text: string): string | undefined {
 }
 
 /** Compiles a checked text. */
-export function compileSource(text: string): Source {
+export function compileSource(text: string): ReadValues {
   if (!text.startsWith('$')) return templateSource(text)
   const fixed = FIXED[text]
-  if (fixed !== undefined) return (delivery) => found([fixed(delivery)])
+  if (fixed !== undefined) return (delivery) => ok([fixed(delivery)])
   const [, header, field] = HEADER.exec(text) ?? []
   if (header !== undefined) return headerSource(header.toLowerCase(), field)
   const [, parameter] = QUERY.exec(text) ?? []
@@ -71,11 +71,11 @@ export function compileSource(text: string): Source {
 }
 
 /** The only value of a source, as text. */
-export function readText(source: Source, delivery: Delivery, scope: Scope): Found<string> {
+export function readText(source: ReadValues, delivery: InboundDelivery, scope: TemplateScope): Result<string> {
   const read = source(delivery, scope)
   if (read.kind === 'refused') return read
   const [value = '', ...more] = read.value
-  return more.length > 0 ? refused('a field of a header is there more than once') : found(asText(value))
+  return more.length > 0 ? invalid('a field of a header is there more than once') : ok(asText(value))
 }
 
 /** A value as text. */
@@ -83,23 +83,23 @@ export function asText(value: string | Uint8Array): string {
   return typeof value === 'string' ? value : Buffer.from(value).toString()
 }
 
-function templateSource(text: string): Source {
+function templateSource(text: string): ReadValues {
   const template = compileTemplate(text)
   return (_delivery, scope) => {
     const rendered = renderSetting(template, scope, 'a setting of the signature')
-    return rendered.kind === 'refused' ? rendered : found([rendered.value])
+    return rendered.kind === 'refused' ? rendered : ok([rendered.value])
   }
 }
 
-function headerSource(name: string, field: string | undefined): Source {
+function headerSource(name: string, field: string | undefined): ReadValues {
   return ({ headers }) => {
     const value = Object.hasOwn(headers, name) ? (headers[name] ?? '') : ''
-    if (value === '') return refused(`the header ${name} is missing`)
-    if (field === undefined) return found([value])
+    if (value === '') return invalid(`the header ${name} is missing`)
+    if (field === undefined) return ok([value])
     const values = fieldValues(value, field)
-    if (values.length === 0) return refused(`the header ${name} has no field ${field}`)
-    if (values.length > VALUES_MAX) return refused(`the header ${name} has the field ${field} too often`)
-    return found(values)
+    if (values.length === 0) return invalid(`the header ${name} has no field ${field}`)
+    if (values.length > VALUES_MAX) return invalid(`the header ${name} has the field ${field} too often`)
+    return ok(values)
   }
 }
 
@@ -113,18 +113,18 @@ function fieldValues(header: string, field: string): string[] {
     .filter((value) => value !== '')
 }
 
-function querySource(name: string): Source {
+function querySource(name: string): ReadValues {
   return ({ query }) => {
     const value = Object.hasOwn(query, name) ? (query[name] ?? '') : ''
-    return value === '' ? refused(`the query parameter ${name} is missing`) : found([value])
+    return value === '' ? invalid(`the query parameter ${name} is missing`) : ok([value])
   }
 }
 
-function payloadSource(path: string): Source {
+function payloadSource(path: string): ReadValues {
   const steps = parseDotPath(path)
   return ({ payload }) => {
     const text = scalarText(getAtPath(payload, steps))
-    return text === '' ? refused(`the payload has no text at ${path}`) : found([text])
+    return text === '' ? invalid(`the payload has no text at ${path}`) : ok([text])
   }
 }
 

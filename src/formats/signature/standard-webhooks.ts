@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { parsing } from '../format.ts'
-import { judgeDigest } from './digest.ts'
+import { withSchema } from '../format.ts'
+import { compareDigest } from './digest.ts'
 import { compileSecret, sharedSecret } from './secret.ts'
 import type { SignatureFormat } from './signature.ts'
 import { compileSigned } from './signed.ts'
-import { refused } from './verdict.ts'
+import { invalid } from './verdict.ts'
 
-const config = z.strictObject({
+const standardWebhooksConfig = z.strictObject({
   secret: sharedSecret,
   tolerance_seconds: z.int().min(1).default(300).describe('Allowed difference of the clocks.'),
   header_prefix: z
@@ -26,8 +26,8 @@ const SIGNATURES_MAX = 8
 export const standardWebhooks: SignatureFormat = {
   format: 'standard_webhooks',
   summary: 'Standard Webhooks, symmetric signatures; also as Svix sends them.',
-  config,
-  compile: parsing(config, ({ secret, tolerance_seconds, header_prefix }) => {
+  config: standardWebhooksConfig,
+  compile: withSchema(standardWebhooksConfig, ({ secret, tolerance_seconds, header_prefix }) => {
     const readSecret = compileSecret(secret, 'base64', SECRET_PREFIX)
     const [id, timestamp] = [`$header.${header_prefix}id`, `$header.${header_prefix}timestamp`]
     const readSigned = compileSigned({
@@ -42,9 +42,9 @@ export const standardWebhooks: SignatureFormat = {
       const signed = readSigned(delivery, scope, now())
       if (signed.kind === 'refused') return signed
       // Otherwise the border between id and timestamp could be moved without changing what is signed.
-      if (delivery.headers[`${header_prefix}id`]?.includes('.')) return refused('the id of the message holds a "."')
+      if (delivery.headers[`${header_prefix}id`]?.includes('.')) return invalid('the id of the message holds a "."')
       const digest = createHmac('sha256', key.value).update(signed.value.content).digest()
-      return judgeDigest(digest, 'base64', symmetricSignatures(signed.value.signatures))
+      return compareDigest(digest, 'base64', symmetricSignatures(signed.value.signatures))
     }
   }),
 }

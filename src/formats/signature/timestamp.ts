@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Scope } from '../../expression/index.ts'
-import type { Delivery } from './signature.ts'
+import type { TemplateScope } from '../../expression/index.ts'
+import type { InboundDelivery } from './signature.ts'
 import { compileSource, readText, tokenText } from './source.ts'
-import { type Found, found, refused } from './verdict.ts'
+import { invalid, ok, type Result } from './verdict.ts'
 
 /** When the sender says it has sent the delivery. */
 export const timestampSchema = z.strictObject({
@@ -26,8 +26,8 @@ const READERS: Readonly<Record<TimestampKeys['unit'], (text: string) => number>>
 /** Refuses deliveries that are too old or from too far in the future. */
 export function compileTimestamp(
   keys: TimestampKeys | undefined,
-): (delivery: Delivery, scope: Scope, now: Date) => Found<null> {
-  if (keys === undefined) return () => found(null)
+): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<null> {
+  if (keys === undefined) return () => ok(null)
   const source = compileSource(keys.value)
   return (delivery, scope, now) => {
     const text = readText(source, delivery, scope)
@@ -37,10 +37,10 @@ export function compileTimestamp(
 }
 
 /** @param sentMs NaN when the delivery does not name a time */
-function checkAge(sentMs: number, toleranceSeconds: number, now: Date): Found<null> {
-  if (Number.isNaN(sentMs)) return refused('the timestamp is not a time')
+function checkAge(sentMs: number, toleranceSeconds: number, now: Date): Result<null> {
+  if (Number.isNaN(sentMs)) return invalid('the timestamp is not a time')
   const isFresh = Math.abs(now.getTime() - sentMs) <= toleranceSeconds * 1000
-  return isFresh ? found(null) : refused(`the timestamp is more than ${toleranceSeconds} seconds off`)
+  return isFresh ? ok(null) : invalid(`the timestamp is more than ${toleranceSeconds} seconds off`)
 }
 
 /** A sentence when the timestamp could be replaced without touching the signature: it would protect from nothing. */

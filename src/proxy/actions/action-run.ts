@@ -18,9 +18,9 @@ export function isActionRequest(request: ProxyRequest): request is NamedActionRe
 
 /** What an action came to. */
 export interface ActionRun {
-  readonly end: ActionEnd
+  readonly outcome: ActionOutcome
   /** The steps that ran, in order; those that `run_if` skipped left no trace. */
-  readonly steps: readonly StepResult[]
+  readonly steps: readonly ActionStepResult[]
 }
 
 /**
@@ -29,10 +29,10 @@ export interface ActionRun {
  * The `result` of `ok` is that of the last step, `null` when none ran; status, headers and body are those of the upstream
  * only when the last step is a request.
  */
-export type ActionEnd = CallOutcome | { readonly kind: 'refused'; readonly failure: Failure }
+export type ActionOutcome = CallOutcome | { readonly kind: 'refused'; readonly failure: Failure }
 
 /** One step as it is reported; says nothing of what was sent or received but the status. */
-export interface StepResult {
+export interface ActionStepResult {
   readonly name: string
   readonly type: StepPlan['type']
   readonly ok: boolean

@@ -1,11 +1,11 @@
 import type { Plan } from '../../definition/index.ts'
 import type { CallDependencies } from '../dependencies.ts'
-import { recordsOf, refuseTextRecord } from '../extract.ts'
+import { assertNoScalar, toRecords } from '../extract.ts'
 import type { CallOutcome } from '../outcome.ts'
 import type { PageStep } from '../pages.ts'
 import type { AccountAccess } from '../request.ts'
 import type { NamedActionRequest } from './action-run.ts'
-import { refuseReserved } from './find-action.ts'
+import { assertNotReserved } from './find-action.ts'
 import { runAction } from './run-action.ts'
 
 /**
@@ -19,8 +19,8 @@ export async function callAction(
   account: AccountAccess,
   request: NamedActionRequest,
 ): Promise<CallOutcome> {
-  refuseReserved(request.target.action)
-  const { end } = await runAction(deps, plan, account, request)
+  assertNotReserved(request.target.action)
+  const { outcome: end } = await runAction(deps, plan, account, request)
   if (end.kind === 'refused') throw end.failure
   return end
 }
@@ -41,8 +41,8 @@ export async function* actionPages(
     if (outcome.kind !== 'ok') yield { ...outcome, page: 1, state: null }
     else {
       const { result, rateLimit } = outcome
-      if (typeof result === 'string') refuseTextRecord(outcome, result)
-      yield { kind: 'page', page: 1, records: recordsOf(result), state: null, stopReason: 'unpaginated', rateLimit }
+      if (typeof result === 'string') assertNoScalar(outcome, result)
+      yield { kind: 'page', page: 1, records: toRecords(result), state: null, stopReason: 'unpaginated', rateLimit }
     }
     // Taking the next step after a rate limit runs the action once more.
     if (outcome.kind !== 'rate_limited') return

@@ -5,7 +5,10 @@ import { findVerification, sandboxReadOnly } from '../resolve-target.ts'
 import type { ActionTarget } from './action-run.ts'
 
 /** Actions that prove or renew the credential itself, which sandbox accounts need as any other. */
-const OF_CREDENTIALS: readonly string[] = ['validation', 'refresh_token'] satisfies (typeof RESERVED_ACTIONS)[number][]
+const CREDENTIAL_ACTIONS: readonly string[] = [
+  'validation',
+  'refresh_token',
+] satisfies (typeof RESERVED_ACTIONS)[number][]
 
 /**
  * The action that is meant, reserved or not, if this account may run it.
@@ -16,13 +19,13 @@ const OF_CREDENTIALS: readonly string[] = ['validation', 'refresh_token'] satisf
 export function findAction(plan: Plan, account: AccountAccess, target: ActionTarget): ActionPlan {
   if (target.kind === 'verification') return verificationAction(findVerification(plan, target.format))
   const action = plan.actions.get(target.action)
-  if (action === undefined) throw notDefined(target.action, [...plan.actions.keys()])
-  if (account.isSandbox && action.isWrite && !OF_CREDENTIALS.includes(action.name)) throw sandboxReadOnly()
+  if (action === undefined) throw actionNotDefined(target.action, [...plan.actions.keys()])
+  if (account.isSandbox && action.isWrite && !CREDENTIAL_ACTIONS.includes(action.name)) throw sandboxReadOnly()
   return action
 }
 
 /** @throws Failure METHOD_NOT_DEFINED for an action that the life of an account runs, and nobody else */
-export function refuseReserved(name: string): void {
+export function assertNotReserved(name: string): void {
   if (!isReserved(name)) return
   throw new Failure('METHOD_NOT_DEFINED', `the action ${name} belongs to connecting an account: it cannot be called`)
 }
@@ -36,7 +39,7 @@ function isReserved(name: string): boolean {
   return RESERVED_ACTIONS.some((reserved) => reserved === name)
 }
 
-function notDefined(name: string, names: readonly string[]): Failure {
+function actionNotDefined(name: string, names: readonly string[]): Failure {
   const callable = names.filter((known) => !isReserved(known))
   return new Failure('METHOD_NOT_DEFINED', `the definition has no action ${name}${suggest(name, callable)}`)
 }

@@ -1,18 +1,18 @@
 import { Failure } from '../../base/index.ts'
 import type { ActionPlan, Plan, StepPlan } from '../../definition/index.ts'
 import type { CallDependencies } from '../dependencies.ts'
-import { redactFailure, redactionOf, tokensIn } from '../redaction.ts'
+import { createRedaction, redactFailure, tokensIn } from '../redaction.ts'
 import type { AccountAccess } from '../request.ts'
-import type { ActionEnd, ActionRequest, ActionRun, StepResult } from './action-run.ts'
+import type { ActionOutcome, ActionRequest, ActionRun, ActionStepResult } from './action-run.ts'
 import { findAction } from './find-action.ts'
-import { keeperWithin, withContext } from './keeper-within.ts'
-import { computed, isWanted, type RunningContext, runStep } from './run-step.ts'
+import { scopedRefresher, withContextPatch } from './keeper-within.ts'
+import { type ActionState, computedOutcome, runStep, shouldRunStep } from './run-step.ts'
 import { stepResult } from './step-result.ts'
 
 /** How far an action has come. */
-interface Progress {
-  readonly end: ActionEnd
-  readonly running: RunningContext
+interface ActionProgress {
+  readonly outcome: ActionOutcome
+  readonly state: ActionState
 }
 
 /**
@@ -30,63 +30,67 @@ export async function runAction(
   request: ActionRequest,
 ): Promise<ActionRun> {
   const action = findAction(plan, account, request.target)
-  const steps: StepResult[] = []
-  let progress: Progress = {
-    end: computed(null),
-    running: { access: account, previous: undefined, steps: {}, patch: {} },
+  const steps: ActionStepResult[] = []
+  let progress: ActionProgress = {
+    outcome: computedOutcome(null),
+    state: { access: account, previous: undefined, steps: {}, patch: {} },
   }
   for (const step of action.steps) {
     const startedAt = deps.clock.now()
-    const advanced = await advance(within(deps, action, progress.running), step, request, progress.running)
+    const advanced = await runNextStep(withScopedRefresher(deps, action, progress.state), step, request, progress.state)
     if (advanced === undefined) continue
     progress = advanced
-    steps.push(stepResult(step, progress.end, startedAt, deps.clock.now()))
-    if (progress.end.kind !== 'ok') return { end: progress.end, steps }
+    steps.push(stepResult(step, progress.outcome, startedAt, deps.clock.now()))
+    if (progress.outcome.kind !== 'ok') return { outcome: progress.outcome, steps }
   }
-  return { end: await keepContext(deps, plan, progress), steps }
+  return { outcome: await saveContext(deps, plan, progress), steps }
 }
 
 /** Runs the next step; `undefined` when it is to be skipped. */
-async function advance(
+async function runNextStep(
   deps: CallDependencies,
   step: StepPlan,
   request: ActionRequest,
-  running: RunningContext,
-): Promise<Progress | undefined> {
+  running: ActionState,
+): Promise<ActionProgress | undefined> {
   // A third party may quote what an earlier step was given, a session for instance.
-  deps.redaction.learn('steps', () => tokensIn(running.steps))
+  deps.redaction.setSecrets('steps', () => tokensIn(running.steps))
   try {
-    if (!(await isWanted(deps, step, request, running))) return undefined
+    if (!(await shouldRunStep(deps, step, request, running))) return undefined
     const { outcome, access, patch } = await runStep(deps, step, request, running)
-    if (outcome.kind !== 'ok') return { end: outcome, running: { ...running, access } }
-    const next: RunningContext = {
-      access: withContext(access, patch),
+    if (outcome.kind !== 'ok') return { outcome: outcome, state: { ...running, access } }
+    const next: ActionState = {
+      access: withContextPatch(access, patch),
       previous: outcome.result,
       steps: { ...running.steps, [step.name]: outcome.result },
       patch: { ...running.patch, ...patch },
     }
-    return { end: outcome, running: next }
+    return { outcome: outcome, state: next }
   } catch (error) {
-    return { end: refused(redactFailure(deps.redaction, error)), running }
+    return { outcome: failedAction(redactFailure(deps.redaction, error)), state: running }
   }
 }
 
 /** Anybody may read the context: where a third party repeated a credential the mask is kept. */
-async function keepContext({ keeper }: CallDependencies, plan: Plan, { end, running }: Progress): Promise<ActionEnd> {
+async function saveContext(
+  { keeper }: CallDependencies,
+  plan: Plan,
+  { outcome: end, state: running }: ActionProgress,
+): Promise<ActionOutcome> {
   if (Object.keys(running.patch).length === 0) return end
   try {
-    await keeper?.updateContext(running.access, redactionOf(plan, running.access).object(running.patch))
+    await keeper?.updateContext(running.access, createRedaction(plan, running.access).redactObject(running.patch))
     return end
   } catch (error) {
-    return refused(error)
+    return failedAction(error)
   }
 }
 
-function refused(error: unknown): ActionEnd {
+function failedAction(error: unknown): ActionOutcome {
   if (!(error instanceof Failure)) throw error
   return { kind: 'refused', failure: error }
 }
 
-function within(deps: CallDependencies, { name }: ActionPlan, { patch }: RunningContext): CallDependencies {
-  return deps.keeper === undefined ? deps : { ...deps, keeper: keeperWithin(deps.keeper, name, patch) }
+function withScopedRefresher(deps: CallDependencies, { name }: ActionPlan, { patch }: ActionState): CallDependencies {
+  return deps.keeper === undefined ? deps : { ...deps, keeper: scopedRefresher(deps.keeper, name, patch) }
 }

@@ -1,18 +1,23 @@
 import type { StepPlan } from '../../definition/index.ts'
-import type { ActionEnd, StepResult } from './action-run.ts'
+import type { ActionOutcome, ActionStepResult } from './action-run.ts'
 
 /** Longest error of a step that is kept. */
-const ERROR_LENGTH_MAX = 500
+const STEP_ERROR_LENGTH_MAX = 500
 
 /** The report of a step that ran. */
-export function stepResult({ name, type }: StepPlan, end: ActionEnd, startedAt: Date, endedAt: Date): StepResult {
+export function stepResult(
+  { name, type }: StepPlan,
+  end: ActionOutcome,
+  startedAt: Date,
+  endedAt: Date,
+): ActionStepResult {
   const status = type === 'request' && end.kind !== 'refused' ? end.status : undefined
-  const error = end.kind === 'ok' ? undefined : describe(end).slice(0, ERROR_LENGTH_MAX)
+  const error = end.kind === 'ok' ? undefined : describeFailure(end).slice(0, STEP_ERROR_LENGTH_MAX)
   const durationMs = endedAt.getTime() - startedAt.getTime()
   return { name, type, ok: end.kind === 'ok', status, startedAt, durationMs, error }
 }
 
-function describe(end: Exclude<ActionEnd, { readonly kind: 'ok' }>): string {
+function describeFailure(end: Exclude<ActionOutcome, { readonly kind: 'ok' }>): string {
   switch (end.kind) {
     case 'rate_limited':
       return `the upstream asks to wait ${end.retryAfterSeconds} seconds`

@@ -1,25 +1,25 @@
 import { Failure, type JsonObject, newId } from '../../base/index.ts'
 import { type ErrorHandling, insertManualRun, type NewRun, type RunDestination, type Tx } from '../../storage/index.ts'
-import { GROUP_QUEUED_MAX, runGroup } from './run-group.ts'
-import { groupId, type RunQueue } from './run-queue.ts'
-import { type ShownRun, withItsWaiting } from './run-waiting.ts'
-import { destinationRequired, requireRunnable, requireSubject, type Subject } from './subject.ts'
+import { QUEUE_DEPTH_MAX, queueGroupOf } from './run-group.ts'
+import { queueGroupKey, type RunQueue } from './run-queue.ts'
+import { type RunView, withWaitState } from './run-waiting.ts'
+import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './subject.ts'
 
 /** What changing runs needs. */
-export interface RunDeps {
+export interface RunActionDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
   /** Moves the database's clock, for tests. */
   readonly now?: (() => Date) | undefined
 }
 
 /** What creating a run needs beside that. */
-export interface CreateRunDeps extends RunDeps {
+export interface CreateRunDeps extends RunActionDeps {
   /**
    * The arguments with the schema's defaults filled in.
    *
    * @throws Failure ARGS_INVALID
    */
-  resolveArgs(rules: Subject['argsRules'], given: JsonObject): Promise<JsonObject>
+  resolveArgs(rules: RunReferences['argsRules'], given: JsonObject): Promise<JsonObject>
 }
 
 /** Asks for a run. */
@@ -39,18 +39,13 @@ export interface RunInput {
  * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, DESTINATION_REQUIRED, WEBHOOK_NOT_FOUND,
  * INVALID_FIELD, ARGS_INVALID, GROUP_FULL; nothing is stored then
  */
-export async function createRun(
-  deps: CreateRunDeps,
-  tx: Tx,
-  environmentId: string,
-  input: RunInput,
-): Promise<ShownRun> {
+export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: string, input: RunInput): Promise<RunView> {
   const { syncJobId, integratedAccountId, destination } = input
   if (destination === undefined) throw destinationRequired()
-  const subject = await requireSubject(tx, environmentId, { syncJobId, integratedAccountId, destination })
-  requireRunnable(subject)
+  const subject = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  assertRunnable(subject)
   const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
-  return await insertWaitingRun(deps, tx, {
+  return await enqueueNewRun(deps, tx, {
     environmentId,
     syncJobId,
     integratedAccountId,
@@ -65,27 +60,27 @@ export async function createRun(
 }
 
 /** Stores a run by hand and lets it wait. @throws Failure GROUP_FULL */
-export async function insertWaitingRun(deps: RunDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<ShownRun> {
-  await requireRoom(deps, tx, input.environmentId, input.destination)
+export async function enqueueNewRun(deps: RunActionDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<RunView> {
+  await assertCapacity(deps, tx, input.environmentId, input.destination)
   const run = await insertManualRun(tx, { ...input, id: newId() }, deps.now?.() ?? null)
   await deps.queue.enqueue(tx, [run])
-  return await withItsWaiting(tx, run, deps.now?.())
+  return await withWaitState(tx, run, deps.now?.())
 }
 
 /** @throws Failure GROUP_FULL when GROUP_QUEUED_MAX runs wait in the destination's group already */
-export async function requireRoom(
-  deps: RunDeps,
+export async function assertCapacity(
+  deps: RunActionDeps,
   tx: Tx,
   environmentId: string,
   destination: RunDestination,
 ): Promise<void> {
-  const group = runGroup(environmentId, destination)
+  const group = queueGroupOf(environmentId, destination)
   const waiting =
-    (await deps.queue.countWaiting(tx, [{ environmentId, group }])).get(groupId(environmentId, group)) ?? 0
-  if (waiting < GROUP_QUEUED_MAX) return
+    (await deps.queue.countWaiting(tx, [{ environmentId, group }])).get(queueGroupKey(environmentId, group)) ?? 0
+  if (waiting < QUEUE_DEPTH_MAX) return
   throw new Failure(
     'GROUP_FULL',
-    `${GROUP_QUEUED_MAX} runs wait already for this kind of destination; try again later`,
+    `${QUEUE_DEPTH_MAX} runs wait already for this kind of destination; try again later`,
     {
       retryAfterSeconds: 60,
     },

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../base/index.ts'
 import type { DecidedEnding, ResourceStats, RunError } from '../../storage/index.ts'
-import type { Completion } from './incremental.ts'
+import type { CompletedStatus } from './incremental.ts'
 
 /** How the execution of a claimed run ended. */
 export type RunOutcome =
-  | { readonly kind: Completion }
+  | { readonly kind: CompletedStatus }
   | { readonly kind: 'failed'; readonly error: RunError }
   /** Goes back to the queue after a growing delay, at least `afterMs`; the last attempt fails the run instead. */
   | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number }

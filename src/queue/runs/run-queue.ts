@@ -1,8 +1,7 @@
 import { Failure, type JsonObject } from '../../base/index.ts'
 import {
-  beginRuns,
+  advancePreviousRuns,
   type ClaimedRun,
-  concludeRuns,
   countWaiting,
   type Database,
   type DecidedEnding,
@@ -11,7 +10,7 @@ import {
   findRunEndings,
   insertTicks,
   type LeaseKey,
-  movePreviousRuns,
+  markRunsRunning,
   type ResourceStats,
   RUN_QUEUE,
   type RunCarried,
@@ -22,12 +21,13 @@ import {
   type TakenLease,
   type TriggerTicks,
   type Tx,
+  updateSettledRuns,
 } from '../../storage/index.ts'
 import { attemptsMaxOf, QUEUE_POLICY, type QueuePolicy } from '../policy.ts'
-import type { Claim, Heartbeat, Settled, Settlement } from '../queue.ts'
+import type { Claim, HeartbeatResult, Settled, Settlement } from '../queue.ts'
 import { TableQueue } from '../table-queue.ts'
-import { areMovable, resourceKeys } from './incremental.ts'
-import { DAEMON_GROUP_PREFIX, GROUP_QUEUED_MAX, runGroup, WEBHOOK_GROUP } from './run-group.ts'
+import { areFullyDelivered, resourceKeys } from './incremental.ts'
+import { DAEMON_QUEUE_GROUP_PREFIX, QUEUE_DEPTH_MAX, queueGroupOf, WEBHOOK_QUEUE_GROUP } from './run-group.ts'
 
 /** What the queue of runs needs. */
 export interface RunQueueDeps {
@@ -82,7 +82,7 @@ export class RunQueue {
       scheduledFor: run.scheduledFor,
       triggerId: run.triggerId,
       attempt: run.attempt ?? 0,
-      group: runGroup(run.environmentId, run.destination),
+      group: queueGroupOf(run.environmentId, run.destination),
     }))
     await this.#queue.enqueue(tx, items)
   }
@@ -93,7 +93,12 @@ export class RunQueue {
    * @throws a unique violation when a tick has its run already
    */
   async enqueueTicks(tx: Tx, triggers: readonly TriggerTicks[]): Promise<void> {
-    await insertTicks(tx, triggers, { webhook: WEBHOOK_GROUP, daemonPrefix: DAEMON_GROUP_PREFIX }, this.#now())
+    await insertTicks(
+      tx,
+      triggers,
+      { webhook: WEBHOOK_QUEUE_GROUP, daemonPrefix: DAEMON_QUEUE_GROUP_PREFIX },
+      this.#now(),
+    )
   }
 
   /**
@@ -106,13 +111,13 @@ export class RunQueue {
     return await this.#deps.database.transaction(async (tx) => {
       const leases = await this.#queue.claim(claim, tx)
       if (leases.length === 0) return []
-      const begun = await withPreviousRunDates(tx, await beginRuns(tx, leases, this.#now()))
+      const begun = await withPreviousRunDates(tx, await markRunsRunning(tx, leases, this.#now()))
       const work = new Map(begun.map((each) => [each.id, each]))
       const orphans = leases.filter(({ id }) => !work.has(id))
       if (orphans.length > 0) await dropLeases(tx, orphans) // their day was dropped while they waited
       return leases.flatMap((lease) => {
         const found = work.get(lease.id)
-        return found === undefined ? [] : [claimedRun(this.#policy, lease, found)]
+        return found === undefined ? [] : [toClaimedRun(this.#policy, lease, found)]
       })
     })
   }
@@ -128,13 +133,13 @@ export class RunQueue {
     stats: readonly ResourceStats[] | null,
     ending: DecidedEnding | null = null,
   ): Promise<{ readonly isStopRequested: boolean }> {
-    const { direct } = this.#deps.database
+    const { pool: direct } = this.#deps.database
     const saved = await saveRunProgress(direct, lease, checkpoint, stats, ending, this.#policy.leaseMs, this.#now())
     if (saved === undefined) throw leaseLost(lease.id)
     return saved
   }
 
-  async heartbeat(held: readonly LeaseKey[]): Promise<readonly Heartbeat[]> {
+  async heartbeat(held: readonly LeaseKey[]): Promise<readonly HeartbeatResult[]> {
     return await this.#queue.heartbeat(held)
   }
 
@@ -151,18 +156,18 @@ export class RunQueue {
     tx: Tx,
     groups: readonly { readonly environmentId: string; readonly group: string }[],
   ): Promise<ReadonlyMap<string, number>> {
-    const counts = await countWaiting(tx, RUN_QUEUE, groups, GROUP_QUEUED_MAX)
-    return new Map(counts.map(({ environmentId, group, waiting }) => [groupId(environmentId, group), waiting]))
+    const counts = await countWaiting(tx, RUN_QUEUE, groups, QUEUE_DEPTH_MAX)
+    return new Map(counts.map(({ environmentId, group, waiting }) => [queueGroupKey(environmentId, group), waiting]))
   }
 
   async #conclude(tx: Tx, settled: readonly (SettledItem & RunCarried)[]): Promise<void> {
-    const ended = await concludeRuns(tx, settled, this.#now())
+    const ended = await updateSettledRuns(tx, settled, this.#now())
     const moved = ended.flatMap(({ resources, resourceStats, args, destination, ...run }) => {
-      const isMovable = areMovable(resources, resourceStats)
+      const isMovable = areFullyDelivered(resources, resourceStats)
       const keys = resourceKeys({ resources, args, destination })
       return keys.flatMap((resourceKey, index) => (isMovable[index] ? [{ ...run, resourceKey }] : []))
     })
-    await movePreviousRuns(tx, moved)
+    await advancePreviousRuns(tx, moved)
   }
 
   #now(): Date | null {
@@ -171,7 +176,7 @@ export class RunQueue {
 }
 
 /** One name for a group of an environment. */
-export function groupId(environmentId: string, group: string): string {
+export function queueGroupKey(environmentId: string, group: string): string {
   return `${environmentId}/${group}`
 }
 
@@ -201,7 +206,7 @@ async function withPreviousRunDates(tx: Tx, runs: readonly RunWork[]): Promise<r
   }))
 }
 
-function claimedRun(policy: QueuePolicy, lease: TakenLease, work: DatedRunWork): ClaimedRun {
+function toClaimedRun(policy: QueuePolicy, lease: TakenLease, work: DatedRunWork): ClaimedRun {
   const { attempt, leaseId, expiresAt: leaseExpiresAt } = lease
   return { ...work, attempt, attemptsMax: attemptsMaxOf(policy, lease), leaseId, leaseExpiresAt }
 }

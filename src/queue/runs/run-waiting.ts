@@ -1,6 +1,6 @@
-import { findRunWaits, type Run, type RunWait, type Tx } from '../../storage/index.ts'
+import { findRunWaits, type Run, type RunWaitRow, type Tx } from '../../storage/index.ts'
 import { QUEUE_POLICY } from '../policy.ts'
-import { DAEMON_GROUP_PREFIX, WEBHOOK_GROUP } from './run-group.ts'
+import { DAEMON_QUEUE_GROUP_PREFIX, WEBHOOK_QUEUE_GROUP } from './run-group.ts'
 
 /**
  * What a run waits for: its next attempt (`retry`), the third party that asked to wait (`rate_limited`), its webhook or the
@@ -17,7 +17,7 @@ type WaitReason =
   | 'capacity'
 
 /** Why a run is not running yet. */
-export interface RunWaiting {
+export interface WaitState {
   readonly reason: WaitReason
   /** In words, and what to do where something can be done. */
   readonly message: string
@@ -28,9 +28,9 @@ export interface RunWaiting {
 }
 
 /** A run as it is shown. */
-export type ShownRun<Stored extends Run = Run> = Stored & {
+export type RunView<Stored extends Run = Run> = Stored & {
   /** Absent: it does not wait. */
-  readonly waiting?: RunWaiting | undefined
+  readonly waiting?: WaitState | undefined
 }
 
 /** Whether a run in this status waits. */
@@ -43,43 +43,43 @@ export function isWaiting({ status }: Pick<Run, 'status'>): boolean {
  *
  * @param now moves the database's clock, for tests
  */
-export async function withWaiting<Stored extends Run>(
+export async function withWaitStates<Stored extends Run>(
   tx: Tx,
   runs: readonly Stored[],
   now: Date | null = null,
-): Promise<readonly ShownRun<Stored>[]> {
+): Promise<readonly RunView<Stored>[]> {
   const ids = runs.filter(isWaiting).map(({ id }) => id)
   if (ids.length === 0) return runs
-  const found = await findRunWaits(tx, ids, WEBHOOK_GROUP, DAEMON_GROUP_PREFIX, QUEUE_POLICY.leaseMs, now)
+  const found = await findRunWaits(tx, ids, WEBHOOK_QUEUE_GROUP, DAEMON_QUEUE_GROUP_PREFIX, QUEUE_POLICY.leaseMs, now)
   const waits = new Map(found.map((wait) => [wait.id, wait]))
   return runs.map((run) => {
     const wait = waits.get(run.id)
-    return wait === undefined ? run : { ...run, waiting: waitingOf(run, wait) }
+    return wait === undefined ? run : { ...run, waiting: waitStateOf(run, wait) }
   })
 }
 
 /** One run with what it waits for. */
-export async function withItsWaiting<Stored extends Run>(
+export async function withWaitState<Stored extends Run>(
   tx: Tx,
   run: Stored,
   now: Date | null = null,
-): Promise<ShownRun<Stored>> {
-  const [shown = run] = await withWaiting(tx, [run], now)
+): Promise<RunView<Stored>> {
+  const [shown = run] = await withWaitStates(tx, [run], now)
   return shown
 }
 
-function waitingOf(run: Run, wait: RunWait): RunWaiting {
+function waitStateOf(run: Run, wait: RunWaitRow): WaitState {
   const { runningRunId, notBefore } = wait
-  if (notBefore !== null) return { ...laterOf(run), until: notBefore, blockingRunId: undefined }
+  if (notBefore !== null) return { ...delayReason(run), until: notBefore, blockingRunId: undefined }
   const now = { until: undefined, blockingRunId: undefined }
   if (runningRunId !== null) {
     const message = `waits for run ${runningRunId}: runs of one account go one at a time`
     return { ...now, reason: 'account_busy', message, blockingRunId: runningRunId }
   }
-  return { ...now, ...(wait.hasTaker ? busyOf(run) : missingOf(run, wait)) }
+  return { ...now, ...(wait.hasTaker ? capacityReason(run) : missingTakerReason(run, wait)) }
 }
 
-function laterOf({ status, error, destination }: Run): Pick<RunWaiting, 'reason' | 'message'> {
+function delayReason({ status, error, destination }: Run): Pick<WaitState, 'reason' | 'message'> {
   const because = error === null ? '' : `: ${error.message}`
   if (status === 'created') return { reason: 'retry', message: `waits for its next attempt${because}` }
   if (error === null) return { reason: 'rate_limited', message: 'waits because the third party asked to' }
@@ -87,12 +87,12 @@ function laterOf({ status, error, destination }: Run): Pick<RunWaiting, 'reason'
   return { reason: 'destination_unavailable', message: `waits for its ${who}${because}` }
 }
 
-function busyOf({ destination }: Run): Pick<RunWaiting, 'reason' | 'message'> {
+function capacityReason({ destination }: Run): Pick<WaitState, 'reason' | 'message'> {
   const who = destination.kind === 'webhook' ? 'a worker' : `a daemon of the group ${destination.groupKey}`
   return { reason: 'capacity', message: `waits until ${who} has room for it` }
 }
 
-function missingOf({ destination }: Run, { region }: RunWait): Pick<RunWaiting, 'reason' | 'message'> {
+function missingTakerReason({ destination }: Run, { region }: RunWaitRow): Pick<WaitState, 'reason' | 'message'> {
   if (destination.kind === 'webhook')
     return { reason: 'no_worker', message: `no worker takes runs of the region ${region}: start one that does` }
   const { groupKey } = destination

@@ -1,16 +1,16 @@
 import { type Clock, Failure } from '../../base/index.ts'
 import { type Database, findRunVersions, type Run } from '../../storage/index.ts'
 import { getRun } from './read-runs.ts'
-import { isWaiting, type ShownRun, withWaiting } from './run-waiting.ts'
+import { isWaiting, type RunView, withWaitStates } from './run-waiting.ts'
 
 /** What following runs needs. */
 export interface RunWatchDeps {
-  readonly database: Pick<Database, 'direct'>
+  readonly database: Pick<Database, 'pool'>
   readonly clock: Clock
 }
 
 /** How often the runs that are followed are looked at: one statement for all, and one for all of them that wait. */
-const LOOK_INTERVAL_MS = 500
+const POLL_INTERVAL_MS = 500
 /** A watcher hears something at least so often. */
 const SILENCE_MAX_MS = 15_000
 /** Longest a run is followed in one go: who may read it is asked again from time to time. */
@@ -19,8 +19,8 @@ const WATCH_MAX_MS = 3_600_000
 const FOLLOW_AGAIN = 'the run was followed for an hour; follow it again'
 
 /** One run that somebody follows. */
-interface Watched {
-  run: ShownRun
+interface WatchedRun {
+  run: RunView
   /** Why it cannot be followed any more. */
   failure: unknown
   watchers: number
@@ -34,7 +34,7 @@ interface Watched {
  */
 export class RunWatch {
   readonly #deps: RunWatchDeps
-  readonly #watched = new Map<string, Watched>()
+  readonly #watched = new Map<string, WatchedRun>()
   #isLooking = false
 
   constructor(deps: RunWatchDeps) {
@@ -49,25 +49,25 @@ export class RunWatch {
    * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed;
    *   DEADLINE_EXCEEDED after an hour; whatever the database failed with
    */
-  async *watch(environmentId: string, id: string, signal: AbortSignal): AsyncGenerator<ShownRun | undefined> {
-    const watched = this.#join(await getRun(this.#deps.database.direct, environmentId, id))
+  async *watch(environmentId: string, id: string, signal: AbortSignal): AsyncGenerator<RunView | undefined> {
+    const watched = this.#join(await getRun(this.#deps.database.pool, environmentId, id))
     const endsAtMs = this.#deps.clock.monotonicMs() + WATCH_MAX_MS
     try {
-      for (let seen: Run | undefined; !isOver(seen) && !signal.aborted; ) {
+      for (let seen: Run | undefined; !isFinalRun(seen) && !signal.aborted; ) {
         if (watched.failure !== undefined) throw watched.failure
         if (this.#deps.clock.monotonicMs() >= endsAtMs) throw new Failure('DEADLINE_EXCEEDED', FOLLOW_AGAIN)
         const isNew = watched.run !== seen
         seen = watched.run
         yield isNew ? seen : undefined
         const isCurrent = watched.run === seen && watched.failure === undefined
-        if (isCurrent && !isOver(seen)) await this.#untilChange(watched, signal)
+        if (isCurrent && !isFinalRun(seen)) await this.#untilChange(watched, signal)
       }
     } finally {
       this.#leave(watched)
     }
   }
 
-  #join(run: ShownRun): Watched {
+  #join(run: RunView): WatchedRun {
     const watched = this.#watched.get(run.id) ?? {
       run,
       failure: undefined,
@@ -75,22 +75,22 @@ export class RunWatch {
       changed: Promise.withResolvers<void>(),
     }
     watched.watchers++
-    if (run.version > watched.run.version) show(watched, run)
+    if (run.version > watched.run.version) updateView(watched, run)
     this.#watched.set(run.id, watched)
     void this.#look()
     return watched
   }
 
-  #leave(watched: Watched): void {
+  #leave(watched: WatchedRun): void {
     watched.watchers--
     if (watched.watchers === 0) this.#forget(watched)
   }
 
-  #forget(watched: Watched): void {
+  #forget(watched: WatchedRun): void {
     if (this.#watched.get(watched.run.id) === watched) this.#watched.delete(watched.run.id)
   }
 
-  async #untilChange({ changed }: Watched, signal: AbortSignal): Promise<void> {
+  async #untilChange({ changed }: WatchedRun, signal: AbortSignal): Promise<void> {
     const heard = new AbortController()
     await Promise.race([
       changed.promise,
@@ -103,16 +103,16 @@ export class RunWatch {
     if (this.#isLooking) return
     this.#isLooking = true
     while (this.#watched.size > 0) {
-      await this.#deps.clock.sleep(LOOK_INTERVAL_MS)
+      await this.#deps.clock.sleep(POLL_INTERVAL_MS)
       if (this.#watched.size > 0) await this.#lookOnce([...this.#watched.values()])
     }
     this.#isLooking = false
   }
 
-  async #lookOnce(all: readonly Watched[]): Promise<void> {
+  async #lookOnce(all: readonly WatchedRun[]): Promise<void> {
     try {
       const runs = all.map(({ run }) => run)
-      const versions = await findRunVersions(this.#deps.database.direct, runs)
+      const versions = await findRunVersions(this.#deps.database.pool, runs)
       for (const watched of all) await this.#compare(watched, versions.get(watched.run.id))
       await this.#compareWaits(all.filter(({ run, failure }) => failure === undefined && isWaiting(run)))
     } catch (error) {
@@ -120,46 +120,46 @@ export class RunWatch {
     }
   }
 
-  async #compare(watched: Watched, version: number | undefined): Promise<void> {
+  async #compare(watched: WatchedRun, version: number | undefined): Promise<void> {
     const { environmentId, id, version: known } = watched.run
     if (version === known) return
     try {
-      show(watched, await getRun(this.#deps.database.direct, environmentId, id))
+      updateView(watched, await getRun(this.#deps.database.pool, environmentId, id))
     } catch (error) {
       this.#fail(watched, error)
     }
   }
 
   /** What a run waits for changes without a change of the run; that it waits no more is one. */
-  async #compareWaits(all: readonly Watched[]): Promise<void> {
+  async #compareWaits(all: readonly WatchedRun[]): Promise<void> {
     const runs = all.map(({ run }) => run)
-    const shown = await withWaiting(this.#deps.database.direct, runs)
+    const shown = await withWaitStates(this.#deps.database.pool, runs)
     for (const [place, watched] of all.entries()) {
       const [before, after] = [runs[place], shown[place]]
       if (after?.waiting === undefined || watched.run !== before) continue
-      if (JSON.stringify(after.waiting) !== JSON.stringify(before.waiting)) show(watched, after)
+      if (JSON.stringify(after.waiting) !== JSON.stringify(before.waiting)) updateView(watched, after)
     }
   }
 
   /** Whoever waits is told, and asks again when they like. */
-  #fail(watched: Watched, failure: unknown): void {
+  #fail(watched: WatchedRun, failure: unknown): void {
     this.#forget(watched)
     watched.failure = failure
-    announce(watched)
+    notifyWatchers(watched)
   }
 }
 
-function show(watched: Watched, run: ShownRun): void {
+function updateView(watched: WatchedRun, run: RunView): void {
   watched.run = run
-  announce(watched)
+  notifyWatchers(watched)
 }
 
-function announce(watched: Watched): void {
+function notifyWatchers(watched: WatchedRun): void {
   const { changed } = watched
   watched.changed = Promise.withResolvers<void>()
   changed.resolve()
 }
 
-function isOver(run: Run | undefined): boolean {
+function isFinalRun(run: Run | undefined): boolean {
   return run !== undefined && ['completed', 'partially_completed', 'failed', 'stopped', 'skipped'].includes(run.status)
 }

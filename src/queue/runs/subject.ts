@@ -1,8 +1,8 @@
 import { accountNotActive, Failure, type JsonObject, notFound } from '../../base/index.ts'
-import { type ErrorHandling, findRunSubject, type RunDestination, type Tx } from '../../storage/index.ts'
+import { type ErrorHandling, findRunReferences, type RunDestination, type Tx } from '../../storage/index.ts'
 
 /** The job, account and webhook that a run or trigger names, all of its environment. */
-export interface Subject {
+export interface RunReferences {
   /** The database's clock. */
   readonly now: Date
   readonly jobResources: readonly JsonObject[]
@@ -14,7 +14,7 @@ export interface Subject {
 }
 
 /** What names it. */
-export interface SubjectIds {
+export interface RunReferenceIds {
   readonly syncJobId: string
   readonly integratedAccountId: string
   readonly destination: RunDestination
@@ -26,10 +26,10 @@ export interface SubjectIds {
  * @throws Failure RESOURCE_NOT_FOUND for a job or account that is unknown or of another environment, WEBHOOK_NOT_FOUND,
  * INVALID_FIELD when the account is one of another integration than the job is for
  */
-export async function requireSubject(tx: Tx, environmentId: string, ids: SubjectIds): Promise<Subject> {
+export async function loadRunReferences(tx: Tx, environmentId: string, ids: RunReferenceIds): Promise<RunReferences> {
   const { destination, syncJobId, integratedAccountId } = ids
   const webhookId = destination.kind === 'webhook' ? destination.webhookId : null
-  const found = await findRunSubject(tx, environmentId, { syncJobId, integratedAccountId, webhookId })
+  const found = await findRunReferences(tx, environmentId, { syncJobId, integratedAccountId, webhookId })
   const { jobIntegrationName, jobResources, jobArgsSchema, jobArgsValidation, jobErrorHandling } = found
   const { accountStatus, accountRegion, accountIntegrationName, isIntegrationEnabled } = found
   if (jobIntegrationName === null || jobResources === null || jobArgsSchema === null)
@@ -39,7 +39,7 @@ export async function requireSubject(tx: Tx, environmentId: string, ids: Subject
     throw notFound('integrated_account', integratedAccountId)
   if (webhookId !== null && !found.hasWebhook) throw webhookNotFound(webhookId)
   if (jobIntegrationName !== accountIntegrationName)
-    throw accountMismatch(jobIntegrationName, accountIntegrationName ?? 'none')
+    throw integrationMismatch(jobIntegrationName, accountIntegrationName ?? 'none')
   return {
     now: found.now,
     jobResources,
@@ -56,7 +56,7 @@ export async function requireSubject(tx: Tx, environmentId: string, ids: Subject
  *
  * @throws Failure ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED
  */
-export function requireRunnable(subject: Pick<Subject, 'accountStatus' | 'isIntegrationEnabled'>): void {
+export function assertRunnable(subject: Pick<RunReferences, 'accountStatus' | 'isIntegrationEnabled'>): void {
   if (!subject.isIntegrationEnabled)
     throw new Failure('INTEGRATION_DISABLED', 'the integration is disabled in this environment; enable it first')
   if (subject.accountStatus !== 'active') throw accountNotActive(subject.accountStatus)
@@ -83,7 +83,7 @@ export function destinationRequired(): Failure {
   })
 }
 
-function accountMismatch(jobIntegration: string, accountIntegration: string): Failure {
+function integrationMismatch(jobIntegration: string, accountIntegration: string): Failure {
   const description = `is an account of the integration ${accountIntegration}, but the integration_name of the job is ${jobIntegration}`
   return new Failure('INVALID_FIELD', `integrated_account_id ${description}`, {
     violations: [{ field: 'integrated_account_id', description, rule: 'integration.mismatch' }],

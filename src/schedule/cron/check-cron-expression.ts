@@ -40,24 +40,24 @@ const BEFORE_LAST = /^l-\d/i
  * UTC. The fields are counted before anything is parsed, since the parser takes missing ones as "every".
  */
 export function checkCronExpression(text: string, rules: CronRules): Violation[] {
-  const finding = findShape(text) ?? findSchedule(text, rules)
+  const finding = checkShape(text) ?? checkSchedule(text, rules)
   return finding === undefined ? [] : [{ field: rules.field, ...finding }]
 }
 
-type Finding = Pick<Violation, 'rule' | 'description'>
+type CronFinding = Pick<Violation, 'rule' | 'description'>
 
-function findShape(text: string): Finding | undefined {
+function checkShape(text: string): CronFinding | undefined {
   if (text.length > TEXT_LENGTH_MAX)
     return { rule: 'cron.length', description: `must not be longer than ${TEXT_LENGTH_MAX} characters` }
   const trimmed = text.trim()
-  if (trimmed.startsWith('@')) return findNickname(trimmed)
+  if (trimmed.startsWith('@')) return checkNickname(trimmed)
   const fields = trimmed === '' ? [] : trimmed.split(/\s+/)
-  if (fields.length < 5 || fields.length > 6) return countFinding(fields.length)
+  if (fields.length < 5 || fields.length > 6) return fieldCountFinding(fields.length)
   const named = fields.map((value, index) => ({ value, part: index + PARTS.length - fields.length }))
-  return named.map(({ value, part }) => findField(value, part)).find((finding) => finding !== undefined)
+  return named.map(({ value, part }) => checkField(value, part)).find((finding) => finding !== undefined)
 }
 
-function findNickname(text: string): Finding | undefined {
+function checkNickname(text: string): CronFinding | undefined {
   if (NICKNAMES.has(text.toLowerCase())) return undefined
   if (text.toLowerCase() === '@reboot')
     return { rule: 'cron.reboot', description: 'must name moments: @reboot is none of a service that does not stop' }
@@ -67,14 +67,14 @@ function findNickname(text: string): Finding | undefined {
   }
 }
 
-function countFinding(count: number): Finding {
+function fieldCountFinding(count: number): CronFinding {
   const year = count === 7 ? '; a year field is not supported' : ''
   const has = count === 1 ? 'has 1 field' : `has ${count} fields`
   const description = `${has}, but needs 5 (minute, hour, day of month, month, day of week) or 6 with seconds first${year}`
   return { rule: 'cron.field_count', description }
 }
 
-function findField(value: string, part: number): Finding | undefined {
+function checkField(value: string, part: number): CronFinding | undefined {
   const { name, takes } = PARTS[part] ?? PARTS[0]
   const where = `has ${value} in its ${name} field`
   if (HASHED.test(value))
@@ -92,7 +92,7 @@ function findField(value: string, part: number): Finding | undefined {
   return undefined
 }
 
-function findSchedule(text: string, { from, minTickGapSeconds }: CronRules): Finding | undefined {
+function checkSchedule(text: string, { from, minTickGapSeconds }: CronRules): CronFinding | undefined {
   const description = `names no moment within the next ${HORIZON_YEARS} years: ${daysOf(text)}`
   const never = { rule: 'cron.never', description }
   // Every field is fine by itself, so what does not parse is a day that no month has, such as 30 February.

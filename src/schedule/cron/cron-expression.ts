@@ -1,6 +1,6 @@
 import { CronExpressionParser } from 'cron-parser'
 import { LRUCache } from 'lru-cache'
-import { plainExpressions } from './plain-expressions.ts'
+import { dedupeCronLists } from './plain-expressions.ts'
 
 /** A parsed expression, in UTC. Its ticks are moments of whole seconds, the same wherever and whenever they are computed. */
 export interface CronExpression {
@@ -22,13 +22,13 @@ const cache = new LRUCache<string, CronExpression>({ max: EXPRESSIONS_CACHED_MAX
 export function cronExpression(text: string): CronExpression {
   const cached = cache.get(text)
   if (cached !== undefined) return cached
-  const parsed = withMemory(parseCron(text))
+  const parsed = memoizeLastTick(parseCron(text))
   cache.set(text, parsed)
   return parsed
 }
 
 /** Remembers the latest next tick: triggers of one text mostly come due at one moment, all of them with the same next. */
-function withMemory(cron: CronExpression): CronExpression {
+function memoizeLastTick(cron: CronExpression): CronExpression {
   let latest: { readonly afterMs: number; readonly tick: Date | undefined } | undefined
   return {
     previous: cron.previous,
@@ -46,40 +46,40 @@ function withMemory(cron: CronExpression): CronExpression {
  * @throws Error for text that is no expression
  */
 export function parseCron(text: string): CronExpression {
-  const parts = plainExpressions(text).map(parsePlain)
+  const parts = dedupeCronLists(text).map(parseWithLibrary)
   const [only] = parts
   if (only !== undefined && parts.length === 1) return only
   return {
-    next: (after) => earliest(parts.flatMap((part) => part.next(after) ?? [])),
+    next: (after) => earliestTick(parts.flatMap((part) => part.next(after) ?? [])),
     previous: (before) =>
-      earliest(
+      earliestTick(
         parts.flatMap((part) => part.previous(before) ?? []),
         -1,
       ),
   }
 }
 
-function parsePlain(text: string): CronExpression {
+function parseWithLibrary(text: string): CronExpression {
   const iterator = CronExpressionParser.parse(text, { tz: 'UTC' })
   return {
     next(after) {
       iterator.reset(after)
-      return step(() => iterator.next())
+      return tickOrUndefined(() => iterator.next())
     },
     previous(before) {
       iterator.reset(before)
-      return step(() => iterator.prev())
+      return tickOrUndefined(() => iterator.prev())
     },
   }
 }
 
 /** The first of the moments; with `direction` -1 the last. */
-function earliest(moments: readonly Date[], direction: 1 | -1 = 1): Date | undefined {
+function earliestTick(moments: readonly Date[], direction: 1 | -1 = 1): Date | undefined {
   return moments.toSorted((one, other) => (one.getTime() - other.getTime()) * direction)[0]
 }
 
 /** The library gives up with an exception after 10 000 steps. */
-function step(take: () => { toDate(): Date }): Date | undefined {
+function tickOrUndefined(take: () => { toDate(): Date }): Date | undefined {
   try {
     return take().toDate()
   } catch {

@@ -41,13 +41,13 @@ const SUNDAY_AGAIN = 7
  *
  * @throws Error when a list has more than NTH_WEEKDAYS_MAX items with `#`
  */
-export function plainExpressions(text: string): readonly string[] {
+export function dedupeCronLists(text: string): readonly string[] {
   const trimmed = text.trim()
   const expression = NICKNAMES.get(trimmed.toLowerCase()) ?? trimmed
   if (!expression.includes(',')) return [expression]
   const fields = expression.split(/\s+/)
-  const before = fields.slice(0, -1).map((field, place) => unrepeatedList(field, fields.length - 1 - place))
-  return weekdayLists(fields.at(-1) ?? '').map((weekdays) => [...before, unrepeatedList(weekdays, 0)].join(' '))
+  const before = fields.slice(0, -1).map((field, place) => dedupeList(field, fields.length - 1 - place))
+  return weekdayLists(fields.at(-1) ?? '').map((weekdays) => [...before, dedupeList(weekdays, 0)].join(' '))
 }
 
 /** A list of weekdays, taken apart so that each item with `#` stands alone. */
@@ -60,7 +60,7 @@ function weekdayLists(field: string): readonly string[] {
   return others.length === 0 ? nth : [...nth, others.join(',')]
 }
 
-function unrepeatedList(field: string, fromLast: number): string {
+function dedupeList(field: string, fromLast: number): string {
   const items = field.split(',')
   if (items.length === 1) return field
   const values = new Set<number>()

@@ -1,4 +1,4 @@
-import type { DuePosition } from '../../storage/index.ts'
+import type { DueCursor } from '../../storage/index.ts'
 
 /** The schedules are divided into so many shards by a hash of their trigger's id. */
 export const SHARDS = 64
@@ -7,7 +7,7 @@ export const SHARDS = 64
 const RESCAN_MS = 5_000
 /** The latest seconds are looked at at every pass, so that a row somebody else had locked waits for one pass alone. */
 const RECENT_MS = 2_000
-const BOTTOM: DuePosition = { at: new Date(0), triggerId: '00000000-0000-0000-0000-000000000000' }
+const INITIAL_CURSOR: DueCursor = { at: new Date(0), triggerId: '00000000-0000-0000-0000-000000000000' }
 
 /** The shard of a trigger. Ids end in random digits. */
 export function shardOf(triggerId: string): number {
@@ -20,8 +20,8 @@ export function shardOf(triggerId: string): number {
  *
  * A memory, not a truth: forgetting it costs time, and it forgets everything every RESCAN_MS.
  */
-export class DueScan {
-  readonly #positions = new Map<number, DuePosition>()
+export class ShardCursors {
+  readonly #positions = new Map<number, DueCursor>()
   readonly #firstShard: number
   #rescannedMs: number | undefined
 
@@ -32,7 +32,7 @@ export class DueScan {
   }
 
   /** Begins a pass: the position of every shard, in the order to visit them. */
-  begin(monotonicMs: number): ReadonlyMap<number, DuePosition> {
+  startPass(monotonicMs: number): ReadonlyMap<number, DueCursor> {
     if (this.#rescannedMs === undefined || monotonicMs - this.#rescannedMs >= RESCAN_MS) {
       this.#forget()
       this.#rescannedMs = monotonicMs
@@ -40,22 +40,23 @@ export class DueScan {
     return this.#positions
   }
 
-  position(shard: number): DuePosition {
-    return this.#positions.get(shard) ?? BOTTOM
+  cursor(shard: number): DueCursor {
+    return this.#positions.get(shard) ?? INITIAL_CURSOR
   }
 
   /** Notes that everything up to the position was taken or passed over. */
-  moveTo(shard: number, position: DuePosition): void {
+  advance(shard: number, position: DueCursor): void {
     this.#positions.set(shard, position)
   }
 
   /** Ends a shard's part of a pass: what was passed over lately is looked at again in the next. */
-  end(shard: number, now: Date): void {
+  finishShard(shard: number, now: Date): void {
     const recent = new Date(now.getTime() - RECENT_MS)
-    if (this.position(shard).at >= recent) this.#positions.set(shard, { at: recent, triggerId: BOTTOM.triggerId })
+    if (this.cursor(shard).at >= recent) this.#positions.set(shard, { at: recent, triggerId: INITIAL_CURSOR.triggerId })
   }
 
   #forget(): void {
-    for (let place = 0; place < SHARDS; place++) this.#positions.set((this.#firstShard + place) % SHARDS, BOTTOM)
+    for (let place = 0; place < SHARDS; place++)
+      this.#positions.set((this.#firstShard + place) % SHARDS, INITIAL_CURSOR)
   }
 }

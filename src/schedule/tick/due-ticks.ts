@@ -1,14 +1,14 @@
 import type { CronExpression } from '../cron/cron-expression.ts'
 
 /** How far back missed ticks are caught up. */
-export interface CatchUp {
+export interface CatchUpPolicy {
   readonly windowMs: number
   /** Ticks of one trigger caught up at once at most. */
   readonly ticksMax: number
 }
 
 /** Ticks that are not caught up. */
-interface MissedStretch {
+interface MissedRange {
   readonly firstAt: Date
   readonly lastAt: Date
   /** Counted up to MISSED_COUNT_MAX; a lower bound beyond. */
@@ -16,16 +16,16 @@ interface MissedStretch {
 }
 
 /** What a schedule owes at some moment. */
-export interface DueTicks {
+export interface CatchUpPlan {
   /** Oldest first, never empty. */
   readonly ticks: readonly Date[]
-  readonly missed: MissedStretch | undefined
+  readonly missed: MissedRange | undefined
   /** The first tick after the moment. */
   readonly next: Date
 }
 
 /** The product's catch-up: an hour, one hundred ticks. */
-export const CATCH_UP: CatchUp = { windowMs: 3_600_000, ticksMax: 100 }
+export const CATCH_UP: CatchUpPolicy = { windowMs: 3_600_000, ticksMax: 100 }
 
 const MISSED_COUNT_MAX = 1_000
 
@@ -39,15 +39,20 @@ const MISSED_COUNT_MAX = 1_000
  * @param dueAt a tick of the expression, not after `now`
  * @throws Error when the expression has no further tick
  */
-export function dueTicks(cron: CronExpression, dueAt: Date, now: Date, catchUp: CatchUp): DueTicks {
-  const following = requireNext(cron, dueAt)
+export function catchUpTicks(cron: CronExpression, dueAt: Date, now: Date, catchUp: CatchUpPolicy): CatchUpPlan {
+  const following = getNextTick(cron, dueAt)
   if (following > now) return { ticks: [dueAt], missed: undefined, next: following }
   const ticks = newestTicks(cron, dueAt, now, catchUp)
   const [oldest = dueAt, newest = dueAt] = [ticks[0], ticks.at(-1)]
-  return { ticks, missed: stretchBefore(cron, dueAt, oldest), next: requireNext(cron, newest) }
+  return { ticks, missed: missedRangeBefore(cron, dueAt, oldest), next: getNextTick(cron, newest) }
 }
 
-function newestTicks(cron: CronExpression, dueAt: Date, now: Date, { windowMs, ticksMax }: CatchUp): readonly Date[] {
+function newestTicks(
+  cron: CronExpression,
+  dueAt: Date,
+  now: Date,
+  { windowMs, ticksMax }: CatchUpPolicy,
+): readonly Date[] {
   const windowStart = now.getTime() - windowMs
   const ticks: Date[] = []
   let tick = cron.previous(new Date(now.getTime() + 1)) // a tick at this very moment counts
@@ -59,7 +64,7 @@ function newestTicks(cron: CronExpression, dueAt: Date, now: Date, { windowMs, t
   return ticks.reverse()
 }
 
-function stretchBefore(cron: CronExpression, firstAt: Date, end: Date): MissedStretch | undefined {
+function missedRangeBefore(cron: CronExpression, firstAt: Date, end: Date): MissedRange | undefined {
   const lastAt = cron.previous(end)
   if (firstAt >= end || lastAt === undefined) return undefined
   let count = 0
@@ -68,7 +73,7 @@ function stretchBefore(cron: CronExpression, firstAt: Date, end: Date): MissedSt
   return { firstAt, lastAt, count }
 }
 
-function requireNext(cron: CronExpression, after: Date): Date {
+function getNextTick(cron: CronExpression, after: Date): Date {
   const next = cron.next(after)
   if (next === undefined) throw new Error('the expression names no moment after its last tick')
   return next

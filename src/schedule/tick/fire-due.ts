@@ -1,14 +1,14 @@
 import {
-  claimDue,
+  claimDueTriggers,
   type Database,
-  type DueHead,
   type DueTrigger,
-  isRowError,
-  parkSchedule,
-  probeDue,
+  findNextDue,
+  isDataError,
+  type NextDue,
+  suspendSchedule,
 } from '../../storage/index.ts'
-import type { DueScan } from './due-scan.ts'
-import { earliest, type FireDeps, type FireReport, fireTicks, type Parked } from './fire-ticks.ts'
+import type { ShardCursors } from './due-scan.ts'
+import { earliest, type FireDeps, type FireReport, fireTicks, type SuspendedTrigger } from './fire-ticks.ts'
 
 /** What a pass over the schedules needs. */
 export interface FireDueDeps extends FireDeps {
@@ -26,7 +26,7 @@ export interface PassReport {
   readonly fired: number
   readonly skipped: Readonly<Record<string, number>>
   readonly missed: number
-  readonly parked: readonly Parked[]
+  readonly parked: readonly SuspendedTrigger[]
   /** The database's clock when the pass began. */
   readonly now: Date
   /** How late the latest trigger was when the pass began. */
@@ -36,9 +36,9 @@ export interface PassReport {
 }
 
 /** Triggers locked in one transaction: large enough to share its cost, small enough to hold locks for milliseconds. */
-const BATCH = 500
+const BATCH_MAX = 500
 /** Shards of one pass that are worked on at once; each takes a connection. */
-const SHARDS_AT_ONCE = 4
+const SHARD_CONCURRENCY = 4
 
 /**
  * One pass: fires every tick that was due when it began.
@@ -48,15 +48,15 @@ const SHARDS_AT_ONCE = 4
  *
  * @throws whatever the database throws; what was committed before stays, the rest is still due
  */
-export async function fireDue(deps: FireDueDeps, scan: DueScan): Promise<PassReport> {
+export async function fireDue(deps: FireDueDeps, scan: ShardCursors): Promise<PassReport> {
   const { database, now, regions = null } = deps
-  const heads = await probeDue(database.direct, scan.begin(performance.now()), regions, now?.() ?? null)
+  const heads = await findNextDue(database.pool, scan.startPass(performance.now()), regions, now?.() ?? null)
   const began = heads[0]?.now ?? new Date()
   const due = heads.filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= began)
   const reports: FireReport[] = []
   const beganMs = performance.now()
   const shards = due.map(({ shard }) => shard)
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let shard = shards.shift(); shard !== undefined; shard = shards.shift())
       for await (const { ticks, ...report } of fireShard(deps, scan, shard, began)) {
         reports.push({ ...report, ticks: [] }) // a burst has a million
@@ -64,56 +64,56 @@ export async function fireDue(deps: FireDueDeps, scan: DueScan): Promise<PassRep
         deps.onTicks?.(ticks.map((tick) => (nowMs - tick.getTime()) / 1_000))
       }
   }
-  await Promise.all(Array.from({ length: SHARDS_AT_ONCE }, lane))
+  await Promise.all(Array.from({ length: SHARD_CONCURRENCY }, worker))
   return passReport(heads, began, reports)
 }
 
-async function* fireShard(deps: FireDueDeps, scan: DueScan, shard: number, now: Date): AsyncGenerator<FireReport> {
+async function* fireShard(deps: FireDueDeps, scan: ShardCursors, shard: number, now: Date): AsyncGenerator<FireReport> {
   // Rows to take one by one, because one of them spoils its batch: a value the database refuses, a tick that has its run.
-  let suspects = 0
+  let isolateCount = 0
   for (let isDone = false; !isDone; ) {
-    const batch: Batch = { claimed: [], limit: suspects > 0 ? 1 : BATCH }
+    const batch: ClaimedBatch = { claimed: [], limit: isolateCount > 0 ? 1 : BATCH_MAX }
     try {
       const report = await fireBatch(deps, scan, shard, now, batch)
       isDone = batch.claimed.length < batch.limit && report.handled === batch.claimed.length
       yield report
     } catch (error) {
       const [first] = batch.claimed
-      if (first === undefined || !isRowError(error)) throw error
-      if (batch.limit === 1) yield await park(deps, first, error)
-      else suspects = batch.claimed.length + 1
+      if (first === undefined || !isDataError(error)) throw error
+      if (batch.limit === 1) yield await suspend(deps, first, error)
+      else isolateCount = batch.claimed.length + 1
     }
-    suspects = Math.max(0, suspects - 1)
+    isolateCount = Math.max(0, isolateCount - 1)
   }
-  scan.end(shard, now)
+  scan.finishShard(shard, now)
 }
 
 /** What a transaction claimed, kept for when it fails. */
-interface Batch {
+interface ClaimedBatch {
   claimed: readonly DueTrigger[]
   readonly limit: number
 }
 
 async function fireBatch(
   deps: FireDueDeps,
-  scan: DueScan,
+  scan: ShardCursors,
   shard: number,
   now: Date,
-  batch: Batch,
+  batch: ClaimedBatch,
 ): Promise<FireReport> {
   const report = await deps.database.transaction(async (tx) => {
-    batch.claimed = await claimDue(tx, shard, scan.position(shard), now, deps.regions ?? null, batch.limit)
+    batch.claimed = await claimDueTriggers(tx, shard, scan.cursor(shard), now, deps.regions ?? null, batch.limit)
     return batch.claimed.length === 0 ? NOTHING : await fireTicks(deps, tx, batch.claimed, now, batch.limit > 1)
   })
   const last = batch.claimed[report.handled - 1]
-  if (last !== undefined) scan.moveTo(shard, { at: last.nextFireAt, triggerId: last.triggerId })
+  if (last !== undefined) scan.advance(shard, { at: last.nextFireAt, triggerId: last.triggerId })
   return report
 }
 
-async function park({ database }: FireDueDeps, trigger: DueTrigger, cause: unknown): Promise<FireReport> {
+async function suspend({ database }: FireDueDeps, trigger: DueTrigger, cause: unknown): Promise<FireReport> {
   const { triggerId, nextFireAt } = trigger
   const message = cause instanceof Error ? cause.message : String(cause)
-  const isParked = await parkSchedule(database.direct, triggerId, nextFireAt, message)
+  const isParked = await suspendSchedule(database.pool, triggerId, nextFireAt, message)
   return { ...NOTHING, handled: 1, parked: isParked ? [{ triggerId, error: message }] : [] }
 }
 
@@ -127,7 +127,7 @@ const NOTHING: FireReport = {
   nextDueAt: undefined,
 }
 
-function passReport(heads: readonly DueHead[], now: Date, reports: readonly FireReport[]): PassReport {
+function passReport(heads: readonly NextDue[], now: Date, reports: readonly FireReport[]): PassReport {
   const ticks = heads.flatMap(({ nextFireAt }) => nextFireAt ?? [])
   const oldest = earliest(ticks.filter((tick) => tick <= now)) ?? now
   const skipped: Record<string, number> = {}

@@ -1,28 +1,28 @@
 import { newId } from '../../base/index.ts'
-import { type RunQueue, runGroup } from '../../queue/index.ts'
+import { queueGroupOf, type RunQueue } from '../../queue/index.ts'
 import {
   type DueTrigger,
   findTicksWithRun,
   insertMissedTicks,
   type NewTick,
-  parkSchedule,
+  suspendSchedule,
   type TriggerTicks,
   type Tx,
 } from '../../storage/index.ts'
 import { cronExpression } from '../cron/cron-expression.ts'
-import { type CatchUp, type DueTicks, dueTicks } from './due-ticks.ts'
-import type { GroupRoom } from './group-room.ts'
+import { type CatchUpPlan, type CatchUpPolicy, catchUpTicks } from './due-ticks.ts'
+import type { QueueDepthCache } from './group-room.ts'
 import { skipReason } from './skip-reason.ts'
 
 /** What firing needs. */
 export interface FireDeps {
   readonly queue: Pick<RunQueue, 'enqueueTicks'>
-  readonly room: GroupRoom
-  readonly catchUp: CatchUp
+  readonly room: QueueDepthCache
+  readonly catchUp: CatchUpPolicy
 }
 
 /** A trigger that was taken out of the ticks, and why. */
-export interface Parked {
+export interface SuspendedTrigger {
   readonly triggerId: string
   readonly error: string
 }
@@ -36,7 +36,7 @@ export interface FireReport {
   /** Ticks that became skipped runs, by reason. */
   readonly skipped: Readonly<Record<string, number>>
   readonly missed: number
-  readonly parked: readonly Parked[]
+  readonly parked: readonly SuspendedTrigger[]
   /** The ticks that have become runs, skipped or not. */
   readonly ticks: readonly Date[]
   /** The earliest tick the handled triggers have ahead. */
@@ -62,14 +62,14 @@ export async function fireTicks(
   now: Date,
   isNew: boolean,
 ): Promise<FireReport> {
-  await deps.room.load(tx, due.map(groupOf))
+  await deps.room.load(tx, due.map(triggerQueueGroup))
   const { plans: all, parked } = planTicks(deps, due, now)
-  const plans = isNew ? all : await withoutKnownTicks(tx, all)
+  const plans = isNew ? all : await withoutRecordedTicks(tx, all)
   const made = plans.flatMap((plan) => plan.ticks)
   if (plans.length > 0) await deps.queue.enqueueTicks(tx, plans.map(ticksOf))
-  const missed = plans.flatMap(({ trigger, owed }) => (owed.missed ? [{ ...idsOf(trigger), ...owed.missed }] : []))
+  const missed = plans.flatMap(({ trigger, owed }) => (owed.missed ? [{ ...triggerIds(trigger), ...owed.missed }] : []))
   if (missed.length > 0) await insertMissedTicks(tx, missed)
-  for (const { trigger, error } of parked) await parkSchedule(tx, trigger.triggerId, trigger.nextFireAt, error)
+  for (const { trigger, error } of parked) await suspendSchedule(tx, trigger.triggerId, trigger.nextFireAt, error)
   return {
     handled: plans.length + parked.length,
     fired: made.filter((tick) => tick.skipReason === null).length,
@@ -88,23 +88,23 @@ export function earliest(moments: readonly (Date | undefined)[]): Date | undefin
 
 interface TriggerPlan {
   readonly trigger: DueTrigger
-  readonly owed: DueTicks
+  readonly owed: CatchUpPlan
   readonly ticks: readonly NewTick[]
 }
 
-interface ParkedTrigger {
+interface UnplannableTrigger {
   readonly trigger: DueTrigger
   readonly error: string
 }
 
 function planTicks(deps: FireDeps, due: readonly DueTrigger[], now: Date) {
   const plans: TriggerPlan[] = []
-  const parked: ParkedTrigger[] = []
+  const parked: UnplannableTrigger[] = []
   let ticks = 0
   for (const trigger of due) {
     if (ticks >= TICKS_MAX) break
     try {
-      const owed = dueTicks(cronExpression(trigger.cronExpression), trigger.nextFireAt, now, deps.catchUp)
+      const owed = catchUpTicks(cronExpression(trigger.cronExpression), trigger.nextFireAt, now, deps.catchUp)
       const plan = { trigger, owed, ticks: decideTicks(deps.room, trigger, owed.ticks) }
       plans.push(plan)
       ticks += plan.ticks.length
@@ -116,8 +116,8 @@ function planTicks(deps: FireDeps, due: readonly DueTrigger[], now: Date) {
 }
 
 /** In the order of the ticks: the first that find room run, those behind them are skipped. */
-function decideTicks(room: GroupRoom, trigger: DueTrigger, ticks: readonly Date[]): readonly NewTick[] {
-  const { environmentId, group } = groupOf(trigger)
+function decideTicks(room: QueueDepthCache, trigger: DueTrigger, ticks: readonly Date[]): readonly NewTick[] {
+  const { environmentId, group } = triggerQueueGroup(trigger)
   let openRuns = trigger.openRuns
   return ticks.map((scheduledFor) => {
     const reason = skipReason(trigger, openRuns, room.isFull(environmentId, group))
@@ -130,7 +130,7 @@ function decideTicks(room: GroupRoom, trigger: DueTrigger, ticks: readonly Date[
   })
 }
 
-async function withoutKnownTicks(tx: Tx, plans: readonly TriggerPlan[]): Promise<readonly TriggerPlan[]> {
+async function withoutRecordedTicks(tx: Tx, plans: readonly TriggerPlan[]): Promise<readonly TriggerPlan[]> {
   const known = await findTicksWithRun(
     tx,
     plans.flatMap(({ ticks }) => ticks),
@@ -143,12 +143,12 @@ function ticksOf({ trigger, owed, ticks }: TriggerPlan): TriggerTicks {
   return { triggerId, environmentId, region, ticks, nextFireAt: owed.next }
 }
 
-function idsOf({ triggerId, environmentId }: DueTrigger) {
+function triggerIds({ triggerId, environmentId }: DueTrigger) {
   return { triggerId, environmentId }
 }
 
-function groupOf({ environmentId, destination }: DueTrigger) {
-  return { environmentId, group: runGroup(environmentId, destination) }
+function triggerQueueGroup({ environmentId, destination }: DueTrigger) {
+  return { environmentId, group: queueGroupOf(environmentId, destination) }
 }
 
 function countBy(names: readonly string[]): Record<string, number> {

@@ -1,13 +1,13 @@
-import { GROUP_QUEUED_MAX, groupId, type RunQueue } from '../../queue/index.ts'
+import { QUEUE_DEPTH_MAX, queueGroupKey, type RunQueue } from '../../queue/index.ts'
 import type { Tx } from '../../storage/index.ts'
 
 /** A count is believed this long; the ticker's own additions are known at once. */
-const BELIEVED_MS = 1_000
+const CACHE_TTL_MS = 1_000
 /** Of a group that is not even half full: it is the many rows of many such groups that are dear to count. */
-const BELIEVED_MS_OF_EMPTIER = 5_000
-const GROUPS_REMEMBERED_MAX = 10_000
+const HALF_EMPTY_TTL_MS = 5_000
+const GROUPS_CACHED_MAX = 10_000
 
-interface Count {
+interface CachedDepth {
   waiting: number
   readonly countedMs: number
 }
@@ -16,9 +16,9 @@ interface Count {
  * How full the groups are, remembered for seconds: counting waiting runs at every batch would cost more than the ticks.
  * Several tickers together may therefore pass GROUP_QUEUED_MAX by what the others add within that time.
  */
-export class GroupRoom {
+export class QueueDepthCache {
   readonly #queue: Pick<RunQueue, 'countWaiting'>
-  readonly #counts = new Map<string, Count>()
+  readonly #counts = new Map<string, CachedDepth>()
 
   constructor(queue: Pick<RunQueue, 'countWaiting'>) {
     this.#queue = queue
@@ -27,12 +27,12 @@ export class GroupRoom {
   /** Counts the groups that are not known well enough. Call before `isFull` and `add` of these groups. */
   async load(tx: Tx, groups: readonly { readonly environmentId: string; readonly group: string }[]): Promise<void> {
     const nowMs = performance.now()
-    if (this.#counts.size > GROUPS_REMEMBERED_MAX) this.#counts.clear()
+    if (this.#counts.size > GROUPS_CACHED_MAX) this.#counts.clear()
     const unknown = new Map<string, (typeof groups)[number]>()
     for (const each of groups) {
-      const id = groupId(each.environmentId, each.group)
+      const id = queueGroupKey(each.environmentId, each.group)
       const count = this.#counts.get(id)
-      if (count === undefined || nowMs - count.countedMs > believedMs(count)) unknown.set(id, each)
+      if (count === undefined || nowMs - count.countedMs > ttlMs(count)) unknown.set(id, each)
     }
     if (unknown.size === 0) return
     const counted = await this.#queue.countWaiting(tx, [...unknown.values()])
@@ -40,16 +40,16 @@ export class GroupRoom {
   }
 
   isFull(environmentId: string, group: string): boolean {
-    return (this.#counts.get(groupId(environmentId, group))?.waiting ?? 0) >= GROUP_QUEUED_MAX
+    return (this.#counts.get(queueGroupKey(environmentId, group))?.waiting ?? 0) >= QUEUE_DEPTH_MAX
   }
 
   /** Notes a run that is about to wait. */
   add(environmentId: string, group: string): void {
-    const count = this.#counts.get(groupId(environmentId, group))
+    const count = this.#counts.get(queueGroupKey(environmentId, group))
     if (count !== undefined) count.waiting++
   }
 }
 
-function believedMs({ waiting }: Count): number {
-  return waiting < GROUP_QUEUED_MAX / 2 ? BELIEVED_MS_OF_EMPTIER : BELIEVED_MS
+function ttlMs({ waiting }: CachedDepth): number {
+  return waiting < QUEUE_DEPTH_MAX / 2 ? HALF_EMPTY_TTL_MS : CACHE_TTL_MS
 }

@@ -3,15 +3,15 @@ import { type Database, findOldestDueAge } from '../../storage/index.ts'
 import { SHARDS } from './due-scan.ts'
 
 /** What watching the schedule needs. */
-export interface ScheduleWatchDeps {
-  readonly database: Pick<Database, 'direct'>
+export interface SchedulerMonitorDeps {
+  readonly database: Pick<Database, 'pool'>
   readonly clock: Pick<Clock, 'sleep'>
   /** Moves the database's clock, for tests. */
   readonly now?: (() => Date) | undefined
 }
 
 /** How often the schedule is looked at. */
-const LOOK_INTERVAL_MS = 5_000
+const POLL_INTERVAL_MS = 5_000
 /**
  * A tick that waits longer than this means that nobody fires: no worker is there, for one region at least, or none gets
  * through. Under load ticks are late by a second, after an outage they are caught up within half a minute.
@@ -22,8 +22,8 @@ export const STALLED_AFTER_SECONDS = 60
  * Watches from outside whether ticks fire, whoever fires them: how long ago the oldest tick that waits came due. Looks every
  * few seconds, however many ask.
  */
-export class ScheduleWatch implements AsyncDisposable {
-  readonly #deps: ScheduleWatchDeps
+export class SchedulerMonitor implements AsyncDisposable {
+  readonly #deps: SchedulerMonitorDeps
   readonly #stop = new AbortController()
   readonly #listeners: ((isStalled: boolean) => void)[] = []
   #running: Promise<void> | undefined
@@ -32,7 +32,7 @@ export class ScheduleWatch implements AsyncDisposable {
   #unknownSinceMs: number | undefined
   #wasStalled = false
 
-  constructor(deps: ScheduleWatchDeps) {
+  constructor(deps: SchedulerMonitorDeps) {
     this.#deps = deps
   }
 
@@ -52,17 +52,17 @@ export class ScheduleWatch implements AsyncDisposable {
   }
 
   /** Calls back now and at every change. */
-  watch(listener: (isStalled: boolean) => void): void {
+  subscribe(listener: (isStalled: boolean) => void): void {
     this.#listeners.push(listener)
     listener(this.isStalled)
   }
 
   /** One look. Never rejects. */
-  async lookOnce(): Promise<void> {
+  async poll(): Promise<void> {
     const { database, now } = this.#deps
     const askedMs = performance.now()
     try {
-      this.#ageSeconds = await findOldestDueAge(database.direct, SHARDS, now?.() ?? null)
+      this.#ageSeconds = await findOldestDueAge(database.pool, SHARDS, now?.() ?? null)
       this.#unknownSinceMs = undefined
     } catch {
       this.#unknownSinceMs ??= askedMs
@@ -77,8 +77,8 @@ export class ScheduleWatch implements AsyncDisposable {
 
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await this.lookOnce()
-      await this.#deps.clock.sleep(LOOK_INTERVAL_MS, this.#stop.signal)
+      await this.poll()
+      await this.#deps.clock.sleep(POLL_INTERVAL_MS, this.#stop.signal)
     }
   }
 

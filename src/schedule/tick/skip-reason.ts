@@ -1,7 +1,7 @@
 import type { DueTrigger } from '../../storage/index.ts'
 
 /** Runs of one trigger that may wait or run at once: one runs, one more may wait for it. */
-const OPEN_RUNS_MAX = 2
+const ACTIVE_RUNS_MAX = 2
 
 /**
  * Why a due tick makes no run that is executed, as a stable name; `null` when it does.
@@ -16,7 +16,7 @@ export function skipReason(
 ): string | null {
   if (!trigger.isIntegrationEnabled) return 'integration_disabled'
   if (trigger.accountStatus !== 'active') return `account_${trigger.accountStatus}`
-  if (openRuns >= OPEN_RUNS_MAX) return 'overlap'
+  if (openRuns >= ACTIVE_RUNS_MAX) return 'overlap'
   if (isGroupFull) return 'group_full'
   return null
 }

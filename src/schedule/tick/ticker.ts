@@ -2,10 +2,10 @@ import { type BackoffPolicy, backoffMs, type Clock } from '../../base/index.ts'
 import type { RunQueue } from '../../queue/index.ts'
 import { type Database, isDatabaseUnavailable } from '../../storage/index.ts'
 import { describeError, type Logger } from '../../telemetry/index.ts'
-import { DueScan, SHARDS } from './due-scan.ts'
-import { CATCH_UP, type CatchUp } from './due-ticks.ts'
+import { SHARDS, ShardCursors } from './due-scan.ts'
+import { CATCH_UP, type CatchUpPolicy } from './due-ticks.ts'
 import { fireDue, type PassReport } from './fire-due.ts'
-import { GroupRoom } from './group-room.ts'
+import { QueueDepthCache } from './group-room.ts'
 
 /** What a ticker needs. */
 export interface TickerDeps {
@@ -15,7 +15,7 @@ export interface TickerDeps {
   /** A number in [0, 1). */
   readonly random: () => number
   readonly logger: Logger
-  readonly catchUp?: CatchUp | undefined
+  readonly catchUp?: CatchUpPolicy | undefined
   /** Only triggers whose account lives in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
   /** Moves the database's clock, for tests. */
@@ -45,15 +45,15 @@ const SLEEP_MS_MIN = 50
 /** Added to the sleep at random, so that workers do not wake in step; every tick is late by it. */
 const JITTER_MS_MAX = 20
 /** An outage ends the sleep between attempts within so much. */
-const OUTAGE: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 1_000, jitterFloor: 0.5 }
+const OUTAGE_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 1_000, jitterFloor: 0.5 }
 
 /**
  * Fires ticks, pass after pass, until it is disposed. Nothing that goes wrong in a pass ends it: it waits and goes on.
  */
 export class Ticker {
   readonly #deps: TickerDeps
-  readonly #scan: DueScan
-  readonly #room: GroupRoom
+  readonly #scan: ShardCursors
+  readonly #room: QueueDepthCache
   readonly #stop = new AbortController()
   #running: Promise<void> | undefined
   #stats: Omit<TickerStats, 'oldestDueAgeSeconds'> = {
@@ -70,8 +70,8 @@ export class Ticker {
 
   constructor(deps: TickerDeps) {
     this.#deps = deps
-    this.#scan = new DueScan(Math.floor(deps.random() * SHARDS))
-    this.#room = new GroupRoom(deps.queue)
+    this.#scan = new ShardCursors(Math.floor(deps.random() * SHARDS))
+    this.#room = new QueueDepthCache(deps.queue)
   }
 
   /** Begins the loop; later calls do nothing. */
@@ -122,7 +122,7 @@ export class Ticker {
       this.#stats = { ...this.#stats, failedPasses: this.#stats.failedPasses + 1 }
       if (!isDatabaseUnavailable(error)) logger.error(describeError(error), 'a pass over the schedules failed')
       else if (this.#failures === 1) logger.warn({}, 'the database is unavailable, ticks wait')
-      return backoffMs(OUTAGE, this.#failures, random)
+      return backoffMs(OUTAGE_BACKOFF, this.#failures, random)
     }
   }
 

@@ -1,11 +1,11 @@
 import { type FailureReason, invalidFields, type JsonObject, newId, type Violation } from '../../base/index.ts'
-import { destinationRequired, type ErrorHandling, type RunDestination, requireSubject } from '../../queue/index.ts'
+import { destinationRequired, type ErrorHandling, loadRunReferences, type RunDestination } from '../../queue/index.ts'
 import { insertTrigger, type TriggerRecord, type Tx } from '../../storage/index.ts'
 import { checkCronExpression } from '../cron/check-cron-expression.ts'
 import { cronExpression } from '../cron/cron-expression.ts'
 import { shardOf } from '../tick/due-scan.ts'
 import type { TriggerDeps } from './deps.ts'
-import { withReferences } from './references.ts'
+import { mapReferenceErrors } from './references.ts'
 
 /** Asks for a trigger. */
 export interface TriggerInput {
@@ -39,7 +39,7 @@ export async function createTrigger(
   ]
   if (violations.length > 0) throw invalidFields(violations, reasonOf(violations))
   if (destination === undefined) throw destinationRequired()
-  const subject = await requireSubject(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  const subject = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
   const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
   const id = newId()
   const trigger = {
@@ -56,7 +56,7 @@ export async function createTrigger(
     region: subject.region,
     nextFireAt: firstTick(input.cronExpression, deps.now?.() ?? subject.now),
   }
-  return await withReferences(trigger, () => insertTrigger(tx, trigger))
+  return await mapReferenceErrors(trigger, () => insertTrigger(tx, trigger))
 }
 
 /** The violations of an expression that is about to be stored. */

@@ -1,13 +1,13 @@
 import type { JsonObject, Violation } from '../../base/index.ts'
-import type { RunQueue, Subject } from '../../queue/index.ts'
+import type { RunQueue, RunReferences } from '../../queue/index.ts'
 import type { Tx } from '../../storage/index.ts'
-import type { CatchUp } from '../tick/due-ticks.ts'
+import type { CatchUpPolicy } from '../tick/due-ticks.ts'
 
 /** What looking after triggers needs. */
 export interface TriggerDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
   readonly minTickGapSeconds: number
-  readonly catchUp?: CatchUp | undefined
+  readonly catchUp?: CatchUpPolicy | undefined
   /** Moves the clocks of process and database, for tests. */
   readonly now?: (() => Date) | undefined
   /** Everything that keeps resources from replacing those of the job, with fields below `resources`. */
@@ -22,5 +22,5 @@ export interface TriggerDeps {
    *
    * @throws Failure ARGS_INVALID
    */
-  resolveArgs(rules: Subject['argsRules'], given: JsonObject): Promise<JsonObject>
+  resolveArgs(rules: RunReferences['argsRules'], given: JsonObject): Promise<JsonObject>
 }

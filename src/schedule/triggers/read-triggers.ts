@@ -2,16 +2,16 @@ import { invalidFields, notFound } from '../../base/index.ts'
 import {
   decodePageToken,
   findTrigger,
-  type LedgerEntry,
-  listLedger,
+  type ListPage,
+  type ListPageRequest,
+  listTickLedger,
   listTriggers as listTriggerRecords,
-  type Page,
-  type PageRequest,
-  pageOf,
-  pageSizeOf,
+  readPageSize,
+  type TickLedgerEntry,
   type TriggerFilter,
   type TriggerRecord,
   type Tx,
+  toPage,
 } from '../../storage/index.ts'
 import { checkCronExpression } from '../cron/check-cron-expression.ts'
 import { nextTicks } from '../cron/next-ticks.ts'
@@ -46,14 +46,14 @@ export async function listTicks(
   tx: Tx,
   environmentId: string,
   id: string,
-  request: PageRequest,
-): Promise<Page<LedgerEntry>> {
+  request: ListPageRequest,
+): Promise<ListPage<TickLedgerEntry>> {
   const query = { list: 'tick', environment_id: environmentId, trigger_id: id }
-  const size = pageSizeOf(request)
+  const size = readPageSize(request)
   const cursor = decodePageToken(query, request.pageToken, ['time'])
   await getTrigger(tx, environmentId, id)
-  const entries = await listLedger(tx, id, cursor && new Date(Number(cursor[0])), size + 1)
-  return pageOf(query, entries, size, ({ scheduledFor }) => [scheduledFor.getTime()])
+  const entries = await listTickLedger(tx, id, cursor && new Date(Number(cursor[0])), size + 1)
+  return toPage(query, entries, size, ({ scheduledFor }) => [scheduledFor.getTime()])
 }
 
 /**

@@ -3,22 +3,28 @@ import { type RunDestination, webhookNotFound } from '../../queue/index.ts'
 import { isForeignKeyViolation } from '../../storage/index.ts'
 
 /** What a trigger refers to. */
-interface References {
+interface TriggerReferences {
   readonly syncJobId?: string
   readonly integratedAccountId?: string
   readonly destination: RunDestination
 }
 
 /** Runs a write of a trigger; what was deleted since it was looked up is refused as if it had never been there. */
-export async function withReferences<Result>(references: References, write: () => Promise<Result>): Promise<Result> {
+export async function mapReferenceErrors<Result>(
+  references: TriggerReferences,
+  write: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await write()
   } catch (error) {
-    throw refusalOf(error, references) ?? error
+    throw missingReferenceError(error, references) ?? error
   }
 }
 
-function refusalOf(error: unknown, { syncJobId = '', integratedAccountId = '', destination }: References) {
+function missingReferenceError(
+  error: unknown,
+  { syncJobId = '', integratedAccountId = '', destination }: TriggerReferences,
+) {
   if (isForeignKeyViolation(error, 'sync_job_cron_trigger_job')) return notFound('sync_job', syncJobId)
   if (isForeignKeyViolation(error, 'sync_job_cron_trigger_account'))
     return notFound('integrated_account', integratedAccountId)

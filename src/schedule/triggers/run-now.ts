@@ -1,5 +1,5 @@
-import { insertWaitingRun, requireRunnable, requireSubject, type ShownRun } from '../../queue/index.ts'
-import { lockTrigger, showLastRun, type Tx } from '../../storage/index.ts'
+import { assertRunnable, enqueueNewRun, loadRunReferences, type RunView } from '../../queue/index.ts'
+import { lockTrigger, type Tx, updateLastRun } from '../../storage/index.ts'
 import type { TriggerDeps } from './deps.ts'
 import { missingTrigger } from './read-triggers.ts'
 
@@ -10,14 +10,14 @@ import { missingTrigger } from './read-triggers.ts'
  *
  * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, ARGS_INVALID, GROUP_FULL
  */
-export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: string, id: string): Promise<ShownRun> {
+export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: string, id: string): Promise<RunView> {
   // The lock keeps two calls in the same millisecond apart.
   const trigger = (await lockTrigger(tx, environmentId, id)) ?? missingTrigger(id)
   const { syncJobId, integratedAccountId, destination, resources, errorHandling } = trigger
-  const subject = await requireSubject(tx, environmentId, { syncJobId, integratedAccountId, destination })
-  requireRunnable(subject)
+  const subject = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  assertRunnable(subject)
   const args = await deps.resolveArgs(subject.argsRules, trigger.args)
-  const run = await insertWaitingRun(deps, tx, {
+  const run = await enqueueNewRun(deps, tx, {
     environmentId,
     syncJobId,
     integratedAccountId,
@@ -29,6 +29,6 @@ export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: st
     errorHandling: errorHandling ?? subject.jobErrorHandling,
     resources: resources.length > 0 ? resources : subject.jobResources,
   })
-  await showLastRun(tx, id, run)
+  await updateLastRun(tx, id, run)
   return run
 }

@@ -9,7 +9,7 @@ import {
 import { firstTick } from './create-trigger.ts'
 import type { TriggerDeps } from './deps.ts'
 import { getTrigger, missingTrigger } from './read-triggers.ts'
-import { requireVersion, settleSchedule } from './update-trigger.ts'
+import { assertVersion, lockAndFireDue } from './update-trigger.ts'
 
 /**
  * Makes the schedule stand still; what is due already still fires, runs that exist go on. Pausing a paused trigger changes
@@ -25,7 +25,7 @@ export async function pauseTrigger(
 ): Promise<TriggerRecord> {
   const trigger = (await lockTrigger(tx, environmentId, id)) ?? missingTrigger(id)
   if (trigger.isPaused) return trigger
-  await settleSchedule(deps, tx, id)
+  await lockAndFireDue(deps, tx, id)
   await updateSchedule(tx, id, { cronExpression: trigger.cronExpression, isPaused: true, nextFireAt: null })
   return await getTrigger(tx, environmentId, id)
 }
@@ -45,7 +45,7 @@ export async function resumeTrigger(
   const trigger = (await lockTrigger(tx, environmentId, id)) ?? missingTrigger(id)
   if (!trigger.isPaused && trigger.error === null) return trigger
   const { cronExpression } = trigger
-  const { now } = await settleSchedule(deps, tx, id)
+  const { now } = await lockAndFireDue(deps, tx, id)
   await updateSchedule(tx, id, { cronExpression, isPaused: false, nextFireAt: firstTick(cronExpression, now) })
   return await getTrigger(tx, environmentId, id)
 }
@@ -64,5 +64,5 @@ export async function deleteTrigger(
 ): Promise<void> {
   if (await deleteTriggerRecord(tx, environmentId, id, version)) return
   const stored = (await findTrigger(tx, environmentId, id)) ?? missingTrigger(id)
-  requireVersion(stored, version)
+  assertVersion(stored, version)
 }

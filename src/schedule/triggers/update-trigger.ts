@@ -2,7 +2,7 @@ import { etagMismatch, invalidFields } from '../../base/index.ts'
 import { type ErrorHandling, type RunDestination, webhookNotFound } from '../../queue/index.ts'
 import {
   type Database,
-  findDue,
+  findDueTrigger,
   findTrigger,
   hasWebhook,
   lockSchedule,
@@ -15,11 +15,11 @@ import {
 } from '../../storage/index.ts'
 import { CATCH_UP } from '../tick/due-ticks.ts'
 import { fireTicks } from '../tick/fire-ticks.ts'
-import { GroupRoom } from '../tick/group-room.ts'
+import { QueueDepthCache } from '../tick/group-room.ts'
 import { checkCron, firstTick } from './create-trigger.ts'
 import type { TriggerDeps } from './deps.ts'
 import { getTrigger, missingTrigger } from './read-triggers.ts'
-import { withReferences } from './references.ts'
+import { mapReferenceErrors } from './references.ts'
 
 /** What may change; an absent field keeps its value. */
 export interface TriggerChange {
@@ -56,20 +56,20 @@ export async function updateTrigger(
   const { cronExpression, destination, errorHandling, version } = change
   if (destination !== undefined && errorHandling === undefined) {
     const expected = { version, cronExpression }
-    const updated = await withReferences({ destination }, () =>
-      updateTriggerDestination(database.direct, environmentId, id, destination, expected),
+    const updated = await mapReferenceErrors({ destination }, () =>
+      updateTriggerDestination(database.pool, environmentId, id, destination, expected),
     )
     if (updated !== undefined) return updated
   }
-  const stored = await requireChangeable(database.direct, environmentId, id, change)
-  if (isIn(stored, change)) return stored
+  const stored = await getChangeable(database.pool, environmentId, id, change)
+  if (changesNothing(stored, change)) return stored
   const violations = cronExpression === undefined ? [] : checkCron(deps, cronExpression)
   if (violations.length > 0) throw invalidFields(violations, 'CRON_EXPRESSION_INVALID')
   return await database.transaction((tx) => changeSettings(deps, tx, environmentId, id, change))
 }
 
 /** Whether nothing of the trigger would change. A destination that is given always counts as another. */
-function isIn(stored: TriggerRecord, { cronExpression, destination, errorHandling }: TriggerChange): boolean {
+function changesNothing(stored: TriggerRecord, { cronExpression, destination, errorHandling }: TriggerChange): boolean {
   if (destination !== undefined || (errorHandling !== undefined && errorHandling !== stored.errorHandling)) return false
   return cronExpression === undefined || cronExpression === stored.cronExpression
 }
@@ -82,17 +82,17 @@ async function changeSettings(
   change: TriggerChange,
 ): Promise<TriggerRecord> {
   const stored = (await lockTrigger(tx, environmentId, id)) ?? missingTrigger(id)
-  requireVersion(stored, change.version)
+  assertVersion(stored, change.version)
   const { cronExpression = stored.cronExpression, destination = stored.destination } = change
   const { errorHandling = stored.errorHandling } = change
   // Another call may have stored the same expression since: then its schedule stands.
   if (cronExpression !== stored.cronExpression) {
-    const { isPaused, now } = await settleSchedule(deps, tx, id)
+    const { isPaused, now } = await lockAndFireDue(deps, tx, id)
     const nextFireAt = isPaused ? null : firstTick(cronExpression, now)
     await updateSchedule(tx, id, { cronExpression, isPaused, nextFireAt })
   }
   const settings = { cronExpression, destination, errorHandling }
-  await withReferences({ destination }, () => updateTriggerSettings(tx, environmentId, id, settings))
+  await mapReferenceErrors({ destination }, () => updateTriggerSettings(tx, environmentId, id, settings))
   return await getTrigger(tx, environmentId, id)
 }
 
@@ -101,7 +101,7 @@ async function changeSettings(
  *
  * Call with the trigger locked.
  */
-export async function settleSchedule(
+export async function lockAndFireDue(
   deps: TriggerDeps,
   tx: Tx,
   triggerId: string,
@@ -110,16 +110,16 @@ export async function settleSchedule(
   if (schedule === undefined) throw new Error('a trigger without a schedule')
   const { queue, catchUp = CATCH_UP } = deps
   if (schedule.nextFireAt !== null && schedule.nextFireAt <= schedule.now) {
-    const due = await findDue(tx, triggerId, schedule.now)
-    await fireTicks({ queue, catchUp, room: new GroupRoom(queue) }, tx, due, schedule.now, false)
+    const due = await findDueTrigger(tx, triggerId, schedule.now)
+    await fireTicks({ queue, catchUp, room: new QueueDepthCache(queue) }, tx, due, schedule.now, false)
   }
   return schedule
 }
 
 /** Finds out why a change may not be made, if so. */
-async function requireChangeable(tx: Tx, environmentId: string, id: string, change: TriggerChange) {
+async function getChangeable(tx: Tx, environmentId: string, id: string, change: TriggerChange) {
   const stored = (await findTrigger(tx, environmentId, id)) ?? missingTrigger(id)
-  requireVersion(stored, change.version)
+  assertVersion(stored, change.version)
   const { destination } = change
   if (destination?.kind === 'webhook' && !(await hasWebhook(tx, environmentId, destination.webhookId)))
     throw webhookNotFound(destination.webhookId)
@@ -127,6 +127,6 @@ async function requireChangeable(tx: Tx, environmentId: string, id: string, chan
 }
 
 /** @throws Failure ETAG_MISMATCH */
-export function requireVersion(stored: TriggerRecord, version: number | undefined): void {
+export function assertVersion(stored: TriggerRecord, version: number | undefined): void {
   if (version !== undefined && version !== stored.version) throw etagMismatch('sync_job_cron_trigger', stored.id)
 }

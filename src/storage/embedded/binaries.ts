@@ -46,9 +46,9 @@ export function findPostgresPackage(
  * cannot, so the files are copied once per version below `copyRoot`. The copy is made beside and renamed, so that a
  * crash in between leaves no half copy under the final name.
  */
-export function executableBinaries(source: PostgresPackage, identity: ChildIdentity, copyRoot: string): string {
+export function ensureExecutableBinaries(source: PostgresPackage, identity: ChildIdentity, copyRoot: string): string {
   linkLibraries(source.nativeDir)
-  if (runs(source.nativeDir, identity)) return source.nativeDir
+  if (isExecutable(source.nativeDir, identity)) return source.nativeDir
   const target = join(copyRoot, `postgres-${source.version}`)
   if (!existsSync(target)) {
     const beside = `${target}.${process.pid}`
@@ -59,7 +59,7 @@ export function executableBinaries(source: PostgresPackage, identity: ChildIdent
     if (existsSync(target)) rmSync(beside, { recursive: true, force: true })
     else renameSync(beside, target)
   }
-  if (!runs(target, identity))
+  if (!isExecutable(target, identity))
     throw new Error(
       `the PostgreSQL binaries in ${target} cannot be executed by uid ${identity.uid ?? process.getuid?.()}`,
     )
@@ -82,6 +82,6 @@ function linkLibraries(nativeDir: string): void {
   }
 }
 
-function runs(dir: string, identity: ChildIdentity): boolean {
+function isExecutable(dir: string, identity: ChildIdentity): boolean {
   return spawnSync(join(dir, 'bin', 'postgres'), ['--version'], { ...identity, stdio: 'ignore' }).status === 0
 }

@@ -38,14 +38,14 @@ export class DataDirectoryLock {
    * @throws DataDirectoryError
    */
   static async acquire(dataDir: string, isStart: boolean): Promise<DataDirectoryLock> {
-    makeDataDirectory(dataDir)
+    createDataDirectory(dataDir)
     const file = openLockFile(join(dataDir, LOCK_FILE))
     try {
-      await lock(file, isStart ? 'BEGIN IMMEDIATE' : SHARED, () => {
+      await lock(file, isStart ? 'BEGIN IMMEDIATE' : BEGIN_SHARED, () => {
         // A reader is admitted beside another `start`, but not beside a process that stops the server.
-        if (!isStart || !tryLock(file, SHARED)) return
+        if (!isStart || !tryLock(file, BEGIN_SHARED)) return
         throw new DataDirectoryError(
-          `${dataDir} is in use by another patchbay start${processIn(dataDir)}: stop it first`,
+          `${dataDir} is in use by another patchbay start${holderText(dataDir)}: stop it first`,
         )
       })
     } catch (error) {
@@ -70,7 +70,7 @@ export class DataDirectoryLock {
 }
 
 /** Begins a read transaction, whose SHARED lock lasts until it ends. */
-const SHARED = 'BEGIN; SELECT 1 FROM sqlite_schema'
+const BEGIN_SHARED = 'BEGIN; SELECT 1 FROM sqlite_schema'
 
 async function lock(file: DatabaseSync, statement: string, onBusy: () => void): Promise<void> {
   for (const end = Date.now() + WAIT_MS; !tryLock(file, statement); ) {
@@ -99,11 +99,11 @@ function openLockFile(path: string): DatabaseSync {
     chmodSync(path, 0o600)
     return file
   } catch (error) {
-    throw new DataDirectoryError(`${dirname(path)} cannot be written to: ${reasonOf(error)}`)
+    throw new DataDirectoryError(`${dirname(path)} cannot be written to: ${describeFileError(error)}`)
   }
 }
 
-function processIn(dataDir: string): string {
+function holderText(dataDir: string): string {
   try {
     return ` (process ${Number.parseInt(readFileSync(join(dataDir, PID_FILE), 'utf8'), 10)})`
   } catch {
@@ -117,19 +117,19 @@ function processIn(dataDir: string): string {
  *
  * @throws DataDirectoryError
  */
-export function makeDataDirectory(path: string): void {
+export function createDataDirectory(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found?.isDirectory()) return
   if (found !== undefined) throw new DataDirectoryError(`${path} is a file: name a directory`)
-  if (dirname(path) !== path) makeDataDirectory(dirname(path))
+  if (dirname(path) !== path) createDataDirectory(dirname(path))
   try {
     mkdirSync(path, { mode: 0o711 })
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return
-    throw new DataDirectoryError(`${path} cannot be made: ${reasonOf(error)}`)
+    throw new DataDirectoryError(`${path} cannot be made: ${describeFileError(error)}`)
   }
 }
 
-function reasonOf(error: unknown): string {
+function describeFileError(error: unknown): string {
   return error instanceof Error ? error.message.replace(/, \w+ '.*'$/, '') : String(error)
 }

@@ -1,2 +1,2 @@
-export { DataDirectoryLock, makeDataDirectory } from './data-directory.ts'
-export { type EmbeddedServer, startEmbedded } from './server.ts'
+export { createDataDirectory, DataDirectoryLock } from './data-directory.ts'
+export { type EmbeddedServer, startEmbeddedServer } from './server.ts'

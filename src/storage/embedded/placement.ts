@@ -27,7 +27,7 @@ const NAME_BYTES = 6
 const SOCKET_NAME = '.s.PGSQL.5432'
 
 /** Where one embedded server lives. */
-export interface Placement {
+export interface EmbeddedPlacement {
   readonly identity: ChildIdentity
   /** `data/`, `postgres.log`; owned by `identity`, mode 700. */
   readonly root: string
@@ -44,30 +44,30 @@ export interface Placement {
  * home of mode 700) the server lives under `/var/lib/patchbay`, under a name that is kept in the data directory: the same
  * directory finds its data again, and one that was removed begins anew. A socket path that would not fit into `sun_path` moves to a short directory.
  */
-export function placeEmbedded(dataDir: string): Placement {
+export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
   const asked = resolve(dataDir, 'postgres')
   const isRoot = process.getuid?.() === 0
   // 711: the server's uid may walk through to its own directory, but neither list nor read what lies beside it.
   mkdirSync(resolve(dataDir), { recursive: true, mode: 0o711 })
   const identity: ChildIdentity = isRoot ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {}
-  makeOwned(asked, identity)
-  const reachable = !isRoot || canEnter(asked, identity)
-  const root = reachable ? asked : join(SYSTEM_ROOT, nameKeptIn(resolve(dataDir)))
+  createOwnedDirectory(asked, identity)
+  const reachable = !isRoot || isTraversable(asked, identity)
+  const root = reachable ? asked : join(SYSTEM_ROOT, persistedName(resolve(dataDir)))
   if (!reachable) {
     mkdirSync(SYSTEM_ROOT, { recursive: true, mode: 0o755 })
-    makeOwned(root, identity)
+    createOwnedDirectory(root, identity)
   }
   return {
     identity,
     root,
     dataDir: join(root, 'data'),
-    socketDir: placeSocket(root, identity),
+    socketDir: chooseSocketDirectory(root, identity),
     movedFrom: reachable ? undefined : asked,
   }
 }
 
 /** The name of the server elsewhere, drawn once per data directory; of two starters at once the first one's stands. */
-function nameKeptIn(dataDir: string): string {
+function persistedName(dataDir: string): string {
   const file = join(dataDir, NAME_FILE)
   if (!existsSync(file)) {
     const beside = `${file}.${process.pid}`
@@ -82,10 +82,10 @@ function nameKeptIn(dataDir: string): string {
   return readFileSync(file, 'utf8')
 }
 
-function placeSocket(root: string, identity: ChildIdentity): string {
+function chooseSocketDirectory(root: string, identity: ChildIdentity): string {
   if (Buffer.byteLength(join(root, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX) return root
   const short = join('/tmp', `patchbay-${shortHash(root)}`)
-  makeOwned(short, identity)
+  createOwnedDirectory(short, identity)
   return short
 }
 
@@ -93,8 +93,8 @@ function placeSocket(root: string, identity: ChildIdentity): string {
  * A directory that only `identity` can enter: made, or found to be exactly that. Whatever else has its name, such as a
  * symbolic link or a directory of another user in `/tmp`, is refused and left as it is.
  */
-function makeOwned(dir: string, { uid, gid }: ChildIdentity): void {
-  const isNew = makeUnlessThere(dir)
+function createOwnedDirectory(dir: string, { uid, gid }: ChildIdentity): void {
+  const isNew = createUnlessExists(dir)
   const handle = openDirectory(dir)
   try {
     const { uid: owner, mode } = fstatSync(handle)
@@ -110,7 +110,7 @@ function makeOwned(dir: string, { uid, gid }: ChildIdentity): void {
   }
 }
 
-function makeUnlessThere(dir: string): boolean {
+function createUnlessExists(dir: string): boolean {
   try {
     mkdirSync(dir, { mode: 0o700 })
     return true
@@ -128,7 +128,7 @@ function openDirectory(dir: string): number {
   }
 }
 
-function canEnter(dir: string, identity: ChildIdentity): boolean {
+function isTraversable(dir: string, identity: ChildIdentity): boolean {
   return spawnSync('/bin/sh', ['-c', 'cd "$0"', dir], { ...identity, stdio: 'ignore' }).status === 0
 }
 

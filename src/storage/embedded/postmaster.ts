@@ -8,7 +8,7 @@ export const SUPERUSER = 'patchbay'
 
 const POLL_MS = 20
 /** PostgreSQL's "the database system is starting up" and its siblings. */
-const NOT_YET = new Set(['57P03', '57P01', '57P02'])
+const STARTING_STATES = new Set(['57P03', '57P01', '57P02'])
 
 /** The process id in the lock file of a data directory, or `undefined` when there is none. */
 export function postmasterPid(dataDir: string): number | undefined {
@@ -70,7 +70,7 @@ async function probe(socketDir: string): Promise<'ready' | 'absent' | 'starting'
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent'
-    if (NOT_YET.has(code) || code === 'ECONNRESET') return 'starting'
+    if (STARTING_STATES.has(code) || code === 'ECONNRESET') return 'starting'
     throw error
   }
 }

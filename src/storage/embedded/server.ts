@@ -1,8 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { executableBinaries, findPostgresPackage } from './binaries.ts'
-import { type Placement, placeEmbedded } from './placement.ts'
+import { ensureExecutableBinaries, findPostgresPackage } from './binaries.ts'
+import { chooseEmbeddedPlacement, type EmbeddedPlacement } from './placement.ts'
 import { clearStaleLocks, isAlive, postmasterPid, SOCKET_PORT, SUPERUSER, waitForServer } from './postmaster.ts'
 
 const START_DEADLINE_MS = 30_000
@@ -26,8 +26,8 @@ export interface EmbeddedServer {
 }
 
 /** How to run it. */
-export interface EmbeddedOptions {
-  /** The product's data directory; the server lives in `postgres/` below it, see `placeEmbedded`. */
+export interface EmbeddedServerOptions {
+  /** The product's data directory; the server lives in `postgres/` below it, see `chooseEmbeddedPlacement`. */
   readonly dataDir: string
   /** Extra `name=value` settings. Durable settings stay on unless a test turns them off here. */
   readonly settings?: readonly string[]
@@ -42,32 +42,32 @@ export interface EmbeddedOptions {
  *
  * @throws Error when there are no binaries for the platform, or the server exits during start (names its log)
  */
-export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
-  const placement = placeEmbedded(options.dataDir)
+export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
+  const placement = chooseEmbeddedPlacement(options.dataDir)
   const running = await waitForServer(placement.socketDir, START_DEADLINE_MS, () => !hasLivePostmaster(placement))
-  if (running) return handleOf(placement, true)
-  const bin = join(executableBinaries(findPostgresPackage(), placement.identity, binariesRoot(placement)), 'bin')
-  initialise(bin, placement)
+  if (running) return toHandle(placement, true)
+  const bin = join(ensureExecutableBinaries(findPostgresPackage(), placement.identity, binariesRoot(placement)), 'bin')
+  initialiseCluster(bin, placement)
   clearStaleLocks(placement.dataDir, placement.socketDir)
   const child = launch(bin, placement, options.settings ?? [])
   // The loser of two simultaneous starts exits, while the winner's server is about to answer on the same socket.
   const isGone = () => child.exitCode !== null && !hasLivePostmaster(placement)
   const answered = await waitForServer(placement.socketDir, START_DEADLINE_MS, isGone)
   if (!answered) throw new Error(`the embedded PostgreSQL did not start, see ${join(placement.root, 'postgres.log')}`)
-  return handleOf(placement, postmasterPid(placement.dataDir) !== child.pid)
+  return toHandle(placement, postmasterPid(placement.dataDir) !== child.pid)
 }
 
-function binariesRoot(placement: Placement): string {
+function binariesRoot(placement: EmbeddedPlacement): string {
   return placement.movedFrom === undefined ? placement.root : join(placement.root, '..')
 }
 
-function hasLivePostmaster(placement: Placement): boolean {
+function hasLivePostmaster(placement: EmbeddedPlacement): boolean {
   const pid = postmasterPid(placement.dataDir)
   return pid !== undefined && isAlive(pid)
 }
 
 /** Makes the cluster beside its final place and renames it, so that a crash or a second starter leaves no half cluster. */
-function initialise(bin: string, { identity, dataDir }: Placement): void {
+function initialiseCluster(bin: string, { identity, dataDir }: EmbeddedPlacement): void {
   if (existsSync(join(dataDir, 'PG_VERSION'))) return
   const beside = `${dataDir}.${process.pid}`
   const flags = ['-D', beside, '-U', SUPERUSER, '-A', 'trust', '--no-locale', '-E', 'UTF8', '--no-instructions']
@@ -87,7 +87,7 @@ function initialise(bin: string, { identity, dataDir }: Placement): void {
 
 function launch(
   bin: string,
-  { identity, root, dataDir, socketDir }: Placement,
+  { identity, root, dataDir, socketDir }: EmbeddedPlacement,
   settings: readonly string[],
 ): ChildProcess {
   const log = openSync(join(root, 'postgres.log'), 'a')
@@ -114,7 +114,7 @@ function launch(
   return child
 }
 
-function handleOf(placement: Placement, adopted: boolean): EmbeddedServer {
+function toHandle(placement: EmbeddedPlacement, adopted: boolean): EmbeddedServer {
   const pid = postmasterPid(placement.dataDir) ?? 0
   const { socketDir: host, dataDir, movedFrom } = placement
   return {

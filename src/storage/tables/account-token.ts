@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { affected, jsonb, row, rows, type Tx } from '../database.ts'
+import { execute, jsonb, query, queryOne, type Tx } from '../database.ts'
 import type { AccountRef } from './connecting-account.ts'
 
 /** The right to ask for the next token of an account, until it expires or is taken over. */
@@ -12,7 +12,7 @@ export interface TokenLease extends AccountRef {
 }
 
 /** How asking for a lease ended. */
-export type LeaseAttempt =
+export type TokenLeaseAttempt =
   | { readonly kind: 'taken'; readonly lease: TokenLease }
   /** Somebody else is asking. */
   | { readonly kind: 'held' }
@@ -22,7 +22,7 @@ export type LeaseAttempt =
   | { readonly kind: 'paused'; readonly refusal: JsonObject; readonly retryAfterMs: number }
 
 /** A lease as it is asked for. */
-export interface LeaseRequest {
+export interface TokenLeaseRequest {
   readonly leaseId: string
   readonly leaseMs: number
   /** Of the token the caller saw; 0: none. */
@@ -35,12 +35,12 @@ export interface LeaseRequest {
  * Takes the lease if it is free, the token still the one that was seen and no pause on. One statement on the primary key: of
  * any number of callers one gets the lease, by the row lock of the upsert.
  */
-export async function takeTokenLease(
+export async function acquireTokenLease(
   tx: Tx,
   account: AccountRef & { readonly region: string },
-  { leaseId, leaseMs, version, isForced }: LeaseRequest,
-): Promise<LeaseAttempt> {
-  const found = await row<LeaseRow>(
+  { leaseId, leaseMs, version, isForced }: TokenLeaseRequest,
+): Promise<TokenLeaseAttempt> {
+  const found = await queryOne<TokenLeaseRow>(
     tx,
     `with taken as (
        insert into account_token as token (environment_id, integrated_account_id, region, lease_id, lease_expires_at)
@@ -70,7 +70,7 @@ export async function takeTokenLease(
   return attemptFrom(found, { environmentId: account.environmentId, id: account.id, leaseId, version })
 }
 
-interface LeaseRow {
+interface TokenLeaseRow {
   /** Failures of the token whose lease was taken; null: it was not. */
   readonly takenAfter: number | null
   readonly version: number | null
@@ -78,7 +78,7 @@ interface LeaseRow {
   readonly retryAfterMs: string | null
 }
 
-function attemptFrom(found: LeaseRow, wanted: Omit<TokenLease, 'failures'>): LeaseAttempt {
+function attemptFrom(found: TokenLeaseRow, wanted: Omit<TokenLease, 'failures'>): TokenLeaseAttempt {
   if (found.takenAfter !== null) return { kind: 'taken', lease: { ...wanted, failures: found.takenAfter } }
   if (found.version !== null && found.version !== wanted.version) return { kind: 'outdated', version: found.version }
   const retryAfterMs = Number(found.retryAfterMs ?? 0)
@@ -94,8 +94,8 @@ export interface TokenTimes {
 }
 
 /** Counts the new token and ends the lease; its version, or `undefined` when the lease was taken over meanwhile. */
-export async function settleToken(tx: Tx, lease: TokenLease, times: TokenTimes): Promise<number | undefined> {
-  const stored = await row<{ version: number }>(
+export async function completeTokenRefresh(tx: Tx, lease: TokenLease, times: TokenTimes): Promise<number | undefined> {
+  const stored = await queryOne<{ version: number }>(
     tx,
     `update account_token set version = version + 1, expires_at = ?, due_at = ?, lease_id = null,
        lease_expires_at = null, failures = 0, retry_at = null, refusal = null
@@ -109,14 +109,14 @@ export async function settleToken(tx: Tx, lease: TokenLease, times: TokenTimes):
  * Notes that there is no new token, and ends the lease. Returns whether the lease was still the caller's.
  *
  * @param refusal `{kind, message}`, without secrets
- * @param isFinal whether the background is to leave it; else it asks again after the pause
+ * @param isEndedStatus whether the background is to leave it; else it asks again after the pause
  */
-export async function settleTokenRefusal(
+export async function failTokenRefresh(
   tx: Tx,
   lease: TokenLease,
   { refusal, pauseMs, isFinal }: { readonly refusal: JsonObject; readonly pauseMs: number; readonly isFinal: boolean },
 ): Promise<boolean> {
-  const changed = await affected(
+  const changed = await execute(
     tx,
     `update account_token set lease_id = null, lease_expires_at = null, failures = failures + 1, refusal = ?::jsonb,
        retry_at = now() + ? * interval '1 millisecond',
@@ -136,7 +136,7 @@ export async function resetToken(
   account: AccountRef & { readonly region: string },
   times: TokenTimes,
 ): Promise<number> {
-  const stored = await row<{ version: number }>(
+  const stored = await queryOne<{ version: number }>(
     tx,
     `insert into account_token as token (environment_id, integrated_account_id, region, version, expires_at, due_at)
      values (?, ?, ?, 1, ?, ?)
@@ -163,7 +163,7 @@ export async function claimDueTokens(
     limit,
   }: { leaseId: string; leaseMs: number; regions: readonly string[] | undefined; limit: number },
 ): Promise<readonly TokenLease[]> {
-  return await rows(
+  return await query(
     tx,
     `update account_token token set lease_id = ?, lease_expires_at = now() + ? * interval '1 millisecond'
      from (

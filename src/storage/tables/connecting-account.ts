@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { affected, jsonb, row, type Tx } from '../database.ts'
+import { execute, jsonb, queryOne, type Tx } from '../database.ts'
 
 /** Names an account. */
 export interface AccountRef {
@@ -8,14 +8,14 @@ export interface AccountRef {
 }
 
 /** The right to connect an account, until it expires, is taken over, or the account is to be connected anew. */
-export interface ConnectingLease extends AccountRef {
+export interface ActivationLease extends AccountRef {
   readonly leaseId: string
   /** This one included. */
-  readonly tries: number
+  readonly attempts: number
 }
 
 /** A claim as it is made. */
-export interface ConnectingClaim {
+export interface ActivationClaim {
   readonly leaseId: string
   readonly leaseMs: number
   /** Only accounts that live in one of these; `undefined`: all. */
@@ -23,7 +23,7 @@ export interface ConnectingClaim {
 }
 
 /** What every statement of a holder is bound to. */
-const HELD = `environment_id = ? and id = ? and connecting_lease_id = ? and status = 'connecting'`
+const UNDER_LEASE = `environment_id = ? and id = ? and connecting_lease_id = ? and status = 'connecting'`
 
 /**
  * Takes the connecting account that has been due the longest. Any number of workers may do so at once: rows that another one
@@ -31,9 +31,9 @@ const HELD = `environment_id = ? and id = ? and connecting_lease_id = ? and stat
  */
 export async function claimConnectingAccount(
   tx: Tx,
-  { leaseId, leaseMs, regions }: ConnectingClaim,
-): Promise<ConnectingLease | undefined> {
-  return await row(
+  { leaseId, leaseMs, regions }: ActivationClaim,
+): Promise<ActivationLease | undefined> {
+  return await queryOne(
     tx,
     `update integrated_account account set connecting_lease_id = ?, connecting_tries = connecting_tries + 1,
        connecting_due_at = now() + ? * interval '1 millisecond'
@@ -56,13 +56,13 @@ export async function claimConnectingAccount(
  *
  * @param result replaces what is kept under the same keys
  */
-export async function storeActionResult(tx: Tx, lease: ConnectingLease, result: JsonObject): Promise<boolean> {
-  const sql = `update integrated_account set last_action_result = last_action_result || ?::jsonb where ${HELD}`
-  return (await affected(tx, sql, [jsonb(result), ...holderOf(lease)])) > 0
+export async function storePhaseResult(tx: Tx, lease: ActivationLease, result: JsonObject): Promise<boolean> {
+  const sql = `update integrated_account set last_action_result = last_action_result || ?::jsonb where ${UNDER_LEASE}`
+  return (await execute(tx, sql, [jsonb(result), ...leaseBindings(lease)])) > 0
 }
 
 /** How an account that is not connected yet waits for the next try. */
-export interface ConnectingPause {
+export interface ActivationPostponement {
   readonly afterMs: number
   /** Whether it was a try. */
   readonly isCounted: boolean
@@ -71,26 +71,26 @@ export interface ConnectingPause {
 }
 
 /** Gives the account back, to be taken again after a pause. Counts as no change of the account: its etag stays. */
-export async function postponeConnecting(
+export async function postponeActivation(
   tx: Tx,
-  lease: ConnectingLease,
-  { afterMs, isCounted, found }: ConnectingPause,
+  lease: ActivationLease,
+  { afterMs, isCounted, found }: ActivationPostponement,
 ): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `update integrated_account set connecting_lease_id = null, connecting_tries = ?,
        connecting_due_at = now() + ? * interval '1 millisecond', last_error = coalesce(?, last_error),
-       last_action_result = last_action_result || ?::jsonb where ${HELD}`,
+       last_action_result = last_action_result || ?::jsonb where ${UNDER_LEASE}`,
     [
-      isCounted ? lease.tries : lease.tries - 1,
+      isCounted ? lease.attempts : lease.attempts - 1,
       afterMs,
       found?.error ?? null,
       jsonb(found?.result ?? {}),
-      ...holderOf(lease),
+      ...leaseBindings(lease),
     ],
   )
 }
 
-function holderOf({ environmentId, id, leaseId }: ConnectingLease): readonly string[] {
+function leaseBindings({ environmentId, id, leaseId }: ActivationLease): readonly string[] {
   return [environmentId, id, leaseId]
 }

@@ -1,4 +1,4 @@
-import { rows, type Tx } from '../database.ts'
+import { query, type Tx } from '../database.ts'
 
 /** The daemons of an environment that share the runs of one key, and how these stand. */
 export interface DaemonGroupRecord {
@@ -31,7 +31,7 @@ const GROUPS_MAX = 10_000
  *
  * @param prefix what stands before the key in the queue's name of a group
  */
-export async function listDaemonGroups(
+export async function selectDaemonGroups(
   tx: Tx,
   environmentId: string,
   prefix: string,
@@ -39,7 +39,7 @@ export async function listDaemonGroups(
   after: string | undefined,
   limit: number,
 ): Promise<readonly DaemonGroupRecord[]> {
-  return await rows(
+  return await query(
     tx,
     `with recursive me as (select ?::uuid as environment_id, ?::text as prefix, ?::double precision as lost_after),
      waiting (name) as (
@@ -86,7 +86,7 @@ export async function listDaemonGroups(
  * the order of the request; one statement for any number of groups, over the claim index.
  */
 export async function countClaimable(tx: Tx, groups: readonly AwaitedGroup[]): Promise<readonly number[]> {
-  const found = await rows<{ readonly runs: number }>(
+  const found = await query<{ readonly runs: number }>(
     tx,
     `select (
        select count(*) from (

@@ -1,4 +1,4 @@
-import { affected, row, rows, type Tx } from '../database.ts'
+import { execute, query, queryOne, type Tx } from '../database.ts'
 import type { LeaseKey } from './queue-statements.ts'
 
 /** A process that executes the runs of a group outside the service. */
@@ -23,27 +23,27 @@ export interface DaemonRecord {
 export type NewDaemon = Pick<DaemonRecord, 'id' | 'environmentId' | 'label' | 'groupKey' | 'regions' | 'version'>
 
 /** What its claims go by. */
-export type SeenDaemon = Pick<DaemonRecord, 'id' | 'groupKey' | 'regions' | 'isDraining'>
+export type ActiveDaemon = Pick<DaemonRecord, 'id' | 'groupKey' | 'regions' | 'isDraining'>
 
 /** A lease, and how often its run has been taken up. */
-export interface HeldLease extends LeaseKey {
+export interface ActiveLease extends LeaseKey {
   readonly attempt: number
 }
 
 /** Stores a daemon. */
 export async function insertDaemon(tx: Tx, { id, environmentId, ...rest }: NewDaemon): Promise<void> {
   const sql = 'insert into daemon (environment_id, id, label, group_key, regions, version) values (?, ?, ?, ?, ?, ?)'
-  await affected(tx, sql, [environmentId, id, rest.label, rest.groupKey, rest.regions, rest.version])
+  await execute(tx, sql, [environmentId, id, rest.label, rest.groupKey, rest.regions, rest.version])
 }
 
 /** Notes that a daemon lives, and whether it drains when that is known; undefined when the environment has no such daemon. */
-export async function seeDaemon(
+export async function touchDaemon(
   tx: Tx,
   environmentId: string,
   id: string,
   isDraining: boolean | null,
-): Promise<SeenDaemon | undefined> {
-  return await row(
+): Promise<ActiveDaemon | undefined> {
+  return await queryOne(
     tx,
     `update daemon set last_seen_at = now(), is_draining = coalesce(?, is_draining) where environment_id = ? and id = ?
      returning id, group_key as "groupKey", regions, is_draining as "isDraining"`,
@@ -52,11 +52,11 @@ export async function seeDaemon(
 }
 
 /** Those of the daemons that take no more runs, or are not known any more. Rides on the primary key. */
-export async function findResting(
+export async function findDraining(
   tx: Tx,
   daemons: readonly Pick<DaemonRecord, 'environmentId' | 'id'>[],
 ): Promise<readonly string[]> {
-  const found = await rows<{ readonly id: string }>(
+  const found = await query<{ readonly id: string }>(
     tx,
     `select v.id from unnest(?::uuid[], ?::uuid[]) as v (environment_id, id)
        left join daemon d on d.environment_id = v.environment_id and d.id = v.id
@@ -70,7 +70,7 @@ export async function findResting(
  * Daemons of the environment below `before` (all when undefined), newest first. Rides on the primary key; leases, which are
  * few, are read whole.
  */
-export async function listDaemons(
+export async function selectDaemons(
   tx: Tx,
   environmentId: string,
   filter: { readonly groupKey?: string | undefined },
@@ -78,7 +78,7 @@ export async function listDaemons(
   before: string | undefined,
   limit: number,
 ): Promise<readonly DaemonRecord[]> {
-  return await rows(
+  return await query(
     tx,
     `with held as (select holder, count(*) as leases from run_lease where environment_id = ? group by holder)
      select d.id, d.environment_id as "environmentId", d.label, d.group_key as "groupKey", d.regions, d.version,
@@ -101,8 +101,8 @@ export async function listDaemons(
 }
 
 /** Forgets daemons that were not heard of for so long; returns how many, at most `limit`. */
-export async function deleteUnheardDaemons(tx: Tx, unheardMs: number, limit: number): Promise<number> {
-  return await affected(
+export async function deleteStaleDaemons(tx: Tx, unheardMs: number, limit: number): Promise<number> {
+  return await execute(
     tx,
     `delete from daemon where ctid = any(array(
        select ctid from daemon where last_seen_at < now() - make_interval(secs => ?) limit ?))`,
@@ -111,12 +111,12 @@ export async function deleteUnheardDaemons(tx: Tx, unheardMs: number, limit: num
 }
 
 /** Those of the leases that are still the given ones and of the environment. Rides on the primary key. */
-export async function findHeldLeases(
+export async function findActiveLeases(
   tx: Tx,
   environmentId: string,
   leases: readonly LeaseKey[],
-): Promise<readonly HeldLease[]> {
-  return await rows(
+): Promise<readonly ActiveLease[]> {
+  return await query(
     tx,
     `select l.run_id as id, l.lease_id as "leaseId", l.attempt
      from run_lease l

@@ -1,4 +1,4 @@
-import { affected, row, rows, type Tx } from '../database.ts'
+import { execute, query, queryOne, type Tx } from '../database.ts'
 
 /** Tables that are partitioned by the UTC day of a tick, in the order a tick writes them: runs, and missed stretches. */
 export const DAY_TABLES = ['sync_job_run', 'missed_ticks'] as const
@@ -19,7 +19,7 @@ const ATTACH_LOCK_TIMEOUT = '2s'
 /** Longest wait for the lock that drops a day. Whoever uses the table waits behind it, so it is short. */
 const DROP_LOCK_TIMEOUT = '200ms'
 /** Longest look for unfinished runs under that lock; a million that wait take some 0.1 s, an index would cost every tick. */
-const DROP_LOOK_TIMEOUT = '500ms'
+const DROP_CHECK_TIMEOUT = '500ms'
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
@@ -36,27 +36,30 @@ export async function ensureDayPartitions(
   firstDay: Date,
   days: number,
 ): Promise<readonly string[]> {
-  await rows(tx, `set local lock_timeout = '${ATTACH_LOCK_TIMEOUT}'`)
-  await rows(tx, `lock table only ${table} in share update exclusive mode`)
+  await query(tx, `set local lock_timeout = '${ATTACH_LOCK_TIMEOUT}'`)
+  await query(tx, `lock table only ${table} in share update exclusive mode`)
   const names = new Set(await partitionNames(tx, table))
   const made: string[] = []
   for (let ahead = 0; ahead < days; ahead++) {
     const day = new Date(firstDay.getTime() + ahead * DAY_MS)
     const name = partitionName(table, day)
-    if (!names.has(name) && (await makePartition(tx, table, day))) made.push(name)
+    if (!names.has(name) && (await createPartition(tx, table, day))) made.push(name)
   }
   return made
 }
 
-async function makePartition(tx: Tx, table: DayTable, day: Date): Promise<boolean> {
+async function createPartition(tx: Tx, table: DayTable, day: Date): Promise<boolean> {
   const { tick, storage } = LAYOUT[table]
   const name = partitionName(table, day)
   const from = `'${dayText(day)} 00:00Z'`
   const to = `'${dayText(new Date(day.getTime() + DAY_MS))} 00:00Z'`
-  const isTaken = await row(tx, `select from ${table}_default where ${tick} >= ${from} and ${tick} < ${to} limit 1`)
+  const isTaken = await queryOne(
+    tx,
+    `select from ${table}_default where ${tick} >= ${from} and ${tick} < ${to} limit 1`,
+  )
   if (isTaken !== undefined) return false
-  await rows(tx, `create table ${name} (like ${table} including defaults including constraints) ${storage}`)
-  await rows(tx, `alter table ${table} attach partition ${name} for values from (${from}) to (${to})`)
+  await query(tx, `create table ${name} (like ${table} including defaults including constraints) ${storage}`)
+  await query(tx, `alter table ${table} attach partition ${name} for values from (${from}) to (${to})`)
   return true
 }
 
@@ -76,12 +79,12 @@ export async function listDaysBefore(tx: Tx, table: DayTable, before: Date): Pro
  * @throws an error that `isLockTimeout` or `isStatementTimeout` knows when the table is too busy
  */
 export async function dropDay(tx: Tx, table: DayTable, day: Date): Promise<boolean> {
-  await rows(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
-  await rows(tx, `set local statement_timeout = '${DROP_LOOK_TIMEOUT}'`)
-  await rows(tx, `lock table only ${table} in access exclusive mode`)
+  await query(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
+  await query(tx, `set local statement_timeout = '${DROP_CHECK_TIMEOUT}'`)
+  await query(tx, `lock table only ${table} in access exclusive mode`)
   if (table === 'sync_job_run' && (await hasUnfinishedRuns(tx, day))) return false
-  await rows(tx, 'set local statement_timeout to default')
-  await rows(tx, `drop table if exists ${partitionName(table, day)}`)
+  await query(tx, 'set local statement_timeout to default')
+  await query(tx, `drop table if exists ${partitionName(table, day)}`)
   return true
 }
 
@@ -91,7 +94,7 @@ export async function dropDay(tx: Tx, table: DayTable, day: Date): Promise<boole
  */
 export async function hasUnfinishedRuns(tx: Tx, day: Date): Promise<boolean> {
   const to = new Date(day.getTime() + DAY_MS)
-  const found = await row(
+  const found = await queryOne(
     tx,
     `select from run_queue where scheduled_for >= ? and scheduled_for < ?
      union all select from run_lease where scheduled_for >= ? and scheduled_for < ? limit 1`,
@@ -111,23 +114,23 @@ export async function hasUnfinishedRuns(tx: Tx, day: Date): Promise<boolean> {
  */
 export async function emptyDefaultPartition(tx: Tx, table: DayTable, before: Date): Promise<boolean> {
   if (!(await isDefaultOver(tx, table, before))) return false
-  await rows(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
-  await rows(tx, `lock table ${table}_default in access exclusive mode`)
+  await query(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
+  await query(tx, `lock table ${table}_default in access exclusive mode`)
   if (!(await isDefaultOver(tx, table, before))) return false
-  await rows(tx, `truncate ${table}_default`)
+  await query(tx, `truncate ${table}_default`)
   return true
 }
 
 async function isDefaultOver(tx: Tx, table: DayTable, before: Date): Promise<boolean> {
   const { tick } = LAYOUT[table]
-  const found = await row<{ readonly isOver: boolean }>(
+  const found = await queryOne<{ readonly isOver: boolean }>(
     tx,
     `select exists (select from ${table}_default)
        and not exists (select from ${table}_default where ${tick} >= ?) as "isOver"`,
     [before],
   )
   if (found?.isOver !== true || table !== 'sync_job_run') return found?.isOver === true
-  const unfinished = await row(
+  const unfinished = await queryOne(
     tx,
     `select from sync_job_run_default where status in ('created', 'running', 'rate_limited') limit 1`,
   )
@@ -136,7 +139,7 @@ async function isDefaultOver(tx: Tx, table: DayTable, before: Date): Promise<boo
 
 /** Deletes checkpoints before that moment whose runs were dropped, at most so many; returns how many. */
 export async function deleteOrphanedCheckpoints(tx: Tx, before: Date, limit: number): Promise<number> {
-  return await affected(
+  return await execute(
     tx,
     `delete from run_checkpoint where run_id = any(array(
        select c.run_id from run_checkpoint c where c.scheduled_for < ?
@@ -147,7 +150,7 @@ export async function deleteOrphanedCheckpoints(tx: Tx, before: Date, limit: num
 }
 
 async function partitionNames(tx: Tx, table: DayTable): Promise<readonly string[]> {
-  const found = await rows<{ readonly name: string }>(
+  const found = await query<{ readonly name: string }>(
     tx,
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = ?::regclass`,
     [table],

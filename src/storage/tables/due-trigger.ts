@@ -1,16 +1,16 @@
-import { type Binding, rows, type Tx } from '../database.ts'
+import { query, type SqlValue, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 import type { RunDestination } from './run-record.ts'
 import { destinationFromColumns } from './sync-job-run.ts'
 
 /** Where in the due index of a shard to look on: just above this key. */
-export interface DuePosition {
+export interface DueCursor {
   readonly at: Date
   readonly triggerId: string
 }
 
 /** The earliest tick of a shard above a position. */
-export interface DueHead {
+export interface NextDue {
   readonly shard: number
   /** Null: nothing is scheduled in the shard. */
   readonly nextFireAt: Date | null
@@ -51,14 +51,14 @@ const DUE_JOINS = `due
  *
  * @param regions only triggers of these regions; null: of any
  */
-export async function probeDue(
+export async function findNextDue(
   tx: Tx,
-  positions: ReadonlyMap<number, DuePosition>,
+  positions: ReadonlyMap<number, DueCursor>,
   regions: readonly string[] | null,
   now: NowOverride,
-): Promise<readonly DueHead[]> {
+): Promise<readonly NextDue[]> {
   const low = [...positions.values()]
-  return await rows(
+  return await query(
     tx,
     `select v.shard, head.next_fire_at as "nextFireAt", coalesce(?::timestamptz, clock_timestamp())::timestamptz(3) as now
      from unnest(?::smallint[], ?::timestamptz[], ?::uuid[]) as v (shard, low_at, low_id)
@@ -81,10 +81,10 @@ export async function probeDue(
  * The parameters are subqueries, which hide their values from the planner. A plan for the values of a small batch would look
  * cheaper than the generic plan, and so be made anew for each: 0.8 ms, where firing its ticks takes 0.5 ms.
  */
-export async function claimDue(
+export async function claimDueTriggers(
   tx: Tx,
   shard: number,
-  above: DuePosition,
+  above: DueCursor,
   until: Date,
   regions: readonly string[] | null,
   limit: number,
@@ -103,8 +103,8 @@ export async function claimDue(
   )
 }
 
-/** One trigger as `claimDue` returns it, when its tick is due; the caller holds its schedule. */
-export async function findDue(tx: Tx, triggerId: string, until: Date): Promise<readonly DueTrigger[]> {
+/** One trigger as `claimDueTriggers` returns it, when its tick is due; the caller holds its schedule. */
+export async function findDueTrigger(tx: Tx, triggerId: string, until: Date): Promise<readonly DueTrigger[]> {
   return await dueRows(
     tx,
     `with due as (select s.* from trigger_schedule s where s.trigger_id = ? and s.next_fire_at <= ?)
@@ -113,12 +113,12 @@ export async function findDue(tx: Tx, triggerId: string, until: Date): Promise<r
   )
 }
 
-async function dueRows(tx: Tx, sql: string, bindings: readonly Binding[]): Promise<readonly DueTrigger[]> {
+async function dueRows(tx: Tx, sql: string, bindings: readonly SqlValue[]): Promise<readonly DueTrigger[]> {
   type DueRow = Omit<DueTrigger, 'destination'> & {
     readonly groupKey: string | null
     readonly webhookId: string | null
   }
-  const found = await rows<DueRow>(tx, sql, bindings)
+  const found = await query<DueRow>(tx, sql, bindings)
   return found.map(({ groupKey, webhookId, ...due }) => ({
     ...due,
     destination: destinationFromColumns(groupKey, webhookId),

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { affected, jsonb, row, rows, type Tx } from '../database.ts'
+import { execute, jsonb, query, queryOne, type Tx } from '../database.ts'
 
 /** An integration installed in an environment, as it is stored. */
 export interface EnvironmentIntegrationRecord {
@@ -50,7 +50,7 @@ export async function insertEnvironmentIntegration(
   ids: { readonly environmentId: string; readonly id: string; readonly integrationId: string },
   fields: EnvironmentIntegrationFields,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
      values (?, ?, ?, ?, ?, ?::jsonb) on conflict (environment_id, integration_id) do nothing returning ${COLUMNS}`,
@@ -64,7 +64,7 @@ export async function findEnvironmentIntegration(
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from environment_integration where environment_id = ? and id = ?`, [
+  return await queryOne(tx, `select ${COLUMNS} from environment_integration where environment_id = ? and id = ?`, [
     environmentId,
     id,
   ])
@@ -76,7 +76,7 @@ export async function lockEnvironmentIntegration(
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `select ${COLUMNS} from environment_integration where environment_id = ? and id = ? for update`,
     [environmentId, id],
@@ -89,7 +89,7 @@ export async function findEnvironmentIntegrationOf(
   environmentId: string,
   integrationId: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `select ${COLUMNS} from environment_integration where environment_id = ? and integration_id = ?`,
     [environmentId, integrationId],
@@ -102,7 +102,7 @@ export async function findDefinitionVersions(
   environmentId: string,
   id: string,
 ): Promise<DefinitionVersions | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `select integration.id as "integrationId", integration.name as "integrationName",
        integration.version as "integrationVersion", installation.version as "installationVersion",
@@ -116,14 +116,14 @@ export async function findDefinitionVersions(
 /**
  * Installations of the environment below `before` (all when undefined), newest first. Rides on the primary key backwards.
  */
-export async function listEnvironmentIntegrations(
+export async function selectEnvironmentIntegrations(
   tx: Tx,
   environmentId: string,
   filter: EnvironmentIntegrationFilter,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly EnvironmentIntegrationRecord[]> {
   const { integrationId = null, isEnabled = null, showInCatalog = null } = filter
-  return await rows(
+  return await query(
     tx,
     `select ${COLUMNS} from environment_integration
      where environment_id = ? and (?::uuid is null or id < ?) and integration_id = coalesce(?, integration_id)
@@ -134,14 +134,14 @@ export async function listEnvironmentIntegrations(
 }
 
 /** Changes the given fields; `undefined` when there is no such installation or its version is not the given one. */
-export async function updateEnvironmentIntegration(
+export async function updateEnvironmentIntegrationRow(
   tx: Tx,
   environmentId: string,
   id: string,
   fields: { readonly [Field in keyof EnvironmentIntegrationFields]?: EnvironmentIntegrationFields[Field] | undefined },
   version: number | undefined,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `update environment_integration set
        show_in_catalog = coalesce(?, show_in_catalog), is_enabled = coalesce(?, is_enabled),
@@ -163,7 +163,7 @@ export async function updateEnvironmentIntegration(
  *
  * The foreign key of accounts refuses it while there are any.
  */
-export async function deleteEnvironmentIntegration(
+export async function deleteEnvironmentIntegrationRow(
   tx: Tx,
   environmentId: string,
   id: string,
@@ -171,7 +171,7 @@ export async function deleteEnvironmentIntegration(
 ): Promise<boolean> {
   const sql = `delete from environment_integration
      where environment_id = ? and id = ? and version = coalesce(?, version)`
-  return (await affected(tx, sql, [environmentId, id, version ?? null])) > 0
+  return (await execute(tx, sql, [environmentId, id, version ?? null])) > 0
 }
 
 /** The environments of one team in which each integration is installed, oldest installation first. */
@@ -180,7 +180,7 @@ export async function listInstalledEnvironments(
   teamId: string,
   integrationIds: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const found = await rows<{ integrationId: string; environmentIds: readonly string[] }>(
+  const found = await query<{ integrationId: string; environmentIds: readonly string[] }>(
     tx,
     `select integration_id as "integrationId",
        (array_agg(environment_id order by installation.id))[1:${INSTALLED_ENVIRONMENTS_MAX}] as "environmentIds"
@@ -197,7 +197,7 @@ export async function listInstallationsOf(
   integrationId: string,
   limit: number,
 ): Promise<readonly { readonly environmentId: string; readonly id: string; readonly teamId: string }[]> {
-  return await rows(
+  return await query(
     tx,
     `select environment_id as "environmentId", installation.id, team_id as "teamId"
      from environment_integration installation join environment on environment.id = environment_id

@@ -1,7 +1,7 @@
-import { affected, row, rows, type Tx } from '../database.ts'
+import { execute, query, queryOne, type Tx } from '../database.ts'
 
 /** Where a call takes place: a team, and one of its environments. */
-export interface Scope {
+export interface EnvironmentScope {
   readonly teamId: string
   readonly environmentId: string
 }
@@ -16,7 +16,8 @@ export interface EnvironmentRecord {
   readonly version: number
 }
 
-const COLUMNS = 'id, team_id as "teamId", name, created_at as "createdAt", updated_at as "updatedAt", version'
+const ENVIRONMENT_COLUMNS =
+  'id, team_id as "teamId", name, created_at as "createdAt", updated_at as "updatedAt", version'
 
 /** The unique constraint on (team, name). */
 export const ENVIRONMENT_NAME_CONSTRAINT = 'environment_team_id_name_key'
@@ -28,17 +29,17 @@ export async function insertEnvironment(
   teamId: string,
   name: string,
 ): Promise<EnvironmentRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `insert into environment (id, team_id, name) values (?, ?, ?)
-     on conflict (team_id, name) do nothing returning ${COLUMNS}`,
+     on conflict (team_id, name) do nothing returning ${ENVIRONMENT_COLUMNS}`,
     [id, teamId, name],
   )
 }
 
 /** An environment of any team, for the gate and for administration by the operator. Rides on the primary key. */
 export async function findEnvironment(tx: Tx, id: string): Promise<EnvironmentRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from environment where id = ?`, [id])
+  return await queryOne(tx, `select ${ENVIRONMENT_COLUMNS} from environment where id = ?`, [id])
 }
 
 /** Rides on the unique index of (team, name). */
@@ -47,19 +48,22 @@ export async function findEnvironmentByName(
   teamId: string,
   name: string,
 ): Promise<EnvironmentRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from environment where team_id = ? and name = ?`, [teamId, name])
+  return await queryOne(tx, `select ${ENVIRONMENT_COLUMNS} from environment where team_id = ? and name = ?`, [
+    teamId,
+    name,
+  ])
 }
 
 /** Environments of the team below `before` (all when undefined), newest first. A team has few. */
-export async function listEnvironments(
+export async function selectEnvironments(
   tx: Tx,
   teamId: string,
   before: string | undefined,
   limit: number,
 ): Promise<readonly EnvironmentRecord[]> {
-  return await rows(
+  return await query(
     tx,
-    `select ${COLUMNS} from environment where team_id = ? and (?::uuid is null or id < ?) order by id desc limit ?`,
+    `select ${ENVIRONMENT_COLUMNS} from environment where team_id = ? and (?::uuid is null or id < ?) order by id desc limit ?`,
     [teamId, before ?? null, before ?? null, limit],
   )
 }
@@ -69,17 +73,17 @@ export async function listEnvironments(
  *
  * A taken name breaks ENVIRONMENT_NAME_CONSTRAINT.
  */
-export async function updateEnvironment(
+export async function updateEnvironmentRow(
   tx: Tx,
   teamId: string,
   id: string,
   name: string | undefined,
   version: number | undefined,
 ): Promise<EnvironmentRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `update environment set name = coalesce(?, name), updated_at = now(), version = version + 1
-     where id = ? and team_id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
+     where id = ? and team_id = ? and version = coalesce(?, version) returning ${ENVIRONMENT_COLUMNS}`,
     [name ?? null, id, teamId, version ?? null],
   )
 }
@@ -89,12 +93,12 @@ export async function updateEnvironment(
  *
  * The foreign keys of everything else in it refuse while there is any.
  */
-export async function deleteEnvironment(
+export async function deleteEnvironmentRow(
   tx: Tx,
   teamId: string,
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
   const sql = 'delete from environment where id = ? and team_id = ? and version = coalesce(?, version)'
-  return (await affected(tx, sql, [id, teamId, version ?? null])) > 0
+  return (await execute(tx, sql, [id, teamId, version ?? null])) > 0
 }

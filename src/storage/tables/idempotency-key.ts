@@ -1,7 +1,7 @@
-import { affected, row, type Tx } from '../database.ts'
+import { execute, queryOne, type Tx } from '../database.ts'
 
 /** A create that was asked for once already. */
-export interface IdempotencyRecord {
+export interface IdempotencyKeyRecord {
   readonly method: string
   /** The digest of the request and the first answer, sealed together; null only inside the transaction that is making it. */
   readonly sealedAnswer: Uint8Array | null
@@ -12,8 +12,8 @@ export async function findIdempotencyKey(
   tx: Tx,
   ownerId: string,
   requestId: string,
-): Promise<IdempotencyRecord | undefined> {
-  return await row(
+): Promise<IdempotencyKeyRecord | undefined> {
+  return await queryOne(
     tx,
     `select method, sealed_answer as "sealedAnswer"
      from idempotency_key where owner_id = ? and request_id = ?`,
@@ -27,11 +27,11 @@ export async function findIdempotencyKey(
  * A second transaction with the same id waits here until the first one ends: it then sees the stored answer, or takes
  * the id itself when the first rolled back.
  */
-export async function claimIdempotencyKey(
+export async function insertIdempotencyKey(
   tx: Tx,
   key: { readonly ownerId: string; readonly requestId: string; readonly method: string },
 ): Promise<boolean> {
-  const claimed = await affected(
+  const claimed = await execute(
     tx,
     `insert into idempotency_key (owner_id, request_id, method) values (?, ?, ?)
      on conflict (owner_id, request_id) do nothing`,
@@ -41,13 +41,13 @@ export async function claimIdempotencyKey(
 }
 
 /** Keeps the answer for repetitions. */
-export async function storeIdempotentAnswer(
+export async function storeIdempotentResponse(
   tx: Tx,
   ownerId: string,
   requestId: string,
   sealedAnswer: Uint8Array,
 ): Promise<void> {
-  await affected(tx, 'update idempotency_key set sealed_answer = ? where owner_id = ? and request_id = ?', [
+  await execute(tx, 'update idempotency_key set sealed_answer = ? where owner_id = ? and request_id = ?', [
     sealedAnswer,
     ownerId,
     requestId,
@@ -56,7 +56,7 @@ export async function storeIdempotentAnswer(
 
 /** Forgets up to `limit` keys made before `before`; returns how many. Rides on idempotency_key_age. */
 export async function deleteOldIdempotencyKeys(tx: Tx, before: Date, limit: number): Promise<number> {
-  return await affected(
+  return await execute(
     tx,
     `delete from idempotency_key where (owner_id, request_id) in
        (select owner_id, request_id from idempotency_key where created_at < ? order by created_at limit ? for update skip locked)`,

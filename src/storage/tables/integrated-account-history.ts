@@ -1,4 +1,4 @@
-import { affected, rows, type Tx } from '../database.ts'
+import { execute, query, type Tx } from '../database.ts'
 import type { AccountStatus } from './integrated-account.ts'
 
 /** One change of an account's status, as it is stored; never altered. */
@@ -18,7 +18,7 @@ export interface AccountHistoryRecord {
  * The SQL of an entry's id: the version of the account after the change. The lock on the account's row orders versions,
  * which clocks of several processes, and of one within a millisecond, do not.
  */
-export function historyId(version: string): string {
+export function historyIdSql(version: string): string {
   return `lpad(to_hex(${version}), 32, '0')::uuid`
 }
 
@@ -28,10 +28,10 @@ export async function insertAccountHistory(
   account: { readonly environmentId: string; readonly id: string },
   entry: Pick<AccountHistoryRecord, 'fromStatus' | 'toStatus' | 'cause'> & { readonly version: number },
 ): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `insert into integrated_account_history (environment_id, integrated_account_id, id, from_status, to_status, cause)
-     values (?, ?, ${historyId('?::integer')}, ?, ?, ?)`,
+     values (?, ?, ${historyIdSql('?::integer')}, ?, ?, ?)`,
     [account.environmentId, account.id, entry.version, entry.fromStatus, entry.toStatus, entry.cause],
   )
 }
@@ -42,7 +42,7 @@ export async function listAccountHistory(
   account: { readonly environmentId: string; readonly id: string },
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly AccountHistoryRecord[]> {
-  return await rows(
+  return await query(
     tx,
     `select id, from_status as "fromStatus", to_status as "toStatus", cause, last_error as "lastError",
        occurred_at as "occurredAt"

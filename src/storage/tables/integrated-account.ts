@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../base/index.ts'
-import { affected, type Binding, jsonb, row, rows, type Tx } from '../database.ts'
+import { execute, jsonb, query, queryOne, type SqlValue, type Tx } from '../database.ts'
 import type { AccountRef } from './connecting-account.ts'
 import type { DefinitionVersions } from './environment-integration.ts'
-import { historyId } from './integrated-account-history.ts'
-import type { SealedSecret } from './secret.ts'
+import { historyIdSql } from './integrated-account-history.ts'
+import type { EncryptedSecret } from './secret.ts'
 
 /** Whether an account works, and if not why. */
 export type AccountStatus = 'active' | 'connecting' | 'post_install_error' | 'validation_error' | 'needs_reauth'
@@ -45,7 +45,7 @@ export interface ForbiddenError {
 }
 
 /** An account and the versions of what it is an account of. */
-export type AccountWithVersions = IntegratedAccountRecord & DefinitionVersions
+export type AccountWithDefinition = IntegratedAccountRecord & DefinitionVersions
 
 /** An account to be stored. */
 export type NewIntegratedAccount = Omit<
@@ -54,7 +54,7 @@ export type NewIntegratedAccount = Omit<
 >
 
 /** Which accounts to list; what is undefined does not restrict. */
-export interface IntegratedAccountFilter {
+export interface AccountFilter {
   readonly tenantId?: string | undefined
   readonly status?: AccountStatus | undefined
   readonly environmentIntegrationId?: string | undefined
@@ -63,7 +63,7 @@ export interface IntegratedAccountFilter {
 }
 
 /** What an update changes. */
-export interface IntegratedAccountPatch {
+export interface AccountPatch {
   readonly tenantId: string | undefined
   /** Keys to set; undefined leaves the context as it is. */
   readonly contextKeys: JsonObject | undefined
@@ -72,7 +72,7 @@ export interface IntegratedAccountPatch {
 }
 
 /** One step of the status table: the status it starts from and the one it leads to. */
-export interface StatusStep {
+export interface StatusTransition {
   readonly from: AccountStatus
   readonly to: AccountStatus
 }
@@ -97,7 +97,7 @@ const OF_ACCOUNT = `installation.environment_id = account.environment_id
 
 /** Stores an account. */
 export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAccount): Promise<IntegratedAccountRecord> {
-  const inserted = await row<IntegratedAccountRecord>(
+  const inserted = await queryOne<IntegratedAccountRecord>(
     tx,
     `insert into integrated_account as account (environment_id, id, environment_integration_id, tenant_id,
        authentication_method, context, status, is_sandbox, region, object_store_context_fields)
@@ -124,8 +124,8 @@ export async function findIntegratedAccount(
   tx: Tx,
   environmentId: string,
   id: string,
-): Promise<AccountWithVersions | undefined> {
-  return await row(
+): Promise<AccountWithDefinition | undefined> {
+  return await queryOne(
     tx,
     `select ${COLUMNS}, ${VERSIONS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
      where account.environment_id = ? and account.id = ?`,
@@ -135,8 +135,8 @@ export async function findIntegratedAccount(
 
 /** An account with what it is an account of, and its secrets as they are sealed. */
 export interface AccountWithSecrets {
-  readonly account: AccountWithVersions
-  readonly secrets: readonly SealedSecret[]
+  readonly account: AccountWithDefinition
+  readonly secrets: readonly EncryptedSecret[]
 }
 
 /**
@@ -147,7 +147,7 @@ export async function findAccountsWithSecrets(
   tx: Tx,
   wanted: readonly AccountRef[],
 ): Promise<readonly AccountWithSecrets[]> {
-  const found = await rows<AccountWithVersions & { readonly secrets: readonly SecretText[] | null }>(
+  const found = await query<AccountWithDefinition & { readonly secrets: readonly EncodedSecret[] | null }>(
     tx,
     `select ${COLUMNS}, ${VERSIONS}, held.secrets
      from unnest(?::uuid[], ?::uuid[]) as wanted (environment_id, id)
@@ -159,14 +159,14 @@ export async function findAccountsWithSecrets(
      ) held on true`,
     [wanted.map(({ environmentId }) => environmentId), wanted.map(({ id }) => id)],
   )
-  return found.map(({ secrets, ...account }) => ({ account, secrets: (secrets ?? []).map(secretFrom) }))
+  return found.map(({ secrets, ...account }) => ({ account, secrets: (secrets ?? []).map(secretFromRow) }))
 }
 
-interface SecretText extends Omit<SealedSecret, 'sealed'> {
+interface EncodedSecret extends Omit<EncryptedSecret, 'sealed'> {
   readonly sealed: string
 }
 
-function secretFrom({ sealed, ...rest }: SecretText): SealedSecret {
+function secretFromRow({ sealed, ...rest }: EncodedSecret): EncryptedSecret {
   return { ...rest, sealed: Buffer.from(sealed, 'base64') }
 }
 
@@ -176,13 +176,13 @@ function secretFrom({ sealed, ...rest }: SecretText): SealedSecret {
  * Rides on the primary key, or on integrated_account_of_tenant or _of_installation, backwards; the statement text names
  * only the filters given, so that the planner sees which.
  */
-export async function listIntegratedAccounts(
+export async function selectIntegratedAccounts(
   tx: Tx,
   environmentId: string,
-  filter: IntegratedAccountFilter,
+  filter: AccountFilter,
   page: { readonly before: string | undefined; readonly limit: number },
-): Promise<readonly AccountWithVersions[]> {
-  const restrictions: readonly (readonly [string, Binding | undefined])[] = [
+): Promise<readonly AccountWithDefinition[]> {
+  const restrictions: readonly (readonly [string, SqlValue | undefined])[] = [
     ['account.environment_id = ?', environmentId],
     ['account.id < ?', page.before],
     ['account.tenant_id = ?', filter.tenantId],
@@ -192,7 +192,7 @@ export async function listIntegratedAccounts(
     ['account.region = ?', filter.region],
   ]
   const given = restrictions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
-  return await rows(
+  return await query(
     tx,
     `select ${COLUMNS}, ${VERSIONS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
      where ${given.map(({ sql }) => sql).join(' and ')} order by account.id desc limit ?`,
@@ -206,14 +206,14 @@ export async function listIntegratedAccounts(
  * `undefined` when there is no such account, its version is not the given one, or a context key to set is the name of one
  * of its secrets: the caller finds out which.
  */
-export async function updateIntegratedAccount(
+export async function updateIntegratedAccountRow(
   tx: Tx,
   environmentId: string,
   id: string,
-  patch: IntegratedAccountPatch,
-): Promise<AccountWithVersions | undefined> {
+  patch: AccountPatch,
+): Promise<AccountWithDefinition | undefined> {
   const { tenantId, contextKeys, removedContextKeys, version } = patch
-  return await row(
+  return await queryOne(
     tx,
     `update integrated_account account set
        tenant_id = coalesce(?, account.tenant_id),
@@ -244,13 +244,13 @@ export async function updateIntegratedAccount(
  *
  * Returns the statuses before and after (null when no step starts there), `undefined` when there is no such account.
  */
-export async function stepAccountStatus(
+export async function transitionAccountStatus(
   tx: Tx,
   account: { readonly environmentId: string; readonly id: string },
-  steps: readonly StatusStep[],
+  transitions: readonly StatusTransition[],
   entry: { readonly cause: string; readonly lastError: string },
 ): Promise<{ readonly from: AccountStatus; readonly to: AccountStatus | null } | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `with present as (
        select status from integrated_account where environment_id = ? and id = ? for update
@@ -265,15 +265,15 @@ export async function stepAccountStatus(
      ), written as (
        insert into integrated_account_history
          (environment_id, integrated_account_id, id, from_status, to_status, cause, last_error)
-       select ?, ?, ${historyId('version')}, from_status, to_status, ?, ? from step, changed
+       select ?, ?, ${historyIdSql('version')}, from_status, to_status, ?, ? from step, changed
      )
      select present.status as "from", changed.status as "to"
      from present left join changed on true`,
     [
       account.environmentId,
       account.id,
-      steps.map(({ from }) => from),
-      steps.map(({ to }) => to),
+      transitions.map(({ from }) => from),
+      transitions.map(({ to }) => to),
       entry.lastError,
       account.environmentId,
       account.id,
@@ -293,15 +293,23 @@ export async function storeForbiddenError(
   tx: Tx,
   account: { readonly environmentId: string; readonly id: string },
   error: ForbiddenError,
-  quietMs: number,
+  dedupWindowMs: number,
 ): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `update integrated_account set last_forbidden_error = ?::jsonb
      where environment_id = ? and id = ? and (last_forbidden_error is null
        or last_forbidden_error ->> 'resource' <> ? or last_forbidden_error ->> 'method' <> ?
        or (last_forbidden_error ->> 'occurred_at')::timestamptz < ?::timestamptz - ? * interval '1 millisecond')`,
-    [jsonb({ ...error }), account.environmentId, account.id, error.resource, error.method, error.occurred_at, quietMs],
+    [
+      jsonb({ ...error }),
+      account.environmentId,
+      account.id,
+      error.resource,
+      error.method,
+      error.occurred_at,
+      dedupWindowMs,
+    ],
   )
 }
 
@@ -310,14 +318,14 @@ export async function storeForbiddenError(
  *
  * The foreign keys of whatever runs for it refuse while there is any.
  */
-export async function deleteIntegratedAccount(
+export async function deleteIntegratedAccountRow(
   tx: Tx,
   environmentId: string,
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
   const sql = 'delete from integrated_account where environment_id = ? and id = ? and version = coalesce(?, version)'
-  return (await affected(tx, sql, [environmentId, id, version ?? null])) > 0
+  return (await execute(tx, sql, [environmentId, id, version ?? null])) > 0
 }
 
 /** Ids of accounts of an installation. Rides on integrated_account_of_installation. */
@@ -327,7 +335,7 @@ export async function listIntegratedAccountIds(
   environmentIntegrationId: string,
   limit: number,
 ): Promise<readonly string[]> {
-  const found = await rows<{ id: string }>(
+  const found = await query<{ id: string }>(
     tx,
     'select id from integrated_account where environment_id = ? and environment_integration_id = ? limit ?',
     [environmentId, environmentIntegrationId, limit],

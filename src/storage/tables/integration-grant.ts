@@ -1,4 +1,4 @@
-import { affected, row, rows, type Tx } from '../database.ts'
+import { execute, query, queryOne, type Tx } from '../database.ts'
 
 /** The owner's permission for another team to install an integration that is shared on request. */
 export interface IntegrationGrantRecord {
@@ -8,17 +8,17 @@ export interface IntegrationGrantRecord {
 }
 
 /** The position of a grant among those of its integration. */
-export interface GrantPosition {
+export interface GrantCursor {
   readonly createdAt: Date
   readonly teamId: string
 }
 
-const COLUMNS = 'integration_id as "integrationId", team_id as "teamId", created_at as "createdAt"'
+const GRANT_COLUMNS = 'integration_id as "integrationId", team_id as "teamId", created_at as "createdAt"'
 
 /** Stores a grant unless it is there; returns whether it was missing. */
 export async function insertIntegrationGrant(tx: Tx, integrationId: string, teamId: string): Promise<boolean> {
   const sql = 'insert into integration_grant (integration_id, team_id) values (?, ?) on conflict do nothing'
-  return (await affected(tx, sql, [integrationId, teamId])) > 0
+  return (await execute(tx, sql, [integrationId, teamId])) > 0
 }
 
 /** Rides on the primary key. */
@@ -27,23 +27,23 @@ export async function findIntegrationGrant(
   integrationId: string,
   teamId: string,
 ): Promise<IntegrationGrantRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from integration_grant where integration_id = ? and team_id = ?`, [
+  return await queryOne(tx, `select ${GRANT_COLUMNS} from integration_grant where integration_id = ? and team_id = ?`, [
     integrationId,
     teamId,
   ])
 }
 
 /** Grants of the integration after `after` (all when undefined), newest first. Rides on the primary key and sorts. */
-export async function listIntegrationGrants(
+export async function selectIntegrationGrants(
   tx: Tx,
   integrationId: string,
-  after: GrantPosition | undefined,
+  after: GrantCursor | undefined,
   limit: number,
 ): Promise<readonly IntegrationGrantRecord[]> {
   const { createdAt = null, teamId = null } = after ?? {}
-  return await rows(
+  return await query(
     tx,
-    `select ${COLUMNS} from integration_grant
+    `select ${GRANT_COLUMNS} from integration_grant
      where integration_id = ? and (?::timestamptz is null or (created_at, team_id) < (?::timestamptz, ?::uuid))
      order by created_at desc, team_id desc limit ?`,
     [integrationId, createdAt, createdAt, teamId, limit],
@@ -51,7 +51,7 @@ export async function listIntegrationGrants(
 }
 
 /** Returns whether the grant was there. */
-export async function deleteIntegrationGrant(tx: Tx, integrationId: string, teamId: string): Promise<boolean> {
+export async function deleteIntegrationGrantRow(tx: Tx, integrationId: string, teamId: string): Promise<boolean> {
   const sql = 'delete from integration_grant where integration_id = ? and team_id = ?'
-  return (await affected(tx, sql, [integrationId, teamId])) > 0
+  return (await execute(tx, sql, [integrationId, teamId])) > 0
 }

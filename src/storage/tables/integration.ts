@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { affected, jsonb, row, rows, type Tx } from '../database.ts'
+import { execute, jsonb, query, queryOne, type Tx } from '../database.ts'
 
 /** Who besides the owner may install an integration. */
 export type Sharing = 'allow' | 'ask' | 'deny'
@@ -29,10 +29,10 @@ export const INTEGRATION_NAME_CONSTRAINT = 'integration_name'
 
 const BASIC_COLUMNS = `id, team_id as "teamId", name, category, is_beta as "isBeta", sharing,
   created_at as "createdAt", updated_at as "updatedAt", version`
-const COLUMNS = `${BASIC_COLUMNS}, config`
+const INTEGRATION_COLUMNS = `${BASIC_COLUMNS}, config`
 
-function columns(withConfig: boolean): string {
-  return withConfig ? COLUMNS : BASIC_COLUMNS
+function integrationColumns(withConfig: boolean): string {
+  return withConfig ? INTEGRATION_COLUMNS : BASIC_COLUMNS
 }
 
 /** Stores an integration, or `undefined` when the team has one of that name. */
@@ -42,17 +42,17 @@ export async function insertIntegration(
   teamId: string,
   fields: IntegrationFields,
 ): Promise<IntegrationRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `insert into integration (id, team_id, name, category, is_beta, sharing, config)
-     values (?, ?, ?, ?, ?, ?, ?::jsonb) on conflict (team_id, name) do nothing returning ${COLUMNS}`,
+     values (?, ?, ?, ?, ?, ?, ?::jsonb) on conflict (team_id, name) do nothing returning ${INTEGRATION_COLUMNS}`,
     [id, teamId, fields.name, fields.category, fields.isBeta, fields.sharing, jsonb(fields.config)],
   )
 }
 
 /** An integration of any team, for those who have established that they may see it. Rides on the primary key. */
 export async function findIntegration(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from integration where id = ?`, [id])
+  return await queryOne(tx, `select ${INTEGRATION_COLUMNS} from integration where id = ?`, [id])
 }
 
 /** The integrations of the ids that exist, of any team, in no order. Rides on the primary key. */
@@ -61,7 +61,7 @@ export async function findIntegrations(
   ids: readonly string[],
   withConfig: boolean,
 ): Promise<readonly IntegrationRecord[]> {
-  return await rows(tx, `select ${columns(withConfig)} from integration where id = any(?)`, [ids])
+  return await query(tx, `select ${integrationColumns(withConfig)} from integration where id = any(?)`, [ids])
 }
 
 /** Rides on integration_name. */
@@ -70,7 +70,7 @@ export async function findIntegrationByName(
   teamId: string,
   name: string,
 ): Promise<IntegrationRecord | undefined> {
-  return await row(tx, `select ${BASIC_COLUMNS} from integration where team_id = ? and name = ?`, [teamId, name])
+  return await queryOne(tx, `select ${BASIC_COLUMNS} from integration where team_id = ? and name = ?`, [teamId, name])
 }
 
 /**
@@ -83,9 +83,9 @@ export async function listVisibleIntegrations(
   teamId: string,
   page: { readonly before: string | undefined; readonly limit: number; readonly withConfig: boolean },
 ): Promise<readonly IntegrationRecord[]> {
-  return await rows(
+  return await query(
     tx,
-    `select ${columns(page.withConfig)} from integration
+    `select ${integrationColumns(page.withConfig)} from integration
      where (team_id = ? or sharing <> 'deny') and (?::uuid is null or id < ?) order by id desc limit ?`,
     [teamId, page.before ?? null, page.before ?? null, page.limit],
   )
@@ -96,19 +96,19 @@ export async function listVisibleIntegrations(
  *
  * A taken name breaks INTEGRATION_NAME_CONSTRAINT.
  */
-export async function updateIntegration(
+export async function updateIntegrationRow(
   tx: Tx,
   teamId: string,
   id: string,
   fields: { readonly [Field in keyof IntegrationFields]?: IntegrationFields[Field] | undefined },
   version: number | undefined,
 ): Promise<IntegrationRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `update integration set
        name = coalesce(?, name), category = coalesce(?, category), is_beta = coalesce(?, is_beta),
        sharing = coalesce(?, sharing), config = coalesce(?::jsonb, config), updated_at = now(), version = version + 1
-     where id = ? and team_id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
+     where id = ? and team_id = ? and version = coalesce(?, version) returning ${INTEGRATION_COLUMNS}`,
     [
       fields.name ?? null,
       fields.category ?? null,
@@ -127,19 +127,19 @@ export async function updateIntegration(
  *
  * The foreign key of installations refuses it while there are any.
  */
-export async function deleteIntegration(
+export async function deleteIntegrationRow(
   tx: Tx,
   teamId: string,
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
   const sql = 'delete from integration where id = ? and team_id = ? and version = coalesce(?, version)'
-  return (await affected(tx, sql, [id, teamId, version ?? null])) > 0
+  return (await execute(tx, sql, [id, teamId, version ?? null])) > 0
 }
 
 /** Ids of the team's integrations, oldest first. Rides on integration_name. */
 export async function listIntegrationIdsOfTeam(tx: Tx, teamId: string, limit: number): Promise<readonly string[]> {
-  const found = await rows<{ id: string }>(tx, 'select id from integration where team_id = ? order by id limit ?', [
+  const found = await query<{ id: string }>(tx, 'select id from integration where team_id = ? order by id limit ?', [
     teamId,
     limit,
   ])

@@ -1,14 +1,14 @@
-import { row, rows, type Tx } from '../database.ts'
+import { query, queryOne, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 
 /** Reads nothing: an answer shows that the server takes statements. */
 export async function ping(tx: Tx): Promise<void> {
-  await row(tx, 'select 1')
+  await queryOne(tx, 'select 1')
 }
 
 /** The server's version as a number, 140000 for 14.0. */
 export async function readServerVersion(tx: Tx): Promise<number> {
-  const found = await row<{ readonly version: number }>(
+  const found = await queryOne<{ readonly version: number }>(
     tx,
     `select current_setting('server_version_num')::int as version`,
   )
@@ -21,7 +21,7 @@ export async function readServerVersion(tx: Tx): Promise<number> {
  * One probe of the due index per shard, whatever the number of triggers.
  */
 export async function findOldestDueAge(tx: Tx, shards: number, now: NowOverride): Promise<number> {
-  const found = await row<{ readonly seconds: number }>(
+  const found = await queryOne<{ readonly seconds: number }>(
     tx,
     `select coalesce(greatest(0, extract(epoch from
        coalesce(?::timestamptz, clock_timestamp()) - min(head.next_fire_at))), 0)::float8 as seconds
@@ -46,7 +46,7 @@ export interface QueueDepth {
 
 /** Counts what waits and what is held, of all environments, zeros included. Reads the whole queue: some 0.1 s for a million runs. */
 export async function countQueueDepth(tx: Tx, now: NowOverride): Promise<readonly QueueDepth[]> {
-  const found = await rows<QueueDepth>(
+  const found = await query<QueueDepth>(
     tx,
     `select ${GROUP_KIND} as group, case when available_at <= coalesce(?::timestamptz, now()) then 'ready' else 'later' end as state,
        count(*) as runs from run_queue group by 1, 2

@@ -1,4 +1,4 @@
-import { affected, rows, type Tx } from '../database.ts'
+import { execute, query, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 
 /** Stands for "no trigger", since a primary key cannot hold null. */
@@ -34,14 +34,14 @@ export interface PreviousRun extends PreviousRunKey {
  */
 export async function findPreviousRunDates(tx: Tx, keys: readonly PreviousRunKey[]): Promise<readonly (Date | null)[]> {
   if (keys.length === 0) return []
-  const found = await rows<{ readonly date: Date | null }>(
+  const found = await query<{ readonly date: Date | null }>(
     tx,
     `select p.started_at - ${OVERLAP} as date
      from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::uuid[], ?::text[]) with ordinality
        as v (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, place)
      left join previous_run p using (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
      order by v.place`,
-    columnsOf(keys),
+    keyColumns(keys),
   )
   return found.map(({ date }) => date)
 }
@@ -50,9 +50,9 @@ export async function findPreviousRunDates(tx: Tx, keys: readonly PreviousRunKey
  * Notes which runs have read all of a resource. A date only moves forward: runs of one account end in order, but an old one
  * that is retried may end late. Rows are locked in the order of the primary key.
  */
-export async function movePreviousRuns(tx: Tx, runs: readonly PreviousRun[]): Promise<void> {
+export async function advancePreviousRuns(tx: Tx, runs: readonly PreviousRun[]): Promise<void> {
   if (runs.length === 0) return
-  await affected(
+  await execute(
     tx,
     `insert into previous_run as p
        (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
@@ -62,7 +62,7 @@ export async function movePreviousRuns(tx: Tx, runs: readonly PreviousRun[]): Pr
      group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
      on conflict (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
        do update set started_at = greatest(p.started_at, excluded.started_at)`,
-    [...columnsOf(runs), runs.map(({ startedAt }) => startedAt)],
+    [...keyColumns(runs), runs.map(({ startedAt }) => startedAt)],
   )
 }
 
@@ -71,7 +71,7 @@ export async function movePreviousRuns(tx: Tx, runs: readonly PreviousRun[]): Pr
  * previous_run_without_trigger.
  */
 export async function deleteExpiredPreviousRuns(tx: Tx, now: NowOverride, limit: number): Promise<number> {
-  return await affected(
+  return await execute(
     tx,
     `delete from previous_run where ctid = any(array(
        select ctid from previous_run
@@ -82,7 +82,7 @@ export async function deleteExpiredPreviousRuns(tx: Tx, now: NowOverride, limit:
   )
 }
 
-function columnsOf(keys: readonly PreviousRunKey[]) {
+function keyColumns(keys: readonly PreviousRunKey[]) {
   return [
     keys.map(({ environmentId }) => environmentId),
     keys.map(({ syncJobId }) => syncJobId),

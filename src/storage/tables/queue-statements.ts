@@ -1,5 +1,5 @@
 import type { Json } from '../../base/index.ts'
-import { affected, type Binding, jsonb, rows, type Tx } from '../database.ts'
+import { execute, jsonb, query, type SqlValue, type Tx } from '../database.ts'
 import type { CarriedValues, QueueSql } from './queue-table.ts'
 
 /** Overrides the database's clock; for tests. */
@@ -21,7 +21,7 @@ export interface WaitingItem {
 }
 
 /** What a claimant asks for. */
-export interface ClaimRequest {
+export interface LeaseRequest {
   readonly group: string
   /** Only items of these regions; null: of any. */
   readonly regions: readonly string[] | null
@@ -100,7 +100,7 @@ export async function enqueueItems<Carried extends CarriedValues>(
   items: readonly (WaitingItem & Carried)[],
   now: NowOverride,
 ): Promise<void> {
-  await affected(tx, sql.enqueue, [
+  await execute(tx, sql.enqueue, [
     items.map(({ id }) => id),
     items.map(({ flowId }) => flowId),
     items.map(({ environmentId }) => environmentId),
@@ -122,12 +122,12 @@ export async function enqueueItems<Carried extends CarriedValues>(
 export async function claimItems<Carried extends CarriedValues>(
   tx: Tx,
   sql: QueueSql<Carried>,
-  request: ClaimRequest,
+  request: LeaseRequest,
   now: NowOverride,
 ): Promise<readonly (TakenLease & Carried)[]> {
   const { group, regions, leaseIds, heldMax, holder, leaseMs } = request
-  const wanted: Binding[] = [leaseIds.length, heldMax, heldMax, group, leaseIds, holder, leaseMs / 1000]
-  return await rows(tx, sql.claim, [now, group, regions, regions, ...wanted])
+  const wanted: SqlValue[] = [leaseIds.length, heldMax, heldMax, group, leaseIds, holder, leaseMs / 1000]
+  return await query(tx, sql.claim, [now, group, regions, regions, ...wanted])
 }
 
 /** Renews the leases that are still the given ones, and returns those. */
@@ -138,7 +138,7 @@ export async function renewLeases(
   leaseMs: number,
   now: NowOverride,
 ): Promise<readonly RenewedLease[]> {
-  return await rows(tx, sql.heartbeat, [
+  return await query(tx, sql.heartbeat, [
     now,
     held.map(({ id }) => id),
     held.map(({ leaseId }) => leaseId),
@@ -157,7 +157,7 @@ export async function settleLeases<Carried extends CarriedValues>(
   settlements: readonly LeaseSettlement[],
   now: NowOverride,
 ): Promise<readonly (SettledItem & Carried)[]> {
-  return await rows(tx, sql.settle, [
+  return await query(tx, sql.settle, [
     now,
     settlements.map(({ id }) => id),
     settlements.map(({ leaseId }) => leaseId),
@@ -174,7 +174,7 @@ export async function findAttemptBases(
   sql: QueueSql<never>,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const found = await rows<{ readonly id: string; readonly attemptBase: number }>(tx, sql.attemptBases, [ids])
+  const found = await query<{ readonly id: string; readonly attemptBase: number }>(tx, sql.attemptBases, [ids])
   return new Map(found.map(({ id, attemptBase }) => [id, attemptBase]))
 }
 
@@ -186,7 +186,7 @@ export async function lockExpiredLeases(
   limit: number,
   now: NowOverride,
 ): Promise<readonly ExpiredLease[]> {
-  return await rows(tx, sql.expired, [now, stopGraceMs / 1000, limit])
+  return await query(tx, sql.expired, [now, stopGraceMs / 1000, limit])
 }
 
 /** Counts what waits in each of the groups, up to `atMost`. Rides on the group index. */
@@ -196,7 +196,7 @@ export async function countWaiting(
   groups: readonly { readonly environmentId: string; readonly group: string }[],
   atMost: number,
 ): Promise<readonly WaitingCount[]> {
-  return await rows(tx, sql.count, [
+  return await query(tx, sql.count, [
     atMost,
     groups.map(({ environmentId }) => environmentId),
     groups.map(({ group }) => group),

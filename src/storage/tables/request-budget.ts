@@ -1,7 +1,7 @@
-import { affected, row, type Tx } from '../database.ts'
+import { execute, queryOne, type Tx } from '../database.ts'
 
 /** Requests that may be made, counted under one subject. */
-export interface BudgetWindow {
+export interface RateLimitWindow {
   readonly environmentId: string
   readonly subject: string
   readonly limit: number
@@ -9,7 +9,7 @@ export interface BudgetWindow {
 }
 
 /** What is counted under a subject, as of `nowMs`. */
-export interface BudgetState {
+export interface RateLimitWindowState {
   readonly used: number
   /** Requests of the window before, all of it. */
   readonly previous: number
@@ -19,7 +19,7 @@ export interface BudgetState {
 }
 
 /** The database's clock in milliseconds, and what a row counts as of now: windows gone by are forgotten. */
-const CLOCK = `(extract(epoch from clock_timestamp()) * 1000)`
+const CLOCK_MS = `(extract(epoch from clock_timestamp()) * 1000)`
 const USED = `case when b.window_number = excluded.window_number then b.used else 0 end`
 const PREVIOUS = `case b.window_number when excluded.window_number then b.previous
   when excluded.window_number - 1 then b.used else 0 end`
@@ -29,59 +29,58 @@ const PREVIOUS = `case b.window_number when excluded.window_number then b.previo
  * counts, stay below the limit. One statement on one row: any number of processes share the count. Rides on the primary
  * key.
  */
-export async function takeFromBudget(
+export async function takeFromWindow(
   tx: Tx,
-  { environmentId, subject, limit, windowMs }: BudgetWindow,
+  { environmentId, subject, limit, windowMs }: RateLimitWindow,
 ): Promise<boolean> {
-  const taken = await affected(
+  const taken = await execute(
     tx,
     `insert into request_budget as b (environment_id, subject, window_number, used, previous)
-     values (?, ?, floor(${CLOCK} / ?)::bigint, 1, 0)
+     values (?, ?, floor(${CLOCK_MS} / ?)::bigint, 1, 0)
      on conflict (environment_id, subject) do update
        set used = ${USED} + 1, previous = ${PREVIOUS}, window_number = excluded.window_number, touched_at = now()
        where coalesce(b.blocked_until <= clock_timestamp(), true)
-         and (${USED}) + (${PREVIOUS}) * (1 - (${CLOCK} / ? - excluded.window_number)) + 1 <= ?`,
+         and (${USED}) + (${PREVIOUS}) * (1 - (${CLOCK_MS} / ? - excluded.window_number)) + 1 <= ?`,
     [environmentId, subject, windowMs, windowMs, limit],
   )
   return taken === 1
 }
 
 /** Gives one request back that was not made after all. */
-export async function returnToBudget(tx: Tx, { environmentId, subject }: BudgetWindow): Promise<void> {
-  await affected(
-    tx,
-    'update request_budget set used = greatest(0, used - 1) where environment_id = ? and subject = ?',
-    [environmentId, subject],
-  )
+export async function returnToWindow(tx: Tx, { environmentId, subject }: RateLimitWindow): Promise<void> {
+  await execute(tx, 'update request_budget set used = greatest(0, used - 1) where environment_id = ? and subject = ?', [
+    environmentId,
+    subject,
+  ])
 }
 
 /** What is counted under a subject; `undefined` when nothing is. Rides on the primary key. */
-export async function findBudget(
+export async function findWindowState(
   tx: Tx,
-  { environmentId, subject, windowMs }: BudgetWindow,
-): Promise<BudgetState | undefined> {
-  return await row(
+  { environmentId, subject, windowMs }: RateLimitWindow,
+): Promise<RateLimitWindowState | undefined> {
+  return await queryOne(
     tx,
     `select ${USED} as used, ${PREVIOUS} as previous,
        (excluded.at - excluded.window_number)::float8 as elapsed,
        greatest(0, coalesce(extract(epoch from b.blocked_until - clock_timestamp()) * 1000, 0))::float8 as "blockedMs"
      from request_budget b,
-       (select ${CLOCK} / ? as at, floor(${CLOCK} / ?)::bigint as window_number) as excluded
+       (select ${CLOCK_MS} / ? as at, floor(${CLOCK_MS} / ?)::bigint as window_number) as excluded
      where b.environment_id = ? and b.subject = ?`,
     [windowMs, windowMs, environmentId, subject],
   )
 }
 
 /** Lets nothing through under a subject for a while; a longer block that is there stays. */
-export async function blockBudget(
+export async function blockWindow(
   tx: Tx,
-  { environmentId, subject, windowMs }: BudgetWindow,
+  { environmentId, subject, windowMs }: RateLimitWindow,
   forMs: number,
 ): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `insert into request_budget as b (environment_id, subject, window_number, used, previous, blocked_until)
-     values (?, ?, floor(${CLOCK} / ?)::bigint, 0, 0, clock_timestamp() + ? * interval '1 millisecond')
+     values (?, ?, floor(${CLOCK_MS} / ?)::bigint, 0, 0, clock_timestamp() + ? * interval '1 millisecond')
      on conflict (environment_id, subject) do update
        set blocked_until = greatest(b.blocked_until, excluded.blocked_until), touched_at = now()`,
     [environmentId, subject, windowMs, forMs],
@@ -89,8 +88,8 @@ export async function blockBudget(
 }
 
 /** Forgets counts that nothing has touched for longer than the longest window. Reads the table, which is small. */
-export async function deleteIdleBudgets(tx: Tx, idleMs: number, limit: number): Promise<number> {
-  return await affected(
+export async function deleteIdleWindows(tx: Tx, idleMs: number, limit: number): Promise<number> {
+  return await execute(
     tx,
     `delete from request_budget where ctid = any(array(
        select ctid from request_budget where touched_at < now() - ? * interval '1 millisecond' limit ?))`,

@@ -1,7 +1,7 @@
-import { affected, row, type Tx } from '../database.ts'
+import { execute, queryOne, type Tx } from '../database.ts'
 
 /** A place among the calls that an account has in flight. */
-export interface RequestSlot {
+export interface ConcurrencySlot {
   readonly environmentId: string
   readonly accountId: string
   readonly holder: string
@@ -11,13 +11,13 @@ export interface RequestSlot {
  * Takes one of an account's `slotsMax` places, also one whose holder did not give it back in time. `false` when all are
  * taken, or another took the same at the same moment: then try again. Rides on the primary key.
  */
-export async function takeSlot(
+export async function acquireConcurrencySlot(
   tx: Tx,
-  { environmentId, accountId, holder }: RequestSlot,
+  { environmentId, accountId, holder }: ConcurrencySlot,
   slotsMax: number,
-  holdMs: number,
+  ttlMs: number,
 ): Promise<boolean> {
-  const taken = await row<{ slot: number }>(
+  const taken = await queryOne<{ slot: number }>(
     tx,
     `insert into request_slot as held (environment_id, account_id, slot, holder, expires_at)
      select ?, ?, slot, ?, clock_timestamp() + ? * interval '1 millisecond' from generate_series(1, ?::int) as slot
@@ -30,14 +30,17 @@ export async function takeSlot(
        set holder = excluded.holder, expires_at = excluded.expires_at
        where held.expires_at <= clock_timestamp()
      returning slot`,
-    [environmentId, accountId, holder, holdMs, slotsMax, environmentId, accountId],
+    [environmentId, accountId, holder, ttlMs, slotsMax, environmentId, accountId],
   )
   return taken !== undefined
 }
 
 /** Gives a place back; nothing happens when it was taken over meanwhile. */
-export async function releaseSlot(tx: Tx, { environmentId, accountId, holder }: RequestSlot): Promise<void> {
-  await affected(tx, 'delete from request_slot where environment_id = ? and account_id = ? and holder = ?', [
+export async function releaseConcurrencySlot(
+  tx: Tx,
+  { environmentId, accountId, holder }: ConcurrencySlot,
+): Promise<void> {
+  await execute(tx, 'delete from request_slot where environment_id = ? and account_id = ? and holder = ?', [
     environmentId,
     accountId,
     holder,
@@ -46,7 +49,7 @@ export async function releaseSlot(tx: Tx, { environmentId, accountId, holder }: 
 
 /** Forgets places whose holders are gone. Reads the table, which is small. */
 export async function deleteExpiredSlots(tx: Tx, limit: number): Promise<number> {
-  return await affected(
+  return await execute(
     tx,
     `delete from request_slot where ctid = any(array(
        select ctid from request_slot where expires_at < now() limit ?))`,

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import { jsonb, row, rows, type Tx } from '../database.ts'
+import { jsonb, query, queryOne, type Tx } from '../database.ts'
 import type { LeaseKey, NowOverride } from './queue-statements.ts'
 import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination } from './run-record.ts'
 import { destinationFromColumns } from './sync-job-run.ts'
@@ -18,7 +18,7 @@ interface WorkRow extends Omit<RunWork, 'destination'> {
 }
 
 /** A run just leased. */
-export interface LeasedRun {
+export interface RunToBegin {
   readonly id: string
   readonly scheduledFor: Date
   readonly attempt: number
@@ -28,10 +28,14 @@ export interface LeasedRun {
  * Marks leased runs running and returns what to do: their snapshot and what the last attempt saved. A run whose day was
  * dropped is not in the answer. Belongs in the transaction that took the leases.
  */
-export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOverride): Promise<readonly RunWork[]> {
+export async function markRunsRunning(
+  tx: Tx,
+  runs: readonly RunToBegin[],
+  now: NowOverride,
+): Promise<readonly RunWork[]> {
   const begun: RunWork[] = []
   for (const { from, to, items } of groupByDay(runs)) {
-    const found = await rows<WorkRow>(tx, BEGIN_RUNS, [
+    const found = await query<WorkRow>(tx, MARK_RUNNING, [
       now,
       items.map(({ id }) => id),
       items.map(({ scheduledFor }) => scheduledFor),
@@ -45,7 +49,7 @@ export async function beginRuns(tx: Tx, runs: readonly LeasedRun[], now: NowOver
   return begun
 }
 
-const BEGIN_RUNS = `with clock as (select coalesce(?::timestamptz, now()) as at)
+const MARK_RUNNING = `with clock as (select coalesce(?::timestamptz, now()) as at)
   update sync_job_run r
   set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, clock.at), updated_at = clock.at,
     version = r.version + 1
@@ -77,12 +81,12 @@ export async function saveRunProgress(
   now: NowOverride,
 ): Promise<{ readonly isStopRequested: boolean } | undefined> {
   const counters = stats && jsonb(stats)
-  return await row(
+  return await queryOne(
     tx,
     `with held as (
        update run_lease set expires_at = coalesce(?::timestamptz, now()) + make_interval(secs => ?),
-         attempt_base = case when ${workDone('?::jsonb')} >
-           coalesce((select ${workDone('c.resource_stats')} from run_checkpoint c where c.run_id = run_lease.run_id), 0)
+         attempt_base = case when ${progressSql('?::jsonb')} >
+           coalesce((select ${progressSql('c.resource_stats')} from run_checkpoint c where c.run_id = run_lease.run_id), 0)
            then greatest(attempt_base, attempt - 1) else attempt_base end
        where run_id = ? and lease_id = ?
        returning run_id, scheduled_for, environment_id, stop_requested_at
@@ -115,7 +119,7 @@ export async function saveRunProgress(
 
 /** The stored endings of the runs that have one, by run. Rides on the primary key. */
 export async function findRunEndings(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
-  const found = await rows<{ readonly id: string; readonly ending: DecidedEnding }>(
+  const found = await query<{ readonly id: string; readonly ending: DecidedEnding }>(
     tx,
     'select run_id as id, ending from run_checkpoint where run_id = any(?::uuid[]) and ending is not null',
     [ids],
@@ -124,7 +128,7 @@ export async function findRunEndings(tx: Tx, ids: readonly string[]): Promise<Re
 }
 
 /** SQL: how far counters say that a run has come; null for null. Grows with every position that is saved. */
-function workDone(stats: string): string {
+function progressSql(stats: string): string {
   return `(select sum((s ->> 'pages')::bigint + (s ->> 'failed')::bigint) from jsonb_array_elements(${stats}) s)`
 }
 
@@ -140,7 +144,7 @@ export interface SettledRun {
 }
 
 /** A run that has delivered what it read, with what tells where the next incremental sync begins. */
-export interface EndedRun {
+export interface CompletedRun {
   readonly id: string
   readonly environmentId: string
   readonly syncJobId: string
@@ -154,7 +158,7 @@ export interface EndedRun {
   readonly startedAt: Date
 }
 
-interface EndedRow extends Omit<EndedRun, 'destination'> {
+interface CompletedRow extends Omit<CompletedRun, 'destination'> {
   readonly groupKey: string | null
   readonly webhookId: string | null
 }
@@ -166,14 +170,14 @@ interface EndedRow extends Omit<EndedRun, 'destination'> {
  *
  * @returns the runs that are `completed` or `partially_completed`
  */
-export async function concludeRuns(
+export async function updateSettledRuns(
   tx: Tx,
   runs: readonly SettledRun[],
   now: NowOverride,
-): Promise<readonly EndedRun[]> {
-  const ended: EndedRun[] = []
+): Promise<readonly CompletedRun[]> {
+  const ended: CompletedRun[] = []
   for (const { from, to, items } of groupByDay(runs)) {
-    const found = await rows<EndedRow>(tx, CONCLUDE_RUNS, [
+    const found = await query<CompletedRow>(tx, UPDATE_SETTLED, [
       items.map(({ id }) => id),
       items.map(({ scheduledFor }) => scheduledFor),
       items.map(({ status }) => status),
@@ -191,7 +195,7 @@ export async function concludeRuns(
   return ended
 }
 
-const CONCLUDE_RUNS = `with v as (
+const UPDATE_SETTLED = `with v as (
     select * from unnest(?::uuid[], ?::timestamptz[], ?::text[], ?::jsonb[], ?::integer[], ?::boolean[])
       as v (id, scheduled_for, status, error, attempt, is_over)
   ), marked as (

@@ -1,4 +1,4 @@
-import { affected, row, type Tx } from '../database.ts'
+import { execute, queryOne, type Tx } from '../database.ts'
 import type { LeaseKey, NowOverride } from './queue-statements.ts'
 import { queueSql } from './queue-table.ts'
 
@@ -40,7 +40,7 @@ export async function requestStop(
   runId: string,
   now: NowOverride,
 ): Promise<StopFound | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `with waiting as (
        delete from run_queue where run_id = ? and environment_id = ? returning scheduled_for, trigger_id
@@ -56,7 +56,7 @@ export async function requestStop(
 
 /** Ends leases without settling anything, for runs whose record is gone. */
 export async function dropLeases(tx: Tx, leases: readonly LeaseKey[]): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `delete from run_lease l using unnest(?::uuid[], ?::uuid[]) as v (run_id, lease_id)
      where l.run_id = v.run_id and l.lease_id = v.lease_id`,

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../base/index.ts'
-import { row, type Tx } from '../database.ts'
+import { queryOne, type Tx } from '../database.ts'
 import type { ErrorHandling } from './run-record.ts'
 
 /** What a run or trigger refers to, as far as the environment has it. */
-export interface RunSubject {
+export interface RunReferenceRow {
   /** The database's clock. */
   readonly now: Date
   /** Undefined columns are null: the environment has no such job. */
@@ -24,12 +24,12 @@ export interface RunSubject {
  * Looks a job, an account with its installation, and a webhook up at once; what is missing or of another environment comes
  * back null. Five primary keys, one round trip.
  */
-export async function findRunSubject(
+export async function findRunReferences(
   tx: Tx,
   environmentId: string,
   ids: { readonly syncJobId: string; readonly integratedAccountId: string; readonly webhookId: string | null },
-): Promise<RunSubject> {
-  const found = await row<RunSubject>(
+): Promise<RunReferenceRow> {
+  const found = await queryOne<RunReferenceRow>(
     tx,
     `select clock_timestamp()::timestamptz(3) as now, j.integration_name as "jobIntegrationName",
        j.resources as "jobResources", j.args_schema as "jobArgsSchema", j.args_validation as "jobArgsValidation",
@@ -54,7 +54,7 @@ export async function findAccountState(
   environmentId: string,
   integratedAccountId: string,
 ): Promise<{ readonly accountStatus: string; readonly isIntegrationEnabled: boolean } | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `select a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled" from integrated_account a
      join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
@@ -66,5 +66,5 @@ export async function findAccountState(
 /** Tells whether the environment has the webhook. */
 export async function hasWebhook(tx: Tx, environmentId: string, id: string): Promise<boolean> {
   const sql = 'select id from webhook where environment_id = ? and id = ?'
-  return (await row(tx, sql, [environmentId, id])) !== undefined
+  return (await queryOne(tx, sql, [environmentId, id])) !== undefined
 }

@@ -1,4 +1,4 @@
-import { rows, type Tx } from '../database.ts'
+import { query, type Tx } from '../database.ts'
 
 /** Names a run together with its day, so that one partition is looked into. */
 export interface RunKey {
@@ -11,7 +11,7 @@ export interface RunKey {
  * the number of runs, and none of their wide columns.
  */
 export async function findRunVersions(tx: Tx, runs: readonly RunKey[]): Promise<ReadonlyMap<string, number>> {
-  const found = await rows<{ readonly id: string; readonly version: number }>(
+  const found = await query<{ readonly id: string; readonly version: number }>(
     tx,
     `select r.id, r.version + coalesce(c.saves, 0) as version
      from unnest(?::uuid[], ?::timestamptz[]) as v (id, scheduled_for)

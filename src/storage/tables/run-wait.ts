@@ -1,8 +1,8 @@
-import { rows, type Tx } from '../database.ts'
+import { query, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 
 /** What a run that waits in the queue waits for, as far as the tables say. */
-export interface RunWait {
+export interface RunWaitRow {
   readonly id: string
   readonly region: string
   /** Who may claim it. */
@@ -33,8 +33,8 @@ export async function findRunWaits(
   groupPrefix: string,
   lostAfterMs: number,
   now: NowOverride,
-): Promise<readonly RunWait[]> {
-  return await rows(
+): Promise<readonly RunWaitRow[]> {
+  return await query(
     tx,
     `with clock as (select coalesce(?::timestamptz, now())::timestamptz(3) as at, make_interval(secs => ?) as lost_after)
      select q.run_id as id, q.region, q.queue_group as "group",

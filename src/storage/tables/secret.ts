@@ -1,4 +1,4 @@
-import { affected, rows, type Tx } from '../database.ts'
+import { execute, query, type Tx } from '../database.ts'
 
 /** What a set of secrets belongs to. */
 export interface SecretRef {
@@ -8,15 +8,15 @@ export interface SecretRef {
   readonly subjectId: string
 }
 
-export interface SealedSecret {
+export interface EncryptedSecret {
   readonly name: string
   readonly dataKeyId: string
   readonly sealed: Uint8Array
 }
 
 /** All secrets of a subject. Rides on the primary key. */
-export async function listSecrets(tx: Tx, ref: SecretRef): Promise<readonly SealedSecret[]> {
-  return await rows(
+export async function listSecrets(tx: Tx, ref: SecretRef): Promise<readonly EncryptedSecret[]> {
+  return await query(
     tx,
     `select name, data_key_id as "dataKeyId", sealed from secret
      where owner_id = ? and subject_type = ? and subject_id = ?`,
@@ -25,8 +25,8 @@ export async function listSecrets(tx: Tx, ref: SecretRef): Promise<readonly Seal
 }
 
 /** Stores or replaces one secret. */
-export async function upsertSecret(tx: Tx, ref: SecretRef, secret: SealedSecret): Promise<void> {
-  await affected(
+export async function upsertSecret(tx: Tx, ref: SecretRef, secret: EncryptedSecret): Promise<void> {
+  await execute(
     tx,
     `insert into secret (owner_id, subject_type, subject_id, name, data_key_id, sealed) values (?, ?, ?, ?, ?, ?)
      on conflict (owner_id, subject_type, subject_id, name)
@@ -40,8 +40,8 @@ export async function deleteSecrets(tx: Tx, ref: SecretRef, names?: readonly str
   const bindings = [ref.ownerId, ref.subjectType, ref.subjectId] as const
   const sql = 'delete from secret where owner_id = ? and subject_type = ? and subject_id = ?'
   await (names === undefined
-    ? affected(tx, sql, bindings)
-    : affected(tx, `${sql} and name = any(?)`, [...bindings, [...names]]))
+    ? execute(tx, sql, bindings)
+    : execute(tx, `${sql} and name = any(?)`, [...bindings, [...names]]))
 }
 
 /**
@@ -49,7 +49,7 @@ export async function deleteSecrets(tx: Tx, ref: SecretRef, names?: readonly str
  *
  * Stored answers go too: they are sealed under the same keys.
  */
-export async function shredSecrets(tx: Tx, ownerId: string): Promise<void> {
+export async function deleteSecretsAndKeys(tx: Tx, ownerId: string): Promise<void> {
   for (const table of ['secret', 'idempotency_key', 'data_key'])
-    await affected(tx, `delete from ${table} where owner_id = ?`, [ownerId])
+    await execute(tx, `delete from ${table} where owner_id = ?`, [ownerId])
 }

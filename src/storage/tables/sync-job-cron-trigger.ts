@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { affected, type Binding, jsonb, row, rows, type Tx } from '../database.ts'
+import { execute, jsonb, query, queryOne, type SqlValue, type Tx } from '../database.ts'
 import type { ErrorHandling, RunDestination, RunStatus } from './run-record.ts'
 import { destinationColumns, destinationFromColumns } from './sync-job-run.ts'
 import { deleteMissedTicks } from './tick.ts'
@@ -69,7 +69,7 @@ interface TriggerRow extends Omit<TriggerRecord, 'destination' | 'resources'> {
 
 /** Stores a trigger and its schedule in one statement. */
 export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<TriggerRecord> {
-  const inserted = await row<TriggerRow>(
+  const inserted = await queryOne<TriggerRow>(
     tx,
     `with t as (
        insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression,
@@ -101,7 +101,7 @@ export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<Trigge
 
 /** One trigger. Three primary keys. */
 export async function findTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
-  const found = await row<TriggerRow>(
+  const found = await queryOne<TriggerRow>(
     tx,
     `select ${COLUMNS} from sync_job_cron_trigger t join (${SCHEDULE}) on s.trigger_id = t.id
      where t.environment_id = ? and t.id = ?`,
@@ -115,7 +115,7 @@ export async function findTrigger(tx: Tx, environmentId: string, id: string): Pr
  * the trigger before its schedule; ticks lock the schedule alone.
  */
 export async function lockTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
-  const found = await row<TriggerRow>(
+  const found = await queryOne<TriggerRow>(
     tx,
     `select ${COLUMNS} from sync_job_cron_trigger t join (${SCHEDULE}) on s.trigger_id = t.id
      where t.environment_id = ? and t.id = ? for no key update of t`,
@@ -139,7 +139,7 @@ export async function listTriggers(
     ['t.id < ?', before],
   ] as const
   const given = conditions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
-  const found = await rows<TriggerRow>(
+  const found = await query<TriggerRow>(
     tx,
     `select ${COLUMNS} from sync_job_cron_trigger t join (${SCHEDULE}) on s.trigger_id = t.id
      where ${given.map(({ sql }) => sql).join(' and ')} order by t.id desc limit ?`,
@@ -162,9 +162,9 @@ export async function updateTriggerDestination(
   expected: { readonly version: number | undefined; readonly cronExpression: string | undefined },
 ): Promise<TriggerRecord | undefined> {
   const [groupKey, webhookId] = destinationColumns(destination)
-  const bindings: Binding[] = [groupKey, webhookId, environmentId, id]
+  const bindings: SqlValue[] = [groupKey, webhookId, environmentId, id]
   const webhookRule = 'and exists (select from webhook w where w.environment_id = t.environment_id and w.id = ?)'
-  const updated = await row<TriggerRow>(
+  const updated = await queryOne<TriggerRow>(
     tx,
     `update sync_job_cron_trigger t set daemon_group_key = ?, webhook_id = ?, updated_at = now(), version = version + 1
      from ${SCHEDULE}
@@ -189,7 +189,7 @@ export async function updateTriggerSettings(
   id: string,
   settings: Pick<TriggerRecord, 'cronExpression' | 'destination' | 'errorHandling'>,
 ): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `update sync_job_cron_trigger set cron_expression = ?, daemon_group_key = ?, webhook_id = ?, error_handling = ?,
        updated_at = now(), version = version + 1
@@ -205,7 +205,7 @@ export async function deleteTrigger(
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  const deleted = await affected(
+  const deleted = await execute(
     tx,
     `with gone as (
        delete from sync_job_cron_trigger where environment_id = ? and id = ? and version = coalesce(?, version) returning *

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { jsonb, row, rows, type Tx } from '../database.ts'
+import { jsonb, query, queryOne, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 import type { ErrorHandling, ResourceStats, Run, RunDestination, RunError, RunKind, RunStatus } from './run-record.ts'
 import type { RunKey } from './run-version.ts'
@@ -28,7 +28,7 @@ export interface RunFilter {
 }
 
 /** Where a page of runs begins: below this tick, and below this id within it. */
-export interface RunPosition {
+export interface RunCursor {
   readonly scheduledFor: Date
   readonly id: string
 }
@@ -80,7 +80,7 @@ interface RunRow {
  * should be refused for asking in the same millisecond as another.
  */
 export async function insertManualRun(tx: Tx, run: NewRun, now: NowOverride): Promise<RunRecord> {
-  const inserted = await row<RunRow>(
+  const inserted = await queryOne<RunRow>(
     tx,
     `with recursive free (at) as (
        select date_trunc('milliseconds', coalesce(?::timestamptz, clock_timestamp()))
@@ -116,7 +116,7 @@ export async function insertManualRun(tx: Tx, run: NewRun, now: NowOverride): Pr
 
 /** One run with its progress. Rides on the primary key of every partition, since an id does not tell its day. */
 export async function findRun(tx: Tx, environmentId: string, id: string): Promise<RunRecord | undefined> {
-  const found = await row<RunRow>(tx, `select ${COLUMNS} from ${FROM} where r.id = ? and r.environment_id = ?`, [
+  const found = await queryOne<RunRow>(tx, `select ${COLUMNS} from ${FROM} where r.id = ? and r.environment_id = ?`, [
     id,
     environmentId,
   ])
@@ -125,7 +125,7 @@ export async function findRun(tx: Tx, environmentId: string, id: string): Promis
 
 /** Those of the runs that there are, in any order. One statement over primary keys, one partition each. */
 export async function findRuns(tx: Tx, keys: readonly RunKey[]): Promise<readonly RunRecord[]> {
-  const found = await rows<RunRow>(
+  const found = await query<RunRow>(
     tx,
     `select ${COLUMNS} from unnest(?::uuid[], ?::timestamptz[]) as v (id, scheduled_for)
        join (${FROM}) on r.id = v.id and r.scheduled_for = v.scheduled_for`,
@@ -139,7 +139,7 @@ export async function listRuns(
   tx: Tx,
   environmentId: string,
   filter: RunFilter,
-  below: RunPosition | undefined,
+  below: RunCursor | undefined,
   limit: number,
 ): Promise<readonly RunRecord[]> {
   const conditions = [
@@ -151,7 +151,7 @@ export async function listRuns(
     ['r.scheduled_for <= ?', below?.scheduledFor],
   ] as const
   const given = conditions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
-  const found = await rows<RunRow>(
+  const found = await query<RunRow>(
     tx,
     `select ${COLUMNS} from ${FROM} where ${given.map(({ sql }) => sql).join(' and ')}
        and (?::timestamptz is null or (r.scheduled_for, r.id) < (?::timestamptz, ?::uuid))
@@ -169,7 +169,7 @@ export async function listRuns(
 
 /** Marks a run that has left the queue stopped; undefined when it was not waiting. */
 export async function markStopped(tx: Tx, id: string, scheduledFor: Date, now: NowOverride): Promise<void> {
-  await rows(
+  await query(
     tx,
     `update sync_job_run set status = 'stopped', finished_at = coalesce(?::timestamptz, now()),
        updated_at = coalesce(?::timestamptz, now()), version = version + 1
@@ -180,8 +180,8 @@ export async function markStopped(tx: Tx, id: string, scheduledFor: Date, now: N
 
 /** Makes a failed or stopped run wait again; its attempts are counted on, and an ending that
  * was decided is taken back. Undefined in any other status. */
-export async function markCreatedAgain(tx: Tx, run: RunRecord, now: NowOverride): Promise<RunRecord | undefined> {
-  const again = await row<RunRow>(
+export async function requeueRun(tx: Tx, run: RunRecord, now: NowOverride): Promise<RunRecord | undefined> {
+  const again = await queryOne<RunRow>(
     tx,
     `with r as (
        update sync_job_run set status = 'created', error = null, finished_at = null,

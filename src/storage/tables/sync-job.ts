@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import { affected, jsonb, row, rows, type Tx } from '../database.ts'
+import { execute, jsonb, query, queryOne, type Tx } from '../database.ts'
 import type { ErrorHandling } from './run-record.ts'
 
 /** A sync job as it is stored. */
@@ -40,7 +40,7 @@ const COLUMNS = `id, environment_id as "environmentId", label, integration_name 
 
 /** Stores a job. */
 export async function insertSyncJob(tx: Tx, job: NewSyncJob): Promise<SyncJobRecord> {
-  const inserted = await row<SyncJobRecord>(
+  const inserted = await queryOne<SyncJobRecord>(
     tx,
     `insert into sync_job
        (environment_id, id, label, integration_name, resources, args_schema, args_validation, error_handling)
@@ -62,25 +62,25 @@ export async function insertSyncJob(tx: Tx, job: NewSyncJob): Promise<SyncJobRec
 
 /** Rides on the primary key. */
 export async function findSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from sync_job where environment_id = ? and id = ?`, [environmentId, id])
+  return await queryOne(tx, `select ${COLUMNS} from sync_job where environment_id = ? and id = ?`, [environmentId, id])
 }
 
 /** Like `findSyncJob`, and holds the row until the transaction ends. */
 export async function lockSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from sync_job where environment_id = ? and id = ? for update`, [
+  return await queryOne(tx, `select ${COLUMNS} from sync_job where environment_id = ? and id = ? for update`, [
     environmentId,
     id,
   ])
 }
 
 /** Jobs of the environment below `before` (all when undefined), newest first. Rides on the primary key. */
-export async function listSyncJobs(
+export async function listSyncJobRows(
   tx: Tx,
   environmentId: string,
   before: string | undefined,
   limit: number,
 ): Promise<readonly SyncJobRecord[]> {
-  return await rows(
+  return await query(
     tx,
     `select ${COLUMNS} from sync_job where environment_id = ? and (?::uuid is null or id < ?) order by id desc limit ?`,
     [environmentId, before ?? null, before ?? null, limit],
@@ -88,14 +88,14 @@ export async function listSyncJobs(
 }
 
 /** Changes the given fields; `undefined` when there is no such job or its version is not the given one. */
-export async function updateSyncJob(
+export async function updateSyncJobRow(
   tx: Tx,
   environmentId: string,
   id: string,
   change: SyncJobChange,
   version: number | undefined,
 ): Promise<SyncJobRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `update sync_job set label = coalesce(?, label), resources = coalesce(?::jsonb, resources),
        args_schema = coalesce(?::jsonb, args_schema), args_validation = coalesce(?, args_validation),
@@ -119,13 +119,13 @@ export async function updateSyncJob(
  *
  * Breaks the foreign key of triggers while some run it.
  */
-export async function deleteSyncJob(
+export async function deleteSyncJobRow(
   tx: Tx,
   environmentId: string,
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  const deleted = await affected(
+  const deleted = await execute(
     tx,
     `with gone as (
        delete from sync_job where environment_id = ? and id = ? and version = coalesce(?, version)
@@ -148,7 +148,7 @@ export async function listInstalledConfigs(
   environmentId: string,
   integrationName: string,
 ): Promise<readonly { readonly config: JsonObject; readonly override: JsonObject }[]> {
-  return await rows(
+  return await query(
     tx,
     `select integration.config, environment_integration.override
      from environment_integration join integration on integration.id = environment_integration.integration_id

@@ -1,7 +1,7 @@
-import { rows, type Tx } from '../database.ts'
+import { query, type Tx } from '../database.ts'
 
 /** What became of one tick, or of a stretch of missed ones. */
-export interface LedgerEntry {
+export interface TickLedgerEntry {
   readonly outcome: 'fired' | 'skipped' | 'missed'
   /** The tick; of a missed stretch, its last. */
   readonly scheduledFor: Date
@@ -15,13 +15,13 @@ export interface LedgerEntry {
  * The ledger of a trigger below a tick (all of it when undefined), latest first. Rides on the tick index of the runs and
  * the primary key of missed_ticks. A moment has one entry: a tick is either a run or inside one missed stretch.
  */
-export async function listLedger(
+export async function listTickLedger(
   tx: Tx,
   triggerId: string,
   below: Date | undefined,
   limit: number,
-): Promise<readonly LedgerEntry[]> {
-  return await rows(
+): Promise<readonly TickLedgerEntry[]> {
+  return await query(
     tx,
     `(select case when status = 'skipped' then 'skipped' else 'fired' end as outcome, scheduled_for as "scheduledFor",
         case when status <> 'skipped' then id end as "runId", skip_reason as "skipReason",

@@ -1,4 +1,4 @@
-import { affected, rows, type Tx } from '../database.ts'
+import { execute, query, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 import { RUN_QUEUE } from './run-queue.ts'
 
@@ -23,7 +23,7 @@ export interface TriggerTicks {
 }
 
 /** How the groups of the queue are named. */
-export interface GroupNames {
+export interface QueueGroupNames {
   readonly webhook: string
   /** Of daemon groups, before environment, colon and key. */
   readonly daemonPrefix: string
@@ -46,7 +46,7 @@ interface TickRow {
   readonly nextFireAt: Date | null
 }
 
-/** Takes its arrays through subqueries for the reason that `claimDue` does: one plan, however many ticks a batch has. */
+/** Takes its arrays through subqueries for the reason that `claimDueTriggers` does: one plan, however many ticks a batch has. */
 const WAITING_RUNS = RUN_QUEUE.enqueueFrom('waiting')
 const INSERT_TICKS = `with tick as materialized (
     select * from unnest((select ?::uuid[]), (select ?::uuid[]), (select ?::uuid[]), (select ?::text[]),
@@ -93,11 +93,11 @@ const INSERT_TICKS = `with tick as materialized (
 export async function insertTicks(
   tx: Tx,
   triggers: readonly TriggerTicks[],
-  groups: GroupNames,
+  groups: QueueGroupNames,
   now: NowOverride,
 ): Promise<void> {
   const ticks = triggers.flatMap(tickRows)
-  await affected(tx, INSERT_TICKS, [
+  await execute(tx, INSERT_TICKS, [
     ticks.map(({ tick }) => tick?.runId ?? null),
     ticks.map(({ trigger }) => trigger.triggerId),
     ticks.map(({ trigger }) => trigger.environmentId),
@@ -119,7 +119,7 @@ function tickRows(trigger: TriggerTicks): readonly TickRow[] {
 
 /** Those of the ticks that have their runs already, by the ids they would have got. Rides on the tick index. */
 export async function findTicksWithRun(tx: Tx, ticks: readonly NewTick[]): Promise<ReadonlySet<string>> {
-  const found = await rows<{ runId: string }>(
+  const found = await query<{ runId: string }>(
     tx,
     `select v.run_id as "runId"
      from unnest(?::uuid[], ?::uuid[], ?::timestamptz[]) as v (run_id, trigger_id, scheduled_for)
@@ -135,7 +135,7 @@ export async function findTicksWithRun(tx: Tx, ticks: readonly NewTick[]): Promi
 
 /** Records stretches of ticks that were not caught up. A stretch that is recorded already stays as it is. */
 export async function insertMissedTicks(tx: Tx, missed: readonly MissedTicks[]): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `insert into missed_ticks (environment_id, trigger_id, first_at, last_at, count)
      select * from unnest(?::uuid[], ?::uuid[], ?::timestamptz[], ?::timestamptz[], ?::integer[])
@@ -156,5 +156,5 @@ export async function insertMissedTicks(tx: Tx, missed: readonly MissedTicks[]):
  */
 export async function deleteMissedTicks(tx: Tx, triggerIds: readonly string[]): Promise<void> {
   if (triggerIds.length > 0)
-    await affected(tx, 'delete from missed_ticks where trigger_id = any(?::uuid[])', [triggerIds])
+    await execute(tx, 'delete from missed_ticks where trigger_id = any(?::uuid[])', [triggerIds])
 }

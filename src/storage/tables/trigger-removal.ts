@@ -1,4 +1,4 @@
-import { affected, rows, type Tx } from '../database.ts'
+import { execute, query, type Tx } from '../database.ts'
 import { deleteMissedTicks } from './tick.ts'
 
 /** What triggers can be removed with. */
@@ -15,7 +15,7 @@ export async function deleteTriggersOf(
   owner: TriggerOwner,
   ownerId: string,
 ): Promise<number> {
-  const gone = await rows<{ readonly id: string }>(
+  const gone = await query<{ readonly id: string }>(
     tx,
     `with gone as (
        delete from sync_job_cron_trigger where environment_id = ? and ${owner} = ? returning *
@@ -36,7 +36,7 @@ export async function deleteTriggersOf(
 
 /** Asks whoever executes runs of the account to stop at the next page. Rides on run_lease_account. */
 export async function stopRunsOfAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `update run_lease set stop_requested_at = coalesce(stop_requested_at, now())
      where integrated_account_id = ? and environment_id = ?`,
@@ -53,5 +53,5 @@ const REMAINING = ['run_queue', 'run_lease', 'run_checkpoint', 'previous_run', '
  * A holder of a lease finds it lost and ends.
  */
 export async function deleteRemainsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
-  for (const table of REMAINING) await affected(tx, `delete from ${table} where environment_id = ?`, [environmentId])
+  for (const table of REMAINING) await execute(tx, `delete from ${table} where environment_id = ?`, [environmentId])
 }

@@ -1,4 +1,4 @@
-import { affected, row, type Tx } from '../database.ts'
+import { execute, queryOne, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 import type { RunStatus } from './run-record.ts'
 
@@ -13,7 +13,7 @@ export interface LockedSchedule {
 
 /** Takes the schedule's row; waits for a tick that is being fired from it. */
 export async function lockSchedule(tx: Tx, triggerId: string, now: NowOverride): Promise<LockedSchedule | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `with locked as (
        select is_paused, error, next_fire_at from trigger_schedule where trigger_id = ? for update
@@ -33,7 +33,7 @@ export interface ScheduleChange {
 
 /** Writes a locked schedule, which clears the error it was parked with. */
 export async function updateSchedule(tx: Tx, triggerId: string, change: ScheduleChange): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `update trigger_schedule set cron_expression = ?, is_paused = ?, next_fire_at = ?, error = null where trigger_id = ?`,
     [change.cronExpression, change.isPaused, change.nextFireAt, triggerId],
@@ -41,12 +41,12 @@ export async function updateSchedule(tx: Tx, triggerId: string, change: Schedule
 }
 
 /** Shows a run on the schedule of the trigger it was made from, as its latest. */
-export async function showLastRun(
+export async function updateLastRun(
   tx: Tx,
   triggerId: string,
   run: { readonly id: string; readonly scheduledFor: Date; readonly status: RunStatus },
 ): Promise<void> {
-  await affected(
+  await execute(
     tx,
     `update trigger_schedule set last_scheduled_for = ?, last_run_id = ?, last_run_status = ? where trigger_id = ?`,
     [run.scheduledFor, run.id, run.status, triggerId],
@@ -54,8 +54,8 @@ export async function showLastRun(
 }
 
 /** Changes the status of the latest run, when it still is that run. */
-export async function showRunStatus(tx: Tx, triggerId: string, runId: string, status: RunStatus): Promise<void> {
-  await affected(tx, 'update trigger_schedule set last_run_status = ? where trigger_id = ? and last_run_id = ?', [
+export async function updateLastRunStatus(tx: Tx, triggerId: string, runId: string, status: RunStatus): Promise<void> {
+  await execute(tx, 'update trigger_schedule set last_run_status = ? where trigger_id = ? and last_run_id = ?', [
     status,
     triggerId,
     runId,
@@ -68,8 +68,8 @@ export async function showRunStatus(tx: Tx, triggerId: string, runId: string, st
  *
  * @returns whether it was taken out
  */
-export async function parkSchedule(tx: Tx, triggerId: string, dueAt: Date, error: string): Promise<boolean> {
-  const parked = await affected(
+export async function suspendSchedule(tx: Tx, triggerId: string, dueAt: Date, error: string): Promise<boolean> {
+  const parked = await execute(
     tx,
     'update trigger_schedule set next_fire_at = null, error = ? where trigger_id = ? and next_fire_at = ?',
     [error, triggerId, dueAt],

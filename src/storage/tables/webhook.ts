@@ -1,4 +1,4 @@
-import { affected, row, rows, type Tx } from '../database.ts'
+import { execute, query, queryOne, type Tx } from '../database.ts'
 
 /** A webhook as it is stored; its signing secrets are rows of "secret". */
 export interface WebhookRecord {
@@ -28,7 +28,7 @@ const COLUMNS = `id, environment_id as "environmentId", target_url as "targetUrl
 
 /** Stores a webhook. */
 export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<WebhookRecord> {
-  const inserted = await row<WebhookRecord>(
+  const inserted = await queryOne<WebhookRecord>(
     tx,
     `insert into webhook (environment_id, id, target_url, event_types, is_active) values (?, ?, ?, ?, ?)
      returning ${COLUMNS}`,
@@ -40,25 +40,25 @@ export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<Webhoo
 
 /** Rides on the primary key. */
 export async function findWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from webhook where environment_id = ? and id = ?`, [environmentId, id])
+  return await queryOne(tx, `select ${COLUMNS} from webhook where environment_id = ? and id = ?`, [environmentId, id])
 }
 
 /** Like `findWebhook`, and holds the row until the transaction ends. */
 export async function lockWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
-  return await row(tx, `select ${COLUMNS} from webhook where environment_id = ? and id = ? for update`, [
+  return await queryOne(tx, `select ${COLUMNS} from webhook where environment_id = ? and id = ? for update`, [
     environmentId,
     id,
   ])
 }
 
 /** Webhooks of the environment below `before` (all when undefined), newest first. Rides on the primary key. */
-export async function listWebhooks(
+export async function selectWebhooks(
   tx: Tx,
   environmentId: string,
   before: string | undefined,
   limit: number,
 ): Promise<readonly WebhookRecord[]> {
-  return await rows(
+  return await query(
     tx,
     `select ${COLUMNS} from webhook where environment_id = ? and (?::uuid is null or id < ?) order by id desc limit ?`,
     [environmentId, before ?? null, before ?? null, limit],
@@ -66,14 +66,14 @@ export async function listWebhooks(
 }
 
 /** Changes the given fields; `undefined` when there is no such webhook or its version is not the given one. */
-export async function updateWebhook(
+export async function updateWebhookRow(
   tx: Tx,
   environmentId: string,
   id: string,
   change: WebhookChange,
   version: number | undefined,
 ): Promise<WebhookRecord | undefined> {
-  return await row(
+  return await queryOne(
     tx,
     `update webhook set target_url = coalesce(?, target_url), event_types = coalesce(?::text[], event_types),
        is_active = coalesce(?, is_active), updated_at = now(), version = version + 1
@@ -87,12 +87,12 @@ export async function updateWebhook(
  *
  * Breaks the foreign key of triggers while some send to it.
  */
-export async function deleteWebhook(
+export async function deleteWebhookRow(
   tx: Tx,
   environmentId: string,
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
   const sql = 'delete from webhook where environment_id = ? and id = ? and version = coalesce(?, version)'
-  return (await affected(tx, sql, [environmentId, id, version ?? null])) > 0
+  return (await execute(tx, sql, [environmentId, id, version ?? null])) > 0
 }

@@ -1,19 +1,19 @@
-import { affected, type Tx } from '../database.ts'
+import { execute, type Tx } from '../database.ts'
 import type { NowOverride } from './queue-statements.ts'
 
 /** Workers that were not heard of for so long are forgotten by the others. */
-const FORGET_AFTER = `interval '1 hour'`
+const WORKER_RETENTION = `interval '1 hour'`
 
 /**
  * Notes that a worker lives, and forgets those long gone. Reads the whole table, which has a row per worker.
  *
  * @param regions whose runs it takes; empty: all
  */
-export async function seeWorker(tx: Tx, id: string, regions: readonly string[], now: NowOverride): Promise<void> {
-  await affected(
+export async function touchWorker(tx: Tx, id: string, regions: readonly string[], now: NowOverride): Promise<void> {
+  await execute(
     tx,
     `with clock as (select coalesce(?::timestamptz, now()) as at),
-     gone as (delete from worker where last_seen_at < (select at from clock) - ${FORGET_AFTER} and id <> ?)
+     gone as (delete from worker where last_seen_at < (select at from clock) - ${WORKER_RETENTION} and id <> ?)
      insert into worker (id, regions, last_seen_at) select ?, ?::text[], at from clock
      on conflict (id) do update set regions = excluded.regions, last_seen_at = excluded.last_seen_at`,
     [now, id, id, regions],
@@ -21,6 +21,6 @@ export async function seeWorker(tx: Tx, id: string, regions: readonly string[], 
 }
 
 /** Forgets a worker that takes no more runs. */
-export async function forgetWorker(tx: Tx, id: string): Promise<void> {
-  await affected(tx, 'delete from worker where id = ?', [id])
+export async function deleteWorker(tx: Tx, id: string): Promise<void> {
+  await execute(tx, 'delete from worker where id = ?', [id])
 }

@@ -6,7 +6,7 @@ const BATCH_RECORDS_MAX = 500
 const BATCH_BYTES_MAX = 252 * 1024
 
 /** Records of one event, as JSON texts. */
-export interface Batch {
+export interface EventBatch {
   readonly records: readonly string[]
   /** The last of its page. */
   readonly isLast: boolean
@@ -19,7 +19,7 @@ export interface Batch {
  * The split depends on the page alone, so a page that is sent again splits the same way and its sequence numbers mean the
  * same records. A record larger than a batch travels alone.
  */
-export function* batchesOf(records: readonly Json[]): Generator<Batch> {
+export function* splitIntoEvents(records: readonly Json[]): Generator<EventBatch> {
   let batch: string[] = []
   let bytes = 0
   for (const record of records) {

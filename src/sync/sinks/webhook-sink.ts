@@ -1,9 +1,9 @@
 import { assertNever, type JsonObject } from '../../base/index.ts'
 import type { ClaimedRun, ResourceStats, RunError } from '../../queue/index.ts'
 import {
-  type Attempt,
   type DeliverDeps,
-  type Delivery,
+  type DeliveryAttempt,
+  type DeliveryResult,
   deliver,
   encodeEvent,
   encodeEventWithList,
@@ -12,11 +12,11 @@ import {
   type WebhookTarget,
 } from '../../webhooks/index.ts'
 import type { EarlyEnd } from '../listing.ts'
-import type { Sink, SinkAnswer, SinkPage, SinkProblem } from '../sink.ts'
-import { batchesOf } from './batches.ts'
+import type { Sink, SinkListingError, SinkPage, SinkResult } from '../sink.ts'
+import { splitIntoEvents } from './batches.ts'
 
 /** The run as its events show it. */
-export interface WebhookRun
+export interface WebhookRunFields
   extends Pick<
     ClaimedRun,
     | 'id'
@@ -39,9 +39,9 @@ const DECLINED_STATUS = 400
 const GONE_STATUS = 410
 const BUSY_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 /** Reason on the run when the receiver answers, but not with a 2xx. */
-const REFUSED_REASON = 'WEBHOOK_REFUSED'
+const REJECTED_REASON = 'WEBHOOK_REFUSED'
 
-type Refusal = Extract<Attempt, { kind: 'refused' }>
+type RejectedDelivery = Extract<DeliveryAttempt, { kind: 'refused' }>
 
 /**
  * Delivers a run as signed events: `sync_job_run:started`, then `:record` and `:record_error` in order, then `:completed`
@@ -55,7 +55,7 @@ type Refusal = Extract<Attempt, { kind: 'refused' }>
 export function createWebhookSink(
   deps: DeliverDeps,
   target: WebhookTarget,
-  run: WebhookRun,
+  run: WebhookRunFields,
   signal: AbortSignal,
 ): Required<Sink> {
   const send = (message: OutboundMessage) => deliver(deps, target, message, signal)
@@ -71,70 +71,70 @@ export function createWebhookSink(
       const payload = runPayload(run, 'running', [])
       const delivery = await send(encodeEvent(target, event('started', 'started', payload, run.startedAt)))
       const isDeclined = delivery.kind === 'refused' && delivery.status === DECLINED_STATUS
-      return isDeclined ? end({ kind: 'stopped' }) : answerTo(delivery, 0)
+      return isDeclined ? endWith({ kind: 'stopped' }) : toSinkResult(delivery, 0)
     },
     async page(page) {
       let sequence = page.sequence
-      for (const { records, isLast } of batchesOf(page.records)) {
+      for (const { records, isLast } of splitIntoEvents(page.records)) {
         const payload = recordPayload(run, page, sequence, isLast)
         const delivery = await send(encodeEventWithList(target, event('record', sequence, payload), 'records', records))
-        if (delivery.kind !== 'accepted') return answerTo(delivery, 0)
+        if (delivery.kind !== 'accepted') return toSinkResult(delivery, 0)
         sequence += 1
       }
       return { kind: 'accepted', sequences: sequence - page.sequence }
     },
-    async problem(problem) {
-      const payload = { ...subjectPayload(run, problem), error: problem.error }
-      return answerTo(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
+    async listingError(problem) {
+      const payload = { ...commonPayload(run, problem), error: problem.error }
+      return toSinkResult(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
     },
     async ended({ status, error, attempt, decidedAt }, stats) {
       const payload = runPayload({ ...run, attempt }, status, stats)
       const at = new Date(decidedAt)
       if (status === 'failed')
-        return answerTo(
+        return toSinkResult(
           await send(encodeEvent(target, event('failed', `failed_${attempt}`, { ...payload, error }, at))),
           0,
         )
       const completed = { ...payload, complete: status === 'completed' }
-      return answerTo(await send(encodeEvent(target, event('completed', 'completed', completed, at))), 0)
+      return toSinkResult(await send(encodeEvent(target, event('completed', 'completed', completed, at))), 0)
     },
   }
 }
 
-function answerTo(delivery: Delivery, sequences: number): SinkAnswer {
+function toSinkResult(delivery: DeliveryResult, sequences: number): SinkResult {
   const after = `after ${delivery.attempts} ${delivery.attempts === 1 ? 'attempt' : 'attempts'}`
   switch (delivery.kind) {
     case 'accepted':
       return { kind: 'accepted', sequences }
     case 'unanswered': {
       const error = { reason: delivery.reason, message: `the webhook did not answer ${after}: ${delivery.message}` }
-      return delivery.reason === 'EGRESS_BLOCKED' ? end({ kind: 'failed', error }) : { kind: 'away', error }
+      return delivery.reason === 'EGRESS_BLOCKED' ? endWith({ kind: 'failed', error }) : { kind: 'away', error }
     }
     case 'refused': {
-      const error = { reason: REFUSED_REASON, message: `the webhook answered with status ${delivery.status} ${after}` }
-      return answerToRefusal(delivery, error)
+      const error = { reason: REJECTED_REASON, message: `the webhook answered with status ${delivery.status} ${after}` }
+      return rejectedResult(delivery, error)
     }
     default:
       return assertNever(delivery)
   }
 }
 
-function answerToRefusal({ status, retryAfterMs }: Refusal, error: RunError): SinkAnswer {
-  if (status === GONE_STATUS) return end({ kind: 'failed', error })
+function rejectedResult({ status, retryAfterMs }: RejectedDelivery, error: RunError): SinkResult {
+  if (status === GONE_STATUS) return endWith({ kind: 'failed', error })
   const wait = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }
-  return isAway(status) ? { kind: 'away', error, ...wait } : end({ kind: 'retry', error, ...wait })
+  return isUnavailableStatus(status) ? { kind: 'away', error, ...wait } : endWith({ kind: 'retry', error, ...wait })
 }
 
 /** Busy or broken: the same event may be welcome later. */
-function isAway(status: number): boolean {
+function isUnavailableStatus(status: number): boolean {
   return status >= 500 || BUSY_STATUSES.has(status)
 }
 
-function end(outcome: EarlyEnd): SinkAnswer {
+function endWith(outcome: EarlyEnd): SinkResult {
   return { kind: 'end', outcome }
 }
 
-function runPayload(run: WebhookRun, status: string, stats: readonly ResourceStats[]): JsonObject {
+function runPayload(run: WebhookRunFields, status: string, stats: readonly ResourceStats[]): JsonObject {
   return {
     id: run.id,
     sync_job_id: run.syncJobId,
@@ -170,9 +170,9 @@ function statsPayload(stats: ResourceStats): JsonObject {
   }
 }
 
-function recordPayload(run: WebhookRun, page: SinkPage, sequence: number, isLast: boolean): JsonObject {
+function recordPayload(run: WebhookRunFields, page: SinkPage, sequence: number, isLast: boolean): JsonObject {
   return {
-    ...subjectPayload(run, { ...page, sequence }),
+    ...commonPayload(run, { ...page, sequence }),
     has_more: page.hasMore || !isLast,
     ...(isLast && page.errors.length > 0
       ? { errors: page.errors.map(({ reason, message }) => ({ reason, message })) }
@@ -180,9 +180,9 @@ function recordPayload(run: WebhookRun, page: SinkPage, sequence: number, isLast
   }
 }
 
-function subjectPayload(
-  run: WebhookRun,
-  { resource, sequence }: Pick<SinkProblem, 'resource' | 'sequence'>,
+function commonPayload(
+  run: WebhookRunFields,
+  { resource, sequence }: Pick<SinkListingError, 'resource' | 'sequence'>,
 ): JsonObject {
   return {
     sync_job_run_id: run.id,

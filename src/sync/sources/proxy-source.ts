@@ -2,7 +2,7 @@ import { assertNever, Failure } from '../../base/index.ts'
 import { ACTION_RESOURCE, type Plan } from '../../definition/index.ts'
 import type { AccountAccess, CallTarget, Proxy as Engine, PageFailed, PageStep } from '../../proxy/index.ts'
 import { DEFAULT_ID_PATH } from '../record-id.ts'
-import type { PageRequest, PageSource, SourcePage } from '../source.ts'
+import type { ListingRequest, PageSource, SourcePage } from '../source.ts'
 
 /** What reading through the engine of this process needs. */
 export interface ProxySourceDeps {
@@ -15,7 +15,7 @@ export interface ProxySourceDeps {
 export function createProxySource({ proxy, plan, access }: ProxySourceDeps): PageSource {
   return {
     async *pages(request, state, signal) {
-      for await (const step of proxy.pages(plan, access, callOf(request, signal), state)) yield pageOf(step)
+      for await (const step of proxy.pages(plan, access, toProxyRequest(request, signal), state)) yield pageOf(step)
     },
     ...methodFacts(plan),
   }
@@ -24,22 +24,22 @@ export function createProxySource({ proxy, plan, access }: ProxySourceDeps): Pag
 /** What a sync has to know of the methods of a definition, which itself stays where it is. */
 export function methodFacts(plan: Plan): Required<Pick<PageSource, 'parentPaths' | 'idPath'>> {
   return {
-    parentPaths: (resource, method) => planned(plan, resource, method)?.parentPaths ?? [],
+    parentPaths: (resource, method) => findPlanned(plan, resource, method)?.parentPaths ?? [],
     idPath: (resource, method) => plan.resources.get(resource)?.get(method)?.idPath ?? DEFAULT_ID_PATH,
   }
 }
 
-function callOf(request: PageRequest, signal: AbortSignal): Parameters<Engine['pages']>[2] {
+function toProxyRequest(request: ListingRequest, signal: AbortSignal): Parameters<Engine['pages']>[2] {
   const { resource, method, id, query, args, resources, previousRunDate } = request
-  return { target: targetOf(resource, method), id, query, args, resources, previousRunDate, signal }
+  return { target: callTarget(resource, method), id, query, args, resources, previousRunDate, signal }
 }
 
 /** A method of a resource, or with `_` for the resource an action. */
-function targetOf(resource: string, method: string): CallTarget {
+function callTarget(resource: string, method: string): CallTarget {
   return resource === ACTION_RESOURCE ? { kind: 'action', action: method } : { kind: 'method', resource, method }
 }
 
-function planned({ actions, resources }: Plan, resource: string, method: string) {
+function findPlanned({ actions, resources }: Plan, resource: string, method: string) {
   return resource === ACTION_RESOURCE ? actions.get(method) : resources.get(resource)?.get(method)
 }
 

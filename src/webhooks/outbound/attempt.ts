@@ -1,15 +1,15 @@
 import { type Clock, Failure, type FailureReason } from '../../base/index.ts'
-import type { HttpClient, HttpStreamResponse } from '../../egress/index.ts'
+import type { EgressStreamResponse, HttpClient } from '../../egress/index.ts'
 import type { OutboundMessage, WebhookTarget } from './envelope.ts'
 import { signatureHeaders } from './signature.ts'
 
 /** Time one attempt may take, connecting and reading included. */
 const ATTEMPT_TIMEOUT_MS = 15_000
 /** Bytes of an answer that are read; a longer one is cut off there and its connection closed. */
-const ANSWER_BYTES_MAX = 16 * 1024
+const RESPONSE_TEXT_BYTES_MAX = 16 * 1024
 /** A bound for the client, far above what is read. */
 const RESPONSE_BYTES_MAX = 1024 * 1024
-const LETTER = /[a-z]/i
+const HAS_LETTER = /[a-z]/i
 
 /** What an attempt needs. */
 export interface AttemptDeps {
@@ -18,7 +18,7 @@ export interface AttemptDeps {
 }
 
 /** How one attempt ended. */
-export type Attempt =
+export type DeliveryAttempt =
   | { readonly kind: 'accepted'; readonly status: number }
   | {
       readonly kind: 'refused'
@@ -41,7 +41,7 @@ export async function attemptDelivery(
   target: WebhookTarget,
   message: OutboundMessage,
   signal: AbortSignal,
-): Promise<Attempt> {
+): Promise<DeliveryAttempt> {
   const timestampSeconds = Math.floor(deps.clock.now().getTime() / 1000)
   try {
     const response = await deps.http.stream({
@@ -66,22 +66,22 @@ export async function attemptDelivery(
   }
 }
 
-async function attemptFromResponse(response: HttpStreamResponse, clock: Clock): Promise<Attempt> {
+async function attemptFromResponse(response: EgressStreamResponse, clock: Clock): Promise<DeliveryAttempt> {
   const { status, headers } = response
-  const answer = await beginningOf(response)
+  const answer = await readBeginning(response)
   if (status >= 200 && status < 300) return { kind: 'accepted', status }
   return { kind: 'refused', status, answer, retryAfterMs: retryAfterMs(headers['retry-after'], clock.now()) }
 }
 
 /** Reads up to `ANSWER_BYTES_MAX`. The status has decided already, so an answer that breaks off is as good as a whole one. */
-async function beginningOf({ body }: HttpStreamResponse): Promise<string> {
+async function readBeginning({ body }: EgressStreamResponse): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   try {
     for await (const chunk of body) {
-      chunks.push(chunk.subarray(0, ANSWER_BYTES_MAX - bytes))
+      chunks.push(chunk.subarray(0, RESPONSE_TEXT_BYTES_MAX - bytes))
       bytes += chunk.byteLength
-      if (bytes >= ANSWER_BYTES_MAX) break
+      if (bytes >= RESPONSE_TEXT_BYTES_MAX) break
     }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -92,6 +92,6 @@ async function beginningOf({ body }: HttpStreamResponse): Promise<string> {
 /** `Retry-After` as RFC 9110 has it: seconds or an HTTP date; a date in the past is 0. */
 function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   if (header === undefined || header.trim() === '') return undefined
-  const ms = LETTER.test(header) ? Date.parse(header) - now.getTime() : Number(header) * 1000
+  const ms = HAS_LETTER.test(header) ? Date.parse(header) - now.getTime() : Number(header) * 1000
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined
 }

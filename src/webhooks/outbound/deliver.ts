@@ -1,5 +1,5 @@
 import { type BackoffPolicy, backoffMs, type Clock } from '../../base/index.ts'
-import { type Attempt, type AttemptDeps, attemptDelivery } from './attempt.ts'
+import { type AttemptDeps, attemptDelivery, type DeliveryAttempt } from './attempt.ts'
 import type { OutboundMessage, WebhookTarget } from './envelope.ts'
 
 /** What a delivery needs. */
@@ -10,14 +10,14 @@ export interface DeliverDeps extends AttemptDeps {
 }
 
 /** How a delivery ended, and after how many attempts. */
-export type Delivery = Attempt & { readonly attempts: number }
+export type DeliveryResult = DeliveryAttempt & { readonly attempts: number }
 
 /** A hiccup of the receiver is bridged without giving up the caller's place; an outage is the caller's to wait out. */
-const QUICK_RETRY: BackoffPolicy = { baseMs: 500, factor: 3, maxMs: 10_000, jitterFloor: 0.5 }
-const QUICK_ATTEMPTS_MAX = 4
+const RETRY_BACKOFF: BackoffPolicy = { baseMs: 500, factor: 3, maxMs: 10_000, jitterFloor: 0.5 }
+const ATTEMPTS_MAX = 4
 /** A `Retry-After` beyond this is not slept through here. */
-const QUICK_WAIT_MAX_MS = 10_000
-const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
+const RETRY_AFTER_MAX_MS = 10_000
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 
 /**
  * Sends the message until it is accepted or refused for good, at most `QUICK_ATTEMPTS_MAX` times within about 15 s of
@@ -32,10 +32,10 @@ export async function deliver(
   target: WebhookTarget,
   message: OutboundMessage,
   signal: AbortSignal,
-): Promise<Delivery> {
+): Promise<DeliveryResult> {
   for (let attempts = 1; ; attempts++) {
     const attempt = await attemptDelivery(deps, target, message, signal)
-    const waitMs = waitBeforeNext(attempt, attempts, deps.random)
+    const waitMs = retryDelayMs(attempt, attempts, deps.random)
     if (waitMs === undefined) return { ...attempt, attempts }
     await deps.clock.sleep(waitMs, signal)
     signal.throwIfAborted()
@@ -43,20 +43,20 @@ export async function deliver(
 }
 
 /** The pause before another attempt, `undefined` when none is made. */
-function waitBeforeNext(attempt: Attempt, attempts: number, random: () => number): number | undefined {
-  if (attempts === QUICK_ATTEMPTS_MAX || !mayPass(attempt)) return undefined
+function retryDelayMs(attempt: DeliveryAttempt, attempts: number, random: () => number): number | undefined {
+  if (attempts === ATTEMPTS_MAX || !isRetryable(attempt)) return undefined
   const asked = attempt.kind === 'refused' ? (attempt.retryAfterMs ?? 0) : 0
-  if (asked > QUICK_WAIT_MAX_MS) return undefined
-  return Math.max(asked, backoffMs(QUICK_RETRY, attempts, random))
+  if (asked > RETRY_AFTER_MAX_MS) return undefined
+  return Math.max(asked, backoffMs(RETRY_BACKOFF, attempts, random))
 }
 
 /** Tells whether the same bytes may be welcome in a moment. */
-function mayPass(attempt: Attempt): boolean {
+function isRetryable(attempt: DeliveryAttempt): boolean {
   switch (attempt.kind) {
     case 'accepted':
       return false
     case 'refused':
-      return PASSING_STATUSES.has(attempt.status)
+      return RETRYABLE_STATUSES.has(attempt.status)
     case 'unanswered':
       return attempt.reason !== 'EGRESS_BLOCKED'
   }

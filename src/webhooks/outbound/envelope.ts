@@ -27,7 +27,7 @@ export interface OutboundMessage {
 
 /** The body of an event: `{id, event, payload, environment_id, webhook_id, created_at}`. */
 export function encodeEvent(target: WebhookTarget, event: OutboundEvent): OutboundMessage {
-  return encodeAround(target, event, JSON.stringify(event.payload))
+  return encodeEnvelope(target, event, JSON.stringify(event.payload))
 }
 
 /**
@@ -44,15 +44,15 @@ export function encodeEventWithList(
 ): OutboundMessage {
   const head = JSON.stringify(event.payload).slice(0, -1)
   const comma = head === '{' ? '' : ','
-  return encodeAround(target, event, `${head}${comma}${JSON.stringify(listKey)}:[${items.join(',')}]}`)
+  return encodeEnvelope(target, event, `${head}${comma}${JSON.stringify(listKey)}:[${items.join(',')}]}`)
 }
 
-function encodeAround(target: WebhookTarget, event: OutboundEvent, payload: string): OutboundMessage {
-  const before = `{"id":${text(event.id)},"event":${text(event.event)},"payload":`
-  const after = `,"environment_id":${text(target.environmentId)},"webhook_id":${text(target.webhookId)},"created_at":${text(event.createdAt.toISOString())}}`
+function encodeEnvelope(target: WebhookTarget, event: OutboundEvent, payload: string): OutboundMessage {
+  const before = `{"id":${jsonText(event.id)},"event":${jsonText(event.event)},"payload":`
+  const after = `,"environment_id":${jsonText(target.environmentId)},"webhook_id":${jsonText(target.webhookId)},"created_at":${jsonText(event.createdAt.toISOString())}}`
   return { id: event.id, body: Buffer.from(before + payload + after) }
 }
 
-function text(value: Json): string {
+function jsonText(value: Json): string {
   return JSON.stringify(value)
 }

@@ -27,8 +27,8 @@ const TEAM: Principal = {
 /** Three tokens: `env`, `team` (names an environment by header) and `slow`, which is admitted when the test says so. */
 function createAdmission(slow: Promise<void>): Admission {
   return {
-    present: (token) => ({ hash: token, knownId: ['team', 'env'].includes(token) ? token : undefined }),
-    async admit(presented, environmentHeader) {
+    parseToken: (token) => ({ hash: token, knownId: ['team', 'env'].includes(token) ? token : undefined }),
+    async authenticate(presented, environmentHeader) {
       const token = presented?.hash
       if (token === 'slow') await slow
       if (token === 'team') return { ...TEAM, environmentId: environmentHeader }

@@ -7,8 +7,8 @@ import {
   createGrpcWebTransport,
 } from '@connectrpc/connect-node'
 import type { JsonObject } from '../../../src/base/index.ts'
-import { createClient, type Outcome } from '../../support/client.ts'
-import { refusalFromDetails } from '../../support/refusal.ts'
+import { type CallOutcome, createClient } from '../../support/client.ts'
+import { callErrorFromDetails } from '../../support/refusal.ts'
 import { type HttpAnswer, http1, http2 } from './http.ts'
 
 /** Sends one call; the request is JSON in the contract's spelling. */
@@ -16,7 +16,7 @@ export type Send = (
   method: DescMethodUnary,
   request: JsonObject,
   headers?: Readonly<Record<string, string>>,
-) => Promise<Outcome>
+) => Promise<CallOutcome>
 
 /** One protocol on one HTTP version. */
 export interface WireUnderTest {
@@ -84,10 +84,10 @@ function connectJson(name: string, http: typeof http1): WireUnderTest {
 }
 
 /** What a Connect answer says, as the other wires say it. */
-export function connectOutcome({ status, json, headers }: HttpAnswer): Outcome {
+export function connectOutcome({ status, json, headers }: HttpAnswer): CallOutcome {
   if (status === 200) return { ok: true, json, headers }
   const details = json.details as unknown as readonly { type: string; value: string }[]
-  const refusal = refusalFromDetails(
+  const refusal = callErrorFromDetails(
     String(json.code).toUpperCase().replace('CANCELED', 'CANCELLED'),
     String(json.message),
     details.map(({ type, value }) => ({ type, value: Buffer.from(value, 'base64') })),
@@ -120,12 +120,12 @@ function transported(name: string, createTransport: (baseUrl: string) => Transpo
 }
 
 /** A refusal as connect-node's clients report it. */
-export function refusedOutcome(error: ConnectError): Outcome {
+export function refusedOutcome(error: ConnectError): CallOutcome {
   const code = Code[error.code].replace(/(?<=[a-z])[A-Z]/g, '_$&').toUpperCase()
   const details = error.details.flatMap((detail) => ('type' in detail ? [detail] : []))
   return {
     ok: false,
-    refusal: refusalFromDetails(code.replace('CANCELED', 'CANCELLED'), error.rawMessage, details),
+    refusal: callErrorFromDetails(code.replace('CANCELED', 'CANCELLED'), error.rawMessage, details),
     headers: new Map(error.metadata),
   }
 }

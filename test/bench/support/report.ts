@@ -19,7 +19,7 @@ export function reportAtMost(name: string, value: number, unit: string, most: nu
 }
 
 /** Prints a figure that others are compared with. */
-export function reportFloor(name: string, value: number, unit: string): void {
+export function reportBaseline(name: string, value: number, unit: string): void {
   report({ name, value: rounded(value), unit, target: 'floor', ok: true })
 }
 

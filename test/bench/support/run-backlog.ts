@@ -1,6 +1,6 @@
 import { newId } from '../../../src/base/index.ts'
 import { shardOf } from '../../../src/schedule/index.ts'
-import { affected } from '../../../src/storage/database.ts'
+import { execute } from '../../../src/storage/database.ts'
 import type { Database } from '../../../src/storage/index.ts'
 
 /** How much waits. */
@@ -18,7 +18,7 @@ export async function insertBacklog(database: Database, backlog: Backlog): Promi
   for (let environment = 0; environment < backlog.environments; environment++)
     await insertEnvironment(database, backlog)
   for (const table of ['sync_job_run', 'run_queue', 'trigger_schedule'])
-    await affected(database.direct, `vacuum analyze ${table}`)
+    await execute(database.pool, `vacuum analyze ${table}`)
   return backlog.environments * backlog.accountsPerEnvironment * backlog.runsPerAccount
 }
 
@@ -26,8 +26,8 @@ async function insertEnvironment(database: Database, backlog: Backlog): Promise<
   const triggerIds = Array.from({ length: backlog.accountsPerEnvironment }, () => newId())
   await database.transaction(async (tx) => {
     // Triggers themselves are not read on the way through the queue; their schedules are written.
-    await affected(tx, 'set local session_replication_role = replica')
-    await affected(
+    await execute(tx, 'set local session_replication_role = replica')
+    await execute(
       tx,
       `with t as (
          insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)

@@ -7,7 +7,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { systemClock } from '../../../src/base/index.ts'
-import { executeRun, type PageSource, type Sink, type SinkAnswer } from '../../../src/sync/index.ts'
+import { executeRun, type PageSource, type Sink, type SinkResult } from '../../../src/sync/index.ts'
 
 /** What a sync of many parents took. */
 export interface ParentsSynced {
@@ -59,11 +59,11 @@ const source: PageSource = {
   },
   parentPaths: () => [],
 }
-const accepted = (sequences: number) => async (): Promise<SinkAnswer> => ({ kind: 'accepted', sequences })
+const accepted = (sequences: number) => async (): Promise<SinkResult> => ({ kind: 'accepted', sequences })
 const sink: Sink = {
   started: accepted(0),
   page: accepted(1),
-  problem: accepted(1),
+  listingError: accepted(1),
   ended: accepted(0),
 }
 const below = (parent: string) => ({ depends_on: parent, query: { of: `{{resources.${parent}.id}}` } })

@@ -1,4 +1,4 @@
-import { affected } from '../../../src/storage/database.ts'
+import { execute } from '../../../src/storage/database.ts'
 import type { Database } from '../../../src/storage/index.ts'
 
 const SHARDS = 64
@@ -10,13 +10,13 @@ const BATCH = 200
  *
  * @param connections loops at once, which divide the shards
  */
-export async function fireByHand(database: Database, connections: number): Promise<number> {
+export async function fireBaseline(database: Database, connections: number): Promise<number> {
   const shards = Array.from({ length: SHARDS }, (_, shard) => shard)
   let fired = 0
   const loop = async (): Promise<void> => {
     for (let shard = shards.shift(); shard !== undefined; shard = shards.shift())
       for (let taken = BATCH; taken === BATCH; fired += taken)
-        taken = await affected(database.direct, FIRE, [shard, BATCH])
+        taken = await execute(database.pool, FIRE, [shard, BATCH])
   }
   await Promise.all(Array.from({ length: connections }, loop))
   return fired

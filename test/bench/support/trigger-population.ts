@@ -1,4 +1,4 @@
-import { affected } from '../../../src/storage/database.ts'
+import { execute } from '../../../src/storage/database.ts'
 import type { Database } from '../../../src/storage/index.ts'
 
 /** How many triggers, and whose. */
@@ -61,15 +61,15 @@ export async function insertTriggers(database: Database, population: Population)
   const { environments, accountsPerEnvironment, triggersPerAccount } = population
   for (let done = 0; done < environments; done += CHUNK)
     await database.transaction(async (tx) => {
-      await affected(tx, 'set local session_replication_role = replica') // no check of every reference
-      await affected(tx, INSERT_CHUNK, [
+      await execute(tx, 'set local session_replication_role = replica') // no check of every reference
+      await execute(tx, INSERT_CHUNK, [
         Math.min(CHUNK, environments - done),
         accountsPerEnvironment,
         triggersPerAccount,
       ])
     })
   for (const table of ['integrated_account', 'sync_job_cron_trigger'])
-    await affected(database.direct, `vacuum analyze ${table}`)
+    await execute(database.pool, `vacuum analyze ${table}`)
   return environments * accountsPerEnvironment * triggersPerAccount
 }
 
@@ -97,16 +97,16 @@ const INSERT_CHUNK = `with tenant as materialized (
 
 /** Gives every trigger a schedule in the place of the one it had, and forgets what was fired. */
 export async function schedule(database: Database, schedules: Schedules): Promise<void> {
-  await affected(database.direct, 'truncate trigger_schedule, missed_ticks, sync_job_run, run_queue, run_lease')
+  await execute(database.pool, 'truncate trigger_schedule, missed_ticks, sync_job_run, run_queue, run_lease')
   await database.transaction(async (tx) => {
-    await affected(tx, 'set local session_replication_role = replica')
-    await affected(tx, 'set local statement_timeout = 0')
-    await affected(
+    await execute(tx, 'set local session_replication_role = replica')
+    await execute(tx, 'set local statement_timeout = 0')
+    await execute(
       tx,
       `insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
        select id, environment_id, get_byte(uuid_send(id), 15) % 64, 'wnam', ${schedules.expression}, ${schedules.next}
        from (select id, environment_id, row_number() over (order by id)::integer as n from sync_job_cron_trigger) numbered`,
     )
   })
-  for (const statement of ['vacuum analyze trigger_schedule', 'checkpoint']) await affected(database.direct, statement)
+  for (const statement of ['vacuum analyze trigger_schedule', 'checkpoint']) await execute(database.pool, statement)
 }

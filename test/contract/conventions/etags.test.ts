@@ -3,10 +3,10 @@ import { newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import type { Client } from '../../support/client.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
-import { makeWorld } from '../../support/world.ts'
+import { seedTenant } from '../../support/world.ts'
 
 const app = await startTestApp()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 const admin = app.client('connect', { token: world.teamToken })
 
 const updatable = KINDS.filter((kind) => kind.update !== undefined)
@@ -47,7 +47,7 @@ describe.each(app.clients({}))('an update that names another etag over $wire', (
 
     for (const etag of ['"v7"', '"0"', 'not an etag of ours', ''])
       expect(
-        await client.refusal(
+        await client.callError(
           kind.update!.method,
           { id, etag, ...kind.update!.change() },
           { token: tokenFor(kind, world) },
@@ -60,7 +60,7 @@ describe.each(app.clients({}))('an update that names another etag over $wire', (
     const { id } = await make(kind, client)
 
     expect(
-      await client.refusal(kind.update!.method, { id, etag: '"v7"' }, { token: tokenFor(kind, world) }),
+      await client.callError(kind.update!.method, { id, etag: '"v7"' }, { token: tokenFor(kind, world) }),
     ).toMatchObject(mismatch(client, kind, id))
   })
 })
@@ -131,7 +131,7 @@ describe.each(app.clients({}))('a deletion that names an etag over $wire', (clie
   })
 
   it.each(deletable)('of something unknown is not found: $noun', async (kind) => {
-    const refusal = await client.refusal(kind.delete!, { id: newId() }, { token: tokenFor(kind, world) })
+    const refusal = await client.callError(kind.delete!, { id: newId() }, { token: tokenFor(kind, world) })
     expect(refusal).toMatchObject({ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND' })
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { newId } from '../../../src/base/index.ts'
 import { mintToken } from '../../../src/vault/index.ts'
 import { startTestApp } from '../../support/app.ts'
-import type { Client, Outcome } from '../../support/client.ts'
+import type { CallOutcome, Client } from '../../support/client.ts'
 import { idFieldsOf, OPERATIONS } from '../../support/operations.ts'
 
 const app = await startTestApp()
@@ -30,7 +30,7 @@ async function refusalOf(
   client: Client,
   method: DescMethodUnary,
   token?: string,
-): Promise<Extract<Outcome, { ok: false }>> {
+): Promise<Extract<CallOutcome, { ok: false }>> {
   const outcome = await client.send(method, anyRequest(method), { token })
   if (outcome.ok) throw new Error(`${method.name} was let in over ${client.wire}`)
   return outcome

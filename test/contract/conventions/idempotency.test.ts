@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
-import { rows } from '../../../src/storage/database.ts'
+import { query } from '../../../src/storage/database.ts'
 import { startTestApp } from '../../support/app.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
-import { makeEnvironment, makeWorld } from '../../support/world.ts'
+import { createApiEnvironment, seedTenant } from '../../support/world.ts'
 
 const app = await startTestApp()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 const admin = app.client('connect', { token: world.teamToken })
 const clients = app.clients({})
 
@@ -85,7 +85,7 @@ describe.each(clients)('a request_id sent with a different request over $wire', 
     await client.ok(kind.create, request, { token: tokenFor(kind, world) })
     const before = await countOf(kind)
 
-    const refusal = await client.refusal(
+    const refusal = await client.callError(
       kind.create,
       { ...request, ...kind.otherCreate },
       { token: tokenFor(kind, world) },
@@ -108,13 +108,13 @@ describe('a request_id', () => {
     const request = { id: world.webhookId, request_id: newId() }
     await client.ok(rotateWebhookSecret, request)
 
-    const refusal = await client.refusal(SyncJobCronTriggerService.method.runSyncJobCronTrigger, request)
+    const refusal = await client.callError(SyncJobCronTriggerService.method.runSyncJobCronTrigger, request)
     expect(refusal.reason).toBe('IDEMPOTENCY_KEY_REUSED')
   })
 
   it('belongs to one environment', async () => {
     const request = { target_url: 'https://app.example.com/both', request_id: newId() }
-    const other = await makeEnvironment(app, world.teamToken)
+    const other = await createApiEnvironment(app, world.teamToken)
     const first = await client.ok(createWebhook, request)
     const second = await client.ok(createWebhook, request, { token: other.environmentToken })
 
@@ -125,8 +125,8 @@ describe('a request_id', () => {
     const request = { target_url: 'https://a.example/guess', request_id: newId() }
     await client.ok(createWebhook, request)
 
-    const [stored] = await rows<Record<string, unknown>>(
-      app.database.direct,
+    const [stored] = await query<Record<string, unknown>>(
+      app.database.pool,
       'select *, length(sealed_answer) > 0 as is_sealed from idempotency_key where request_id = ?',
       [request.request_id],
     )
@@ -142,14 +142,14 @@ describe('a request_id', () => {
 
   it('is free again after a refusal', async () => {
     const requestId = newId()
-    const refusal = await client.refusal(createWebhook, { target_url: 'ftp://a.example', request_id: requestId })
+    const refusal = await client.callError(createWebhook, { target_url: 'ftp://a.example', request_id: requestId })
 
     expect(refusal.reason).toBe('URL_NOT_ALLOWED')
     await client.ok(createWebhook, { target_url: 'https://a.example', request_id: requestId })
   })
 
   it('must be a uuid', async () => {
-    const refusal = await client.refusal(createWebhook, { target_url: 'https://a.example', request_id: 'once' })
+    const refusal = await client.callError(createWebhook, { target_url: 'https://a.example', request_id: 'once' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'request_id', rule: 'string.uuid' })])
   })
 
@@ -158,7 +158,7 @@ describe('a request_id', () => {
     const first = await client.ok(createWebhook, { target_url: 'https://a.example/h' }, { headers })
 
     expect(await client.ok(createWebhook, { target_url: 'https://a.example/h' }, { headers })).toEqual(first)
-    const refusal = await client.refusal(createWebhook, { target_url: 'https://b.example/h' }, { headers })
+    const refusal = await client.callError(createWebhook, { target_url: 'https://b.example/h' }, { headers })
     expect(refusal.reason).toBe('IDEMPOTENCY_KEY_REUSED')
   })
 })

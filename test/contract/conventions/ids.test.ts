@@ -5,21 +5,27 @@ import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import { idFieldsOf, OPERATIONS } from '../../support/operations.ts'
-import { makeEnvironment, makeTenant, makeWorld, NEVER, type World } from '../../support/world.ts'
+import {
+  createApiEnvironment,
+  createApiTenant,
+  NEVER_FIRES,
+  type SeededTenant,
+  seedTenant,
+} from '../../support/world.ts'
 
 const app = await startTestApp()
-const own = await makeWorld(app, app.first)
+const own = await seedTenant(app, app.first)
 /** Another environment of the same team. */
-const sibling = await makeWorld(app, { ...app.first, ...(await makeEnvironment(app, app.first.teamToken)) })
+const sibling = await seedTenant(app, { ...app.first, ...(await createApiEnvironment(app, app.first.teamToken)) })
 /** Another team; it is not the operator, whom teams are no secret to. */
-const stranger = await makeWorld(app, await makeTenant(app))
+const stranger = await seedTenant(app, await createApiTenant(app))
 
-const plan = (world: World) => ({
+const plan = (world: SeededTenant) => ({
   sync_job_id: world.syncJobId,
   integrated_account_id: world.integratedAccountId,
   daemon_group_key: 'group',
 })
-const scheduled = (world: World) => ({ ...plan(world), cron_expression: NEVER })
+const scheduled = (world: SeededTenant) => ({ ...plan(world), cron_expression: NEVER_FIRES })
 const { method: triggers } = SyncJobCronTriggerService
 
 describe.each(app.clients({ token: own.environmentToken }))('a webhook of another environment over $wire', (client) => {
@@ -27,14 +33,14 @@ describe.each(app.clients({ token: own.environmentToken }))('a webhook of anothe
     { method: triggers.createSyncJobCronTrigger, request: scheduled },
     {
       method: triggers.updateSyncJobCronTrigger,
-      request: ({ syncJobCronTriggerId }: World) => ({ id: syncJobCronTriggerId }),
+      request: ({ syncJobCronTriggerId }: SeededTenant) => ({ id: syncJobCronTriggerId }),
     },
     { method: SyncJobRunService.method.createSyncJobRun, request: plan },
   ])('is no destination: $method.name', async ({ method, request }) => {
     const { daemon_group_key: _, ...rest }: JsonObject = request(own)
 
     for (const webhookId of [newId(), sibling.webhookId, stranger.webhookId]) {
-      const refusal = await client.refusal(method, { ...rest, webhook_id: webhookId })
+      const refusal = await client.callError(method, { ...rest, webhook_id: webhookId })
       expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'WEBHOOK_NOT_FOUND' })
       expect(refusal.violations).toEqual([expect.objectContaining({ field: 'webhook_id' })])
     }
@@ -48,7 +54,7 @@ describe.each(app.clients())('a malformed id over $wire', (client) => {
     const others = Object.fromEntries(idFieldsOf(method).map((name) => [name, newId()]))
     const { teamToken, environmentId } = own
 
-    const refusal = await client.refusal(
+    const refusal = await client.callError(
       method,
       { ...others, [field]: 'no-uuid' },
       { token: teamToken, environment: environmentId },

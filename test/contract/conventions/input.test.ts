@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { type Json, type JsonObject, newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
-import { JSON_WIRES } from '../../support/client.ts'
+import { JSON_PROTOCOLS } from '../../support/client.ts'
 import { KINDS, OPERATIONS, type ResourceKind, tokenFor } from '../../support/operations.ts'
-import { makeWorld } from '../../support/world.ts'
+import { seedTenant } from '../../support/world.ts'
 
 const app = await startTestApp()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 const admin = app.client('connect', { token: world.teamToken })
-const jsonClients = JSON_WIRES.map((wire) => app.client(wire, {}))
+const jsonClients = JSON_PROTOCOLS.map((wire) => app.client(wire, {}))
 
 /** Operations whose whole request is the body of the REST call, so that both wires send the same JSON. */
 const withBody = OPERATIONS.filter(
@@ -34,7 +34,7 @@ function misfitOf({ fieldKind, scalar }: DescField): Json {
 
 describe.each(jsonClients)('a field that the contract does not know over $wire', (client) => {
   it.each(withBody)('is refused with its name: $name', async (method) => {
-    const refusal = await client.refusal(method, { surprise: 1 }, asAdministrator)
+    const refusal = await client.callError(method, { surprise: 1 }, asAdministrator)
 
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD', httpStatus: 400 })
     expect(refusal.violations).toContainEqual(expect.objectContaining({ field: 'surprise', rule: 'unknown_field' }))
@@ -42,7 +42,7 @@ describe.each(jsonClients)('a field that the contract does not know over $wire',
 
   it('is answered with the name that was probably meant', async () => {
     const { createIntegratedAccount } = IntegratedAccountService.method
-    const { violations } = await client.refusal(createIntegratedAccount, { tennant_id: 'acme' }, asAdministrator)
+    const { violations } = await client.callError(createIntegratedAccount, { tennant_id: 'acme' }, asAdministrator)
     const [finding] = violations.filter(({ rule }) => rule === 'unknown_field')
 
     expect(finding?.description).toContain('tenant_id')
@@ -54,7 +54,7 @@ describe.each(jsonClients)('values of the wrong type over $wire', (client) => {
     const wrong = method.input.fields.filter(({ oneof }) => oneof === undefined || oneof.fields.length === 1)
     const request = Object.fromEntries(wrong.map((field) => [field.name, misfitOf(field)]))
 
-    const { violations } = await client.refusal(method, request, asAdministrator)
+    const { violations } = await client.callError(method, request, asAdministrator)
 
     expect(
       violations
@@ -70,8 +70,8 @@ describe.each(jsonClients)('a refused create over $wire', (client) => {
     const request = await kind.createRequest(world, admin)
     const before = await countOf(kind)
 
-    await client.refusal(kind.create, { ...request, surprise: 1 }, { token: tokenFor(kind, world) })
-    await client.refusal(kind.create, { ...request, request_id: 'no-uuid' }, { token: tokenFor(kind, world) })
+    await client.callError(kind.create, { ...request, surprise: 1 }, { token: tokenFor(kind, world) })
+    await client.callError(kind.create, { ...request, request_id: 'no-uuid' }, { token: tokenFor(kind, world) })
 
     expect(await countOf(kind)).toBe(before)
   })
@@ -116,7 +116,7 @@ describe.each(jsonClients)('names in lower camel case over $wire', (client) => {
 
   it('beside the same name in the contract’s spelling are refused', async () => {
     const { createIntegratedAccount } = IntegratedAccountService.method
-    const refusal = await client.refusal(createIntegratedAccount, { tenant_id: 'a', tenantId: 'b' }, asAdministrator)
+    const refusal = await client.callError(createIntegratedAccount, { tenant_id: 'a', tenantId: 'b' }, asAdministrator)
 
     expect(refusal.violations).toContainEqual(expect.objectContaining({ field: 'tenant_id', rule: 'duplicate_field' }))
   })
@@ -139,7 +139,7 @@ describe.each(app.clients({ token: world.environmentToken }))('what no row can h
     const id = world.integratedAccountId
     const before = await client.ok(getIntegratedAccount, { id })
 
-    const refusal = await client.refusal(updateIntegratedAccount, { id, context })
+    const refusal = await client.callError(updateIntegratedAccount, { id, context })
 
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field })])
@@ -168,7 +168,7 @@ describe('a body that is not JSON', () => {
 describe('an unknown id', () => {
   it('is not repeated by the refusal of another field', async () => {
     const { updateIntegratedAccount } = IntegratedAccountService.method
-    const refusal = await admin.refusal(updateIntegratedAccount, { id: newId(), tenant_id: '' }, asAdministrator)
+    const refusal = await admin.callError(updateIntegratedAccount, { id: newId(), tenant_id: '' }, asAdministrator)
     expect(refusal).toMatchObject({ reason: 'INVALID_FIELD', resource: undefined })
   })
 })

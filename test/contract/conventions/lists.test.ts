@@ -6,10 +6,10 @@ import { encodePageToken } from '../../../src/storage/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import type { Client } from '../../support/client.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
-import { makeEnvironment, makeWorld } from '../../support/world.ts'
+import { createApiEnvironment, seedTenant } from '../../support/world.ts'
 
 const app = await startTestApp()
-const world = await makeWorld(app, app.first)
+const world = await seedTenant(app, app.first)
 const admin = app.client('connect', { token: world.teamToken })
 const clients = app.clients({})
 
@@ -81,7 +81,7 @@ describe.each(clients)('the page size over $wire', (client) => {
   const kind = KINDS.find(({ noun }) => noun === 'webhook')!
 
   it('is 50 unless given, and a larger one than 1000 is 1000', async () => {
-    const other = await makeEnvironment(app, world.teamToken)
+    const other = await createApiEnvironment(app, world.teamToken)
     const token = other.environmentToken
     const { createWebhook, listWebhooks } = WebhookService.method
     for (let made = 0; made < 51; made++)
@@ -98,7 +98,7 @@ describe.each(clients)('the page size over $wire', (client) => {
   })
 
   it('must not be negative', async () => {
-    const refusal = await client.refusal(kind.list, { page_size: -1 }, { token: world.environmentToken })
+    const refusal = await client.callError(kind.list, { page_size: -1 }, { token: world.environmentToken })
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
     expect(refusal.violations).toEqual([expect.objectContaining({ field: 'page_size', rule: 'int32.gte' })])
   })
@@ -108,7 +108,7 @@ describe.each(clients)('a page token over $wire', (client) => {
   it.each(KINDS)('that is none of the list is refused: $noun', async (kind) => {
     const forged = ['x', '!', 'AAAAAAAAAAAAAAAA', encodePageToken({ list: 'other' }, ['not-a-uuid'])]
     for (const token of forged)
-      expect(await client.refusal(kind.list, { page_token: token }, { token: tokenFor(kind, world) })).toMatchObject(
+      expect(await client.callError(kind.list, { page_token: token }, { token: tokenFor(kind, world) })).toMatchObject(
         tokenInvalid(client),
       )
   })
@@ -132,9 +132,9 @@ describe.each(clients)('a page token over $wire', (client) => {
     await make(kind)
     await make(kind)
     const { next } = await page(client, kind, { page_size: 1 })
-    const other = await makeEnvironment(app, world.teamToken)
+    const other = await createApiEnvironment(app, world.teamToken)
 
-    expect(await client.refusal(kind.list, { page_token: next }, { token: other.environmentToken })).toMatchObject(
+    expect(await client.callError(kind.list, { page_token: next }, { token: other.environmentToken })).toMatchObject(
       tokenInvalid(client),
     )
   })

@@ -4,28 +4,28 @@ import { startTestApp } from '../../support/app.ts'
 import { KINDS, tokenFor } from '../../support/operations.ts'
 import {
   addHeldRun,
-  askAs,
   compareForeign,
-  idPlaces,
+  idLocations,
   isOfEnvironment,
-  type TenancyWorld,
+  sendAs,
+  type TenancyFixture,
 } from '../../support/tenancy-matrix.ts'
-import { makeEnvironment, makeTenant, makeWorld, type Tenant } from '../../support/world.ts'
+import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../../support/world.ts'
 
 const app = await startTestApp()
-const tenant = await makeTenant(app)
+const tenant = await createApiTenant(app)
 const own = await worldOf(tenant)
 /** Another environment of the same team. */
-const sibling = await worldOf({ ...tenant, ...(await makeEnvironment(app, tenant.teamToken)) })
+const sibling = await worldOf({ ...tenant, ...(await createApiEnvironment(app, tenant.teamToken)) })
 /** Another team. */
-const foreign = await worldOf(await makeTenant(app))
+const foreign = await worldOf(await createApiTenant(app))
 
-async function worldOf(of: Tenant): Promise<TenancyWorld> {
-  return await addHeldRun(app.client('connect', { token: of.environmentToken }), await makeWorld(app, of))
+async function worldOf(of: Tenant): Promise<TenancyFixture> {
+  return await addHeldRun(app.client('connect', { token: of.environmentToken }), await seedTenant(app, of))
 }
 
 /** Everything the other tenant can read of its own. */
-async function everythingOf(world: TenancyWorld) {
+async function everythingOf(world: TenancyFixture) {
   const client = app.client('connect')
   return await Promise.all(
     KINDS.map(async (kind) => await client.ok(kind.list, { page_size: 1000 }, { token: tokenFor(kind, world) })),
@@ -36,15 +36,15 @@ describe.each(app.clients({}))('an id of another tenant over $wire', (client) =>
   const environmentHeaders = { authorization: `Bearer ${own.environmentToken}` }
   const teamHeaders = { authorization: `Bearer ${own.teamToken}`, 'patchbay-environment': own.environmentId }
 
-  it.each(idPlaces().filter(isOfEnvironment))(
+  it.each(idLocations().filter(isOfEnvironment))(
     'of the same team is answered like an unknown one: $name',
     async (place) => {
-      expect(await compareForeign(askAs(client, app.url, environmentHeaders), place, own, sibling)).toBeUndefined()
+      expect(await compareForeign(sendAs(client, app.url, environmentHeaders), place, own, sibling)).toBeUndefined()
     },
   )
 
-  it.each(idPlaces())('of another team is answered like an unknown one: $name', async (place) => {
-    expect(await compareForeign(askAs(client, app.url, teamHeaders), place, own, foreign)).toBeUndefined()
+  it.each(idLocations())('of another team is answered like an unknown one: $name', async (place) => {
+    expect(await compareForeign(sendAs(client, app.url, teamHeaders), place, own, foreign)).toBeUndefined()
   })
 })
 
@@ -53,8 +53,8 @@ const TENANTS_KINDS = KINDS.filter(({ noun }) => noun !== 'team')
 
 describe.each(TENANTS_KINDS)('$noun', (kind) => {
   const client = app.client('rest')
-  const as = (world: TenancyWorld) => ({ token: tokenFor(kind, world) })
-  const make = async (world: TenancyWorld, fields: JsonObject = {}) =>
+  const as = (world: TenancyFixture) => ({ token: tokenFor(kind, world) })
+  const make = async (world: TenancyFixture, fields: JsonObject = {}) =>
     await client.ok(
       kind.create,
       { ...(await kind.createRequest(world, app.client('rest', { token: world.teamToken }))), ...fields },
@@ -86,7 +86,7 @@ describe.each(TENANTS_KINDS)('$noun', (kind) => {
     const { id, etag } = await make(foreign)
     const unknown = newId()
     const refused = async (of: string) =>
-      JSON.stringify(await client.refusal(method, { id: of, etag, ...change() }, as(own))).replaceAll(of, '<id>')
+      JSON.stringify(await client.callError(method, { id: of, etag, ...change() }, as(own))).replaceAll(of, '<id>')
     expect(await refused(id)).toBe(await refused(unknown))
   })
 })
@@ -95,8 +95,8 @@ it('nothing of what was asked for changed the other tenants', async () => {
   const before = [await everythingOf(sibling), await everythingOf(foreign)]
   const client = app.client('connect', {})
   const headers = { authorization: `Bearer ${own.teamToken}`, 'patchbay-environment': own.environmentId }
-  for (const place of idPlaces()) await compareForeign(askAs(client, app.url, headers), place, own, foreign)
-  for (const place of idPlaces().filter(isOfEnvironment))
-    await compareForeign(askAs(client, app.url, headers), place, own, sibling)
+  for (const place of idLocations()) await compareForeign(sendAs(client, app.url, headers), place, own, foreign)
+  for (const place of idLocations().filter(isOfEnvironment))
+    await compareForeign(sendAs(client, app.url, headers), place, own, sibling)
   expect([await everythingOf(sibling), await everythingOf(foreign)]).toEqual(before)
 })

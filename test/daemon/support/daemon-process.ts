@@ -33,7 +33,7 @@ export class DaemonProcess implements AsyncDisposable {
   }
 
   /** Resolves once its output contains the text. */
-  async wrote(text: string): Promise<void> {
+  async waitForOutput(text: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const look = () => this.#output.includes(text) && resolve()
     this.#waiting.add(look)

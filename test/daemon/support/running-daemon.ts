@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/base/index.ts'
-import { connectService, Daemon, openStore } from '../../../src/daemon/index.ts'
+import { connectService, DaemonRunner, openStore } from '../../../src/daemon/index.ts'
 import type { Logger } from '../../../src/telemetry/index.ts'
 
 /** A line of a daemon's log. */
@@ -11,16 +11,16 @@ interface LogLine {
 
 /** A daemon in this process. */
 export interface RunningDaemon extends AsyncDisposable {
-  readonly daemon: Daemon
+  readonly daemon: DaemonRunner
   /** Resolves when it has drained; rejects with what made it give up. */
   readonly ended: Promise<void>
   readonly log: readonly LogLine[]
   /** The first line that says so, past or future. */
-  said(message: string, fields?: Readonly<Record<string, unknown>>): Promise<LogLine>
+  logged(message: string, fields?: Readonly<Record<string, unknown>>): Promise<LogLine>
 }
 
 /** Where it works. */
-export interface DaemonPlace {
+export interface DaemonTarget {
   readonly url: string
   readonly token: string
   readonly group: string
@@ -38,19 +38,19 @@ export function startDaemon({
   store: address,
   schema = 'public',
   capacity = 4,
-}: DaemonPlace): RunningDaemon {
+}: DaemonTarget): RunningDaemon {
   const store = openStore({ address, schema, writers: capacity })
   if (store === undefined) throw new Error(`no store at ${address}`)
-  const { logger, log, said } = listeningLogger()
+  const { logger, log, said } = createListeningLogger()
   const deps = { service: connectService({ url, token }), store, clock: systemClock, random: Math.random, logger }
-  const daemon = new Daemon(deps, { groupKey: group, label: 'test', version: 'test', regions: [], capacity })
+  const daemon = new DaemonRunner(deps, { groupKey: group, label: 'test', version: 'test', regions: [], capacity })
   const ended = daemon.run()
   ended.catch(() => {})
   return {
     daemon,
     ended,
     log,
-    said,
+    logged: said,
     async [Symbol.asyncDispose]() {
       void daemon.drain(0)
       await ended.catch(() => {})
@@ -59,7 +59,7 @@ export function startDaemon({
   }
 }
 
-function listeningLogger() {
+function createListeningLogger() {
   const log: LogLine[] = []
   const waiting = new Set<() => void>()
   const write =

@@ -35,8 +35,8 @@ export interface ScriptedService extends AsyncDisposable {
   /** Resolves when the call has been made for the nth time. */
   called(name: string, times?: number): Promise<void>
   /** Cuts every connection and refuses new ones, until `comeBack`. */
-  goAway(): Promise<void>
-  comeBack(): Promise<void>
+  stop(): Promise<void>
+  restart(): Promise<void>
 }
 
 const PAGES = 5
@@ -129,8 +129,8 @@ export async function startScriptedService(
       await promise
       waiting.delete(look)
     },
-    goAway: () => close(front),
-    async comeBack() {
+    stop: () => close(front),
+    async restart() {
       front = await listen(listener, port, tls)
     },
     [Symbol.asyncDispose]: () => close(front),
@@ -138,7 +138,7 @@ export async function startScriptedService(
 }
 
 /** A refusal as the service raises it. */
-export function refusal(code: Code, reason: string): ConnectError {
+export function serviceError(code: Code, reason: string): ConnectError {
   return new ConnectError(reason, code, undefined, [{ desc: ErrorInfoSchema, value: { reason, domain: 'patchbay' } }])
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Database, rows as readRows } from '../../../src/storage/database.ts'
-import { SPELLINGS } from '../../support/spellings.ts'
+import type { Database, query as readRows } from '../../../src/storage/database.ts'
+import { SECRET_ENCODINGS } from '../../support/spellings.ts'
 
 /** Secrets by the slot they are planted in: unique texts that nothing else contains. */
 export class Canaries {
@@ -29,7 +29,7 @@ export class Canaries {
   /** Every spelling of every secret, in small letters. */
   needles(): readonly Needle[] {
     return [...this.#planted].flatMap(([slot, secret]) =>
-      Object.entries(SPELLINGS).flatMap(([spelling, spell]) =>
+      Object.entries(SECRET_ENCODINGS).flatMap(([spelling, spell]) =>
         // Of base64 the characters at both ends depend on what stands around.
         spelling.includes('ase64') || spelling.includes('Basic')
           ? base64Cores(secret).map((text) => ({ slot, spelling, text }))
@@ -85,7 +85,7 @@ export function findCanaries(canaries: Canaries, haystacks: readonly Haystack[])
 
 const MARKS: ReadonlySet<string> = new Set(
   [
-    ...Object.values(SPELLINGS).map((spell) => spell(MARK.slice(0, -1))),
+    ...Object.values(SECRET_ENCODINGS).map((spell) => spell(MARK.slice(0, -1))),
     ...[0, 1, 2].map((offset) => base64At(MARK, offset)),
   ].map((text) => text.toLowerCase()),
 )
@@ -111,7 +111,7 @@ function base64At(text: string, offset: number): string {
 /** Columns whose bytes are sealed; they are looked at like any other, and hold no plain text. */
 export async function columnsOf(database: Database, read: typeof readRows): Promise<readonly Haystack[]> {
   const columns = await read<{ name: string; column: string; type: string }>(
-    database.direct,
+    database.pool,
     `select format('%I.%I', table_schema, table_name) as name, column_name as column, data_type as type
      from information_schema.columns join information_schema.tables using (table_schema, table_name)
      where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
@@ -119,7 +119,7 @@ export async function columnsOf(database: Database, read: typeof readRows): Prom
   const found: Haystack[] = []
   for (const { name, column, type } of columns) {
     const value = type === 'bytea' ? `encode("${column}", 'escape')` : `"${column}"::text`
-    const values = await read<{ value: string | null }>(database.direct, `select ${value} as value from ${name}`)
+    const values = await read<{ value: string | null }>(database.pool, `select ${value} as value from ${name}`)
     found.push({ place: `table ${name}.${column}`, text: values.map((row) => row.value ?? '').join('\n') })
   }
   return found

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../../src/base/index.ts'
-import { type Database, rows } from '../../../src/storage/database.ts'
+import { type Database, query } from '../../../src/storage/database.ts'
 import { DaemonProcess } from '../../daemon/support/daemon-process.ts'
 import type { RunningProduct } from '../../support/product.ts'
 import type { JsonAnswer } from '../../support/rest.ts'
 import { startReceiver } from '../../webhooks/receiver.ts'
 import { Canaries, columnsOf, filesOf, findCanaries, type Haystack } from './canaries.ts'
 import { authorised, type PlantedIntegration, refusedIntegrations, tokenIntegration } from './canary-definitions.ts'
-import { type EchoMode, startEchoParty } from './echo-party.ts'
+import { type EchoMode, startEchoUpstream } from './echo-party.ts'
 
 /** What is exercised. */
 export interface CanaryPlan {
@@ -59,7 +59,7 @@ export async function runCanaries(
     session: canaries.of('token.other'),
     expires_in: 3_600,
   }
-  await using party = await startEchoParty(tokens)
+  await using party = await startEchoUpstream(tokens)
   const scenario = await startScenario(product, canaries, party.url)
   await using receiver = await startReceiver(({ body, headers }, index) => ({
     status: [200, 200, 400, 500, 302, 200][index % 6] ?? 200,
@@ -98,7 +98,7 @@ export async function runCanaries(
     ...receiver.received.map(({ body, path }, index) => ({ place: `event ${index} ${path}`, text: body })),
     { place: 'log of the product', text: product.output() },
     { place: 'log of the daemon', text: daemon.output },
-    ...(await columnsOf(database, rows)),
+    ...(await columnsOf(database, query)),
     ...dataDirs.flatMap((directory) => filesOf(directory, ['bootstrap.json'])),
     ...filesOf(storeDir),
   ]

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { type EmbeddedServer, startEmbedded } from '../../../src/storage/index.ts'
+import { type EmbeddedServer, startEmbeddedServer } from '../../../src/storage/index.ts'
 import { DaemonProcess } from '../../daemon/support/daemon-process.ts'
 import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../../support/product.ts'
 import { callRest, expectJson, type JsonAnswer } from '../../support/rest.ts'
@@ -57,7 +57,7 @@ export class DaemonCluster implements AsyncDisposable {
     const dataDir = temporaryDataDir()
     const environment = { PATCHBAY_RATE_LIMIT: '0', PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
     const [server, product] = await Promise.all([
-      startEmbedded({ dataDir: dir }),
+      startEmbeddedServer({ dataDir: dir }),
       startProduct({ dataDir, environment }),
     ])
     const upstream = await startList(list)

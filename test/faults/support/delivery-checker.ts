@@ -9,7 +9,7 @@ export interface ReceivedPage {
 }
 
 /** What a receiver got for all runs together. */
-export interface DeliveryVerdict {
+export interface DeliveryCheck {
   readonly records: number
   /** Records that never came. */
   readonly missing: number
@@ -30,10 +30,10 @@ export interface DeliveryVerdict {
  *
  * @param runs how many records each run owes
  */
-export function judgeDeliveries(runs: ReadonlyMap<string, number>, pages: readonly ReceivedPage[]): DeliveryVerdict {
+export function checkDeliveries(runs: ReadonlyMap<string, number>, pages: readonly ReceivedPage[]): DeliveryCheck {
   const byRun = Map.groupBy(pages, ({ runId }) => runId)
   const verdicts = [...runs].map(([id, owed]) => judgeRun(owed, byRun.get(id) ?? []))
-  const total = (name: keyof DeliveryVerdict) => verdicts.reduce((sum, verdict) => sum + verdict[name], 0)
+  const total = (name: keyof DeliveryCheck) => verdicts.reduce((sum, verdict) => sum + verdict[name], 0)
   return {
     records: total('records'),
     missing: total('missing'),
@@ -44,7 +44,7 @@ export function judgeDeliveries(runs: ReadonlyMap<string, number>, pages: readon
   }
 }
 
-function judgeRun(owed: number, pages: readonly ReceivedPage[]): DeliveryVerdict {
+function judgeRun(owed: number, pages: readonly ReceivedPage[]): DeliveryCheck {
   const contents = new Map<number, string>()
   const records = new Set<number>()
   let [repeated, changed, early, behind] = [0, 0, 0, 0]

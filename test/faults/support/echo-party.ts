@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { SPELLINGS } from '../../support/spellings.ts'
+import { SECRET_ENCODINGS } from '../../support/spellings.ts'
 
 /** A third party that repeats whatever it is sent: `/<mode>/…` chooses how. */
-export interface EchoParty extends AsyncDisposable {
+export interface EchoUpstream extends AsyncDisposable {
   readonly url: string
   readonly requests: number
 }
@@ -38,7 +38,7 @@ export interface GivenTokens {
   readonly expires_in: number
 }
 
-export async function startEchoParty(tokens: GivenTokens): Promise<EchoParty> {
+export async function startEchoUpstream(tokens: GivenTokens): Promise<EchoUpstream> {
   let requests = 0
   const server = createServer((request, response) => {
     requests += 1
@@ -64,7 +64,7 @@ function answer(request: IncomingMessage, response: ServerResponse, body: string
   const said = everythingIn(request, body)
   const echo = said
     .map((value) =>
-      Object.values(SPELLINGS)
+      Object.values(SECRET_ENCODINGS)
         .map((spell) => spell(value))
         .join(' | '),
     )

@@ -9,7 +9,7 @@ import { KIB, MIB } from '../../untrusted/reader.ts'
 import { READERS } from '../../untrusted/registry.ts'
 
 /** One request over HTTP that is made to keep the server busy. */
-export interface FreezingRequest {
+export interface BlockingRequest {
   readonly what: string
   readonly send: () => Promise<void>
 }
@@ -28,7 +28,7 @@ const HEADER_BYTES = 24 * KIB
  * A third party that answers `/<format>/<attack>` with that attack, `/error/<attack>` with the one in JSON as an error, and
  * `/link/<attack>` with it as its Link header.
  */
-export async function startFreezingUpstream(
+export async function startBlockingUpstream(
   create: typeof createServer,
 ): Promise<{ readonly url: string; close(): void }> {
   const server = create((request, response) => {
@@ -50,10 +50,10 @@ export async function startFreezingUpstream(
 }
 
 /** Requests that froze a server once, and the attacks of the registry where a client chooses them. */
-export async function* freezingRequests(
+export async function* blockingRequests(
   { url, bootstrap }: RunningProduct,
   upstreamUrl: string,
-): AsyncGenerator<FreezingRequest> {
+): AsyncGenerator<BlockingRequest> {
   const token = bootstrap.environment_token
   const post = (path: string, body: unknown) => callRest('POST', `${url}${path}`, token, body).then(() => {})
   for (const [attack, make] of Object.entries(readerOf('definition').attacks)) {
@@ -90,7 +90,7 @@ export async function* freezingRequests(
 }
 
 /** Answers that reach the client whole: over REST, as one page of a list, and over Connect in both codecs. */
-function* passedOn(url: string, token: string, accountId: string): Generator<FreezingRequest> {
+function* passedOn(url: string, token: string, accountId: string): Generator<BlockingRequest> {
   const headers = { authorization: `Bearer ${token}` }
   for (const attack of PASSED_ON) {
     const id = encodeURIComponent(attack)
@@ -114,7 +114,7 @@ async function recompiledPlan(
   url: string,
   bootstrap: RunningProduct['bootstrap'],
   base_url: string,
-): Promise<FreezingRequest> {
+): Promise<BlockingRequest> {
   const names = (count: number, prefix: string) => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
   const account = await seedAccount(url, bootstrap, 'large', {
     base_url,

@@ -1,5 +1,5 @@
 /** Texts that break careless programs: control characters, broken Unicode, other languages' syntax, numbers in disguise. */
-export const HOSTILE_TEXTS: readonly string[] = [
+export const MALICIOUS_TEXTS: readonly string[] = [
   [
     '',
     ' ',
@@ -88,7 +88,7 @@ export const HOSTILE_TEXTS: readonly string[] = [
 ].flat()
 
 /** JSON values of every kind, as text: what a field of any type may meet. */
-export const HOSTILE_JSON: readonly string[] = [
+export const MALICIOUS_JSON: readonly string[] = [
   [
     'null',
     'true',
@@ -117,7 +117,7 @@ export const HOSTILE_JSON: readonly string[] = [
 ].flat()
 
 /** Bodies that are not JSON, or barely. */
-export const HOSTILE_BODIES: readonly (string | Uint8Array)[] = [
+export const MALICIOUS_BODIES: readonly (string | Uint8Array)[] = [
   [
     '',
     ' ',
@@ -187,7 +187,7 @@ export const HOSTILE_BODIES: readonly (string | Uint8Array)[] = [
 ].flat()
 
 /** Headers of requests, with values that are sent as they are. */
-export const HOSTILE_HEADERS: readonly (readonly [name: string, value: string])[] = [
+export const MALICIOUS_HEADERS: readonly (readonly [name: string, value: string])[] = [
   headers('content-type', [
     '',
     'text',

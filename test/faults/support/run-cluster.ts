@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { row, rows } from '../../../src/storage/database.ts'
+import { query, queryOne } from '../../../src/storage/database.ts'
 import type { Database } from '../../../src/storage/index.ts'
 import { generateKeyRingText } from '../../../src/vault/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../../support/durable-database.ts'
@@ -94,13 +94,13 @@ export class RunCluster implements AsyncDisposable {
     const gone = once(worker.child, 'exit')
     worker.child.kill('SIGKILL')
     await gone
-    const now = await row<{ readonly at: Date }>(this.database.direct, 'select clock_timestamp() as at')
+    const now = await queryOne<{ readonly at: Date }>(this.database.pool, 'select clock_timestamp() as at')
     return { at: now?.at ?? new Date(), held: await this.heldBy(worker) }
   }
 
   async heldBy({ pid }: WorkerProcess): Promise<readonly HeldRun[]> {
     const sql = `select run_id as id, attempt from run_lease where split_part(holder, ':', 2) = ?`
-    return await rows(this.database.direct, sql, [String(pid)])
+    return await query(this.database.pool, sql, [String(pid)])
   }
 
   /** Makes a job that lists contacts to the receiver, and accounts of it; workers must be there to connect them. */
@@ -120,7 +120,7 @@ export class RunCluster implements AsyncDisposable {
     }
     for (const end = Date.now() + CONNECT_DEADLINE_MS; Date.now() < end; await sleep(POLL_MS)) {
       const sql = `select id from integrated_account where status <> 'active'`
-      if ((await rows(this.database.direct, sql)).length === 0) return
+      if ((await query(this.database.pool, sql)).length === 0) return
     }
     throw new Error('the accounts were not connected in time')
   }
@@ -138,7 +138,7 @@ export class RunCluster implements AsyncDisposable {
 
   async statusOf(id: string): Promise<string | undefined> {
     const sql = 'select status from sync_job_run where id = ?'
-    return (await row<{ readonly status: string }>(this.database.direct, sql, [id]))?.status
+    return (await queryOne<{ readonly status: string }>(this.database.pool, sql, [id]))?.status
   }
 
   #call(method: string, path: string, body: object) {

@@ -3,7 +3,7 @@ import { reportAtLeast, reportAtMost } from '../../bench/support/report.ts'
 import type { ClusterTrigger } from './tick-cluster.ts'
 
 /** What became of the ticks that were owed. */
-export interface TickVerdict {
+export interface TickCheck {
   readonly owed: number
   /** Ticks without a run. */
   readonly missing: number
@@ -21,11 +21,11 @@ export interface TickVerdict {
  *
  * @param runs `[trigger id, tick, lateness in ms]`
  */
-export function judgeTicks(
+export function checkTicks(
   triggers: readonly ClusterTrigger[],
   runs: readonly (readonly [string, Date, number])[],
   until: Date,
-): TickVerdict {
+): TickCheck {
   const owed = new Set<string>()
   for (const { id, expression, from } of triggers)
     for (const tick of ticksBetween(expression, from, until)) owed.add(`${id} ${tick}`)
@@ -53,7 +53,7 @@ export function judgeTicks(
 }
 
 /** Prints what a scenario came to: nothing may be missing, doubled or invented. */
-export function reportVerdict(name: string, verdict: TickVerdict): void {
+export function reportTickCheck(name: string, verdict: TickCheck): void {
   reportAtLeast(`${name}/ticks`, verdict.owed, 'ticks', 1)
   reportAtMost(`${name}/missing`, verdict.missing, 'ticks', 0)
   reportAtMost(`${name}/duplicate`, verdict.duplicate, 'runs', 0)

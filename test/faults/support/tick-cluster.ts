@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '../../../src/base/index.ts'
 import { nextTicks, shardOf } from '../../../src/schedule/index.ts'
-import { affected, rows } from '../../../src/storage/database.ts'
+import { execute, query } from '../../../src/storage/database.ts'
 import { isAlive } from '../../../src/storage/embedded/postmaster.ts'
-import { Database, type EmbeddedServer, migrate, startEmbedded } from '../../../src/storage/index.ts'
+import { Database, type EmbeddedServer, migrate, startEmbeddedServer } from '../../../src/storage/index.ts'
 import { createTenant, readOne } from '../../queue/fixtures.ts'
 
 const WORKER = join(import.meta.dirname, 'tick-worker.ts')
@@ -39,7 +39,7 @@ export class TickCluster implements AsyncDisposable {
   static async start(): Promise<TickCluster> {
     const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-faults-'))
     chmodSync(dataDir, 0o711) // root's servers run under another uid, which must be able to walk in
-    const cluster = new TickCluster(await startEmbedded({ dataDir }), dataDir)
+    const cluster = new TickCluster(await startEmbeddedServer({ dataDir }), dataDir)
     await migrate(cluster.database)
     return cluster
   }
@@ -50,14 +50,14 @@ export class TickCluster implements AsyncDisposable {
     const { now } = await readOne<{ now: Date }>(this.database, 'select clock_timestamp()::timestamptz(3) as now')
     const triggers = expressions.map((expression) => ({ id: newId(), expression, from: now }))
     const ids = triggers.map(({ id }) => id)
-    await affected(
-      this.database.direct,
+    await execute(
+      this.database.pool,
       `insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression, webhook_id, args)
        select ?, v.id, ?, v.account, v.expression, ?, '{}' from unnest(?::uuid[], ?::uuid[], ?::text[]) v (id, account, expression)`,
       [environmentId, syncJobId, webhookId, ids, accountIds, expressions],
     )
-    await affected(
-      this.database.direct,
+    await execute(
+      this.database.pool,
       `insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
        select v.id, ?, v.shard, 'wnam', v.expression, v.next
        from unnest(?::uuid[], ?::smallint[], ?::text[], ?::timestamptz[]) v (id, shard, expression, next)`,
@@ -101,7 +101,7 @@ export class TickCluster implements AsyncDisposable {
     process.kill(this.#server.pid, 'SIGQUIT')
     while (isAlive(this.#server.pid)) await sleep(EXIT_POLL_MS)
     await sleep(downMs)
-    this.#server = await startEmbedded({ dataDir: this.#dataDir })
+    this.#server = await startEmbeddedServer({ dataDir: this.#dataDir })
     return new Date()
   }
 
@@ -116,8 +116,8 @@ export class TickCluster implements AsyncDisposable {
 
   /** Every run a tick made, as `[trigger id, tick, lateness in ms]`. */
   async readRuns(): Promise<readonly (readonly [string, Date, number])[]> {
-    const found = await rows<{ id: string; at: Date; late: number }>(
-      this.database.direct,
+    const found = await query<{ id: string; at: Date; late: number }>(
+      this.database.pool,
       `select trigger_id as id, scheduled_for as at, extract(epoch from created_at - scheduled_for)::float8 * 1000 as late
        from sync_job_run where kind = 'cron'`,
     )
@@ -127,13 +127,13 @@ export class TickCluster implements AsyncDisposable {
   /** How many schedules still owe a tick of before the moment. */
   async countDueBefore(moment: Date): Promise<number> {
     const sql = 'select count(*) as count from trigger_schedule where next_fire_at < ?'
-    return (await rows<{ count: number }>(this.database.direct, sql, [moment]))[0]?.count ?? Number.NaN
+    return (await query<{ count: number }>(this.database.pool, sql, [moment]))[0]?.count ?? Number.NaN
   }
 
   /** When the first run after the moment was made. */
   async firstRunAfter(moment: Date): Promise<Date | undefined> {
     const sql = 'select min(created_at) as first from sync_job_run where created_at >= ?'
-    return (await rows<{ first: Date | null }>(this.database.direct, sql, [moment]))[0]?.first ?? undefined
+    return (await query<{ first: Date | null }>(this.database.pool, sql, [moment]))[0]?.first ?? undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

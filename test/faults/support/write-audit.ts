@@ -1,4 +1,4 @@
-import { affected, rows } from '../../../src/storage/database.ts'
+import { execute, query } from '../../../src/storage/database.ts'
 import type { Database } from '../../../src/storage/index.ts'
 
 /** A lease as it was taken: by whom, when by the database's clock. */
@@ -12,18 +12,18 @@ export interface TakenLease {
  * application name and the holder of the lease at that moment. What a process believes does not matter here.
  */
 export async function installWriteAudit(database: Database): Promise<void> {
-  for (const statement of STATEMENTS) await affected(database.direct, statement)
+  for (const statement of STATEMENTS) await execute(database.pool, statement)
 }
 
 /** Notes which connections are whose. */
 export async function registerWorker(database: Database, application: string, pid: number): Promise<void> {
-  await affected(database.direct, 'insert into audit_worker (application, pid) values (?, ?)', [application, pid])
+  await execute(database.pool, 'insert into audit_worker (application, pid) values (?, ?)', [application, pid])
 }
 
 /** How many writes were made in the name of somebody else, but for the end of leases that had expired. */
 export async function countForeignWrites(database: Database): Promise<number> {
-  const [found] = await rows<{ readonly count: number }>(
-    database.direct,
+  const [found] = await query<{ readonly count: number }>(
+    database.pool,
     `select count(*) as count from audit_write a join audit_worker w on w.application = a.application
      where a.holder is distinct from w.pid::text and not (a.kind = 'ended' and a.is_expired)`,
   )
@@ -32,13 +32,13 @@ export async function countForeignWrites(database: Database): Promise<number> {
 
 /** How many writes were seen at all. */
 export async function countWrites(database: Database): Promise<number> {
-  const [found] = await rows<{ readonly count: number }>(database.direct, 'select count(*) as count from audit_write')
+  const [found] = await query<{ readonly count: number }>(database.pool, 'select count(*) as count from audit_write')
   return found?.count ?? Number.NaN
 }
 
 /** Every lease that was taken, in order. */
 export async function readTakenLeases(database: Database): Promise<readonly TakenLease[]> {
-  return await rows(database.direct, `select run_id as "runId", at from audit_write where kind = 'taken' order by at`)
+  return await query(database.pool, `select run_id as "runId", at from audit_write where kind = 'taken' order by at`)
 }
 
 /** The process id is what a holder's name ends with. */

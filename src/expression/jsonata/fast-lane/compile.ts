@@ -1,20 +1,29 @@
 import { type Json, JsonNumber, type JsonObject } from '../../../base/index.ts'
 import type { AstNode } from '../parse.ts'
-import { type Evaluate, type Frame, FUEL, hasLeft, leave, SHARED_CONTAINER_FUEL, spend, type Value } from './frame.ts'
+import {
+  bailOut,
+  type CompiledNode,
+  charge,
+  type EvaluationFrame,
+  GAS_LIMIT,
+  isBailOut,
+  SHARED_CONTAINER_GAS,
+  type Value,
+} from './frame.ts'
 import { compileCall } from './functions.ts'
-import { holdsOnly, isNode, nodes, requireNode } from './nodes.ts'
+import { asNode, asNodes, assertKeys, isNode } from './nodes.ts'
 import { compileBinary, compileNegation } from './operators.ts'
 import { type Construction, compilePath, compileVariable } from './path.ts'
 import { booleanOf, isArray } from './values.ts'
 
 /** The fast lane does not vouch for this evaluation: ask the sandbox. */
-export const LEFT: unique symbol = Symbol('left the fast lane')
+export const BAILED_OUT: unique symbol = Symbol('left the fast lane')
 
 /**
  * An expression that runs in this process: synchronous, on the roots, in bounded time and memory. It never throws; what
  * would be an error is `LEFT`. The result may share objects with the roots and the values of variables.
  */
-export type FastExpression = (roots: JsonObject, bindings?: JsonObject) => Value | typeof LEFT
+export type InlineExpression = (roots: JsonObject, bindings?: JsonObject) => Value | typeof BAILED_OUT
 
 const NONE: JsonObject = {}
 
@@ -29,31 +38,31 @@ const NODES_MAX = 256
  * element of an array, and whatever costs more than constant time pays from a fixed fuel. No lambda, assignment, regular
  * expression, range, wildcard, filter or sort is among them.
  */
-export function compileFast(tree: AstNode): FastExpression | undefined {
-  const evaluate = compileOrLeave(tree)
+export function compileInline(tree: AstNode): InlineExpression | undefined {
+  const evaluate = compileOrBailOut(tree)
   if (!evaluate) return undefined
   return (roots, bindings = NONE) => {
     try {
-      if (isMarked(roots)) leave()
-      return evaluate({ roots, context: roots, copies: 1, bindings, fuel: FUEL })
+      if (hasReservedKey(roots)) bailOut()
+      return evaluate({ roots, context: roots, copies: 1, bindings, gas: GAS_LIMIT })
     } catch (error) {
-      if (hasLeft(error)) return LEFT
+      if (isBailOut(error)) return BAILED_OUT
       throw error
     }
   }
 }
 
-function compileOrLeave(tree: AstNode): Evaluate | undefined {
+function compileOrBailOut(tree: AstNode): CompiledNode | undefined {
   try {
     return compileNode({ nodes: 0, characters: 0 }, tree)
   } catch (error) {
-    if (hasLeft(error)) return undefined
+    if (isBailOut(error)) return undefined
     throw error
   }
 }
 
 /** Marks on the input by which JSONata would take it for something it is not. */
-function isMarked(roots: JsonObject): boolean {
+function hasReservedKey(roots: JsonObject): boolean {
   return Object.hasOwn(roots, 'tupleStream') || Object.hasOwn(roots, 'outerWrapper')
 }
 
@@ -63,8 +72,8 @@ interface Compilation {
   characters: number
 }
 
-function compileNode(compilation: Compilation, node: AstNode): Evaluate {
-  if (++compilation.nodes > NODES_MAX) leave()
+function compileNode(compilation: Compilation, node: AstNode): CompiledNode {
+  if (++compilation.nodes > NODES_MAX) bailOut()
   switch (node.type) {
     case 'string':
     case 'number':
@@ -85,40 +94,40 @@ function compileNode(compilation: Compilation, node: AstNode): Evaluate {
     case 'block':
       return compileBlock(compilation, node)
     default:
-      return leave()
+      return bailOut()
   }
 }
 
-function compileLiteral(compilation: Compilation, node: AstNode): Evaluate {
-  holdsOnly(node, ['type', 'value', 'position'])
+function compileLiteral(compilation: Compilation, node: AstNode): CompiledNode {
+  assertKeys(node, ['type', 'value', 'position'])
   const { value } = node
   if (typeof value === 'string') compilation.characters += value.length
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || value === null) {
     return () => value
   }
-  return leave()
+  return bailOut()
 }
 
-function compileOperator(compilation: Compilation, node: AstNode): Evaluate {
-  holdsOnly(node, ['type', 'value', 'position', 'lhs', 'rhs'])
-  const left = compileNode(compilation, requireNode(node.lhs))
-  const right = compileNode(compilation, requireNode(node.rhs))
+function compileOperator(compilation: Compilation, node: AstNode): CompiledNode {
+  assertKeys(node, ['type', 'value', 'position', 'lhs', 'rhs'])
+  const left = compileNode(compilation, asNode(node.lhs))
+  const right = compileNode(compilation, asNode(node.rhs))
   return compileBinary(node.value, left, right)
 }
 
-function compileUnary(compilation: Compilation, node: AstNode): Evaluate {
+function compileUnary(compilation: Compilation, node: AstNode): CompiledNode {
   switch (node.value) {
     case '-':
-      holdsOnly(node, ['type', 'value', 'position', 'expression'])
-      return compileNegation(compileNode(compilation, requireNode(node.expression)))
+      assertKeys(node, ['type', 'value', 'position', 'expression'])
+      return compileNegation(compileNode(compilation, asNode(node.expression)))
     case '[':
-      holdsOnly(node, ['type', 'value', 'position', 'expressions'])
-      return compileArray(compilation, nodes(node.expressions))
+      assertKeys(node, ['type', 'value', 'position', 'expressions'])
+      return compileArray(compilation, asNodes(node.expressions))
     case '{':
-      holdsOnly(node, ['type', 'value', 'position', 'lhs'])
+      assertKeys(node, ['type', 'value', 'position', 'lhs'])
       return compileObject(compilation, node.lhs)
     default:
-      return leave()
+      return bailOut()
   }
 }
 
@@ -129,32 +138,32 @@ function compileConstruction(compilation: Compilation, node: AstNode): Construct
   return { evaluate, cost: compilation.nodes - before.nodes + compilation.characters - before.characters }
 }
 
-function compileCondition(compilation: Compilation, node: AstNode): Evaluate {
-  holdsOnly(node, ['type', 'position', 'condition', 'then', 'else'])
-  const condition = compileNode(compilation, requireNode(node.condition))
-  const then = compileNode(compilation, requireNode(node.then))
-  const otherwise = node.else === undefined ? undefined : compileNode(compilation, requireNode(node.else))
+function compileCondition(compilation: Compilation, node: AstNode): CompiledNode {
+  assertKeys(node, ['type', 'position', 'condition', 'then', 'else'])
+  const condition = compileNode(compilation, asNode(node.condition))
+  const then = compileNode(compilation, asNode(node.then))
+  const otherwise = node.else === undefined ? undefined : compileNode(compilation, asNode(node.else))
   return (frame) => (booleanOf(frame, condition(frame)) === true ? then(frame) : otherwise?.(frame))
 }
 
-function compileFunction(compilation: Compilation, node: AstNode): Evaluate {
-  holdsOnly(node, ['type', 'name', 'value', 'position', 'arguments', 'procedure'])
-  const procedure = requireNode(node.procedure)
-  holdsOnly(procedure, ['type', 'value', 'position'])
-  if (procedure.type !== 'variable') return leave()
-  const args = nodes(node.arguments).map((argument) => compileNode(compilation, argument))
+function compileFunction(compilation: Compilation, node: AstNode): CompiledNode {
+  assertKeys(node, ['type', 'name', 'value', 'position', 'arguments', 'procedure'])
+  const procedure = asNode(node.procedure)
+  assertKeys(procedure, ['type', 'value', 'position'])
+  if (procedure.type !== 'variable') return bailOut()
+  const args = asNodes(node.arguments).map((argument) => compileNode(compilation, argument))
   return compileCall(procedure.value, args)
 }
 
 /** Parentheses around one expression; several would bind variables. */
-function compileBlock(compilation: Compilation, node: AstNode): Evaluate {
-  holdsOnly(node, ['type', 'position', 'expressions'])
-  const [only, ...more] = nodes(node.expressions)
-  return only && more.length === 0 ? compileNode(compilation, only) : leave()
+function compileBlock(compilation: Compilation, node: AstNode): CompiledNode {
+  assertKeys(node, ['type', 'position', 'expressions'])
+  const [only, ...more] = asNodes(node.expressions)
+  return only && more.length === 0 ? compileNode(compilation, only) : bailOut()
 }
 
 /** An item that is an array is spread into the result, unless it was written as one. */
-function compileArray(compilation: Compilation, expressions: readonly AstNode[]): Evaluate {
+function compileArray(compilation: Compilation, expressions: readonly AstNode[]): CompiledNode {
   const items = expressions.map((node) => ({
     evaluate: compilePart(compilation, node),
     isArrayLiteral: node.type === 'unary' && node.value === '[',
@@ -171,23 +180,23 @@ function compileArray(compilation: Compilation, expressions: readonly AstNode[])
   }
 }
 
-function appendAll(frame: Frame, result: Json[], values: readonly Json[]): void {
-  spend(frame, values.length)
+function appendAll(frame: EvaluationFrame, result: Json[], values: readonly Json[]): void {
+  charge(frame, values.length)
   for (const value of values) result.push(value)
 }
 
 /** Keys that JSONata refuses, or that would not become an ordinary property. */
-const REFUSED_KEYS: ReadonlySet<string> = new Set(['_jsonata_lambda', '_jsonata_function', '__proto__'])
+const RESERVED_KEYS: ReadonlySet<string> = new Set(['_jsonata_lambda', '_jsonata_function', '__proto__'])
 
-function compileObject(compilation: Compilation, pairs: unknown): Evaluate {
-  if (!Array.isArray(pairs)) return leave()
+function compileObject(compilation: Compilation, pairs: unknown): CompiledNode {
+  if (!Array.isArray(pairs)) return bailOut()
   const entries = pairs.map((pair) => {
-    const [keyNode, valueNode] = nodes(pair)
+    const [keyNode, valueNode] = asNodes(pair)
     const key = constantKey(keyNode)
     compilation.characters += key.length
-    return { key, evaluate: compilePart(compilation, requireNode(valueNode)) }
+    return { key, evaluate: compilePart(compilation, asNode(valueNode)) }
   })
-  if (new Set(entries.map(({ key }) => key)).size < entries.length) return leave()
+  if (new Set(entries.map(({ key }) => key)).size < entries.length) return bailOut()
   return (frame) => {
     const result: Record<string, Json> = {}
     for (const { key, evaluate } of entries) {
@@ -199,8 +208,8 @@ function compileObject(compilation: Compilation, pairs: unknown): Evaluate {
 }
 
 function constantKey(node: AstNode | undefined): string {
-  if (node?.type !== 'string' || typeof node.value !== 'string' || REFUSED_KEYS.has(node.value)) return leave()
-  holdsOnly(node, ['type', 'value', 'position'])
+  if (node?.type !== 'string' || typeof node.value !== 'string' || RESERVED_KEYS.has(node.value)) return bailOut()
+  assertKeys(node, ['type', 'value', 'position'])
   return node.value
 }
 
@@ -210,15 +219,15 @@ function constantKey(node: AstNode | undefined): string {
  *
  * Elements of an array are different parts of the input: mentioning a field of each writes no more than the input once.
  */
-function compilePart(compilation: Compilation, node: AstNode): Evaluate {
+function compilePart(compilation: Compilation, node: AstNode): CompiledNode {
   const evaluate = compileNode(compilation, node)
   if (node.type === 'unary') return evaluate
   const isOfElement = !mentionsVariable(node)
   return (frame) => {
     const value = evaluate(frame)
     if (typeof value === 'object' && value !== null && !(value instanceof JsonNumber))
-      spend(frame, isOfElement ? SHARED_CONTAINER_FUEL / frame.copies : SHARED_CONTAINER_FUEL)
-    else if (typeof value === 'string' && frame.copies > 1) spend(frame, isOfElement ? value.length / 8 : value.length)
+      charge(frame, isOfElement ? SHARED_CONTAINER_GAS / frame.copies : SHARED_CONTAINER_GAS)
+    else if (typeof value === 'string' && frame.copies > 1) charge(frame, isOfElement ? value.length / 8 : value.length)
     return value
   }
 }

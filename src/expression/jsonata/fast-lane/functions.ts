@@ -1,13 +1,13 @@
-import { JsonNumber, withDouble } from '../../../base/index.ts'
-import { type Evaluate, type Frame, leave, type Value } from './frame.ts'
-import { booleanOf, isArray, isPlainObject, paid, requireNumber, requireText, textOf } from './values.ts'
+import { JsonNumber, toDouble } from '../../../base/index.ts'
+import { bailOut, type CompiledNode, type EvaluationFrame, type Value } from './frame.ts'
+import { asNumber, asText, booleanOf, charged, isArray, isPlainObject, toText } from './values.ts'
 
 /** Builds the closure of a call, or leaves when the function, or calling it with so many arguments, is not this lane's. */
-export function compileCall(name: unknown, args: readonly Evaluate[]): Evaluate {
-  const native = typeof name === 'string' ? NATIVES.get(name) : undefined
+export function compileCall(name: unknown, args: readonly CompiledNode[]): CompiledNode {
+  const native = typeof name === 'string' ? INLINE_FUNCTIONS.get(name) : undefined
   const [first, second = MISSING, third = MISSING] = args
   // With fewer arguments than declared JSONata fills in the context; those calls are rare and left to it.
-  if (!native || !first || args.length < native.argumentsMin || args.length > native.argumentsMax) return leave()
+  if (!native || !first || args.length < native.argumentsMin || args.length > native.argumentsMax) return bailOut()
   const { call } = native
   return (frame) => call(frame, argument(first(frame)), argument(second(frame)), argument(third(frame)))
 }
@@ -15,25 +15,25 @@ export function compileCall(name: unknown, args: readonly Evaluate[]): Evaluate 
 /** JSONata wraps functions among the arguments, and stumbles over data that poses as one. */
 function argument(value: Value): Value {
   const isData = typeof value !== 'object' || value === null || isArray(value) || value instanceof JsonNumber
-  return isData || isPlainObject(value) ? value : leave()
+  return isData || isPlainObject(value) ? value : bailOut()
 }
 
-const MISSING: Evaluate = () => undefined
+const MISSING: CompiledNode = () => undefined
 
-interface Native {
+interface InlineFunction {
   readonly argumentsMin: number
   readonly argumentsMax: number
-  readonly call: (frame: Frame, first: Value, second: Value, third: Value) => Value
+  readonly call: (frame: EvaluationFrame, first: Value, second: Value, third: Value) => Value
 }
 
 /** The functions that take time in proportion to one operand at most, and whose results are no longer than it. */
-const NATIVES: ReadonlyMap<string, Native> = new Map<string, Native>([
+const INLINE_FUNCTIONS: ReadonlyMap<string, InlineFunction> = new Map<string, InlineFunction>([
   ['exists', unary((_frame, value) => value !== undefined)],
   ['boolean', unary(booleanOf)],
   ['not', unary(not)],
   ['type', unary((_frame, value) => typeOf(value))],
   ['count', unary((_frame, value) => countOf(value))],
-  ['string', unary((frame, value) => (value === undefined ? undefined : paid(frame, textOf(value))))],
+  ['string', unary((frame, value) => (value === undefined ? undefined : charged(frame, toText(value))))],
   ['number', unary(numberOf)],
   ['abs', onNumber(Math.abs)],
   ['floor', onNumber(Math.floor)],
@@ -45,41 +45,41 @@ const NATIVES: ReadonlyMap<string, Native> = new Map<string, Native>([
   ['contains', binary(contains)],
   ['substringBefore', binary(substringBefore)],
   ['substringAfter', binary(substringAfter)],
-  ['lookup', binary((_frame, object, key) => lookUp(object, key))],
+  ['lookup', binary((_frame, object, key) => lookupKey(object, key))],
   // Latin-1 of the text, as JSONata has it.
   ['base64encode', onText((text) => Buffer.from(text, 'latin1').toString('base64'))],
   ['base64url', onText((text) => Buffer.from(text).toString('base64url'))],
   ['substring', { argumentsMin: 2, argumentsMax: 3, call: substring }],
 ])
 
-function unary(call: (frame: Frame, value: Value) => Value): Native {
+function unary(call: (frame: EvaluationFrame, value: Value) => Value): InlineFunction {
   return { argumentsMin: 1, argumentsMax: 1, call }
 }
 
-function binary(call: (frame: Frame, first: Value, second: Value) => Value): Native {
+function binary(call: (frame: EvaluationFrame, first: Value, second: Value) => Value): InlineFunction {
   return { argumentsMin: 2, argumentsMax: 2, call }
 }
 
-function onNumber(call: (value: number) => number): Native {
-  return unary((_frame, value) => (value === undefined ? undefined : call(requireNumber(value))))
+function onNumber(call: (value: number) => number): InlineFunction {
+  return unary((_frame, value) => (value === undefined ? undefined : call(asNumber(value))))
 }
 
-function onText(call: (text: string) => Value): Native {
-  return unary((frame, value) => (value === undefined ? undefined : call(paid(frame, requireText(value)))))
+function onText(call: (text: string) => Value): InlineFunction {
+  return unary((frame, value) => (value === undefined ? undefined : call(charged(frame, asText(value)))))
 }
 
-function not(frame: Frame, value: Value): Value {
+function not(frame: EvaluationFrame, value: Value): Value {
   const truth = booleanOf(frame, value)
   return truth === undefined ? undefined : !truth
 }
 
 function typeOf(given: Value): Value {
-  const value = withDouble(given)
+  const value = toDouble(given)
   if (value === undefined) return undefined
   if (value === null) return 'null'
   if (isArray(value)) return 'array'
-  if (typeof value === 'number') return requireNumber(value) === value ? 'number' : leave()
-  return typeof value === 'object' && !isPlainObject(value) ? leave() : typeof value
+  if (typeof value === 'number') return asNumber(value) === value ? 'number' : bailOut()
+  return typeof value === 'object' && !isPlainObject(value) ? bailOut() : typeof value
 }
 
 function countOf(value: Value): number {
@@ -89,46 +89,46 @@ function countOf(value: Value): number {
 
 const DECIMAL = /^-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?$/
 
-function numberOf(frame: Frame, value: Value): Value {
+function numberOf(frame: EvaluationFrame, value: Value): Value {
   if (value === undefined) return undefined
   if (typeof value === 'boolean') return value ? 1 : 0
-  if (typeof value !== 'string') return requireNumber(value)
-  return DECIMAL.test(paid(frame, value)) ? requireNumber(Number.parseFloat(value)) : leave()
+  if (typeof value !== 'string') return asNumber(value)
+  return DECIMAL.test(charged(frame, value)) ? asNumber(Number.parseFloat(value)) : bailOut()
 }
 
 function trimmed(text: string): string {
   return text.replace(/[ \t\n\r]+/g, ' ').replace(/^ | $/g, '')
 }
 
-function contains(frame: Frame, text: Value, part: Value): Value {
+function contains(frame: EvaluationFrame, text: Value, part: Value): Value {
   // The types of both are checked even when one is missing.
-  const whole = text === undefined ? undefined : paid(frame, requireText(text))
-  const wanted = part === undefined ? undefined : requireText(part)
+  const whole = text === undefined ? undefined : charged(frame, asText(text))
+  const wanted = part === undefined ? undefined : asText(part)
   return whole === undefined || wanted === undefined ? undefined : whole.includes(wanted)
 }
 
-function substringBefore(frame: Frame, text: Value, mark: Value): Value {
-  const separator = requireText(mark)
+function substringBefore(frame: EvaluationFrame, text: Value, mark: Value): Value {
+  const separator = asText(mark)
   if (text === undefined) return undefined
-  const whole = paid(frame, requireText(text))
+  const whole = charged(frame, asText(text))
   const at = whole.indexOf(separator)
   return at === -1 ? whole : whole.slice(0, at)
 }
 
-function substringAfter(frame: Frame, text: Value, mark: Value): Value {
-  const separator = requireText(mark)
+function substringAfter(frame: EvaluationFrame, text: Value, mark: Value): Value {
+  const separator = asText(mark)
   if (text === undefined) return undefined
-  const whole = paid(frame, requireText(text))
+  const whole = charged(frame, asText(text))
   const at = whole.indexOf(separator)
   return at === -1 ? whole : whole.slice(at + separator.length)
 }
 
 /** Counts characters, not code units; a negative start counts from the end. */
-function substring(frame: Frame, text: Value, from: Value, count: Value): Value {
-  const start = requireNumber(from)
-  const length = count === undefined ? undefined : requireNumber(count)
+function substring(frame: EvaluationFrame, text: Value, from: Value, count: Value): Value {
+  const start = asNumber(from)
+  const length = count === undefined ? undefined : asNumber(count)
   if (text === undefined) return undefined
-  const characters = [...paid(frame, requireText(text))]
+  const characters = [...charged(frame, asText(text))]
   const first = characters.length + start < 0 ? 0 : start
   if (length === undefined) return characters.slice(first).join('')
   if (length <= 0) return ''
@@ -136,8 +136,8 @@ function substring(frame: Frame, text: Value, from: Value, count: Value): Value 
   return characters.slice(first, end).join('')
 }
 
-function lookUp(object: Value, key: Value): Value {
-  const name = requireText(key)
-  if (isArray(object)) return leave()
+function lookupKey(object: Value, key: Value): Value {
+  const name = asText(key)
+  if (isArray(object)) return bailOut()
   return isPlainObject(object) && Object.hasOwn(object, name) ? object[name] : undefined
 }

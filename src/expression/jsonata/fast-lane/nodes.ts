@@ -1,5 +1,5 @@
 import type { AstNode } from '../parse.ts'
-import { leave } from './frame.ts'
+import { bailOut } from './frame.ts'
 
 /** Whether a part of the tree is a node. */
 export function isNode(part: unknown): part is AstNode {
@@ -7,13 +7,13 @@ export function isNode(part: unknown): part is AstNode {
 }
 
 /** The part as a node; leaves when it is none. */
-export function requireNode(part: unknown): AstNode {
-  return isNode(part) ? part : leave()
+export function asNode(part: unknown): AstNode {
+  return isNode(part) ? part : bailOut()
 }
 
 /** The part as a list of nodes; leaves when it is none. */
-export function nodes(part: unknown): readonly AstNode[] {
-  return Array.isArray(part) && part.every(isNode) ? part : leave()
+export function asNodes(part: unknown): readonly AstNode[] {
+  return Array.isArray(part) && part.every(isNode) ? part : bailOut()
 }
 
 /**
@@ -22,8 +22,8 @@ export function nodes(part: unknown): readonly AstNode[] {
  * JSONata hangs predicates, groupings, sort orders, focus and index variables on nodes as extra properties. Naming what is
  * known, instead of what is not, keeps this lane correct when a version adds another.
  */
-export function holdsOnly(node: AstNode, properties: readonly string[]): void {
+export function assertKeys(node: AstNode, properties: readonly string[]): void {
   for (const key of Object.keys(node)) {
-    if (!properties.includes(key) && node[key] !== undefined) leave()
+    if (!properties.includes(key) && node[key] !== undefined) bailOut()
   }
 }

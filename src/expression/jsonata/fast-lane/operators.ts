@@ -1,30 +1,30 @@
-import { withDouble } from '../../../base/index.ts'
-import { type Evaluate, type Frame, leave, spend, type Value } from './frame.ts'
-import { booleanOf, isArray, joined, paid, requireNumber, textOf } from './values.ts'
+import { toDouble } from '../../../base/index.ts'
+import { bailOut, type CompiledNode, charge, type EvaluationFrame, type Value } from './frame.ts'
+import { asNumber, booleanOf, charged, concatenate, isArray, toText } from './values.ts'
 
 /** Builds the closure of a binary operator, or leaves when the operator is not one of this lane's. Numbers are doubles here. */
-export function compileBinary(operator: unknown, left: Evaluate, right: Evaluate): Evaluate {
+export function compileBinary(operator: unknown, left: CompiledNode, right: CompiledNode): CompiledNode {
   switch (operator) {
     case '=':
-      return (frame) => isEqual(withDouble(left(frame)), withDouble(right(frame))) === true
+      return (frame) => isEqual(toDouble(left(frame)), toDouble(right(frame))) === true
     case '!=':
-      return (frame) => isEqual(withDouble(left(frame)), withDouble(right(frame))) === false
+      return (frame) => isEqual(toDouble(left(frame)), toDouble(right(frame))) === false
     case '<':
-      return (frame) => compare(withDouble(left(frame)), withDouble(right(frame)), (a, b) => a < b)
+      return (frame) => compare(toDouble(left(frame)), toDouble(right(frame)), (a, b) => a < b)
     case '<=':
-      return (frame) => compare(withDouble(left(frame)), withDouble(right(frame)), (a, b) => a <= b)
+      return (frame) => compare(toDouble(left(frame)), toDouble(right(frame)), (a, b) => a <= b)
     case '>':
-      return (frame) => compare(withDouble(left(frame)), withDouble(right(frame)), (a, b) => a > b)
+      return (frame) => compare(toDouble(left(frame)), toDouble(right(frame)), (a, b) => a > b)
     case '>=':
-      return (frame) => compare(withDouble(left(frame)), withDouble(right(frame)), (a, b) => a >= b)
+      return (frame) => compare(toDouble(left(frame)), toDouble(right(frame)), (a, b) => a >= b)
     case 'and':
       return (frame) => booleanOf(frame, left(frame)) === true && booleanOf(frame, right(frame)) === true
     case 'or':
       return (frame) => booleanOf(frame, left(frame)) === true || booleanOf(frame, right(frame)) === true
     case 'in':
-      return (frame) => isIn(frame, withDouble(left(frame)), withDouble(right(frame)))
+      return (frame) => isIn(frame, toDouble(left(frame)), toDouble(right(frame)))
     case '&':
-      return (frame) => paid(frame, joined(textOf(left(frame)), textOf(right(frame))))
+      return (frame) => charged(frame, concatenate(toText(left(frame)), toText(right(frame))))
     case '+':
       return (frame) => calculate(left(frame), right(frame), (a, b) => a + b)
     case '-':
@@ -36,15 +36,15 @@ export function compileBinary(operator: unknown, left: Evaluate, right: Evaluate
     case '%':
       return (frame) => calculate(left(frame), right(frame), (a, b) => a % b)
     default:
-      return leave()
+      return bailOut()
   }
 }
 
 /** The closure of unary minus. */
-export function compileNegation(operand: Evaluate): Evaluate {
+export function compileNegation(operand: CompiledNode): CompiledNode {
   return (frame) => {
     const value = operand(frame)
-    return value === undefined ? undefined : -requireNumber(value)
+    return value === undefined ? undefined : -asNumber(value)
   }
 }
 
@@ -52,7 +52,7 @@ export function compileNegation(operand: Evaluate): Evaluate {
 function isEqual(left: Value, right: Value): boolean | undefined {
   if (left === undefined || right === undefined) return undefined
   if (left === right) return true
-  if (typeof left === 'object' && left !== null && typeof right === 'object' && right !== null) leave()
+  if (typeof left === 'object' && left !== null && typeof right === 'object' && right !== null) bailOut()
   return false
 }
 
@@ -60,9 +60,9 @@ type Ordering = (left: number | string, right: number | string) => boolean
 
 function compare(left: Value, right: Value, holds: Ordering): Value {
   const comparable = isComparable(left) && isComparable(right)
-  if (!comparable) return leave()
+  if (!comparable) return bailOut()
   if (left === undefined || right === undefined) return undefined
-  return typeof left === typeof right ? holds(left, right) : leave()
+  return typeof left === typeof right ? holds(left, right) : bailOut()
 }
 
 function isComparable(value: Value): value is number | string | undefined {
@@ -70,17 +70,15 @@ function isComparable(value: Value): value is number | string | undefined {
 }
 
 function calculate(left: Value, right: Value, operation: (left: number, right: number) => number): Value {
-  if (left !== undefined) requireNumber(left)
-  if (right !== undefined) requireNumber(right)
-  return left === undefined || right === undefined
-    ? undefined
-    : requireNumber(operation(requireNumber(left), requireNumber(right)))
+  if (left !== undefined) asNumber(left)
+  if (right !== undefined) asNumber(right)
+  return left === undefined || right === undefined ? undefined : asNumber(operation(asNumber(left), asNumber(right)))
 }
 
-function isIn(frame: Frame, item: Value, list: Value): boolean {
+function isIn(frame: EvaluationFrame, item: Value, list: Value): boolean {
   if (item === undefined || list === undefined) return false
-  if (typeof item === 'object' && item !== null) return leave()
+  if (typeof item === 'object' && item !== null) return bailOut()
   if (!isArray(list)) return list === item
-  spend(frame, list.length)
-  return list.some((each) => withDouble(each) === item)
+  charge(frame, list.length)
+  return list.some((each) => toDouble(each) === item)
 }

@@ -1,19 +1,19 @@
 import type { Json } from '../../../base/index.ts'
 import type { AstNode } from '../parse.ts'
-import { type Evaluate, type Frame, leave, spend, type Value } from './frame.ts'
-import { holdsOnly, isNode, nodes } from './nodes.ts'
+import { bailOut, type CompiledNode, charge, type EvaluationFrame, type Value } from './frame.ts'
+import { asNodes, assertKeys, isNode } from './nodes.ts'
 import { isArray, isPlainObject } from './values.ts'
 
 /** A step of a path: what it makes of one value that is no array. */
-interface Step {
-  apply(frame: Frame, value: Json): Value
+interface PathStep {
+  apply(frame: EvaluationFrame, value: Json): Value
   /** Of one application. */
   readonly cost: number
 }
 
 /** An object constructor and what running it once costs. */
 export interface Construction {
-  readonly evaluate: Evaluate
+  readonly evaluate: CompiledNode
   readonly cost: number
 }
 
@@ -24,10 +24,10 @@ export interface Construction {
  * A step behind an array is taken for each of its elements and paid for each time. Where an element is an array itself the
  * evaluation leaves.
  */
-export function compilePath(node: AstNode, construct: (node: AstNode) => Construction): Evaluate {
-  holdsOnly(node, ['type', 'steps'])
-  const [first, ...rest] = nodes(node.steps)
-  if (!first) return leave()
+export function compilePath(node: AstNode, construct: (node: AstNode) => Construction): CompiledNode {
+  assertKeys(node, ['type', 'steps'])
+  const [first, ...rest] = asNodes(node.steps)
+  if (!first) return bailOut()
   const isAbsolute = first.type === 'variable'
   const start = isAbsolute ? compileVariable(first) : contextOf
   const steps = (isAbsolute ? rest : [first, ...rest]).map((step) => compileStep(step, construct))
@@ -47,11 +47,11 @@ export function compilePath(node: AstNode, construct: (node: AstNode) => Constru
  * The remaining steps over the elements of an array. Like JSONata: results that are arrays are flattened, one result is not
  * a list, and an array that is the only result of the last step stays as it is.
  */
-function mapSteps(frame: Frame, array: readonly Json[], steps: readonly Step[], from: number): Value {
+function mapSteps(frame: EvaluationFrame, array: readonly Json[], steps: readonly PathStep[], from: number): Value {
   let sequence = array
   for (let at = from; at < steps.length; at++) {
     const step = steps[at]
-    if (step === undefined) return leave()
+    if (step === undefined) return bailOut()
     const results = resultsOf(frame, step, sequence)
     const [only] = results
     if (at === steps.length - 1 && results.length === 1 && isArray(only)) return only
@@ -61,20 +61,20 @@ function mapSteps(frame: Frame, array: readonly Json[], steps: readonly Step[], 
   return sequence.length === 1 ? sequence[0] : sequence
 }
 
-function resultsOf(frame: Frame, step: Step, sequence: readonly Json[]): Json[] {
-  spend(frame, sequence.length * step.cost)
+function resultsOf(frame: EvaluationFrame, step: PathStep, sequence: readonly Json[]): Json[] {
+  charge(frame, sequence.length * step.cost)
   const outer = frame.copies
   frame.copies = outer * Math.max(1, sequence.length)
   const results: Json[] = []
   for (const item of sequence) {
-    const result = isArray(item) ? leave() : step.apply(frame, item)
+    const result = isArray(item) ? bailOut() : step.apply(frame, item)
     if (result !== undefined) results.push(result)
   }
   frame.copies = outer
   return results
 }
 
-function flattened(frame: Frame, results: readonly Json[]): readonly Json[] {
+function flattened(frame: EvaluationFrame, results: readonly Json[]): readonly Json[] {
   if (!results.some(isArray)) return results
   const flat: Json[] = []
   for (const result of results) {
@@ -82,7 +82,7 @@ function flattened(frame: Frame, results: readonly Json[]): readonly Json[] {
       flat.push(result)
       continue
     }
-    spend(frame, result.length)
+    charge(frame, result.length)
     for (const item of result) flat.push(item)
   }
   return flat
@@ -92,22 +92,22 @@ function flattened(frame: Frame, results: readonly Json[]): readonly Json[] {
  * Builds the closure of a variable: `$`, what the expression is about here; `$$`, the roots; or one that is bound. What is
  * not bound may still be a function, which is a value too: JSONata knows.
  */
-export function compileVariable(node: AstNode): Evaluate {
-  holdsOnly(node, ['type', 'value', 'position'])
+export function compileVariable(node: AstNode): CompiledNode {
+  assertKeys(node, ['type', 'value', 'position'])
   const { value: name } = node
   if (name === '') return contextOf
   if (name === '$') return rootsOf
-  if (typeof name !== 'string') return leave()
-  return ({ bindings }) => (Object.hasOwn(bindings, name) ? bindings[name] : leave())
+  if (typeof name !== 'string') return bailOut()
+  return ({ bindings }) => (Object.hasOwn(bindings, name) ? bindings[name] : bailOut())
 }
 
-const rootsOf: Evaluate = ({ roots }) => roots
-const contextOf: Evaluate = ({ context }) => context
+const rootsOf: CompiledNode = ({ roots }) => roots
+const contextOf: CompiledNode = ({ context }) => context
 
-function compileStep(node: AstNode, construct: (node: AstNode) => Construction): Step {
+function compileStep(node: AstNode, construct: (node: AstNode) => Construction): PathStep {
   if (node.type === 'unary' && node.value === '{') return constructingStep(construct(node))
-  holdsOnly(node, ['type', 'value', 'position', 'stages'])
-  if (node.type !== 'name' || typeof node.value !== 'string') return leave()
+  assertKeys(node, ['type', 'value', 'position', 'stages'])
+  if (node.type !== 'name' || typeof node.value !== 'string') return bailOut()
   const name = node.value
   if (node.stages === undefined) return { cost: 1, apply: (_frame, value) => property(value, name) }
   const index = constantIndex(node.stages)
@@ -115,7 +115,7 @@ function compileStep(node: AstNode, construct: (node: AstNode) => Construction):
 }
 
 /** Inside the constructor the element is what names are looked up in. */
-function constructingStep({ evaluate, cost }: Construction): Step {
+function constructingStep({ evaluate, cost }: Construction): PathStep {
   return {
     cost,
     apply(frame, value) {
@@ -129,12 +129,12 @@ function constructingStep({ evaluate, cost }: Construction): Step {
 }
 
 function constantIndex(stages: unknown): number {
-  const [stage, ...more] = nodes(stages)
-  if (!stage || more.length > 0 || stage.type !== 'filter' || !isNode(stage.expr)) return leave()
-  holdsOnly(stage, ['type', 'expr', 'position'])
-  holdsOnly(stage.expr, ['type', 'value', 'position'])
+  const [stage, ...more] = asNodes(stages)
+  if (!stage || more.length > 0 || stage.type !== 'filter' || !isNode(stage.expr)) return bailOut()
+  assertKeys(stage, ['type', 'expr', 'position'])
+  assertKeys(stage.expr, ['type', 'value', 'position'])
   const { type, value } = stage.expr
-  return type === 'number' && typeof value === 'number' ? Math.floor(value) : leave()
+  return type === 'number' && typeof value === 'number' ? Math.floor(value) : bailOut()
 }
 
 function property(value: Json, name: string): Value {
@@ -145,5 +145,5 @@ function property(value: Json, name: string): Value {
 function element(value: Value, index: number): Value {
   if (!isArray(value)) return index === 0 || index === -1 ? value : undefined
   const item = value[index < 0 ? value.length + index : index]
-  return isArray(item) ? leave() : item
+  return isArray(item) ? bailOut() : item
 }

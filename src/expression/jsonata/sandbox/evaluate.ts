@@ -1,6 +1,6 @@
 import jsonata from 'jsonata'
 import { registerFunctions } from './functions.ts'
-import type { Answer, EvaluationError, EvaluationRequest } from './protocol.ts'
+import type { EvaluationError, EvaluationRequest, SandboxResponse } from './protocol.ts'
 import { serialise } from './result.ts'
 
 /** Nested evaluations. Generous, because the members of one constructor count as nested: they start together. */
@@ -15,36 +15,36 @@ const CACHED_CHARACTERS_MAX = 64 * 1024
 const MESSAGE_LENGTH_MAX = 300
 
 /** Evaluates one request; never throws. */
-export async function evaluate(request: EvaluationRequest): Promise<Answer> {
+export async function evaluate(request: EvaluationRequest): Promise<SandboxResponse> {
   const before = process.cpuUsage()
   const result = await evaluateUntimed(request)
   const { user, system } = process.cpuUsage(before)
   return { ...result, cpuMs: Math.round((user + system) / 1_000) }
 }
 
-async function evaluateUntimed(request: EvaluationRequest): Promise<Omit<Answer, 'cpuMs'>> {
+async function evaluateUntimed(request: EvaluationRequest): Promise<Omit<SandboxResponse, 'cpuMs'>> {
   try {
-    const { expression, limits } = compiled(request.text)
+    const { expression, limits } = compileCached(request.text)
     limits.timeout = request.timeoutMs
     const value = await expression.evaluate(request.input, request.bindings)
     const json = serialise(value, request.resultBytesMax)
     return json === undefined ? { kind: 'nothing', payload: '' } : { kind: 'value', payload: json }
   } catch (error) {
-    return { kind: 'error', payload: JSON.stringify(describe(error)) }
+    return { kind: 'error', payload: JSON.stringify(toEvaluationError(error)) }
   }
 }
 
-interface Compiled {
+interface SandboxExpression {
   readonly expression: jsonata.Expression
   /** JSONata reads these at each evaluation. */
   readonly limits: { timeout: number; readonly stack: number; readonly sequence: number }
 }
 
 /** In order of last use, oldest first. */
-const cache = new Map<string, Compiled>()
+const cache = new Map<string, SandboxExpression>()
 let cachedCharacters = 0
 
-function compiled(text: string): Compiled {
+function compileCached(text: string): SandboxExpression {
   const known = cache.get(text)
   if (known) {
     cache.delete(text)
@@ -67,7 +67,7 @@ function compiled(text: string): Compiled {
 const FAILED: EvaluationError = { code: 'FAILED', message: 'The evaluation failed' }
 
 /** JSONata throws plain objects with code, message, position and the offending value, which the message quotes. */
-function describe(error: unknown): EvaluationError {
+function toEvaluationError(error: unknown): EvaluationError {
   if (error instanceof RangeError) return { code: 'TOO_LARGE', message: 'A value became too large or too deep' }
   // Without a code it is JSONata that stumbled, in words that mean nothing outside.
   if (typeof error !== 'object' || error === null || !('code' in error)) return FAILED

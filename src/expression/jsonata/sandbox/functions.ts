@@ -27,7 +27,7 @@ export function registerFunctions(expression: jsonata.Expression): void {
   expression.registerFunction('parseDate', parseDate, '<(sn)-:n>')
   expression.registerFunction('jwtSign', signJwt, '<oss?o?:s>')
   expression.registerFunction('pad', pad, '<s-ns?:s>')
-  expression.registerFunction('eval', refuseEval, '<sx?:x>')
+  expression.registerFunction('eval', rejectEval, '<sx?:x>')
 }
 
 const ALGORITHMS = ['sha1', 'sha256', 'sha384', 'sha512', 'md5'] as const
@@ -67,6 +67,6 @@ function pad(text: string | undefined, width: number, filler = ' '): string | un
   return width > 0 ? text + padding : padding + text
 }
 
-function refuseEval(): never {
+function rejectEval(): never {
   throw argumentError('$eval is not available')
 }

@@ -5,7 +5,7 @@
  * It ends when its input ends, which is when its parent does.
  */
 import { evaluate } from './evaluate.ts'
-import { type Answer, type EvaluationRequest, LineReader, writeAnswer } from './protocol.ts'
+import { type EvaluationRequest, encodeResponse, LineReader, type SandboxResponse } from './protocol.ts'
 
 const WARM_UP: EvaluationRequest = {
   text: '$map([1, 2], function($n) { {"n": $n} })[n > 1].n',
@@ -22,14 +22,14 @@ async function answerWaiting(): Promise<void> {
   isBusy = true
   for (let line = waiting.shift(); line !== undefined; line = waiting.shift()) {
     const request: EvaluationRequest = JSON.parse(line)
-    say(await evaluate(request))
+    respond(await evaluate(request))
   }
   isBusy = false
 }
 
 /** Pipes are written at once: the parent has the answer before the next evaluation can block this process. */
-function say(answer: Answer): void {
-  process.stdout.write(`${writeAnswer(answer)}\n`)
+function respond(answer: SandboxResponse): void {
+  process.stdout.write(`${encodeResponse(answer)}\n`)
 }
 
 const reader = new LineReader((line) => waiting.push(line))
@@ -43,4 +43,4 @@ process.stdin.on('end', () => process.exit(0))
 process.stdout.on('error', () => process.exit(0))
 
 // The first evaluation loads and compiles; it should not count as slow.
-say({ ...(await evaluate(WARM_UP)), kind: 'ready', payload: '' })
+respond({ ...(await evaluate(WARM_UP)), kind: 'ready', payload: '' })

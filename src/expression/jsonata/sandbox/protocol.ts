@@ -20,11 +20,11 @@ export interface EvaluationError {
 }
 
 /** What the sandbox says: it is ready, or how an evaluation ended. */
-type AnswerKind = 'ready' | 'value' | 'nothing' | 'error'
+type SandboxResponseKind = 'ready' | 'value' | 'nothing' | 'error'
 
 /** One answer. */
-export interface Answer {
-  readonly kind: AnswerKind
+export interface SandboxResponse {
+  readonly kind: SandboxResponseKind
   /** Processor time the evaluation took; unlike time on the wall, it says nothing about how busy the machine is. */
   readonly cpuMs: number
   /** JSON of the value or of an `EvaluationError`; empty otherwise. */
@@ -32,12 +32,12 @@ export interface Answer {
 }
 
 /** The answer as a line, without its end. */
-export function writeAnswer(answer: Answer): string {
+export function encodeResponse(answer: SandboxResponse): string {
   return `${answer.kind} ${answer.cpuMs} ${answer.payload}`
 }
 
 /** The answer of a line; `undefined` when it is none. */
-export function readAnswer(line: string): Answer | undefined {
+export function decodeResponse(line: string): SandboxResponse | undefined {
   const kindEnd = line.indexOf(' ')
   const timeEnd = line.indexOf(' ', kindEnd + 1)
   const kind = KINDS.find((known) => known === line.slice(0, kindEnd))
@@ -46,7 +46,7 @@ export function readAnswer(line: string): Answer | undefined {
   return { kind, cpuMs, payload: line.slice(timeEnd + 1) }
 }
 
-const KINDS: readonly AnswerKind[] = ['ready', 'value', 'nothing', 'error']
+const KINDS: readonly SandboxResponseKind[] = ['ready', 'value', 'nothing', 'error']
 
 /** Cuts a stream of text into lines; looks at each character once, however large a line is. */
 export class LineReader {

@@ -39,7 +39,7 @@ function walk(measure: Measure, value: unknown, depth: number): void {
   if (typeof value === 'number' && !Number.isFinite(value)) {
     throw new ResultError('D1001', 'The result contains a number that is out of range')
   }
-  spend(measure, typeof value === 'string' ? value.length + 2 : 1)
+  countCharacters(measure, typeof value === 'string' ? value.length + 2 : 1)
   if (isFunction(value)) measure.hasFunctions = true
   else if (typeof value === 'object' && value !== null) walkMembers(measure, value, depth)
 }
@@ -53,12 +53,12 @@ function walkMembers(measure: Measure, value: object, depth: number): void {
     return
   }
   for (const [key, item] of Object.entries(value)) {
-    spend(measure, key.length + 4)
+    countCharacters(measure, key.length + 4)
     walk(measure, item, depth + 1)
   }
 }
 
-function spend(measure: Measure, characters: number): void {
+function countCharacters(measure: Measure, characters: number): void {
   measure.left -= characters
   if (measure.left < 0) throw tooLarge()
 }

@@ -6,7 +6,7 @@ const HOT = 'with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01)'
  *
  * Unlogged, because a crash that forgets a count costs one window at most, and a count per call should not write a log.
  */
-export const BUDGETS: readonly string[] = [
+export const RATE_LIMITS_SCHEMA: readonly string[] = [
   `create unlogged table request_budget (
     environment_id uuid not null,
     subject text not null,

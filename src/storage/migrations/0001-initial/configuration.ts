@@ -9,7 +9,7 @@ const STAMPS = `
  * Every row of a tenant carries its environment, which is part of the primary key and of every foreign key: a statement
  * that forgets it cannot reach another tenant's row by id alone. `version` counts writes; the etag is made of it.
  */
-export const CONFIGURATION: readonly string[] = [
+export const CONFIGURATION_SCHEMA: readonly string[] = [
   `create table team (
     id uuid primary key,
     name text not null,

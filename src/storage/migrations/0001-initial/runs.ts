@@ -19,7 +19,7 @@ const STATUSES = `'created', 'running', 'rate_limited', 'completed', 'partially_
  * what waits and `run_lease` what is held: small, unpartitioned, so that a claim reads one index and not one per day.
  * No foreign key leaves the tables of runs: it would lock rows of others at every tick, and history outlives what it is about.
  */
-export const RUNS: readonly string[] = [
+export const RUNS_SCHEMA: readonly string[] = [
   `create table trigger_schedule (
     trigger_id uuid primary key,
     environment_id uuid not null,
