@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+
 import { setFlagsFromString } from 'node:v8'
 
 // Name look-ups take a thread of libuv's pool each; with the usual four, slow DNS of one tenant would stall files and

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { SETTINGS } from '../src/config.ts'
-import { METRICS } from '../src/telemetry/index.ts'
+import { METRICS } from '../src/telemetry/metric-table.ts'
 
 const README = join(import.meta.dirname, '../README.md')
 const TABLE = /(<!-- settings -->\n)[\s\S]*?(\n<!-- \/settings -->)/

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Http2Stream } from 'node:http2'
 import type { Readable, Writable } from 'node:stream'
 import type { Slab } from '../base/index.ts'
-import { RequestContext } from './open-call.ts'
+import { RequestContext } from './request-context.ts'
 
 /** What the API uses of a request of `node:http` or of the compatibility layer of `node:http2`. */
 export interface ApiRequest extends Readable {

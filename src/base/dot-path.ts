@@ -1,4 +1,4 @@
-import { Failure } from './failure.ts'
+import { Failure } from './errors.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
 
 /** A parsed path: object keys and array indexes, in order. */

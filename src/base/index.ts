@@ -3,13 +3,13 @@
  *
  * Nothing here knows the product's nouns, opens a socket or keeps state.
  */
-export { assertNever } from './assert-never.ts'
+
 export { type BackoffPolicy, backoffMs } from './backoff.ts'
 export { type Clock, systemClock } from './clock.ts'
-export { formatQuantity } from './counted.ts'
 export { type DotPath, formatDotPath, getAtPath, parseDotPath, tryParseDotPath } from './dot-path.ts'
 export {
   accountNotActive,
+  assertNever,
   etagMismatch,
   FAILURE_REASONS,
   Failure,
@@ -18,12 +18,13 @@ export {
   notFound,
   type StatusCode,
   type Violation,
-} from './failure.ts'
-export { FairSemaphore } from './fair-places.ts'
+} from './errors.ts'
+export { FairSemaphore } from './fair-semaphore.ts'
 export { isUuid, newId } from './ids.ts'
 export {
   canonicalJson,
   deepMerge,
+  exceedsJsonSize,
   FORBIDDEN_KEYS,
   findUnstorable,
   findUnstorableText,
@@ -43,9 +44,6 @@ export {
   toDouble,
   toDoubles,
 } from './json-number.ts'
-export { chunkJson, stringifyJson } from './json-print.ts'
-export { exceedsJsonSize } from './json-size.ts'
-export { parseJsonInSlices, yieldToEventLoop } from './json-slices.ts'
 export {
   JSON_NESTING_MAX,
   JSON_VALUES_MAX,
@@ -55,9 +53,10 @@ export {
   parseJson,
   parseScanned,
   scanJson,
-} from './json-text.ts'
-export { toJsonbText } from './jsonb-text.ts'
-export { Slab } from './slots.ts'
-export { createSuggester, suggest } from './suggest.ts'
-export { WorkerThread } from './task-thread.ts'
-export { trimEnd } from './trim-end.ts'
+} from './json-parse.ts'
+export { parseJsonInSlices, yieldToEventLoop } from './json-parse-sliced.ts'
+export { chunkJson, stringifyJson } from './json-stringify.ts'
+export { toJsonbText } from './jsonb.ts'
+export { Slab } from './slab.ts'
+export { createSuggester, formatQuantity, suggest, trimEnd } from './text.ts'
+export { WorkerThread } from './worker-thread.ts'

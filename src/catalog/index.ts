@@ -2,6 +2,7 @@
  * The integration definitions that ship with the product, as data: one file per API, in the form that creating an
  * integration takes. Nothing here has behaviour, and no code elsewhere knows an API by name.
  */
+
 import { readdirSync, readFileSync } from 'node:fs'
 import type { JsonObject } from '../base/index.ts'
 

@@ -1,5 +1,5 @@
 import { formatQuantity, type JsonObject, type Violation } from '../base/index.ts'
-import { checkConfig, checkOverride, compilePlan, listTools, secretPaths, writePath } from '../definition/index.ts'
+import { checkConfig, checkOverride, compilePlan, listTools, secretPaths, writePath } from '../definitions/index.ts'
 import type { RunCommand } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
 

@@ -1,5 +1,8 @@
 import type { SETTINGS } from '../config.ts'
 
+/** A command was called with something it does not take; its message names the command, the option and what it takes. */
+export class UsageError extends Error {}
+
 /** One command, as it is parsed, explained by `--help` and listed in the README. */
 export interface Command {
   /** One word, or two of which the first is shared, such as `token create`. */

@@ -3,12 +3,11 @@ import product from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
 import { REGIONS, readConfig } from '../config.ts'
-import { connectService, DaemonRunner, openStore, type Store } from '../daemon/index.ts'
+import { connectService, DaemonRunner, openStore, type Store } from '../daemon-runner/index.ts'
 import { createLogger } from '../telemetry/index.ts'
-import type { Invocation, RunCommand } from './command.ts'
+import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { readServerAddress } from './server-address.ts'
 import { waitForStopSignal } from './stop-signal.ts'
-import { UsageError } from './usage-error.ts'
 
 const GROUP_KEY = /^[A-Za-z0-9_.:-]{1,128}$/
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/

@@ -1,8 +1,8 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
-import type { Storage } from '../installation.ts'
-import { createDataDirectory } from '../storage/index.ts'
+import { createDataDirectory } from '../database/index.ts'
+import type { Storage } from '../storage.ts'
 import { bootstrap, type FirstStart } from '../tenancy/index.ts'
 
 /** The file in the data directory that holds the first ids and tokens, for scripts. */

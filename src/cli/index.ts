@@ -1,13 +1,14 @@
 /**
  * The command line: `patchbay <command>`. `commands.ts` is its table; each command is a function of its own file.
  */
+
 import { CommanderError } from 'commander'
 import { Failure } from '../base/index.ts'
 import { ServerUnavailable } from '../client/index.ts'
 import { ConfigError } from '../config.ts'
+import { UsageError } from './command.ts'
 import { FileError } from './definition-file.ts'
 import { createProgram } from './program.ts'
-import { UsageError } from './usage-error.ts'
 
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2

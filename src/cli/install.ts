@@ -1,20 +1,14 @@
 import { Failure, isUuid, type JsonObject } from '../base/index.ts'
 import { readConfig } from '../config.ts'
-import { createContainer } from '../domain.ts'
-import { openStorage } from '../installation.ts'
+import { createContainer } from '../container.ts'
+import type { Database } from '../database/index.ts'
 import { upsertDefinition } from '../integrations/index.ts'
-import {
-  type Database,
-  type EnvironmentScope,
-  findEnvironment,
-  findOperatorTeam,
-  selectEnvironments,
-} from '../storage/index.ts'
+import { openStorage } from '../storage.ts'
 import { createLogger } from '../telemetry/index.ts'
-import type { Invocation, RunCommand } from './command.ts'
+import { type EnvironmentScope, findEnvironment, findOperatorTeam, selectEnvironments } from '../tenancy/index.ts'
+import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
 import { prepareFirstStart } from './first-start.ts'
-import { UsageError } from './usage-error.ts'
 
 /**
  * Makes an integration of a definition and installs it, in one step. Run again after the file has changed, it replaces the

@@ -1,11 +1,9 @@
 import { Failure, isUuid, systemClock } from '../base/index.ts'
 import { createRunsClient, type FollowedRun, followRun, type RunsClient } from '../client/index.ts'
-import type { RunCommand } from './command.ts'
-import type { RunDisplay } from './run/display.ts'
-import { LinesDisplay } from './run/lines.ts'
-import { ScreenDisplay } from './run/screen.ts'
+import { type RunCommand, UsageError } from './command.ts'
+import { LinesDisplay, type RunDisplay } from './run-lines.ts'
+import { ScreenDisplay } from './run-screen.ts'
 import { readServerAddress } from './server-address.ts'
-import { UsageError } from './usage-error.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** What a shell reports for a command ended by Ctrl-C. */

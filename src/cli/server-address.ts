@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { isUuid } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
 import { readConfig } from '../config.ts'
-import type { Invocation } from './command.ts'
+import { type Invocation, UsageError } from './command.ts'
 import { BOOTSTRAP_FILE } from './first-start.ts'
-import { UsageError } from './usage-error.ts'
 
 /**
  * The server that a command calls: the one given, with `PATCHBAY_TOKEN` unless a token is given too; or the one that the

@@ -1,12 +1,10 @@
 import { isUuid } from '../base/index.ts'
 import { readConfig } from '../config.ts'
-import { openStorage, type Storage } from '../installation.ts'
-import { findOperatorTeam } from '../storage/index.ts'
+import { openStorage, type Storage } from '../storage.ts'
 import { createLogger } from '../telemetry/index.ts'
-import { createApiToken, listApiTokens, revokeApiToken, type TeamActor } from '../tenancy/index.ts'
-import type { RunCommand } from './command.ts'
+import { createApiToken, findOperatorTeam, listApiTokens, revokeApiToken, type TeamActor } from '../tenancy/index.ts'
+import { type RunCommand, UsageError } from './command.ts'
 import { prepareFirstStart } from './first-start.ts'
-import { UsageError } from './usage-error.ts'
 
 const LISTED_MAX = 1_000
 

@@ -1,7 +1,6 @@
 import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
-import type { RunsClient } from './connect-runs.ts'
-import { type FollowedRun, isFinished } from './followed-run.ts'
-import { ServerUnavailable } from './server-away.ts'
+import { ServerUnavailable } from './errors.ts'
+import { type FollowedRun, isFinished, type RunsClient } from './runs.ts'
 
 /** What following needs. */
 export interface FollowDeps {

@@ -4,8 +4,8 @@
  *
  * Nothing here knows the database or writes to a terminal. What daemons call, and what refusals mean to them, is theirs.
  */
-export { createRunsClient, type RunsClient } from './connect-runs.ts'
+
+export { retryAfterSecondsOf, ServerUnavailable } from './errors.ts'
 export { followRun, type RunEvent } from './follow-run.ts'
-export { type FollowedRun, isFinished, type ResourceProgress } from './followed-run.ts'
-export { retryAfterSecondsOf, ServerUnavailable } from './server-away.ts'
+export { createRunsClient, type FollowedRun, isFinished, type ResourceProgress, type RunsClient } from './runs.ts'
 export { connectTransport, type ServerAddress } from './transport.ts'

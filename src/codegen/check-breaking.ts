@@ -3,6 +3,7 @@
  * rules of `buf.yaml`. Exits 0 with a note when that branch does not exist here or has no contract yet: there is
  * nobody to break.
  */
+
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 

@@ -7,6 +7,7 @@
  *
  * Prints what that one file uses: proto2, no groups, maps, services, nested types or default values.
  */
+
 import { createRegistry, type DescFile, type DescMessage, isFieldSet, type MessageShape } from '@bufbuild/protobuf'
 import { toText } from '@bufbuild/protobuf/txtpb'
 import {

@@ -1,8 +1,8 @@
 import type { SyncableAccount } from '../accounts/index.ts'
-import { formatDotPath, type JsonObject } from '../base/index.ts'
-import type { ClaimedRun, Run } from '../queue/index.ts'
-import { methodFacts, readSyncResources } from '../sync/index.ts'
-import { publicVariables } from './public-variables.ts'
+import { formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { secretPaths } from '../definitions/index.ts'
+import type { ClaimedRun, Run } from '../runs/index.ts'
+import { methodFacts, readSyncResources } from '../syncs/index.ts'
 
 /** A run that a daemon holds, with everything it needs to execute it but the records. Holds no credential. */
 export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'attemptsMax'> {
@@ -50,4 +50,21 @@ export function createAssignment(claimed: ClaimedRun, run: Run, { account, defin
 function earliestDate(dates: readonly (Date | null)[]): Date | null {
   const known = dates.filter((date) => date !== null)
   return known.length < dates.length ? null : new Date(Math.min(...known.map((date) => date.getTime())))
+}
+
+/** The environment variables of a definition that are no secrets, for those who may read everything else. */
+export function publicVariables(variables: JsonObject): JsonObject {
+  const root = 'environment_variables'
+  const hidden = new Set(secretPaths({ [root]: variables }).map((path) => JSON.stringify(path)))
+  const shown = withoutPaths(variables, [root], hidden)
+  return isJsonObject(shown) ? shown : {}
+}
+
+function withoutPaths(value: Json, path: readonly (string | number)[], hidden: ReadonlySet<string>): Json | undefined {
+  if (hidden.has(JSON.stringify(path))) return undefined
+  if (Array.isArray(value))
+    return value.map((item: Json, index) => withoutPaths(item, [...path, index], hidden) ?? null)
+  if (!isJsonObject(value)) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, withoutPaths(item, [...path, key], hidden)] as const)
+  return Object.fromEntries(entries.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined))
 }

@@ -1,11 +1,19 @@
 import type { SyncableAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import { type ClaimedRun, daemonQueueGroup, LEASE_EXPIRED, type Outcome, type RunQueue } from '../queue/index.ts'
-import { type ActiveDaemon, type Database, findRuns, isDatabaseUnavailable } from '../storage/index.ts'
-import { outcomeOf } from '../sync/index.ts'
+import { type Database, isDatabaseUnavailable } from '../database/index.ts'
+import {
+  type ClaimedRun,
+  daemonQueueGroup,
+  findRuns,
+  LEASE_EXPIRED,
+  type Outcome,
+  type RunQueue,
+} from '../runs/index.ts'
+import { outcomeOf } from '../syncs/index.ts'
 import { type Assignment, createAssignment } from './assignment.ts'
-import type { ClaimLongPolls } from './claim-waits.ts'
+import type { ClaimLongPolls } from './claim-long-polls.ts'
 import { markDaemonSeen } from './daemon.ts'
+import type { ActiveDaemon } from './sql.ts'
 
 /** What claiming needs. */
 export interface ClaimDeps {

@@ -7,23 +7,19 @@
  */
 
 export type { Assignment } from './assignment.ts'
+export { ClaimLongPolls } from './claim-long-polls.ts'
 export { type ClaimDeps, claimRuns } from './claim-runs.ts'
-export { ClaimLongPolls } from './claim-waits.ts'
 export {
   type Daemon,
+  type DaemonGroup,
   HEARTBEAT_SECONDS,
+  type HeartbeatInput,
+  heartbeat,
   LEASE_SECONDS,
+  type LeaseState,
+  listDaemonGroups,
   listDaemons,
+  pruneDaemons,
   registerDaemon,
 } from './daemon.ts'
-export { type DaemonGroup, listDaemonGroups } from './daemon-group.ts'
-export { pruneDaemons } from './forget.ts'
-export { type HeartbeatInput, heartbeat, type LeaseState } from './heartbeat.ts'
-export {
-  completeRun,
-  type FailureDeps,
-  failRun,
-  type ReportedProgress,
-  releaseRun,
-  reportProgress,
-} from './report.ts'
+export { completeRun, type FailureDeps, failRun, type ReportedProgress, releaseRun, reportProgress } from './report.ts'

@@ -1,6 +1,8 @@
 import { invalidFields, type JsonObject, notFound, type Violation } from '../base/index.ts'
+import type { Database } from '../database/index.ts'
 import {
   completedStatusOf,
+  findRun,
   getRun,
   isStatsOf,
   type LeaseKey,
@@ -10,9 +12,9 @@ import {
   type Run,
   type RunError,
   type RunQueue,
-} from '../queue/index.ts'
-import { type ActiveLease, type Database, findActiveLeases, findRun } from '../storage/index.ts'
-import { findIncompleteness } from '../sync/index.ts'
+} from '../runs/index.ts'
+import { findIncompleteness } from '../syncs/index.ts'
+import { type ActiveLease, findActiveLeases } from './sql.ts'
 
 /** What reports need. */
 export interface ReportDeps {

@@ -1,11 +1,9 @@
 import type { Readable } from 'node:stream'
 import { Agent } from 'undici'
-import { createGuardedConnector } from './connector.ts'
+import { createGuardedConnector, type ResolveAll, resolveWithSystem } from './connector.ts'
 import type { HttpHeaders } from './headers.ts'
-import { type ResolveAll, resolveWithSystem } from './lookup.ts'
 import type { EgressPolicy } from './policy.ts'
-import { send } from './send.ts'
-import { stream } from './stream.ts'
+import { send, stream } from './send.ts'
 
 /** One call to a third party. */
 export interface EgressRequest {

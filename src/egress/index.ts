@@ -4,14 +4,8 @@
  * Lives here: the address policy and the HTTP client that enforces it. Never here: credentials, retries, rate limits,
  * or any idea of what is called and why.
  */
-export { decodeContent } from './decode-content.ts'
 
-export {
-  createHttpClient,
-  type EgressRequest,
-  type EgressResponse,
-  type EgressStreamResponse,
-  type HttpClient,
-} from './http-client.ts'
-export type { ResolveAll } from './lookup.ts'
-export { createEgressPolicy, type EgressPolicy, findUrlViolation } from './policy.ts'
+export { decodeContent } from './content-decoding.ts'
+export { createHttpClient, type EgressResponse, type EgressStreamResponse, type HttpClient } from './http-client.ts'
+export { createEgressPolicy, findUrlViolation } from './policy.ts'
+export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'

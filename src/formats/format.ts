@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Json, JsonObject } from '../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, toDouble } from '../base/index.ts'
 
 /** What every entry of a family has in common: a name, its documentation and the schema of its `config`. */
 export interface Format {
@@ -51,4 +51,11 @@ function choiceSchema(
 ): z.ZodObject<{ format: z.ZodLiteral<string>; config: z.ZodType<Json | undefined> }> {
   const config = entry.config as z.ZodType<Json | undefined>
   return z.strictObject({ format: z.literal(entry.format), config }).describe(entry.summary)
+}
+
+/** Truth as JSONata's boolean cast has it: empty texts, lists and objects, and no value, are false. */
+export function isTruthy(value: Json | undefined): boolean {
+  if (Array.isArray(value)) return value.some(isTruthy)
+  if (isJsonObject(value)) return Object.keys(value).length > 0
+  return Boolean(toDouble(value))
 }

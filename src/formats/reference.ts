@@ -7,8 +7,8 @@ import type { Format } from './format.ts'
 import { PAGINATION_FORMATS } from './pagination/index.ts'
 import { commonKeys } from './pagination/rules.ts'
 import { RESPONSE_FORMATS } from './response/index.ts'
+import { DEFINITION_LIMITS } from './schema-types.ts'
 import { SIGNATURE_FORMATS } from './signature/index.ts'
-import { DEFINITION_LIMITS } from './vocabulary.ts'
 
 /**
  * The reference page of all formats in Markdown, from the registries: `REFERENCE.md` is this text, and a test fails when it

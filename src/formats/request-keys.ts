@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { bodyFormatSchema } from './body/index.ts'
 import { QUERY_ARRAY_FORMATS } from './query-string.ts'
 import { responseFormatSchema } from './response/index.ts'
-import { headerMap, jsonTemplate, refineWith, templateMap, templateText, urlText } from './vocabulary.ts'
+import { headerMap, jsonTemplate, refineWith, templateMap, templateText, urlText } from './schema-types.ts'
 
 const VERBS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY']
 

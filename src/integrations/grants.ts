@@ -1,15 +1,15 @@
 import { notFound } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import { findTeam } from '../tenancy/index.ts'
 import {
   deleteIntegrationGrantRow as deleteGrantRow,
   findIntegration,
   findIntegrationGrant,
-  findTeam,
   type GrantCursor,
   type IntegrationGrantRecord,
   insertIntegrationGrant,
   selectIntegrationGrants as listGrantRows,
-  type Tx,
-} from '../storage/index.ts'
+} from './sql/integrations.ts'
 
 /** An integration and the team that may install it. */
 export interface GrantPair {

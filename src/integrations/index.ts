@@ -8,11 +8,19 @@
 
 export {
   createDefinitionCache,
+  createIntegrationCache,
   type DefinitionCache,
   type EffectiveDefinition,
   type InstalledDefinition,
-} from './definition-source.ts'
-export type { Integration } from './described.ts'
+  type IntegrationCache,
+} from './definition-cache.ts'
+export {
+  type AccountCascade,
+  deleteEnvironmentIntegration,
+  deleteInstallationsOfEnvironment,
+  type InstallationDeleteDeps,
+} from './delete-installation.ts'
+export { createIntegrationGrant, deleteIntegrationGrant, listIntegrationGrants } from './grants.ts'
 export {
   createEnvironmentIntegration,
   type EnvironmentIntegration,
@@ -23,12 +31,7 @@ export {
   listEnvironmentIntegrations,
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
-} from './environment-integration.ts'
-export {
-  createIntegrationGrant,
-  deleteIntegrationGrant,
-  listIntegrationGrants,
-} from './grants.ts'
+} from './installation.ts'
 export {
   checkDefinition,
   createIntegration,
@@ -41,12 +44,13 @@ export {
   listIntegrations,
   updateIntegration,
 } from './integration.ts'
-export { createIntegrationCache, type IntegrationCache } from './integration-cache.ts'
-export { upsertDefinition } from './put-definition.ts'
-
+export type { Integration } from './integration-view.ts'
+export type { DefinitionVersions, EnvironmentIntegrationFilter } from './sql/installations.ts'
 export {
-  type AccountCascade,
-  deleteEnvironmentIntegration,
-  deleteInstallationsOfEnvironment,
-  type InstallationDeleteDeps,
-} from './remove-installation.ts'
+  findIntegrations,
+  type GrantCursor,
+  type IntegrationGrantRecord,
+  type IntegrationRecord,
+  type Sharing,
+} from './sql/integrations.ts'
+export { upsertDefinition } from './upsert-definition.ts'

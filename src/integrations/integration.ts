@@ -1,5 +1,9 @@
 import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
-import { type ConfigKind, checkConfigAsync } from '../definition/index.ts'
+import { isUniqueViolation, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type ConfigKind, checkConfigAsync } from '../definitions/index.ts'
+import type { SecretStore } from '../secrets/index.ts'
+import { type AccountCascade, deleteInstallationsOfIntegration } from './delete-installation.ts'
+import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
 import {
   deleteIntegrationRow,
   findIntegration,
@@ -7,22 +11,20 @@ import {
   INTEGRATION_NAME_CONSTRAINT,
   type IntegrationRecord,
   insertIntegration,
-  isUniqueViolation,
   listIntegrationIdsOfTeam,
   listVisibleIntegrations,
-  mapForeignKeyToInUse,
-  type SecretStore,
   type Sharing,
-  type Tx,
   updateIntegrationRow,
-} from '../storage/index.ts'
-import { findMasks } from './config-secrets.ts'
-import { type Integration, withTeamAndEnvironments } from './described.ts'
-import { assertUrlsAllowed, assertValid, type CheckUrls, nameTaken } from './refusals.ts'
-import { type AccountCascade, deleteInstallationsOfIntegration } from './remove-installation.ts'
-import { integrationSecretRef } from './secret-refs.ts'
-import { prepareConfig } from './stored-config.ts'
-import { isVisible } from './visibility.ts'
+} from './sql/integrations.ts'
+import {
+  assertUrlsAllowed,
+  assertValid,
+  type CheckUrls,
+  findMasks,
+  integrationSecretRef,
+  nameTaken,
+  prepareConfig,
+} from './stored-config.ts'
 
 /** Integrations of a deleted team that are removed per look. */
 const DELETE_BATCH_SIZE = 100

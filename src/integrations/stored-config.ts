@@ -1,7 +1,19 @@
-import { invalidFields, type JsonObject } from '../base/index.ts'
-import { secretPaths } from '../definition/index.ts'
-import type { SecretRef, SecretStore, Tx } from '../storage/index.ts'
-import { separateSecrets, storedSecretNames } from './config-secrets.ts'
+import {
+  type DotPath,
+  Failure,
+  invalidFields,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  type Violation,
+} from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import { secretPaths, writePath } from '../definitions/index.ts'
+import { SECRET_MASK } from '../redaction/index.ts'
+import type { SecretRef, SecretStore } from '../secrets/index.ts'
+import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
+import type { IntegrationRecord } from './sql/integrations.ts'
 
 /** A checked config ready to be stored: its masked form, and what happens to the secrets beside it. */
 export interface ConfigToStore {
@@ -36,4 +48,171 @@ export function prepareConfig(
       await secrets.put(tx, ref, given)
     },
   }
+}
+
+/** A config and its secrets, apart. */
+export interface SeparatedConfig {
+  /** What is stored and shown: the mask in every place of a secret. */
+  readonly masked: JsonObject
+  /** Secrets that were given: JSON texts under the names of their places. */
+  readonly given: Readonly<Record<string, string>>
+  /** Names of stored secrets that stay, because the mask stands in their places. */
+  readonly kept: readonly string[]
+  /** Masks where no secret is stored. */
+  readonly violations: readonly Violation[]
+}
+
+/**
+ * Takes the secrets out of a config.
+ *
+ * @param secretPaths where credential material is, in this config
+ * @param stored names of the secrets stored so far: there the mask means "as it is"
+ * @param path prefix of the reported fields; may be empty
+ */
+export function separateSecrets(
+  config: JsonObject,
+  secretPaths: readonly DotPath[],
+  stored: readonly string[],
+  path: string,
+): SeparatedConfig {
+  const secretNames = new Set(secretPaths.map(secretNameAt))
+  const storedNames = new Set(stored)
+  const given: Record<string, string> = {}
+  const kept: string[] = []
+  const violations: Violation[] = []
+  const masked = replaceLeaves(config, [], (value, at) => {
+    const name = secretNameAt(at)
+    const isSecret = secretNames.has(name)
+    if (value !== SECRET_MASK && !isSecret) return value
+    if (value !== SECRET_MASK) given[name] = JSON.stringify(value)
+    else if (isSecret && storedNames.has(name)) kept.push(name)
+    else violations.push(maskViolation(writePath(path, at)))
+    return SECRET_MASK
+  })
+  return { masked: isJsonObject(masked) ? masked : {}, given, kept, violations }
+}
+
+/** Masks reported of one config. */
+const FINDINGS_MAX = 100
+
+function maskViolation(field: string): Violation {
+  const description = `is ${SECRET_MASK}, the mask of a secret, where no secret is stored: send the secret itself or leave it out`
+  return { field, description, rule: 'secret.masked' }
+}
+
+/**
+ * Puts secrets back where their masks stand. A mask without a secret is left out, with its key: it must never be sent
+ * anywhere.
+ *
+ * @param secrets JSON texts by name, as `separateSecrets` gave them
+ */
+export function restoreSecrets(masked: JsonObject, secrets: Readonly<Record<string, string>>): JsonObject {
+  const restored = replaceLeaves(masked, [], (value, at) => {
+    if (value !== SECRET_MASK) return value
+    const text = secrets[secretNameAt(at)]
+    return text === undefined ? undefined : parseJson(text)
+  })
+  return isJsonObject(restored) ? restored : {}
+}
+
+/** Names of the secrets stored for a masked config: nothing but a secret is ever stored as the mask. */
+export function storedSecretNames(masked: JsonObject): readonly string[] {
+  return listMasks(masked, []).map(secretNameAt)
+}
+
+/** The first masks in a config that is new: no secret is stored in their places. @param path prefix of the reported fields */
+export function findMasks(config: JsonObject, path: string): readonly Violation[] {
+  const masks = listMasks(config, []).slice(0, FINDINGS_MAX)
+  return masks.map((at) => maskViolation(writePath(path, at)))
+}
+
+/** Where the mask stands. */
+function listMasks(value: Json, path: DotPath): DotPath[] {
+  if (value === SECRET_MASK) return [path]
+  const found: DotPath[] = []
+  if (Array.isArray(value))
+    for (const [index, item] of (value as readonly Json[]).entries()) {
+      if (mayHoldMask(item)) found.push(...listMasks(item, [...path, index]))
+    }
+  else if (isJsonObject(value))
+    for (const key in value) {
+      const item = value[key] ?? null
+      if (mayHoldMask(item)) found.push(...listMasks(item, [...path, key]))
+    }
+  return found
+}
+
+function mayHoldMask(value: Json): boolean {
+  return value === SECRET_MASK || (typeof value === 'object' && value !== null)
+}
+
+/**
+ * A copy of the value with every leaf (scalar, null, empty list or object) replaced; `undefined` leaves the place out.
+ * The depth is bounded where configs come in.
+ */
+function replaceLeaves(
+  value: Json,
+  path: DotPath,
+  replace: (leaf: Json, path: DotPath) => Json | undefined,
+): Json | undefined {
+  if (Array.isArray(value) && value.length > 0) {
+    const items: (Json | undefined)[] = value.map((item, index) => replaceLeaves(item, [...path, index], replace))
+    return items.filter((item) => item !== undefined)
+  }
+  if (!isJsonObject(value) || Object.keys(value).length === 0) return replace(value, path)
+  const entries = Object.entries(value).flatMap(([key, item]): [string, Json][] => {
+    const replaced = replaceLeaves(item, [...path, key], replace)
+    return replaced === undefined ? [] : [[key, replaced]]
+  })
+  return Object.fromEntries(entries)
+}
+
+/**
+ * The name of the secret at a path: a JSON pointer (RFC 6901), which unlike a dotted path tells `a.b` from a key that is
+ * named `a.b`.
+ */
+function secretNameAt(path: DotPath): string {
+  return path.map((step) => `/${escapeKey(String(step))}`).join('')
+}
+
+function escapeKey(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+/** Where an integration's own secrets are: under its team, whoever installs it. */
+export function integrationSecretRef({ id, teamId }: Pick<IntegrationRecord, 'id' | 'teamId'>): SecretRef {
+  return { ownerId: teamId, subjectType: 'integration', subjectId: id }
+}
+
+/** Where the secrets of an installation's override are: under its environment. */
+export function overrideSecretRef({
+  id,
+  environmentId,
+}: Pick<EnvironmentIntegrationRecord, 'id' | 'environmentId'>): SecretRef {
+  return { ownerId: environmentId, subjectType: 'environment_integration', subjectId: id }
+}
+
+/** The name is in use in the team; the holder is unknown when it was taken this moment. */
+export function nameTaken(name: string, holderId: string | undefined): Failure {
+  const message = `the team has an integration named ${name} already`
+  const resource = holderId === undefined ? {} : { resource: { type: 'integration', id: holderId } }
+  return new Failure('NAME_TAKEN', message, resource)
+}
+
+/** @throws Failure DEFINITION_INVALID with all findings, unless there are none */
+export function assertValid(violations: readonly Violation[]): void {
+  if (violations.length > 0) throw invalidFields(violations, 'DEFINITION_INVALID')
+}
+
+/**
+ * Findings about the addresses of a config that outbound requests may not reach; addresses that begin with a placeholder
+ * are judged when they are called.
+ *
+ * @param path prefix of the reported fields
+ */
+export type CheckUrls = (config: JsonObject, path: string) => readonly Violation[]
+
+/** @throws Failure URL_NOT_ALLOWED with all findings, unless there are none */
+export function assertUrlsAllowed(violations: readonly Violation[]): void {
+  if (violations.length > 0) throw invalidFields(violations, 'URL_NOT_ALLOWED')
 }

@@ -1,14 +1,12 @@
-import type { Plan } from '../definition/index.ts'
+import type { Plan } from '../definitions/index.ts'
 import type { Pagination } from '../formats/index.ts'
-import type { ClassifiedResponse } from './answer.ts'
-import { encodeCursor } from './cursor.ts'
+import { type CallContext, createCallContext } from './call-context.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { extractResult } from './extract.ts'
-import { type CallContext, createCallContext } from './job.ts'
-import { fetchPage, fetchUnpaged, initialState, type ListPageOutcome } from './list-page.ts'
-import type { CallOutcome } from './outcome.ts'
-import { sendWithRetries } from './perform.ts'
+import { encodeCursor, fetchPage, fetchUnpaged, initialState, type ListPageOutcome } from './list-page.ts'
+import type { CallOutcome, ClassifiedResponse } from './outcome.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
+import { sendWithRetries } from './send.ts'
 
 /**
  * One call: resolve → build → authorise → budget → send → decode → rate limit → error → retry → extract.

@@ -1,10 +1,9 @@
-import type { Clock } from '../base/index.ts'
-import type { Plan } from '../definition/index.ts'
+import type { Clock, JsonObject } from '../base/index.ts'
+import type { MethodPlan, Plan } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
-import type { Evaluator } from '../expression/index.ts'
-import type { Redactor } from '../vault/index.ts'
-import type { CredentialRefresher } from './account-keeper.ts'
-import type { CallLimiter } from './budgets.ts'
+import type { Evaluator } from '../expressions/index.ts'
+import type { Redactor } from '../redaction/index.ts'
+import type { RateLimitInfo } from './outcome.ts'
 import { createRedaction } from './redaction.ts'
 import type { AccountAccess } from './request.ts'
 
@@ -52,3 +51,47 @@ export function dependenciesForCall(deps: ProxyDependencies, plan: Plan, account
     },
   }
 }
+
+/** Whoever keeps accounts authorised. Without one, 401 and 403 are outcomes of a call and nothing more. */
+export interface CredentialRefresher {
+  /**
+   * Newer credentials than those that were refused; `undefined` when there are none to be had. Asked at most once per
+   * request.
+   *
+   * @throws Failure TOKEN_REQUEST_FAILED while the token endpoint cannot be asked
+   */
+  refresh(access: AccountAccess, signal?: AbortSignal): Promise<AccountAccess | undefined>
+  /** What the final answer of a call says about the account. Never rejects. */
+  report(access: AccountAccess, sign: AccountSignal): Promise<void>
+  /** Merges what `update_context` steps of an action computed into the context of the account. */
+  updateContext(access: AccountAccess, patch: JsonObject): Promise<void>
+}
+
+/**
+ * `unauthorized`: refused, also with renewed credentials, or the definition says `needs_reauth`. `forbidden`: the credentials
+ * are good, but not for this. `worked`: told only of an account that was said to need to be connected again.
+ */
+export type AccountSignal =
+  | { readonly kind: 'unauthorized'; readonly message: string }
+  | { readonly kind: 'forbidden'; readonly resource: string; readonly method: string }
+  | { readonly kind: 'worked' }
+
+/** Shared limits in front of sending: the definition's `budget` and `concurrency`. Without them nothing is held back. */
+export interface CallLimiter {
+  /** Takes one request from every budget that applies. */
+  acquire(method: MethodPlan, access: AccountAccess, signal?: AbortSignal): Promise<CallPermit>
+  /** Tells what an answer said about the upstream's own limits; costs the call no time. */
+  observe(method: MethodPlan, access: AccountAccess, answer: RateLimitHints): void
+}
+
+/** What an answer tells about limits. */
+interface RateLimitHints {
+  readonly rateLimit: RateLimitInfo | undefined
+  /** The upstream asked to wait. */
+  readonly retryAfterSeconds?: number
+}
+
+/** `release` is called once, when the answer is there or will not come; it never rejects. */
+export type CallPermit =
+  | { readonly kind: 'granted'; release(): Promise<void> }
+  | { readonly kind: 'limited'; readonly retryAfterSeconds: number }

@@ -1,8 +1,8 @@
 import { Failure, getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import type { MethodPlan } from '../definition/index.ts'
-import type { DecodedResponse } from './decode.ts'
+import type { MethodPlan } from '../definitions/index.ts'
+import type { DecodedResponse } from './decode-response.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
-import { evaluateSetting } from './evaluate-setting.ts'
+import { evaluateSetting } from './setting-expression.ts'
 
 /**
  * Stage 10: what `response_path` selects of a successful body; `null` when there is nothing.

@@ -5,31 +5,28 @@
  * Plans, accounts, clock, HTTP, budgets and whoever renews credentials are handed in; nothing here knows a database or waits
  * for a rate limit.
  */
-export type { AccountSignal, CredentialRefresher } from './account-keeper.ts'
-export type { ActionOutcome, ActionRequest, ActionRun, ActionStepResult } from './actions/action-run.ts'
-export type { CallLimiter, CallPermit } from './budgets.ts'
-export type { ExpressionEvaluator, ProxyDependencies } from './dependencies.ts'
+
+export { isTransientStatus } from './classify-response.ts'
 export type {
+  AccountSignal,
+  CallLimiter,
+  CallPermit,
+  CredentialRefresher,
+  ExpressionEvaluator,
+} from './dependencies.ts'
+export type { RequestPreview, SampleOutcome, SentRequest } from './dry-run.ts'
+export type {
+  ActionOutcome,
+  ActionRequest,
+  ActionStepResult,
   RateLimitedOutcome,
   RateLimitInfo,
   StreamedResponse,
-  StreamOutcome,
   SuccessOutcome,
   UpstreamErrorOutcome,
 } from './outcome.ts'
 export type { PageDelayed, PageFailed, PageReached, PageStep } from './pages.ts'
-
 export { createProxy, type Proxy } from './proxy.ts'
 export { createRedaction, tokensIn } from './redaction.ts'
-export type {
-  AccountAccess,
-  CallLimits,
-  CallTarget,
-  PreviewRequest,
-  ProxyRequest,
-  StreamRequest,
-} from './request.ts'
-export type { RequestPreview, SampleOutcome, SentRequest } from './request-preview.ts'
-export { parseRetryAfter } from './retry-after.ts'
-export { sendRaw } from './send-once.ts'
-export { isTransientStatus } from './upstream-error.ts'
+export type { AccountAccess, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
+export { sendRaw } from './send-raw.ts'

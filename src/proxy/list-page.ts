@@ -1,20 +1,25 @@
-import type { Json } from '../base/index.ts'
+import { Failure, isJsonObject, type Json, type JsonObject, parseJson } from '../base/index.ts'
 import {
   advancePage,
   type ListingState,
   type Pagination,
   pageParams,
+  parseListingState,
   type StopReason,
   startListing,
 } from '../formats/index.ts'
-import type { ClassifiedResponse, ClassifiedSuccess } from './answer.ts'
-import { decodeCursor } from './cursor.ts'
+import { type CallContext, paginationContext, templateScope } from './call-context.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { type Extracted, extractRecords } from './extract.ts'
-import { type CallContext, paginationContext, templateScope } from './job.ts'
-import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
-import { sendWithRetries } from './perform.ts'
+import type {
+  ClassifiedResponse,
+  ClassifiedSuccess,
+  RateLimitedOutcome,
+  RateLimitInfo,
+  UpstreamErrorOutcome,
+} from './outcome.ts'
 import { maskLinkSecrets, restoreLinkSecrets } from './redaction.ts'
+import { sendWithRetries } from './send.ts'
 
 /** One page of a list, whatever pages it: also a list without paging, or a method that answers one record. */
 export type ListPageOutcome = FetchedPage | RateLimitedOutcome | UpstreamErrorOutcome
@@ -129,4 +134,29 @@ function emptyPageOfError(answer: Exclude<ClassifiedResponse, ClassifiedSuccess>
   const { status, headers, body, rateLimit } = answer
   const stopReason = answer.action === 'ignore' ? 'error_ignored' : 'error_stopped'
   return { kind: 'page', status, headers, body, records: [], state: null, previous: undefined, stopReason, rateLimit }
+}
+
+/** Longest cursor that is read; states of every format stay far below. */
+const CURSOR_LENGTH_MAX = 16_384
+
+/** A listing's state as one opaque text for callers. It holds no credential. */
+export function encodeCursor(state: ListingState): string {
+  return Buffer.from(JSON.stringify(state)).toString('base64url')
+}
+
+/** The state behind a caller's cursor. @throws Failure PAGE_TOKEN_INVALID */
+export function decodeCursor(pagination: Pagination, cursor: string): ListingState {
+  const state =
+    cursor.length > CURSOR_LENGTH_MAX ? undefined : parseCursorJson(Buffer.from(cursor, 'base64url').toString())
+  if (state === undefined) throw new Failure('PAGE_TOKEN_INVALID', 'the cursor is not one that this service gave out')
+  return parseListingState(pagination, state)
+}
+
+function parseCursorJson(text: string): JsonObject | undefined {
+  try {
+    const value = parseJson(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream'
-import type { Json, JsonObject } from '../base/index.ts'
+import type { Failure, Json, JsonObject } from '../base/index.ts'
+import type { StepPlan } from '../definitions/index.ts'
 import type { StopReason } from '../formats/index.ts'
+import type { DecodedResponse } from './decode-response.ts'
+import type { CallTarget, ProxyRequest } from './request.ts'
 
 /** What a call came to. Refusals (wrong definition, blocked address, unreachable upstream) are thrown as Failures instead. */
 export type CallOutcome = SuccessOutcome | RateLimitedOutcome | UpstreamErrorOutcome
@@ -92,3 +95,71 @@ export interface UpstreamErrorOutcome {
  * `stop`: ends the list cleanly. (`rate_limited` becomes an outcome of its own.)
  */
 export type ErrorAction = 'fail' | 'retry' | 'refresh_token' | 'needs_reauth' | 'ignore' | 'stop'
+
+/** What one request came to, before its result is taken out. */
+export type ClassifiedResponse = ClassifiedSuccess | RateLimitedOutcome | UpstreamErrorOutcome
+
+export interface ClassifiedSuccess {
+  readonly kind: 'success'
+  readonly response: DecodedResponse
+  readonly rateLimit: RateLimitInfo | undefined
+  /** What was requested, without authorization parameters. */
+  readonly url: string
+  /** The status says that the list is over; there is nothing to take out. */
+  readonly isPastEnd: boolean
+}
+
+/** Either way of answering: read to the end, or while it arrives. */
+export type ClassifiedOutcome = ClassifiedResponse | StreamedResponse
+
+/** What an attempt came to, and how long the upstream asked to wait before another. */
+export interface AttemptResult<A extends ClassifiedOutcome = ClassifiedResponse> {
+  readonly outcome: A
+  readonly retryAfterSeconds: number | undefined
+}
+
+/** An answer after which there is nothing to repeat. */
+export function withoutRetryHint<A extends ClassifiedOutcome>(answer: A): AttemptResult<A> {
+  return { outcome: answer, retryAfterSeconds: undefined }
+}
+
+/** What is run step by step. The proof of a credential is an action of one step, which is called `verification`. */
+export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' | 'verification' }>
+
+/** A call in steps. Headers and page of the caller do not take part. */
+export type ActionRequest = ProxyRequest & { readonly target: ActionTarget }
+
+/** A caller's call of a named action. */
+export type NamedActionRequest = ProxyRequest & { readonly target: Extract<CallTarget, { readonly kind: 'action' }> }
+
+export function isActionRequest(request: ProxyRequest): request is NamedActionRequest {
+  return request.target.kind === 'action'
+}
+
+/** What an action came to. */
+export interface ActionRun {
+  readonly outcome: ActionOutcome
+  /** The steps that ran, in order; those that `run_if` skipped left no trace. */
+  readonly steps: readonly ActionStepResult[]
+}
+
+/**
+ * How it ended: as the last step that ran, or as the first that failed.
+ *
+ * The `result` of `ok` is that of the last step, `null` when none ran; status, headers and body are those of the upstream
+ * only when the last step is a request.
+ */
+export type ActionOutcome = CallOutcome | { readonly kind: 'refused'; readonly failure: Failure }
+
+/** One step as it is reported; says nothing of what was sent or received but the status. */
+export interface ActionStepResult {
+  readonly name: string
+  readonly type: StepPlan['type']
+  readonly ok: boolean
+  /** Of the upstream, for requests that were answered. */
+  readonly status: number | undefined
+  readonly startedAt: Date
+  readonly durationMs: number
+  /** Present when it failed; credentials and results of earlier steps are masked in it. */
+  readonly error: string | undefined
+}

@@ -1,7 +1,7 @@
 import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject, parseJson } from '../base/index.ts'
-import { type Plan, secretTexts } from '../definition/index.ts'
+import { type Plan, secretTexts } from '../definitions/index.ts'
 import { type AuthorizationEffect, type ListingState, mapQuery } from '../formats/index.ts'
-import { Redactor, SECRET_MASK } from '../vault/index.ts'
+import { Redactor, SECRET_MASK } from '../redaction/index.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess } from './request.ts'
 

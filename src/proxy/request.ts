@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
-import type { AccountValues, ActionValues } from '../expression/index.ts'
+import type { AccountValues, ActionValues } from '../expressions/index.ts'
 
 /** What the engine needs of an account. Credentials are handed in by whoever keeps them fresh. */
 export interface AccountAccess extends AccountValues {

@@ -1,6 +1,7 @@
 import { Failure, suggest } from '../base/index.ts'
-import { isWritingVerb, type MethodPlan, type Plan } from '../definition/index.ts'
-import { assertNoDotSegments } from '../expression/index.ts'
+import { type ActionPlan, isWritingVerb, type MethodPlan, type Plan, RESERVED_ACTIONS } from '../definitions/index.ts'
+import { assertNoDotSegments } from '../expressions/index.ts'
+import type { ActionTarget } from './outcome.ts'
 import type { AccountAccess, CallTarget } from './request.ts'
 
 /** What is to be called, with everything the definition decides. */
@@ -84,4 +85,44 @@ function normalizePath(path: string): string {
   if (/[\s#]/.test(rooted))
     throw new Failure('INVALID_FIELD', 'the path must be percent-encoded: it holds a blank or a "#"')
   return rooted
+}
+
+/** Actions that prove or renew the credential itself, which sandbox accounts need as any other. */
+const CREDENTIAL_ACTIONS: readonly string[] = [
+  'validation',
+  'refresh_token',
+] satisfies (typeof RESERVED_ACTIONS)[number][]
+
+/**
+ * The action that is meant, reserved or not, if this account may run it.
+ *
+ * @throws Failure METHOD_NOT_DEFINED; SANDBOX_ACCOUNT_READ_ONLY when a sandbox account would send anything but GET, HEAD or
+ * OPTIONS, unless the action is about the credential itself
+ */
+export function findAction(plan: Plan, account: AccountAccess, target: ActionTarget): ActionPlan {
+  if (target.kind === 'verification') return verificationAction(findVerification(plan, target.format))
+  const action = plan.actions.get(target.action)
+  if (action === undefined) throw actionNotDefined(target.action, [...plan.actions.keys()])
+  if (account.isSandbox && action.isWrite && !CREDENTIAL_ACTIONS.includes(action.name)) throw sandboxReadOnly()
+  return action
+}
+
+/** @throws Failure METHOD_NOT_DEFINED for an action that the life of an account runs, and nobody else */
+export function assertNotReserved(name: string): void {
+  if (!isReserved(name)) return
+  throw new Failure('METHOD_NOT_DEFINED', `the action ${name} belongs to connecting an account: it cannot be called`)
+}
+
+function verificationAction(request: MethodPlan): ActionPlan {
+  const step = { name: 'verification', type: 'request', runIf: undefined, request } as const
+  return { name: step.name, steps: [step], isWrite: false, parentPaths: [] }
+}
+
+function isReserved(name: string): boolean {
+  return RESERVED_ACTIONS.some((reserved) => reserved === name)
+}
+
+function actionNotDefined(name: string, names: readonly string[]): Failure {
+  const callable = names.filter((known) => !isReserved(known))
+  return new Failure('METHOD_NOT_DEFINED', `the definition has no action ${name}${suggest(name, callable)}`)
 }

@@ -1,11 +1,11 @@
 import { backoffMs, type Clock, Failure, type FailureReason } from '../base/index.ts'
-import type { MethodPlan } from '../definition/index.ts'
-import type { AttemptResult, ClassifiedOutcome } from './answer.ts'
-import { type DecodedResponse, isPermanentDecodeError } from './decode.ts'
+import type { MethodPlan } from '../definitions/index.ts'
+import { parseRetryAfter } from '../egress/index.ts'
+import type { CallContext } from './call-context.ts'
+import { type DecodedResponse, isPermanentDecodeError } from './decode-response.ts'
 import type { ProxyDependencies } from './dependencies.ts'
-import type { CallContext } from './job.ts'
+import type { AttemptResult, ClassifiedOutcome } from './outcome.ts'
 import type { CallLimits } from './request.ts'
-import { parseRetryAfter } from './retry-after.ts'
 
 /** Failures of the way there and back, which another attempt may not meet. */
 const RETRYABLE_REASONS: ReadonlySet<FailureReason> = new Set([

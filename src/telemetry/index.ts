@@ -3,6 +3,6 @@
  *
  * Nothing here decides anything, and nothing secret passes through. The metrics are listed in README.md beside.
  */
-export { createLogger, describeError, type Logger, silentLogger, summariseError } from './logger.ts'
-export { METRICS } from './metric-table.ts'
+
+export { createLogger, describeError, type Logger, summariseError } from './logger.ts'
 export { Metrics } from './metrics.ts'

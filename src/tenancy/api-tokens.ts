@@ -1,4 +1,7 @@
 import { etagMismatch, newId, notFound } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import { assertOperator, type TeamActor } from './authenticate.ts'
+import { getEnvironment } from './environments.ts'
 import {
   type ApiTokenRecord,
   deleteApiTokenRow,
@@ -6,13 +9,10 @@ import {
   insertApiToken,
   selectApiTokens as listApiTokenRows,
   revokeApiTokenRow,
-  type Tx,
   updateApiTokenRow,
-} from '../storage/index.ts'
-import { mintToken } from '../vault/index.ts'
-import { getEnvironment } from './environments.ts'
-import { assertOperator, type TeamActor } from './principal.ts'
+} from './sql.ts'
 import { getTeam } from './teams.ts'
+import { mintToken } from './token-format.ts'
 
 /** What a new token opens. */
 type ApiTokenSubject =

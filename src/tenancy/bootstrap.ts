@@ -1,13 +1,7 @@
 import { newId } from '../base/index.ts'
-import {
-  type Database,
-  findOperatorTeam,
-  insertApiToken,
-  insertEnvironment,
-  insertOperatorTeam,
-  type Tx,
-} from '../storage/index.ts'
-import { chosenToken, type MintedToken, mintToken } from '../vault/index.ts'
+import type { Database, Tx } from '../database/index.ts'
+import { findOperatorTeam, insertApiToken, insertEnvironment, insertOperatorTeam } from './sql.ts'
+import { chosenToken, type MintedToken, mintToken } from './token-format.ts'
 
 const TEAM_NAME = 'operator'
 const ENVIRONMENT_NAME = 'default'

@@ -1,4 +1,5 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
+import { isUniqueViolation, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import {
   deleteEnvironmentRow,
   ENVIRONMENT_NAME_CONSTRAINT,
@@ -6,13 +7,9 @@ import {
   findEnvironment,
   findEnvironmentByName,
   insertEnvironment,
-  isUniqueViolation,
   selectEnvironments as listEnvironmentRows,
-  mapForeignKeyToInUse,
-  type Tx,
   updateEnvironmentRow,
-} from '../storage/index.ts'
-import type { CascadeDelete } from './contents.ts'
+} from './sql.ts'
 
 /** Environments of a deleted team that are removed per look. */
 const DELETE_BATCH_SIZE = 100
@@ -113,4 +110,17 @@ async function rename(tx: Tx, teamId: string, id: string, name: string, version:
 function nameTaken(name: string, holder: EnvironmentRecord | undefined): Failure {
   const message = `the team has an environment named ${name} already`
   return new Failure('NAME_TAKEN', message, holder && { resource: { type: 'environment', id: holder.id } })
+}
+
+/**
+ * Empties what is about to be deleted by force. The things inside belong to rooms above this one, which hand their
+ * removal down; each removes rows and the secrets that go with them.
+ */
+export interface CascadeDelete {
+  /** Removes everything in the environment but its tokens. */
+  deleteByEnvironment(tx: Tx, environmentId: string): Promise<void>
+  /** Removes the team's integrations. @throws Failure RESOURCE_IN_USE when another team has installed one */
+  deleteIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void>
+  /** Makes every remaining secret of the owner, an environment or a team, unreadable for good. */
+  destroyKeys(tx: Tx, ownerId: string): Promise<void>
 }

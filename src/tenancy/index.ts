@@ -4,11 +4,7 @@
  * Lives here: who may administer what, and which environment a call takes place in. Never here: what is inside an
  * environment, or how a request carries its token.
  */
-export {
-  type Authenticator,
-  createAuthenticator,
-  type PresentedToken,
-} from './admission.ts'
+
 export {
   type ApiTokenInput,
   createApiToken,
@@ -18,14 +14,25 @@ export {
   revokeApiToken,
   updateApiToken,
 } from './api-tokens.ts'
+export { createAuthenticator, type PresentedToken, type Principal, type TeamActor } from './authenticate.ts'
 export { bootstrap, type FirstStart } from './bootstrap.ts'
-export type { CascadeDelete } from './contents.ts'
 export {
+  type CascadeDelete,
   createEnvironment,
   deleteEnvironment,
   getEnvironment,
   listEnvironments,
   updateEnvironment,
 } from './environments.ts'
-export type { Principal, TeamActor } from './principal.ts'
+export {
+  type ApiTokenRecord,
+  type EnvironmentRecord,
+  type EnvironmentScope,
+  findEnvironment,
+  findOperatorTeam,
+  findTeam,
+  findTeams,
+  selectEnvironments,
+  type TeamRecord,
+} from './sql.ts'
 export { createTeam, deleteTeam, getTeam, listTeams, type TeamChange, updateTeam } from './teams.ts'

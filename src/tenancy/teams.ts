@@ -1,18 +1,16 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
+import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { assertOperator, type TeamActor } from './authenticate.ts'
+import { type CascadeDelete, deleteEnvironmentsOfTeam } from './environments.ts'
 import {
   deleteTeamRow,
   findTeam,
   insertTeam,
   selectTeams as listTeamRows,
-  mapForeignKeyToInUse,
   type TeamFields,
   type TeamRecord,
-  type Tx,
   updateTeamRow,
-} from '../storage/index.ts'
-import type { CascadeDelete } from './contents.ts'
-import { deleteEnvironmentsOfTeam } from './environments.ts'
-import { assertOperator, type TeamActor } from './principal.ts'
+} from './sql.ts'
 
 /** Changes to a team; what is undefined keeps its value. */
 export type TeamChange = { readonly [Field in keyof TeamFields]?: TeamFields[Field] | undefined }

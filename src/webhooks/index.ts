@@ -5,18 +5,16 @@
  * quick retries. Never here: what the events are about, or waiting longer than a few seconds for a receiver; that is the
  * queue's.
  */
-export { checkEventTypes, EVENT_TYPES, wantsEvent } from './event-types.ts'
-export type { DeliveryAttempt } from './outbound/attempt.ts'
-export { type DeliverDeps, type DeliveryResult, deliver } from './outbound/deliver.ts'
+
+export { type DeliverDeps, type DeliveryAttempt, type DeliveryResult, deliver } from './deliver.ts'
 export {
   encodeEvent,
   encodeEventWithList,
   type OutboundEvent,
   type OutboundMessage,
   type WebhookTarget,
-} from './outbound/envelope.ts'
-export { newSigningSecret, signatureHeaders } from './outbound/signature.ts'
-
+} from './events.ts'
+export type { WebhookChange, WebhookRecord } from './sql.ts'
 export {
   createWebhook,
   deleteWebhook,
@@ -26,5 +24,4 @@ export {
   rotateWebhookSecret,
   updateWebhook,
   type WebhookDeps,
-  type WebhookInput,
 } from './webhook.ts'

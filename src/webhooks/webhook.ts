@@ -1,26 +1,24 @@
 import { type Clock, etagMismatch, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
-import {
-  deleteTriggersOf,
-  deleteWebhookRow,
-  findWebhook,
-  insertWebhook,
-  selectWebhooks as listWebhookRows,
-  lockWebhook,
-  mapForeignKeyToInUse,
-  type Tx,
-  updateWebhookRow,
-  type WebhookChange,
-  type WebhookRecord,
-} from '../storage/index.ts'
-import { checkEventTypes } from './event-types.ts'
-import type { WebhookTarget } from './outbound/envelope.ts'
+import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { deleteTriggersOf } from '../runs/index.ts'
+import { checkEventTypes, type WebhookTarget } from './events.ts'
 import {
   createSigningKey,
   rotateSigningKey,
   type SigningSecretStore,
   signingSecretRef,
   validSigningSecrets,
-} from './signing-keys.ts'
+} from './signing.ts'
+import {
+  deleteWebhookRow,
+  findWebhook,
+  insertWebhook,
+  selectWebhooks as listWebhookRows,
+  lockWebhook,
+  updateWebhookRow,
+  type WebhookChange,
+  type WebhookRecord,
+} from './sql.ts'
 
 /** What keeping webhooks needs. */
 export interface WebhookDeps {

@@ -4,6 +4,5 @@
  * What the loops do is decided elsewhere (schedule, queue, sync); here is when, how many at once, and what a failing round
  * means: never the end.
  */
-export { PollLoop, type PollLoopSpec } from './loop.ts'
 
 export { createWorker } from './worker.ts'

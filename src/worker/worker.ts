@@ -1,18 +1,24 @@
 import type { Clock } from '../base/index.ts'
-import type { RunQueue } from '../queue/index.ts'
-import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedule/index.ts'
-import { type Database, deleteWorker } from '../storage/index.ts'
+import type { Database } from '../database/index.ts'
+import {
+  deleteWorker,
+  type ExecuteRun,
+  PollLoop,
+  type PollLoopSpec,
+  RunExecutor,
+  type RunExecutorStats,
+  type RunQueue,
+} from '../runs/index.ts'
+import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedules/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
   idempotencyCleaner,
   leaseReaper,
   partitionMaintenance,
   rateLimitCleaner,
+  retention,
   workerPresence,
-} from './housekeeping.ts'
-import { PollLoop, type PollLoopSpec } from './loop.ts'
-import { retention } from './retention.ts'
-import { type ExecuteRun, RunExecutor, type RunExecutorStats } from './run-executor.ts'
+} from './maintenance.ts'
 
 /** What a worker is composed of. */
 export interface WorkerDeps {

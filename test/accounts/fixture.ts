@@ -7,9 +7,9 @@ import {
   updateIntegratedAccount,
 } from '../../src/accounts/index.ts'
 import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
+import { execute } from '../../src/database/database.ts'
 import { createDefinitionCache, createIntegrationCache } from '../../src/integrations/index.ts'
-import { execute } from '../../src/storage/database.ts'
-import type { EnvironmentScope } from '../../src/storage/index.ts'
+import type { EnvironmentScope } from '../../src/tenancy/index.ts'
 import { CONFIG, integrationsFixture } from '../integrations/fixture.ts'
 
 /** A definition that asks for a secret and for a value that is none. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from '../../src/accounts/index.ts'
-import type { AccountStatus } from '../../src/storage/index.ts'
+import type { AccountStatus } from '../../src/accounts/index.ts'
+import { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from '../../src/accounts/status.ts'
 
 const CAUSES = [
   ...new Set(Object.values(ACCOUNT_TRANSITIONS).flatMap((causes) => Object.keys(causes))),

@@ -1,5 +1,6 @@
 import { afterAll } from 'vitest'
 import {
+  type AccountStatus,
   createTokenProvider,
   type IntegratedAccountInput,
   type LoadAccountDeps,
@@ -7,11 +8,11 @@ import {
   type TokenProviderDeps,
 } from '../../src/accounts/index.ts'
 import type { Failure, Json, JsonObject } from '../../src/base/index.ts'
-import type { EgressRequest, EgressResponse } from '../../src/egress/index.ts'
-import { createEvaluator } from '../../src/expression/index.ts'
+import { execute, query, queryOne } from '../../src/database/database.ts'
+import type { EgressRequest } from '../../src/egress/http-client.ts'
+import type { EgressResponse } from '../../src/egress/index.ts'
+import { createEvaluator } from '../../src/expressions/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
-import { execute, query, queryOne } from '../../src/storage/database.ts'
-import type { AccountStatus } from '../../src/storage/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { accountsFixture } from './fixture.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { TokenRefresher } from '../../src/accounts/index.ts'
+import { Tx } from '../../src/database/database.ts'
 import { updateIntegration } from '../../src/integrations/index.ts'
-import { Tx } from '../../src/storage/database.ts'
 import { CLIENT_CREDENTIALS, refusal, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()

@@ -8,7 +8,7 @@ import { createClient, PROTOCOLS } from '../support/client.ts'
 import { message, unary } from './support/contract.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, http2, JSON_BODY, rawConnection } from './support/http.ts'
-import { ALL_WIRES, connectOutcome, refusedOutcome } from './support/wires.ts'
+import { ALL_WIRES, connectOutcome, refusedOutcome } from './support/protocols.ts'
 
 const RPC = '/widget.v1.WidgetService/Create'
 

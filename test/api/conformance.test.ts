@@ -3,7 +3,7 @@ import { Failure, type JsonObject } from '../../src/base/index.ts'
 import type { CallOutcome } from '../support/client.ts'
 import { unary } from './support/contract.ts'
 import { ENVIRONMENT_ID, type Harness, startHarness, WIDGET_ID } from './support/harness.ts'
-import { ALL_WIRES, JSON_WIRES, type Send } from './support/wires.ts'
+import { ALL_WIRES, JSON_WIRES, type Send } from './support/protocols.ts'
 
 const AS_ENVIRONMENT = { authorization: 'Bearer env' }
 const AS_TEAM = { authorization: 'Bearer team' }

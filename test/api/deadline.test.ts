@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { unary } from './support/contract.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, http2, JSON_BODY, rawConnection } from './support/http.ts'
-import { ALL_WIRES } from './support/wires.ts'
+import { ALL_WIRES } from './support/protocols.ts'
 
 const RPC = '/widget.v1.WidgetService/Wait'
 const body = JSON.stringify({ id: WIDGET_ID })

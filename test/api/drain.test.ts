@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../../src/base/index.ts'
 import { serverStream, unary } from './support/contract.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, JSON_BODY, rawConnection } from './support/http.ts'
-import { ALL_WIRES } from './support/wires.ts'
+import { ALL_WIRES } from './support/protocols.ts'
 
 const DEADLINE_MS = 5_000
 const GET = `GET /widget/${WIDGET_ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer env\r\n\r\n`

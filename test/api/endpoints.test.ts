@@ -9,7 +9,8 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
-import { documentRoute, type HttpRoute } from '../../src/api/index.ts'
+import type { HttpRoute } from '../../src/api/http/routes.ts'
+import { documentRoute } from '../../src/api/index.ts'
 import { Failure } from '../../src/base/index.ts'
 import { ENVIRONMENT_ID, startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, http2, JSON_BODY } from './support/http.ts'

@@ -1,10 +1,10 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
-import { findTextProblems } from '../../src/api/convert/json-text-field.ts'
-import { decodeBinary } from '../../src/api/message/codec.ts'
-import { parseRequestJson } from '../../src/api/message/json-text.ts'
-import { findUnstorableFields } from '../../src/api/message/storable.ts'
+import { decodeBinary } from '../../src/api/messages/codec.ts'
+import { parseRequestJson } from '../../src/api/messages/json-text.ts'
+import { findUnstorableFields } from '../../src/api/messages/storable.ts'
+import { findTextProblems } from '../../src/api/services/values.convert.ts'
 import { findUnstorable, JSON_VALUES_MAX } from '../../src/base/index.ts'
 
 /** A list with that many values: itself and its elements. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { RateLimiter } from '../../src/api/stages/rate-limiter.ts'
+import { RateLimiter } from '../../src/api/pipeline/rate-limiter.ts'
 import { type Clock, systemClock } from '../../src/base/index.ts'
 import { unary } from './support/contract.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT } from './support/http.ts'
-import { ALL_WIRES } from './support/wires.ts'
+import { ALL_WIRES } from './support/protocols.ts'
 
 describe('the limiter', () => {
   const take = (limiter: RateLimiter, count: number, nowMs: number, token = 'a') =>

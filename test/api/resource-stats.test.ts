@@ -1,8 +1,8 @@
 import { create, fromJson, toJson } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { ResourceStatsSchema } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
-import { resourceStatsFromProto, resourceStatsToProto } from '../../src/api/convert/sync-job-run.ts'
-import type { ResourceStats } from '../../src/queue/index.ts'
+import { resourceStatsFromProto, resourceStatsToProto } from '../../src/api/services/sync-job-run.convert.ts'
+import type { ResourceStats } from '../../src/runs/index.ts'
 
 const BEGUN: ResourceStats = {
   resource: 'repos',

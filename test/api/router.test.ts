@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PathRouter } from '../../src/api/rest/router.ts'
-import { parsePathTemplate } from '../../src/api/rest/template.ts'
+import { PathRouter, parsePathTemplate } from '../../src/api/rest/router.ts'
 
 describe('a path pattern', () => {
   it.each([

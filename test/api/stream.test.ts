@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { serverStream, WidgetService } from './support/contract.ts'
 import { type Harness, startHarness } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, rawConnection } from './support/http.ts'
-import { refusedOutcome } from './support/wires.ts'
+import { refusedOutcome } from './support/protocols.ts'
 
 const STREAM_WIRES: readonly (readonly [name: string, createTransport: (baseUrl: string) => Transport])[] = [
   ['gRPC', (baseUrl) => createGrpcTransport({ baseUrl })],

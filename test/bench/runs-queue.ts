@@ -1,4 +1,5 @@
-import { RunQueue, WEBHOOK_QUEUE_GROUP } from '../../src/queue/index.ts'
+import { RunQueue } from '../../src/runs/index.ts'
+import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
 import { insertBacklog } from './support/run-backlog.ts'

@@ -1,6 +1,6 @@
 import { type DurableDatabase, startDurableDatabase } from '../support/durable-database.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
-import { fireBaseline } from './support/tick-floor.ts'
+import { fireBaseline } from './support/tick-baseline.ts'
 import { TickerFleet } from './support/ticker-fleet.ts'
 import {
   atMinute,

@@ -1,5 +1,5 @@
-import { execute } from '../../src/storage/database.ts'
-import { Database } from '../../src/storage/index.ts'
+import { execute } from '../../src/database/database.ts'
+import { Database } from '../../src/database/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../support/durable-database.ts'
 import { reportAtMost, reportBaseline } from './support/report.ts'
 import { TickerFleet } from './support/ticker-fleet.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { checkConfig, compilePlan, secretPaths } from '../../src/definition/index.ts'
+import { checkConfig, compilePlan, secretPaths } from '../../src/definitions/index.ts'
 import { shipped } from './shipped.ts'
 
 describe.each(SHIPPED_NAMES)('%s', (name) => {

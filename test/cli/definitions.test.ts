@@ -4,14 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
-import {
-  findEnvironmentIntegration,
-  findIntegration,
-  findIntegrationByName,
-  findOperatorTeam,
-  selectEnvironments,
-} from '../../src/storage/index.ts'
-import { generateKeyRingText } from '../../src/vault/index.ts'
+import { findEnvironmentIntegration } from '../../src/integrations/sql/installations.ts'
+import { findIntegration, findIntegrationByName } from '../../src/integrations/sql/integrations.ts'
+import { generateKeyRingText } from '../../src/secrets/index.ts'
+import { findOperatorTeam, selectEnvironments } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'patchbay-cli-'))

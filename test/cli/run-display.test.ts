@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { type RenderState, renderRun, type Viewport } from '../../src/cli/run/draw.ts'
-import { LinesDisplay } from '../../src/cli/run/lines.ts'
-import { RateMeter } from '../../src/cli/run/rate.ts'
-import { formatCount, formatDuration } from '../../src/cli/run/words.ts'
+import { formatCount, formatDuration } from '../../src/cli/run-format.ts'
+import { LinesDisplay } from '../../src/cli/run-lines.ts'
+import { RateMeter, type RenderState, renderRun, type Viewport } from '../../src/cli/run-screen.ts'
 import type { FollowedRun, ResourceProgress } from '../../src/client/index.ts'
 
 const NOW = new Date('2026-11-05T12:03:20Z')

@@ -6,9 +6,9 @@ import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_t
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { newId } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
-import { daemonQueueGroup, type Outcome, type ResourceStats, RunQueue } from '../../src/queue/index.ts'
+import { daemonQueueGroup, type Outcome, type ResourceStats, RunQueue } from '../../src/runs/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { createApiEnvironment, NEVER_FIRES, seedTenant } from '../support/world.ts'
+import { createApiEnvironment, NEVER_FIRES, seedTenant } from '../support/seeded-tenant.ts'
 
 const app = await startTestApp()
 const world = await seedTenant(app, app.first)

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
-import { changeAccountStatus } from '../../src/accounts/index.ts'
+import { changeAccountStatus } from '../../src/accounts/status.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
+import { firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { firstTenant } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const {

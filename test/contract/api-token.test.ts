@@ -4,7 +4,7 @@ import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { createApiTenant } from '../support/world.ts'
+import { createApiTenant } from '../support/seeded-tenant.ts'
 
 const {
   createApiToken: create,

@@ -8,7 +8,7 @@ import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { SERVICES } from '../support/operations.ts'
-import { EXAMPLE_CONFIG, freshName, idOf } from '../support/world.ts'
+import { EXAMPLE_CONFIG, freshName, idOf } from '../support/seeded-tenant.ts'
 
 const BUF = join(import.meta.dirname, '../../node_modules/.bin/buf')
 const SERVICE = 'patchbay.v1.EnvironmentIntegrationService'

@@ -3,7 +3,7 @@ import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_accou
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { TestApp } from '../support/app.ts'
-import { freshName, idOf, type Tenant } from '../support/world.ts'
+import { freshName, idOf, type Tenant } from '../support/seeded-tenant.ts'
 
 /** Lets calls reach the scripted third party. */
 export const LOCAL_UPSTREAM = { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }

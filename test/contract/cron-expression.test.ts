@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
-import { NEVER_FIRES, seedTenant } from '../support/world.ts'
+import { NEVER_FIRES, seedTenant } from '../support/seeded-tenant.ts'
 
 const {
   createSyncJobCronTrigger: create,

@@ -4,7 +4,7 @@ import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { execute } from '../../src/storage/database.ts'
+import { execute } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
@@ -15,7 +15,7 @@ import {
   idOf,
   type SeededTenant,
   seedTenant,
-} from '../support/world.ts'
+} from '../support/seeded-tenant.ts'
 
 const {
   registerDaemon: register,

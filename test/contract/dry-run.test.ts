@@ -2,8 +2,8 @@ import { METHODS } from 'node:http'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
+import { firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { firstTenant } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()

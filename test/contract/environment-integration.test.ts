@@ -14,7 +14,7 @@ import {
   idOf,
   seedTenant,
   type Tenant,
-} from '../support/world.ts'
+} from '../support/seeded-tenant.ts'
 
 const {
   createEnvironmentIntegration: create,

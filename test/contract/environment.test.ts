@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { createApiEnvironment, createApiTenant, freshName, seedTenant } from '../support/world.ts'
+import { createApiEnvironment, createApiTenant, freshName, seedTenant } from '../support/seeded-tenant.ts'
 
 const {
   createEnvironment: create,

@@ -7,7 +7,14 @@ import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { createApiTenant, EXAMPLE_CONFIG, freshName, idOf, type SeededTenant, seedTenant } from '../support/world.ts'
+import {
+  createApiTenant,
+  EXAMPLE_CONFIG,
+  freshName,
+  idOf,
+  type SeededTenant,
+  seedTenant,
+} from '../support/seeded-tenant.ts'
 
 const {
   createIntegratedAccount: create,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { freshName, idOf } from '../support/world.ts'
+import { freshName, idOf } from '../support/seeded-tenant.ts'
 
 const QUERY_SCHEMA = { type: 'object', properties: { state: { enum: ['open', 'closed'] } } }
 const CONFIG = {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { EXAMPLE_CONFIG, freshName, seedTenant } from '../support/world.ts'
+import { EXAMPLE_CONFIG, freshName, seedTenant } from '../support/seeded-tenant.ts'
 
 const {
   createIntegration: create,

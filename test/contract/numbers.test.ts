@@ -6,8 +6,8 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { NUMBER_TEXTS, NUMBERS_JSON, NUMBERS_JSONB } from '../support/json-numbers.ts'
+import { firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { firstTenant } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()

@@ -3,8 +3,8 @@ import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
+import { firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { firstTenant } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()

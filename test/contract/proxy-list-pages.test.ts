@@ -10,8 +10,8 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { type ListPagesResponse, ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { createApiEnvironment, firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { createApiEnvironment, firstTenant } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import { PAGINATION_FORMATS } from '../../src/formats/index.ts'
+import { PAGINATION_FORMATS } from '../../src/formats/pagination/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { firstTenant } from '../support/seeded-tenant.ts'
 import { type ScriptedExchange, startUpstream } from '../support/upstream.ts'
-import { firstTenant } from '../support/world.ts'
 import { connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()

@@ -5,8 +5,8 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { createApiEnvironment, firstTenant } from '../support/seeded-tenant.ts'
 import { type ScriptedAnswer, startUpstream } from '../support/upstream.ts'
-import { createApiEnvironment, firstTenant } from '../support/world.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from './calls.ts'
 
 const upstream = await startUpstream()

@@ -3,7 +3,7 @@ import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
-import { createApiTenant, EXAMPLE_CONFIG, freshName, idOf } from '../support/world.ts'
+import { createApiTenant, EXAMPLE_CONFIG, freshName, idOf } from '../support/seeded-tenant.ts'
 
 const { createEnvironmentIntegration: install, getEnvironmentIntegration } = EnvironmentIntegrationService.method
 const { createIntegration, updateIntegration, getIntegration, listIntegrations } = IntegrationService.method

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { TIME, UUID } from '../support/matchers.ts'
-import { EXAMPLE_CONFIG, freshName, seedTenant } from '../support/world.ts'
+import { EXAMPLE_CONFIG, freshName, seedTenant } from '../support/seeded-tenant.ts'
 
 // Written as a user of the specification would: paths, verbs and names by hand, no descriptor, no client.
 

@@ -3,11 +3,11 @@ import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { execute } from '../../src/storage/database.ts'
+import { execute } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
 import { type Client, JSON_PROTOCOLS } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { createApiTenant, NEVER_FIRES, type SeededTenant, seedTenant } from '../support/world.ts'
+import { createApiTenant, NEVER_FIRES, type SeededTenant, seedTenant } from '../support/seeded-tenant.ts'
 
 const {
   createSyncJobCronTrigger: create,

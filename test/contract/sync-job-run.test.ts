@@ -7,7 +7,7 @@ import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { type Client, JSON_PROTOCOLS } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { createApiTenant, type SeededTenant, seedTenant } from '../support/world.ts'
+import { createApiTenant, type SeededTenant, seedTenant } from '../support/seeded-tenant.ts'
 
 const {
   createSyncJobRun: create,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
-import { createApiTenant, seedTenant } from '../support/world.ts'
+import { createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
 
 const { createTeam, getTeam, listTeams, updateTeam, deleteTeam } = TeamService.method
 const app = await startTestApp()

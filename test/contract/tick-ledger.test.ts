@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { systemClock } from '../../src/base/index.ts'
-import { RunQueue } from '../../src/queue/index.ts'
-import { Ticker } from '../../src/schedule/index.ts'
-import { silentLogger } from '../../src/telemetry/index.ts'
+import { RunQueue } from '../../src/runs/index.ts'
+import { Ticker } from '../../src/schedules/index.ts'
+import { silentLogger } from '../../src/telemetry/logger.ts'
 import { startTestApp } from '../support/app.ts'
 import { UUID } from '../support/matchers.ts'
-import { createApiTenant, seedTenant } from '../support/world.ts'
+import { createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
 
 const {
   createSyncJobCronTrigger: create,

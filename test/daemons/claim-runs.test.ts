@@ -11,10 +11,10 @@ import {
   registerDaemon,
   reportProgress,
 } from '../../src/daemons/index.ts'
-import { createRun, getRun, type LeaseKey, RunQueue } from '../../src/queue/index.ts'
-import { execute } from '../../src/storage/database.ts'
-import { createTenant, type Tenant, TestClock } from '../queue/fixtures.ts'
+import { execute } from '../../src/database/database.ts'
+import { createRun, getRun, type LeaseKey, RunQueue } from '../../src/runs/index.ts'
 import { testDatabase } from '../support/database.ts'
+import { createTenant, type Tenant, TestClock } from '../support/tenant.ts'
 
 const { database } = await testDatabase()
 const STATS = {

@@ -1,11 +1,11 @@
 import type { JsonAnswer } from '../support/rest.ts'
-import type { DemoSetup } from './chain.ts'
 import type { GitHub, Holdings } from './github.ts'
-import type { ReceivedRun, ReceivedRuns } from './journal.ts'
 import { readLedger, type Tick } from './ledger.ts'
+import type { ReceivedRun, ReceivedRuns } from './received-runs.ts'
 import type { Receiver } from './receiver.ts'
 import { counted, printCheck, printFact } from './report.ts'
-import type { DemoSession } from './story.ts'
+import type { DemoSession } from './session.ts'
+import type { DemoSetup } from './setup.ts'
 
 /** What is added up. */
 export interface AuditDeps {

@@ -1,12 +1,12 @@
 import pg from 'pg'
-import { startEmbeddedServer } from '../../src/storage/index.ts'
-import { DaemonProcess } from '../daemon/support/daemon-process.ts'
+import { startEmbeddedServer } from '../../src/database/index.ts'
+import { DaemonProcess } from '../daemon-runner/support/daemon-process.ts'
 import { type RunningProduct, removeDataDir, temporaryDataDir } from '../support/product.ts'
 import type { JsonAnswer } from '../support/rest.ts'
-import { connectAccount, type DemoSetup, PAGE_SIZE } from './chain.ts'
 import type { GitHub } from './github.ts'
 import { counted, printCheck, printFact } from './report.ts'
-import type { DemoSession } from './story.ts'
+import type { DemoSession } from './session.ts'
+import { connectAccount, type DemoSetup, PAGE_SIZE } from './setup.ts'
 
 const GROUP = 'warehouse'
 /** Enough for a run of some seconds on pages of three. */

@@ -2,6 +2,7 @@
  * `npm run github-stand-in`: the emulation of GitHub and a webhook receiver, in the background, for the steps of the README
  * on a machine without internet. Prints shell variables for `eval`.
  */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-import type { DemoSetup } from './chain.ts'
+import type { DemoSetup } from './setup.ts'
 
 const PAGE_SIZE = 200
 

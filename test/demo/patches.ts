@@ -3,11 +3,11 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { createClient, type Protocol } from '../support/client.ts'
 import type { RunningProduct } from '../support/product.ts'
 import type { JsonAnswer } from '../support/rest.ts'
-import { type DemoSetup, PATHS } from './chain.ts'
-import { countRecords, type ReceivedRun, type ReceivedRuns } from './journal.ts'
 import { readLedger, type Tick } from './ledger.ts'
+import { countRecords, type ReceivedRun, type ReceivedRuns } from './received-runs.ts'
 import { counted, printCheck, printFact, printSection, timeOf } from './report.ts'
-import type { DemoSession } from './story.ts'
+import type { DemoSession } from './session.ts'
+import { type DemoSetup, PATHS } from './setup.ts'
 
 /** A change of the trigger and what it must bring about. */
 interface TriggerPatch {

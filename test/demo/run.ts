@@ -5,18 +5,18 @@
  * and the trigger is changed over each protocol. Then a daemon stores a long list into PostgreSQL and is killed in the
  * middle; another one goes on. Ends by itself; exits with 1 when anything does not add up.
  */
+
 import { join } from 'node:path'
 import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { audit } from './audit.ts'
-import { createSetup } from './chain.ts'
 import { demonstrateDaemons } from './daemons.ts'
-import { sendForgeries } from './forgeries.ts'
 import { startGitHub } from './github.ts'
-import { ReceivedRuns } from './journal.ts'
 import { describeRun, patchOverEveryProtocol } from './patches.ts'
-import { startVerifyingReceiver, type VerifiedDelivery } from './receiver.ts'
+import { ReceivedRuns } from './received-runs.ts'
+import { sendForgeries, startVerifyingReceiver, type VerifiedDelivery } from './receiver.ts'
 import { counted, printFact, printLine, printSection, printTable, printTitle, timeOf } from './report.ts'
-import { DemoAborted, DemoSession } from './story.ts'
+import { DemoAborted, DemoSession } from './session.ts'
+import { createSetup } from './setup.ts'
 
 const LIMIT_MS = 170_000
 /** Lines that Patchbay wrote last, for when it ends by itself. */
@@ -77,7 +77,7 @@ async function startPatchbay(story: DemoSession, stack: AsyncDisposableStack): P
   const product = await startProduct({
     dataDir,
     environment: { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' },
-    command: [process.execPath, join(import.meta.dirname, 'own-group.ts'), join(ROOT, 'src/main.ts'), 'start'],
+    command: [process.execPath, join(import.meta.dirname, 'process-group.ts'), join(ROOT, 'src/main.ts'), 'start'],
   })
   let isStopping = false
   product.child.once('exit', (code) => {

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { zeros } from '../support/zeros.ts'
+import { zeros } from '../support/zero-stream.ts'
 import { startRawUpstream, startUpstream } from './upstream.ts'
 
 const client = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })

@@ -5,16 +5,17 @@
  *
  * `bootstrap.json` holds the first tokens by design; sealed columns are searched like all others.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { generateKeyRingText } from '../../src/vault/index.ts'
+import { generateKeyRingText } from '../../src/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { AUTHORIZATION_NAMES } from './support/canary-definitions.ts'
 import { runCanaries } from './support/canary-run.ts'
-import { ECHO_MODES } from './support/echo-party.ts'
+import { ECHO_MODES } from './support/echo-upstream.ts'
 
 const dataDir = temporaryDataDir()
 const storeDir = mkdtempSync(join(tmpdir(), 'patchbay-canaries-'))

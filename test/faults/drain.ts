@@ -3,6 +3,7 @@
  * minutes. Clients notice nothing, neither behind a load balancer nor with a gRPC channel over both servers; each run
  * goes on elsewhere without a page twice.
  */
+
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { create, toBinary } from '@bufbuild/protobuf'
@@ -11,7 +12,7 @@ import {
   GetSyncJobCronTriggerRequestSchema,
   SyncJobCronTriggerService,
 } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
-import { generateKeyRingText } from '../../src/vault/index.ts'
+import { generateKeyRingText } from '../../src/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { freePort, type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'

@@ -4,14 +4,11 @@
  * Canaries listen on both loopback addresses and count connections; the resolver is the worst there is, answering
  * every unknown name with loopback.
  */
+
 import type { LookupAddress } from 'node:dns'
-import {
-  createEgressPolicy,
-  createHttpClient,
-  type EgressPolicy,
-  type EgressRequest,
-  type HttpClient,
-} from '../../src/egress/index.ts'
+import type { EgressRequest } from '../../src/egress/http-client.ts'
+import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/egress/index.ts'
+import type { EgressPolicy } from '../../src/egress/policy.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { bypassUrls } from '../egress/bypass-urls.ts'
 import { startUpstream } from '../egress/upstream.ts'

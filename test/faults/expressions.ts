@@ -3,14 +3,15 @@
  *
  * The evaluator runs in a process of its own, so that its death would be seen.
  */
+
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import fc from 'fast-check'
-import { createEvaluator } from '../../src/expression/jsonata/evaluator.ts'
+import { createEvaluator } from '../../src/expressions/evaluator.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
-import { expressionText, roots } from '../expression/jsonata-generator.ts'
-import { ESCAPING, EXHAUSTING } from '../expression/jsonata-hostile.ts'
-import { evaluateWithJsonata, outcomeOf } from '../expression/jsonata-reference.ts'
+import { expressionText, roots } from '../expressions/expression-generator.ts'
+import { ESCAPING, EXHAUSTING } from '../expressions/malicious-expressions.ts'
+import { evaluateWithJsonata, outcomeOf } from '../expressions/reference-evaluator.ts'
 
 const TIMEOUT_MS = 500
 const GENERATED = 20_000

@@ -6,11 +6,12 @@
  * `PATCHBAY_FAULTS_LIVES` jobs (300), a quarter of them synced by daemons; a few minutes. What was lost is printed with the
  * days that lost it.
  */
+
 import fc from 'fast-check'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
-import { commands } from '../sync/incremental-model.ts'
-import { World } from '../sync/incremental-world.ts'
+import { commands } from '../syncs/incremental-model.ts'
+import { World } from '../syncs/incremental-world.ts'
 import { seededRandom } from './support/seeded-random.ts'
 
 const LIVES = Number(process.env.PATCHBAY_FAULTS_LIVES ?? 300)

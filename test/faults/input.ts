@@ -3,6 +3,7 @@
  * JSON and Connect binary; the product runs as a process with an active account and a third party that answers. No answer
  * may be a 5xx, and none may take longer than a second. Operations and fields come from the contract.
  */
+
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,9 +16,9 @@ import { OPERATIONS } from '../support/operations.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 import { seedChain } from '../support/seed.ts'
+import { seedTenant } from '../support/seeded-tenant.ts'
 import { acceptableRequest, addHeldRun, type TenancyFixture } from '../support/tenancy-matrix.ts'
-import { seedTenant } from '../support/world.ts'
-import { MALICIOUS_BODIES, MALICIOUS_HEADERS, MALICIOUS_JSON, MALICIOUS_TEXTS } from './support/hostile-values.ts'
+import { MALICIOUS_BODIES, MALICIOUS_HEADERS, MALICIOUS_JSON, MALICIOUS_TEXTS } from './support/malicious-values.ts'
 import { seededRandom } from './support/seeded-random.ts'
 
 const PARALLEL = 8

@@ -5,6 +5,7 @@
  * 16 accounts are synced again and again by 4 workers, a random one of which is killed every few seconds and replaced, 50
  * times (`PATCHBAY_FAULTS_KILLS` for more); about five minutes. Then the same is done to daemons and what they store.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { killDaemons } from './support/daemon-kill.ts'

@@ -3,6 +3,7 @@
  *
  * Each figure is one JSON line `{name, value, unit, target, ok}`.
  */
+
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

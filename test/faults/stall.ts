@@ -5,13 +5,14 @@
  * The first part measures processor time of one thread, the second waits without the time in which no processor was free;
  * see README.md.
  */
+
 import { createServer } from 'node:http'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { costOf, leastCost } from '../untrusted/measure.ts'
 import type { Reader } from '../untrusted/reader.ts'
 import { READERS } from '../untrusted/registry.ts'
-import { blockingRequests, startBlockingUpstream } from './support/freezing-requests.ts'
+import { blockingRequests, startBlockingUpstream } from './support/blocking-requests.ts'
 import { startHealthWatch } from './support/health-watch.ts'
 
 const STRETCH_MS_MAX = 50

@@ -2,12 +2,14 @@
  * Two tenants beside each other in one product: every id of the one, at every place of every request of the other, over
  * every wire; foreign ids must be answered like unknown ones, and nothing may have changed. Places come from the contract.
  */
-import { generateKeyRingText } from '../../src/vault/index.ts'
+
+import { generateKeyRingText } from '../../src/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { createClient, PROTOCOLS, type Protocol, type Sender } from '../support/client.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { KINDS, tokenFor } from '../support/operations.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../support/seeded-tenant.ts'
 import {
   addHeldRun,
   compareForeign,
@@ -16,7 +18,6 @@ import {
   sendAs,
   type TenancyFixture,
 } from '../support/tenancy-matrix.ts'
-import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../support/world.ts'
 
 const PLACES_MIN = 70
 

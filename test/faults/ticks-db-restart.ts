@@ -4,6 +4,7 @@
  * 1 000 triggers every second to every 10 s under 2 workers, an immediate stop every 5 to 10 s with the server away for up
  * to 2 s, for a minute (`PATCHBAY_FAULTS_MINUTES` for longer).
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { seededRandom } from './support/seeded-random.ts'

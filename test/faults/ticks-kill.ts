@@ -5,6 +5,7 @@
  * `ticks-kill`: 2 000 triggers every 1 to 10 s under 4 workers, a random one killed and replaced every 5 s, for 3 minutes
  * (`PATCHBAY_FAULTS_MINUTES` for longer).
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtMost } from '../bench/support/report.ts'
 import { seededRandom } from './support/seeded-random.ts'

@@ -4,9 +4,10 @@
  * 2 000 expressions (`PATCHBAY_FAULTS_EXPRESSIONS` for more). What the product refuses is not compared, but must have a
  * reason; the dialects differ in what `test/README.md` lists.
  */
+
 import { Cron } from 'croner'
-import { cronExpression } from '../../src/schedule/cron/cron-expression.ts'
-import { checkCronExpression } from '../../src/schedule/index.ts'
+import { checkCronExpression } from '../../src/schedules/check-cron-expression.ts'
+import { cronExpression } from '../../src/schedules/cron-expression.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { randomCron } from './support/random-cron.ts'
 import { seededRandom } from './support/seeded-random.ts'

@@ -4,6 +4,7 @@
  * 2 000 triggers every 2 to 10 s under 4 workers, all killed for a minute (`PATCHBAY_FAULTS_MINUTES` for longer, up to the
  * catch-up of 100 ticks per trigger), then 4 new ones.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportAtMost } from '../bench/support/report.ts'
 import { seededRandom } from './support/seeded-random.ts'

@@ -2,10 +2,11 @@
  * `npm run test:foreign`: speaks to a freshly started server from Python (Debian's python3-grpcio and python3-protobuf),
  * a gRPC implementation that shares no code with ours: first a client, then a daemon that is killed and followed by another.
  */
+
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
-import { testForeignDaemon } from './daemon-journey.ts'
+import { testForeignDaemon } from './daemon-end-to-end.ts'
 
 const PYTHON = process.env.PYTHON ?? '/usr/bin/python3'
 const ROOT = join(import.meta.dirname, '../..')

@@ -1,8 +1,9 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
-import type { TemplateScope } from '../../src/expression/index.ts'
-import { AUTHORIZATION_FORMATS, type AuthorizationContext, compileAuthorization } from '../../src/formats/index.ts'
+import type { TemplateScope } from '../../src/expressions/index.ts'
+import { AUTHORIZATION_FORMATS } from '../../src/formats/authorization/index.ts'
+import { type AuthorizationContext, compileAuthorization } from '../../src/formats/index.ts'
 import { AUTHORIZATION_ROWS, type AuthorizationRow } from './rows/authorization.ts'
 
 const scopeOf = (context: JsonObject = {}, credentials: JsonObject = {}): TemplateScope => ({

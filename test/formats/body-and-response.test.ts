@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { BODY_FORMATS, bodyFormat, RESPONSE_FORMATS, responseFormat } from '../../src/formats/index.ts'
+import { BODY_FORMATS } from '../../src/formats/body/index.ts'
+import { bodyFormat, responseFormat } from '../../src/formats/index.ts'
+import { RESPONSE_FORMATS } from '../../src/formats/response/index.ts'
 import { BODY_ROWS } from './rows/body.ts'
 import { RESPONSE_ROWS } from './rows/response.ts'
 

@@ -6,13 +6,13 @@ import {
   assertAllowedOrigin,
   compilePagination,
   type ListingContext,
-  PAGINATION_FORMATS,
   type PageParams,
   type Pagination,
   pageParams,
   parseListingState,
   startListing,
 } from '../../src/formats/index.ts'
+import { PAGINATION_FORMATS } from '../../src/formats/pagination/index.ts'
 import { PAGE_URL, PAGINATION_ROWS, type PageAnswer, type PaginationRow } from './rows/pagination.ts'
 
 const toolsOf = (row: Pick<PaginationRow, 'args' | 'now'>): ListingContext => ({

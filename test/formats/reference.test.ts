@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { renderFormatReference } from '../../src/formats/index.ts'
+import { renderFormatReference } from '../../src/formats/reference.ts'
 
 test('the reference page is what the registries say (renew it with vitest -u)', async () => {
   const path = join(import.meta.dirname, '../../src/formats/REFERENCE.md')

@@ -1,8 +1,13 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import { compileJson, createEvaluator, renderJson, type TemplateScope } from '../../src/expression/index.ts'
-import type { RequestDefinition } from '../../src/formats/index.ts'
-import { CREDENTIAL_FORMATS, compileCredential, type TokenContext, type TokenSet } from '../../src/formats/index.ts'
+import { compileJson, createEvaluator, renderJson, type TemplateScope } from '../../src/expressions/index.ts'
+import {
+  CREDENTIAL_FORMATS,
+  compileCredential,
+  type RequestDefinition,
+  type TokenContext,
+  type TokenSet,
+} from '../../src/formats/index.ts'
 import { NOW, TOKEN_ROWS, type TokenRow } from './rows/token.ts'
 
 const evaluator = createEvaluator()

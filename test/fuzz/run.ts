@@ -3,6 +3,7 @@
  *
  * The inputs are read in a worker thread, so that one that never ends is found too.
  */
+
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -1,9 +1,13 @@
 import type { JsonObject, Violation } from '../../src/base/index.ts'
-import type { EnvironmentIntegrationInput, IntegrationInput } from '../../src/integrations/index.ts'
-import { createEnvironmentIntegration, createIntegration } from '../../src/integrations/index.ts'
-import { createSecretStore, type EnvironmentScope, type Tx } from '../../src/storage/index.ts'
-import { bootstrap, createEnvironment, createTeam } from '../../src/tenancy/index.ts'
-import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
+import type { Tx } from '../../src/database/index.ts'
+import {
+  createEnvironmentIntegration,
+  createIntegration,
+  type EnvironmentIntegrationInput,
+  type IntegrationInput,
+} from '../../src/integrations/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
+import { bootstrap, createEnvironment, createTeam, type EnvironmentScope } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 /** A definition that passes every check. */

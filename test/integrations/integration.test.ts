@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { newId } from '../../src/base/index.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { query } from '../../src/database/database.ts'
+import type { Tx } from '../../src/database/index.ts'
 import {
   checkDefinition,
   createIntegration,
@@ -14,9 +15,7 @@ import {
   listIntegrations,
   updateIntegration,
 } from '../../src/integrations/index.ts'
-import { query } from '../../src/storage/database.ts'
-import type { Tx } from '../../src/storage/index.ts'
-import { contendForRows } from './collide.ts'
+import { contendForRows } from '../support/row-contention.ts'
 import { CONFIG, CONFIG_WITH_SECRET, FIRST_PAGE, integrationsFixture } from './fixture.ts'
 
 const fixture = await integrationsFixture()

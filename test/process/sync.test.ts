@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 import { seedChain } from '../support/seed.ts'
-import { type Received, startReceiver } from '../webhooks/receiver.ts'
+import { type Received, startReceiver } from '../support/webhook-receiver.ts'
 
 const PAGE_SIZE = 2
 const CONTACTS = Array.from({ length: 5 }, (_, index) => ({ id: `c${index + 1}` }))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import type { AccountAccess } from '../../src/proxy/index.ts'
 import { describeError } from '../../src/telemetry/index.ts'
-import { SECRET_ENCODINGS } from '../support/spellings.ts'
+import { SECRET_ENCODINGS } from '../support/secret-encodings.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
 import { collect, on, startEngine } from './engine.ts'
 

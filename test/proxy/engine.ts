@@ -1,21 +1,20 @@
 import { afterAll, afterEach } from 'vitest'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
-import { compilePlan, resolveConfig } from '../../src/definition/index.ts'
+import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { createEvaluator } from '../../src/expression/index.ts'
+import { createEvaluator } from '../../src/expressions/index.ts'
+import type { ProxyDependencies } from '../../src/proxy/dependencies.ts'
 import {
   type AccountAccess,
   type ActionRequest,
-  type ActionRun,
   createProxy,
   type PageStep,
   type PreviewRequest,
-  type ProxyDependencies,
   type ProxyRequest,
   type RequestPreview,
-  type StreamOutcome,
-  type StreamRequest,
 } from '../../src/proxy/index.ts'
+import type { ActionRun, StreamOutcome } from '../../src/proxy/outcome.ts'
+import type { StreamRequest } from '../../src/proxy/request.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 /** The engine on a scripted upstream, with a clock that only moves when something sleeps. */

@@ -3,10 +3,11 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import type { CallLimiter, CredentialRefresher, StreamedResponse, StreamOutcome } from '../../src/proxy/index.ts'
+import type { CallLimiter, CredentialRefresher, StreamedResponse } from '../../src/proxy/index.ts'
+import type { StreamOutcome } from '../../src/proxy/outcome.ts'
 import { startRawUpstream } from '../egress/upstream.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
-import { zeros } from '../support/zeros.ts'
+import { zeros } from '../support/zero-stream.ts'
 import { on, refusalOf, startEngine } from './engine.ts'
 
 const journal: string[] = []

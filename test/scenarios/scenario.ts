@@ -4,8 +4,8 @@ import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_accou
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { firstTenant, freshName, idOf } from '../support/seeded-tenant.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { firstTenant, freshName, idOf } from '../support/world.ts'
 
 /** The product as its user has it: an API, a worker, and third parties that answer what a test wrote down. */
 export interface Scenario {

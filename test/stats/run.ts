@@ -3,6 +3,7 @@
  * per figure. What it counts is what makes a code base slow to read: many small files, long ones, many dependency
  * interfaces, one name for several types.
  */
+
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

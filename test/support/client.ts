@@ -3,7 +3,7 @@ import { credentials, Client as GrpcChannel, status as grpcStatus, Metadata, typ
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts'
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import { type CallError, callErrorFromDetails } from './refusal.ts'
+import { type CallError, callErrorFromDetails } from './call-error.ts'
 
 /** The three protocols every operation speaks. */
 export type Protocol = 'grpc' | 'connect' | 'rest'

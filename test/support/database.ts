@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, inject } from 'vitest'
-import { Database, type DatabaseTarget } from '../../src/storage/index.ts'
+import { Database, type DatabaseTarget } from '../../src/database/index.ts'
 
 /** A database of one test file. */
 export interface TestDatabase {

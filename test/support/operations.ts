@@ -13,7 +13,7 @@ import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { Client } from './client.ts'
-import { EXAMPLE_CONFIG, freshName, idOf, NEVER_FIRES, type SeededTenant } from './world.ts'
+import { EXAMPLE_CONFIG, freshName, idOf, NEVER_FIRES, type SeededTenant } from './seeded-tenant.ts'
 
 /** Every service of the contract, in the order of its table. */
 export const SERVICES: readonly DescService[] = [

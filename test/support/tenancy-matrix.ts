@@ -17,7 +17,7 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { type Json, type JsonObject, newId } from '../../src/base/index.ts'
 import type { Client } from './client.ts'
 import { SERVICES } from './operations.ts'
-import { freshName, NEVER_FIRES, type SeededTenant } from './world.ts'
+import { freshName, NEVER_FIRES, type SeededTenant } from './seeded-tenant.ts'
 
 /** A world with a daemon that holds a run. */
 export interface TenancyFixture extends SeededTenant {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { METRICS, Metrics } from '../../src/telemetry/index.ts'
-import { throttledRead } from '../../src/telemetry/sampled.ts'
+import { Metrics } from '../../src/telemetry/index.ts'
+import { METRICS } from '../../src/telemetry/metric-table.ts'
+import { throttledRead } from '../../src/telemetry/metrics.ts'
 
 const FIGURES = {
   ticker: { passes: 5, failedPasses: 1, fired: 7, skipped: { overlap: 2, group_full: 3 }, missed: 4, parked: 1 },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { execute } from '../../src/storage/database.ts'
-import type { Tx } from '../../src/storage/index.ts'
+import { execute } from '../../src/database/database.ts'
+import type { Tx } from '../../src/database/index.ts'
 import {
   bootstrap,
   type CascadeDelete,
@@ -22,8 +22,8 @@ import {
   updateEnvironment,
   updateTeam,
 } from '../../src/tenancy/index.ts'
-import { contendForRows } from '../integrations/collide.ts'
 import { testDatabase } from '../support/database.ts'
+import { contendForRows } from '../support/row-contention.ts'
 
 const { database } = await testDatabase()
 const tx = database.pool

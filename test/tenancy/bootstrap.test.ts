@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { query } from '../../src/storage/database.ts'
-import { Database } from '../../src/storage/index.ts'
+import { query } from '../../src/database/database.ts'
+import { Database } from '../../src/database/index.ts'
 import { bootstrap, createAuthenticator, type FirstStart } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { authenticateText } from './admit.ts'
-import { manualClock } from './movable-clock.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { authenticateText } from './authenticate-text.ts'
 
 const CHOSEN = 'a-team-token-of-the-operators-choosing'
 

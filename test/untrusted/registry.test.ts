@@ -15,12 +15,12 @@ const READER_NAME =
 /** Rooms that meet what others wrote. Storage reads rows of its own, but for page tokens. */
 const FILES = [
   ...globSync(
-    'src/{accounts,api,base,daemon,definition,egress,expression,formats,proxy,schedule,sync,vault,webhooks}/**/*.ts',
+    'src/{accounts,api,base,daemon-runner,definitions,egress,expressions,formats,proxy,redaction,schedules,secrets,syncs,webhooks}/**/*.ts',
     {
       cwd: ROOT,
     },
   ),
-  'src/storage/keyset.ts',
+  'src/database/keyset-pages.ts',
 ]
 
 const exported = FILES.flatMap((path) =>

@@ -2,17 +2,17 @@ import type { DescMessage } from '@bufbuild/protobuf'
 import { CreateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
-import { findTextProblems } from '../../src/api/convert/json-text-field.ts'
-import { parseProxyPath } from '../../src/api/endpoints/call-address.ts'
-import { parseProxyQuery } from '../../src/api/endpoints/call-query.ts'
-import { type DecodedRequest, decodeBinary, decodeJson } from '../../src/api/message/codec.ts'
-import { parseRequestJson, parseRequestJsonInSlices } from '../../src/api/message/json-text.ts'
-import { validateRules } from '../../src/api/message/rules.ts'
-import { findUnstorableFields } from '../../src/api/message/storable.ts'
-import { requestJson } from '../../src/api/rest/request-json.ts'
-import { createConnectGetProtocol } from '../../src/api/wire/connect-get.ts'
-import { isJsonType, protocolForContentType } from '../../src/api/wire/content-types.ts'
-import { decodeSingleFrame } from '../../src/api/wire/envelope.ts'
+import { parseProxyPath } from '../../src/api/http/proxy-path.ts'
+import { parseProxyQuery } from '../../src/api/http/proxy-query.ts'
+import { type DecodedRequest, decodeBinary, decodeJson } from '../../src/api/messages/codec.ts'
+import { parseRequestJson, parseRequestJsonInSlices } from '../../src/api/messages/json-text.ts'
+import { validateRules } from '../../src/api/messages/rules.ts'
+import { findUnstorableFields } from '../../src/api/messages/storable.ts'
+import { createConnectGetProtocol } from '../../src/api/protocols/connect.ts'
+import { isJsonType, protocolForContentType } from '../../src/api/protocols/content-types.ts'
+import { decodeSingleFrame } from '../../src/api/protocols/framing.ts'
+import { requestJson } from '../../src/api/rest/request.ts'
+import { findTextProblems, parseEtag } from '../../src/api/services/values.convert.ts'
 import {
   isUuid,
   JSON_VALUES_MAX,
@@ -24,24 +24,24 @@ import {
   yieldToEventLoop,
 } from '../../src/base/index.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
-import { CONFIG_LENGTH_MAX, checkConfigAsync, checkOverrideAsync } from '../../src/definition/index.ts'
+import { decodePageToken } from '../../src/database/keyset-pages.ts'
+import { CONFIG_LENGTH_MAX } from '../../src/definitions/check.ts'
+import { checkConfigAsync, checkOverrideAsync } from '../../src/definitions/index.ts'
 import {
   compileTemplate,
   compileUrl,
   findBaseUrlProblem,
-  lexTemplate,
   listPlaceholderPaths,
   validateExpression,
-} from '../../src/expression/index.ts'
-import { checkCronExpression } from '../../src/schedule/index.ts'
-import { parseEtag } from '../../src/storage/etag.ts'
-import { decodePageToken } from '../../src/storage/keyset.ts'
-import { checkArgsSchema } from '../../src/sync/args-schema.ts'
-import { checkResources } from '../../src/sync/check-resources.ts'
-import { readSyncResources } from '../../src/sync/resource.ts'
-import { parseKeyRing } from '../../src/vault/key-ring.ts'
-import { hashToken } from '../../src/vault/token.ts'
-import { checkEventTypes } from '../../src/webhooks/event-types.ts'
+} from '../../src/expressions/index.ts'
+import { lexTemplate } from '../../src/expressions/placeholder.ts'
+import { checkCronExpression } from '../../src/schedules/check-cron-expression.ts'
+import { parseKeyRing } from '../../src/secrets/key-ring.ts'
+import { checkArgsSchema } from '../../src/syncs/args.ts'
+import { checkResources } from '../../src/syncs/check-resources.ts'
+import { readSyncResources } from '../../src/syncs/resource.ts'
+import { hashToken } from '../../src/tenancy/token-format.ts'
+import { checkEventTypes } from '../../src/webhooks/events.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
 const REQUEST = 4 * MIB
@@ -57,13 +57,13 @@ function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']
   return {
     name: `${desc.name} as JSON`,
     covers: [
-      'api/message/json-text.ts#parseJson',
-      'api/message/json-text.ts#parseJsonLater',
-      'api/message/codec.ts#decodeJson',
-      'api/message/shape.ts#inspectShape',
-      'api/message/rules.ts#findRuleBreaches',
-      'api/message/storable.ts#findUnstorableFields',
-      'api/wire/payload.ts#decodePayload',
+      'api/messages/json-text.ts#parseRequestJson',
+      'api/messages/json-text.ts#parseRequestJsonInSlices',
+      'api/messages/codec.ts#decodeJson',
+      'api/messages/json-shape.ts#validateJsonShape',
+      'api/messages/rules.ts#validateRules',
+      'api/messages/storable.ts#findUnstorableFields',
+      'api/protocols/framing.ts#decodePayload',
     ],
     lengthMax: REQUEST,
     read: async (input) => {
@@ -142,7 +142,7 @@ const MESSAGES: readonly Reader[] = [
   ),
   {
     name: 'CreateIntegrationRequest as protobuf',
-    covers: ['api/message/codec.ts#decodeBinary'],
+    covers: ['api/messages/codec.ts#decodeBinary'],
     lengthMax: REQUEST,
     read: (input) =>
       inspect(CreateIntegrationRequestSchema, decodeBinary(CreateIntegrationRequestSchema, bytes(input))),
@@ -158,7 +158,7 @@ const MESSAGES: readonly Reader[] = [
   },
   {
     name: 'envelope',
-    covers: ['api/wire/envelope.ts#unwrapOnly'],
+    covers: ['api/protocols/framing.ts#decodeSingleFrame'],
     lengthMax: REQUEST,
     read: (input) => decodeSingleFrame(bytes(input), undefined, REQUEST),
     refuses: withFailure,
@@ -177,7 +177,7 @@ const CALL = { requestHeader: () => undefined } as never
 const REQUESTS: readonly Reader[] = [
   {
     name: 'REST query',
-    covers: ['api/rest/query.ts#readQuery'],
+    covers: ['api/messages/query-string.ts#readQuery'],
     lengthMax: QUERY,
     read: (query) => requestJson({ binding: REST_BINDING, variables: [], query }, Buffer.alloc(0), CALL),
     refuses: withFailure,
@@ -215,7 +215,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'query of a call',
-    covers: ['api/endpoints/call-query.ts#readCallQuery'],
+    covers: ['api/http/proxy-query.ts#parseProxyQuery'],
     lengthMax: QUERY,
     read: parseProxyQuery,
     refuses: withFailure,
@@ -229,7 +229,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'address of a call',
-    covers: ['api/endpoints/call-address.ts#readCallAddress'],
+    covers: ['api/http/proxy-path.ts#parseProxyPath'],
     lengthMax: QUERY,
     read: (input) => parseProxyPath('GET', input),
     refuses: withFailure,
@@ -238,7 +238,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'content type of a request',
-    covers: ['api/wire/content-types.ts#isJsonType'],
+    covers: ['api/protocols/content-types.ts#isJsonType'],
     lengthMax: QUERY,
     read: (input) => [protocolForContentType(input), isJsonType(input)],
     refuses: never,
@@ -247,7 +247,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'page token',
-    covers: ['storage/keyset.ts#decodePageToken', 'storage/keyset.ts#decodeIdToken'],
+    covers: ['database/keyset-pages.ts#decodePageToken', 'database/keyset-pages.ts#decodeIdPageToken'],
     lengthMax: QUERY,
     read: (input) => decodePageToken({ list: 'a' }, input),
     refuses: withFailure,
@@ -282,10 +282,10 @@ const DEFINITIONS: readonly Reader[] = [
   {
     name: 'definition',
     covers: [
-      'definition/check.ts#checkConfig',
-      'definition/check.ts#checkOverride',
-      'definition/check-async.ts#checkConfigAsync',
-      'definition/check-async.ts#checkOverrideAsync',
+      'definitions/check.ts#checkConfig',
+      'definitions/check.ts#checkOverride',
+      'definitions/check.ts#checkConfigAsync',
+      'definitions/check.ts#checkOverrideAsync',
     ],
     lengthMax: DEFINITION,
     read: async (input) => {
@@ -339,12 +339,12 @@ const DEFINITIONS: readonly Reader[] = [
   {
     name: 'template',
     covers: [
-      'expression/placeholder.ts#lexTemplate',
-      'expression/template.ts#findTemplateProblem',
-      'expression/template-url.ts#findBaseUrlProblem',
+      'expressions/placeholder.ts#lexTemplate',
+      'expressions/template.ts#findTemplateProblem',
+      'expressions/url-template.ts#findBaseUrlProblem',
       'base/dot-path.ts#parseDotPath',
-      'base/dot-path.ts#readDotPath',
-      'formats/vocabulary.ts#findPathProblem',
+      'base/dot-path.ts#tryParseDotPath',
+      'formats/schema-types.ts#findPathProblem',
     ],
     lengthMax: 64 * KIB,
     read: (input) => {
@@ -371,7 +371,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'expression',
-    covers: ['expression/jsonata/parse.ts#parseExpression', 'expression/jsonata/parse.ts#parseTree'],
+    covers: ['expressions/parse.ts#validateExpression', 'expressions/parse.ts#parseAst'],
     lengthMax: 64 * KIB,
     read: validateExpression,
     refuses: never,
@@ -389,10 +389,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'cron expression',
-    covers: [
-      'schedule/cron/check-cron-expression.ts#checkCronExpression',
-      'schedule/cron/cron-expression.ts#parseCron',
-    ],
+    covers: ['schedules/check-cron-expression.ts#checkCronExpression', 'schedules/cron-expression.ts#parseCron'],
     lengthMax: QUERY,
     read: (input) => checkCronExpression(input, { minTickGapSeconds: 1, from: new Date(0), field: 'a' }),
     refuses: never,
@@ -406,7 +403,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'resources of a sync job',
-    covers: ['sync/resource.ts#readSyncResources', 'sync/check-resources.ts#checkResources'],
+    covers: ['syncs/resource.ts#readSyncResources', 'syncs/check-resources.ts#checkResources'],
     lengthMax: REQUEST,
     read: (input) => checkResources(readSyncResources([parseRequestJson(Buffer.from(input))].flat() as Json[])).length,
     refuses: withFailure,
@@ -432,7 +429,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'schema of arguments',
-    covers: ['sync/args-schema.ts#checkArgsSchema'],
+    covers: ['syncs/args.ts#checkArgsSchema'],
     lengthMax: REQUEST,
     read: (input) => checkArgsSchema(parseRequestJson(Buffer.from(input)) as JsonObject).length,
     refuses: withFailure,
@@ -450,7 +447,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'object in a text field',
-    covers: ['api/convert/json-text-field.ts#findTextProblems'],
+    covers: ['api/services/values.convert.ts#findTextProblems'],
     lengthMax: REQUEST,
     read: (input) => findTextProblems('values_json', input).length,
     refuses: never,
@@ -464,7 +461,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'event types',
-    covers: ['webhooks/event-types.ts#checkEventTypes'],
+    covers: ['webhooks/events.ts#checkEventTypes'],
     lengthMax: REQUEST,
     read: (input) => checkEventTypes(input.split(',', 200), 'a'),
     refuses: never,
@@ -486,7 +483,7 @@ const OPERATORS: readonly Reader[] = [
   },
   {
     name: 'keys of the vault',
-    covers: ['vault/key-ring.ts#parseKeyRing'],
+    covers: ['secrets/key-ring.ts#parseKeyRing'],
     lengthMax: 64 * KIB,
     read: parseKeyRing,
     refuses: withError,

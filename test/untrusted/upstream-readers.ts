@@ -1,30 +1,28 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/index.ts'
 import { parseRange } from '../../src/egress/address.ts'
-import { DecodingError, decodeBody } from '../../src/egress/decode.ts'
+import { DecodingError, decodeBody } from '../../src/egress/content-decoding.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/policy.ts'
-import { findPatternProblem } from '../../src/formats/credential/pattern.ts'
-import { parseExpiry } from '../../src/formats/credential/token-lifetime.ts'
-import { parseLooseBody, tokenErrorFrom } from '../../src/formats/credential/token-response.ts'
-import type { ListingState } from '../../src/formats/index.ts'
+import { parseRetryAfter } from '../../src/egress/retry-after.ts'
+import { findPatternProblem } from '../../src/formats/credential/field-pattern.ts'
+import { parseExpiry, parseLooseBody, tokenErrorFrom } from '../../src/formats/credential/token-response.ts'
 import {
   collectFields,
   compilePagination,
-  compileSignature,
   fieldList,
+  type ListingState,
   responseFormat,
 } from '../../src/formats/index.ts'
-import { parseIsoDuration } from '../../src/formats/pagination/iso-duration.ts'
-import { absoluteLink, findLink } from '../../src/formats/pagination/link.ts'
+import { absoluteLink, findLink } from '../../src/formats/pagination/link-header.ts'
+import { parseIsoDuration } from '../../src/formats/pagination/window.ts'
 import { decodeLarge } from '../../src/formats/response/decode-large.ts'
-import { decodeUrl } from '../../src/formats/signature/derived.ts'
-import { decodeExactly } from '../../src/formats/signature/encoding.ts'
+import { compileSignature } from '../../src/formats/signature/index.ts'
 import { readPublicKey } from '../../src/formats/signature/public-key.ts'
-import { compileSource } from '../../src/formats/signature/source.ts'
-import { decodeCursor, encodeCursor } from '../../src/proxy/cursor.ts'
-import { isJsonType } from '../../src/proxy/decode.ts'
-import { parseRetryAfter } from '../../src/proxy/retry-after.ts'
-import { Redactor } from '../../src/vault/index.ts'
+import { decodeExactly } from '../../src/formats/signature/secret.ts'
+import { compileSource, decodeUrl } from '../../src/formats/signature/source.ts'
+import { isJsonType } from '../../src/proxy/decode-response.ts'
+import { decodeCursor, encodeCursor } from '../../src/proxy/list-page.ts'
+import { Redactor } from '../../src/redaction/index.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
 /** In one piece as in slices, from the text that UTF-8 gives. */
@@ -63,10 +61,10 @@ const ANSWERS: readonly Reader[] = [
     16 * MIB,
     [
       'formats/response/decode-large.ts#decodeLarge',
-      'base/json-slices.ts#parseJsonInSlices',
-      'base/json-text.ts#parseJson',
-      'base/json-text.ts#parseScanned',
-      'base/json-text.ts#scanJson',
+      'base/json-parse-sliced.ts#parseJsonInSlices',
+      'base/json-parse.ts#parseJson',
+      'base/json-parse.ts#parseScanned',
+      'base/json-parse.ts#scanJson',
     ],
     {
       isFaithful: isParsedAlike,
@@ -110,7 +108,7 @@ const ANSWERS: readonly Reader[] = [
   answer(
     'xml',
     8 * MIB,
-    ['formats/response/xml.ts', 'formats/response/xml-text.ts#decodeXml', 'formats/response/xml-text.ts#boundXml'],
+    ['formats/response/xml.ts', 'formats/response/xml.ts#decodeXml', 'formats/response/xml.ts#boundXml'],
     {
       seeds: [
         '<?xml version="1.0" encoding="utf-8"?><a b="c">x<d/>&amp;<![CDATA[y]]></a>',
@@ -130,7 +128,7 @@ const ANSWERS: readonly Reader[] = [
       },
     },
   ),
-  answer('ndjson', 16 * MIB, ['formats/response/ndjson.ts'], {
+  answer('ndjson', 16 * MIB, ['formats/response/response.ts'], {
     seeds: [`${RECORD}\n${RECORD}\n`, '1\n\n2'],
     attacks: { records: repeated(`${RECORD}\n`), numbers: repeated('1\n'), blanks: repeated('\n') },
   }),
@@ -139,7 +137,7 @@ const ANSWERS: readonly Reader[] = [
 const HEADERS: readonly Reader[] = [
   {
     name: 'Link header',
-    covers: ['formats/pagination/link.ts#findLink'],
+    covers: ['formats/pagination/link-header.ts#findLink'],
     lengthMax: HEADER,
     read: (input) => findLink(input, 'next', URL_HERE),
     refuses: withFailure,
@@ -157,7 +155,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'next link',
-    covers: ['formats/pagination/link.ts#absoluteLink'],
+    covers: ['formats/pagination/link-header.ts#absoluteLink'],
     lengthMax: HEADER,
     read: (input) => absoluteLink(input, URL_HERE),
     refuses: withFailure,
@@ -166,7 +164,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'Retry-After',
-    covers: ['proxy/retry-after.ts#parseRetryAfter'],
+    covers: ['egress/retry-after.ts#parseRetryAfter'],
     lengthMax: HEADER,
     read: (input) => parseRetryAfter(input, NOW),
     refuses: never,
@@ -175,7 +173,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'content type',
-    covers: ['proxy/decode.ts#isJsonType'],
+    covers: ['proxy/decode-response.ts#isJsonType'],
     lengthMax: HEADER,
     read: isJsonType,
     refuses: never,
@@ -197,7 +195,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'content encoding',
-    covers: ['egress/decode.ts#decodeBody', 'egress/decode-content.ts#decodeContent'],
+    covers: ['egress/content-decoding.ts#decodeBody', 'egress/content-decoding.ts#decodeContent'],
     lengthMax: HEADER,
     read: (input) => decodeBody(input, Buffer.from('x'), 100),
     refuses: (error) => error instanceof DecodingError,
@@ -212,7 +210,11 @@ const REDACTION = new Redactor(() => SECRETS)
 const MESSAGES_OF_OTHERS: readonly Reader[] = [
   {
     name: 'message that may quote a secret',
-    covers: ['vault/redaction.ts#Redaction', 'vault/matcher.ts#createMatcher', 'vault/text-view.ts#viewsOf'],
+    covers: [
+      'redaction/redactor.ts#Redactor',
+      'redaction/matcher.ts#createSecretMatcher',
+      'redaction/encodings.ts#decodeLayers',
+    ],
     lengthMax: 256 * KIB,
     read: (input) => REDACTION.redactText(input),
     refuses: never,
@@ -259,7 +261,7 @@ const RANGE = compilePagination({ format: 'range' })
 const TOKENS: readonly Reader[] = [
   {
     name: 'token answer',
-    covers: ['formats/credential/token-response.ts#readLoosely'],
+    covers: ['formats/credential/token-response.ts#parseLooseBody'],
     lengthMax: MIB,
     read: (input) => tokenErrorFrom(parseLooseBody({ status: 400, headers: {}, body: input }), 'account'),
     refuses: never,
@@ -275,7 +277,7 @@ const TOKENS: readonly Reader[] = [
   },
   {
     name: 'token lifetime',
-    covers: ['formats/credential/token-lifetime.ts#parseExpiry'],
+    covers: ['formats/credential/token-response.ts#parseExpiry'],
     lengthMax: MIB,
     read: (input) => parseExpiry(input, NOW),
     refuses: never,
@@ -284,7 +286,7 @@ const TOKENS: readonly Reader[] = [
   },
   {
     name: 'cursor of a call',
-    covers: ['proxy/cursor.ts#readCursor', 'formats/pagination/listing.ts#parseListingState'],
+    covers: ['proxy/list-page.ts#decodeCursor', 'formats/pagination/listing.ts#parseListingState'],
     lengthMax: 16 * KIB,
     read: (input) => decodeCursor(RANGE, input),
     refuses: withFailure,
@@ -321,7 +323,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'Standard Webhooks headers',
-    covers: ['formats/signature/standard-webhooks.ts'],
+    covers: ['formats/signature/digest.ts'],
     lengthMax: HEADER_IN,
     read: (input) =>
       VERIFY_WEBHOOK(
@@ -335,7 +337,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'signed token',
-    covers: ['formats/signature/jwt-claims.ts#checkClaims', 'formats/signature/jwt-claims.ts#checkBodyHash'],
+    covers: ['formats/signature/jwt.ts#checkClaims', 'formats/signature/jwt.ts#checkBodyHash'],
     lengthMax: HEADER_IN,
     read: (input) => VERIFY_JWT({ ...DELIVERY, headers: { 'x-token': input } }, NO_ONE, { now: () => NOW, keys: KEYS }),
     refuses: never,
@@ -348,7 +350,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'encoded digest',
-    covers: ['formats/signature/encoding.ts#decodeExactly'],
+    covers: ['formats/signature/secret.ts#decodeExactly'],
     lengthMax: HEADER_IN,
     read: (input) => [decodeExactly(input, 'hex'), decodeExactly(input, 'base64'), decodeExactly(input, 'base64url')],
     refuses: never,
@@ -357,7 +359,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'signed address',
-    covers: ['formats/signature/derived.ts#decodeUrl'],
+    covers: ['formats/signature/source.ts#decodeUrl'],
     lengthMax: HEADER_IN,
     read: decodeUrl,
     refuses: never,
@@ -386,7 +388,7 @@ const FIELDS = fieldList().parse([{ name: 'a', pattern: '(?:a{0,99}){0,5}b', for
 const CREDENTIALS: readonly Reader[] = [
   {
     name: 'pattern of a field',
-    covers: ['formats/credential/pattern.ts#findPatternProblem'],
+    covers: ['formats/credential/field-pattern.ts#findPatternProblem'],
     lengthMax: 512,
     read: (input) =>
       findPatternProblem(input) ??
@@ -415,7 +417,7 @@ const CREDENTIALS: readonly Reader[] = [
   },
   {
     name: 'ISO duration',
-    covers: ['formats/pagination/iso-duration.ts#parseIsoDuration'],
+    covers: ['formats/pagination/window.ts#parseIsoDuration'],
     lengthMax: 64,
     read: parseIsoDuration,
     refuses: never,

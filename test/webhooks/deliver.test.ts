@@ -1,9 +1,10 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { deliver, encodeEvent, encodeEventWithList, newSigningSecret } from '../../src/webhooks/index.ts'
-import { fastClock } from './fast-clock.ts'
-import { type ReceiverResponse, startReceiver } from './receiver.ts'
+import { deliver, encodeEvent, encodeEventWithList } from '../../src/webhooks/index.ts'
+import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { fastClock } from '../support/fast-clock.ts'
+import { type ReceiverResponse, startReceiver } from '../support/webhook-receiver.ts'
 
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
 afterAll(() => http[Symbol.asyncDispose]())

@@ -2,8 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/index.ts'
-import { createSecretStore } from '../../src/storage/index.ts'
-import { generateKeyRingText, parseKeyRing } from '../../src/vault/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -11,13 +10,13 @@ import {
   getWebhook,
   listWebhooks,
   rotateWebhookSecret,
-  signatureHeaders,
   updateWebhook,
-  type WebhookInput,
 } from '../../src/webhooks/index.ts'
+import { signatureHeaders } from '../../src/webhooks/signing.ts'
+import type { WebhookInput } from '../../src/webhooks/webhook.ts'
 import { testDatabase } from '../support/database.ts'
-import { fastClock } from './fast-clock.ts'
-import { countRows, refusalOf, seedEnvironment, seedTrigger } from './seed.ts'
+import { fastClock } from '../support/fast-clock.ts'
+import { countRows, refusalOf, seedEnvironment, seedTrigger } from '../support/seed-rows.ts'
 
 const { database } = await testDatabase()
 const policy = createEgressPolicy({ allow: '' })

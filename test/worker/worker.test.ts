@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { newId, systemClock } from '../../src/base/index.ts'
-import { RunQueue } from '../../src/queue/index.ts'
-import { execute } from '../../src/storage/database.ts'
-import { silentLogger } from '../../src/telemetry/index.ts'
-import { idempotencyCleaner, partitionMaintenance } from '../../src/worker/housekeeping.ts'
-import { createWorker, PollLoop } from '../../src/worker/index.ts'
-import { createTenant, readOne } from '../queue/fixtures.ts'
-import { TriggerFixture } from '../schedule/bench-of-triggers.ts'
+import { execute } from '../../src/database/database.ts'
+import { PollLoop, RunQueue } from '../../src/runs/index.ts'
+import { silentLogger } from '../../src/telemetry/logger.ts'
+import { createWorker } from '../../src/worker/index.ts'
+import { idempotencyCleaner, partitionMaintenance } from '../../src/worker/maintenance.ts'
+import { TriggerFixture } from '../schedules/trigger-fixture.ts'
 import { testDatabase } from '../support/database.ts'
+import { createTenant, readOne } from '../support/tenant.ts'
 
 const { database } = await testDatabase()
 const loopDeps = { clock: systemClock, random: () => 0, logger: silentLogger }

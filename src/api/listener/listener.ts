@@ -17,7 +17,7 @@ import {
   type OnProtocolDetected,
   type ProtocolDetector,
   type TlsKeys,
-} from './front.ts'
+} from './protocol-detection.ts'
 
 /** How often a drain looks for connections that have become idle. */
 const IDLE_SWEEP_MS = 50

@@ -1,5 +1,9 @@
-import { ApiTokenService } from '../../../gen/patchbay/v1/api_token_service_pb.ts'
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { ApiTokenSchema } from '../../../gen/patchbay/v1/api_token_pb.ts'
+import { ApiTokenService, type CreateApiTokenRequest } from '../../../gen/patchbay/v1/api_token_service_pb.ts'
 import {
+  type ApiTokenInput,
+  type ApiTokenRecord,
   createApiToken,
   deleteApiToken,
   getApiToken,
@@ -7,12 +11,10 @@ import {
   revokeApiToken,
   updateApiToken,
 } from '../../tenancy/index.ts'
-import { apiTokenInputFromProto, apiTokenToProto } from '../convert/api-token.ts'
-import { versionFrom } from '../convert/etag.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { dateFrom } from '../convert/timestamp.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { pageById, queryOf } from './page.ts'
+import { dateFrom, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** Administers the API tokens of the caller's team and its environments. */
 export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
@@ -59,4 +61,35 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
       },
     },
   })
+}
+
+/**
+ * A token as it can be read back.
+ *
+ * @param secret given in the one answer that shows it: of creation
+ */
+export function apiTokenToProto(token: ApiTokenRecord, secret?: string): MessageInitShape<typeof ApiTokenSchema> {
+  return {
+    id: token.id,
+    kind: token.kind,
+    teamId: token.teamId,
+    environmentId: token.environmentId ?? undefined,
+    name: token.name,
+    hint: token.hint,
+    expiresAt: timestampFrom(token.expiresAt),
+    lastUsedAt: timestampFrom(token.lastUsedAt),
+    revokedAt: timestampFrom(token.revokedAt),
+    createdAt: timestampFrom(token.createdAt),
+    updatedAt: timestampFrom(token.updatedAt),
+    etag: toEtag(token.version),
+    token: secret,
+  }
+}
+
+/** The contract has seen to it that an environment is named exactly when the kind is `environment`. */
+export function apiTokenInputFromProto(request: CreateApiTokenRequest): ApiTokenInput {
+  const { name, environmentId, teamId } = request
+  const expiresAt = dateFrom(request.expiresAt)
+  if (environmentId !== undefined) return { kind: 'environment', environmentId, name, expiresAt }
+  return { kind: 'team', teamId, name, expiresAt }
 }

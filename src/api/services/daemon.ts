@@ -14,7 +14,8 @@ import {
   releaseRun,
   reportProgress,
 } from '../../daemons/index.ts'
-import type { RunQueue } from '../../queue/index.ts'
+import type { RunQueue } from '../../runs/index.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
 import {
   assignmentToProto,
   daemonGroupToProto,
@@ -24,10 +25,9 @@ import {
   leaseFromProto,
   progressFindings,
   progressFromProto,
-} from '../convert/daemon.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { syncJobRunToProto } from '../convert/sync-job-run.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+} from './daemon.convert.ts'
+import { pageById, queryOf } from './page.ts'
+import { syncJobRunToProto } from './sync-job-run.convert.ts'
 
 /** What the service needs. */
 export interface DaemonServiceDeps {

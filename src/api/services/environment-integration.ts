@@ -1,6 +1,6 @@
 import { EnvironmentIntegrationService } from '../../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import type { JsonObject } from '../../base/index.ts'
-import { checkConfig, isLargeConfig } from '../../definition/index.ts'
+import { checkConfig, isLargeConfig } from '../../definitions/index.ts'
 import {
   createEnvironmentIntegration,
   deleteEnvironmentIntegration,
@@ -11,18 +11,18 @@ import {
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
 } from '../../integrations/index.ts'
+import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import {
   environmentIntegrationChangeFromProto,
   environmentIntegrationFilterFromProto,
   environmentIntegrationInputFromProto,
   environmentIntegrationToProto,
   resolvedConfigToProto,
-} from '../convert/environment-integration.ts'
-import { versionFrom } from '../convert/etag.ts'
-import { viewFromProto } from '../convert/integration.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
+} from './environment-integration.convert.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { viewFromProto } from './integration.convert.ts'
+import { pageById, queryOf } from './page.ts'
+import { versionFrom } from './values.convert.ts'
 
 /** What the service needs. */
 export interface EnvironmentIntegrationServiceDeps extends IdempotencyDeps {

@@ -1,17 +1,19 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { EnvironmentSchema } from '../../../gen/patchbay/v1/environment_pb.ts'
 import { EnvironmentService } from '../../../gen/patchbay/v1/environment_service_pb.ts'
 import {
   type CascadeDelete,
   createEnvironment,
   deleteEnvironment,
+  type EnvironmentRecord,
   getEnvironment,
   listEnvironments,
   updateEnvironment,
 } from '../../tenancy/index.ts'
-import { environmentToProto } from '../convert/environment.ts'
-import { versionFrom } from '../convert/etag.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { pageById, queryOf } from './page.ts'
+import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** What the service needs beside the database. */
 export interface EnvironmentServiceDeps extends IdempotencyDeps {
@@ -56,4 +58,16 @@ export function environmentService(deps: EnvironmentServiceDeps): ServiceDefinit
       },
     },
   })
+}
+
+/** An environment of the caller's team. */
+export function environmentToProto(environment: EnvironmentRecord): MessageInitShape<typeof EnvironmentSchema> {
+  return {
+    id: environment.id,
+    teamId: environment.teamId,
+    name: environment.name,
+    createdAt: timestampFrom(environment.createdAt),
+    updatedAt: timestampFrom(environment.updatedAt),
+    etag: toEtag(environment.version),
+  }
 }

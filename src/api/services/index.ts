@@ -1,4 +1,4 @@
-import type { ServiceDefinition } from '../service.ts'
+import type { ServiceDefinition } from '../operation.ts'
 import { apiTokenService } from './api-token.ts'
 import { type DaemonServiceDeps, daemonService } from './daemon.ts'
 import { type EnvironmentServiceDeps, environmentService } from './environment.ts'

@@ -17,7 +17,8 @@ import {
   updateIntegratedAccount,
 } from '../../accounts/index.ts'
 import type { JsonObject } from '../../base/index.ts'
-import { versionFrom } from '../convert/etag.ts'
+import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import {
   credentialsChangeFromProto,
   historyEntryToProto,
@@ -25,11 +26,10 @@ import {
   integratedAccountFilterFromProto,
   integratedAccountInputFromProto,
   integratedAccountToProto,
-} from '../convert/integrated-account.ts'
-import { viewFromProto } from '../convert/integration.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
+} from './integrated-account.convert.ts'
+import { viewFromProto } from './integration.convert.ts'
+import { pageById, queryOf } from './page.ts'
+import { versionFrom } from './values.convert.ts'
 
 /** What the service needs. */
 export interface IntegratedAccountServiceDeps extends IdempotencyDeps {

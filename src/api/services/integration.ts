@@ -1,28 +1,33 @@
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
-import { listTools } from '../../definition/index.ts'
+import { decodePageToken, type PageCursor, readPageSize, toPage } from '../../database/index.ts'
+import { listTools } from '../../definitions/index.ts'
 import {
   type AccountCascade,
   checkDefinition,
   createIntegration,
+  createIntegrationGrant,
   deleteIntegration,
+  deleteIntegrationGrant,
+  type GrantCursor,
   getIntegration,
   type IntegrationDeps,
+  listIntegrationGrants,
   listIntegrations,
   updateIntegration,
 } from '../../integrations/index.ts'
-import { versionFrom } from '../convert/etag.ts'
+import { defineService, type ServiceDefinition, type ServiceHandlers } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import {
   findingToProto,
   integrationChangeFromProto,
+  integrationGrantToProto,
   integrationInputFromProto,
   integrationToProto,
   toolToProto,
   viewFromProto,
-} from '../convert/integration.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
-import { integrationGrantHandlers } from './integration-grant.ts'
+} from './integration.convert.ts'
+import { pageById, queryOf } from './page.ts'
+import { versionFrom } from './values.convert.ts'
 
 /** What the service needs. */
 export interface IntegrationServiceDeps extends IdempotencyDeps {
@@ -88,4 +93,48 @@ export function integrationService(deps: IntegrationServiceDeps): ServiceDefinit
     },
     ...integrationGrantHandlers(deps),
   })
+}
+
+type GrantMethod = 'createIntegrationGrant' | 'listIntegrationGrants' | 'deleteIntegrationGrant'
+
+/** The owner's side of `sharing: ask`: who else may install an integration. Part of the integration service. */
+export function integrationGrantHandlers(
+  deps: IdempotencyDeps,
+): Pick<ServiceHandlers<typeof IntegrationService>, GrantMethod> {
+  const { database } = deps
+  return {
+    createIntegrationGrant: {
+      access: 'team',
+      handle: (request, { principal: { teamId } }) =>
+        runIdempotent(deps, teamId, IntegrationService.method.createIntegrationGrant, request, async (tx) =>
+          integrationGrantToProto(await createIntegrationGrant(tx, teamId, request)),
+        ),
+    },
+    listIntegrationGrants: {
+      access: 'team',
+      handle: async (request, { principal: { teamId } }) => {
+        const { integrationId } = request
+        const query = queryOf('integration_grant', teamId, { integrationId })
+        const size = readPageSize(request)
+        const after = positionOf(decodePageToken(query, request.pageToken, ['time', 'uuid']))
+        const range = { after, limit: size + 1 }
+        const found = await listIntegrationGrants(database.pool, teamId, integrationId, range)
+        const page = toPage(query, found, size, (grant) => [grant.createdAt.getTime(), grant.teamId])
+        return { integrationGrants: page.items.map(integrationGrantToProto), nextPageToken: page.nextPageToken }
+      },
+    },
+    deleteIntegrationGrant: {
+      access: 'team',
+      handle: async (request, { principal: { teamId } }) => {
+        await deleteIntegrationGrant(database.pool, teamId, request)
+        return {}
+      },
+    },
+  }
+}
+
+function positionOf(cursor: PageCursor | undefined): GrantCursor | undefined {
+  if (cursor === undefined) return undefined
+  const [createdAtMs, teamId] = cursor
+  return { createdAt: new Date(Number(createdAtMs)), teamId: String(teamId) }
 }

@@ -1,7 +1,7 @@
 import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
 import type { PageDelayed } from '../../proxy/index.ts'
-import type { EnvironmentCall } from '../call.ts'
-import { dryRun, type ProxyCallDeps } from '../call-through.ts'
+import type { EnvironmentCall } from '../caller.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
 import {
   callFindings,
   callFromProto,
@@ -10,9 +10,8 @@ import {
   previewToProto,
   stepToProto,
   successToProto,
-} from '../convert/call.ts'
-import { upstreamFailure } from '../failure/upstream.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+} from './proxy.convert.ts'
+import { dryRun, type ProxyCallDeps, upstreamFailure } from './proxy-calls.ts'
 
 /** What the service needs. */
 export interface ProxyServiceDeps {

@@ -12,20 +12,19 @@ import {
   runTriggerNow,
   type UpdateDeps,
   updateTrigger,
-} from '../../schedule/index.ts'
-import { versionFrom } from '../convert/etag.ts'
-import { pageById, queryOf } from '../convert/page.ts'
+} from '../../schedules/index.ts'
+import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { pageById, queryOf } from './page.ts'
 import {
   syncJobCronTriggerToProto,
   tickToProto,
   triggerChangeFromProto,
   triggerFilterFromProto,
   triggerInputFromProto,
-} from '../convert/sync-job-cron-trigger.ts'
-import { syncJobRunToProto } from '../convert/sync-job-run.ts'
-import { dateFrom, timestampFrom } from '../convert/timestamp.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type Finding, type ServiceDefinition } from '../service.ts'
+} from './sync-job-cron-trigger.convert.ts'
+import { syncJobRunToProto } from './sync-job-run.convert.ts'
+import { dateFrom, timestampFrom, versionFrom } from './values.convert.ts'
 
 const { createSyncJobCronTrigger, runSyncJobCronTrigger } = SyncJobCronTriggerService.method
 

@@ -1,8 +1,8 @@
 import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
-import { type CreateRunDeps, createRun, getRun, listRuns, type RunWatch, retryRun, stopRun } from '../../queue/index.ts'
-import { runFilterFromProto, runInputFromProto, syncJobRunToProto } from '../convert/sync-job-run.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import { type CreateRunDeps, createRun, getRun, listRuns, type RunWatch, retryRun, stopRun } from '../../runs/index.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { runFilterFromProto, runInputFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
 
 /** What the service needs. */
 export interface SyncJobRunServiceDeps extends IdempotencyDeps {

@@ -1,11 +1,11 @@
 import { SyncJobService } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
 import type { Clock } from '../../base/index.ts'
-import { createSyncJob, deleteSyncJob, getSyncJob, listSyncJobs, updateSyncJob } from '../../sync/index.ts'
-import { versionFrom } from '../convert/etag.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { syncJobChangeFromProto, syncJobInputFromProto, syncJobToProto } from '../convert/sync-job.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import { createSyncJob, deleteSyncJob, getSyncJob, listSyncJobs, updateSyncJob } from '../../syncs/index.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { pageById, queryOf } from './page.ts'
+import { syncJobChangeFromProto, syncJobInputFromProto, syncJobToProto } from './sync-job.convert.ts'
+import { versionFrom } from './values.convert.ts'
 
 /** What the service needs. */
 export interface SyncJobServiceDeps extends IdempotencyDeps {

@@ -1,10 +1,24 @@
-import { TeamService } from '../../../gen/patchbay/v1/team_service_pb.ts'
-import { type CascadeDelete, createTeam, deleteTeam, getTeam, listTeams, updateTeam } from '../../tenancy/index.ts'
-import { versionFrom } from '../convert/etag.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { teamChangeFromProto, teamToProto } from '../convert/team.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { TeamSchema } from '../../../gen/patchbay/v1/team_pb.ts'
+import {
+  type CreateTeamRequest,
+  TeamService,
+  type UpdateTeamRequest,
+} from '../../../gen/patchbay/v1/team_service_pb.ts'
+import {
+  type CascadeDelete,
+  createTeam,
+  deleteTeam,
+  getTeam,
+  listTeams,
+  type TeamChange,
+  type TeamRecord,
+  updateTeam,
+} from '../../tenancy/index.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { pageById, queryOf } from './page.ts'
+import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** What the service needs beside the database. */
 export interface TeamServiceDeps extends IdempotencyDeps {
@@ -49,4 +63,27 @@ export function teamService(deps: TeamServiceDeps): ServiceDefinition {
       },
     },
   })
+}
+
+/** A team as everyone sees it who may. */
+export function teamToProto(team: TeamRecord): MessageInitShape<typeof TeamSchema> {
+  return {
+    id: team.id,
+    name: team.name,
+    domain: team.domain,
+    logo: team.logo,
+    isVerified: team.isVerified,
+    isWhiteLabel: team.isWhiteLabel,
+    tosLink: team.tosLink === '' ? undefined : team.tosLink,
+    allowImpersonation: team.allowImpersonation,
+    createdAt: timestampFrom(team.createdAt),
+    updatedAt: timestampFrom(team.updatedAt),
+    etag: toEtag(team.version),
+  }
+}
+
+/** The fields that a request gives a team. */
+export function teamChangeFromProto(request: CreateTeamRequest | UpdateTeamRequest): TeamChange {
+  const { name, domain, logo, isWhiteLabel, tosLink, allowImpersonation } = request
+  return { name, domain, logo, isWhiteLabel, tosLink, allowImpersonation }
 }

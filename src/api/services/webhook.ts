@@ -1,4 +1,6 @@
-import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { WebhookSchema } from '../../../gen/patchbay/v1/webhook_pb.ts'
+import { type UpdateWebhookRequest, WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -6,13 +8,14 @@ import {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
+  type WebhookChange,
   type WebhookDeps,
+  type WebhookRecord,
 } from '../../webhooks/index.ts'
-import { versionFrom } from '../convert/etag.ts'
-import { pageById, queryOf } from '../convert/page.ts'
-import { webhookChangeFromProto, webhookToProto } from '../convert/webhook.ts'
-import { type IdempotencyDeps, runIdempotent } from '../idempotency.ts'
-import { defineService, type ServiceDefinition } from '../service.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { pageById, queryOf } from './page.ts'
+import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** What the service needs. */
 export interface WebhookServiceDeps extends IdempotencyDeps {
@@ -69,4 +72,28 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
         }),
     },
   })
+}
+
+/**
+ * A webhook as it can be read back.
+ *
+ * @param secret given in the two answers that show it: of creation and of rotation
+ */
+export function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitShape<typeof WebhookSchema> {
+  return {
+    id: webhook.id,
+    environmentId: webhook.environmentId,
+    targetUrl: webhook.targetUrl,
+    eventTypes: [...webhook.eventTypes],
+    isActive: webhook.isActive,
+    createdAt: timestampFrom(webhook.createdAt),
+    updatedAt: timestampFrom(webhook.updatedAt),
+    etag: toEtag(webhook.version),
+    secret,
+  }
+}
+
+/** A list has no presence, so an empty one asks for nothing; `*` asks for all events. */
+export function webhookChangeFromProto({ targetUrl, eventTypes, isActive }: UpdateWebhookRequest): WebhookChange {
+  return { targetUrl, eventTypes: eventTypes.length === 0 ? undefined : eventTypes, isActive }
 }

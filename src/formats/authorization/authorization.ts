@@ -1,5 +1,6 @@
+import { z } from 'zod'
 import type { Json } from '../../base/index.ts'
-import type { TemplateScope } from '../../expression/index.ts'
+import type { TemplateScope } from '../../expressions/index.ts'
 import type { EvaluateExpression, Format } from '../format.ts'
 
 /** One way of putting a credential on an outgoing request. */
@@ -47,3 +48,11 @@ export interface AuthorizationContext {
 
 /** Sends nothing. */
 export const NO_AUTHORIZATION: AuthorizationEffect = { headers: {}, query: {} }
+
+/** `none`: says in writing that the API needs no credential. */
+export const none: AuthorizationFormat = {
+  format: 'none',
+  summary: 'Sends no credential. The same as `authorization: null` on a method.',
+  config: z.strictObject({}).optional(),
+  compile: () => () => NO_AUTHORIZATION,
+}

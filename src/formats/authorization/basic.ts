@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { compileTemplate, renderText } from '../../expression/index.ts'
+import { compileTemplate, renderText } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
-import { secretText, templateText } from '../vocabulary.ts'
+import { secretText, templateText } from '../schema-types.ts'
 import type { AuthorizationFormat } from './authorization.ts'
 
 const config = z.strictObject({

@@ -3,16 +3,15 @@
  *
  * @module
  */
+
 import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
-import type { AuthorizationFormat, Authorize } from './authorization.ts'
+import { type AuthorizationFormat, type Authorize, none } from './authorization.ts'
 import { awsSigv4 } from './aws-sigv4.ts'
 import { basic } from './basic.ts'
 import { bearer } from './bearer.ts'
-import { header } from './header.ts'
+import { header, query } from './header-or-query.ts'
 import { jwt } from './jwt.ts'
-import { none } from './none.ts'
 import { oauth1 } from './oauth1.ts'
-import { query } from './query.ts'
 
 export const AUTHORIZATION_FORMATS: readonly AuthorizationFormat[] = [
   bearer,

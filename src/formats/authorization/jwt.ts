@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { compileJson, compileTemplate, renderObject, renderText } from '../../expression/index.ts'
+import { compileJson, compileTemplate, renderObject, renderText } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
+import { secretText, templateMap, templateText } from '../schema-types.ts'
 import { JWT_ALGORITHMS, signJwt } from '../sign-jwt.ts'
-import { secretText, templateMap, templateText } from '../vocabulary.ts'
 import type { AuthorizationFormat } from './authorization.ts'
 
 const config = z.strictObject({

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { compileTemplate, renderText, type TemplateScope } from '../../expression/index.ts'
+import { compileTemplate, renderText, type TemplateScope } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
-import { percentEncode } from '../percent-encode.ts'
-import { secretText, templateText } from '../vocabulary.ts'
+import { percentEncode } from '../query-string.ts'
+import { secretText, templateText } from '../schema-types.ts'
 import type { AuthorizationFormat, Authorize, UnauthorizedRequest } from './authorization.ts'
 
 const config = z.strictObject({

@@ -3,13 +3,11 @@
  *
  * @module
  */
+
 import { z } from 'zod'
 import { getFormat } from '../format.ts'
-import type { BodyFormat } from './body.ts'
-import { form } from './form.ts'
-import { json } from './json.ts'
+import { type BodyFormat, form, json, raw } from './body.ts'
 import { multipart } from './multipart.ts'
-import { raw } from './raw.ts'
 import { xml } from './xml.ts'
 
 export const BODY_FORMATS: readonly BodyFormat[] = [json, form, multipart, raw, xml]

@@ -1,5 +1,5 @@
 import { Failure, isJsonObject, type Json } from '../../base/index.ts'
-import { isXmlName, isXmlText } from '../xml-characters.ts'
+import { isXmlName, isXmlText } from '../response/xml.ts'
 import type { BodyFormat } from './body.ts'
 
 /** Deepest nesting of elements. */

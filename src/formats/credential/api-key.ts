@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { withSchema } from '../format.ts'
 import { requestSchema } from '../request-keys.ts'
-import { webAddress } from '../vocabulary.ts'
+import { webAddress } from '../schema-types.ts'
 import type { CredentialFormat } from './credential.ts'
-import { fieldList } from './field.ts'
+import { fieldList } from './fields.ts'
 
 const config = z
   .strictObject({

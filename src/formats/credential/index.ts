@@ -5,15 +5,15 @@
  *
  * @module
  */
+
 import { z } from 'zod'
 import { isJsonObject, type Json } from '../../base/index.ts'
 import { formatUnion, getFormat } from '../format.ts'
-import { plainText } from '../vocabulary.ts'
+import { plainText } from '../schema-types.ts'
 import { apiKey } from './api-key.ts'
 import type { CredentialChoice, CredentialFormat, CredentialPlan } from './credential.ts'
 import { jwt } from './jwt.ts'
-import { oauth2 } from './oauth2.ts'
-import { oauth2ClientCredentials } from './oauth2-client-credentials.ts'
+import { oauth2, oauth2ClientCredentials } from './oauth2.ts'
 import { vendorOauth } from './vendor-oauth.ts'
 
 export const CREDENTIAL_FORMATS: readonly CredentialFormat[] = [

@@ -1,16 +1,15 @@
 import { z } from 'zod'
 import { Failure } from '../../base/index.ts'
-import { compileJson, compileTemplate, renderObject, renderText, type TemplateScope } from '../../expression/index.ts'
+import { compileJson, compileTemplate, renderObject, renderText, type TemplateScope } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
 import { requestSchema } from '../request-keys.ts'
+import { expressionText, secretText, templateMap, templateText } from '../schema-types.ts'
 import { JWT_ALGORITHMS, type JwtInput, signJwt } from '../sign-jwt.ts'
-import { expressionText, secretText, templateMap, templateText } from '../vocabulary.ts'
-import type { CredentialFormat } from './credential.ts'
-import { fieldList } from './field.ts'
+import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './config-keys.ts'
+import type { CompileTokenRules, CredentialFormat, TokenResult } from './credential.ts'
+import { fieldList } from './fields.ts'
 import { sendTokenRequests } from './request-steps.ts'
-import type { CompileTokenRules, TokenResult } from './token.ts'
-import { grantedToken } from './token-grant.ts'
-import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './token-keys.ts'
+import { grantedToken } from './token-response.ts'
 
 const config = z.strictObject({
   fields: fieldList().default([]).describe("What the customer fills in, for example the service account's key."),

@@ -1,9 +1,7 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import type { TemplateScope } from '../../expression/index.ts'
-import type { TokenContext, TokenResponse, TokenResult, TokenSet } from './token.ts'
-import { grantedToken, tokenText } from './token-grant.ts'
-import { parseExpiry } from './token-lifetime.ts'
-import { isTokenError, parseLooseBody, tokenErrorFrom } from './token-response.ts'
+import type { TemplateScope } from '../../expressions/index.ts'
+import type { TokenContext, TokenResponse, TokenResult, TokenSet } from './credential.ts'
+import { grantedToken, isTokenError, parseExpiry, parseLooseBody, tokenErrorFrom, tokenText } from './token-response.ts'
 
 /** How a token is read out of the answers, in JSONata. */
 export interface TokenExpressions {

@@ -1,5 +1,15 @@
-import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, parseJson } from '../../base/index.ts'
-import type { TokenError, TokenResponse } from './token.ts'
+import {
+  type DotPath,
+  getAtPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseDotPath,
+  parseJson,
+  toDouble,
+} from '../../base/index.ts'
+import type { TokenError, TokenResponse, TokenResult, TokenSet } from './credential.ts'
+import type { Field } from './fields.ts'
 
 /** Whose secret a token request carries besides the grant, and therefore whose fault "unknown client" is. */
 export type ClientOwner = 'account' | 'integration'
@@ -110,4 +120,124 @@ function isMarkup(body: Json): boolean {
 
 function isText(value: Json | undefined): value is string {
   return typeof value === 'string' && value !== ''
+}
+
+/** Where an answer holds what. */
+export interface TokenPaths {
+  readonly accessToken: DotPath
+  readonly refreshToken: DotPath
+  readonly expiresIn: DotPath
+}
+
+/** The names of RFC 6749 §5.1, or others. */
+export function tokenPaths(
+  named: { readonly [name in 'access_token' | 'refresh_token' | 'expires_in']?: string | undefined } = {},
+): TokenPaths {
+  return {
+    accessToken: parseDotPath(named.access_token ?? 'access_token'),
+    refreshToken: parseDotPath(named.refresh_token ?? 'refresh_token'),
+    expiresIn: parseDotPath(named.expires_in ?? 'expires_in'),
+  }
+}
+
+/** What an answer that has the names of RFC 6749 §5.1 came to, wherever it comes from. */
+export function readStandardTokenResponse(response: TokenResponse, rules: TokenResponseRules): TokenResult {
+  return readTokenResponse(response, tokenPaths(), rules)
+}
+
+/** What else an answer is read by. */
+export interface TokenResponseRules {
+  readonly clientOwner: ClientOwner
+  readonly now: Date
+  readonly previous: TokenSet | undefined
+  readonly lifetimeSeconds?: number | undefined
+}
+
+/** What an answer to a standard token request came to. @param lifetimeSeconds of a token whose answer names none */
+export function readTokenResponse(response: TokenResponse, paths: TokenPaths, rules: TokenResponseRules): TokenResult {
+  const read = parseLooseBody(response)
+  const accessToken = tokenText(getAtPath(read.body, paths.accessToken))
+  if (isTokenError(read) || accessToken === undefined) return tokenErrorFrom(read, rules.clientOwner)
+  const { now, previous, lifetimeSeconds } = rules
+  const found = {
+    accessToken,
+    refreshToken: tokenText(getAtPath(read.body, paths.refreshToken)),
+    expiresAt: parseExpiry(getAtPath(read.body, paths.expiresIn), now) ?? parseExpiry(lifetimeSeconds, now),
+  }
+  return grantedToken(found, read.body, previous)
+}
+
+/**
+ * A token over the one before it: a refresh token that was not given again is kept, and so are fields that only the first
+ * answer holds.
+ */
+export function grantedToken(
+  found: Omit<TokenSet, 'fields'>,
+  body: Json,
+  previous: TokenSet | undefined,
+): Extract<TokenResult, { kind: 'granted' }> {
+  const { accessToken, expiresAt } = found
+  const refreshToken = found.refreshToken ?? previous?.refreshToken
+  const fields: JsonObject = {
+    ...previous?.fields,
+    ...(isJsonObject(body) ? body : {}),
+    access_token: accessToken,
+    ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+  }
+  return { kind: 'granted', token: { accessToken, refreshToken, expiresAt, fields } }
+}
+
+/** A value that can be a token; an empty one cannot. */
+export function tokenText(value: Json | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Larger numbers cannot be lifetimes: they are moments, in seconds or milliseconds since 1970. */
+const EPOCH_SECONDS_MIN = 1e9
+const EPOCH_MS_MIN = 1e12
+const LIFETIME_MS_MAX = 10 * 365 * 24 * 3_600_000
+
+/**
+ * When a token ends, from what its answer says: seconds from now as number or text, a moment since 1970, or a date.
+ *
+ * `undefined` when it says nothing of the kind. A lifetime of zero or less is nothing too: servers send it for tokens that do
+ * not end.
+ */
+export function parseExpiry(value: Json | undefined, now: Date): Date | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : toDouble(value)
+  if (typeof number === 'number' && !Number.isNaN(number)) return boundExpiry(expiryMs(number, now), now)
+  return typeof value === 'string' ? boundExpiry(Date.parse(value), now) : undefined
+}
+
+function expiryMs(number: number, now: Date): number {
+  if (number >= EPOCH_MS_MIN) return number
+  return number >= EPOCH_SECONDS_MIN ? number * 1_000 : now.getTime() + number * 1_000
+}
+
+function boundExpiry(momentMs: number, now: Date): Date | undefined {
+  const lifetimeMs = momentMs - now.getTime()
+  return lifetimeMs > 0 ? new Date(now.getTime() + Math.min(lifetimeMs, LIFETIME_MS_MAX)) : undefined
+}
+
+/** What hands in a token that was granted elsewhere, beside the fields of the definition. */
+export const IMPORTED_FIELDS: readonly Field[] = [
+  { name: 'access_token', label: 'Access token', type: 'password', required: true },
+  { name: 'refresh_token', label: 'Refresh token', type: 'password', required: false },
+  { name: 'expires_in', label: 'Lifetime in seconds', type: 'text', required: false, format: 'number' },
+]
+
+/** The token of collected values. One with a lifetime of zero or less has expired and is refreshed before its first use. */
+export function importedToken(values: JsonObject, now: Date): TokenSet {
+  const accessToken = tokenText(values.access_token)
+  if (accessToken === undefined) throw new Error('collected values hold no access token')
+  const found = {
+    accessToken,
+    refreshToken: tokenText(values.refresh_token),
+    expiresAt: isExpired(values.expires_in) ? now : parseExpiry(values.expires_in, now),
+  }
+  return grantedToken(found, {}, undefined).token
+}
+
+function isExpired(seconds: Json | undefined): boolean {
+  return seconds !== undefined && Number(seconds) <= 0
 }

@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { withSchema } from '../format.ts'
 import { type RequestDefinition, requestSchema } from '../request-keys.ts'
-import { expressionText, webAddress } from '../vocabulary.ts'
-import type { CredentialFormat } from './credential.ts'
-import { fieldList } from './field.ts'
+import { expressionText, webAddress } from '../schema-types.ts'
+import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './config-keys.ts'
+import type { CompileTokenRules, CredentialFormat } from './credential.ts'
+import { fieldList } from './fields.ts'
 import { sendTokenRequests } from './request-steps.ts'
-import type { CompileTokenRules } from './token.ts'
-import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './token-keys.ts'
 
 const REQUESTS_MAX = 10
 

@@ -1,19 +1,21 @@
 import { z } from 'zod'
 import { type DotPath, Failure, getAtPath, type Json, type JsonObject, parseDotPath } from '../../base/index.ts'
 import { withSchema } from '../format.ts'
-import { expressionText, fieldPath, nameText, refineWith } from '../vocabulary.ts'
-import { absoluteLink } from './link.ts'
-import { PAGE_ROOTS, pageRoots } from './page-roots.ts'
-import type {
-  ListingContext,
-  ListingPage,
-  ListingStep,
-  PageParams,
-  PaginationFormat,
-  Paginator,
-  ParamLocation,
+import { expressionText, fieldPath, nameText, refineWith } from '../schema-types.ts'
+import { absoluteLink } from './link-header.ts'
+import {
+  isAbsentToken,
+  type ListingContext,
+  type ListingPage,
+  type ListingStep,
+  PAGE_ROOTS,
+  type PageParams,
+  type PaginationFormat,
+  type Paginator,
+  type ParamLocation,
+  pageRoots,
+  textAt,
 } from './paginator.ts'
-import { isAbsentToken, textAt } from './position.ts'
 import { commonKeys, compileRules, findParamNameProblem, refineParamNames } from './rules.ts'
 
 const keys = z.strictObject({

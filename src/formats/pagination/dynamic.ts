@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { withSchema } from '../format.ts'
-import { expressionText } from '../vocabulary.ts'
-import { PAGE_ROOTS, pageRoots } from './page-roots.ts'
-import type { PageParam, PageParams, PaginationFormat } from './paginator.ts'
+import { expressionText } from '../schema-types.ts'
+import { PAGE_ROOTS, type PageParam, type PageParams, type PaginationFormat, pageRoots } from './paginator.ts'
 import { commonKeys, compileRules, refineParamNames } from './rules.ts'
 
 /** What the first values are computed from. */

@@ -5,10 +5,10 @@
  *
  * @module
  */
+
 import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
 import type { Pagination, PaginationFormat } from './paginator.ts'
-import { INNER_PAGINATION_FORMATS } from './plain-formats.ts'
-import { window } from './window.ts'
+import { INNER_PAGINATION_FORMATS, window } from './window.ts'
 
 export const PAGINATION_FORMATS: readonly PaginationFormat[] = [...INNER_PAGINATION_FORMATS, window]
 

@@ -1,9 +1,8 @@
 import { z } from 'zod'
+import { Failure } from '../../base/index.ts'
 import { withSchema } from '../format.ts'
-import { nameText } from '../vocabulary.ts'
-import { findLink } from './link.ts'
-import type { PaginationFormat } from './paginator.ts'
-import { textAt } from './position.ts'
+import { nameText } from '../schema-types.ts'
+import { type PaginationFormat, textAt } from './paginator.ts'
 import { commonKeys, compileRules, refineParamNames } from './rules.ts'
 
 const config = z
@@ -38,4 +37,97 @@ export const linkHeader: PaginationFormat = {
       },
     },
   })),
+}
+
+/**
+ * The target of the link with that relation (RFC 8288), absolute; relative targets are resolved against the page's URL.
+ *
+ * The first `rel` parameter of a link counts, it may hold several relations, and their case does not matter.
+ *
+ * @throws Failure UPSTREAM_INVALID_RESPONSE
+ */
+export function findLink(header: string | undefined, rel: string, pageUrl: string): string | undefined {
+  if (header === undefined) return undefined
+  const wanted = rel.toLowerCase()
+  for (const { target, relations } of readLinks(header))
+    if (relations.toLowerCase().split(/\s+/).includes(wanted)) return absoluteLink(target, pageUrl)
+  return undefined
+}
+
+interface Link {
+  readonly target: string
+  /** The value of its first `rel`, unquoted; empty without one. */
+  readonly relations: string
+}
+
+/** The parts of a parameter, matched where the one before ended: name, and what stands before its value. */
+const PARAMETER = /\s*;\s*([\w!#$&+.^`|~*-]+)\s*(=\s*)?/y
+/** Unquoted value of a parameter. */
+const WORD = /[^\s",;]*/y
+
+/** The links of a header in one pass: each `<target>; name=value; name="value"; …`; quoted values may hold anything. */
+function* readLinks(header: string): Generator<Link> {
+  let position = 0
+  for (;;) {
+    const open = header.indexOf('<', position)
+    const close = open === -1 ? -1 : header.indexOf('>', open)
+    if (close === -1) return
+    let relations: string | undefined
+    position = close + 1
+    for (
+      let match = matchAt(PARAMETER, header, position);
+      match !== null;
+      match = matchAt(PARAMETER, header, position)
+    ) {
+      position += match[0].length
+      const value = match[2] === undefined ? { text: '', end: position } : readValue(header, position)
+      if (match[1]?.toLowerCase() === 'rel') relations ??= value.text
+      position = value.end
+    }
+    yield { target: header.slice(open + 1, close), relations: relations ?? '' }
+  }
+}
+
+/** The value that begins at `start`, quoted or not; a quote that does not close reaches to the end. */
+function readValue(header: string, start: number): { readonly text: string; readonly end: number } {
+  if (header[start] !== '"') {
+    const text = matchAt(WORD, header, start)?.[0] ?? ''
+    return { text, end: start + text.length }
+  }
+  let end = start + 1
+  while (end < header.length && header[end] !== '"') end += header[end] === '\\' ? 2 : 1
+  return { text: header.slice(start + 1, end), end: Math.min(end + 1, header.length) }
+}
+
+function matchAt(sticky: RegExp, text: string, position: number): RegExpExecArray | null {
+  sticky.lastIndex = position
+  return sticky.exec(text)
+}
+
+/** The link as given when it is absolute, else resolved against the page it came from. @throws Failure UPSTREAM_INVALID_RESPONSE */
+export function absoluteLink(link: string, pageUrl: string): string {
+  if (/^https?:\/\//i.test(link) && URL.canParse(link)) return link
+  if (!URL.canParse(link, pageUrl))
+    throw new Failure('UPSTREAM_INVALID_RESPONSE', 'the upstream gave a next link that is not a URL')
+  return new URL(link, pageUrl).href
+}
+
+/**
+ * Refuses a next link that leaves the origin of the request and the allowed ones, before any credential is put on it.
+ *
+ * @throws Failure PAGINATION_ORIGIN
+ */
+export function assertAllowedOrigin(link: string, requestUrl: string, allowedOrigins: readonly string[]): void {
+  const url = URL.canParse(link) ? new URL(link) : undefined
+  const origins = [requestUrl, ...allowedOrigins]
+    .filter((text) => URL.canParse(text))
+    .map((text) => new URL(text).origin)
+  if (url !== undefined && url.username === '' && url.password === '' && origins.includes(url.origin)) return
+  throw new Failure(
+    'PAGINATION_ORIGIN',
+    `the next page is on ${url?.origin ?? 'no valid origin'}, which is not the origin of the request; list it in allowed_origins if it is meant`,
+    {
+      metadata: { origin: url?.origin ?? '' },
+    },
+  )
 }

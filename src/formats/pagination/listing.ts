@@ -9,22 +9,30 @@ import {
   type JsonObject,
   toDouble,
 } from '../../base/index.ts'
-import { renderValue, type TemplateScope } from '../../expression/index.ts'
-import { isTruthy } from '../is-truthy.ts'
-import { INITIAL_LOOP_STATE, type LoopDetectorState, type Repetition, recordPage, recordPosition } from './loop.ts'
-import { pageRoots } from './page-roots.ts'
-import type {
-  ListingContext,
-  ListingPage,
-  ListingStep,
-  PageParam,
-  PageParams,
-  Pagination,
-  Paginator,
-  StopReason,
-  UpstreamPage,
+import { renderValue, type TemplateScope } from '../../expressions/index.ts'
+import { isTruthy } from '../format.ts'
+import {
+  INITIAL_LOOP_STATE,
+  type LoopDetectorState,
+  type Repetition,
+  recordPage,
+  recordPosition,
+} from './loop-detector.ts'
+import {
+  integerAt,
+  invalidPosition,
+  type ListingContext,
+  type ListingPage,
+  type ListingStep,
+  type PageParam,
+  type PageParams,
+  type Pagination,
+  type Paginator,
+  pageRoots,
+  type StopReason,
+  textAt,
+  type UpstreamPage,
 } from './paginator.ts'
-import { integerAt, invalidPosition, textAt } from './position.ts'
 import type { PaginationRules } from './rules.ts'
 
 /** Where a listing is: plain JSON when stored, so that any process can go on after any page. */

@@ -1,5 +1,5 @@
-import type { DotPath, Json, JsonObject } from '../../base/index.ts'
-import type { TemplateScope } from '../../expression/index.ts'
+import { type DotPath, Failure, type Json, type JsonObject } from '../../base/index.ts'
+import type { TemplateScope } from '../../expressions/index.ts'
 import type { EvaluateExpression, Format } from '../format.ts'
 import type { PaginationRules } from './rules.ts'
 
@@ -134,3 +134,52 @@ const STOP_REASONS = [
 ] as const
 
 export type StopReason = (typeof STOP_REASONS)[number]
+
+/** The names that every expression over a page starts from; what a page has not is `null`. */
+export const PAGE_ROOTS = [
+  ...(['status', 'headers', 'body', 'records', 'count', 'last_record'] as const),
+  ...(['url', 'limit', 'page', 'offset', 'cursor', 'total_seen'] as const),
+] as const
+
+/** What the expressions of a pagination config see of a page. @param more of one expression only */
+export function pageRoots(page: ListingPage, more: JsonObject = {}): JsonObject {
+  const roots: Record<(typeof PAGE_ROOTS)[number], Json> = {
+    status: page.status,
+    headers: page.headers,
+    body: page.body,
+    records: page.records,
+    count: page.received.length,
+    last_record: page.records.at(-1) ?? null,
+    url: page.url,
+    limit: page.limit ?? null,
+    page: page.number,
+    offset: page.values.offset ?? null,
+    cursor: page.values.cursor ?? null,
+    total_seen: page.totalSeen,
+  }
+  return { ...roots, ...more }
+}
+
+/** A whole number of a position. @throws Failure PAGE_TOKEN_INVALID when a stored or given position does not hold it */
+export function integerAt(position: JsonObject, key: string): number {
+  const value = position[key]
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw invalidPosition()
+  return value
+}
+
+/** A text of a position. @throws Failure PAGE_TOKEN_INVALID */
+export function textAt(position: JsonObject, key: string): string {
+  const value = position[key]
+  if (typeof value !== 'string') throw invalidPosition()
+  return value
+}
+
+/** The refusal of a position that does not belong to this definition, for example because the definition changed. */
+export function invalidPosition(): Failure {
+  return new Failure('PAGE_TOKEN_INVALID', 'the cursor does not belong to this listing: start it again without one')
+}
+
+/** Tells whether a token ends a listing: null, absent or empty text. `0`, `"0"` and `false` are values. */
+export function isAbsentToken(value: Json | undefined): value is null | undefined | '' {
+  return value === undefined || value === null || value === ''
+}

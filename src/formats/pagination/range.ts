@@ -1,9 +1,16 @@
 import { z } from 'zod'
-import { compileTemplate, renderText } from '../../expression/index.ts'
+import { compileTemplate, renderText } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
-import { nameText, templateText } from '../vocabulary.ts'
-import type { ListingPage, ListingStep, PaginationFormat, Paginator, UpstreamPage } from './paginator.ts'
-import { integerAt, textAt } from './position.ts'
+import { nameText, templateText } from '../schema-types.ts'
+import {
+  integerAt,
+  type ListingPage,
+  type ListingStep,
+  type PaginationFormat,
+  type Paginator,
+  textAt,
+  type UpstreamPage,
+} from './paginator.ts'
 import { commonKeys, compileRules, refineParamNames } from './rules.ts'
 
 const config = z

@@ -1,4 +1,5 @@
 /** The worker thread of `decodeLarge`: foreign parsers run here, where the event loop does not wait for them. */
+
 import { parentPort } from 'node:worker_threads'
 import { JsonTextError } from '../../base/index.ts'
 import { CharsetError } from './charset.ts'

@@ -3,14 +3,11 @@
  *
  * @module
  */
+
 import { z } from 'zod'
 import { getFormat } from '../format.ts'
-import { binary } from './binary.ts'
 import { csv } from './csv.ts'
-import { json } from './json.ts'
-import { ndjson } from './ndjson.ts'
-import type { ResponseFormat } from './response.ts'
-import { text } from './text.ts'
+import { binary, json, ndjson, type ResponseFormat, text } from './response.ts'
 import { xml } from './xml.ts'
 
 export const RESPONSE_FORMATS: readonly ResponseFormat[] = [json, ndjson, text, binary, xml, csv]

@@ -1,4 +1,5 @@
-import type { Json } from '../../base/index.ts'
+import { type Json, parseJson } from '../../base/index.ts'
+import { decodeText } from './charset.ts'
 
 /** One way of reading an answer. */
 export interface ResponseFormat {
@@ -23,3 +24,40 @@ export function decodeUtf8(body: Uint8Array): string {
 }
 
 const decoder = new TextDecoder()
+
+/** `json`: the default. A byte order mark is tolerated. Numbers keep their text, see `JsonNumber`. */
+export const json: ResponseFormat = {
+  format: 'json',
+  summary: 'JSON, up to 256 levels deep; every number is kept as it is written.',
+  accept: 'application/json',
+  decode: (body, charset) => parseJson(decodeText(body, charset)),
+}
+
+/** `ndjson`: one JSON value per line, read as a list; blank lines are skipped. */
+export const ndjson: ResponseFormat = {
+  format: 'ndjson',
+  summary: 'One JSON value per line, read as a list.',
+  accept: 'application/x-ndjson',
+  decode: (body, charset) => {
+    const lines = decodeText(body, charset).split('\n')
+    return lines.filter((line) => line.trim() !== '').map((line) => parseJson(line))
+  },
+}
+
+/** `text`: the body as one string. */
+export const text: ResponseFormat = {
+  format: 'text',
+  summary: 'The body as one text, in the charset of the content type, UTF-8 where it names none.',
+  accept: '*/*',
+  isCheap: true,
+  decode: decodeText,
+}
+
+/** `binary`: base64, where a JSON answer has to carry it. */
+export const binary: ResponseFormat = {
+  format: 'binary',
+  summary: 'Bytes; where the answer is JSON they are base64.',
+  accept: '*/*',
+  isCheap: true,
+  decode: (body) => Buffer.from(body).toString('base64'),
+}

@@ -1,8 +1,7 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { isJsonObject, type Json } from '../../base/index.ts'
-import { isXmlText } from '../xml-characters.ts'
+import { decodeText } from './charset.ts'
 import type { ResponseFormat } from './response.ts'
-import { boundXml, decodeXml } from './xml-text.ts'
 
 /** Deepest nesting of elements. */
 const DEPTH_MAX = 64
@@ -73,4 +72,83 @@ function oneRoot(parsed: unknown): Json {
   if (!isJsonObject(parsed) || names.length !== 1 || root === undefined || Array.isArray(root))
     throw new Error('must have one root element')
   return parsed
+}
+
+/** Most characters of a document; a page of records has about one in ten of them. */
+const LENGTH_MAX = 8 * 1024 * 1024
+/** Most tags, opening and closing ones together. */
+const TAGS_MAX = 500_000
+/** Longest single tag with its attributes. */
+const TAG_LENGTH_MAX = 64 * 1024
+
+const ENCODING = /^<\?xml[^>]{0,64}?\sencoding\s*=\s*["']([\w.-]{1,40})["']/
+
+/**
+ * The text of a document in the encoding that its byte order mark, its content type or its declaration names, in this order (RFC
+ * 7303 §3).
+ *
+ * @throws CharsetError
+ */
+export function decodeXml(body: Uint8Array, charset: string | undefined): string {
+  return decodeText(body, charset ?? ENCODING.exec(Buffer.from(body.subarray(0, 256)).toString('latin1'))?.[1])
+}
+
+/**
+ * Refuses, in one pass, what would cost a parser more than its length suggests.
+ *
+ * @throws when a limit is exceeded
+ */
+export function boundXml(text: string): void {
+  if (text.length > LENGTH_MAX) throw new Error(`is longer than ${LENGTH_MAX} characters`)
+  let tags = 0
+  for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', endOfMarkup(text, at))) {
+    tags += 1
+    if (tags > TAGS_MAX) throw new Error(`has more than ${TAGS_MAX} tags`)
+  }
+}
+
+/** Where the search for the next `<` goes on. Comments, CDATA sections and declarations hold no attributes. */
+function endOfMarkup(text: string, at: number): number {
+  if (text.startsWith('<!--', at)) return endBefore(text, '-->', at + 4)
+  if (text.startsWith('<![CDATA[', at)) return endBefore(text, ']]>', at + 9)
+  if (text[at + 1] === '!') return at + 1
+  const end = tagEnd(text, at)
+  if (end - at > TAG_LENGTH_MAX) throw new Error(`has a tag of more than ${TAG_LENGTH_MAX} characters`)
+  return end
+}
+
+function endBefore(text: string, mark: string, from: number): number {
+  const end = text.indexOf(mark, from)
+  return end === -1 ? text.length : end
+}
+
+/** Where a tag ends, `>` in quotes aside; not looked for beyond the limit. */
+function tagEnd(text: string, start: number): number {
+  const limit = start + TAG_LENGTH_MAX + 1
+  let quote = ''
+  for (let at = start; at < limit && at < text.length; at += 1) {
+    const character = text[at] ?? ''
+    if (quote === '' && character === '>') return at
+    if (quote === character) quote = ''
+    else if (quote === '' && (character === '"' || character === "'")) quote = character
+  }
+  return limit
+}
+
+const NAME_START =
+  'A-Z_a-z\\u00C0-\\u00D6\\u00D8-\\u00F6\\u00F8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\u{10000}-\\u{EFFFF}'
+const NAME_PART = `${NAME_START}.0-9\\u00B7\\u0300-\\u036F\\u203F\\u2040-`
+const NAME = `[${NAME_START}][${NAME_PART}]*`
+
+const QUALIFIED_NAME = new RegExp(`^${NAME}(?::${NAME})?$`, 'u')
+const ILLEGAL = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u
+
+/** Tells whether an element or attribute may have the name, with or without a namespace prefix (XML 1.0 §2.3, Namespaces §4). */
+export function isXmlName(text: string): boolean {
+  return QUALIFIED_NAME.test(text)
+}
+
+/** Tells whether a document can hold the text at all: no control characters, no half of a pair (XML 1.0 §2.2). */
+export function isXmlText(text: string): boolean {
+  return !ILLEGAL.test(text)
 }

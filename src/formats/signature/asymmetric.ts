@@ -1,17 +1,13 @@
 import { constants, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto'
 import { z } from 'zod'
-import { compileTemplate } from '../../expression/index.ts'
+import { compileTemplate } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
-import { refineWith, templateText } from '../vocabulary.ts'
-import { compileCertificate, type ReadCertificateKey } from './certificate.ts'
-import { decodeExactly } from './encoding.ts'
-import { readPublicKey } from './public-key.ts'
-import { renderSetting } from './secret.ts'
-import type { SignatureFormat } from './signature.ts'
-import { compileSigned, signedKeys, stringType } from './signed.ts'
+import { refineWith, templateText } from '../schema-types.ts'
+import { compileCertificate, type ReadCertificateKey, readPublicKey } from './public-key.ts'
+import { decodeExactly, renderSetting } from './secret.ts'
+import { invalid, ok, type SignatureFormat, VALID } from './signature.ts'
+import { compileSigned, findTimestampProblem, signedKeys, stringType } from './signed-content.ts'
 import { sourceText } from './source.ts'
-import { findTimestampProblem } from './timestamp.ts'
-import { invalid, ok, VALID } from './verdict.ts'
 
 interface Algorithm {
   readonly keyType: KeyObject['asymmetricKeyType']

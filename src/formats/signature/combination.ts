@@ -1,9 +1,28 @@
 import { z } from 'zod'
 import { isJsonObject, type Json } from '../../base/index.ts'
-import { listPlaceholderPaths } from '../../expression/index.ts'
-import { type FormatChoice, getFormat } from '../format.ts'
-import type { Verify } from './signature.ts'
-import { SINGLE_SIGNATURE_FORMATS, singleSignatureSchema } from './single-formats.ts'
+import { listPlaceholderPaths } from '../../expressions/index.ts'
+import { type FormatChoice, formatUnion, getFormat, withSchema } from '../format.ts'
+import { asymmetric } from './asymmetric.ts'
+import { hash, hmac, standardWebhooks } from './digest.ts'
+import { jwt } from './jwt.ts'
+import { basic, bearer, compare, none } from './shared-token.ts'
+import { invalid, type SignatureFormat, VALID, type Verify } from './signature.ts'
+
+/** The formats that verify by themselves; `any_of` and `all_of` combine them. */
+export const SINGLE_SIGNATURE_FORMATS: readonly SignatureFormat[] = [
+  hmac,
+  hash,
+  asymmetric,
+  jwt,
+  basic,
+  bearer,
+  compare,
+  standardWebhooks,
+  none,
+]
+
+/** `{format, config}` of one of them. */
+export const singleSignatureSchema = formatUnion('SingleSignature', SINGLE_SIGNATURE_FORMATS)
 
 /** Config of the formats that combine others. */
 export const combinationConfig = z.strictObject({
@@ -45,4 +64,40 @@ function membersOf(verifications: Json | undefined): FormatChoice[] {
   return verifications.flatMap((member: Json) =>
     isJsonObject(member) && typeof member.format === 'string' ? [{ format: member.format, config: member.config }] : [],
   )
+}
+
+/** `any_of`: one of several verifications is enough, for example during a change of secrets. */
+export const anyOf: SignatureFormat = {
+  format: 'any_of',
+  summary: 'One of the verifications must pass.',
+  config: combinationConfig,
+  compile: withSchema(combinationConfig, ({ verifications }) => {
+    const all = verifications.map(compileSingle)
+    return async (delivery, scope, tools) => {
+      const reasons: string[] = []
+      for (const verify of all) {
+        const verdict = await verify(delivery, scope, tools)
+        if (verdict.kind === 'genuine') return VALID
+        reasons.push(verdict.why)
+      }
+      return invalid(reasons.join('; '))
+    }
+  }),
+}
+
+/** `all_of`: every one of several verifications must pass; the first that does not gives the reason. */
+export const allOf: SignatureFormat = {
+  format: 'all_of',
+  summary: 'All of the verifications must pass.',
+  config: combinationConfig,
+  compile: withSchema(combinationConfig, ({ verifications }) => {
+    const all = verifications.map(compileSingle)
+    return async (delivery, scope, tools) => {
+      for (const verify of all) {
+        const verdict = await verify(delivery, scope, tools)
+        if (verdict.kind === 'refused') return verdict
+      }
+      return VALID
+    }
+  }),
 }

@@ -1,7 +1,17 @@
+import { createHash, createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { type ByteEncoding, constantTimeEqual, normaliseEncoded } from './encoding.ts'
-import { signedKeys, stringType } from './signed.ts'
-import { invalid, VALID, type VerificationResult } from './verdict.ts'
+import { withSchema } from '../format.ts'
+import { refineWith } from '../schema-types.ts'
+import {
+  type ByteEncoding,
+  compileSecret,
+  constantTimeEqual,
+  normaliseEncoded,
+  secretEncoding,
+  sharedSecret,
+} from './secret.ts'
+import { invalid, type SignatureFormat, VALID, type VerificationResult } from './signature.ts'
+import { compileSigned, findTimestampProblem, signedKeys, stringType } from './signed-content.ts'
 
 /** The keys that `hmac` and `hash` share. */
 export const digestKeys = {
@@ -19,4 +29,98 @@ export function compareDigest(
   const expected = normaliseEncoded(digest.toString(encoding), encoding)
   const matches = signatures.filter((signature) => constantTimeEqual(expected, normaliseEncoded(signature, encoding)))
   return matches.length > 0 ? VALID : invalid('the signature does not match')
+}
+
+const hmacConfig = z
+  .strictObject({ ...digestKeys, secret: sharedSecret, secret_encoding: secretEncoding })
+  .superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
+
+/** `hmac`: a keyed digest over parts of the delivery (RFC 2104). */
+export const hmac: SignatureFormat = {
+  format: 'hmac',
+  summary: 'HMAC over the parts, compared with what was sent.',
+  config: hmacConfig,
+  compile: withSchema(hmacConfig, (keys) => {
+    const readSecret = compileSecret(keys.secret, keys.secret_encoding)
+    const readSigned = compileSigned(keys)
+    return async (delivery, scope, { now }) => {
+      const secret = readSecret(scope)
+      if (secret.kind === 'refused') return secret
+      const signed = readSigned(delivery, scope, now())
+      if (signed.kind === 'refused') return signed
+      const digest = createHmac(keys.algorithm, secret.value).update(signed.value.content).digest()
+      return compareDigest(digest, keys.string_type, signed.value.signatures)
+    }
+  }),
+}
+
+const hashConfig = z.strictObject(digestKeys).superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
+
+/**
+ * `hash`: a plain digest. Where it stands alone, one of the parts has to be the secret, as a placeholder; within `all_of` it
+ * may prove that a body belongs to a digest which something else has signed.
+ */
+export const hash: SignatureFormat = {
+  format: 'hash',
+  summary: 'Digest over the parts, one of which is the secret, as a placeholder.',
+  config: hashConfig,
+  compile: withSchema(hashConfig, (keys) => {
+    const readSigned = compileSigned(keys)
+    return async (delivery, scope, { now }) => {
+      const signed = readSigned(delivery, scope, now())
+      if (signed.kind === 'refused') return signed
+      const digest = createHash(keys.algorithm).update(signed.value.content).digest()
+      return compareDigest(digest, keys.string_type, signed.value.signatures)
+    }
+  }),
+}
+
+const standardWebhooksConfig = z.strictObject({
+  secret: sharedSecret,
+  tolerance_seconds: z.int().min(1).default(300).describe('Allowed difference of the clocks.'),
+  header_prefix: z
+    .enum(['webhook-', 'svix-'])
+    .default('webhook-')
+    .describe('What the names of the three headers start with.'),
+})
+
+const SECRET_PREFIX = 'whsec_'
+/** Version 1 is the symmetric one; signatures of other versions stand beside it. */
+const VERSION = 'v1,'
+/** Most signatures of one delivery; a sender that changes its secret has two. */
+const SIGNATURES_MAX = 8
+
+/** `standard_webhooks`: the public scheme of webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks 1.0.0). */
+export const standardWebhooks: SignatureFormat = {
+  format: 'standard_webhooks',
+  summary: 'Standard Webhooks, symmetric signatures; also as Svix sends them.',
+  config: standardWebhooksConfig,
+  compile: withSchema(standardWebhooksConfig, ({ secret, tolerance_seconds, header_prefix }) => {
+    const readSecret = compileSecret(secret, 'base64', SECRET_PREFIX)
+    const [id, timestamp] = [`$header.${header_prefix}id`, `$header.${header_prefix}timestamp`]
+    const readSigned = compileSigned({
+      parts: [id, timestamp, '$body'],
+      separator: '.',
+      compare_with: `$header.${header_prefix}signature`,
+      timestamp: { value: timestamp, unit: 'seconds', tolerance_seconds },
+    })
+    return async (delivery, scope, { now }) => {
+      const key = readSecret(scope)
+      if (key.kind === 'refused') return key
+      const signed = readSigned(delivery, scope, now())
+      if (signed.kind === 'refused') return signed
+      // Otherwise the border between id and timestamp could be moved without changing what is signed.
+      if (delivery.headers[`${header_prefix}id`]?.includes('.')) return invalid('the id of the message holds a "."')
+      const digest = createHmac('sha256', key.value).update(signed.value.content).digest()
+      return compareDigest(digest, 'base64', symmetricSignatures(signed.value.signatures))
+    }
+  }),
+}
+
+/** The signatures of version 1 in `v1,<base64> v1a,<base64> v1,<base64>`. */
+function symmetricSignatures(headers: readonly string[]): string[] {
+  return headers
+    .flatMap((header) => header.split(' ', SIGNATURES_MAX))
+    .filter((entry) => entry.startsWith(VERSION))
+    .map((entry) => entry.slice(VERSION.length))
 }

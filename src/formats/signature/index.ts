@@ -3,13 +3,11 @@
  *
  * @module
  */
+
 import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
-import { refineWith } from '../vocabulary.ts'
-import { allOf } from './all-of.ts'
-import { anyOf } from './any-of.ts'
-import { findInsecure } from './combination.ts'
+import { refineWith } from '../schema-types.ts'
+import { allOf, anyOf, findInsecure, SINGLE_SIGNATURE_FORMATS } from './combination.ts'
 import type { SignatureFormat, Verify } from './signature.ts'
-import { SINGLE_SIGNATURE_FORMATS } from './single-formats.ts'
 
 export const SIGNATURE_FORMATS: readonly SignatureFormat[] = [...SINGLE_SIGNATURE_FORMATS, anyOf, allOf]
 

@@ -1,12 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { Failure, type JsonObject } from '../../base/index.ts'
-import { compileTemplate, compileUrl, renderUrl, type TemplateScope } from '../../expression/index.ts'
-import type { ExpectedClaims } from './jwt-claims.ts'
+import { compileTemplate, compileUrl, renderUrl, type TemplateScope } from '../../expressions/index.ts'
+import type { ExpectedClaims } from './jwt.ts'
 import { readPublicKey } from './public-key.ts'
 import { compileSecret, renderSetting } from './secret.ts'
-import type { VerificationContext } from './signature.ts'
-import { invalid, ok, type Result } from './verdict.ts'
+import { invalid, ok, type Result, type VerificationContext } from './signature.ts'
 
 const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 

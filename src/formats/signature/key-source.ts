@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { Failure } from '../../base/index.ts'
-import { invalid, ok, type Result } from './verdict.ts'
+import { invalid, ok, type Result } from './signature.ts'
 
 /**
  * Public keys of senders by address: key sets and certificates, kept for a while.

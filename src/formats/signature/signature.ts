@@ -1,8 +1,7 @@
 import type { Json } from '../../base/index.ts'
-import type { TemplateScope } from '../../expression/index.ts'
+import type { TemplateScope } from '../../expressions/index.ts'
 import type { Format } from '../format.ts'
 import type { KeySource } from './key-source.ts'
-import type { VerificationResult } from './verdict.ts'
 
 /** One way of proving that an inbound webhook is genuine. */
 export interface SignatureFormat extends Format {
@@ -41,4 +40,26 @@ export interface InboundDelivery {
 export interface VerificationContext {
   readonly now: () => Date
   readonly keys: KeySource
+}
+
+/** What a verification came to. */
+export type VerificationResult = { readonly kind: 'genuine' } | InvalidDelivery
+
+/** `why` is one sentence for logs and for the owner of the definition; it never holds a value of the delivery or a secret. */
+export interface InvalidDelivery {
+  readonly kind: 'refused'
+  readonly why: string
+}
+
+/** A step on the way to a verdict: its result, or the refusal that ends the way. */
+export type Result<T> = { readonly kind: 'found'; readonly value: T } | InvalidDelivery
+
+export const VALID: VerificationResult = { kind: 'genuine' }
+
+export function invalid(why: string): InvalidDelivery {
+  return { kind: 'refused', why }
+}
+
+export function ok<T>(value: T): Result<T> {
+  return { kind: 'found', value }
 }

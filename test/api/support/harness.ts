@@ -1,16 +1,12 @@
 import type { AddressInfo } from 'node:net'
-import {
-  type Admission,
-  type ApiLimits,
-  type ApiServer,
-  type ApiServerOptions,
-  createApiServer,
-  Health,
-  type Observation,
-  type Principal,
-} from '../../../src/api/index.ts'
+import type { Admission } from '../../../src/api/caller.ts'
+import { createApiServer, Health } from '../../../src/api/index.ts'
+import type { ApiLimits } from '../../../src/api/limits.ts'
+import type { Observation } from '../../../src/api/pipeline/server-context.ts'
+import type { ApiServer, ApiServerOptions } from '../../../src/api/server.ts'
 import { type Clock, Failure, systemClock } from '../../../src/base/index.ts'
 import type { Logger } from '../../../src/telemetry/index.ts'
+import type { Principal } from '../../../src/tenancy/index.ts'
 import { createEvents, type WidgetEvents, widgetService } from './widget-service.ts'
 
 export const ENVIRONMENT_ID = '0192d3a4-0000-7000-8000-00000000000e'

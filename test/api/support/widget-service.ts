@@ -1,5 +1,6 @@
 import { type Message, toJson } from '@bufbuild/protobuf'
-import type { EnvironmentCall, ServiceDefinition } from '../../../src/api/index.ts'
+import type { EnvironmentCall } from '../../../src/api/caller.ts'
+import type { ServiceDefinition } from '../../../src/api/operation.ts'
 import { Failure, notFound } from '../../../src/base/index.ts'
 import { WidgetService } from './contract.ts'
 

@@ -1,4 +1,5 @@
 /** The floor of the proxy benchmarks as a process of its own: node:http in front of undici, nothing between. Prints its port. */
+
 import { createServer } from 'node:http'
 import { Agent } from 'undici'
 

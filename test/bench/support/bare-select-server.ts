@@ -1,4 +1,5 @@
 /** The floor of rpc-get as a process of its own: node:http, one prepared select, JSON. Prints its port. */
+
 import { createServer } from 'node:http'
 import { Pool } from 'pg'
 

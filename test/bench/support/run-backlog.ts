@@ -1,7 +1,7 @@
 import { newId } from '../../../src/base/index.ts'
-import { shardOf } from '../../../src/schedule/index.ts'
-import { execute } from '../../../src/storage/database.ts'
-import type { Database } from '../../../src/storage/index.ts'
+import { execute } from '../../../src/database/database.ts'
+import type { Database } from '../../../src/database/index.ts'
+import { shardOf } from '../../../src/schedules/shard-cursors.ts'
 
 /** How much waits. */
 export interface Backlog {

@@ -5,6 +5,7 @@
  * `store-floor-main.ts <upstream> <database url> <page size>`, forked: after every message it does it once and sends the
  * seconds that took.
  */
+
 import pg from 'pg'
 
 const [upstream, connectionString, limit] = process.argv.slice(2)

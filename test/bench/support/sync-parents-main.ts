@@ -4,10 +4,11 @@
  *
  * `sync-parents-main.ts <parents>`, forked: sends `ParentsSynced` when all are done.
  */
+
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { systemClock } from '../../../src/base/index.ts'
-import { executeRun, type PageSource, type Sink, type SinkResult } from '../../../src/sync/index.ts'
+import { executeRun, type PageSource, type Sink, type SinkResult } from '../../../src/syncs/index.ts'
 
 /** What a sync of many parents took. */
 export interface ParentsSynced {

@@ -3,6 +3,7 @@
  *
  * Forked: sends its address, then for every run `RunReceived` when `completed` or `failed` has arrived.
  */
+
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

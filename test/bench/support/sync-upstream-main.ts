@@ -4,6 +4,7 @@
  * `sync-upstream-main.ts <records>`, forked: sends its address. `GET /contacts?page=1&limit=100` answers
  * `{data: [...]}` with records of 320 bytes of JSON each; a page behind the end is empty.
  */
+
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

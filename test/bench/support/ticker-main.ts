@@ -4,10 +4,11 @@
  * `ticker-main.ts <database url> [<moment>]`, forked: after every message it fires until nothing is due any more and sends
  * what that took. With a moment, that is what is due then, and a minute later at every further message.
  */
+
 import { systemClock } from '../../../src/base/index.ts'
-import { RunQueue } from '../../../src/queue/index.ts'
-import { Ticker } from '../../../src/schedule/index.ts'
-import { Database } from '../../../src/storage/index.ts'
+import { Database } from '../../../src/database/index.ts'
+import { RunQueue } from '../../../src/runs/index.ts'
+import { Ticker } from '../../../src/schedules/index.ts'
 import { createLogger } from '../../../src/telemetry/index.ts'
 
 /** What firing everything that was due took. */

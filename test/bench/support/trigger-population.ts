@@ -1,5 +1,5 @@
-import { execute } from '../../../src/storage/database.ts'
-import type { Database } from '../../../src/storage/index.ts'
+import { execute } from '../../../src/database/database.ts'
+import type { Database } from '../../../src/database/index.ts'
 
 /** How many triggers, and whose. */
 export interface Population {

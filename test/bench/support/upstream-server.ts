@@ -2,6 +2,7 @@
  * The third party of the proxy benchmarks as a process of its own: `/records/<id>` answers 1 KB of JSON, `/blob` as many
  * bytes as its first argument says; what is posted to `/blob` is counted. Prints its port.
  */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
 const CHUNK = Buffer.alloc(64 * 1024, 7)

@@ -4,9 +4,10 @@
  * `worker-main.ts <database url>`, forked: works from the beginning, and after every message sends what it has used since
  * the last.
  */
+
 import { systemClock } from '../../../src/base/index.ts'
-import { RunQueue } from '../../../src/queue/index.ts'
-import { Database } from '../../../src/storage/index.ts'
+import { Database } from '../../../src/database/index.ts'
+import { RunQueue } from '../../../src/runs/index.ts'
 import { createLogger } from '../../../src/telemetry/index.ts'
 import { createWorker } from '../../../src/worker/index.ts'
 

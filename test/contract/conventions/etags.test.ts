@@ -3,7 +3,7 @@ import { newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import type { Client } from '../../support/client.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
-import { seedTenant } from '../../support/world.ts'
+import { seedTenant } from '../../support/seeded-tenant.ts'
 
 const app = await startTestApp()
 const world = await seedTenant(app, app.first)

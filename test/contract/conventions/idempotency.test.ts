@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
-import { query } from '../../../src/storage/database.ts'
+import { query } from '../../../src/database/database.ts'
 import { startTestApp } from '../../support/app.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
-import { createApiEnvironment, seedTenant } from '../../support/world.ts'
+import { createApiEnvironment, seedTenant } from '../../support/seeded-tenant.ts'
 
 const app = await startTestApp()
 const world = await seedTenant(app, app.first)

@@ -11,7 +11,7 @@ import {
   NEVER_FIRES,
   type SeededTenant,
   seedTenant,
-} from '../../support/world.ts'
+} from '../../support/seeded-tenant.ts'
 
 const app = await startTestApp()
 const own = await seedTenant(app, app.first)

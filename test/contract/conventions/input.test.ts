@@ -5,7 +5,7 @@ import { type Json, type JsonObject, newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import { JSON_PROTOCOLS } from '../../support/client.ts'
 import { KINDS, OPERATIONS, type ResourceKind, tokenFor } from '../../support/operations.ts'
-import { seedTenant } from '../../support/world.ts'
+import { seedTenant } from '../../support/seeded-tenant.ts'
 
 const app = await startTestApp()
 const world = await seedTenant(app, app.first)

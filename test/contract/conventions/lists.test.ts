@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../../src/base/index.ts'
-import { encodePageToken } from '../../../src/storage/index.ts'
+import { encodePageToken } from '../../../src/database/keyset-pages.ts'
 import { startTestApp } from '../../support/app.ts'
 import type { Client } from '../../support/client.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
-import { createApiEnvironment, seedTenant } from '../../support/world.ts'
+import { createApiEnvironment, seedTenant } from '../../support/seeded-tenant.ts'
 
 const app = await startTestApp()
 const world = await seedTenant(app, app.first)

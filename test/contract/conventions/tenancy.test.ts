@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import { KINDS, tokenFor } from '../../support/operations.ts'
+import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../../support/seeded-tenant.ts'
 import {
   addHeldRun,
   compareForeign,
@@ -10,7 +11,6 @@ import {
   sendAs,
   type TenancyFixture,
 } from '../../support/tenancy-matrix.ts'
-import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../../support/world.ts'
 
 const app = await startTestApp()
 const tenant = await createApiTenant(app)

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../../src/base/index.ts'
-import { type Database, query } from '../../../src/storage/database.ts'
-import { DaemonProcess } from '../../daemon/support/daemon-process.ts'
+import { type Database, query } from '../../../src/database/database.ts'
+import { DaemonProcess } from '../../daemon-runner/support/daemon-process.ts'
 import type { RunningProduct } from '../../support/product.ts'
 import type { JsonAnswer } from '../../support/rest.ts'
-import { startReceiver } from '../../webhooks/receiver.ts'
+import { startReceiver } from '../../support/webhook-receiver.ts'
 import { Canaries, columnsOf, filesOf, findCanaries, type Haystack } from './canaries.ts'
 import { authorised, type PlantedIntegration, refusedIntegrations, tokenIntegration } from './canary-definitions.ts'
-import { type EchoMode, startEchoUpstream } from './echo-party.ts'
+import { type EchoMode, startEchoUpstream } from './echo-upstream.ts'
 
 /** What is exercised. */
 export interface CanaryPlan {

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '../../../src/base/index.ts'
-import { nextTicks, shardOf } from '../../../src/schedule/index.ts'
-import { execute, query } from '../../../src/storage/database.ts'
-import { isAlive } from '../../../src/storage/embedded/postmaster.ts'
-import { Database, type EmbeddedServer, migrate, startEmbeddedServer } from '../../../src/storage/index.ts'
-import { createTenant, readOne } from '../../queue/fixtures.ts'
+import { execute, query } from '../../../src/database/database.ts'
+import { isAlive } from '../../../src/database/embedded-server.ts'
+import { Database, type EmbeddedServer, migrate, startEmbeddedServer } from '../../../src/database/index.ts'
+import { nextTicks } from '../../../src/schedules/cron-expression.ts'
+import { shardOf } from '../../../src/schedules/shard-cursors.ts'
+import { createTenant, readOne } from '../../support/tenant.ts'
 
 const WORKER = join(import.meta.dirname, 'tick-worker.ts')
 const EXIT_POLL_MS = 10

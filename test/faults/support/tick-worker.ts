@@ -3,9 +3,10 @@
  *
  * `node tick-worker.ts <database url>`; prints `ready` when it has begun, ends on SIGTERM.
  */
+
 import { systemClock } from '../../../src/base/index.ts'
-import { RunQueue } from '../../../src/queue/index.ts'
-import { Database } from '../../../src/storage/index.ts'
+import { Database } from '../../../src/database/index.ts'
+import { RunQueue } from '../../../src/runs/index.ts'
 import { createLogger } from '../../../src/telemetry/index.ts'
 import { createWorker } from '../../../src/worker/index.ts'
 

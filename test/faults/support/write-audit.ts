@@ -1,5 +1,5 @@
-import { execute, query } from '../../../src/storage/database.ts'
-import type { Database } from '../../../src/storage/index.ts'
+import { execute, query } from '../../../src/database/database.ts'
+import type { Database } from '../../../src/database/index.ts'
 
 /** A lease as it was taken: by whom, when by the database's clock. */
 export interface TakenLease {

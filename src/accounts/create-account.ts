@@ -1,0 +1,136 @@
+import { type Clock, Failure, isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
+import { isForeignKeyViolation, type Tx } from '../database/index.ts'
+import type { DefinitionCache, InstalledDefinition } from '../integrations/index.ts'
+import type { SecretStore } from '../secrets/index.ts'
+import type { EnvironmentScope } from '../tenancy/index.ts'
+import { type IntegratedAccount, withIntegrations } from './account.ts'
+import { assertNoReservedKeys, patchFrom } from './context.ts'
+import { type CollectedCredentials, collectCredentials } from './credentials.ts'
+import {
+  type AuthenticationMethod,
+  findIntegratedAccount,
+  insertAccountHistory,
+  insertIntegratedAccount,
+  type NewIntegratedAccount,
+  type Region,
+} from './sql/integrated-account.ts'
+import { ACCOUNT_TRANSITIONS } from './status.ts'
+import { accountSecretRef, importToken } from './stored-credentials.ts'
+
+const STATUS_ON_CREATION = ACCOUNT_TRANSITIONS.new.created
+const STATUS_AFTER_STEPS = ACCOUNT_TRANSITIONS.connecting.steps_passed
+
+/** What connecting accounts needs. */
+export interface CreateAccountDeps {
+  readonly secrets: Pick<SecretStore, 'put'>
+  readonly definitions: DefinitionCache
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+}
+
+/** An account to be connected with credentials that the application holds. */
+export interface IntegratedAccountInput {
+  readonly environmentIntegrationId: string
+  /** 1 to 255 characters. */
+  readonly tenantId: string
+  /** Absent: the only one the definition offers. */
+  readonly authenticationMethod?: AuthenticationMethod | undefined
+  /**
+   * Values of the method's fields, by name. For `oauth2` also `access_token`, `refresh_token` and `expires_in` (seconds; 0: it
+   * has ended) of a token that was granted elsewhere.
+   */
+  readonly credentials?: JsonObject | undefined
+  readonly context?: JsonObject | undefined
+  /** Absent: `wnam`. */
+  readonly region?: Region | undefined
+  /** Absent: false. */
+  readonly isSandbox?: boolean | undefined
+  readonly objectStoreContextFields?: readonly string[] | undefined
+}
+
+/**
+ * Connects an account. `tx` is a transaction.
+ *
+ * It is `active` at once when the definition has nothing to run first, else `connecting` until its steps have passed. Fields
+ * that are not secret become context keys.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND for an unknown installation, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED
+ * with every finding under `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
+ */
+export async function createIntegratedAccount(
+  deps: CreateAccountDeps,
+  tx: Tx,
+  { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
+  input: IntegratedAccountInput,
+): Promise<IntegratedAccount> {
+  const { environmentIntegrationId, context = {} } = input
+  const definition = await deps.definitions.get(tx, environmentId, environmentIntegrationId)
+  if (!definition.isEnabled) throw integrationDisabled(environmentIntegrationId)
+  const credentials = collectCredentials(definition.plan, input.authenticationMethod, input.credentials ?? {})
+  assertNoReservedKeys(context, credentials.secretNames)
+  const account: NewIntegratedAccount = {
+    id: newId(),
+    environmentId,
+    environmentIntegrationId,
+    tenantId: input.tenantId,
+    authenticationMethod: credentials.authenticationMethod,
+    context: { ...patchFrom(context).keys, ...credentials.contextFields },
+    status: isActiveImmediately(definition, credentials) ? STATUS_AFTER_STEPS : STATUS_ON_CREATION,
+    isSandbox: input.isSandbox ?? false,
+    region: input.region ?? 'wnam',
+    objectStoreContextFields: input.objectStoreContextFields ?? [],
+  }
+  await insertAccount(tx, account)
+  await deps.secrets.put(tx, accountSecretRef(account), credentials.secrets)
+  if (credentials.importedToken !== undefined)
+    await importToken(deps, tx, account, credentials.connect, credentials.importedToken)
+  await writeFirstHistory(tx, account)
+  return await readBack(tx, account)
+}
+
+/** The refusal of everything that goes through a disabled installation. */
+export function integrationDisabled(environmentIntegrationId: string): Failure {
+  return new Failure('INTEGRATION_DISABLED', 'the integration is disabled in this environment: set is_enabled first', {
+    resource: { type: 'environment_integration', id: environmentIntegrationId },
+  })
+}
+
+/** Whether nothing has to run before the account works. */
+function isActiveImmediately(
+  { config }: Pick<InstalledDefinition, 'config'>,
+  { connect }: CollectedCredentials,
+): boolean {
+  const actions = isJsonObject(config.actions) ? config.actions : {}
+  const isProved = connect.verification === undefined && connect.token === undefined
+  return isProved && actions.post_install === undefined && actions.validation === undefined
+}
+
+async function insertAccount(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+  try {
+    await insertIntegratedAccount(tx, account)
+  } catch (error) {
+    if (!isForeignKeyViolation(error, 'integrated_account_installation')) throw error
+    // It was removed after its definition was read.
+    throw notFound('environment_integration', account.environmentIntegrationId)
+  }
+}
+
+async function writeFirstHistory(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+  await insertAccountHistory(tx, account, {
+    version: 0,
+    fromStatus: null,
+    toStatus: STATUS_ON_CREATION,
+    cause: 'created',
+  })
+  if (account.status === STATUS_ON_CREATION) return
+  const passed = { version: 1, fromStatus: STATUS_ON_CREATION, toStatus: account.status, cause: 'steps_passed' }
+  await insertAccountHistory(tx, account, passed)
+}
+
+async function readBack(tx: Tx, { environmentId, id }: NewIntegratedAccount): Promise<IntegratedAccount> {
+  const stored = await findIntegratedAccount(tx, environmentId, id)
+  const [account] = stored === undefined ? [] : await withIntegrations(tx, [stored], true)
+  if (account === undefined) throw new Error('no account right after it was stored')
+  return account
+}

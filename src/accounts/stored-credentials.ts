@@ -1,0 +1,106 @@
+import { type Clock, type JsonObject, parseJson } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import type { ConnectPlan } from '../definitions/index.ts'
+import { importedToken, type TokenSet } from '../formats/index.ts'
+import type { SecretRef, SecretStore } from '../secrets/index.ts'
+import { resetToken, type TokenTimes } from './sql/account-token.ts'
+import type { IntegratedAccountRecord } from './sql/integrated-account.ts'
+
+/** Where an account's credentials are: under its environment, JSON texts by field name. */
+export function accountSecretRef({
+  id,
+  environmentId,
+}: Pick<IntegratedAccountRecord, 'id' | 'environmentId'>): SecretRef {
+  return { ownerId: environmentId, subjectType: 'integrated_account', subjectId: id }
+}
+
+/** A token as it is kept among the secrets of its account. Credential material: never shown, never logged. */
+export interface StoredToken extends TokenSet {
+  /** Counts the tokens of the account, together with `account_token`. */
+  readonly version: number
+  readonly obtainedAt: Date
+}
+
+/** The secret's name. Fields of definitions cannot be called so: their names hold no dot. */
+export const TOKEN_SECRET = 'oauth.token'
+
+/** A token is replaced this long before it ends, or this share of its lifetime, whichever is shorter. */
+const MARGIN_MS_MAX = 5 * 60_000
+const MARGIN_SHARE = 0.2
+/** The background comes before the calls do: by up to this share of the margin, drawn per token so that they spread. */
+const EARLY_SHARE = 0.5
+
+/** The secret that holds the token, by name. */
+export function tokenSecret({ version, obtainedAt, expiresAt, fields }: StoredToken): Readonly<Record<string, string>> {
+  const value = { version, obtained_at: obtainedAt.toISOString(), expires_at: expiresAt?.toISOString() ?? null, fields }
+  return { [TOKEN_SECRET]: JSON.stringify(value) }
+}
+
+/** What `tokenSecret` wrote. */
+export function parseStoredToken(text: string): StoredToken {
+  const { version, obtained_at, expires_at, fields } = parseJson(text) as unknown as StoredTokenJson
+  return {
+    version,
+    obtainedAt: new Date(obtained_at),
+    expiresAt: expires_at === null ? undefined : new Date(expires_at),
+    accessToken: String(fields.access_token),
+    refreshToken: typeof fields.refresh_token === 'string' ? fields.refresh_token : undefined,
+    fields,
+  }
+}
+
+interface StoredTokenJson {
+  readonly version: number
+  readonly obtained_at: string
+  readonly expires_at: string | null
+  readonly fields: JsonObject
+}
+
+/** Whether the token will do for a while: nobody has to be asked for another one. */
+export function isFresh(token: StoredToken, now: Date): boolean {
+  return token.expiresAt === undefined || now.getTime() < token.expiresAt.getTime() - marginMs(token, token.expiresAt)
+}
+
+/** Whether the token has not ended. */
+export function isUsable({ expiresAt }: StoredToken, now: Date): boolean {
+  return expiresAt === undefined || now < expiresAt
+}
+
+/** @param canRefresh whether the next token can be had without the customer @param random a number in [0, 1) */
+export function tokenTimes(
+  token: Pick<StoredToken, 'obtainedAt' | 'expiresAt'>,
+  canRefresh: boolean,
+  random: () => number,
+): TokenTimes {
+  const { expiresAt } = token
+  if (expiresAt === undefined) return { expiresAt: null, dueAt: null }
+  const earlyMs = marginMs(token, expiresAt) * (1 + EARLY_SHARE * random())
+  return { expiresAt, dueAt: canRefresh ? new Date(expiresAt.getTime() - earlyMs) : null }
+}
+
+function marginMs({ obtainedAt }: Pick<StoredToken, 'obtainedAt'>, expiresAt: Date): number {
+  return Math.min(MARGIN_MS_MAX, MARGIN_SHARE * (expiresAt.getTime() - obtainedAt.getTime()))
+}
+
+/** What storing a token that was granted elsewhere needs. */
+export interface ImportTokenDeps {
+  readonly secrets: Pick<SecretStore, 'put'>
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+}
+
+/** Stores a token that was granted elsewhere in the place of whatever token the account has. `tx` is a transaction. */
+export async function importToken(
+  { secrets, clock, random }: ImportTokenDeps,
+  tx: Tx,
+  account: Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'region'>,
+  { token: rules }: Pick<ConnectPlan, 'token'>,
+  values: JsonObject,
+): Promise<void> {
+  const obtainedAt = clock.now()
+  const token = importedToken(values, obtainedAt)
+  const times = tokenTimes({ obtainedAt, expiresAt: token.expiresAt }, rules?.canRequestToken(token) === true, random)
+  const version = await resetToken(tx, account, times)
+  await secrets.put(tx, accountSecretRef(account), tokenSecret({ ...token, version, obtainedAt }))
+}

@@ -1,0 +1,75 @@
+import { METHODS } from 'node:http'
+import { invalidFields } from '../../base/index.ts'
+import { DEFAULT_LIMITS } from '../limits.ts'
+import type { Finding } from '../operation.ts'
+import { hasNoBody } from '../pipeline/body.ts'
+import { dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
+import { ACCOUNT_PARAMETER, accountIdFrom, DRY_RUN_PARAMETER, flagFrom } from './proxy-query.ts'
+import { streamedBody, streamedHeaders, upstreamHeaders } from './proxy-request.ts'
+import { sendPreview, sendStream, showRateLimit } from './proxy-response.ts'
+import type { HttpRoute } from './routes.ts'
+
+const CUSTOM_PREFIX = '/custom/'
+
+/** Every verb but those that concern the connection to this service. HEAD is GET without the body, also upstream. */
+const CUSTOM_VERBS = METHODS.filter((verb) => !['CONNECT', 'HEAD', 'OPTIONS', 'TRACE'].includes(verb))
+
+/**
+ * `/custom/{path}`: any path of the third party, with the account's authorization, bytes both ways as they are. A dry run
+ * reads no body. What the
+ * definition counts as an error or a rate limit is answered as such, with what the third party said.
+ */
+export function customRoute(deps: ProxyCallDeps): HttpRoute {
+  return {
+    verbs: CUSTOM_VERBS,
+    path: CUSTOM_PREFIX,
+    isPrefix: true,
+    access: 'environment',
+    deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
+    async handle(exchange) {
+      const { request, call, path } = exchange
+      const { accountId, isDryRun, rest } = takeParameters(exchange.query)
+      const { environmentId } = call.principal
+      call.logFields = { integrated_account_id: accountId }
+      const upstreamPath = `/${path.slice(CUSTOM_PREFIX.length)}${rest === '' ? '' : `?${rest}`}`
+      const target = { kind: 'path', verb: request.method ?? '', path: upstreamPath } as const
+      if (isDryRun) {
+        const asked = { target, headers: upstreamHeaders(request.headers) }
+        return sendPreview(exchange, await dryRun(deps, { environmentId, accountId }, asked))
+      }
+      const { plan, access } = await deps.readyAccount(environmentId, accountId)
+      const body = hasNoBody(request) ? undefined : streamedBody(exchange)
+      const outcome = await deps.proxy.stream(plan, access, {
+        target,
+        headers: { ...body?.headers, ...streamedHeaders(request.headers) },
+        bodyStream: body?.bytes,
+        signal: call.signal,
+      })
+      showRateLimit(call, outcome.rateLimit)
+      if (outcome.kind !== 'stream') throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: true })
+      await sendStream(exchange, outcome)
+    },
+  }
+}
+
+/** What is this service's in the query, however it is percent-encoded, and the rest letter by letter. @throws Failure INVALID_FIELD */
+function takeParameters(query: string): {
+  readonly accountId: string
+  readonly isDryRun: boolean
+  readonly rest: string
+} {
+  const own = new Map<string, string>()
+  const rest: string[] = []
+  const findings: Finding[] = []
+  for (const pair of query.split('&')) {
+    const [[name, value] = ['', '']] = new URLSearchParams(pair)
+    if (name !== ACCOUNT_PARAMETER && name !== DRY_RUN_PARAMETER) rest.push(pair)
+    else if (own.has(name))
+      findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
+    else own.set(name, value)
+  }
+  const accountId = accountIdFrom(own.get(ACCOUNT_PARAMETER), findings)
+  const isDryRun = flagFrom(own, DRY_RUN_PARAMETER, findings)
+  if (findings.length > 0) throw invalidFields(findings)
+  return { accountId, isDryRun, rest: rest.join('&') }
+}

@@ -1,0 +1,27 @@
+import type { Health } from '../services/health.ts'
+import type { HttpRoute } from './routes.ts'
+
+/** What probes without gRPC ask: a path, and the name of the service in `grpc.health.v1`. */
+const PATHS = { '/healthz': '', '/healthz/scheduler': 'patchbay.scheduler' } as const
+
+/** The service that serves while ticks fire, whoever fires them. */
+export const SCHEDULER = PATHS['/healthz/scheduler']
+
+/** `grpc.health.v1` for probes that speak plain HTTP: 200 while the service serves, else 503 with the reason. Open to everyone. */
+export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly HttpRoute[] {
+  return Object.entries(PATHS).map(([path, service]) => ({
+    verbs: ['GET'],
+    path,
+    access: 'public',
+    async handle({ request, response, call }) {
+      const problem = health.problemOf(service)
+      const isServing = problem === undefined
+      const body = Buffer.from(
+        JSON.stringify(isServing ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason: problem }),
+      )
+      const headers = { 'content-type': 'application/json', 'content-length': body.length, 'cache-control': 'no-store' }
+      response.writeHead(isServing ? 200 : 503, { ...call.responseHeaders, ...headers })
+      response.end(request.method === 'HEAD' ? undefined : body)
+    },
+  }))
+}

@@ -1,0 +1,174 @@
+import {
+  FORBIDDEN_KEYS,
+  findUnstorable,
+  findUnstorableText,
+  invalidFields,
+  isJsonObject,
+  isUuid,
+  type Json,
+  type JsonObject,
+} from '../../base/index.ts'
+import { parseRequestJson } from '../messages/json-text.ts'
+import { readQuery } from '../messages/query-string.ts'
+import { isStorable } from '../messages/storable.ts'
+import type { Finding } from '../operation.ts'
+
+/** What the query of a call says to this service, and what is the third party's. */
+export interface ProxyQuery {
+  readonly accountId: string
+  readonly limit: number | undefined
+  readonly cursor: string | undefined
+  readonly isDryRun: boolean
+  readonly includeRaw: boolean
+  /** `{{args.<name>}}`, from `args[<name>]`, or from `args` as a JSON object. */
+  readonly args: JsonObject | undefined
+  /** Everything else. Texts; repeated names and `a[]` are lists, `a[x]` are objects. */
+  readonly query: JsonObject
+}
+
+/** Arguments of an action or a method. */
+export const ARGS_PARAMETER = 'args'
+
+/** Which account a call goes through. */
+export const ACCOUNT_PARAMETER = 'integrated_account_id'
+/** Whether to show what would be sent instead of sending it. */
+export const DRY_RUN_PARAMETER = 'dry_run'
+
+const RESERVED = [ACCOUNT_PARAMETER, 'limit', 'next_cursor', DRY_RUN_PARAMETER, 'include_raw'] as const
+type Reserved = (typeof RESERVED)[number]
+
+const PARAMETERS_MAX = 1_000
+const NESTING_MAX = 5
+const PAGE_SIZE_MAX = 10_000
+/** Of a name, as it is repeated to its sender. */
+const NAME_LENGTH_MAX = 200
+
+/**
+ * Reads the text after `?`.
+ *
+ * @throws Failure INVALID_FIELD with everything that is wrong
+ */
+export function parseProxyQuery(text: string): ProxyQuery {
+  const findings: Finding[] = []
+  const reserved = new Map<Reserved, string>()
+  const query: QueryValues = {}
+  let count = 0
+  for (const [name, value] of readQuery(text, findings)) {
+    count += 1
+    if (count > PARAMETERS_MAX) break
+    if (isReserved(name)) {
+      if (reserved.has(name)) findings.push(finding(name, 'is given more than once', 'duplicate_parameter'))
+      reserved.set(name, value)
+    } else findings.push(...place(query, name, value))
+  }
+  if (count > PARAMETERS_MAX)
+    findings.push(finding('query', `has more than ${PARAMETERS_MAX} parameters`, 'too_many_parameters'))
+  const { [ARGS_PARAMETER]: args, ...others } = query
+  const read = {
+    accountId: accountIdFrom(reserved.get(ACCOUNT_PARAMETER), findings),
+    limit: limitFrom(reserved.get('limit'), findings),
+    cursor: reserved.get('next_cursor') || undefined,
+    isDryRun: flagFrom(reserved, 'dry_run', findings),
+    includeRaw: flagFrom(reserved, 'include_raw', findings),
+    args: args === undefined ? undefined : argsFrom(args, findings),
+    query: others,
+  }
+  if (findings.length > 0) throw invalidFields(findings)
+  return read
+}
+
+/** Arguments as brackets made them, or as one text of JSON, which keeps numbers. */
+function argsFrom(given: Json, findings: Finding[]): JsonObject | undefined {
+  if (isDraft(given)) return given
+  const json = typeof given === 'string' ? jsonOf(given) : undefined
+  if (isJsonObject(json) && isStorable(json, 0)) return json
+  const unstorable = isJsonObject(json) ? findUnstorable(json, ARGS_PARAMETER) : []
+  if (unstorable.length > 0) findings.push(...unstorable.map(({ path: field, ...rest }) => ({ field, ...rest })))
+  else findings.push(finding(ARGS_PARAMETER, 'must be a JSON object, or args[<name>]=<text> for each', 'type'))
+  return undefined
+}
+
+function jsonOf(text: string): Json | undefined {
+  try {
+    return parseRequestJson(Buffer.from(text))
+  } catch {
+    return undefined
+  }
+}
+
+/** Notes what is wrong with the account's id, and returns it. */
+export function accountIdFrom(text: string | undefined, findings: Finding[]): string {
+  if (text === undefined)
+    findings.push(finding(ACCOUNT_PARAMETER, 'is needed: the account to call through', 'required'))
+  else if (!isUuid(text)) findings.push(finding(ACCOUNT_PARAMETER, 'must be a valid UUID', 'string.uuid'))
+  return text ?? ''
+}
+
+function limitFrom(text: string | undefined, findings: Finding[]): number | undefined {
+  if (text === undefined) return undefined
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
+  if (limit >= 1 && limit <= PAGE_SIZE_MAX) return limit
+  findings.push(finding('limit', `must be an integer from 1 to ${PAGE_SIZE_MAX}`, 'int32.gte_lte'))
+  return undefined
+}
+
+/** Notes what is wrong with a flag, and returns it; false when it is not given. */
+export function flagFrom<Name extends string>(
+  reserved: ReadonlyMap<Name, string>,
+  name: Name,
+  findings: Finding[],
+): boolean {
+  const text = reserved.get(name) ?? 'false'
+  if (text !== 'true' && text !== 'false') findings.push(finding(name, 'must be true or false', 'type'))
+  return text === 'true'
+}
+
+/** An object, list or text under construction. */
+type QueryValues = Record<string, Json>
+
+/** A name and its brackets: `a`, `a[]`, `a[x][y]`. Anything else is a name as it is. */
+const BRACKETS = /^([^[\]]+)((?:\[[^[\]]*\])+)$/
+
+/** Puts a value where its name says. */
+function place(query: QueryValues, name: string, value: string): readonly Finding[] {
+  const [, first = name, brackets = ''] = BRACKETS.exec(name) ?? []
+  const inner = brackets === '' ? [] : brackets.slice(1, -1).split('][')
+  const isList = inner.at(-1) === ''
+  const steps = [first, ...(isList ? inner.slice(0, -1) : inner)]
+  const at = name.slice(0, NAME_LENGTH_MAX)
+  if (steps.length > NESTING_MAX) return [finding(at, `nests deeper than ${NESTING_MAX} levels`, 'depth')]
+  if (steps.includes('')) return [finding(at, 'may have empty brackets only at its end', 'brackets')]
+  const reserved = steps.find((step) => FORBIDDEN_KEYS.has(step))
+  if (reserved !== undefined) return [finding(at, `uses the reserved key ${reserved}`, 'forbidden_key')]
+  const [unstorable] = [...findUnstorableText(name, at), ...findUnstorableText(value, at)]
+  if (unstorable !== undefined) return [finding(at, unstorable.description, unstorable.rule)]
+  return add(query, steps, value, isList) ? [] : [finding(at, 'is given as an object and as a value', 'brackets')]
+}
+
+/** @returns false when the place holds something of another kind */
+function add(target: QueryValues, [step = '', ...rest]: readonly string[], value: string, isList: boolean): boolean {
+  const there = Object.hasOwn(target, step) ? target[step] : undefined
+  if (rest.length > 0) {
+    if (there !== undefined && !isDraft(there)) return false
+    const below = there ?? {}
+    target[step] = below
+    return add(below, rest, value, isList)
+  }
+  if (isDraft(there)) return false
+  if (there === undefined) target[step] = isList ? [value] : value
+  else target[step] = Array.isArray(there) ? [...there, value] : [there, value]
+  return true
+}
+
+/** The objects in a draft are made here, and therefore drafts themselves. */
+function isDraft(value: Json | undefined): value is QueryValues {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isReserved(name: string): name is Reserved {
+  return (RESERVED as readonly string[]).includes(name)
+}
+
+function finding(field: string, description: string, rule: string): Finding {
+  return { field, description, rule }
+}

@@ -1,0 +1,99 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import { Failure, findUnstorable, invalidFields, type Json } from '../../base/index.ts'
+import type { ApiRequest, Exchange } from '../exchange.ts'
+import { parseRequestJsonInSlices } from '../messages/json-text.ts'
+import { isStorable } from '../messages/storable.ts'
+import { hasNoBody, readBody, sendContinue } from '../pipeline/body.ts'
+import { codingOf, decompress } from '../pipeline/compression.ts'
+import { isJsonType } from '../protocols/content-types.ts'
+import type { HttpExchange } from './routes.ts'
+
+/** The body of a call: a value that the definition can read, or bytes that pass through. */
+export type ProxyBody =
+  | { readonly kind: 'value'; readonly value: Json | undefined }
+  | { readonly kind: 'bytes'; readonly bytes: Readable; readonly headers: HeaderTexts }
+
+type HeaderTexts = Readonly<Record<string, string>>
+
+/** What a body says about itself. */
+const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'content-length'] as const
+
+/**
+ * JSON, or no content type, is read whole; a body of any other type is left to be streamed.
+ *
+ * @throws Failure as `decodeRawBody` and `parseRequestJson` do; INVALID_FIELD for what no message could hold
+ */
+export async function readProxyBody(exchange: HttpExchange): Promise<ProxyBody> {
+  const { request, limits } = exchange
+  if (hasNoBody(request)) return { kind: 'value', value: undefined }
+  if (!isJsonType(request.headers['content-type'])) return { kind: 'bytes', ...streamedBody(exchange) }
+  const body = await readBody(exchange, limits, limits.requestBytesMax)
+  const bytes = await decompress(body, codingOf(request.headers['content-encoding']), limits.requestBytesMax)
+  if (bytes.length === 0) return { kind: 'value', value: undefined }
+  const value = await parseRequestJsonInSlices(bytes)
+  if (!isStorable(value, 0))
+    throw invalidFields(findUnstorable(value, 'body').map(({ path: field, ...rest }) => ({ field, ...rest })))
+  return { kind: 'value', value }
+}
+
+/** The body as it arrives, whatever its size, with the headers that describe it. The deadline rests until it has arrived. */
+export function streamedBody(exchange: Exchange): { readonly bytes: Readable; readonly headers: HeaderTexts } {
+  sendContinue(exchange)
+  return { bytes: arriving(exchange), headers: headersOf(exchange.request) }
+}
+
+/**
+ * The bytes of a request as a stream of their own: whoever destroys it leaves the request open, or its client would never see
+ * the answer that came before the end.
+ */
+function arriving({ request, call }: Exchange): Readable {
+  const onData = (chunk: Buffer) => {
+    if (!bytes.push(chunk)) request.pause()
+  }
+  const onEnd = () => {
+    // A request closes as soon as it has ended, while its last bytes may still wait here.
+    request.off('close', onBroken)
+    call.resumeDeadline()
+    bytes.push(null)
+  }
+  const onBroken = () => bytes.destroy(new Failure('CANCELLED', 'the client went away'))
+  const bytes = new Readable({
+    read: () => request.resume(),
+    destroy(error, done) {
+      // An error handler stays: a connection that breaks later must not become an uncaught error.
+      request.off('data', onData).off('end', onEnd).off('close', onBroken).pause()
+      done(error)
+    },
+  })
+  call.pauseDeadline()
+  request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken).pause()
+  return bytes
+}
+
+function headersOf({ headers }: ApiRequest): HeaderTexts {
+  return Object.fromEntries(
+    BODY_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const])),
+  )
+}
+
+/** Stands before the name of a header that is meant for the third party. */
+const UPSTREAM_PREFIX = 'patchbay-upstream-'
+
+/** Headers that a caller wants to be sent, by their names there. */
+export function upstreamHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const upstream: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (!name.startsWith(UPSTREAM_PREFIX) || value === undefined) continue
+    upstream[name.slice(UPSTREAM_PREFIX.length)] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return upstream
+}
+
+/** The same for a call whose answer passes through as it is, so that its encoding is the client's own choice. */
+export function streamedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const accepted = headers['accept-encoding']
+  const upstream = upstreamHeaders(headers)
+  return typeof accepted === 'string' ? { 'accept-encoding': accepted, ...upstream } : upstream
+}

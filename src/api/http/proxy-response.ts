@@ -1,0 +1,89 @@
+import { CallPreviewSchema } from '../../../gen/patchbay/v1/proxy_pb.ts'
+import { type Json, type JsonObject, stringifyJson } from '../../base/index.ts'
+import type { RateLimitInfo, RequestPreview, StreamedResponse } from '../../proxy/index.ts'
+import { type Exchange, sendResponse } from '../exchange.ts'
+import { encodeJson } from '../messages/codec.ts'
+import { drainRequest } from '../pipeline/body.ts'
+import { writeBody } from '../pipeline/respond.ts'
+import type { RequestContext } from '../request-context.ts'
+import { previewToProto } from '../services/proxy.convert.ts'
+import type { HttpExchange } from './routes.ts'
+
+const RATE_LIMIT_PARTS = ['limit', 'remaining', 'reset'] as const
+
+/** Speak about the third party's own address, and would be believed about this one. */
+const ORIGIN_HEADERS: ReadonlySet<string> = new Set([
+  'alt-svc',
+  'clear-site-data',
+  'nel',
+  'report-to',
+  'reporting-endpoints',
+  'set-cookie',
+  'set-cookie2',
+  'strict-transport-security',
+  'public-key-pins',
+  'expect-ct',
+  'service-worker-allowed',
+])
+
+/** What a header may carry; a third party may send more. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Sends one JSON object, without members that are `undefined`; a large one is printed in slices. */
+export async function sendJson(exchange: Exchange, members: Readonly<Record<string, Json | undefined>>): Promise<void> {
+  const body = stringifyJson(members as JsonObject)
+  sendResponse(exchange, 200, 'application/json', typeof body === 'string' ? body : await body)
+}
+
+/** Sends what a dry run found; a body that is still arriving is not waited for. */
+export async function sendPreview(exchange: HttpExchange, preview: RequestPreview): Promise<void> {
+  await sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
+  drainRequest(exchange, exchange.limits.drainTimeoutMs)
+}
+
+/** Passes a third party's answer on as it arrives, as fast as the client reads. */
+export async function sendStream(exchange: HttpExchange, answer: StreamedResponse): Promise<void> {
+  const { request, response, call, limits } = exchange
+  try {
+    response.writeHead(answer.status, {
+      ...forwardableHeaders(answer.headers),
+      ...call.responseHeaders,
+      ...varyOf(answer, call),
+    })
+    call.pauseDeadline()
+    if (request.method !== 'HEAD') await writeBody(exchange, answer.body, limits.writeTimeoutMs)
+    response.end()
+  } finally {
+    answer.body.destroy()
+  }
+  drainRequest(exchange, limits.drainTimeoutMs)
+}
+
+/** Shows the third party's rate limit in place of this service's own, where it tells of one. */
+export function showRateLimit(call: RequestContext, info: RateLimitInfo | undefined): void {
+  if (info === undefined) return
+  for (const part of RATE_LIMIT_PARTS) {
+    const value = info[part]
+    if (value !== undefined && HEADER_VALUE.test(value)) call.setHeader(`ratelimit-${part}`, value)
+    else call.removeHeader(`ratelimit-${part}`)
+  }
+}
+
+function forwardableHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name, value]) => !concernsOrigin(name) && HEADER_VALUE.test(value)),
+  )
+}
+
+function concernsOrigin(name: string): boolean {
+  return ORIGIN_HEADERS.has(name) || name.startsWith('access-control-')
+}
+
+/** What the answer varies by, here and at the third party. */
+function varyOf(
+  { headers }: StreamedResponse,
+  { responseHeaders: answerHeaders }: RequestContext,
+): Readonly<Record<string, string>> {
+  const names = [headers.vary, answerHeaders.vary].filter((text) => text !== undefined && HEADER_VALUE.test(text))
+  return names.length === 2 ? { vary: names.join(', ') } : {}
+}

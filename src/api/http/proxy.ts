@@ -1,0 +1,151 @@
+import type { ResolvedAccount } from '../../accounts/index.ts'
+import { invalidFields, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
+import { DEFAULT_LIMITS } from '../limits.ts'
+import { methodNotAllowed } from '../pipeline/errors.ts'
+import { dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
+import { PROXY_PREFIX, PROXY_VERBS, type ProxyPath, parseProxyPath, verbsOfProxyPath } from './proxy-path.ts'
+import { ARGS_PARAMETER, type ProxyQuery, parseProxyQuery } from './proxy-query.ts'
+import { type ProxyBody, readProxyBody, streamedHeaders, upstreamHeaders } from './proxy-request.ts'
+import { sendJson, sendPreview, sendStream, showRateLimit } from './proxy-response.ts'
+import type { HttpExchange, HttpRoute } from './routes.ts'
+
+/** A call as it was asked for, and the account it goes through. */
+interface ProxyCall {
+  readonly target: CallTarget
+  readonly id: string | undefined
+  readonly query: ProxyQuery
+  readonly body: ProxyBody
+  readonly args: JsonObject | undefined
+  readonly account: ResolvedAccount
+}
+
+/** `/proxy/…`: calls to what definitions describe, in HTTP's own terms. */
+export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
+  return {
+    verbs: PROXY_VERBS,
+    verbsAt: (path) => verbsOfProxyPath(path.slice(PROXY_PREFIX.length)),
+    path: PROXY_PREFIX,
+    isPrefix: true,
+    access: 'environment',
+    deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
+    async handle(exchange) {
+      const { request, call } = exchange
+      const { target, id, otherVerbs } = requireTarget(exchange)
+      const query = parseProxyQuery(exchange.query)
+      call.logFields = { integrated_account_id: query.accountId, ...target }
+      const { body, args } = separateArgs(target, query, await readProxyBody(exchange))
+      if (query.isDryRun) return preview(deps, exchange, { target, id, query, body, args })
+      const account = await deps.readyAccount(call.principal.environmentId, query.accountId)
+      if (otherVerbs !== undefined && !isDefined(account, target))
+        throw methodNotAllowed(call, otherVerbs, '; POST calls a method of the resource, and it has none of this name')
+      const asked = { target, id, query, body, args, account }
+      if (body.kind === 'bytes' || answersBytes(account, target)) return streamThrough(deps, exchange, asked)
+      const { plan, access } = account
+      const outcome = await deps.proxy.call(plan, access, {
+        target,
+        id,
+        query: query.query,
+        body: body.value,
+        args,
+        headers: upstreamHeaders(request.headers),
+        page: { limit: query.limit, cursor: query.cursor },
+        signal: call.signal,
+      })
+      showRateLimit(call, outcome.rateLimit)
+      if (outcome.kind !== 'ok')
+        throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
+      await sendJson(exchange, answerJson(outcome, query.includeRaw))
+    },
+  }
+}
+
+function requireTarget({ request, path, call }: HttpExchange): Extract<ProxyPath, { kind: 'target' }> {
+  const verb = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
+  const address = parseProxyPath(verb, path.slice(PROXY_PREFIX.length))
+  if (address.kind === 'target') return address
+  throw methodNotAllowed(call, address.allow)
+}
+
+/** Tells whether the definition has the method; of a resource that it does not have, the call tells more. */
+function isDefined({ plan }: ResolvedAccount, target: CallTarget): boolean {
+  if (target.kind !== 'method') return true
+  const methods = plan.resources.get(target.resource)
+  return methods === undefined || methods.has(target.method)
+}
+
+/**
+ * The arguments of a call, and its body without them: an action takes them as the member `args` of its body too.
+ *
+ * @throws Failure INVALID_FIELD when that member is no object, or the query gives arguments as well
+ */
+function separateArgs(target: CallTarget, query: ProxyQuery, body: ProxyBody): Pick<ProxyCall, 'args' | 'body'> {
+  if (target.kind !== 'action' || body.kind !== 'value' || !isJsonObject(body.value)) return { args: query.args, body }
+  const { [ARGS_PARAMETER]: args, ...rest } = body.value
+  if (args === undefined) return { args: query.args, body }
+  if (!isJsonObject(args))
+    throw invalidFields([{ field: ARGS_PARAMETER, description: 'must be a JSON object', rule: 'type' }])
+  if (query.args !== undefined)
+    throw invalidFields([
+      { field: ARGS_PARAMETER, description: 'is given in the query and in the body', rule: 'duplicate_parameter' },
+    ])
+  return { args, body: { kind: 'value', value: Object.keys(rest).length === 0 ? undefined : rest } }
+}
+
+/** Tells whether the definition says that the method's answer is bytes. What is not described is found out by the call. */
+function answersBytes({ plan }: ResolvedAccount, target: CallTarget): boolean {
+  if (target.kind !== 'method') return false
+  return plan.resources.get(target.resource)?.get(target.method)?.responseFormat?.format === 'binary'
+}
+
+async function preview(
+  deps: ProxyCallDeps,
+  exchange: HttpExchange,
+  { target, id, query, body, args }: Omit<ProxyCall, 'account'>,
+): Promise<void> {
+  const { environmentId } = exchange.call.principal
+  const preview = await dryRun(
+    deps,
+    { environmentId, accountId: query.accountId },
+    {
+      target,
+      id,
+      query: query.query,
+      args,
+      headers: upstreamHeaders(exchange.request.headers),
+      body: body.kind === 'value' ? body.value : undefined,
+      page: { limit: query.limit, cursor: query.cursor },
+    },
+  )
+  if (body.kind === 'bytes') body.bytes.destroy()
+  await sendPreview(exchange, preview)
+}
+
+async function streamThrough(deps: ProxyCallDeps, exchange: HttpExchange, asked: ProxyCall): Promise<void> {
+  const { request, call } = exchange
+  const { target, id, query, body, args, account } = asked
+  const outcome = await deps.proxy.stream(account.plan, account.access, {
+    target,
+    id,
+    query: query.query,
+    args,
+    signal: call.signal,
+    headers: { ...(body.kind === 'bytes' ? body.headers : {}), ...streamedHeaders(request.headers) },
+    ...(body.kind === 'bytes' ? { bodyStream: body.bytes } : { body: body.value }),
+  })
+  showRateLimit(call, outcome.rateLimit)
+  if (outcome.kind !== 'stream')
+    throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
+  await sendStream(exchange, outcome)
+}
+
+/** The answer of a call; what does not apply is absent. */
+function answerJson({ result, page, body }: SuccessOutcome, includeRaw: boolean): Record<string, Json | undefined> {
+  return {
+    result,
+    next_cursor: page?.nextCursor ?? undefined,
+    prev_cursor: page?.previousCursor,
+    stop_reason: page?.stopReason,
+    raw: includeRaw ? body : undefined,
+  }
+}

@@ -1,0 +1,245 @@
+import { create, type DescField, type DescMessage, fromJson, toJson } from '@bufbuild/protobuf'
+import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt'
+import { isJsonObject, type Json, JsonNumber, type JsonObject, toDoubles } from '../../base/index.ts'
+
+/**
+ * A `google.protobuf.Value` that keeps the JSON it stands for. JSON protocols write that JSON; the message proper, whose numbers
+ * are doubles, is made only where binary protobuf or a rule asks for it.
+ */
+export class JsonValue implements Value {
+  readonly $typeName = 'google.protobuf.Value'
+  readonly json: Json
+  #kind: Value['kind'] | undefined
+
+  constructor(json: Json) {
+    this.json = json
+  }
+
+  get kind(): Value['kind'] {
+    // protobuf's JSON type is ours without `readonly`, and nothing changes what it holds.
+    this.#kind ??= fromJson(ValueSchema, toDoubles(this.json) as never).kind
+    return this.#kind
+  }
+}
+
+/** The JSON that a message holds. Numbers of a message from binary protobuf were found to be finite. */
+export function jsonOf(value: Value): Json {
+  return value instanceof JsonValue ? value.json : toJson(ValueSchema, value)
+}
+
+/**
+ * A field with free-form JSON, `google.protobuf.Struct` or `Value`, or with messages that have such fields.
+ *
+ * protobuf's JSON codec turns every number of these into a double. The functions here take the JSON out before it sees a message
+ * and put it back afterwards, so that JSON protocols carry it as it is.
+ */
+export interface FreeFormField {
+  readonly field: DescField
+  /** The message with such fields; absent where the field itself is free-form. */
+  readonly inner: DescMessage | undefined
+}
+
+type Entries = Record<string, unknown>
+
+const NULL = create(ValueSchema, { kind: { case: 'nullValue', value: 0 } })
+
+const known = new Map<DescMessage, readonly FreeFormField[]>()
+
+/** The free-form fields of a message type, found out once. */
+export function freeFormFields(desc: DescMessage): readonly FreeFormField[] {
+  const found = known.get(desc)
+  if (found !== undefined) return found
+  const fields = desc.fields.flatMap((field): FreeFormField[] => {
+    if (field.message === undefined) return []
+    if (isFreeForm(field.message)) return [{ field, inner: undefined }]
+    return holdsFreeForm(field.message, new Set()) ? [{ field, inner: field.message }] : []
+  })
+  known.set(desc, fields)
+  return fields
+}
+
+function holdsFreeForm(desc: DescMessage, seen: Set<DescMessage>): boolean {
+  if (isFreeForm(desc)) return true
+  if (seen.has(desc) || desc.typeName.startsWith('google.protobuf.')) return false
+  seen.add(desc)
+  return desc.fields.some(({ message }) => message !== undefined && holdsFreeForm(message, seen))
+}
+
+function isFreeForm({ typeName }: DescMessage): boolean {
+  return typeName === 'google.protobuf.Struct' || typeName === 'google.protobuf.Value'
+}
+
+/** A copy of a message, or of what one is made from, with every free-form value changed; the rest is shared. */
+export function mapFreeForm<Init extends object>(
+  fields: readonly FreeFormField[],
+  message: Init,
+  change: (value: unknown, field: DescField) => unknown,
+): Init {
+  if (fields.length === 0) return message
+  const copy = { ...message } as Init & Entries
+  for (const { field, inner } of fields) {
+    const value = readField(message, field)
+    if (value === undefined) continue
+    const changed = mapItems(field, value, (item) =>
+      inner === undefined ? change(item, field) : mapFreeForm(freeFormFields(inner), item as object, change),
+    )
+    writeField(copy, field, changed)
+  }
+  return copy
+}
+
+/** What a message, or what one is made from, holds in a field that `freeFormFields` found: JSON, or messages around it. */
+export function freeFormItems(message: object, field: DescField): readonly unknown[] {
+  const value = readField(message, field)
+  if (value === undefined) return []
+  const items: readonly unknown[] =
+    field.fieldKind === 'list' ? (value as []) : field.fieldKind === 'map' ? Object.values(value as object) : [value]
+  return field.message !== undefined && isFreeForm(field.message) ? items.map(jsonOfField) : items
+}
+
+/** Tells whether a free-form field holds any JSON, and not only objects. */
+export function isFreeFormValue({ message }: DescField): boolean {
+  return message?.typeName === ValueSchema.typeName
+}
+
+/** A copy of what a message is made from, without these fields. */
+export function withoutFields<Init extends object>(fields: readonly FreeFormField[], message: Init): Init {
+  const copy = { ...message } as Init & Entries
+  for (const { field } of fields)
+    if (readField(message, field) !== undefined) (copy as Entries)[(field.oneof ?? field).localName] = undefined
+  return copy
+}
+
+/** What stands in for a free-form value while protobuf writes the message around it. */
+export function placeholderOf(_value: unknown, { message }: DescField): unknown {
+  return message?.typeName === ValueSchema.typeName ? NULL : {}
+}
+
+/** A free-form value as binary protobuf can hold it. A `JsonValue` sees to it by itself. */
+export function asDoubles(value: unknown, { message }: DescField): unknown {
+  return message?.typeName === ValueSchema.typeName ? value : toDoubles(value as Json)
+}
+
+/** Puts the free-form values of a message into its JSON, in the contract's spelling; changes it in place. */
+export function fillJson(fields: readonly FreeFormField[], json: JsonObject, message: object): void {
+  for (const { field, inner } of fields) {
+    const value = readField(message, field)
+    if (value === undefined) continue
+    const target = json as Entries
+    if (inner === undefined) target[field.name] = mapItems(field, value, jsonOfField)
+    else
+      eachItem(field, target[field.name], value, (item, from) =>
+        fillJson(freeFormFields(inner), item as JsonObject, from as object),
+      )
+  }
+}
+
+/** Puts the free-form values of a JSON object into the message that was read without them; changes it in place. */
+export function fillMessage(fields: readonly FreeFormField[], message: object, json: JsonObject): void {
+  for (const { field, inner } of fields) {
+    const item = json[field.name] ?? json[field.jsonName]
+    if (item === undefined || item === null) continue
+    if (inner === undefined) {
+      const isStruct = field.message?.typeName !== ValueSchema.typeName
+      const held = mapItems(field, item, (each) => (isStruct ? each : new JsonValue(each as Json)))
+      writeField(message as Entries, field, held)
+    } else
+      eachItem(field, readField(message, field), item, (target, from) =>
+        fillMessage(freeFormFields(inner), target as object, from as JsonObject),
+      )
+  }
+}
+
+/**
+ * The JSON of a message as protobuf reads it: without free-form values, and its own numbers as doubles. Misfits stay, for protobuf
+ * to refuse.
+ */
+export function withoutFreeForm(desc: DescMessage, json: JsonObject): JsonObject {
+  const rest: Record<string, Json> = {}
+  const fields = fieldsByKey(desc)
+  for (const key of Object.keys(json)) {
+    const item = json[key] ?? null
+    const field = fields.get(key)
+    rest[key] = field === undefined ? plain(item, undefined) : withoutItem(field, item)
+    // The first unknown key is enough for protobuf to refuse them all.
+    if (field === undefined) break
+  }
+  return rest
+}
+
+function withoutItem(field: DescField, item: Json): Json {
+  const { message } = field
+  return mapJsonItems(field, item, (each) => {
+    if (message === undefined) return plain(each, field)
+    if (message.typeName === ValueSchema.typeName) return null
+    if (!isJsonObject(each)) return plain(each, field)
+    if (isFreeForm(message)) return {}
+    return message.typeName.startsWith('google.protobuf.') ? each : withoutFreeForm(message, each)
+  })
+}
+
+/** Integers of 64 bits as text, which protobuf reads whole. */
+function plain(item: Json, field: DescField | undefined): Json {
+  if (!(item instanceof JsonNumber)) return item
+  const isWhole = field?.scalar !== undefined && /^-?\d+$/.test(item.text)
+  return isWhole && item.text !== '-0' ? item.text : item.valueOf()
+}
+
+const byKey = new Map<DescMessage, ReadonlyMap<string, DescField>>()
+
+function fieldsByKey(desc: DescMessage): ReadonlyMap<string, DescField> {
+  const found = byKey.get(desc)
+  if (found !== undefined) return found
+  const fields = new Map(
+    desc.fields.flatMap((field) => [[field.name, field] as const, [field.jsonName, field] as const]),
+  )
+  byKey.set(desc, fields)
+  return fields
+}
+
+function jsonOfField(value: unknown): Json {
+  return isValue(value) ? jsonOf(value) : (value as Json)
+}
+
+function isValue(value: unknown): value is Value {
+  return typeof value === 'object' && value !== null && '$typeName' in value && value.$typeName === ValueSchema.typeName
+}
+
+function readField(message: object, { localName, oneof }: DescField): unknown {
+  if (oneof === undefined) return Reflect.get(message, localName)
+  const chosen: { readonly case?: string; readonly value?: unknown } | undefined = Reflect.get(message, oneof.localName)
+  return chosen?.case === localName ? chosen.value : undefined
+}
+
+function writeField(message: Entries, { localName, oneof }: DescField, value: unknown): void {
+  if (oneof === undefined) message[localName] = value
+  else message[oneof.localName] = { case: localName, value }
+}
+
+/** Over the one value of a field, the items of a list or the values of a map. */
+function mapItems(field: DescField, value: unknown, change: (item: unknown) => unknown): unknown {
+  if (field.fieldKind === 'list') return (value as readonly unknown[]).map(change)
+  if (field.fieldKind !== 'map') return change(value)
+  return Object.fromEntries(Object.entries(value as object).map(([key, item]) => [key, change(item)]))
+}
+
+function mapJsonItems(field: DescField, item: Json, change: (item: Json) => Json): Json {
+  if (field.fieldKind === 'list') return Array.isArray(item) ? item.map(change) : plain(item, field)
+  if (field.fieldKind !== 'map') return change(item)
+  if (!isJsonObject(item)) return plain(item, field)
+  return Object.fromEntries(Object.entries(item).map(([key, each]) => [key, change(each)]))
+}
+
+function eachItem(
+  field: DescField,
+  target: unknown,
+  from: unknown,
+  fill: (target: unknown, from: unknown) => void,
+): void {
+  if (field.fieldKind !== 'list' && field.fieldKind !== 'map') {
+    fill(target, from)
+    return
+  }
+  for (const key of Object.keys(from as object))
+    fill(Reflect.get(target as object, key), Reflect.get(from as object, key))
+}

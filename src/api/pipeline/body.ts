@@ -1,0 +1,83 @@
+import { Failure } from '../../base/index.ts'
+import type { ApiRequest, Exchange } from '../exchange.ts'
+import { abortConnection } from './respond.ts'
+
+const EMPTY = Buffer.alloc(0)
+
+/** How long a request body may take. */
+export interface BodyLimits {
+  readonly bodyIdleMs: number
+  readonly bodyTotalMs: number
+}
+
+/**
+ * Reads the whole body, which is where a client may first cost memory or time.
+ *
+ * @param bytesMax as the body travels, that is before decompression
+ * @throws Failure REQUEST_TOO_LARGE as soon as that is known, REQUEST_STALLED when the body stalls or drips,
+ *   CANCELLED when the client goes away in the middle
+ */
+export async function readBody(
+  { request, response }: Pick<Exchange, 'request' | 'response'>,
+  limits: BodyLimits,
+  bytesMax: number,
+): Promise<Buffer> {
+  if (hasNoBody(request)) return EMPTY
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
+  sendContinue({ request, response })
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const startedMs = performance.now()
+    let size = 0
+    const idle = setTimeout(() => settle(stalled()), limits.bodyIdleMs)
+    const onData = (chunk: Buffer) => {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > bytesMax) settle(tooLarge(bytesMax))
+      else if (performance.now() - startedMs > limits.bodyTotalMs) settle(stalled())
+      else idle.refresh()
+    }
+    const onEnd = () => settle()
+    const onBroken = () => settle(new Failure('CANCELLED', 'the client went away'))
+    const settle = (failure?: Failure) => {
+      clearTimeout(idle)
+      request.off('data', onData).off('end', onEnd).off('close', onBroken)
+      // An error handler stays: a connection that breaks later must not become an uncaught error.
+      if (failure !== undefined) reject(failure)
+      else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size))
+    }
+    request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+  })
+}
+
+/** Tells a client to send the body that it holds back until it is asked (`Expect: 100-continue`). */
+export function sendContinue({ request, response }: Pick<Exchange, 'request' | 'response'>): void {
+  if (request.headers.expect !== undefined) response.writeContinue()
+}
+
+/**
+ * Drains what is left of an unread body after the answer, so that the client can read that answer and keep its
+ * connection; a client that goes on too long is cut off.
+ */
+export function drainRequest(exchange: Exchange, lingerMs: number): void {
+  const { request } = exchange
+  if (request.complete || request.destroyed || hasNoBody(request)) return
+  const linger = setTimeout(() => abortConnection(exchange), lingerMs)
+  const done = () => clearTimeout(linger)
+  request.on('error', done).once('end', done).once('close', done)
+  request.resume()
+}
+
+/** Tells, from the head alone, that no body follows. */
+export function hasNoBody({ headers, stream }: ApiRequest): boolean {
+  if (stream !== undefined) return 'endAfterHeaders' in stream && stream.endAfterHeaders === true
+  return headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
+}
+
+function tooLarge(bytesMax: number): Failure {
+  return new Failure('REQUEST_TOO_LARGE', `the request is larger than ${bytesMax} bytes`)
+}
+
+function stalled(): Failure {
+  return new Failure('REQUEST_STALLED', 'the request body did not arrive in time')
+}

@@ -1,0 +1,44 @@
+import { invalidFields } from '../../base/index.ts'
+import type { RequestContext } from '../request-context.ts'
+
+/** How each protocol spells a client's deadline, and how many milliseconds it means. */
+const DEADLINE_HEADERS: readonly {
+  readonly header: string
+  readonly pattern: RegExp
+  readonly toMs: (match: RegExpExecArray) => number
+}[] = [
+  {
+    header: 'grpc-timeout',
+    pattern: /^(\d{1,8})([HMSmun])$/,
+    toMs: ([, amount, unit]) => Number(amount) * (GRPC_UNIT_MS[unit ?? ''] ?? 0),
+  },
+  { header: 'connect-timeout-ms', pattern: /^\d{1,10}$/, toMs: ([amount]) => Number(amount) },
+  { header: 'x-server-timeout', pattern: /^\d{1,8}(\.\d{1,6})?$/, toMs: ([seconds]) => Number(seconds) * 1_000 },
+]
+
+const GRPC_UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 }
+
+/**
+ * Starts the call's deadline: the client's, cut to `maxMs`, or else the default. Streams have neither: without a client's
+ * deadline they live until someone ends them.
+ *
+ * @throws Failure INVALID_FIELD when a deadline header is malformed
+ */
+export function startDeadline(
+  call: RequestContext,
+  { defaultMs, maxMs }: { readonly defaultMs: number | undefined; readonly maxMs: number | undefined },
+): void {
+  const wantedMs = clientDeadlineMs(call) ?? defaultMs
+  if (wantedMs !== undefined) call.startDeadline(Math.min(wantedMs, maxMs ?? wantedMs))
+}
+
+function clientDeadlineMs(call: RequestContext): number | undefined {
+  for (const { header, pattern, toMs } of DEADLINE_HEADERS) {
+    const text = call.requestHeader(header)
+    if (text === undefined) continue
+    const match = pattern.exec(text)
+    if (match !== null) return toMs(match)
+    throw invalidFields([{ field: header, description: 'is not a valid timeout', rule: 'timeout' }])
+  }
+  return undefined
+}

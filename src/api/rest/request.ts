@@ -1,0 +1,264 @@
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import { Failure, isJsonObject, type Json } from '../../base/index.ts'
+import { FINDINGS_MAX, fieldNamed, isPlainMessage, unknownField } from '../messages/json-shape.ts'
+import { parseRequestJson, parseRequestJsonInSlices } from '../messages/json-text.ts'
+import { readQuery } from '../messages/query-string.ts'
+import type { Finding } from '../operation.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { RestBinding } from './rest.ts'
+import type { PathVariable } from './router.ts'
+
+/** A JSON object under construction. */
+export type JsonDraft = Record<string, Json>
+
+/**
+ * The fields along a path through nested messages, each step in either spelling; absent when a step leads nowhere.
+ *
+ * @param path at least one name
+ */
+export function fieldsAt(desc: DescMessage, path: readonly string[]): readonly DescField[] | undefined {
+  const [name = '', ...inner] = path
+  const field = fieldNamed(desc, name)
+  if (field === undefined) return undefined
+  if (inner.length === 0) return [field]
+  if (field.fieldKind !== 'message' || !isPlainMessage(field.message)) return undefined
+  const rest = fieldsAt(field.message, inner)
+  return rest && [field, ...rest]
+}
+
+/** A path as answers name it: `part.made_at`. */
+export function nameOfPath(fields: readonly DescField[]): string {
+  return fields.map(({ name }) => name).join('.')
+}
+
+/** Free-form messages, whose text in a path or query is JSON. */
+const FREE_FORM = /^google\.protobuf\.(?:Struct|Value|ListValue)$/
+
+/** Tells whether the field can be written as text in a path or a query: everything but maps and other messages. */
+export function isTextual(field: DescField): boolean {
+  if (field.fieldKind === 'map') return false
+  return field.message === undefined || !(isPlainMessage(field.message) || field.message.typeName.endsWith('.Any'))
+}
+
+/** Tells whether a segment of the path can give the field: one scalar, enum or message written as one text. */
+export function isPathVariable(field: DescField | undefined): boolean {
+  if (field === undefined || field.fieldKind === 'list' || !isTextual(field)) return false
+  return !FREE_FORM.test(field.message?.typeName ?? '')
+}
+
+/**
+ * The JSON that a text of the path or query stands for. Text that does not fit stays text, so that it is refused like
+ * any other value of the wrong type.
+ *
+ * @returns undefined for a free-form field whose text is not JSON
+ */
+export function jsonOfText(field: DescField, text: string): Json | undefined {
+  const typeName = field.message?.typeName ?? ''
+  if (FREE_FORM.test(typeName)) return jsonOrUndefined(text)
+  if (field.scalar === ScalarType.BOOL || typeName === 'google.protobuf.BoolValue') return booleanOfText(text)
+  // Enums go by name or by number, as in JSON.
+  if (field.enum !== undefined && /^-?\d{1,10}$/.test(text)) return Number(text)
+  if (typeName !== 'google.protobuf.FieldMask') return text
+  return text.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function booleanOfText(text: string): Json {
+  return text === 'true' ? true : text === 'false' ? false : text
+}
+
+function jsonOrUndefined(text: string): Json | undefined {
+  try {
+    return text === '' ? undefined : parseRequestJson(Buffer.from(text))
+  } catch {
+    return undefined
+  }
+}
+
+/** The value at a path of fields, each in either spelling; undefined when there is none. */
+export function valueAt(json: Json | undefined, fields: readonly DescField[]): Json | undefined {
+  return fields.reduce<Json | undefined>(
+    (value, { name, jsonName }) => (isJsonObject(value) ? (value[name] ?? value[jsonName]) : undefined),
+    json,
+  )
+}
+
+/** Puts a value at a path of fields, adding the objects in between; fields on the way get the contract's spelling. */
+export function setAt(target: JsonDraft, fields: readonly DescField[], value: Json): void {
+  const [field, ...inner] = fields
+  if (field === undefined) return
+  const { name, jsonName } = field
+  const below = target[name] ?? target[jsonName]
+  if (jsonName !== name) delete target[jsonName]
+  if (inner.length === 0) {
+    target[name] = value
+    return
+  }
+  const child: JsonDraft = isJsonObject(below) ? { ...below } : {}
+  setAt(child, inner, value)
+  target[name] = child
+}
+
+/** Of a parameter's name, as it is repeated to its sender. */
+const NAME_LENGTH_MAX = 200
+
+/** A REST request taken apart: its binding, the variables of its path and its query. */
+export interface RestRequest {
+  readonly binding: RestBinding
+  readonly variables: readonly PathVariable[]
+  /** The text after `?`, or empty. */
+  readonly query: string
+}
+
+/** The request as one JSON value, and what was wrong with path and query. */
+export interface RequestJson {
+  readonly json: Json
+  readonly findings: readonly Finding[]
+}
+
+/**
+ * Puts the request message together from body, query, headers and path, in this order: a later one wins.
+ *
+ * @throws Failure MALFORMED_BODY
+ */
+export async function requestJson(request: RestRequest, body: Buffer, call: RequestContext): Promise<RequestJson> {
+  const findings: Finding[] = []
+  const fromBody = await bodyJson(request, body)
+  // A body that is no object is judged by the shape check, which needs it as it is.
+  if (!isJsonObject(fromBody)) return { json: fromBody, findings }
+  // Nothing else holds what was just parsed, and a copy of many members takes as long as parsing them.
+  const json = fromBody as JsonDraft
+  addQuery(json, request, findings)
+  addHeaders(json, request, call)
+  addPath(json, request, findings)
+  return { json, findings }
+}
+
+async function bodyJson({ binding: { body } }: RestRequest, bytes: Buffer): Promise<Json> {
+  if (body.kind === 'request') return parseRequestJsonInSlices(bytes)
+  if (body.kind === 'field') return bytes.length === 0 ? {} : { [body.name]: await parseRequestJsonInSlices(bytes) }
+  if (/^(?:\{\s*\})?$/.test(bytes.toString('latin1').trim())) return {}
+  throw new Failure('MALFORMED_BODY', 'this operation takes no body; its parameters go into the query')
+}
+
+/** Begins the names of system parameters such as `$alt` and `$prettyPrint`, which clients of Google's style add. */
+const SYSTEM_PARAMETER_PREFIX = '$'
+
+/** The texts given for a field of the query, and the name under which the client gave the first. */
+interface GivenField {
+  readonly name: string
+  readonly fields: readonly DescField[]
+  readonly texts: string[]
+}
+
+/** Adds the fields of the query. System parameters are ignored: one answer format is all there is. */
+function addQuery(json: JsonDraft, request: RestRequest, findings: Finding[]): void {
+  if (request.query === '') return
+  const given = new Map<string, GivenField>()
+  const unknown = new Set<string>()
+  for (const [name, value] of readQuery(request.query, findings)) {
+    if (name.startsWith(SYSTEM_PARAMETER_PREFIX)) continue
+    const fields = queryField(request, name)
+    if (fields === undefined) unknown.add(name)
+    else {
+      const key = nameOfPath(fields)
+      const known = given.get(key)
+      if (known === undefined) given.set(key, { name, fields, texts: [value] })
+      else known.texts.push(value)
+    }
+  }
+  for (const name of [...unknown].slice(0, FINDINGS_MAX)) findings.push(unknownParameter(request.binding, name))
+  for (const field of given.values()) addGivenField(json, field, findings)
+}
+
+/** The fields to what a query parameter may set; undefined when it names none, or one that the body or path gives. */
+function queryField({ binding, variables }: RestRequest, name: string): readonly DescField[] | undefined {
+  const { operation, body } = binding
+  if (body.kind === 'request') return undefined
+  const fields = fieldsAt(operation.input, name.split('.'))
+  const [first, last] = [fields?.[0], fields?.at(-1)]
+  if (fields === undefined || last === undefined || !isTextual(last)) return undefined
+  if (body.kind === 'field' && first?.name === body.name) return undefined
+  const path = nameOfPath(fields)
+  return variables.some(({ variable }) => variable.fieldPath.join('.') === path) ? undefined : fields
+}
+
+function addGivenField(json: JsonDraft, { name, fields, texts }: GivenField, findings: Finding[]): void {
+  const field = fields.at(-1)
+  if (field === undefined) return
+  const values = texts.map((text) => jsonOfText(field, text))
+  const [only] = values
+  if (values.includes(undefined) || only === undefined)
+    findings.push({ field: name, description: 'must be JSON, percent-encoded', rule: 'type' })
+  else if (field.fieldKind === 'list') setAt(json, fields, values as readonly Json[])
+  else if (values.length === 1) setAt(json, fields, only)
+  else findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
+}
+
+function unknownParameter({ operation, body }: RestBinding, name: string): Finding {
+  const rule = 'unknown_parameter'
+  const field = name.slice(0, NAME_LENGTH_MAX)
+  if (body.kind === 'request')
+    return { field, description: 'cannot be a query parameter here; it belongs into the body', rule }
+  const known = fieldsAt(operation.input, name.split('.'))?.at(-1)
+  if (known === undefined) {
+    const { description } = unknownField(operation.input, name, name)
+    return { field, description: description.replace('known field', 'known query parameter'), rule }
+  }
+  if (isTextual(known)) return { field, description: 'is given by the path or the body of this operation', rule }
+  const isNested = known.message !== undefined && isPlainMessage(known.message) && known.fieldKind === 'message'
+  const instead = isNested ? `; name one of its fields, as in ${field}.${known.message.fields[0]?.name ?? '…'}` : ''
+  return { field, description: `is an object, which a query cannot carry${instead}`, rule }
+}
+
+/** Headers that stand for a field which the request has and the client did not fill. */
+const FIELD_HEADERS = [
+  { header: 'idempotency-key', field: 'request_id', value: (text: string) => text },
+  // An entity tag is quoted, and weak ones are marked: W/"abc". `*` matches anything, as no tag does.
+  { header: 'if-match', field: 'etag', value: (text: string) => /^(?:W\/)?"(.*)"$/.exec(text)?.[1] ?? text },
+] as const
+
+function addHeaders(json: JsonDraft, { binding }: RestRequest, call: RequestContext): void {
+  for (const { header, field: name, value } of FIELD_HEADERS) {
+    const text = call.requestHeader(header)
+    if (text === undefined || text === '*') continue
+    const field = fieldNamed(binding.operation.input, name)
+    if (field === undefined || json[field.name] !== undefined || json[field.jsonName] !== undefined) continue
+    json[field.name] = value(text)
+  }
+}
+
+function addPath(json: JsonDraft, { binding, variables }: RestRequest, findings: Finding[]): void {
+  for (const { variable, text } of variables) {
+    const path = variable.fieldPath
+    const fields = fieldsAt(binding.operation.input, path)
+    const field = fields?.at(-1)
+    const decoded = percentDecode(text, variable.isMulti)
+    const value = field && decoded !== undefined ? jsonOfText(field, decoded) : undefined
+    if (fields === undefined || value === undefined) {
+      findings.push({ field: path.join('.'), description: 'is not valid percent-encoding', rule: 'percent_encoding' })
+      continue
+    }
+    const given = valueAt(json, fields)
+    if (given !== undefined && given !== null && given !== value)
+      findings.push({
+        field: nameOfPath(fields),
+        description: 'differs from the one in the path',
+        rule: 'path_conflict',
+      })
+    setAt(json, fields, value)
+  }
+}
+
+/** Decodes a variable; one over several segments keeps `%2F`, or its slashes would be lost among those that separate. */
+function percentDecode(text: string, isMulti: boolean): string | undefined {
+  try {
+    return isMulti
+      ? text
+          .split(/(%2f)/i)
+          .map((part, at) => (at % 2 === 0 ? decodeURIComponent(part) : part))
+          .join('')
+      : decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,115 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { ClaimedRunSchema, DaemonGroupSchema, DaemonSchema } from '../../../gen/patchbay/v1/daemon_pb.ts'
+import type {
+  HeartbeatRequest,
+  HeldRunStateSchema,
+  ReleaseRunRequest,
+  ReportProgressRequest,
+} from '../../../gen/patchbay/v1/daemon_service_pb.ts'
+import type { JsonObject } from '../../base/index.ts'
+import type {
+  Assignment,
+  Daemon,
+  DaemonGroup,
+  HeartbeatInput,
+  LeaseState,
+  ReportedProgress,
+} from '../../daemons/index.ts'
+import type { LeaseKey } from '../../runs/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import type { Finding } from '../operation.ts'
+import { resourceStatsFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
+import { findTextProblems, objectInText, timestampFrom } from './values.convert.ts'
+
+/** A daemon as it stands now. */
+export function daemonToProto({
+  regions,
+  registeredAt,
+  lastSeenAt,
+  ...daemon
+}: Daemon): MessageInitShape<typeof DaemonSchema> {
+  return {
+    ...daemon,
+    regions: [...regions],
+    registeredAt: timestampFrom(registeredAt),
+    lastSeenAt: timestampFrom(lastSeenAt),
+  }
+}
+
+/** A group as it stands now. */
+export function daemonGroupToProto({ oldestDueAt, ...group }: DaemonGroup): MessageInitShape<typeof DaemonGroupSchema> {
+  return { ...group, oldestDueAt: timestampFrom(oldestDueAt) }
+}
+
+/** A run with everything that its holder needs. */
+export function assignmentToProto(assignment: Assignment): MessageInitShape<typeof ClaimedRunSchema> {
+  const { run, leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax, tenantId } = assignment
+  return {
+    run: syncJobRunToProto(run),
+    leaseId,
+    attemptsMax,
+    tenantId,
+    leaseExpiresAt: timestampFrom(leaseExpiresAt),
+    previousRunDate: timestampFrom(previousRunDate),
+    checkpoint: checkpoint === null ? undefined : structFrom(checkpoint),
+    context: structFrom(assignment.context),
+    environmentVariables: structFrom(assignment.environmentVariables),
+    valuesJson: valuesText(assignment),
+    resources: assignment.resources.map((resource) => ({
+      idPath: [...resource.idPath],
+      parentPaths: [...resource.parentPaths],
+      previousRunDate: timestampFrom(resource.previousRunDate),
+    })),
+  }
+}
+
+/** The free-form values of a run as text, which keeps numbers that binary protobuf would change. */
+function valuesText({ run, checkpoint, context, environmentVariables }: Assignment): string {
+  const { args, resources } = run
+  return JSON.stringify({ args, resources, context, environment_variables: environmentVariables, checkpoint })
+}
+
+/** What must hold of progress beside its fields: there is one checkpoint. */
+export function progressFindings({
+  checkpoint,
+  checkpointJson,
+}: Pick<ReportProgressRequest | ReleaseRunRequest, 'checkpoint' | 'checkpointJson'>): readonly Finding[] {
+  const isTwice = checkpoint !== undefined && checkpointJson !== ''
+  const twice = {
+    field: 'checkpoint',
+    description: 'cannot be given together with checkpoint_json',
+    rule: 'duplicate_field',
+  }
+  return [...findTextProblems('checkpoint_json', checkpointJson), ...(isTwice ? [twice] : [])]
+}
+
+/** What a daemon says of itself. */
+export function heartbeatFromProto({ daemonId, isDraining, held }: HeartbeatRequest): HeartbeatInput {
+  return { daemonId, isDraining, held: held.map(leaseFromProto) }
+}
+
+/** What has become of a lease. */
+export function heldStateToProto(state: LeaseState): MessageInitShape<typeof HeldRunStateSchema> {
+  const { id: runId, leaseId } = state
+  if (state.kind === 'lost') return { runId, leaseId, isLost: true }
+  return { runId, leaseId, stopRequested: state.isStopRequested, leaseExpiresAt: timestampFrom(state.expiresAt) }
+}
+
+/** The lease that a message names. */
+export function leaseFromProto({ runId, leaseId }: { readonly runId: string; readonly leaseId: string }): LeaseKey {
+  return { id: runId, leaseId }
+}
+
+/** How far a run has come. */
+export function progressFromProto({
+  checkpoint,
+  checkpointJson = '',
+  resourceStats,
+}: Partial<Pick<ReportProgressRequest | ReleaseRunRequest, 'checkpoint' | 'checkpointJson'>> &
+  Pick<ReportProgressRequest, 'resourceStats'>): ReportedProgress {
+  // protobuf's JSON type is ours, and it was found to hold nothing that ours does not.
+  return {
+    checkpoint: objectInText(checkpointJson) ?? (checkpoint as JsonObject | undefined),
+    stats: resourceStats.map(resourceStatsFromProto),
+  }
+}

@@ -1,0 +1,114 @@
+import { setMaxListeners } from 'node:events'
+import {
+  Health as HealthService,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from '../../../gen/grpc/health/v1/health_pb.ts'
+import { Failure } from '../../base/index.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+
+const SERVING = ServingStatus.SERVING
+const NOT_SERVING = ServingStatus.NOT_SERVING
+
+/**
+ * Which services serve. The empty name stands for the whole server, as in `grpc.health.v1`.
+ *
+ * Everything serves from the start; a drain turns everything off for good.
+ */
+export class Health {
+  /** Why each does not serve. */
+  readonly #problems = new Map<string, string | undefined>()
+  readonly #changes = new EventTarget()
+  #isDraining = false
+
+  /** @param services full names of the services beside the whole */
+  constructor(services: readonly string[]) {
+    for (const name of ['', ...services]) this.#problems.set(name, undefined)
+    setMaxListeners(0, this.#changes) // one for each open Watch, which `publicStreamsMax` bounds
+  }
+
+  /**
+   * Says why a service does not serve, or that it does. A problem of the whole server is one of every service. Unknown
+   * names are added.
+   */
+  set(service: string, problem: string | undefined): void {
+    this.#problems.set(service, problem)
+    this.#changes.dispatchEvent(new Event('change'))
+  }
+
+  /** Turns everything to NOT_SERVING, so that balancers send nothing new. */
+  startDrain(): void {
+    this.#isDraining = true
+    this.#changes.dispatchEvent(new Event('change'))
+  }
+
+  /** Why the service does not serve; `undefined` when it does. */
+  problemOf(service: string): string | undefined {
+    if (this.#isDraining) return 'the server is shutting down'
+    return this.#problems.get('') ?? this.#problems.get(service)
+  }
+
+  /** Whether the service serves; `undefined` for an unknown name. */
+  isServing(service: string): boolean | undefined {
+    return this.#problems.has(service) ? this.problemOf(service) === undefined : undefined
+  }
+
+  get services(): readonly string[] {
+    return [...this.#problems.keys()]
+  }
+
+  /** The state now and after every change, until the signal aborts. */
+  async *watch(service: string, signal: AbortSignal): AsyncGenerator<boolean | undefined> {
+    let last: boolean | undefined | null = null
+    while (!signal.aborted) {
+      const changed = this.#nextChange(signal)
+      const now = this.isServing(service)
+      if (now !== last) yield now
+      last = now
+      await changed
+    }
+  }
+
+  #nextChange(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const once = new AbortController()
+      const done = () => {
+        once.abort()
+        resolve()
+      }
+      this.#changes.addEventListener('change', done, { once: true, signal: once.signal })
+      signal.addEventListener('abort', done, { once: true, signal: once.signal })
+    })
+  }
+}
+
+/** `grpc.health.v1.Health`, open to everyone. */
+export function healthService(health: Health): ServiceDefinition {
+  return defineService(HealthService, {
+    check: {
+      access: 'public',
+      async handle({ service }) {
+        const isServing = health.isServing(service)
+        if (isServing === undefined) throw new Failure('RESOURCE_NOT_FOUND', 'no service of this name')
+        return { status: isServing ? SERVING : NOT_SERVING }
+      },
+    },
+    list: {
+      access: 'public',
+      async handle() {
+        const entries = health.services.map((name) => [name, { status: statusOf(health.isServing(name)) }] as const)
+        return { statuses: Object.fromEntries(entries) }
+      },
+    },
+    watch: {
+      access: 'public',
+      async *handle({ service }, { signal }) {
+        for await (const isServing of health.watch(service, signal)) yield { status: statusOf(isServing) }
+      },
+    },
+  })
+}
+
+function statusOf(isServing: boolean | undefined): ServingStatus {
+  if (isServing === undefined) return ServingStatus.SERVICE_UNKNOWN
+  return isServing ? SERVING : NOT_SERVING
+}

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
+import { canonicalJson, Failure, type Json, parseJson } from '../../base/index.ts'
+import type { Database, Tx } from '../../database/index.ts'
+import type { SecretStore } from '../../secrets/index.ts'
+import { encodeJson, readJson } from '../messages/codec.ts'
+import { findIdempotencyKey, insertIdempotencyKey, storeIdempotentResponse } from '../sql.ts'
+
+/** What repeatable operations need. */
+export interface IdempotencyDeps {
+  readonly database: Database
+  readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor'>
+}
+
+/** The field that every repeatable request has. */
+const KEY_FIELD = 'request_id'
+
+/**
+ * Runs `work` in one transaction, and once per `request_id`: a repetition gets the first answer again, as it was, whatever
+ * became of the resource since.
+ *
+ * Key, answer and effect commit together, so a crash leaves all or nothing; a refusal leaves no key. Of simultaneous
+ * repetitions one works and the others wait for it. Answers are stored sealed because they may show a secret once, and with
+ * them the digest of the request: in plain it would let a reader of the table try guesses of a password in it. Keys
+ * live 24 hours, then retention forgets them. Without `request_id` this is just the transaction.
+ *
+ * @param ownerId whose key it is: the environment, or the team for an operation on what the team owns
+ * @throws Failure IDEMPOTENCY_KEY_REUSED when the key stands for another operation or another request
+ */
+export async function runIdempotent<Input extends DescMessage, Output extends DescMessage>(
+  deps: IdempotencyDeps,
+  ownerId: string,
+  method: DescMethodUnary<Input, Output>,
+  request: MessageShape<Input> & { readonly requestId?: string | undefined },
+  work: (tx: Tx) => Promise<MessageInitShape<Output>>,
+): Promise<MessageInitShape<Output>> {
+  const { database, secrets } = deps
+  // One uuid has two spellings, and the sealed answer is bound to the text.
+  const requestId = request.requestId?.toLowerCase()
+  if (requestId === undefined) return await database.transaction(work)
+  const key = { ownerId, requestId, method: methodName(method) }
+  const digest = digestOf(method.input, request)
+  return await database.transaction(async (tx) => {
+    if (!(await insertIdempotencyKey(tx, key)))
+      return readJson(method.output, await firstAnswer(secrets, tx, key, digest))
+    const answer = await work(tx)
+    // As JSON, which keeps numbers that a double would change.
+    const bytes = Buffer.concat([digest, Buffer.from(JSON.stringify(encodeJson(method.output, answer)))])
+    await storeIdempotentResponse(
+      tx,
+      ownerId,
+      requestId,
+      await secrets.encryptFor(tx, ownerId, answerAad(requestId), bytes),
+    )
+    return answer
+  })
+}
+
+interface IdempotencyKey {
+  readonly ownerId: string
+  readonly requestId: string
+  readonly method: string
+}
+
+/** Bytes of the digest that stands before a stored answer. */
+const DIGEST_BYTES = 32
+
+async function firstAnswer(
+  secrets: IdempotencyDeps['secrets'],
+  tx: Tx,
+  { ownerId, requestId, method }: IdempotencyKey,
+  digest: Uint8Array,
+): Promise<Json> {
+  const first = await findIdempotencyKey(tx, ownerId, requestId)
+  if (first === undefined || first.sealedAnswer === null)
+    throw new Error('an idempotency key was taken and has no answer')
+  const stored = await secrets.decryptFor(tx, ownerId, answerAad(requestId), first.sealedAnswer)
+  if (first.method !== method || !Buffer.from(stored.subarray(0, DIGEST_BYTES)).equals(digest))
+    throw new Failure(
+      'IDEMPOTENCY_KEY_REUSED',
+      'this request_id was sent with a different request before: send a new one with every new request',
+    )
+  return parseJson(Buffer.from(stored.subarray(DIGEST_BYTES)).toString())
+}
+
+function methodName({ parent, name }: DescMethodUnary): string {
+  return `${parent.typeName}/${name}`
+}
+
+/** Equal for requests that say the same, on whatever protocol and in whatever order of keys. */
+function digestOf(desc: DescMessage, request: MessageShape<DescMessage>): Uint8Array {
+  const { [KEY_FIELD]: _, ...asked } = encodeJson(desc, request)
+  return createHash('sha256').update(canonicalJson(asked)).digest()
+}
+
+function answerAad(requestId: string): string {
+  return `idempotency_key|sealed_answer|${requestId}`
+}

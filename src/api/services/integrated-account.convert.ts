@@ -1,0 +1,121 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  IntegratedAccountHistoryEntrySchema,
+  IntegratedAccountSchema,
+} from '../../../gen/patchbay/v1/integrated_account_pb.ts'
+import type {
+  CreateIntegratedAccountRequest,
+  ListIntegratedAccountsRequest,
+  UpdateIntegratedAccountCredentialsRequest,
+  UpdateIntegratedAccountRequest,
+} from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import type {
+  AccountFilter,
+  AccountHistoryRecord,
+  AccountStatus,
+  AuthenticationMethod,
+  CredentialsChange,
+  ForbiddenError,
+  IntegratedAccount,
+  IntegratedAccountChange,
+  IntegratedAccountInput,
+  Region,
+} from '../../accounts/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import { embeddedIntegrationToProto } from './integration.convert.ts'
+import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+
+const STATUSES = [
+  'active',
+  'connecting',
+  'post_install_error',
+  'validation_error',
+  'needs_reauth',
+] as const satisfies readonly AccountStatus[]
+
+const METHODS = [
+  'oauth2',
+  'api_key',
+  'oauth2_client_credentials',
+  'vendor_oauth',
+] as const satisfies readonly AuthenticationMethod[]
+
+const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
+
+/** An account with its integration, and never a credential: those are in no record that comes here. */
+export function integratedAccountToProto(account: IntegratedAccount): MessageInitShape<typeof IntegratedAccountSchema> {
+  return {
+    id: account.id,
+    tenantId: account.tenantId,
+    environmentIntegrationId: account.environmentIntegrationId,
+    context: structFrom(account.context),
+    status: account.status,
+    lastError: account.lastError,
+    lastActionResult: structFrom(account.lastActionResult),
+    createdAt: timestampFrom(account.createdAt),
+    updatedAt: timestampFrom(account.updatedAt),
+    isSandbox: account.isSandbox,
+    authenticationMethod: account.authenticationMethod,
+    region: account.region,
+    environmentId: account.environmentId,
+    integration: embeddedIntegrationToProto(account.integration),
+    objectStoreContextFields: [...account.objectStoreContextFields],
+    etag: toEtag(account.version),
+    lastForbiddenError:
+      account.lastForbiddenError === null ? undefined : forbiddenErrorToProto(account.lastForbiddenError),
+    nextAttemptAt: account.nextAttemptAt === null ? undefined : timestampFrom(account.nextAttemptAt),
+  }
+}
+
+function forbiddenErrorToProto({ resource, method, occurred_at }: ForbiddenError) {
+  return { resource, method, occurredAt: timestampFrom(new Date(occurred_at)) }
+}
+
+/** The account to connect, its credentials as they were given. */
+export function integratedAccountInputFromProto(request: CreateIntegratedAccountRequest): IntegratedAccountInput {
+  const { environmentIntegrationId, tenantId, credentials, context, isSandbox, objectStoreContextFields } = request
+  const authenticationMethod = parseEnum(METHODS, request.authenticationMethod)
+  const region = parseEnum(REGIONS, request.region)
+  return {
+    environmentIntegrationId,
+    tenantId,
+    authenticationMethod,
+    credentials,
+    context,
+    region,
+    isSandbox,
+    objectStoreContextFields,
+  }
+}
+
+/** What to change about an account; a null inside the context is kept, because it removes the key. */
+export function integratedAccountChangeFromProto(request: UpdateIntegratedAccountRequest): IntegratedAccountChange {
+  const { id, tenantId, context, etag } = request
+  return { id, tenantId, context, version: versionFrom(etag) }
+}
+
+/** New credentials for an account. */
+export function credentialsChangeFromProto(request: UpdateIntegratedAccountCredentialsRequest): CredentialsChange {
+  const { id, credentials = {}, etag } = request
+  return { id, credentials, version: versionFrom(etag) }
+}
+
+/** Which accounts to list; absent fields do not restrict. */
+export function integratedAccountFilterFromProto(request: ListIntegratedAccountsRequest): AccountFilter {
+  const { tenantId, environmentIntegrationId, isSandbox } = request
+  const status = parseEnum(STATUSES, request.status)
+  return { tenantId, status, environmentIntegrationId, isSandbox, region: parseEnum(REGIONS, request.region) }
+}
+
+/** One change of status; the first entry comes from none. */
+export function historyEntryToProto(
+  entry: AccountHistoryRecord,
+): MessageInitShape<typeof IntegratedAccountHistoryEntrySchema> {
+  return {
+    fromStatus: entry.fromStatus ?? undefined,
+    toStatus: entry.toStatus,
+    cause: entry.cause,
+    lastError: entry.lastError,
+    occurredAt: timestampFrom(entry.occurredAt),
+  }
+}

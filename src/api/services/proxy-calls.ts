@@ -1,0 +1,123 @@
+import type { DryRunAccount, ResolvedAccount } from '../../accounts/index.ts'
+import { type Clock, Failure, type Json, type JsonObject } from '../../base/index.ts'
+import { parseRetryAfter } from '../../egress/index.ts'
+import type {
+  CallTarget,
+  Proxy as Engine,
+  PreviewRequest,
+  RateLimitedOutcome,
+  RequestPreview,
+  UpstreamErrorOutcome,
+} from '../../proxy/index.ts'
+import { namesOf } from './proxy.convert.ts'
+
+/** What calling third parties through accounts needs, whatever the protocol. */
+export interface ProxyCallDeps {
+  readonly proxy: Engine
+  readonly clock: Clock
+  /** Loads an account that may be called through, its token fresh. @throws Failure as `loadAccountForCall` does */
+  readonly readyAccount: (environmentId: string, id: string) => Promise<ResolvedAccount>
+  /** Loads an account as it is stored; no third party is asked. @throws Failure as `loadAccountForDryRun` does */
+  readonly previewAccount: (environmentId: string, id: string) => Promise<DryRunAccount>
+}
+
+/** Which account a call goes through. */
+export interface CallAccount {
+  readonly environmentId: string
+  readonly accountId: string
+}
+
+/**
+ * A dry run, whatever the protocol: nothing is sent, no token renewed, no budget used. It also works where the call itself
+ * would be refused (an account that is not active, a write through a sandbox account), and tells so.
+ */
+export async function dryRun(
+  { proxy, previewAccount }: Pick<ProxyCallDeps, 'proxy' | 'previewAccount'>,
+  { environmentId, accountId }: CallAccount,
+  request: PreviewRequest,
+): Promise<RequestPreview> {
+  const { resolved: ready, error } = await previewAccount(environmentId, accountId)
+  const preview = await proxy.preview(ready.plan, ready.access, request)
+  return error === undefined ? preview : { ...preview, error }
+}
+
+/** An outcome that is not what the caller asked for. */
+export type FailedOutcome = RateLimitedOutcome | UpstreamErrorOutcome
+
+/** Metadata that an error expression may add, and how long each may be: error details travel in headers over gRPC. */
+const METADATA_ENTRIES_MAX = 16
+const METADATA_KEY_LENGTH_MAX = 64
+const METADATA_VALUE_LENGTH_MAX = 256
+
+/** Failures of the third party that a caller understands as such; all other 5xx would look like ours. */
+const KEPT_SERVER_ERRORS: ReadonlySet<number> = new Set([503, 504])
+
+/** What a caller is told of an upstream that refused, failed, or asked to wait. */
+export function upstreamFailure(
+  outcome: FailedOutcome,
+  target: CallTarget,
+  { clock, includeRaw }: { readonly clock: Pick<Clock, 'now'>; readonly includeRaw: boolean },
+): Failure {
+  const raw = includeRaw ? outcome.body : undefined
+  if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, target, raw)
+  const { status, message, metadata, headers, ownHeaders, result, action } = outcome
+  const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
+  return new Failure('UPSTREAM_ERROR', message, {
+    metadata: {
+      ...flattened(metadata),
+      upstream_status: String(status),
+      ...upstreamAction(action),
+      ...namesOf(target),
+    },
+    httpStatus: restStatusOf(status),
+    headers: definitionHeaders(ownHeaders),
+    result,
+    raw,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  })
+}
+
+/** Headers that a definition may add to the answer of an error: as many, none that speak about the connection or this service. */
+const HEADERS_MAX = 32
+const HEADER_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/
+const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/
+const OWN_HEADERS =
+  /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|date|server|vary|etag|retry-after|set-cookie2?|strict-transport-security|alt-svc|clear-site-data|www-authenticate|(?:content|access-control|grpc|connect|proxy|patchbay)-.*|grpc)$/
+
+function definitionHeaders(headers: UpstreamErrorOutcome['ownHeaders']): Record<string, string> {
+  const shown = Object.entries(headers).filter(
+    ([name, value]) => HEADER_NAME.test(name) && !OWN_HEADERS.test(name) && HEADER_VALUE.test(value),
+  )
+  return Object.fromEntries(shown.slice(0, HEADERS_MAX))
+}
+
+/** What only the definition knows: everything else follows from the status. */
+function upstreamAction(action: UpstreamErrorOutcome['action']): Readonly<Record<string, string>> {
+  return action === 'retry' || action === 'needs_reauth' ? { upstream_action: action } : {}
+}
+
+function rateLimitFailure(
+  { limitedBy, retryAfterSeconds }: RateLimitedOutcome,
+  target: CallTarget,
+  raw: Json | undefined,
+): Failure {
+  const details = { metadata: namesOf(target), retryAfterSeconds }
+  const seconds = Math.ceil(retryAfterSeconds)
+  return limitedBy === 'budget'
+    ? new Failure('BUDGET_EXHAUSTED', `the budget of the definition is used up: wait ${seconds} s`, details)
+    : new Failure('UPSTREAM_RATE_LIMITED', `the third party asks to wait ${seconds} s`, { ...details, raw })
+}
+
+function restStatusOf(status: number): number {
+  return (status >= 400 && status < 500) || KEPT_SERVER_ERRORS.has(status) ? status : 502
+}
+
+function flattened(metadata: JsonObject): Record<string, string> {
+  const entries = Object.entries(metadata).slice(0, METADATA_ENTRIES_MAX)
+  return Object.fromEntries(
+    entries.map(([key, value]) => [
+      key.slice(0, METADATA_KEY_LENGTH_MAX),
+      (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, METADATA_VALUE_LENGTH_MAX),
+    ]),
+  )
+}

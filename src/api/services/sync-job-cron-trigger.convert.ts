@@ -1,0 +1,87 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  SyncJobCronTriggerSchema,
+  SyncJobCronTriggerTickSchema,
+} from '../../../gen/patchbay/v1/sync_job_cron_trigger_pb.ts'
+import type {
+  CreateSyncJobCronTriggerRequest,
+  ListSyncJobCronTriggersRequest,
+  UpdateSyncJobCronTriggerRequest,
+} from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import type { ErrorHandling } from '../../runs/index.ts'
+import type {
+  TickLedgerEntry,
+  TriggerChange,
+  TriggerFilter,
+  TriggerInput,
+  TriggerRecord,
+} from '../../schedules/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import { syncResourcesFromProto, syncResourcesToProto } from './sync-job.convert.ts'
+import { destinationFromProto, destinationToProto, ERROR_HANDLING } from './sync-job-run.convert.ts'
+import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+
+/** A trigger with its schedule. No resources mean the job's. */
+export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitShape<typeof SyncJobCronTriggerSchema> {
+  return {
+    id: trigger.id,
+    args: structFrom(trigger.args),
+    resources: syncResourcesToProto(trigger.resources),
+    cronExpression: trigger.cronExpression,
+    syncJobId: trigger.syncJobId,
+    integratedAccountId: trigger.integratedAccountId,
+    destination: destinationToProto(trigger.destination),
+    createdAt: timestampFrom(trigger.createdAt),
+    updatedAt: timestampFrom(trigger.updatedAt),
+    paused: trigger.isPaused,
+    nextRunAt: timestampFrom(trigger.nextRunAt),
+    lastRunAt: timestampFrom(trigger.lastRunAt),
+    lastRunStatus: trigger.lastRunStatus ?? undefined,
+    etag: toEtag(trigger.version),
+    scheduleError: trigger.error ?? undefined,
+    errorHandling: trigger.errorHandling ?? undefined,
+  }
+}
+
+/** The trigger to make. Whether it has a destination is the domain's to refuse. */
+export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest): TriggerInput {
+  const { syncJobId, integratedAccountId, cronExpression, args } = request
+  const destination = destinationFromProto(request.destination)
+  const resources = syncResourcesFromProto(request.resources)
+  const errorHandling = errorHandlingFrom(request.errorHandling)
+  return { syncJobId, integratedAccountId, cronExpression, destination, args, resources, errorHandling }
+}
+
+/** What to change about a trigger; a destination replaces the stored one of either kind. */
+export function triggerChangeFromProto(request: UpdateSyncJobCronTriggerRequest): TriggerChange {
+  const { cronExpression, etag } = request
+  const destination = destinationFromProto(request.destination)
+  const errorHandling = errorHandlingFrom(request.errorHandling)
+  return { cronExpression, destination, errorHandling, version: versionFrom(etag) }
+}
+
+/** An empty word stands for the job's. */
+function errorHandlingFrom(word: string | undefined): ErrorHandling | null | undefined {
+  return word === '' ? null : parseEnum(ERROR_HANDLING, word)
+}
+
+/** Which triggers to list; absent fields do not restrict. */
+export function triggerFilterFromProto(request: ListSyncJobCronTriggersRequest): TriggerFilter {
+  const { syncJobId, integratedAccountId } = request
+  return { syncJobId, integratedAccountId }
+}
+
+/** One entry of the ledger; of a missed stretch `scheduled_for` is its last tick. */
+export function tickToProto(entry: TickLedgerEntry): MessageInitShape<typeof SyncJobCronTriggerTickSchema> {
+  const { scheduledFor, outcome, skipReason, runId, missedFrom, missedCount } = entry
+  return {
+    scheduledFor: timestampFrom(scheduledFor),
+    outcome,
+    reason: skipReason ?? undefined,
+    runId: runId ?? undefined,
+    missed:
+      missedFrom === null || missedCount === null
+        ? undefined
+        : { from: timestampFrom(missedFrom), to: timestampFrom(scheduledFor), count: missedCount },
+  }
+}

@@ -1,0 +1,157 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  ResourceStats as ProtoResourceStats,
+  ResourceStatsSchema,
+  SyncJobRunSchema,
+} from '../../../gen/patchbay/v1/sync_job_run_pb.ts'
+import type {
+  CreateSyncJobRunRequest,
+  ListSyncJobRunsRequest,
+} from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { assertNever } from '../../base/index.ts'
+import type {
+  ErrorHandling,
+  ResourceStats,
+  RunDestination,
+  RunFilter,
+  RunInput,
+  RunStatus,
+  RunView,
+  WaitState,
+} from '../../runs/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import { syncResourcesToProto } from './sync-job.convert.ts'
+import { parseEnum, timestampFrom, toEtag } from './values.convert.ts'
+
+/** The words of the contract for what an error does. */
+export const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]
+
+const STATUSES = [
+  'created',
+  'running',
+  'rate_limited',
+  'completed',
+  'partially_completed',
+  'failed',
+  'stopped',
+  'skipped',
+] as const satisfies readonly RunStatus[]
+
+/** A run with its progress, and what it waits for where that is known. */
+export function syncJobRunToProto(run: RunView): MessageInitShape<typeof SyncJobRunSchema> {
+  return {
+    id: run.id,
+    environmentId: run.environmentId,
+    syncJobId: run.syncJobId,
+    integratedAccountId: run.integratedAccountId,
+    triggerId: run.triggerId ?? undefined,
+    kind: run.kind,
+    status: run.status,
+    args: structFrom(run.args),
+    resources: syncResourcesToProto(run.resources),
+    destination: destinationToProto(run.destination),
+    errorHandling: run.errorHandling,
+    ignorePreviousRun: run.ignorePreviousRun,
+    scheduledFor: timestampFrom(run.scheduledFor),
+    startedAt: timestampFrom(run.startedAt),
+    finishedAt: timestampFrom(run.finishedAt),
+    createdAt: timestampFrom(run.createdAt),
+    updatedAt: timestampFrom(run.updatedAt),
+    resourceStats: run.resourceStats.map(resourceStatsToProto),
+    error: run.error ?? undefined,
+    attempt: run.attempt,
+    etag: toEtag(run.version),
+    skipReason: run.skipReason ?? undefined,
+    waiting: run.waiting && waitingToProto(run.waiting),
+  }
+}
+
+function waitingToProto({ reason, message, until, blockingRunId }: WaitState) {
+  return { reason, message, until: until && timestampFrom(until), blockingRunId }
+}
+
+/** The run to make. Whether it has a destination is the domain's to refuse. */
+export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
+  const { syncJobId, integratedAccountId, args, ignorePreviousRun } = request
+  const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
+  const destination = destinationFromProto(request.destination)
+  return { syncJobId, integratedAccountId, args, destination, errorHandling, ignorePreviousRun }
+}
+
+/** Which runs to list; absent fields do not restrict. */
+export function runFilterFromProto(request: ListSyncJobRunsRequest): RunFilter {
+  const { syncJobId, integratedAccountId, triggerId } = request
+  return { syncJobId, integratedAccountId, triggerId, status: parseEnum(STATUSES, request.status) }
+}
+
+/** Counters as a daemon reports them. */
+export function resourceStatsFromProto(stats: ProtoResourceStats): ResourceStats {
+  const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
+  const { claimedTotal, distinct, duplicates, isEstimate } = stats
+  return {
+    resource,
+    method,
+    pages,
+    fetched,
+    delivered,
+    failed,
+    complete,
+    ...(stopReason === undefined ? {} : { stopReason }),
+    ...(claimedTotal === undefined ? {} : { claimedTotal }),
+    ...(distinct === undefined ? {} : { distinct }),
+    ...(duplicates === undefined ? {} : { duplicates }),
+    ...(isEstimate ? { isEstimate } : {}),
+  }
+}
+
+/** Counters as runs show them. */
+export function resourceStatsToProto(stats: ResourceStats): MessageInitShape<typeof ResourceStatsSchema> {
+  const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
+  const { claimedTotal, distinct, duplicates, isEstimate = false } = stats
+  return {
+    resource,
+    method,
+    pages,
+    fetched,
+    delivered,
+    failed,
+    stopReason,
+    complete,
+    claimedTotal,
+    distinct,
+    duplicates,
+    isEstimate,
+  }
+}
+
+/** The `oneof destination` of a request: at most one of the two. */
+export type DestinationChoice =
+  | { readonly case: 'daemonGroupKey'; readonly value: string }
+  | { readonly case: 'webhookId'; readonly value: string }
+  | { readonly case: undefined; readonly value?: undefined }
+
+/** The destination asked for; undefined when the request names none. */
+export function destinationFromProto(choice: DestinationChoice): RunDestination | undefined {
+  switch (choice.case) {
+    case 'daemonGroupKey':
+      return { kind: 'daemon', groupKey: choice.value }
+    case 'webhookId':
+      return { kind: 'webhook', webhookId: choice.value }
+    case undefined:
+      return undefined
+    default:
+      return assertNever(choice)
+  }
+}
+
+/** The stored destination as a `oneof`. */
+export function destinationToProto(destination: RunDestination): DestinationChoice {
+  switch (destination.kind) {
+    case 'daemon':
+      return { case: 'daemonGroupKey', value: destination.groupKey }
+    case 'webhook':
+      return { case: 'webhookId', value: destination.webhookId }
+    default:
+      return assertNever(destination)
+  }
+}

@@ -1,0 +1,64 @@
+import { fromJson, type MessageInitShape, toJson, type JsonObject as WireObject } from '@bufbuild/protobuf'
+import { type SyncJobSchema, type SyncResource, SyncResourceSchema } from '../../../gen/patchbay/v1/sync_job_pb.ts'
+import type { CreateSyncJobRequest, UpdateSyncJobRequest } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
+import type { Json, JsonObject } from '../../base/index.ts'
+import type { SyncJobInput, SyncJobRecord, updateSyncJob } from '../../syncs/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import { ERROR_HANDLING } from './sync-job-run.convert.ts'
+import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+
+/** A job; its resources each with a `query`, even an empty one. */
+export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof SyncJobSchema> {
+  return {
+    id: job.id,
+    environmentId: job.environmentId,
+    label: job.label,
+    integrationName: job.integrationName,
+    argsSchema: structFrom(job.argsSchema),
+    argsValidation: job.argsValidation,
+    resources: syncResourcesToProto(job.resources),
+    errorHandling: job.errorHandling,
+    createdAt: timestampFrom(job.createdAt),
+    updatedAt: timestampFrom(job.updatedAt),
+    etag: toEtag(job.version),
+  }
+}
+
+/** The job to make, its resources in the spelling of the contract. */
+export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInput {
+  const { label, integrationName, argsSchema, argsValidation } = request
+  const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
+  const resources = syncResourcesFromProto(request.resources)
+  return { label, integrationName, resources, argsSchema, argsValidation, errorHandling }
+}
+
+/** A list has no presence: an empty one asks for nothing, because a job without resources would sync nothing. */
+export function syncJobChangeFromProto(request: UpdateSyncJobRequest): Parameters<typeof updateSyncJob>[2] {
+  const { id, label, argsSchema, argsValidation } = request
+  const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
+  const resources = request.resources.length === 0 ? undefined : syncResourcesFromProto(request.resources)
+  return { id, label, resources, argsSchema, argsValidation, errorHandling, version: versionFrom(request.etag) }
+}
+
+/**
+ * Sync resources as the domain keeps them: plain JSON in the contract's spelling, absent fields left out.
+ */
+export function syncResourcesFromProto(resources: readonly SyncResource[]): readonly JsonObject[] {
+  // A message without a spelling of its own is always an object.
+  return resources.map((resource) => {
+    const json = toJson(SyncResourceSchema, resource, { useProtoFieldName: true }) as JsonObject
+    // Its numbers as they came: protobuf makes doubles of them.
+    return resource.query === undefined ? json : { ...json, query: resource.query as JsonObject }
+  })
+}
+
+/** Sync resources as messages. Each has a `query`, even an empty one. */
+export function syncResourcesToProto(resources: readonly Json[]): SyncResource[] {
+  return resources.map((json) => {
+    const { query = {}, ...rest } = json as JsonObject
+    // protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
+    const resource = fromJson(SyncResourceSchema, rest as never, { ignoreUnknownFields: true })
+    resource.query = query as WireObject
+    return resource
+  })
+}

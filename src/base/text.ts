@@ -1,0 +1,79 @@
+/** Edits that still look like a typing error, by the length of the word. */
+const EDITS_MAX = 3
+const LETTERS_PER_EDIT = 3
+
+/** Longest word that is compared, in UTF-16 units. */
+const WORD_LENGTH_MAX = 64
+
+/** Known words that one word is compared with; the rest is not suggested. */
+const CANDIDATES_MAX = 500
+
+/** Suggestions that one `createSuggester` makes. */
+const SUGGESTIONS_MAX = 100
+
+/** `suggest`, for the words of one document: after the first 100 it says nothing, so that many mistakes cost no more. */
+export function createSuggester(): typeof suggest {
+  let left = SUGGESTIONS_MAX
+  return (word, known) => (left-- > 0 ? suggest(word, known) : '')
+}
+
+/**
+ * `, did you mean x?` when a known word is close to the given one, else nothing.
+ *
+ * The cost is bounded whatever the arguments: long words are not compared, and no more than the first candidates are.
+ */
+export function suggest(word: string, known: Iterable<string>): string {
+  if (word.length > WORD_LENGTH_MAX) return ''
+  const given = word.toLowerCase()
+  const allowed = Math.min(EDITS_MAX, Math.max(1, Math.floor(word.length / LETTERS_PER_EDIT)))
+  let nearest: string | undefined
+  let fewest = allowed + 1
+  let compared = 0
+  for (const candidate of known) {
+    if (compared++ === CANDIDATES_MAX) break
+    const edits = editDistance(given, candidate.toLowerCase(), fewest)
+    if (edits < fewest) [nearest, fewest] = [candidate, edits]
+  }
+  return nearest === undefined ? '' : `, did you mean ${nearest}?`
+}
+
+/** Levenshtein distance with swapped neighbours counted as one edit; `limit` when it is that or more. */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit
+  let beforePrevious: number[] = []
+  let previous = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i]
+    let least = i
+    // Cells further from the diagonal than the limit cannot lead below it.
+    for (let j = 1; j <= b.length; j += 1) {
+      if (Math.abs(i - j) >= limit) {
+        row.push(limit)
+        continue
+      }
+      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swap = isSwap ? (beforePrevious[j - 2] ?? 0) + 1 : limit
+      const edits = Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, substitution, swap)
+      row.push(edits)
+      least = Math.min(least, edits)
+    }
+    // A swap reaches two rows back, so one row above the limit is not the end yet.
+    if (least > limit) return limit
+    beforePrevious = previous
+    previous = row
+  }
+  return Math.min(limit, previous[b.length] ?? limit)
+}
+
+/** A number with its noun: `1 character`, `2 characters`. @param plural where it is not the noun with an s */
+export function formatQuantity(count: number | bigint, noun: string, plural = `${noun}s`): string {
+  return `${count} ${Number(count) === 1 ? noun : plural}`
+}
+
+/** The text without the characters at its end that equal `character`. A regular expression such as `/\/+$/` is quadratic. */
+export function trimEnd(text: string, character: string): string {
+  let end = text.length
+  while (end > 0 && text[end - 1] === character) end -= 1
+  return text.slice(0, end)
+}

@@ -1,6 +1,0 @@
-/** The text without the characters at its end that equal `character`. A regular expression such as `/\/+$/` is quadratic. */
-export function trimEnd(text: string, character: string): string {
-  let end = text.length
-  while (end > 0 && text[end - 1] === character) end -= 1
-  return text.slice(0, end)
-}

@@ -1,0 +1,128 @@
+import type { FollowedRun, ResourceProgress } from '../client/index.ts'
+
+/** What a piece of text means; the terminal's colours follow. */
+export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'busy' | 'odd' | 'bad'
+
+export interface Cell {
+  readonly text: string
+  readonly tone: Tone
+}
+
+/** One column, a cell per row. */
+export interface Column {
+  readonly cells: readonly Cell[]
+  readonly align: 'left' | 'right'
+  /** Columns of higher numbers go first when the line is too narrow; 0 stays. */
+  readonly dropOrder: number
+}
+
+export type ApplyStyle = (tone: Tone, text: string) => string
+
+const GAP = 2
+
+/**
+ * Lines of aligned columns that never exceed the width: columns go by their expendability, and then lines are cut. Texts
+ * must be of characters one cell wide.
+ */
+export function renderTable(columns: readonly Column[], width: number, paint: ApplyStyle): string[] {
+  let kept = columns.filter(({ cells }) => cells.some(({ text }) => text !== ''))
+  while (tableWidth(kept) > width) {
+    const worst = Math.max(...kept.map(({ dropOrder: expendable }) => expendable))
+    if (worst === 0) break
+    kept = kept.filter(({ dropOrder: expendable }) => expendable !== worst)
+  }
+  const rows = kept[0]?.cells.length ?? 0
+  return Array.from({ length: rows }, (_, row) => renderLine(rowCells(kept, row), width, paint))
+}
+
+/** Pieces one behind the other, cut to the width. */
+export function renderLine(cells: readonly Cell[], width: number, paint: ApplyStyle): string {
+  let left = width
+  let line = ''
+  for (const { text, tone } of cells) {
+    const shown = text.length <= left ? text : `${text.slice(0, Math.max(0, left - 1))}…`.slice(0, left)
+    left -= shown.length
+    line += shown.trim() === '' ? shown : paint(tone, shown)
+  }
+  return line.trimEnd()
+}
+
+function rowCells(columns: readonly Column[], row: number): Cell[] {
+  return columns.flatMap(({ cells, align }, at) => {
+    const { text = '', tone = 'plain' } = cells[row] ?? {}
+    const padding = { text: ' '.repeat(columnWidth(cells) - text.length), tone: 'plain' } as const
+    const gap = { text: at === 0 ? '' : ' '.repeat(GAP), tone: 'plain' } as const
+    return align === 'left' ? [gap, { text, tone }, padding] : [gap, padding, { text, tone }]
+  })
+}
+
+function tableWidth(columns: readonly Column[]): number {
+  return columns.reduce((sum, { cells }) => sum + columnWidth(cells), GAP * Math.max(0, columns.length - 1))
+}
+
+function columnWidth(cells: readonly Cell[]): number {
+  return Math.max(0, ...cells.map(({ text }) => text.length))
+}
+
+/** `12 345`. */
+export function formatCount(count: number): string {
+  return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ' ')
+}
+
+/** `1 page`, `2 pages`. */
+export function pluralize(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** `8 s`, `3 min 20 s`, `2 h 5 min`. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000))
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60]
+  if (hours > 0) return `${hours} h ${minutes} min`
+  return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`
+}
+
+/** `12 of 40 records`, as far as the third party says how many there are. */
+export function formatRead({ fetched, reportedTotal: claimedTotal }: ResourceProgress): string {
+  return claimedTotal === undefined || claimedTotal < fetched
+    ? `${formatCount(fetched)} read`
+    : `${formatCount(fetched)} of ${formatCount(claimedTotal)} read`
+}
+
+/** What the status means for whoever waits; empty where it says enough. */
+export function statusNote({ status, attempt, error, skipReason, waiting, resources }: FollowedRun): string {
+  if (waiting !== undefined) return waiting
+  const last = error === undefined ? '' : `${error.reason}: ${error.message}`
+  if (status === 'created') return last === '' ? 'waits to be taken up' : `is tried again, last ${last}`
+  if (status === 'rate_limited') return 'waits for the third party, goes on by itself'
+  if (status === 'skipped') return skipReason ?? ''
+  if (status === 'failed') return last
+  if (status === 'partially_completed')
+    return `not complete, to be read again by the next run: ${listIncomplete(resources)}`
+  return attempt > 1 ? `attempt ${attempt}` : ''
+}
+
+/** `issues (error), labels`. */
+function listIncomplete(resources: FollowedRun['resources']): string {
+  const missing = resources.filter(({ isComplete }) => !isComplete)
+  return missing.map(({ name, stopReason }) => (stopReason === undefined ? name : `${name} (${stopReason})`)).join(', ')
+}
+
+/** How long it has taken, until now or until its end. */
+export function elapsedMs({ startedAt, finishedAt }: FollowedRun, now: Date): number | undefined {
+  return startedAt && (finishedAt ?? now).getTime() - startedAt.getTime()
+}
+
+/** What came of a run that is over, in one line. */
+export function formatResult(run: FollowedRun): string {
+  const sum = (of: 'fetched' | 'delivered' | 'failed') => run.resources.reduce((all, each) => all + each[of], 0)
+  const took = elapsedMs(run, new Date(0))
+  const note = statusNote(run)
+  const status = run.status.replaceAll('_', ' ')
+  return [
+    took === undefined ? status : `${status} after ${formatDuration(took)}`,
+    `: ${pluralize(sum('fetched'), 'record')} read, ${formatCount(sum('delivered'))} delivered`,
+    sum('failed') === 0 ? '' : `, ${formatCount(sum('failed'))} failed`,
+    run.status === 'completed' || note === '' ? '' : `\n${note}`,
+  ].join('')
+}

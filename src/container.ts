@@ -1,0 +1,368 @@
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import {
+  AccountActivator,
+  type AccountTriggers,
+  createAccountReader,
+  createCredentialRefresher,
+  createTokenProvider,
+  deleteAccountsByInstallation,
+  getSyncableAccount,
+  type LoadAccountDeps,
+  loadAccountForCall,
+  loadAccountForDryRun,
+  redactAccountSecrets,
+  type TokenProvider,
+  type TokenProviderDeps,
+  TokenRefresher,
+} from './accounts/index.ts'
+import {
+  BoundPort,
+  createApiServer,
+  createServices,
+  customRoute,
+  documentRoute,
+  findTlsProblem,
+  Health,
+  healthzRoutes,
+  proxyRoute,
+  SCHEDULER,
+  type ServiceDeps,
+  type TlsKeys,
+} from './api/index.ts'
+import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
+import { type Config, ConfigError } from './config.ts'
+import { ClaimLongPolls, pruneDaemons } from './daemons/index.ts'
+import { mapDatabaseError } from './database/index.ts'
+import { integrationConfigSchema, listAddresses } from './definitions/index.ts'
+import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
+import { createEvaluator, type Evaluator } from './expressions/index.ts'
+import {
+  createDefinitionCache,
+  createIntegrationCache,
+  type DefinitionCache,
+  deleteInstallationsOfEnvironment,
+  deleteIntegrationsOfTeam,
+} from './integrations/index.ts'
+import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
+import { createProxy, type Proxy as Engine } from './proxy/index.ts'
+import { createCallLimiter } from './rate-limits/index.ts'
+import {
+  deleteRemainsOfEnvironment,
+  deleteTriggersOf,
+  type PollLoopSpec,
+  RunQueue,
+  RunWatch,
+  stopRunsOfAccount,
+} from './runs/index.ts'
+import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
+import type { Storage } from './storage.ts'
+import { type ArgsRules, checkTriggerResources, executeWebhookRun, resolveArgs } from './syncs/index.ts'
+import { describeError, type Logger } from './telemetry/index.ts'
+import { createAuthenticator } from './tenancy/index.ts'
+import { createWorker } from './worker/index.ts'
+
+/** What a process is composed from. */
+export interface ProcessDeps {
+  readonly config: Config
+  readonly storage: Storage
+  readonly logger: Logger
+  /** Absent: it is not watched. */
+  readonly operating?: Pick<Observability, 'metrics' | 'schedule' | 'watchProblem'> | undefined
+}
+
+/** The rooms of one process, each built once and handed what it asks for. */
+export interface Container extends ServiceDeps, AsyncDisposable {
+  readonly clock: Clock
+  readonly http: HttpClient
+  readonly evaluator: Evaluator
+  readonly proxy: Engine
+  readonly accounts: ServiceDeps['accounts'] & TokenProviderDeps & LoadAccountDeps & { readonly tokens: TokenProvider }
+  readonly definitions: DefinitionCache
+  readonly queue: RunQueue
+}
+
+/** Triggers of an account that goes: nothing fires for it again, and what runs ends at its next page. */
+const triggersOfAccount: AccountTriggers = {
+  async deleteByAccount(tx, environmentId, accountId) {
+    await deleteTriggersOf(tx, environmentId, 'integrated_account_id', accountId)
+    await stopRunsOfAccount(tx, environmentId, accountId)
+  },
+}
+
+/** How far back this installation catches missed ticks up. */
+export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
+  return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
+}
+
+/** Builds everything between the database and the doors (API, worker). */
+export function createContainer({ config, storage: { database, secrets }, logger }: ProcessDeps): Container {
+  const clock = systemClock
+  const policy = createEgressPolicy({ allow: config.egressAllow })
+  const http = createHttpClient({ policy })
+  const evaluator = createEvaluator({
+    clock,
+    onQuarantine: ({ owner, hash }) =>
+      logger.warn({ owner, hash }, 'an expression was set aside: it kept killing its sandbox'),
+  })
+  const definitions = createDefinitionCache(secrets)
+  // Tokens are renewed by an engine that asks nobody to renew them.
+  const engine = createProxy({ http, evaluator, clock })
+  const tokenDeps = { database, secrets, definitions, http, evaluator, clock, engine, random: Math.random }
+  const tokens = createTokenProvider(tokenDeps)
+  const accounts = {
+    ...tokenDeps,
+    tokens,
+    reader: createAccountReader(database),
+    integrations: createIntegrationCache(),
+    triggers: triggersOfAccount,
+  }
+  const integrations = {
+    secrets,
+    checkUrls: (definition: JsonObject, path: string) =>
+      addressViolations(definition, path, (url) => findUrlViolation(policy, url)),
+    accounts: { deleteByInstallation: deleteAccountsByInstallation.bind(undefined, accounts) },
+  }
+  const queue = new RunQueue({ database, random: Math.random })
+  const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
+  const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
+  const keeper = createCredentialRefresher({
+    ...accounts,
+    onReportError: (error) =>
+      logger.warn(describeError(error), 'what a call says about its account could not be noted'),
+  })
+  const budgets = createCallLimiter({
+    database,
+    clock,
+    random: Math.random,
+    onWriteError: (error) => logger.warn(describeError(error), 'what is known about a limit could not be shared'),
+  })
+  const proxy = createProxy({ http, evaluator, clock, keeper, budgets })
+  return {
+    database,
+    secrets,
+    clock,
+    http,
+    evaluator,
+    definitions,
+    queue,
+    accounts,
+    integrations,
+    runs,
+    proxy,
+    calls: {
+      proxy,
+      clock,
+      readyAccount: (environmentId, id) => loadAccountForCall(accounts, environmentId, id, 'call'),
+      previewAccount: (environmentId, id) => loadAccountForDryRun(accounts, environmentId, id),
+    },
+    daemons: {
+      database,
+      queue,
+      waits: new ClaimLongPolls({ database, clock }),
+      loadAccount: (environmentId, id) => getSyncableAccount({ definitions }, database.pool, environmentId, id),
+      redact: (environmentId, id, text) => redactAccountSecrets(accounts, environmentId, id, text),
+      onDefect: (error, runId) =>
+        logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be handed to a daemon'),
+    },
+    runWatch: new RunWatch({ database, clock }),
+    webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },
+    triggers: {
+      ...runs,
+      database,
+      minTickGapSeconds: config.minTickGapSeconds,
+      catchUp: catchUpOf(config),
+      checkResources: checkTriggerResources,
+    },
+    contents: {
+      async deleteByEnvironment(tx, environmentId) {
+        await deleteInstallationsOfEnvironment(integrations, tx, environmentId)
+        await deleteRemainsOfEnvironment(tx, environmentId)
+      },
+      deleteIntegrationsOfTeam: (tx, teamId) => deleteIntegrationsOfTeam(integrations, tx, teamId),
+      destroyKeys: (tx, ownerId) => secrets.destroyKeys(tx, ownerId),
+    },
+    async [Symbol.asyncDispose]() {
+      await evaluator[Symbol.asyncDispose]()
+      await http[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Findings for every written-out address of a definition that outbound calls may not reach. */
+function addressViolations(
+  definition: JsonObject,
+  prefix: string,
+  findViolation: (url: string) => string | undefined,
+): Violation[] {
+  return listAddresses(definition, prefix).flatMap(({ path, url }) => {
+    const description = findViolation(url)
+    return description === undefined ? [] : [{ field: path, description, rule: 'url.not_allowed' }]
+  })
+}
+
+/** The API of one process. */
+export interface Api extends AsyncDisposable {
+  /**
+   * Resolves with the address clients use once connections are accepted.
+   *
+   * @param port the one that is bound already; absent: it is bound now
+   */
+  listen(port?: BoundPort): Promise<{ readonly url: string }>
+  /** Stops gently within the configured time. */
+  drain(): Promise<void>
+}
+
+/** The worker of one process. */
+export interface WorkerProcess extends AsyncDisposable {
+  start(): void
+  /** Stops gently within the configured time: runs end at their next page and are handed over. */
+  drain(): Promise<void>
+}
+
+/** How long a new account waits at most for its steps to begin, while one of so many is free. */
+const CONNECT_INTERVAL_MS = 1_000
+const CONNECTED_AT_ONCE = 4
+/** Far below the margin before a token ends, of all but those that live for seconds. */
+const REFRESH_INTERVAL_MS = 5_000
+const FORGET_INTERVAL_MS = 10 * 60 * 1_000
+const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
+
+/** Composes the API: every service of the contract and the documents that describe it. */
+export function createApi({
+  config,
+  storage,
+  logger,
+  operating,
+  tls,
+}: ProcessDeps & { readonly tls?: TlsKeys | undefined }): Api {
+  const { database } = storage
+  const domain = createContainer({ config, storage, logger })
+  const services = createServices(domain)
+  const admission = createAuthenticator({
+    database,
+    clock: systemClock,
+    onWriteError: (error) => logger.warn(describeError(error), 'the use of a token could not be noted'),
+  })
+  const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
+  operating?.schedule.subscribe((isStalled) => health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined))
+  operating?.watchProblem((problem) => health.set('', problem))
+  const server = createApiServer({
+    services,
+    admission,
+    clock: systemClock,
+    logger,
+    health,
+    limits: {
+      requestBytesMax: config.requestBytesMax,
+      rateRequestsMax: config.rateLimitRequests,
+      rateAddressMax: config.rateLimitAddress,
+      deadlineMaxMs: config.deadlineMaxMs,
+      drainGraceMs: config.drainGraceMs,
+      deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
+    },
+    extraRoutes: [
+      documentRoute('/openapi.json', JSON.parse(readFileSync(OPENAPI, 'utf8'))),
+      documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
+      proxyRoute(domain.calls),
+      customRoute(domain.calls),
+      ...healthzRoutes(health),
+    ],
+    onClosing: () => domain.daemons.waits.close(),
+    trustedProxies: config.trustedProxies,
+    translateError: mapDatabaseError,
+    observe: operating?.metrics?.observeCall,
+    corsOrigins: config.corsOrigins,
+    ...(tls === undefined ? {} : { tls }),
+  })
+  return {
+    async listen(bound) {
+      const { port } = await server.listenOn(bound ?? (await BoundPort.bind(config.host, config.port)))
+      return { url: config.publicUrl ?? `${config.tlsCert === undefined ? 'http' : 'https'}://${config.host}:${port}` }
+    },
+    drain: () => server.drain(config.drainMs),
+    async [Symbol.asyncDispose]() {
+      domain.daemons.waits.close()
+      await server[Symbol.asyncDispose]()
+      await admission[Symbol.asyncDispose]()
+      await domain[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Composes the worker: ticks, runs to webhooks and the upkeep of both. */
+export function createWorkerProcess({ config, storage, logger, operating }: ProcessDeps): WorkerProcess {
+  const { database, secrets } = storage
+  const domain = createContainer({ config, storage, logger })
+  const { clock, queue } = domain
+  const runDeps = {
+    database,
+    secrets,
+    clock,
+    http: domain.http,
+    proxy: domain.proxy,
+    random: Math.random,
+    loadAccount: (environmentId: string, accountId: string) =>
+      loadAccountForCall(domain.accounts, environmentId, accountId, 'sync'),
+  }
+  const connector = new AccountActivator({ ...domain.accounts, proxy: domain.proxy, regions: config.region })
+  const refresher = new TokenRefresher({ ...domain.accounts, regions: config.region })
+  const worker = createWorker({
+    database,
+    queue,
+    clock,
+    logger,
+    random: Math.random,
+    executeRun: (run, progress, signal) => executeWebhookRun(runDeps, run, progress, signal),
+    holder: `${hostname()}:${process.pid}`,
+    concurrency: config.workerConcurrency,
+    regions: config.region,
+    catchUp: catchUpOf(config),
+    retentionDays: config.runRetentionDays,
+    onTicks: operating?.metrics?.observeTicks,
+    loops: [
+      ...connectLoops(connector),
+      { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
+      { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
+    ],
+  })
+  operating?.metrics?.readWorker(() => worker.stats)
+  return {
+    start: () => worker.start(),
+    drain() {
+      connector.stop()
+      return worker.drain(config.drainMs)
+    },
+    async [Symbol.asyncDispose]() {
+      connector.stop()
+      await worker[Symbol.asyncDispose]()
+      await domain[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A third party that does not answer holds up one of them. */
+function connectLoops(connector: AccountActivator): PollLoopSpec[] {
+  return Array.from({ length: CONNECTED_AT_ONCE }, (_, index) => ({
+    name: `connect-accounts-${index + 1}`,
+    intervalMs: CONNECT_INTERVAL_MS,
+    runOnce: () => connector.runOnce(),
+  }))
+}
+
+/** The certificate and key that are configured. @throws ConfigError when they cannot be read or used */
+export function readTlsKeys({ tlsCert, tlsKey }: Config): TlsKeys | undefined {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined
+  const keys = { cert: readPem('PATCHBAY_TLS_CERT', tlsCert), key: readPem('PATCHBAY_TLS_KEY', tlsKey) }
+  const problem = findTlsProblem(keys)
+  if (problem === undefined) return keys
+  throw new ConfigError(`PATCHBAY_TLS_CERT and PATCHBAY_TLS_KEY are no certificate and its key: ${problem}`)
+}
+
+function readPem(setting: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new ConfigError(`${setting} cannot be read: ${cause instanceof Error ? cause.message : cause}`, { cause })
+  }
+}

@@ -1,0 +1,61 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import type { ClaimedResource, ClaimedRun as ClaimedRunMessage } from '../../gen/patchbay/v1/daemon_pb.ts'
+import { type DotPath, type JsonObject, parseDotPath, parseJson } from '../base/index.ts'
+import { DEFAULT_ID_PATH, type ExecutableRun } from '../syncs/index.ts'
+import type { RunHolder } from './store.ts'
+
+/** A run that was handed out, as engine, source and store take it. */
+export interface DaemonRun extends ExecutableRun {
+  readonly id: string
+  readonly leaseId: string
+  readonly holder: RunHolder
+  readonly integratedAccountId: string
+  readonly attemptsMax: number
+  readonly context: JsonObject
+  readonly environmentVariables: JsonObject
+  readonly idPath: (resource: string, method: string) => DotPath
+  readonly parentPaths: (resource: string, method: string) => readonly DotPath[]
+}
+
+const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const
+
+/** Reads a claimed run. `undefined` when the message says less than the contract promises. */
+export function daemonRunFromProto(message: ClaimedRunMessage): DaemonRun | undefined {
+  const { run, leaseId, leaseExpiresAt, resources, valuesJson } = message
+  const errorHandling = ERROR_HANDLING.find((each) => each === run?.errorHandling)
+  if (run === undefined || leaseExpiresAt === undefined || errorHandling === undefined || valuesJson === '')
+    return undefined
+  const { id, integratedAccountId, attempt } = run
+  const { environment_variables: environmentVariables, ...values } = parseJson(
+    valuesJson,
+  ) as unknown as ClaimedRunValues
+  const claimedResource = (resource: string, method: string): ClaimedResource | undefined =>
+    resources[run.resources.findIndex((each) => each.resource === resource && each.method === method)]
+  return {
+    id,
+    leaseId,
+    integratedAccountId,
+    attempt,
+    errorHandling,
+    holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: timestampDate(leaseExpiresAt) },
+    attemptsMax: message.attemptsMax,
+    ...values,
+    environmentVariables,
+    previousRunDates: run.resources.map((_, index) => optionalDate(resources[index]?.previousRunDate)),
+    idPath(resource, method) {
+      const path = claimedResource(resource, method)?.idPath ?? []
+      return path.length === 0 ? DEFAULT_ID_PATH : path
+    },
+    parentPaths: (resource, method) => (claimedResource(resource, method)?.parentPaths ?? []).map(parseDotPath),
+  }
+}
+
+function optionalDate(timestamp: ClaimedResource['previousRunDate']): Date | null {
+  return timestamp === undefined ? null : timestampDate(timestamp)
+}
+
+/** What `values_json` holds by the contract. */
+interface ClaimedRunValues extends Pick<ExecutableRun, 'args' | 'resources' | 'checkpoint'> {
+  readonly context: JsonObject
+  readonly environment_variables: JsonObject
+}

@@ -1,0 +1,201 @@
+import knex, { type Knex } from 'knex'
+import { toJsonbText } from '../base/index.ts'
+import { isDatabaseUnavailable } from '../database/index.ts'
+import { leaseLost } from '../runs/index.ts'
+import { type RunHolder, type RunStore, type Store, type StoredPage, StoreUnavailable, storageName } from './store.ts'
+
+/** Where the records go. */
+export interface PostgresStoreOptions {
+  readonly url: string
+  /** Made when it is not there. */
+  readonly schema: string
+  /** Connections at most. */
+  readonly poolMax: number
+}
+
+/** Who may write for which run. */
+const HOLDER_TABLE = 'patchbay_run_holder'
+/** Nobody holds a run for so long. */
+const HOLDER_RETENTION_DAYS = 30
+/** An upsert may be repeated; reporting every page of 100 records costs more than storing it. */
+const REPORT_INTERVAL_MS = 100
+const STATEMENT_TIMEOUT_MS = 60_000
+const ACQUIRE_TIMEOUT_MS = 10_000
+/** Somebody else has made the same thing at the same moment (unique violation, duplicate table or schema). */
+const ALREADY_EXISTS_CODES: ReadonlySet<string> = new Set(['23505', '42P07', '42P06'])
+const DDL_ATTEMPTS_MAX = 5
+/** Somebody has dropped what was there (undefined table, undefined schema). */
+const NOT_FOUND_CODES: ReadonlySet<string> = new Set(['42P01', '3F000'])
+
+/**
+ * Records in PostgreSQL, one table per resource: `integrated_account_id`, `_id`, `record`, `run_id`, `first_seen_at`,
+ * `last_seen_at`. Records are upserted by account and id, and never deleted.
+ *
+ * A page is one statement, so that it is stored or not, and no lock outlives a holder that is suspended in the middle.
+ */
+export function openPostgresStore(options: PostgresStoreOptions): Store {
+  const database = knex({
+    client: 'pg',
+    connection: {
+      connectionString: options.url,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      application_name: 'patchbay daemon',
+      keepAlive: true,
+    },
+    pool: { min: 0, max: options.poolMax },
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    // Messages reach the log, values must not.
+    compileSqlOnError: false,
+    log: { debug() {}, warn() {}, error() {}, deprecate() {} },
+  })
+  return new PostgresStore(database, options.schema)
+}
+
+class PostgresStore implements Store {
+  readonly reportIntervalMs = REPORT_INTERVAL_MS
+  readonly #database: Knex
+  readonly #schema: string
+  /** Tables that are known to be there, by resource. */
+  readonly #tables = new Map<string, Promise<string>>()
+  #holderTable: Promise<void> | undefined
+
+  constructor(database: Knex, schema: string) {
+    this.#database = database
+    this.#schema = schema
+  }
+
+  async open(holder: RunHolder): Promise<RunStore> {
+    await this.#withRetry(() => this.#takeOver(holder))
+    return {
+      write: (page) => this.#withRetry(() => this.#write(holder, page)),
+      async [Symbol.asyncDispose]() {},
+    }
+  }
+
+  /** Does it once more when tables were dropped since they were last seen: it makes them again. @throws StoreUnavailable */
+  async #withRetry(work: () => Promise<void>): Promise<void> {
+    try {
+      await work().catch(async (error: unknown) => {
+        if (!NOT_FOUND_CODES.has(sqlStateOf(error))) throw error
+        this.#holderTable = undefined
+        this.#tables.clear()
+        await work()
+      })
+    } catch (error) {
+      if (isDatabaseUnavailable(error) && error instanceof Error) throw new StoreUnavailable(error.message, error)
+      throw error
+    }
+  }
+
+  async #takeOver({ runId, attempt, leaseId, leasedUntil }: RunHolder): Promise<void> {
+    await this.#ensureHolderTable()
+    const sql = `insert into ?? as h (run_id, attempt, lease_id, leased_until) values (?, ?, ?, ?)
+      on conflict (run_id) do update set attempt = excluded.attempt, lease_id = excluded.lease_id,
+        leased_until = excluded.leased_until, opened_at = now()
+      where h.leased_until <= excluded.leased_until`
+    const { rowCount } = await this.#database.raw(sql, [
+      this.#qualified(HOLDER_TABLE),
+      runId,
+      attempt,
+      leaseId,
+      leasedUntil,
+    ])
+    if (rowCount === 0) throw leaseLost(runId)
+  }
+
+  /** The row of the holder is locked first, so that a later holder waits for this page or this page is refused. */
+  async #write({ runId, leaseId, integratedAccountId }: RunHolder, { resource, rows }: StoredPage): Promise<void> {
+    if (rows.length === 0) return
+    const table = await this.#ensureTable(resource)
+    const sql = `with holder as (select run_id from ?? where run_id = ? and lease_id = ? for update)
+      insert into ?? as t (integrated_account_id, _id, record, run_id)
+      select ?, page.id, page.record, holder.run_id
+      from holder, rows from (jsonb_array_elements_text(?::jsonb), jsonb_array_elements(?::jsonb)) as page (id, record)
+      on conflict (integrated_account_id, _id) do update
+        set record = excluded.record, run_id = excluded.run_id, last_seen_at = excluded.last_seen_at`
+    const keys = JSON.stringify(rows.map(({ key }) => key))
+    const records = toJsonbText(rows.map(({ record }) => record))
+    const { rowCount } = await this.#database
+      .raw(sql, [this.#qualified(HOLDER_TABLE), runId, leaseId, table, integratedAccountId, keys, records])
+      .options({ name: `write_${storageName(resource)}` })
+    if (rowCount === 0) throw leaseLost(runId)
+  }
+
+  async #ensureHolderTable(): Promise<void> {
+    this.#holderTable ??= this.#createHolderTable().catch((error: unknown) => {
+      this.#holderTable = undefined
+      throw error
+    })
+    await this.#holderTable
+  }
+
+  async #createHolderTable(): Promise<void> {
+    const database = this.#database
+    const { rows } = await database.raw('select to_regnamespace(quote_ident(?)) is not null as "isThere"', [
+      this.#schema,
+    ])
+    // `if not exists` asks for the right to create before it looks.
+    if (rows[0]?.isThere !== true) await createConcurrently(() => database.schema.createSchemaIfNotExists(this.#schema))
+    await this.#createTable(HOLDER_TABLE, (table) => {
+      table.uuid('run_id').primary()
+      table.integer('attempt').notNullable()
+      table.uuid('lease_id').notNullable()
+      table.timestamp('leased_until').notNullable()
+      table.timestamp('opened_at').notNullable().defaultTo(database.fn.now())
+    })
+    await database.raw(`delete from ?? where opened_at < now() - make_interval(days => ?)`, [
+      this.#qualified(HOLDER_TABLE),
+      HOLDER_RETENTION_DAYS,
+    ])
+  }
+
+  async #ensureTable(resource: string): Promise<string> {
+    const name = storageName(resource)
+    const found = this.#tables.get(name)
+    if (found !== undefined) return await found
+    const making = this.#createTable(name, (table) => {
+      table.uuid('integrated_account_id').notNullable()
+      table.text('_id').notNullable()
+      table.jsonb('record').notNullable()
+      table.uuid('run_id').notNullable()
+      table.timestamp('first_seen_at').notNullable().defaultTo(this.#database.fn.now())
+      table.timestamp('last_seen_at').notNullable().defaultTo(this.#database.fn.now())
+      table.primary(['integrated_account_id', '_id'])
+    }).then(() => this.#qualified(name))
+    this.#tables.set(name, making)
+    making.catch(() => this.#tables.delete(name))
+    return await making
+  }
+
+  async #createTable(name: string, columns: (table: Knex.CreateTableBuilder) => void): Promise<void> {
+    await createConcurrently(async () => {
+      const schema = this.#database.schema.withSchema(this.#schema)
+      if (!(await schema.hasTable(name)))
+        await this.#database.schema.withSchema(this.#schema).createTable(name, columns)
+    })
+  }
+
+  #qualified(table: string): string {
+    return `${this.#schema}.${table}`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#database.destroy()
+  }
+}
+
+/** Makes something that several daemons may make at once. */
+async function createConcurrently(make: () => PromiseLike<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await make()
+      return
+    } catch (error) {
+      if (!ALREADY_EXISTS_CODES.has(sqlStateOf(error)) || attempt === DDL_ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+function sqlStateOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

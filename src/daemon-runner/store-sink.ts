@@ -1,0 +1,67 @@
+import type { DotPath, Json } from '../base/index.ts'
+import { recordKeyOf, type Sink, type SinkResult } from '../syncs/index.ts'
+import type { Logger } from '../telemetry/index.ts'
+import type { HeldDaemonRun } from './executor.ts'
+import { type RunStore, type Store, type StoredRow, StoreUnavailable } from './store.ts'
+
+/** What delivering to a store needs. */
+export interface StoreSinkDeps {
+  readonly store: Store
+  readonly logger: Logger
+}
+
+/** Reason on a run that waits because the store of its daemon is away. */
+const UNAVAILABLE_REASON = 'STORE_UNAVAILABLE'
+/** Every page and every problem has a number, so that it is remembered as soon as it is dealt with. */
+const ONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 1 }
+const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
+
+/**
+ * Delivers a run into a store, which is taken over with the first page. Problems of the run have no place in a store: they
+ * are counted by the engine and logged here.
+ *
+ * Nothing is written once the lease may be over. @throws Failure LEASE_LOST
+ */
+export function createStoreSink({ store, logger }: StoreSinkDeps, held: HeldDaemonRun): Sink & AsyncDisposable {
+  const { run } = held
+  let opened: RunStore | undefined
+  async function write(resource: string, sequence: number, rows: readonly StoredRow[]): Promise<SinkResult> {
+    try {
+      held.assertHeld()
+      opened ??= await store.open(run.holder)
+      held.assertHeld()
+      await opened.write({ resource, sequence, rows })
+      return ONE_ACCEPTED
+    } catch (error) {
+      if (error instanceof StoreUnavailable)
+        return { kind: 'away', error: { reason: UNAVAILABLE_REASON, message: `the store is away: ${error.message}` } }
+      throw error
+    }
+  }
+  return {
+    started: async () => NONE_ACCEPTED,
+    async page({ resource, method, sequence, records, errors }) {
+      for (const error of errors) logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
+      return records.length === 0
+        ? ONE_ACCEPTED
+        : await write(resource, sequence, rowsOf(records, run.idPath(resource, method)))
+    },
+    async listingError({ resource, error }) {
+      logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
+      return ONE_ACCEPTED
+    },
+    async [Symbol.asyncDispose]() {
+      await opened?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** One row per key: of a record that is twice on a page the later one counts. */
+function rowsOf(records: readonly Json[], idPath: DotPath): readonly StoredRow[] {
+  const rows = new Map<string, StoredRow>()
+  for (const record of records) {
+    const key = recordKeyOf(record, idPath)
+    rows.set(key, { key, record })
+  }
+  return [...rows.values()]
+}

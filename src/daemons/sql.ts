@@ -1,0 +1,233 @@
+import { execute, query, queryOne, type Tx } from '../database/index.ts'
+import type { LeaseKey } from '../runs/index.ts'
+
+/** A process that executes the runs of a group outside the service. */
+export interface DaemonRecord {
+  readonly id: string
+  readonly environmentId: string
+  readonly label: string
+  readonly groupKey: string
+  /** Empty: all. */
+  readonly regions: readonly string[]
+  readonly version: string
+  readonly isDraining: boolean
+  /** Not heard of within the time the statement was given. */
+  readonly isLost: boolean
+  /** Leases that name it as their holder. */
+  readonly runningCount: number
+  readonly registeredAt: Date
+  readonly lastSeenAt: Date
+}
+
+/** A daemon to be stored. */
+export type NewDaemon = Pick<DaemonRecord, 'id' | 'environmentId' | 'label' | 'groupKey' | 'regions' | 'version'>
+
+/** What its claims go by. */
+export type ActiveDaemon = Pick<DaemonRecord, 'id' | 'groupKey' | 'regions' | 'isDraining'>
+
+/** A lease, and how often its run has been taken up. */
+export interface ActiveLease extends LeaseKey {
+  readonly attempt: number
+}
+
+/** Stores a daemon. */
+export async function insertDaemon(tx: Tx, { id, environmentId, ...rest }: NewDaemon): Promise<void> {
+  const sql = 'insert into daemon (environment_id, id, label, group_key, regions, version) values (?, ?, ?, ?, ?, ?)'
+  await execute(tx, sql, [environmentId, id, rest.label, rest.groupKey, rest.regions, rest.version])
+}
+
+/** Notes that a daemon lives, and whether it drains when that is known; undefined when the environment has no such daemon. */
+export async function touchDaemon(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+  isDraining: boolean | null,
+): Promise<ActiveDaemon | undefined> {
+  return await queryOne(
+    tx,
+    `update daemon set last_seen_at = now(), is_draining = coalesce(?, is_draining) where environment_id = ? and id = ?
+     returning id, group_key as "groupKey", regions, is_draining as "isDraining"`,
+    [isDraining, environmentId, id],
+  )
+}
+
+/** Those of the daemons that take no more runs, or are not known any more. Rides on the primary key. */
+export async function findDraining(
+  tx: Tx,
+  daemons: readonly Pick<DaemonRecord, 'environmentId' | 'id'>[],
+): Promise<readonly string[]> {
+  const found = await query<{ readonly id: string }>(
+    tx,
+    `select v.id from unnest(?::uuid[], ?::uuid[]) as v (environment_id, id)
+       left join daemon d on d.environment_id = v.environment_id and d.id = v.id
+     where d.is_draining is not false`,
+    [daemons.map(({ environmentId }) => environmentId), daemons.map(({ id }) => id)],
+  )
+  return found.map(({ id }) => id)
+}
+
+/**
+ * Daemons of the environment below `before` (all when undefined), newest first. Rides on the primary key; leases, which are
+ * few, are read whole.
+ */
+export async function selectDaemons(
+  tx: Tx,
+  environmentId: string,
+  filter: { readonly groupKey?: string | undefined },
+  lostAfterMs: number,
+  before: string | undefined,
+  limit: number,
+): Promise<readonly DaemonRecord[]> {
+  return await query(
+    tx,
+    `with held as (select holder, count(*) as leases from run_lease where environment_id = ? group by holder)
+     select d.id, d.environment_id as "environmentId", d.label, d.group_key as "groupKey", d.regions, d.version,
+       d.is_draining as "isDraining", d.registered_at as "registeredAt", d.last_seen_at as "lastSeenAt",
+       d.last_seen_at < now() - make_interval(secs => ?) as "isLost", coalesce(held.leases, 0) as "runningCount"
+     from daemon d left join held on held.holder = d.id::text
+     where d.environment_id = ? and (?::text is null or d.group_key = ?) and (?::uuid is null or d.id < ?)
+     order by d.id desc limit ?`,
+    [
+      environmentId,
+      lostAfterMs / 1000,
+      environmentId,
+      filter.groupKey ?? null,
+      filter.groupKey ?? null,
+      before ?? null,
+      before ?? null,
+      limit,
+    ],
+  )
+}
+
+/** Forgets daemons that were not heard of for so long; returns how many, at most `limit`. */
+export async function deleteStaleDaemons(tx: Tx, unheardMs: number, limit: number): Promise<number> {
+  return await execute(
+    tx,
+    `delete from daemon where ctid = any(array(
+       select ctid from daemon where last_seen_at < now() - make_interval(secs => ?) limit ?))`,
+    [unheardMs / 1000, limit],
+  )
+}
+
+/** Those of the leases that are still the given ones and of the environment. Rides on the primary key. */
+export async function findActiveLeases(
+  tx: Tx,
+  environmentId: string,
+  leases: readonly LeaseKey[],
+): Promise<readonly ActiveLease[]> {
+  return await query(
+    tx,
+    `select l.run_id as id, l.lease_id as "leaseId", l.attempt
+     from run_lease l
+     where l.run_id = any(?::uuid[]) and l.lease_id = any(?::uuid[]) and l.environment_id = ?`,
+    [leases.map(({ id }) => id), leases.map(({ leaseId }) => leaseId), environmentId],
+  )
+}
+
+/** The daemons of an environment that share the runs of one key, and how these stand. */
+export interface DaemonGroupRecord {
+  readonly groupKey: string
+  /** Daemons that were heard of lately. */
+  readonly daemonCount: number
+  readonly runningCount: number
+  readonly waitingCount: number
+  /** `null`: none is due. */
+  readonly oldestDueAt: Date | null
+}
+
+/** A group of which somebody waits for runs. */
+export interface AwaitedGroup {
+  readonly group: string
+  /** Only runs of these regions; empty: of any. */
+  readonly regions: readonly string[]
+  /** More need not be counted. */
+  readonly atMost: number
+}
+
+/** Groups of one environment are looked through this far. */
+const GROUPS_MAX = 10_000
+
+/**
+ * Groups of an environment that have daemons, or runs that wait or run, in the order of the bytes of their keys.
+ *
+ * The groups that wait are found by leaps over the group index, one per group and not per run; only those of the page are
+ * counted.
+ *
+ * @param prefix what stands before the key in the queue's name of a group
+ */
+export async function selectDaemonGroups(
+  tx: Tx,
+  environmentId: string,
+  prefix: string,
+  lostAfterMs: number,
+  after: string | undefined,
+  limit: number,
+): Promise<readonly DaemonGroupRecord[]> {
+  return await query(
+    tx,
+    `with recursive me as (select ?::uuid as environment_id, ?::text as prefix, ?::double precision as lost_after),
+     waiting (name) as (
+       (select queue_group from run_queue, me where run_queue.environment_id = me.environment_id order by 1 limit 1)
+       union all
+       select (select q.queue_group from run_queue q
+         where q.environment_id = me.environment_id and q.queue_group > w.name order by 1 limit 1)
+       from waiting w, me where w.name is not null
+     ),
+     held as (
+       select l.queue_group as name, count(*) as leases from run_lease l, me
+       where l.environment_id = me.environment_id group by 1
+     ),
+     alive as (
+       select d.group_key,
+         count(*) filter (where d.last_seen_at >= now() - make_interval(secs => me.lost_after)) as daemons
+       from daemon d, me where d.environment_id = me.environment_id group by 1
+     ),
+     known as (
+       select group_key from alive
+       union
+       select substr(name, length(me.prefix) + 1)
+       from ((select name from waiting limit ${GROUPS_MAX}) union select name from held) named, me
+       where starts_with(name, me.prefix)
+     ),
+     page as (
+       select group_key, me.prefix || group_key as name, me.environment_id from known, me
+       where ?::text is null or group_key collate "C" > ? order by group_key collate "C" limit ?
+     )
+     select p.group_key as "groupKey", coalesce(a.daemons, 0) as "daemonCount", coalesce(h.leases, 0) as "runningCount",
+       q.waiting as "waitingCount", q.oldest_due_at as "oldestDueAt"
+     from page p left join alive a on a.group_key = p.group_key left join held h on h.name = p.name
+       cross join lateral (
+         select count(*) as waiting, min(available_at) filter (where available_at <= now()) as oldest_due_at
+         from run_queue where environment_id = p.environment_id and queue_group = p.name
+       ) q
+     order by p.group_key collate "C"`,
+    [environmentId, prefix, lostAfterMs / 1000, after ?? null, after ?? null, limit],
+  )
+}
+
+/**
+ * How many runs could be claimed in each of the groups now, up to what is asked for: due, of an account that runs nothing. In
+ * the order of the request; one statement for any number of groups, over the claim index.
+ */
+export async function countClaimable(tx: Tx, groups: readonly AwaitedGroup[]): Promise<readonly number[]> {
+  const found = await query<{ readonly runs: number }>(
+    tx,
+    `select (
+       select count(*) from (
+         select from run_queue q
+         where q.queue_group = v.queue_group and q.available_at <= now()
+           and (v.regions = '' or q.region = any(string_to_array(v.regions, ',')))
+           and not exists (select from run_lease l where l.integrated_account_id = q.integrated_account_id)
+         limit v.at_most
+       ) claimable) as runs
+     from unnest(?::text[], ?::text[], ?::integer[]) with ordinality as v (queue_group, regions, at_most, place)
+     order by v.place`,
+    [
+      groups.map(({ group }) => group),
+      groups.map(({ regions }) => regions.join(',')),
+      groups.map((each) => each.atMost),
+    ],
+  )
+  return found.map(({ runs }) => runs)
+}

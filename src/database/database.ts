@@ -1,0 +1,152 @@
+import knex, { type Knex } from 'knex'
+import pg from 'pg'
+import { type Json, parseJson, toJsonbText } from '../base/index.ts'
+import { isRetryable } from './errors.ts'
+import { NamedStatementClient } from './prepared-statements.ts'
+
+/** Where the database is: a URL, or the embedded server's socket. */
+export type DatabaseTarget =
+  | { readonly kind: 'url'; readonly url: string }
+  | {
+      readonly kind: 'socket'
+      readonly host: string
+      readonly port: number
+      readonly user: string
+      readonly database: string
+    }
+
+/** How connections behave. */
+export interface DatabaseOptions {
+  readonly target: DatabaseTarget
+  /** Connections of this process at most. */
+  readonly poolMax?: number
+  /** Statements running longer are cancelled by the server. */
+  readonly statementTimeoutMs?: number
+  /** Shown in `pg_stat_activity`. */
+  readonly applicationName?: string
+}
+
+const POOL_MAX_DEFAULT = 16
+const STATEMENT_TIMEOUT_MS_DEFAULT = 30_000
+/** Waiting for a lock holds a connection of the pool: it ends well before the statement would. */
+const LOCK_TIMEOUT_MS = 10_000
+/** A transaction that its client forgot (SIGSTOP, a stalled event loop) gives its row locks back after this long. */
+const IDLE_IN_TRANSACTION_MS = 15_000
+const ACQUIRE_TIMEOUT_MS = 10_000
+/** Of one connection, until the server has greeted it: below the time a caller waits, so that the caller learns why. */
+const CONNECT_TIMEOUT_MS = 8_000
+const TRANSACTION_ATTEMPTS_MAX = 4
+
+/**
+ * What a statement runs on: the pool (each statement its own transaction) or one open transaction.
+ *
+ * Other rooms hand it through and cannot look inside: every statement lives in `storage/tables/`.
+ */
+export class Tx {
+  readonly #knex: Knex
+  constructor(knexOrTransaction: Knex) {
+    this.#knex = knexOrTransaction
+  }
+  /** For `storage/` only. */
+  static knexOf(tx: Tx): Knex {
+    return tx.#knex
+  }
+}
+
+/** The connection pool of one process. */
+export class Database {
+  /** Runs each statement on its own, for single reads and writes. */
+  readonly pool: Tx
+  readonly #knex: Knex
+
+  constructor(options: DatabaseOptions) {
+    this.#knex = knex({
+      client: NamedStatementClient,
+      connection: connectionOf(options),
+      pool: { min: 0, max: options.poolMax ?? POOL_MAX_DEFAULT, idleTimeoutMillis: 60_000 },
+      acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+      // An error's message keeps the placeholders: the values could be secrets, and messages reach the log.
+      compileSqlOnError: false,
+      // Knex prints to the console what it also throws; the caller logs it once, where it decides what it means.
+      log: { debug() {}, warn() {}, error() {}, deprecate() {} },
+    })
+    this.pool = new Tx(this.#knex)
+  }
+
+  /**
+   * Runs `work` in one READ COMMITTED transaction and commits, or rolls back when it throws.
+   *
+   * A deadlock or serialization failure is tried again from the start, so `work` must have no effects outside the
+   * database.
+   */
+  async transaction<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#knex.transaction((trx) => work(new Tx(trx)))
+      } catch (error) {
+        if (attempt === TRANSACTION_ATTEMPTS_MAX || !isRetryable(error)) throw error
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#knex.destroy()
+  }
+}
+
+/** Runs one documented statement with `?` bindings and returns its rows. `storage/` only. */
+export async function query<Row>(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<Row[]> {
+  const result: { rows: Row[] } = await Tx.knexOf(tx).raw(sql, bindings as Knex.RawBinding[])
+  return result.rows
+}
+
+/** Like `rows`, for a statement that yields at most one. */
+export async function queryOne<Row>(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<Row | undefined> {
+  return (await query<Row>(tx, sql, bindings))[0]
+}
+
+/** Runs a statement and returns how many rows it touched. */
+export async function execute(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<number> {
+  const result: { rowCount: number | null } = await Tx.knexOf(tx).raw(sql, bindings as Knex.RawBinding[])
+  return result.rowCount ?? 0
+}
+
+/** A value a statement can be given. JSON goes through `jsonb()`; an array becomes a PostgreSQL array. */
+export type SqlValue =
+  | string
+  | number
+  | boolean
+  | null
+  | Date
+  | Uint8Array
+  | readonly (string | number | boolean | null | Date)[]
+
+/** A JSON value as the text that a `::jsonb` parameter takes, also where it holds what a third party sent. */
+export function jsonb(value: Json): string {
+  return toJsonbText(value)
+}
+
+function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {
+  const common = {
+    statement_timeout: statementTimeoutMs ?? STATEMENT_TIMEOUT_MS_DEFAULT,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    application_name: applicationName ?? 'patchbay',
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  }
+  if (target.kind === 'url') return { connectionString: target.url, ...common }
+  const { host, port, user, database } = target
+  return { host, port, user, database, ...common }
+}
+
+/** Nesting was bounded when it was written. */
+function parseStored(text: string): Json {
+  return parseJson(text, Number.POSITIVE_INFINITY)
+}
+
+// bigint and numeric columns are counters well below 2^53; as numbers they need no conversion anywhere.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+// `jsonb` keeps every digit of a number; so does what is read from it.
+pg.types.setTypeParser(pg.types.builtins.JSONB, parseStored)
+pg.types.setTypeParser(pg.types.builtins.JSON, parseStored)

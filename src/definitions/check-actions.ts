@@ -1,0 +1,194 @@
+import {
+  createSuggester,
+  type DotPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type suggest,
+  type Violation,
+} from '../base/index.ts'
+import { listPlaceholderPaths, listVariablePaths } from '../expressions/index.ts'
+import { ACTION_RESOURCE, type RESERVED_ACTIONS, stepName } from './actions.ts'
+import { resolvedSchema } from './config-schema.ts'
+import { writePath } from './findings.ts'
+import { listFields } from './schema-walk.ts'
+
+/** The action whose steps ask a person. */
+const FORM_ACTION = 'post_connect_user_form' satisfies (typeof RESERVED_ACTIONS)[number]
+
+/** The action that asks for the next token. */
+const REFRESH_ACTION = 'refresh_token' satisfies (typeof RESERVED_ACTIONS)[number]
+
+/** One step of an action as it is written, wherever the schema allows it to be. */
+interface StepAt {
+  readonly name: string
+  readonly step: JsonObject
+  readonly path: DotPath
+}
+
+/**
+ * What no schema can say about actions: names taken twice, results read before they are there or outside of any action,
+ * steps where they cannot run.
+ *
+ * @param path prefix of the reported fields: `config`, `override`
+ */
+export function findActionProblems(config: JsonObject, path: string): Violation[] {
+  const reads = listResultReads(config)
+  const readsByPlace = groupByStep(reads)
+  const suggester = createSuggester()
+  const actions = isJsonObject(config.actions) ? Object.entries(config.actions) : []
+  const found = actions.flatMap(([action, definition]) => {
+    const steps = stepsOf(action, definition)
+    return [
+      ...findTakenNames(steps),
+      ...findMisplacedSteps(action, steps),
+      ...steps.flatMap(findPagination),
+      ...findUnknownResults(steps, readsByPlace, suggester),
+    ]
+  })
+  const outside = reads.filter(({ at }) => at[0] !== 'actions').map(unreadable)
+  return [...findShadowedResource(config), ...found, ...outside].map(({ at, ...finding }) => ({
+    field: writePath(path, at),
+    ...finding,
+  }))
+}
+
+type ActionFinding = Omit<Violation, 'field'> & { readonly at: DotPath }
+
+function findShadowedResource({ resources }: JsonObject): ActionFinding[] {
+  if (!isJsonObject(resources) || resources[ACTION_RESOURCE] === undefined) return []
+  const description = 'is the name under which actions are called: no call would reach this resource'
+  return [{ at: ['resources', ACTION_RESOURCE], description, rule: 'resources.reserved_name' }]
+}
+
+function stepsOf(action: string, definition: Json): StepAt[] {
+  if (!isJsonObject(definition)) return []
+  const isList = Array.isArray(definition.steps)
+  const steps: readonly Json[] = Array.isArray(definition.steps) ? definition.steps : [definition]
+  return steps.flatMap((step, index) => {
+    if (!isJsonObject(step)) return []
+    const name = stepName(
+      { name: typeof step.name === 'string' ? step.name : undefined, type: String(step.type) },
+      index,
+    )
+    return [{ name, step, path: isList ? ['actions', action, 'steps', index] : ['actions', action] }]
+  })
+}
+
+function findTakenNames(steps: readonly StepAt[]): ActionFinding[] {
+  const taken = new Set<string>()
+  return steps.flatMap(({ name, path }) => {
+    if (taken.size < taken.add(name).size) return []
+    const description = `is the name of an earlier step too: $steps.${name} could be either`
+    return [{ at: [...path, 'name'], description, rule: 'actions.duplicate_step' }]
+  })
+}
+
+function findMisplacedSteps(action: string, steps: readonly StepAt[]): ActionFinding[] {
+  const rule = 'actions.wrong_step'
+  const misplaced = steps.flatMap(({ step, path }) => {
+    const description = describeMisplaced(action, step.type)
+    return description === undefined ? [] : [{ at: [...path, 'type'], description, rule }]
+  })
+  if (action !== REFRESH_ACTION || steps.some(({ step }) => step.type === 'request')) return misplaced
+  return [...misplaced, { at: ['actions', action], description: 'must have a step that sends a request', rule }]
+}
+
+/** Forms ask a person and nothing else does. What a token brings for the context, `context_from_token` takes. */
+function describeMisplaced(action: string, type: Json | undefined): string | undefined {
+  if (action === FORM_ACTION) return type === 'form' ? undefined : `must be form in ${FORM_ACTION}`
+  if (type === 'form') return `is possible in ${FORM_ACTION} only`
+  if (action === REFRESH_ACTION && type === 'update_context') return `has no effect in ${REFRESH_ACTION}`
+  return undefined
+}
+
+function findPagination({ step: { type, config }, path }: StepAt): ActionFinding[] {
+  if (type !== 'request' || !isJsonObject(config) || !isJsonObject(config.pagination)) return []
+  const description = 'is not possible: a step sends one request; write a method of a resource for a list'
+  return [{ at: [...path, 'config', 'pagination'], description, rule: 'actions.pagination' }]
+}
+
+/** A result that is read by a template or an expression: `$previous`, or `$steps` and a name. */
+interface ResultRead {
+  readonly place: 'template' | 'expression'
+  readonly root: 'previous' | 'steps'
+  readonly step: string | undefined
+  readonly at: DotPath
+}
+
+/** Reads by the place of their step: `["actions", name]`, or `["actions", name, "steps", index]`, as JSON. */
+function groupByStep(reads: readonly ResultRead[]): ReadonlyMap<string, readonly ResultRead[]> {
+  const groups = new Map<string, ResultRead[]>()
+  for (const read of reads)
+    for (const length of [2, 4]) {
+      const place = JSON.stringify(read.at.slice(0, length))
+      const group = groups.get(place)
+      if (group === undefined) groups.set(place, [read])
+      else group.push(read)
+    }
+  return groups
+}
+
+function findUnknownResults(
+  steps: readonly StepAt[],
+  readsByPlace: ReadonlyMap<string, readonly ResultRead[]>,
+  suggester: typeof suggest,
+): ActionFinding[] {
+  const names = new Set<string>()
+  return steps.flatMap((step) => {
+    const reads = readsByPlace.get(JSON.stringify(step.path)) ?? []
+    const findings = reads.flatMap((read) => findUnknownResult(read, step, names, suggester))
+    names.add(step.name)
+    return findings
+  })
+}
+
+/** @param names of the steps before */
+function findUnknownResult(
+  read: ResultRead,
+  { step, path }: StepAt,
+  names: ReadonlySet<string>,
+  suggester: typeof suggest,
+): ActionFinding[] {
+  const { place, root, step: name, at } = read
+  // What judges an answer (error_expression and the like) sees the answer alone.
+  if (place === 'expression' && step.type === 'request' && at[path.length] === 'config') return [unreadable(read)]
+  if (root === 'previous' && names.size === 0)
+    return [{ at, description: 'reads $previous, but this is the first step', rule: 'actions.unknown_step' }]
+  if (root === 'previous' || name === undefined || names.has(name)) return []
+  const description = `reads $steps.${name}, but no step of that name runs before${suggester(name, names)}`
+  return [{ at, description, rule: 'actions.unknown_step' }]
+}
+
+function unreadable({ root, at }: ResultRead): ActionFinding {
+  const description = `reads $${root}, which is there in templates, transform, update_context and run_if of actions only`
+  return { at, description, rule: 'actions.result_outside' }
+}
+
+function listResultReads(config: JsonObject): ResultRead[] {
+  return listFields(resolvedSchema, config).flatMap(({ role, value, path: at }) => {
+    switch (role.kind) {
+      case 'template':
+      case 'url':
+        return templateReads(value, at)
+      case 'expression':
+        return typeof value === 'string' ? expressionReads(value, at) : []
+      default:
+        return []
+    }
+  })
+}
+
+function templateReads(value: Json, at: DotPath): ResultRead[] {
+  return listPlaceholderPaths(value).flatMap(({ root, steps: [step] }): ResultRead[] => {
+    if (root === '$previous') return [{ place: 'template', root: 'previous', step: undefined, at }]
+    if (root !== '$steps') return []
+    return [{ place: 'template', root: 'steps', step: step === undefined ? undefined : String(step), at }]
+  })
+}
+
+function expressionReads(text: string, at: DotPath): ResultRead[] {
+  return listVariablePaths(text).flatMap(({ variable, step }) =>
+    variable === 'previous' || variable === 'steps' ? [{ place: 'expression', root: variable, step, at }] : [],
+  )
+}

@@ -1,0 +1,13 @@
+/** The worker thread of `checkConfigAsync` and `checkOverrideAsync`. */
+
+import { parentPort } from 'node:worker_threads'
+import { type JsonObject, parseJson, type Violation } from '../base/index.ts'
+import { type CheckTask, checkConfig, checkOverride } from './check.ts'
+
+parentPort?.on('message', (task: CheckTask) => parentPort?.postMessage(check(task)))
+
+function check(task: CheckTask): readonly Violation[] {
+  const config = parseJson(task.config) as JsonObject
+  if ('kind' in task) return checkConfig(config, task.kind, task.path)
+  return checkOverride(config, parseJson(task.override) as JsonObject, task.path)
+}

@@ -1,0 +1,355 @@
+import { createHash } from 'node:crypto'
+import {
+  canonicalJson,
+  type DotPath,
+  Failure,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseDotPath,
+} from '../base/index.ts'
+import {
+  compileJson,
+  compileTemplate,
+  compileUrl,
+  findFilteredList,
+  listPlaceholderPaths,
+} from '../expressions/index.ts'
+import {
+  bodyFormat,
+  type CredentialChoice,
+  compileAuthorization,
+  compileCredential,
+  compilePagination,
+  type FormatChoice,
+  listCredentials,
+  NO_AUTHORIZATION,
+  type Pagination,
+  type RequestDefinition,
+  responseFormat,
+} from '../formats/index.ts'
+import { ACTION_RESOURCE, compileAction } from './actions.ts'
+import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
+import { secretTexts } from './config-values.ts'
+import { type BudgetDefinition, type MethodDefinition, retrySchema } from './method-schema.ts'
+import { listNamesInHeaders } from './placeholder-names.ts'
+import type {
+  BudgetRule,
+  ConnectPlan,
+  ConsumedParams,
+  MethodPlan,
+  NamedTemplate,
+  Plan,
+  RateLimitRules,
+  ResponsePath,
+  RetryRules,
+} from './plan.ts'
+import { settingsAsDoubles } from './schema-walk.ts'
+
+/** Methods that read by their name; all others count as writing, whatever HTTP method they use, unless they say otherwise. */
+const READING_METHODS: readonly string[] = ['list', 'get']
+
+/** A third party that hangs holds up the other runs of its account for so long, five times with pauses between. */
+const TIMEOUT_SECONDS_DEFAULT = 20
+
+/** HTTP methods that read, for paths that the definition does not describe. */
+const READING_VERBS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
+
+/** The name under which the product introduces itself; some APIs refuse requests without one. */
+const USER_AGENT = 'Patchbay'
+
+/**
+ * Compiles a resolved config, once: a call then only evaluates.
+ *
+ * @throws Failure DEFINITION_INVALID with every violation when the config does not pass its schema, for example because an
+ * override was stored before the definition below it changed
+ */
+export function compilePlan(written: JsonObject): Plan {
+  const config = settingsAsDoubles(resolvedSchema, written) as JsonObject
+  const parsed = parseConfig(config)
+  const resources = Object.entries(parsed.resources ?? {}).map(([resource, methods]) => {
+    const plans = new LazyMap(methods, (name, method) => compileMethod(parsed, resource, name, method))
+    return [resource, plans] as const
+  })
+  let secrets: readonly string[] | undefined
+  return {
+    resources: new Map(resources),
+    passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
+    // From the config as written: parsing sorts the map's keys.
+    credentials: listCredentials(config.credentials).map((choice) => compileConnect(parsed, choice)),
+    actions: new LazyMap(parsed.actions ?? {}, (name, action) =>
+      compileAction(name, action, (request) => compileStepRequest(parsed, name, request)),
+    ),
+    get secrets() {
+      secrets ??= secretTexts(config)
+      return secrets
+    },
+  }
+}
+
+/** Tells whether a call to a path that no method describes changes something upstream. */
+export function isWritingVerb(verb: string): boolean {
+  return !READING_VERBS.includes(verb.toUpperCase())
+}
+
+function parseConfig(config: JsonObject): IntegrationConfig {
+  const parsed = resolvedSchema.safeParse(config)
+  if (parsed.success) return parsed.data
+  const { path, message } = parsed.error.issues[0] ?? { path: [], message: '' }
+  throw new Failure('DEFINITION_INVALID', `the definition is not valid at ${path.join('.')}: ${message}`)
+}
+
+function compileConnect(config: IntegrationConfig, choice: CredentialChoice): ConnectPlan {
+  const { verification, token, ...plan } = compileCredential(choice)
+  return {
+    ...plan,
+    label: choice.label,
+    verification: verification === undefined ? undefined : compileRequest(config, '', 'verification', verification),
+    token: token?.((request) => compileTokenRequest(config, request)),
+    sentInHeaders: listNamesInHeaders(config as JsonObject),
+  }
+}
+
+/** Headers and parameters of the integration may hold the token that is only being asked for: they are left out. */
+function compileTokenRequest({ base_url }: IntegrationConfig, request: RequestDefinition): MethodPlan {
+  return compileRequest(base_url === undefined ? {} : { base_url }, '', 'token', request)
+}
+
+function compileMethod(
+  config: IntegrationConfig,
+  resource: string,
+  name: string,
+  method: MethodDefinition,
+): MethodPlan {
+  const isList = name === 'list' || (method.pagination ?? undefined) !== undefined
+  const choice = method.pagination === undefined ? config.pagination : method.pagination
+  const errorExpression = method.error_expression === undefined ? config.error_expression : method.error_expression
+  return {
+    ...compileRequest(config, resource, name, method),
+    isList,
+    isWrite: !(method.read_only ?? READING_METHODS.includes(name)),
+    pagination: isList ? paginationOf(choice ?? undefined) : undefined,
+    authorize: compileAuthorizer(method.authorization === undefined ? config.authorization : method.authorization),
+    rateLimit: rateLimitOf(method.rate_limit === undefined ? config.rate_limit : method.rate_limit),
+    errorExpression: errorExpression ?? undefined,
+    retry: retryOf(method.retry === undefined ? config.retry : method.retry),
+    timeoutMs: timeoutOf(method.timeout === undefined ? config.timeout : method.timeout),
+    budgets:
+      method.budget === undefined
+        ? compileBudgets(config.budget, { resource, method: name })
+        : compileBudgets(method.budget ?? [], { resource, method: name }, `${resource}.${name}`),
+    responsePath: method.response_path === undefined ? undefined : compileResponsePath(method.response_path),
+    idPath: parseDotPath(method.id_path ?? 'id'),
+    exampleResponse: isJsonObject(method.examples) ? method.examples.response : undefined,
+    parentPaths: findParentPaths(config, method),
+  }
+}
+
+/** A request of an action is never paged, and what the caller gave reaches it only where its templates read it. */
+function compileStepRequest(config: IntegrationConfig, action: string, request: MethodDefinition): MethodPlan {
+  const plan = compileMethod(config, ACTION_RESOURCE, action, request)
+  const placed = { ...plan.consumed, wholeQuery: true, wholeBody: true }
+  return { ...plan, isList: false, isWrite: isWritingVerb(plan.verb), pagination: undefined, consumed: placed }
+}
+
+/** The request part, with everything else as the integration has it. */
+function compileRequest(
+  config: IntegrationConfig,
+  resource: string,
+  name: string,
+  request: RequestDefinition,
+): MethodPlan {
+  const baseUrl = request.base_url ?? config.base_url
+  const format = request.response_format === undefined ? undefined : responseFormat(request.response_format)
+  const headers = mergeHeaders(
+    { accept: format?.accept ?? 'application/json', 'user-agent': USER_AGENT },
+    config.headers,
+    request.headers,
+  )
+  const query = mergeEntries(config.query, request.query)
+  return {
+    resource,
+    method: name,
+    verb: request.method.toUpperCase(),
+    isList: false,
+    isWrite: false,
+    url: baseUrl === undefined ? undefined : compileUrl(baseUrl, request.path),
+    headers: compileHeaders(headers),
+    query: Object.entries(query).map(([key, value]) => ({ name: key, value: compileJson(value) })),
+    queryArrayFormat: request.query_array_format ?? config.query_array_format ?? 'repeat',
+    body: request.body === undefined ? undefined : compileJson(request.body),
+    bodyFormat: bodyFormat(request.body_format ?? 'json'),
+    responseFormat: format,
+    consumed: findConsumedParams([baseUrl ?? null, request.path, headers, query, request.body ?? null]),
+    authorize: compileAuthorizer(config.authorization),
+    pagination: undefined,
+    rateLimit: rateLimitOf(config.rate_limit),
+    errorExpression: config.error_expression,
+    retry: retryOf(config.retry),
+    timeoutMs: timeoutOf(config.timeout),
+    budgets: compileBudgets(config.budget, {}),
+    concurrencyMax: config.concurrency,
+    responsePath: undefined,
+    idPath: ['id'],
+    exampleResponse: undefined,
+    parentPaths: [],
+  }
+}
+
+/** Whatever of the integration may take part in a request, and of the method itself. */
+function findParentPaths(config: IntegrationConfig, method: MethodDefinition): DotPath[] {
+  const shared = [config.base_url, config.headers, config.query, config.authorization, config.pagination]
+  const own = [method.base_url, method.path, method.headers, method.query, method.body]
+  const choices = [method.authorization, method.pagination]
+  return [...shared, ...own, ...choices]
+    .flatMap((template) => listPlaceholderPaths((template ?? null) as Json))
+    .flatMap(({ root, steps }) => (root === 'resources' ? [steps] : []))
+}
+
+type HeaderValues = Readonly<Record<string, string | number | boolean | null>>
+
+/** Later levels win, whatever the case of the names; `null` removes. */
+function mergeHeaders(...levels: readonly (HeaderValues | undefined)[]): Record<string, string> {
+  const merged: Record<string, string> = {}
+  for (const level of levels) {
+    for (const [name, value] of Object.entries(level ?? {})) {
+      if (value === null) delete merged[name.toLowerCase()]
+      else merged[name.toLowerCase()] = String(value)
+    }
+  }
+  return merged
+}
+
+function compileHeaders(headers: Readonly<Record<string, string>>): NamedTemplate[] {
+  return Object.entries(headers).map(([name, value]) => ({ name, value: compileTemplate(value) }))
+}
+
+/** Later levels win; `null` removes. */
+function mergeEntries(...levels: readonly (Readonly<Record<string, Json>> | undefined)[]): Record<string, Json> {
+  const merged: Record<string, Json> = {}
+  for (const level of levels) {
+    for (const [name, value] of Object.entries(level ?? {})) {
+      if (value === null) delete merged[name]
+      else merged[name] = value
+    }
+  }
+  return merged
+}
+
+function findConsumedParams(templates: readonly Json[]): ConsumedParams {
+  const paths = listPlaceholderPaths(templates)
+  const first = (root: string) =>
+    paths.filter((path) => path.root === root && path.steps.length > 0).map(({ steps }) => String(steps[0]))
+  const hasWhole = (root: string) => paths.some((path) => path.root === root && path.steps.length === 0)
+  return {
+    query: new Set(first('query')),
+    body: new Set(first('body')),
+    isQueryConsumed: hasWhole('query'),
+    isBodyConsumed: hasWhole('body'),
+  }
+}
+
+function compileAuthorizer(choice: FormatChoice | null | undefined): MethodPlan['authorize'] {
+  return choice === null || choice === undefined ? () => NO_AUTHORIZATION : compileAuthorization(choice)
+}
+
+function paginationOf(choice: FormatChoice | undefined): Pagination | undefined {
+  return choice === undefined ? undefined : compilePagination(choice)
+}
+
+function rateLimitOf(rules: MethodDefinition['rate_limit']): RateLimitRules {
+  return {
+    isRateLimited: rules?.is_rate_limited,
+    retryAfter: rules?.retry_after_header_expression,
+    rateLimit: rules?.rate_limit_header_expression,
+  }
+}
+
+function retryOf(rules: MethodDefinition['retry']): RetryRules {
+  const { max_attempts, max_elapsed, base, factor, max, retry_unsafe } = retrySchema.parse(rules ?? {})
+  return {
+    attemptsMax: max_attempts,
+    elapsedMaxMs: max_elapsed * 1000,
+    baseMs: base * 1000,
+    factor,
+    waitMaxMs: max * 1000,
+    isUnsafeAllowed: retry_unsafe,
+  }
+}
+
+function timeoutOf(seconds: number | null | undefined): number {
+  return (seconds ?? TIMEOUT_SECONDS_DEFAULT) * 1000
+}
+
+function compileResponsePath(text: string): ResponsePath {
+  if (!text.startsWith('$')) return { kind: 'path', steps: parseDotPath(text) }
+  const list = findFilteredList(text)
+  return { kind: 'expression', text, source: list.kind === 'filtered' ? list.source : undefined }
+}
+
+const WINDOW_SECONDS = { second: 1, minute: 60, hour: 3_600, day: 86_400 } as const
+const KEY_LENGTH = 16
+
+/**
+ * The rules that count a call.
+ *
+ * @param called what is called; nothing for a path that no method describes, which only rules without `match` count
+ * @param owner of rules that are the method's own and count nothing else; absent: shared by all that they match
+ */
+export function compileBudgets(
+  definitions: BudgetDefinition | undefined,
+  called: { readonly resource?: string; readonly method?: string },
+  owner = '',
+): BudgetRule[] {
+  const counted = (definitions ?? []).filter(
+    ({ match }) =>
+      (match?.resource ?? called.resource) === called.resource && (match?.method ?? called.method) === called.method,
+  )
+  return counted.map((definition) => {
+    const { limit, per, scope } = definition
+    const seconds = typeof per === 'number' ? per : WINDOW_SECONDS[per]
+    return { key: budgetKey(owner, definition), limit, windowMs: seconds * 1_000, scope }
+  })
+}
+
+function budgetKey(owner: string, definition: BudgetDefinition[number]): string {
+  return createHash('sha256')
+    .update(`${owner}|${canonicalJson(JSON.parse(JSON.stringify(definition)))}`)
+    .digest('base64url')
+    .slice(0, KEY_LENGTH)
+}
+
+/** A map whose values are computed when they are first read, and kept. */
+export class LazyMap<Source, Value> {
+  readonly #sources: ReadonlyMap<string, Source>
+  readonly #compute: (key: string, source: Source) => Value
+  readonly #values = new Map<string, Value>()
+
+  /** @param compute what it throws is thrown by `get`, each time */
+  constructor(sources: Readonly<Record<string, Source>>, compute: (key: string, source: Source) => Value) {
+    this.#sources = new Map(Object.entries(sources))
+    this.#compute = compute
+  }
+
+  get size(): number {
+    return this.#sources.size
+  }
+
+  has(key: string): boolean {
+    return this.#sources.has(key)
+  }
+
+  keys(): Iterable<string> {
+    return this.#sources.keys()
+  }
+
+  get(key: string): Value | undefined {
+    const source = this.#sources.get(key)
+    if (source === undefined) return undefined
+    const known = this.#values.get(key)
+    if (known !== undefined) return known
+    const value = this.#compute(key, source)
+    this.#values.set(key, value)
+    return value
+  }
+}

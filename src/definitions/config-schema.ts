@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import {
+  anyJson,
+  authorizationSchema,
+  credentialsSchema,
+  expressionText,
+  headerMap,
+  listOf,
+  mapOf,
+  nameText,
+  paginationSchema,
+  plainText,
+  queryArrayFormatSchema,
+  RESPONSE_ROOTS,
+  rawText,
+  signatureSchema,
+  templateMap,
+  urlText,
+  webAddress,
+} from '../formats/index.ts'
+import { actionSchema } from './actions.ts'
+import {
+  budgetSchema,
+  identifierText,
+  rateLimitSchema,
+  resourceSchema,
+  retrySchema,
+  timeoutSchema,
+} from './method-schema.ts'
+
+/** How inbound webhooks of the third party are handled; evaluated by the webhooks room, data here. */
+export const webhookSchema = z.strictObject({
+  payload_transform: expressionText(['body', 'headers', 'query'])
+    .optional()
+    .describe('JSONata over {body, headers, query}; the result is the new payload.'),
+  handle_verification: expressionText()
+    .optional()
+    .describe('JSONata that returns {type: verify | payload | meta, verification_response?, update_context?}.'),
+  signature_verification: signatureSchema.optional(),
+  events: expressionText().optional().describe('JSONata that maps one accepted payload to record events.'),
+  context_lookup: z
+    .strictObject({
+      value: expressionText().describe('JSONata over the payload.'),
+      field: nameText().describe("Key of the accounts' context that must equal the value."),
+    })
+    .optional()
+    .describe('How the receiving accounts of an environment-level address are found.'),
+})
+
+/** Keys of an integration config. The same objects validate, give the types and become the published JSON Schema. */
+const configKeys = {
+  label: plainText().optional().describe('Human-readable name.'),
+  logo: webAddress().optional().describe('URL of the logo; square, 256x256 recommended.'),
+  icon: webAddress().optional().describe('URL of a smaller monochrome icon.'),
+  base_url: urlText()
+    .optional()
+    .describe('Base address of every method, for example https://{{subdomain}}.example.com/api.'),
+  headers: headerMap().optional().describe('Sent with every request.'),
+  query: templateMap().optional().describe('Query parameters of every request.'),
+  query_array_format: queryArrayFormatSchema.optional(),
+  credentials: credentialsSchema
+    .optional()
+    .describe('How accounts are connected: one {format, config}, or a map by format.'),
+  authorization: authorizationSchema
+    .nullish()
+    .describe('How the credential is put on requests. Default: nothing is sent.'),
+  pagination: paginationSchema.nullish().describe('How `list` methods are paged. Default: one page.'),
+  rate_limit: rateLimitSchema.optional(),
+  retry: retrySchema.optional(),
+  timeout: timeoutSchema.optional(),
+  budget: budgetSchema
+    .optional()
+    .describe('Requests that may be made per stretch of time, counted by every process together.'),
+  concurrency: z.int().min(1).max(100).optional().describe('Requests of one account in flight at once.'),
+  error_expression: expressionText(RESPONSE_ROOTS)
+    .optional()
+    .describe(
+      'JSONata over every response: nothing means no error, else {status, message?, headers?, metadata?, result?}.',
+    ),
+  resources: mapOf(identifierText('resource'), resourceSchema).optional().describe('Resources by name.'),
+  actions: mapOf(identifierText('action'), actionSchema)
+    .optional()
+    .describe(
+      'Named steps; post_install, post_connect_user_form, refresh_token and validation hook into the life of an account.',
+    ),
+  tool_tags: mapOf(nameText(), listOf(rawText())).optional().describe('Tags by resource, for the tools listing.'),
+  webhook: webhookSchema.optional(),
+} as const
+
+/** An integration config. */
+export const configSchema = z.strictObject(configKeys).meta({ title: 'Integration config' })
+
+/** What an override may hold beyond the config's keys; these never reach an integration. */
+const overrideOnlyKeys = {
+  description: plainText().optional().describe('Environment-specific description shown in the catalog.'),
+  tags: listOf(rawText()).optional().describe('Environment-specific tags shown in the catalog.'),
+  environment_variables: mapOf(nameText(), anyJson())
+    .optional()
+    .describe('Values of {{environment_variables.<KEY>}} and {{env.<KEY>}}.'),
+} as const
+
+/** A config with an override merged into it. */
+export const resolvedSchema = z.strictObject({ ...configKeys, ...overrideOnlyKeys })
+
+export type IntegrationConfig = z.output<typeof configSchema>
+
+let cachedJsonSchema: JsonObject | undefined
+
+/**
+ * JSON Schema (draft 2020-12) of the integration config, made from the objects that validate it.
+ *
+ * It describes shapes. What only a check can see (placeholder names, expressions, rules between fields) is not in it.
+ */
+export function integrationConfigSchema(): JsonObject {
+  if (cachedJsonSchema !== undefined) return cachedJsonSchema
+  const schema: unknown = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' })
+  const plain = JSON.parse(JSON.stringify(schema)) as Json
+  if (!isJsonObject(plain)) throw new Error('the schema of a config is an object')
+  cachedJsonSchema = plain
+  return plain
+}

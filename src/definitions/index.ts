@@ -1,0 +1,32 @@
+/**
+ * The definition of a third-party API as data: its schema, its check, the merge of an override, and the plan it is
+ * compiled to.
+ *
+ * Everything here is a pure function of JSON. Nothing here performs a call, and no other room reads a config by hand.
+ */
+
+export { ACTION_RESOURCE, RESERVED_ACTIONS } from './actions.ts'
+export {
+  type ConfigKind,
+  checkConfig,
+  checkConfigAsync,
+  checkOverride,
+  checkOverrideAsync,
+  isLargeConfig,
+} from './check.ts'
+export { compilePlan, isWritingVerb } from './compile.ts'
+export { integrationConfigSchema } from './config-schema.ts'
+export { listAddresses, secretPaths, secretTexts } from './config-values.ts'
+export { writePath } from './findings.ts'
+export { type ResolvedConfig, resolveConfig } from './merge.ts'
+export type {
+  ActionPlan,
+  BudgetRule,
+  ConnectPlan,
+  ContextSource,
+  MethodPlan,
+  Plan,
+  RateLimitRules,
+  StepPlan,
+} from './plan.ts'
+export { listTools, type Tool } from './tools.ts'

@@ -1,0 +1,168 @@
+import { z } from 'zod'
+import { validateExpression } from '../expressions/index.ts'
+import {
+  anyJson,
+  authorizationSchema,
+  expressionText,
+  fieldPath,
+  findPathProblem,
+  listOf,
+  mapOf,
+  nameText,
+  paginationSchema,
+  plainText,
+  RESPONSE_ROOTS,
+  rawText,
+  refineWith,
+  requestKeys,
+} from '../formats/index.ts'
+
+/** How a response is recognised as rate-limited, and what it says about the limit. */
+export const rateLimitSchema = z
+  .strictObject({
+    is_rate_limited: expressionText(RESPONSE_ROOTS)
+      .optional()
+      .describe('JSONata; truthy marks the response. Default: status = 429.'),
+    retry_after_header_expression: expressionText(RESPONSE_ROOTS)
+      .optional()
+      .describe('JSONata that returns the seconds to wait. Default: the Retry-After header.'),
+    rate_limit_header_expression: expressionText(RESPONSE_ROOTS)
+      .optional()
+      .describe('JSONata that returns {limit, remaining, reset}, forwarded as RateLimit-* headers.'),
+  })
+  .meta({ id: 'RateLimit' })
+
+/** When a failed request is sent again. Durations in seconds. */
+export const retrySchema = z
+  .strictObject({
+    max_attempts: z.int().min(1).max(10).default(6).describe('Requests in all, the first one included.'),
+    max_elapsed: z
+      .number()
+      .min(0)
+      .max(600)
+      .default(30)
+      .describe('No new attempt starts later than this after the first.'),
+    base: z
+      .number()
+      .min(0)
+      .max(60)
+      .default(0.5)
+      .describe('Upper bound of the first wait; the waits are drawn at random below it.'),
+    factor: z.number().min(1).max(10).default(2).describe('Growth of the bound per attempt.'),
+    max: z.number().min(0).max(300).default(30).describe('Highest bound of a wait.'),
+    retry_unsafe: z.boolean().default(false).describe('Also repeat POST and PATCH, which may take effect twice.'),
+  })
+  .meta({ id: 'Retry' })
+
+/** Longest wait for an answer: below the 30 seconds that a call may take, so that the call can still say who was slow. */
+const TIMEOUT_SECONDS_MAX = 29
+
+/** How long one request may take. */
+export const timeoutSchema = z
+  .number()
+  .min(0.1)
+  .max(TIMEOUT_SECONDS_MAX, {
+    error: `must be at most ${TIMEOUT_SECONDS_MAX}: the call it is made for ends after 30 seconds`,
+  })
+  .describe('Seconds the API has for one whole answer; then the request has failed. Default: 20.')
+
+/** Proactive limits, shared by everything that calls upstream. */
+export const budgetSchema = z
+  .array(
+    z.strictObject({
+      limit: z.int().min(1).max(1_000_000).describe('Requests in any stretch of that length.'),
+      per: z
+        .union([z.int().min(1).max(86_400), z.enum(['second', 'minute', 'hour', 'day'])])
+        .describe('Length of the stretch: a number of seconds, or a name.'),
+      scope: z
+        .enum(['account', 'tenant', 'integration'])
+        .default('account')
+        .describe('What shares the count: one account, all accounts of a tenant, or all of the installation.'),
+      match: z
+        .strictObject({
+          resource: rawText().optional().describe('Only methods of this resource.'),
+          method: rawText().optional().describe('Only methods of this name.'),
+        })
+        .optional()
+        .describe('Which calls count. Default: all.'),
+    }),
+  )
+  .max(10)
+  .meta({ id: 'Budget' })
+
+export type BudgetDefinition = z.output<typeof budgetSchema>
+
+/** JSON Schema, kept as it is and handed on in the tools listing. */
+const jsonSchema = mapOf(nameText(), anyJson())
+
+const responsePath = z
+  .string()
+  .min(1)
+  .max(16_384, { abort: true })
+  .superRefine(refineWith(findResponsePathProblem, 'response_path'))
+  .describe(
+    'Where the result is: a dotted path in the body, or JSONata over the body when it starts with $. Default: the body.',
+  )
+
+/** One method of a resource. */
+export const methodSchema = z
+  .strictObject({
+    ...requestKeys,
+    response_path: responsePath.optional(),
+    id_path: fieldPath().optional().describe('Path in a record to its identifier. Default: id.'),
+    pagination: paginationSchema.nullish().describe("Instead of the integration's; `null` turns paging off."),
+    authorization: authorizationSchema.nullish().describe("Instead of the integration's; `null` sends no credential."),
+    rate_limit: rateLimitSchema
+      .nullish()
+      .describe("Instead of the integration's; `null` goes back to the default rules."),
+    retry: retrySchema.nullish().describe("Instead of the integration's."),
+    timeout: timeoutSchema.nullish().describe("Instead of the integration's; `null` goes back to the default."),
+    budget: budgetSchema.nullish().describe("Instead of the integration's; `null` counts none."),
+    error_expression: expressionText(RESPONSE_ROOTS)
+      .nullish()
+      .describe("Instead of the integration's; `null` turns it off."),
+    read_only: z
+      .boolean()
+      .optional()
+      .describe(
+        'Changes nothing upstream, whatever its name and verb: sandbox accounts may call it. Default: list and get.',
+      ),
+    description: plainText().optional().describe('What the method does, for people and for tools.'),
+    scopes: listOf(rawText()).optional().describe('OAuth scopes the method needs.'),
+    query_schema: jsonSchema.optional().describe('JSON Schema of the query parameters.'),
+    body_schema: jsonSchema.optional().describe('JSON Schema of the body.'),
+    examples: anyJson().optional().describe('Examples, for example {response: …}; never evaluated.'),
+  })
+  .meta({ id: 'Method' })
+
+export type MethodDefinition = z.output<typeof methodSchema>
+
+/** Method names that change something upstream and therefore have no default HTTP method. */
+const WRITING_METHODS: readonly string[] = ['create', 'update', 'delete']
+
+/** The methods of one resource by name. */
+export const resourceSchema = mapOf(identifierText('method'), methodSchema).describe(
+  'Methods by name: list, get, create, update, delete or names of your own.',
+)
+
+/** Names of writing methods for which no HTTP method is written. */
+export function listMethodsWithoutVerb(resource: { readonly [method: string]: unknown }): string[] {
+  return WRITING_METHODS.filter((name) => {
+    const method = resource[name]
+    return typeof method === 'object' && method !== null && !('method' in method)
+  })
+}
+
+/** A name that can stand in a URL path and in a placeholder. */
+export function identifierText(noun: string): z.ZodString {
+  return z
+    .string()
+    .max(128)
+    .regex(/^[A-Za-z0-9_-]{1,128}$/, { error: `is not a ${noun} name: letters, digits, "_" and "-" only` })
+}
+
+function findResponsePathProblem(text: string): string | undefined {
+  if (!text.startsWith('$')) return findPathProblem(text)
+  const parsed = validateExpression(text)
+  return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : undefined
+}

@@ -1,0 +1,84 @@
+import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { compileTemplate, type Placeholder } from '../expressions/index.ts'
+
+/** A described method, as something that a language model or a menu can offer. */
+export interface Tool {
+  /** `<method>_<resource>`. */
+  readonly name: string
+  readonly resource: string
+  readonly method: string
+  readonly description: string
+  readonly tags: readonly string[]
+  /** JSON Schemas as the definition gives them; empty where it gives none. */
+  readonly querySchema: JsonObject
+  readonly bodySchema: JsonObject
+  /** `id`, `query.<name>`, `body.<name>`, `args.<name>`. */
+  readonly required: readonly string[]
+}
+
+/** Which tools to list; an empty list does not restrict. */
+export interface ToolFilter {
+  readonly methods: readonly string[]
+  /** Resources with at least one of these. */
+  readonly tags: readonly string[]
+}
+
+/** What a caller of a method can give. */
+const CALLER_ROOTS: ReadonlySet<string> = new Set(['id', 'query', 'body', 'args'])
+
+/** The tools of a config, by resource and method. A method without a description is nothing to offer. */
+export function listTools(config: JsonObject, filter: ToolFilter): readonly Tool[] {
+  return sortedEntries(config.resources).flatMap(([resource, methods]) => {
+    const tags = textsOf(entryOf(config.tool_tags, resource))
+    if (filter.tags.length > 0 && !filter.tags.some((tag) => tags.includes(tag))) return []
+    return sortedEntries(methods)
+      .filter(([method]) => filter.methods.length === 0 || filter.methods.includes(method))
+      .flatMap(([method, definition]) => toolOf(resource, method, definition, tags))
+  })
+}
+
+function toolOf(resource: string, method: string, definition: Json, tags: readonly string[]): readonly Tool[] {
+  if (!isJsonObject(definition) || typeof definition.description !== 'string') return []
+  const { description } = definition
+  const querySchema = objectOf(definition.query_schema)
+  const bodySchema = objectOf(definition.body_schema)
+  const required = new Set([
+    ...requiredByPath(definition.path),
+    ...textsOf(querySchema.required).map((name) => `query.${name}`),
+    ...textsOf(bodySchema.required).map((name) => `body.${name}`),
+  ])
+  const name = `${method}_${resource}`
+  return [{ name, resource, method, description, tags, querySchema, bodySchema, required: [...required] }]
+}
+
+/** What a path cannot be written without: placeholders that only the caller can fill. */
+function requiredByPath(path: Json | undefined): readonly string[] {
+  if (typeof path !== 'string') return []
+  const template = compileTemplate(path)
+  if (template.kind === 'constant') return []
+  const parts = template.kind === 'value' ? [template.placeholder] : template.parts
+  return parts.flatMap((part) => (typeof part === 'string' ? [] : requiredBy(part)))
+}
+
+function requiredBy({ paths, defaultText }: Placeholder): readonly string[] {
+  const [only] = paths
+  const isFree = defaultText !== undefined || paths.length > 1 || only?.root === undefined
+  return isFree || !CALLER_ROOTS.has(only.root) ? [] : [only.text]
+}
+
+function sortedEntries(value: Json | undefined): readonly (readonly [string, Json])[] {
+  return Object.entries(objectOf(value)).sort(([one], [other]) => (one < other ? -1 : 1))
+}
+
+function entryOf(value: Json | undefined, key: string): Json | undefined {
+  const object = objectOf(value)
+  return Object.hasOwn(object, key) ? object[key] : undefined
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+function textsOf(value: Json | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
+}

@@ -1,0 +1,97 @@
+import { Failure, type FailureReason } from '../base/index.ts'
+import { DecodingError } from './content-decoding.ts'
+import { ConnectionLostError } from './response-handler.ts'
+
+/** Whether the request met a connection that the other side had already given up. */
+export function isStaleConnection(error: unknown): boolean {
+  return error instanceof ConnectionLostError && CONNECTION_LOST_CODES.has(errorCode(error.cause))
+}
+
+/** Turns what undici, the socket or zlib threw into a failure that names the host and says what happened. */
+export function toUpstreamFailure(host: string, error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof ConnectionLostError) return toUpstreamFailure(host, error.cause)
+  const [reason, what] = error instanceof DecodingError ? decodingProblem(error) : connectionProblem(errorCode(error))
+  const subject = reason === 'INVALID_FIELD' ? 'the request to' : 'the call to'
+  return new Failure(reason, `${subject} "${host}" failed: ${what}`, { metadata: { host }, cause: error })
+}
+
+const CONNECTION_LOST_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+function decodingProblem(error: DecodingError): readonly [FailureReason, string] {
+  switch (error.kind) {
+    case 'unknown':
+      return ['UPSTREAM_INVALID_RESPONSE', 'its answer uses a content encoding that is not supported']
+    case 'corrupt':
+      return ['UPSTREAM_INVALID_RESPONSE', 'its answer is not encoded as it says']
+    case 'too_large':
+      return ['UPSTREAM_INVALID_RESPONSE', 'its decoded answer is too large']
+  }
+}
+
+function connectionProblem(code: string): readonly [FailureReason, string] {
+  const known = CONNECTION_PROBLEMS[code]
+  if (known) return known
+  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return ['UPSTREAM_UNREACHABLE', 'its certificate is not trusted']
+  return ['UPSTREAM_UNREACHABLE', 'the connection failed']
+}
+
+const CONNECTION_PROBLEMS: Readonly<Record<string, readonly [FailureReason, string]>> = {
+  ECONNREFUSED: ['UPSTREAM_UNREACHABLE', 'the connection was refused'],
+  ECONNRESET: ['UPSTREAM_UNREACHABLE', 'it closed the connection'],
+  EPIPE: ['UPSTREAM_UNREACHABLE', 'it closed the connection'],
+  ENOTFOUND: ['UPSTREAM_UNREACHABLE', 'the name does not resolve'],
+  EAI_AGAIN: ['UPSTREAM_UNREACHABLE', 'the name does not resolve at the moment'],
+  EHOSTUNREACH: ['UPSTREAM_UNREACHABLE', 'there is no route to it'],
+  ENETUNREACH: ['UPSTREAM_UNREACHABLE', 'there is no route to it'],
+  ETIMEDOUT: ['UPSTREAM_UNREACHABLE', 'connecting took too long'],
+  UND_ERR_CONNECT_TIMEOUT: ['UPSTREAM_UNREACHABLE', 'connecting took too long'],
+  UND_ERR_SOCKET: ['UPSTREAM_UNREACHABLE', 'it closed the connection'],
+  HTTPParserError: ['UPSTREAM_INVALID_RESPONSE', 'its answer is not valid HTTP'],
+  UND_ERR_HEADERS_OVERFLOW: ['UPSTREAM_INVALID_RESPONSE', 'its response headers are too large'],
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: ['UPSTREAM_INVALID_RESPONSE', 'its body is shorter than announced'],
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: ['INVALID_FIELD', 'its body is not as long as its content-length says'],
+  UND_ERR_INVALID_ARG: ['INVALID_FIELD', 'it cannot be written as HTTP'],
+  UND_ERR_DESTROYED: ['SHUTTING_DOWN', 'the client is closed'],
+  UND_ERR_CLOSED: ['SHUTTING_DOWN', 'the client is closed'],
+}
+
+function errorCode(error: unknown): string {
+  if (error instanceof AggregateError) return errorCode(error.errors[0])
+  // undici's parser names only some of its errors by code.
+  if (error instanceof Error && error.name === 'HTTPParserError') return error.name
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+/** Methods that may be repeated without asking: a server that did the work twice is no different. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** What decides about a repetition. */
+export interface StaleRetryRules {
+  readonly host: string
+  readonly method: string
+  /** The body can be sent only once. */
+  readonly isBodyConsumed?: boolean
+}
+
+/**
+ * A kept-alive connection may close under a request. If nothing of an answer arrived and repeating is harmless, the
+ * request is made once more.
+ *
+ * @throws Failure for whatever `attempt` rejects with
+ */
+export async function retryStaleConnection<T>(
+  { host, method, isBodyConsumed: isSpent = false }: StaleRetryRules,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await attempt()
+  } catch (error) {
+    if (isSpent || !SAFE_METHODS.has(method) || !isStaleConnection(error)) throw toUpstreamFailure(host, error)
+  }
+  try {
+    return await attempt()
+  } catch (error) {
+    throw toUpstreamFailure(host, error)
+  }
+}

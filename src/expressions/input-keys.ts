@@ -1,0 +1,158 @@
+import type { JsonObject } from '../base/index.ts'
+import { isNode } from './inline-frame.ts'
+import type { AstNode } from './parse.ts'
+
+/** Functions that take no value from their surroundings, however few arguments they are called with. */
+const WITHOUT_CONTEXT: ReadonlySet<string> = new Set([
+  'count',
+  'sum',
+  'max',
+  'min',
+  'average',
+  'append',
+  'exists',
+  'join',
+  'map',
+  'filter',
+  'single',
+  'zip',
+  'reduce',
+  'sort',
+  'reverse',
+  'distinct',
+  'merge',
+  'now',
+  'millis',
+  'uuid',
+  'random',
+  'type',
+  'error',
+  'assert',
+])
+
+/** Functions that do so only when they are called with fewer arguments than this. */
+const CONTEXT_BELOW: ReadonlyMap<string, number> = new Map([
+  ...[
+    'string',
+    'number',
+    'boolean',
+    'not',
+    'length',
+    'lowercase',
+    'uppercase',
+    'trim',
+    'keys',
+    'abs',
+    'floor',
+    'ceil',
+  ].map((name) => [name, 1] as const),
+  ...['round', 'base64encode', 'base64decode', 'hash', 'base64url', 'parseDate', 'toMillis', 'fromMillis'].map(
+    (name) => [name, 1] as const,
+  ),
+  ...['contains', 'split', 'match', 'substringBefore', 'substringAfter', 'lookup', 'each', 'sift', 'hmac'].map(
+    (name) => [name, 2] as const,
+  ),
+  ...([
+    ['substring', 2],
+    ['replace', 3],
+    ['pad', 2],
+  ] as const),
+])
+
+/**
+ * The keys of the roots that an expression may read; `undefined` when it may read any.
+ *
+ * Every name that occurs anywhere counts, whether it is looked up in the roots or further down. Whatever sees the roots as a
+ * whole (`$`, `$$`, wildcards, parents, `a@$x`, transforms, functions that take the context for a missing argument) may read
+ * any key. Nodes of a type that is not known may too.
+ */
+export function referencedInputKeys(tree: AstNode): ReadonlySet<string> | undefined {
+  const names = new Set<string>()
+  return collectKeys(tree, names, new Set()) ? names : undefined
+}
+
+/** Keys by which JSONata would take the roots for something else than data, whatever an expression reads. */
+const RESERVED_KEYS = ['_jsonata_lambda', '_jsonata_function', 'tupleStream', 'outerWrapper'] as const
+
+/**
+ * The part of the roots that an expression reads. Roots repeat each other (`body`, `data`, `response.body`): what is not read
+ * need not be written to a sandbox.
+ */
+export function pickInputKeys(roots: JsonObject, reads: ReadonlySet<string> | undefined): JsonObject {
+  if (reads === undefined || RESERVED_KEYS.some((mark) => Object.hasOwn(roots, mark))) return roots
+  return Object.fromEntries(Object.entries(roots).filter(([key]) => reads.has(key)))
+}
+
+const TRANSPARENT: ReadonlySet<string> = new Set([
+  'binary',
+  'unary',
+  'condition',
+  'block',
+  'string',
+  'number',
+  'value',
+  'regex',
+  'filter',
+  'sort',
+  'apply',
+  'index',
+])
+
+/** @returns false when the part may read anything */
+function collectKeys(part: unknown, names: Set<string>, seen: Set<unknown>): boolean {
+  if (typeof part !== 'object' || part === null || seen.has(part)) return true
+  seen.add(part)
+  if (!isNode(part)) return Object.values(part).every((inner) => collectKeys(inner, names, seen))
+  return readsNamedKeysOnly(part, names, seen) && Object.values(part).every((inner) => collectKeys(inner, names, seen))
+}
+
+/** Whether the node by itself reads no more than the names it adds. */
+function readsNamedKeysOnly(node: AstNode, names: Set<string>, seen: Set<unknown>): boolean {
+  // A focus stays where it was: after `a@$x` the context is still the roots.
+  if (node.focus !== undefined) return false
+  switch (node.type) {
+    case 'name':
+      names.add(String(node.value))
+      return true
+    case 'variable':
+      return node.value !== '' && node.value !== '$'
+    case 'function':
+      return isContextFreeCall(node, seen)
+    case 'path':
+      skipRoot(node, seen)
+      return true
+    case 'bind':
+      return !isFunctionName(node.lhs)
+    case 'lambda':
+      return !(Array.isArray(node.arguments) && node.arguments.some(isFunctionName))
+    default:
+      return TRANSPARENT.has(node.type)
+  }
+}
+
+function isContextFreeCall({ procedure, arguments: args }: AstNode, seen: Set<unknown>): boolean {
+  if (!isNode(procedure) || procedure.type !== 'variable' || typeof procedure.value !== 'string') return false
+  seen.add(procedure)
+  const count = Array.isArray(args) ? args.length : 0
+  return (
+    WITHOUT_CONTEXT.has(procedure.value) || count >= (CONTEXT_BELOW.get(procedure.value) ?? Number.POSITIVE_INFINITY)
+  )
+}
+
+/** A name under which a call would then reach something else than the function that is known here. */
+function isFunctionName(node: unknown): boolean {
+  if (!isNode(node) || node.type !== 'variable' || typeof node.value !== 'string') return true
+  return WITHOUT_CONTEXT.has(node.value) || CONTEXT_BELOW.has(node.value)
+}
+
+/** `$.a` and `$$.a` read a name and not the whole. */
+function skipRoot({ steps }: AstNode, seen: Set<unknown>): void {
+  const [first, second] = Array.isArray(steps) ? steps : []
+  if (isNode(first) && first.type === 'variable' && isPlainStep(first) && isNode(second) && second.type === 'name')
+    seen.add(first)
+}
+
+/** Without predicates or groupings, which would see the whole. */
+function isPlainStep(node: AstNode): boolean {
+  return Object.keys(node).every((key) => key === 'type' || key === 'value' || key === 'position')
+}

@@ -1,0 +1,258 @@
+import {
+  assertNever,
+  type DotPath,
+  getAtPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseDotPath,
+  tryParseDotPath,
+} from '../base/index.ts'
+
+/** One `{{…}}` of a template: where to look, in which order, and what to do with the value. */
+export interface Placeholder {
+  /** As written between the braces; messages name the placeholder by it. */
+  readonly source: string
+  /** Tried from left to right (`{{a|b}}`); the first one that holds a value wins. At least one. */
+  readonly paths: readonly PlaceholderPath[]
+  /** The text after `?:`, possibly empty; absent when the placeholder has no default. */
+  readonly defaultText: string | undefined
+  readonly cast: Cast | undefined
+}
+
+/** A dotted path of a placeholder, split once so that a lookup allocates nothing. */
+export interface PlaceholderPath {
+  readonly text: string
+  /** Absent for a bare name. */
+  readonly root: PlaceholderRoot | undefined
+  /** The steps below the root; all of them for a bare name. */
+  readonly steps: DotPath
+}
+
+/** What a value is turned into when its placeholder is the whole string. */
+export type Cast = 'int' | 'num' | 'bool' | 'str' | 'json' | 'epoch' | 'epoch_ms'
+
+/** Literal text, or a placeholder. */
+export type TemplatePart = string | Placeholder
+
+/** What the lexer found: the parts in order, or why the text is not a template. */
+export type LexedTemplate =
+  | { readonly kind: 'parts'; readonly parts: readonly TemplatePart[] }
+  | { readonly kind: 'problem'; readonly description: string }
+
+/** Deepest fallback chain `{{a|b|…}}`; longer ones are a mistake in the definition. */
+const ALTERNATIVES_MAX = 8
+
+/** Placeholders of one text; a text that renders a page of records is a loop written by hand. */
+const PLACEHOLDERS_MAX = 500
+
+const STEP = '[^\\s{}|?:[\\].,"\'`]+'
+/** `["any name"]`, without what the grammar around it reads. */
+const QUOTED = '\\[(?:"[^"\\\\{}|?]+"|\'[^\'\\\\{}|?]+\')\\]'
+const PATH = new RegExp(`^(?:${STEP}|${QUOTED})(?:\\.${STEP}|\\[\\d{1,6}\\]|${QUOTED})*$`)
+const CAST_SUFFIX = /:\s*(int|num|bool|str|json|epoch|epoch_ms)\s*$/
+
+/**
+ * Splits a text into literals and placeholders: the only lexer of `{{…}}` in the product.
+ *
+ * Grammar of a placeholder: `path ('|' path)* ('?:' default text)? (':' cast)?`, blanks around its pieces ignored.
+ * `\{{` is a literal `{{`. A cast is legal only when the placeholder is the whole text.
+ */
+export function lexTemplate(text: string): LexedTemplate {
+  const parts: TemplatePart[] = []
+  let literal = ''
+  let position = 0
+  let count = 0
+  for (;;) {
+    const open = text.indexOf('{{', position)
+    if (open === -1) break
+    if (text[open - 1] === '\\' && open > position) {
+      literal += `${text.slice(position, open - 1)}{{`
+      position = open + 2
+      continue
+    }
+    const close = text.indexOf('}}', open + 2)
+    if (close === -1) return { kind: 'problem', description: 'opens {{ without closing it' }
+    count += 1
+    if (count > PLACEHOLDERS_MAX)
+      return { kind: 'problem', description: `holds more than ${PLACEHOLDERS_MAX} placeholders` }
+    const placeholder = parsePlaceholder(text.slice(open + 2, close))
+    if (typeof placeholder === 'string') return { kind: 'problem', description: placeholder }
+    literal += text.slice(position, open)
+    if (literal !== '') parts.push(literal)
+    parts.push(placeholder)
+    literal = ''
+    position = close + 2
+  }
+  literal += text.slice(position)
+  if (literal !== '') parts.push(literal)
+  return castProblem(parts) ?? { kind: 'parts', parts }
+}
+
+/** The placeholder, or a sentence about what is wrong with it. */
+function parsePlaceholder(inner: string): Placeholder | string {
+  const source = inner.trim()
+  const cast = CAST_SUFFIX.exec(source)
+  const uncast = cast ? source.slice(0, cast.index) : source
+  const defaultAt = uncast.indexOf('?:')
+  const chain = (defaultAt === -1 ? uncast : uncast.slice(0, defaultAt)).split('|').map((path) => path.trim())
+  if (chain.length > ALTERNATIVES_MAX) return `{{${source}}} has more than ${ALTERNATIVES_MAX} alternatives`
+  for (const path of chain) if (!PATH.test(path) || 'problem' in tryParseDotPath(path)) return pathProblem(source, path)
+  return {
+    source,
+    paths: chain.map(placeholderPath),
+    defaultText: defaultAt === -1 ? undefined : uncast.slice(defaultAt + 2),
+    cast: cast?.[1] as Cast | undefined,
+  }
+}
+
+/** Parses a dotted path that is known to be well formed. */
+function placeholderPath(text: string): PlaceholderPath {
+  const steps = parseDotPath(text)
+  const first = String(steps[0])
+  return isPlaceholderRoot(first) ? { text, root: first, steps: steps.slice(1) } : { text, root: undefined, steps }
+}
+
+function pathProblem(source: string, path: string): string {
+  if (path === '') return `{{${source}}} names nothing`
+  if (path.includes(':'))
+    return `{{${source}}} has an unknown cast: use :int, :num, :bool, :str, :json, :epoch or :epoch_ms`
+  return `{{${source}}} is not a path such as context.name, args.items[0], body["a.b"] or api_key`
+}
+
+function castProblem(parts: readonly TemplatePart[]): LexedTemplate | undefined {
+  if (parts.length < 2) return undefined
+  const cast = parts.find((part) => typeof part !== 'string' && part.cast !== undefined)
+  if (cast === undefined || typeof cast === 'string') return undefined
+  return {
+    kind: 'problem',
+    description: `{{${cast.source}}} has a cast, which needs the placeholder to be the whole text`,
+  }
+}
+
+/**
+ * The roots a placeholder may start with. Any other first step is *bare*: a collected credential field or a key of the
+ * account's context.
+ */
+const PLACEHOLDER_ROOTS = [
+  'context',
+  'credentials',
+  'oauth',
+  'environment_variables',
+  'env',
+  'pagination',
+  'args',
+  'id',
+  'query',
+  'body',
+  'resources',
+  'previous_run_date',
+  'connection',
+  '$previous',
+  '$steps',
+] as const
+
+export type PlaceholderRoot = (typeof PLACEHOLDER_ROOTS)[number]
+
+const ROOT_NAMES: ReadonlySet<string> = new Set(PLACEHOLDER_ROOTS)
+
+/** Tells whether a first step is one of the named roots. */
+export function isPlaceholderRoot(name: string): name is PlaceholderRoot {
+  return ROOT_NAMES.has(name)
+}
+
+/** Everything the placeholders of one call can see. A named root never falls through to a bare key of the same name. */
+export interface TemplateScope {
+  readonly account: AccountValues
+  readonly call: CallValues
+  /** Values of `{{pagination.<name>}}`; absent outside listings. */
+  readonly pagination?: JsonObject | undefined
+}
+
+/** What an account contributes. */
+export interface AccountValues {
+  readonly context: JsonObject
+  /** Collected fields by name; OAuth tokens under `oauth.token`. */
+  readonly credentials: JsonObject
+  readonly environmentVariables: JsonObject
+  /** `webhook_url`, `redirect_uri` of this connection, where they are known. */
+  readonly connection?: JsonObject | undefined
+}
+
+/** What one call contributes. */
+interface CallValues {
+  readonly id?: Json | undefined
+  readonly query?: JsonObject | undefined
+  readonly body?: Json | undefined
+  readonly args?: JsonObject | undefined
+  /** Parent records by resource path: `{repositories: {…}}`, `{crm: {contacts: {…}}}`. */
+  readonly resources?: JsonObject | undefined
+  /** RFC 3339; absent on a first or full run. */
+  readonly previousRunDate?: string | undefined
+  /** Inside an action: what its steps came to so far. */
+  readonly action?: ActionValues | undefined
+}
+
+/** Results of the steps of an action, by the names that placeholders and expressions share. */
+export interface ActionValues {
+  /** Of the step before; absent in the first. */
+  readonly previous?: Json | undefined
+  /** Of the steps that have a name and have run. */
+  readonly steps: JsonObject
+}
+
+/**
+ * The value at a placeholder's path, `undefined` when there is none.
+ *
+ * Bare names and `credentials.<name>` look at the credentials first and then at the context, because collected fields that
+ * are not secret are kept in the context.
+ */
+export function resolvePath(scope: TemplateScope, path: PlaceholderPath): Json | undefined {
+  const { account, call } = scope
+  const steps = path.steps
+  switch (path.root) {
+    case undefined:
+    case 'credentials':
+      return getAtPath(account.credentials, steps) ?? getAtPath(account.context, steps)
+    case 'context':
+      return getAtPath(account.context, steps)
+    case 'oauth':
+      return getAtPath(account.credentials.oauth, steps)
+    case 'environment_variables':
+    case 'env':
+      return getAtPath(account.environmentVariables, steps)
+    case 'connection':
+      return getAtPath(account.connection, steps)
+    case 'pagination':
+      return getAtPath(scope.pagination, steps)
+    case 'args':
+      return getAtPath(call.args, steps)
+    case 'query':
+      return getAtPath(call.query, steps)
+    case 'resources':
+      return getAtPath(call.resources, steps)
+    case 'id':
+      return getAtPath(call.id, steps)
+    case 'body':
+      return getAtPath(call.body, steps)
+    case 'previous_run_date':
+      return getAtPath(call.previousRunDate, steps)
+    case '$previous':
+      return getAtPath(call.action?.previous, steps)
+    case '$steps':
+      return getAtPath(call.action?.steps, steps)
+    default:
+      return assertNever(path.root)
+  }
+}
+
+/**
+ * The `resources` root for a child of `parent`: `crm/contacts` and a record become `{crm: {contacts: record}}`, so that
+ * `{{resources.crm.contacts.id}}` finds it. Several parents (a grandchild) merge by their paths through `below`.
+ */
+export function parentResources(parent: string, record: Json, below: JsonObject = {}): JsonObject {
+  const [head = '', ...tail] = parent.split('/')
+  if (tail.length === 0) return { ...below, [head]: record }
+  const inner = below[head]
+  return { ...below, [head]: parentResources(tail.join('/'), record, isJsonObject(inner) ? inner : {}) }
+}

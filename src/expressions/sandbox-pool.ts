@@ -1,0 +1,288 @@
+import { type BackoffPolicy, backoffMs } from '../base/index.ts'
+import {
+  type EvaluationOutcome,
+  type KillCause,
+  type PooledEvaluation,
+  PoolMember,
+  type StartSandbox,
+} from './sandbox-process.ts'
+
+/** What a pool is built from. */
+export interface PoolOptions {
+  /** Sandboxes at most, 2 or more: one of them is always kept for expressions that are not known to be slow. */
+  readonly size: number
+  readonly startSandbox: StartSandbox
+}
+
+/** Waiting evaluations of one owner. */
+const WAITING_PER_OWNER_MAX = 1_000
+
+/** An evaluation that has not started by then is refused. */
+const WAIT_MS_MAX = 10_000
+
+/** How often running evaluations are looked at; bounds how far one overruns its time. */
+const CHECK_INTERVAL_MS = 20
+
+/** Memory of a sandbox: heap, code and buffers. */
+const RESIDENT_BYTES_MAX = 256 * 1024 * 1024
+
+/** A process that does not report by then will not. */
+const START_MS_MAX = 10_000
+
+/** After so many failed starts in a row waiting evaluations are refused instead of waiting on. */
+const START_FAILURES_MAX = 4
+const START_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 3, maxMs: 10_000, jitterFloor: 1 }
+
+/**
+ * Runs evaluations in child processes, one at a time in each.
+ *
+ * Processes start when there is work, are replaced when they are spent, and are killed when an evaluation exceeds its
+ * time or memory: only that evaluation is lost. Owners are served in turn. Evaluations known to be slow occupy at most
+ * half of the pool, so that quick ones always find a process that soon has time.
+ */
+export class SandboxPool implements Disposable {
+  readonly #options: PoolOptions
+  readonly #quick = new FairQueue<PooledEvaluation>(WAITING_PER_OWNER_MAX)
+  readonly #slow = new FairQueue<PooledEvaluation>(WAITING_PER_OWNER_MAX)
+  readonly #members = new Set<PoolMember>()
+  #checkTimer: NodeJS.Timeout | undefined
+  #retry: NodeJS.Timeout | undefined
+  #startFailures = 0
+  #isClosed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  /** Queues an evaluation; the outcome never rejects. */
+  run(request: Pick<PooledEvaluation, 'owner' | 'line' | 'timeoutMs' | 'isSlow'>): Promise<EvaluationOutcome> {
+    return new Promise((settle) => {
+      if (this.#isClosed) return settle({ kind: 'refused', cause: 'closed' })
+      const job: PooledEvaluation = { ...request, queuedAt: performance.now(), settle }
+      const queue = job.isSlow() ? this.#slow : this.#quick
+      if (queue.isFull(job.owner)) return settle({ kind: 'refused', cause: 'queue_full' })
+      queue.push(job)
+      this.#dispatch()
+    })
+  }
+
+  /** Ends all processes; what runs or waits is refused. */
+  [Symbol.dispose](): void {
+    this.#isClosed = true
+    clearInterval(this.#checkTimer)
+    clearTimeout(this.#retry)
+    for (const member of this.#members) {
+      for (const job of member.reclaimWaiting()) job.settle({ kind: 'refused', cause: 'closed' })
+      member.stop({ kind: 'refused', cause: 'closed' })
+    }
+    this.#members.clear()
+    this.#rejectWaiting('closed')
+  }
+
+  #dispatch(): void {
+    this.#dispatchSlow()
+    while (this.#quick.size > 0) {
+      if (!this.#dispatchNext(this.#quick)) break
+    }
+    // Some may have turned out to be slow while they waited.
+    this.#dispatchSlow()
+    if (this.#members.size > 0) this.#checkTimer ??= setInterval(() => this.#checkRunning(), CHECK_INTERVAL_MS).unref()
+  }
+
+  #dispatchSlow(): void {
+    while (this.#slow.size > 0 && !this.#isSlowShareFull()) {
+      if (!this.#dispatchNext(this.#slow)) return
+    }
+  }
+
+  /**
+   * Hands out one waiting job: to an idle process, else ahead to the one with the shortest line while another starts.
+   *
+   * @returns false when no process has room
+   */
+  #dispatchNext(queue: FairQueue<PooledEvaluation>): boolean {
+    const member = this.#leastLoaded()
+    if (!member?.isIdle && this.#mayStart()) this.#start()
+    if (!member) return false
+    const job = queue.shift()
+    if (!job) return false
+    if (performance.now() - job.queuedAt > WAIT_MS_MAX) job.settle({ kind: 'refused', cause: 'waited_too_long' })
+    else if (queue === this.#quick && job.isSlow()) this.#slow.push(job)
+    else member.send(job)
+    return true
+  }
+
+  #leastLoaded(): PoolMember | undefined {
+    const now = performance.now()
+    let best: PoolMember | undefined
+    for (const member of this.#members) {
+      if (member.canAccept(now) && (!best || member.load < best.load)) best = member
+    }
+    return best
+  }
+
+  #isSlowShareFull(): boolean {
+    const busy = [...this.#members].filter((member) => member.hasSlowEvaluation).length
+    return busy >= Math.floor(this.#options.size / 2)
+  }
+
+  #mayStart(): boolean {
+    const starting = [...this.#members].some((member) => !member.isReady)
+    return !starting && !this.#retry && this.#members.size < this.#options.size
+  }
+
+  #start(): void {
+    const member = new PoolMember(
+      this.#options.startSandbox({
+        onReady: () => {
+          clearTimeout(timer)
+          this.#startFailures = 0
+          member.markReady()
+          this.#dispatch()
+        },
+        onResponse: (answer) => {
+          const ranMs = member.receiveResponse(answer)
+          if (ranMs >= CHECK_INTERVAL_MS && exceedsMemory(member)) this.#replace(member)
+          else if (member.isIdle && member.shouldRetire) this.#remove(member)
+          this.#dispatch()
+        },
+        onExit: () => {
+          clearTimeout(timer)
+          if (member.isReady) this.#kill(member, 'crash')
+          else this.#handleStartFailure(member)
+        },
+      }),
+    )
+    const timer = setTimeout(() => this.#handleStartFailure(member), START_MS_MAX).unref()
+    this.#members.add(member)
+  }
+
+  #handleStartFailure(member: PoolMember): void {
+    this.#remove(member)
+    this.#startFailures++
+    if (this.#startFailures >= START_FAILURES_MAX) this.#rejectWaiting('no_sandbox')
+    const waitMs = backoffMs(START_BACKOFF, this.#startFailures, () => 1)
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined
+      this.#dispatch()
+    }, waitMs)
+    if (this.#quick.size + this.#slow.size === 0) this.#retry.unref()
+  }
+
+  /** Looks at every running evaluation: its time, its memory, and who waits behind it. */
+  #checkRunning(): void {
+    const now = performance.now()
+    for (const member of this.#members) {
+      const job = member.running
+      if (!job) continue
+      if (member.runningMs(now) > job.timeoutMs) this.#killIfStillRunning(member, job)
+      else if (member.isStalled(now)) this.#preempt(member)
+    }
+    if ([...this.#members].every((member) => member.isIdle)) {
+      clearInterval(this.#checkTimer)
+      this.#checkTimer = undefined
+    }
+  }
+
+  /** When this process was busy itself, the answer may be here unread: input is read before `setImmediate` runs. */
+  #killIfStillRunning(member: PoolMember, job: PooledEvaluation): void {
+    setImmediate(() => {
+      if (this.#members.has(member) && member.running === job) this.#kill(member, 'time')
+    })
+  }
+
+  #preempt(member: PoolMember): void {
+    if (exceedsMemory(member)) {
+      this.#kill(member, 'memory')
+      return
+    }
+    const waiting = member.reclaimWaiting()
+    this.#requeue(waiting)
+    if (waiting.length > 0) this.#dispatch()
+  }
+
+  #kill(member: PoolMember, cause: KillCause): void {
+    this.#requeue(member.reclaimWaiting())
+    this.#members.delete(member)
+    member.stop({ kind: 'killed', cause })
+    this.#dispatch()
+  }
+
+  /** The memory is an evaluation's that is over: those behind it must not be blamed for it, and begin anew elsewhere. */
+  #replace(member: PoolMember): void {
+    this.#requeue(member.reclaimAll())
+    this.#remove(member)
+  }
+
+  #remove(member: PoolMember): void {
+    this.#members.delete(member)
+    member.process.kill()
+  }
+
+  #requeue(jobs: readonly PooledEvaluation[]): void {
+    for (const job of jobs.toReversed()) (job.isSlow() ? this.#slow : this.#quick).requeue(job)
+  }
+
+  #rejectWaiting(cause: 'closed' | 'no_sandbox'): void {
+    for (const queue of [this.#quick, this.#slow]) {
+      for (let job = queue.shift(); job; job = queue.shift()) job.settle({ kind: 'refused', cause })
+    }
+  }
+}
+
+function exceedsMemory(member: PoolMember): boolean {
+  return (member.process.residentBytes() ?? 0) > RESIDENT_BYTES_MAX
+}
+
+/**
+ * A queue that serves owners in turn: each `shift` takes one item of the next owner, so that a long line of one owner
+ * costs the others at most one item's wait.
+ */
+export class FairQueue<T extends { readonly owner: string }> {
+  readonly #lines = new Map<string, T[]>()
+  readonly #perOwnerMax: number
+  #size = 0
+
+  /** @param perOwnerMax how many items make an owner's line full */
+  constructor(perOwnerMax: number) {
+    this.#perOwnerMax = perOwnerMax
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Whether the owner's line is as long as a new item may find it. */
+  isFull(owner: string): boolean {
+    return (this.#lines.get(owner)?.length ?? 0) >= this.#perOwnerMax
+  }
+
+  /** Adds an item to the end of its owner's line; whether there is room is for the caller to ask. */
+  push(item: T): void {
+    const line = this.#lines.get(item.owner)
+    if (line) line.push(item)
+    else this.#lines.set(item.owner, [item])
+    this.#size++
+  }
+
+  /** Returns an item to the head of its owner's line. */
+  requeue(item: T): void {
+    const line = this.#lines.get(item.owner)
+    if (line) line.unshift(item)
+    else this.#lines.set(item.owner, [item])
+    this.#size++
+  }
+
+  /** The next item; its owner goes to the end of the round. */
+  shift(): T | undefined {
+    for (const [owner, line] of this.#lines) {
+      const item = line.shift()
+      this.#lines.delete(owner)
+      if (line.length > 0) this.#lines.set(owner, line)
+      if (item === undefined) continue
+      this.#size--
+      return item
+    }
+    return undefined
+  }
+}

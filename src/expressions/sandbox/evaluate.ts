@@ -1,0 +1,192 @@
+import jsonata from 'jsonata'
+import { registerFunctions } from './functions.ts'
+import type { EvaluationError, EvaluationRequest, SandboxResponse } from './protocol.ts'
+
+/** Nested evaluations. Generous, because the members of one constructor count as nested: they start together. */
+const STACK_MAX = 2_000
+
+/** Elements of one sequence. */
+const SEQUENCE_MAX = 100_000
+
+/** Text of the compiled expressions that are kept; a tree takes some hundred bytes per character. */
+const CACHED_CHARACTERS_MAX = 64 * 1024
+
+const MESSAGE_LENGTH_MAX = 300
+
+/** Evaluates one request; never throws. */
+export async function evaluate(request: EvaluationRequest): Promise<SandboxResponse> {
+  const before = process.cpuUsage()
+  const result = await evaluateUntimed(request)
+  const { user, system } = process.cpuUsage(before)
+  return { ...result, cpuMs: Math.round((user + system) / 1_000) }
+}
+
+async function evaluateUntimed(request: EvaluationRequest): Promise<Omit<SandboxResponse, 'cpuMs'>> {
+  try {
+    const { expression, limits } = compileCached(request.text)
+    limits.timeout = request.timeoutMs
+    const value = await expression.evaluate(request.input, request.bindings)
+    const json = serialise(value, request.resultBytesMax)
+    return json === undefined ? { kind: 'nothing', payload: '' } : { kind: 'value', payload: json }
+  } catch (error) {
+    return { kind: 'error', payload: JSON.stringify(toEvaluationError(error)) }
+  }
+}
+
+interface SandboxExpression {
+  readonly expression: jsonata.Expression
+  /** JSONata reads these at each evaluation. */
+  readonly limits: { timeout: number; readonly stack: number; readonly sequence: number }
+}
+
+/** In order of last use, oldest first. */
+const cache = new Map<string, SandboxExpression>()
+let cachedCharacters = 0
+
+function compileCached(text: string): SandboxExpression {
+  const known = cache.get(text)
+  if (known) {
+    cache.delete(text)
+    cache.set(text, known)
+    return known
+  }
+  const limits = { timeout: 0, stack: STACK_MAX, sequence: SEQUENCE_MAX }
+  const fresh = { expression: jsonata(text, limits), limits }
+  registerFunctions(fresh.expression)
+  cache.set(text, fresh)
+  cachedCharacters += text.length
+  for (const [oldest] of cache) {
+    if (cachedCharacters <= CACHED_CHARACTERS_MAX) break
+    cache.delete(oldest)
+    cachedCharacters -= oldest.length
+  }
+  return fresh
+}
+
+const FAILED: EvaluationError = { code: 'FAILED', message: 'The evaluation failed' }
+
+/** JSONata throws plain objects with code, message, position and the offending value, which the message quotes. */
+function toEvaluationError(error: unknown): EvaluationError {
+  if (error instanceof RangeError) return { code: 'TOO_LARGE', message: 'A value became too large or too deep' }
+  // Without a code it is JSONata that stumbled, in words that mean nothing outside.
+  if (typeof error !== 'object' || error === null || !('code' in error)) return FAILED
+  const code = typeof error.code === 'string' ? error.code : FAILED.code
+  const message = 'message' in error && typeof error.message === 'string' ? error.message : FAILED.message
+  return {
+    code,
+    message: (WITHOUT_VALUES.has(code) ? message : withoutValues(message, error)).slice(0, MESSAGE_LENGTH_MAX),
+    ...('position' in error && typeof error.position === 'number' && { position: error.position }),
+  }
+}
+
+/**
+ * Messages that quote no value of the input: the author's own (`$error`, `$assert`), limits, and mismatched signatures,
+ * which name the argument by number.
+ */
+const WITHOUT_VALUES: ReadonlySet<string> = new Set([
+  'D3137',
+  'D3141',
+  'D1011',
+  'D1012',
+  'D2014',
+  'D2015',
+  'T0410',
+  'T0411',
+  'T0412',
+])
+
+/** Messages leave this process for logs and answers; a quoted value may be a customer's secret. */
+function withoutValues(message: string, error: object): string {
+  let cleaned = message
+  for (const key of ['value', 'value2'] as const) {
+    const quoted = key in error ? JSON.stringify(Reflect.get(error, key)) : undefined
+    if (quoted !== undefined) cleaned = cleaned.replaceAll(quoted, kindOf(Reflect.get(error, key)))
+  }
+  return cleaned
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? '(an array)' : `(${typeof value})`
+}
+
+/** Deepest nesting of a result. */
+const DEPTH_MAX = 256
+
+/** The result cannot leave the sandbox. */
+class ResultError extends Error {
+  readonly code: 'RESULT_TOO_LARGE' | 'RESULT_TOO_DEEP' | 'D1001'
+
+  constructor(code: ResultError['code'], message: string) {
+    super(message)
+    this.name = 'ResultError'
+    this.code = code
+  }
+}
+
+/**
+ * The result as JSON, `undefined` for no result.
+ *
+ * The size is measured before anything is written: a small graph whose parts are shared many times would otherwise unfold
+ * to gigabytes. Functions are no results: they vanish from objects and become null in arrays, as in JSON.
+ *
+ * @throws ResultError
+ */
+export function serialise(value: unknown, bytesMax: number): string | undefined {
+  if (value === undefined || isFunction(value)) return undefined
+  const measure: Measure = { left: bytesMax, hasFunctions: false }
+  walk(measure, value, 0)
+  const json = measure.hasFunctions ? JSON.stringify(value, withoutFunctions) : JSON.stringify(value)
+  if (Buffer.byteLength(json) > bytesMax) throw tooLarge()
+  return json
+}
+
+interface Measure {
+  /** Characters the result may still grow by; never more than its bytes. */
+  left: number
+  hasFunctions: boolean
+}
+
+function walk(measure: Measure, value: unknown, depth: number): void {
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    throw new ResultError('D1001', 'The result contains a number that is out of range')
+  }
+  countCharacters(measure, typeof value === 'string' ? value.length + 2 : 1)
+  if (isFunction(value)) measure.hasFunctions = true
+  else if (typeof value === 'object' && value !== null) walkMembers(measure, value, depth)
+}
+
+function walkMembers(measure: Measure, value: object, depth: number): void {
+  if (depth === DEPTH_MAX) {
+    throw new ResultError('RESULT_TOO_DEEP', `The result is nested deeper than ${DEPTH_MAX} levels`)
+  }
+  if (Array.isArray(value)) {
+    for (const item of value) walk(measure, item, depth + 1)
+    return
+  }
+  for (const [key, item] of Object.entries(value)) {
+    countCharacters(measure, key.length + 4)
+    walk(measure, item, depth + 1)
+  }
+}
+
+function countCharacters(measure: Measure, characters: number): void {
+  measure.left -= characters
+  if (measure.left < 0) throw tooLarge()
+}
+
+function tooLarge(): ResultError {
+  return new ResultError('RESULT_TOO_LARGE', 'The result is too large')
+}
+
+function withoutFunctions(_key: string, value: unknown): unknown {
+  return isFunction(value) ? undefined : value
+}
+
+/** JSONata's own functions are objects with a mark; data with the same mark has no implementation. */
+function isFunction(value: unknown): boolean {
+  if (typeof value === 'function') return true
+  if (typeof value !== 'object' || value === null) return false
+  if ('_jsonata_lambda' in value) return 'environment' in value && 'body' in value
+  return '_jsonata_function' in value && 'implementation' in value && typeof value.implementation === 'function'
+}

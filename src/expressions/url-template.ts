@@ -1,0 +1,166 @@
+import { Failure, trimEnd } from '../base/index.ts'
+import type { Placeholder, TemplateScope } from './placeholder.ts'
+import { type Encode, renderText, type TextTemplate, templateParts, unresolvedPlaceholder } from './template.ts'
+
+/** Base address and path of a method, tokenised once, every placeholder knowing where in the URL it stands. */
+export interface UrlTemplate {
+  readonly pieces: readonly UrlPiece[]
+  /** The finished URL when nothing in it varies. */
+  readonly constant: string | undefined
+}
+
+type UrlPiece =
+  | { readonly kind: 'literal'; readonly text: string }
+  | { readonly kind: 'placeholder'; readonly template: TextTemplate; readonly position: UrlPosition }
+
+/**
+ * Where a placeholder stands in a URL, which decides what its value may be.
+ *
+ * `origin`: the text starts with it, so it must be a whole `http(s)://host[:port][/path]`; `scheme`; `label`: part of the
+ * host, one label; `host`: all of the host, one or more labels; `port`; `path`: everything behind the host, percent-encoded.
+ */
+type UrlPosition = 'origin' | 'scheme' | 'label' | 'host' | 'port' | 'path'
+
+const LABEL = /^[a-z0-9-]{1,63}$/
+const PORT = /^\d{1,5}$/
+const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i
+const STARTS_LIKE_URL = /^(?:https?:\/\/[^/]|\{\{)/i
+const ORIGIN_WITHOUT_SLASH = /^\{\{[^}]*\}\}(?!$|\/|:\/\/)/
+
+/** A sentence about why the text cannot be a base address, `undefined` when it can. Which hosts are allowed is egress's to say. */
+export function findBaseUrlProblem(text: string): string | undefined {
+  if (!STARTS_LIKE_URL.test(text)) return 'must start with https://, http:// or a placeholder'
+  if (ORIGIN_WITHOUT_SLASH.test(text))
+    return 'starts with a placeholder, which stands for https://host, so that only "/" may follow it'
+  const literal = withoutPlaceholders(text)
+  if (/[?#\s\\]/.test(literal)) return 'must not hold a query, a fragment, a backslash or blanks'
+  if (/^https?:\/\/[^/]*@/i.test(literal)) return 'must not hold a user name or password'
+  return undefined
+}
+
+/** The text without its `{{…}}`; what opens and does not close stays. */
+function withoutPlaceholders(text: string): string {
+  let literal = ''
+  let position = 0
+  for (let open = text.indexOf('{{'); open !== -1; open = text.indexOf('{{', position)) {
+    const close = text.indexOf('}}', open + 2)
+    if (close === -1) break
+    literal += text.slice(position, open)
+    position = close + 2
+  }
+  return literal + text.slice(position)
+}
+
+/**
+ * Joins base address and path into one template: exactly one slash between them, whatever both sides say, so that no path
+ * can reach into the host.
+ *
+ * @throws Failure DEFINITION_INVALID when one of them is not a template
+ */
+export function compileUrl(baseUrl: string, path: string): UrlTemplate {
+  const joint = path === '' || path.startsWith('/') ? path : `/${path}`
+  const pieces = [...basePieces(trimEnd(baseUrl, '/')), ...pathPieces(joint)]
+  const isConstant = pieces.every((piece) => piece.kind === 'literal')
+  return { pieces, constant: isConstant ? pieces.map((piece) => piece.text).join('') : undefined }
+}
+
+/**
+ * The URL of a call, without its query parameters.
+ *
+ * @throws Failure PLACEHOLDER_UNRESOLVED when a value is missing, or not allowed where it stands
+ */
+export function renderUrl(template: UrlTemplate, scope: TemplateScope): string {
+  if (template.constant !== undefined) return template.constant
+  let url = ''
+  for (const piece of template.pieces)
+    url += piece.kind === 'literal' ? piece.text : renderText(piece.template, scope, ENCODERS[piece.position])
+  assertNoDotSegments(url)
+  return url
+}
+
+/** Refuses `.` and `..` segments, encoded or not: URL parsers resolve them and the call would leave its path. */
+export function assertNoDotSegments(url: string): void {
+  const [bare = ''] = url.replace(/^[a-z]+:\/\//i, '').split(/[?#]/, 1)
+  if (DOT_SEGMENT.test(bare))
+    throw new Failure(
+      'PLACEHOLDER_UNRESOLVED',
+      'the path would hold a segment "." or "..", which leads to another path',
+    )
+}
+
+function pathPieces(text: string): UrlPiece[] {
+  return templateParts(text).map((part) =>
+    typeof part === 'string' ? { kind: 'literal', text: part } : placeholderPiece(part, 'path'),
+  )
+}
+
+/** Walks the base address from left to right, `before` being the text so far with a blank for each placeholder. */
+function basePieces(text: string): UrlPiece[] {
+  const parts = templateParts(text)
+  let before = ''
+  return parts.map((part, index) => {
+    if (typeof part === 'string') {
+      before += part
+      return { kind: 'literal', text: part }
+    }
+    const next = parts[index + 1]
+    const position = positionInBase(before, typeof next === 'string' ? next : '')
+    before += ' '
+    return placeholderPiece(part, position)
+  })
+}
+
+function positionInBase(before: string, after: string): UrlPosition {
+  if (before === '') return after.startsWith('://') ? 'scheme' : 'origin'
+  const authority = /^[a-z ]+:\/\/([^/]*)$/i.exec(before)?.[1]
+  if (authority === undefined) return 'path'
+  if (/:\d*$/.test(authority)) return 'port'
+  return authority === '' && /^(?:$|[/:])/.test(after) ? 'host' : 'label'
+}
+
+function placeholderPiece(placeholder: Placeholder, position: UrlPosition): UrlPiece {
+  return { kind: 'placeholder', template: { kind: 'value', placeholder }, position }
+}
+
+const ENCODERS: Readonly<Record<UrlPosition, Encode>> = {
+  origin: encodeOrigin,
+  scheme: (text, placeholder) => assertAllowed(/^https?$/.test(text), text, placeholder, 'must be http or https'),
+  label: (text, placeholder) => {
+    const label = text.toLowerCase()
+    return assertAllowed(
+      LABEL.test(label),
+      label,
+      placeholder,
+      'may only hold a-z, 0-9 and "-" (at most 63) inside a host name',
+    )
+  },
+  host: (text, placeholder) => {
+    const host = text.toLowerCase()
+    const isHost = host.length <= 253 && host.split('.').every((label) => LABEL.test(label))
+    return assertAllowed(isHost, host, placeholder, 'must be a host name: labels of a-z, 0-9 and "-" between dots')
+  },
+  port: (text, placeholder) =>
+    assertAllowed(PORT.test(text) && Number(text) < 65_536, text, placeholder, 'must be a port number'),
+  path: (text, placeholder) => {
+    const isUsable = text !== '' && text.isWellFormed()
+    return encodeURIComponent(
+      assertAllowed(isUsable, text, placeholder, 'must not be empty or malformed text in a path'),
+    )
+  },
+}
+
+function encodeOrigin(text: string, placeholder: Placeholder): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[@?#\\]/.test(text)
+  if (!isPlain)
+    throw unresolvedPlaceholder(
+      placeholder,
+      'must be an address such as https://host, without user name, query or fragment',
+    )
+  return url.origin + trimEnd(url.pathname, '/')
+}
+
+function assertAllowed(isAllowed: boolean, text: string, placeholder: Placeholder, problem: string): string {
+  if (!isAllowed) throw unresolvedPlaceholder(placeholder, problem)
+  return text
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { compileTemplate, renderText, type TemplateScope } from '../../expressions/index.ts'
+import { withSchema } from '../format.ts'
+import { expressionText, headerName, mapOf, nameText, refineWith, secretText } from '../schema-types.ts'
+import type { AuthorizationFormat, Authorize, UnauthorizedRequest } from './authorization.ts'
+
+const headerConfig = z
+  .strictObject({
+    header_name: headerName().optional().describe('Name of the one header to send.'),
+    header_value: secretText().optional().describe('Value of `header_name`.'),
+    headers: mapOf(headerName(), secretText()).optional().describe('Several headers by name.'),
+    expression: expressionText(['url', 'request', 'context', 'credentials', 'env'])
+      .optional()
+      .describe(
+        'JSONata over `url`, `request` {method, headers, body}, `context`, `credentials`, `env`; returns an object of headers.',
+      ),
+  })
+  .superRefine(refineWith(findShapeProblem, 'authorization.shape'))
+
+type HeaderConfig = z.output<typeof headerConfig>
+
+/** `header`: one header, several, or headers computed from the request (signatures). */
+export const header: AuthorizationFormat = {
+  format: 'header',
+  summary: 'Sends one header (`header_name`, `header_value`), a map of `headers`, or what an `expression` returns.',
+  config: headerConfig,
+  compile: withSchema(headerConfig, (parsed) =>
+    parsed.expression === undefined ? literalHeaders(parsed) : computedHeaders(parsed.expression),
+  ),
+}
+
+function findShapeProblem({ header_name, header_value, headers, expression }: HeaderConfig): string | undefined {
+  if ((header_name === undefined) !== (header_value === undefined)) return 'needs header_name and header_value together'
+  const given = [header_name, headers, expression].filter((part) => part !== undefined).length
+  return given === 1 ? undefined : 'needs exactly one of header_name with header_value, headers, or expression'
+}
+
+function literalHeaders({ header_name = '', header_value = '', headers }: HeaderConfig): Authorize {
+  const templates = Object.entries(headers ?? { [header_name]: header_value }).map(
+    ([name, value]) => [name.toLowerCase(), compileTemplate(value)] as const,
+  )
+  return (_request, scope) => {
+    const rendered: Record<string, string> = {}
+    for (const [name, template] of templates) rendered[name] = renderText(template, scope)
+    return { headers: rendered, query: {} }
+  }
+}
+
+function computedHeaders(expression: string): Authorize {
+  return async (request, scope, { evaluate }) => {
+    const result = await evaluate(expression, expressionRoots(request, scope))
+    return { headers: headersFromJson(result), query: {} }
+  }
+}
+
+function expressionRoots(request: UnauthorizedRequest, { account }: TemplateScope): JsonObject {
+  const { method, url, headers, body } = request
+  const text = body === undefined ? null : typeof body === 'string' ? body : Buffer.from(body).toString('latin1')
+  return {
+    url,
+    request: { method, headers, body: text },
+    context: account.context,
+    credentials: { ...account.context, ...account.credentials },
+    env: account.environmentVariables,
+  }
+}
+
+function headersFromJson(result: Json | undefined): Record<string, string> {
+  if (!isJsonObject(result))
+    throw new Failure(
+      'EXPRESSION_FAILED',
+      'the authorization expression must return an object of header names and values',
+    )
+  return Object.fromEntries(Object.entries(result).map(([name, value]) => [name.toLowerCase(), String(value)]))
+}
+
+const queryConfig = z.strictObject({
+  params: mapOf(nameText(), secretText()).describe('Query parameters by name.'),
+})
+
+/** `query`: keys in the URL. */
+export const query: AuthorizationFormat = {
+  format: 'query',
+  summary: 'Adds query parameters, after all others; they are never logged.',
+  config: queryConfig,
+  compile: withSchema(queryConfig, ({ params }) => {
+    const templates = Object.entries(params).map(([name, value]) => [name, compileTemplate(value)] as const)
+    return (_request, scope) => {
+      const rendered: Record<string, string> = {}
+      for (const [name, template] of templates) rendered[name] = renderText(template, scope)
+      return { headers: {}, query: rendered }
+    }
+  }),
+}

@@ -1,0 +1,213 @@
+import { z } from 'zod'
+import { exceedsJsonSize, isJsonObject, JSON_DEPTH_MAX, type Json, tryParseDotPath } from '../base/index.ts'
+import { findBaseUrlProblem, findTemplateProblem, validateExpression } from '../expressions/index.ts'
+
+/**
+ * What a leaf of the config is, beyond its JSON type.
+ *
+ * One walk over schema and config together (`definition/schema-walk.ts`) reads these to find unknown placeholder roots,
+ * credential material and addresses.
+ */
+export type FieldRole =
+  /** A text, or a JSON value of texts, with placeholders. `secret`: literal text here is credential material. */
+  | { readonly kind: 'template'; readonly secret: boolean }
+  /** JSONata. `roots`: the names it starts from, where they are known. */
+  | { readonly kind: 'expression'; readonly roots: readonly string[] | undefined }
+  /** A path into a JSON value. */
+  | { readonly kind: 'path' }
+  /** An address that the product will call. */
+  | { readonly kind: 'url' }
+  /** A text for people, in which anything may stand. */
+  | { readonly kind: 'prose' }
+
+/** What expressions over an answer see: `response {status, headers, body}`, its parts bare, and `data`, the body again. */
+export const RESPONSE_ROOTS = ['response', 'status', 'headers', 'body', 'data'] as const
+
+/** The role of a schema; schemas without one are plain values. */
+export const fieldRoles = z.registry<FieldRole>()
+
+/**
+ * How large the parts of a definition may be, in UTF-16 units and entries. Every text, list and map has one of these or a
+ * smaller limit of its own, so that what a check or a call costs is bounded by the size of the definition.
+ */
+export const DEFINITION_LIMITS = {
+  /** Expressions and GraphQL documents are long, nothing is longer. */
+  textLength: 64 * 1024,
+  nameLength: 256,
+  urlLength: 4_096,
+  entries: 1_000,
+  /** A JSON value that is kept as it is: a body, a schema, examples. */
+  jsonLength: 128 * 1024,
+} as const
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
+const ONE_PLACEHOLDER = /^\{\{[^{}]*\}\}$/
+
+/** A text for people, without placeholders: labels, names, help. */
+export function plainText(): z.ZodString {
+  return withRole(rawText(), { kind: 'prose' })
+}
+
+/** Any text, taken as it is. */
+export function rawText(): z.ZodString {
+  return z.string().max(DEFINITION_LIMITS.textLength)
+}
+
+/** A name that is not empty: of a parameter, a key, a scope. */
+export function nameText(): z.ZodString {
+  return z.string().min(1).max(DEFINITION_LIMITS.nameLength)
+}
+
+/** A list. */
+export function listOf<T extends z.core.$ZodType>(element: T): z.ZodArray<T> {
+  return z.array(element).max(DEFINITION_LIMITS.entries)
+}
+
+/** Values by name. The limit is part of the schema's metadata, where `deepPartial` and the published JSON Schema find it. */
+export function mapOf<K extends z.core.$ZodRecordKey, V extends z.core.$ZodType>(
+  key: K,
+  value: V,
+  maxProperties: number = DEFINITION_LIMITS.entries,
+): z.ZodRecord<K, V> {
+  const limit = refineWith<object>(
+    (map) => (Object.keys(map).length > maxProperties ? `must have at most ${maxProperties} entries` : undefined),
+    'max',
+  )
+  return z.record(key, value).superRefine(limit).meta({ maxProperties })
+}
+
+/** An address that people open: a logo, a page of documentation. */
+export function webAddress(): z.ZodString {
+  return z.string().max(2048).superRefine(refineWith(findWebAddressProblem, 'url.http'))
+}
+
+function findWebAddressProblem(text: string): string | undefined {
+  const isFine = /^https?:\/\//i.test(text) && URL.canParse(text)
+  return isFine ? undefined : 'must be an http or https URL'
+}
+
+/** A text that may hold placeholders. */
+export function templateText(): z.ZodString {
+  return withRole(templateString(), { kind: 'template', secret: false })
+}
+
+/** Like `templateText`; literal text here is credential material and is stored encrypted. */
+export function secretText(): z.ZodString {
+  return withRole(templateString(), { kind: 'template', secret: true })
+}
+
+/** Any JSON value whose strings may hold placeholders. */
+export function jsonTemplate(): z.ZodType<Json> {
+  return withRole(templateJson(), { kind: 'template', secret: false })
+}
+
+/** A map of names to values with placeholders: query parameters, token parameters. */
+export function templateMap(): z.ZodType<Record<string, Json>> {
+  return mapOf(nameText(), jsonTemplate())
+}
+
+/** Any JSON value, kept as it is. */
+export function anyJson(): z.ZodType<Json> {
+  return z
+    .custom<Json>((value) => value !== undefined)
+    .superRefine(refineWith(findSizeProblem, 'max', true))
+    .meta({ 'x-json-length-max': DEFINITION_LIMITS.jsonLength })
+}
+
+/** An address the product calls: absolute, or starting with a placeholder. */
+export function urlText(): z.ZodString {
+  return withRole(templateString(DEFINITION_LIMITS.urlLength).superRefine(refineWith(findBaseUrlProblem, 'url')), {
+    kind: 'url',
+  })
+}
+
+/**
+ * JSONata. Refused here when it does not parse, never when it is called.
+ *
+ * @param roots the names that it starts from: any other is a finding. Absent: they depend on the API.
+ */
+export function expressionText(roots?: readonly string[]): z.ZodString {
+  const schema = z
+    .string()
+    .min(1)
+    .max(DEFINITION_LIMITS.textLength, { abort: true })
+    .superRefine(refineWith(findExpressionProblem, 'expression.syntax'))
+  return withRole(schema, { kind: 'expression', roots })
+}
+
+/** A path into a JSON value, for example `data.items`, `meta.cursors[0].next` or `["@odata.nextLink"]`. */
+export function fieldPath(): z.ZodString {
+  return withRole(z.string().max(1024, { abort: true }).superRefine(refineWith(findPathProblem, 'path')), {
+    kind: 'path',
+  })
+}
+
+/** What is wrong with a text as a path into a JSON value: a clause that goes on after the field's name. */
+export function findPathProblem(text: string): string | undefined {
+  const read = tryParseDotPath(text)
+  return 'problem' in read ? read.problem : undefined
+}
+
+/** A name that HTTP accepts for a header. */
+export function headerName(): z.ZodString {
+  return z.string().max(DEFINITION_LIMITS.nameLength).regex(HEADER_NAME, { error: 'must be a header name' })
+}
+
+/** What is wrong with a text as the name of a header: a clause that goes on after the field's name. */
+export function findHeaderNameProblem(text: string): string | undefined {
+  return HEADER_NAME.test(text) ? undefined : 'must be a header name'
+}
+
+/** A whole number, or one placeholder that yields one. */
+export function templatedInteger(minimum: number, maximum: number): z.ZodType<number | string> {
+  const placeholder = templateText().regex(ONE_PLACEHOLDER, { error: 'must be a whole number or one placeholder' })
+  return z.union([z.int().min(minimum).max(maximum), placeholder])
+}
+
+/** Header values by name; `null` removes a header that another level sets. */
+export function headerMap(): z.ZodType<Record<string, string | number | boolean | null>> {
+  return mapOf(headerName(), z.union([templateText(), z.number(), z.boolean(), z.null()]))
+}
+
+/** Adds a cross-field or syntax rule: the finding is the sentence that `find` returns. With `abort` no later rule is tried. */
+export function refineWith<T>(find: (value: T) => string | undefined, rule: string, abort = false) {
+  return (value: T, context: z.RefinementCtx<T>): void => {
+    const problem = find(value)
+    if (problem !== undefined)
+      context.addIssue({ code: 'custom', message: problem, params: { rule }, continue: !abort })
+  }
+}
+
+function withRole<S extends z.ZodType>(schema: S, role: FieldRole): S {
+  fieldRoles.add(schema, role)
+  return schema
+}
+
+function templateString(lengthMax: number = DEFINITION_LIMITS.textLength): z.ZodString {
+  return z.string().max(lengthMax, { abort: true }).superRefine(refineWith(findTemplateProblem, 'placeholder.syntax'))
+}
+
+function templateJson(): z.ZodType<Json> {
+  return anyJson().superRefine(refineWith(findJsonTemplateProblem, 'placeholder.syntax'))
+}
+
+function findSizeProblem(value: Json): string | undefined {
+  const { jsonLength } = DEFINITION_LIMITS
+  return exceedsJsonSize(value, jsonLength, JSON_DEPTH_MAX)
+    ? `must have at most ${jsonLength} characters as JSON, nested at most ${JSON_DEPTH_MAX} deep`
+    : undefined
+}
+
+function findJsonTemplateProblem(value: Json): string | undefined {
+  if (typeof value === 'string') return findTemplateProblem(value)
+  const items = Array.isArray(value) || isJsonObject(value) ? Object.values(value) : []
+  for (const item of items) {
+    const problem = findJsonTemplateProblem(item)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function findExpressionProblem(text: string): string | undefined {
+  const parsed = validateExpression(text)
+  return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : undefined
+}

@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import type { TemplateScope } from '../../expressions/index.ts'
+import { listOf, rawText } from '../schema-types.ts'
+import { BYTE_ENCODINGS } from './secret.ts'
+import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
+import { asText, compileSource, type ReadValues, readText, sourceText, tokenText } from './source.ts'
+
+/** When the sender says it has sent the delivery. */
+export const timestampSchema = z.strictObject({
+  value: tokenText().describe('Where the time of sending is, for example `$header.x-timestamp`. It has to be signed.'),
+  unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds').describe('How the time is written.'),
+  tolerance_seconds: z.int().min(1).default(300).describe('In both directions.'),
+})
+
+type TimestampKeys = z.output<typeof timestampSchema>
+
+const WHOLE_NUMBER = /^\d{1,15}$/
+const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
+
+/** Milliseconds since 1970, NaN for what is not a time. */
+const READERS: Readonly<Record<TimestampKeys['unit'], (text: string) => number>> = {
+  seconds: (text) => (WHOLE_NUMBER.test(text) ? Number(text) * 1000 : Number.NaN),
+  milliseconds: (text) => (WHOLE_NUMBER.test(text) ? Number(text) : Number.NaN),
+  iso: (text) => (RFC_3339.test(text) ? Date.parse(text) : Number.NaN),
+}
+
+/** Refuses deliveries that are too old or from too far in the future. */
+export function compileTimestamp(
+  keys: TimestampKeys | undefined,
+): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<null> {
+  if (keys === undefined) return () => ok(null)
+  const source = compileSource(keys.value)
+  return (delivery, scope, now) => {
+    const text = readText(source, delivery, scope)
+    if (text.kind === 'refused') return text
+    return checkAge(READERS[keys.unit](text.value), keys.tolerance_seconds, now)
+  }
+}
+
+/** @param sentMs NaN when the delivery does not name a time */
+function checkAge(sentMs: number, toleranceSeconds: number, now: Date): Result<null> {
+  if (Number.isNaN(sentMs)) return invalid('the timestamp is not a time')
+  const isFresh = Math.abs(now.getTime() - sentMs) <= toleranceSeconds * 1000
+  return isFresh ? ok(null) : invalid(`the timestamp is more than ${toleranceSeconds} seconds off`)
+}
+
+/** A sentence when the timestamp could be replaced without touching the signature: it would protect from nothing. */
+export function findTimestampProblem(keys: {
+  readonly timestamp?: TimestampKeys | undefined
+  readonly parts: readonly string[]
+}): string | undefined {
+  const value = keys.timestamp?.value
+  if (value === undefined || keys.parts.includes(value)) return undefined
+  if (value.startsWith('$payload.') && keys.parts.includes('$body')) return undefined
+  if (value.startsWith('$query.') && keys.parts.some((part) => part.startsWith('$url'))) return undefined
+  return `has the timestamp ${value}, which is not among the signed parts`
+}
+
+/** The keys of every format that computes something over parts of the delivery. */
+export const signedKeys = {
+  compare_with: tokenText().describe('The signature that was sent, for example `$header.x-signature`.'),
+  parts: listOf(sourceText())
+    .min(1)
+    .max(16)
+    .describe(
+      'What is signed, in order: $body, $body.sha256, $body.crc32, $form.sorted, $header.<name>, $header.<name>[<field>], $query.<name>, $url, $url.decoded, $method, $payload.<path>, literals, placeholders.',
+    ),
+  separator: rawText().optional().describe('Stands between the parts. Default: nothing.'),
+  signature_prefix: rawText().optional().describe('Stands before the signature, for example `sha256=`.'),
+  timestamp: timestampSchema.optional().describe('Older or newer deliveries are refused.'),
+} as const
+
+/** How the signature that was sent is written. */
+export const stringType = z.enum(BYTE_ENCODINGS).describe('How the signature is written.')
+
+type SignedKeys = z.output<z.ZodObject<typeof signedKeys>>
+
+/** What a format computes over, and what the sender says it comes to: one of `signatures` has to be it. */
+export interface Signed {
+  readonly content: Uint8Array
+  readonly signatures: readonly string[]
+}
+
+/** Takes a delivery apart. The time is looked at first: an old delivery is refused before anything is computed. */
+export function compileSigned(
+  keys: SignedKeys,
+): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<Signed> {
+  const checkTimestamp = compileTimestamp(keys.timestamp)
+  const parts = keys.parts.map(compileSource)
+  const signature = compileSource(keys.compare_with)
+  const separator = Buffer.from(keys.separator ?? '')
+  return (delivery, scope, now) => {
+    const fresh = checkTimestamp(delivery, scope, now)
+    if (fresh.kind === 'refused') return fresh
+    const content = joinParts(parts, separator, delivery, scope)
+    if (content.kind === 'refused') return content
+    const signatures = readSignatures(signature, keys.signature_prefix ?? '', delivery, scope)
+    return signatures.kind === 'refused' ? signatures : ok({ content: content.value, signatures: signatures.value })
+  }
+}
+
+function joinParts(
+  parts: readonly ReadValues[],
+  separator: Uint8Array,
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+): Result<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  for (const part of parts) {
+    const read = part(delivery, scope)
+    if (read.kind === 'refused') return read
+    const [value = '', ...more] = read.value
+    if (more.length > 0) return invalid('a signed field of a header is there more than once')
+    if (pieces.length > 0) pieces.push(separator)
+    pieces.push(typeof value === 'string' ? Buffer.from(value) : value)
+  }
+  return ok(Buffer.concat(pieces))
+}
+
+function readSignatures(
+  source: ReadValues,
+  prefix: string,
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+): Result<readonly string[]> {
+  const read = source(delivery, scope)
+  if (read.kind === 'refused') return read
+  const signatures = read.value
+    .map(asText)
+    .filter((text) => text.startsWith(prefix) && text.length > prefix.length)
+    .map((text) => text.slice(prefix.length))
+  return signatures.length === 0 ? invalid(`the signature does not start with ${prefix}`) : ok(signatures)
+}

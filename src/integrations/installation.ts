@@ -1,0 +1,235 @@
+import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../definitions/index.ts'
+import type { SecretStore } from '../secrets/index.ts'
+import type { EnvironmentScope } from '../tenancy/index.ts'
+import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
+import { checkSecretExfiltration } from './override-allowlist.ts'
+import {
+  type EnvironmentIntegrationFilter,
+  type EnvironmentIntegrationRecord,
+  findEnvironmentIntegration,
+  findEnvironmentIntegrationOf,
+  insertEnvironmentIntegration,
+  selectEnvironmentIntegrations as listRows,
+  lockEnvironmentIntegration,
+  updateEnvironmentIntegrationRow as updateRow,
+} from './sql/installations.ts'
+import { findIntegration, findIntegrationGrant, findIntegrations, type IntegrationRecord } from './sql/integrations.ts'
+import {
+  assertUrlsAllowed,
+  assertValid,
+  type CheckUrls,
+  type ConfigToStore,
+  overrideSecretRef,
+  prepareConfig,
+} from './stored-config.ts'
+
+/** What keeping installations needs. */
+export interface EnvironmentIntegrationDeps {
+  readonly secrets: Pick<SecretStore, 'put' | 'remove'>
+  readonly checkUrls: CheckUrls
+}
+
+/** An installation with the integration that is installed. */
+export interface EnvironmentIntegration extends EnvironmentIntegrationRecord {
+  readonly integration: Integration
+}
+
+/** An installation to be made. */
+export interface EnvironmentIntegrationInput {
+  readonly integrationId: string
+  /** Absent: false. */
+  readonly showInCatalog?: boolean | undefined
+  /** Absent: true. */
+  readonly isEnabled?: boolean | undefined
+  /** Deep-merged over the integration's config at request time; absent: nothing is overridden. */
+  readonly override?: JsonObject | undefined
+}
+
+/**
+ * Installs an integration in an environment. `tx` is a transaction.
+ *
+ * Its own integrations a team installs always; those of others when they are shared with all, or on request and granted.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND also for an integration that its owner does not share, INTEGRATION_GRANT_REQUIRED,
+ * DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every finding of the override, ALREADY_INSTALLED naming the
+ * installation there is
+ */
+export async function createEnvironmentIntegration(
+  deps: EnvironmentIntegrationDeps,
+  tx: Tx,
+  scope: EnvironmentScope,
+  input: EnvironmentIntegrationInput,
+): Promise<EnvironmentIntegration> {
+  const { integrationId, showInCatalog = false, isEnabled = true, override = {} } = input
+  const integration = await getInstallable(tx, scope, integrationId)
+  const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, undefined)
+  const ids = { environmentId: scope.environmentId, id: newId(), integrationId }
+  const record = await insertEnvironmentIntegration(tx, ids, { showInCatalog, isEnabled, override: masked })
+  if (record === undefined) throw await alreadyInstalled(tx, scope, integrationId)
+  await storeSecrets(tx, overrideSecretRef(record))
+  return await withIntegration(tx, scope, record)
+}
+
+/** @throws Failure RESOURCE_NOT_FOUND */
+export async function getEnvironmentIntegration(
+  tx: Tx,
+  scope: EnvironmentScope,
+  id: string,
+): Promise<EnvironmentIntegration> {
+  return await withIntegration(
+    tx,
+    scope,
+    (await findEnvironmentIntegration(tx, scope.environmentId, id)) ?? installationNotFound(id),
+  )
+}
+
+/**
+ * At most `limit` installations of the environment below the id `before`, newest first.
+ *
+ * @param page.view `basic` leaves `integration.config` undefined
+ */
+export async function listEnvironmentIntegrations(
+  tx: Tx,
+  scope: EnvironmentScope,
+  filter: EnvironmentIntegrationFilter,
+  page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
+): Promise<readonly EnvironmentIntegration[]> {
+  const records = await listRows(tx, scope.environmentId, filter, page)
+  return await withIntegrations(tx, scope, records, page.view === 'full')
+}
+
+/** Changes to an installation; what is undefined keeps its value. */
+export interface EnvironmentIntegrationChange {
+  readonly id: string
+  readonly showInCatalog?: boolean | undefined
+  readonly isEnabled?: boolean | undefined
+  /** A merge patch (RFC 7396) to the stored override, or with `replaceOverride` the whole new one. */
+  readonly override?: JsonObject | undefined
+  readonly replaceOverride?: boolean | undefined
+  /** The version the caller saw; absent: whatever is stored. */
+  readonly version?: number | undefined
+}
+
+/**
+ * Changes an installation; nothing given changes nothing. `tx` is a transaction when `override` is given: then the row is
+ * read, merged and written under its lock; everything else is one statement.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every
+ * finding of the override that would result
+ */
+export async function updateEnvironmentIntegration(
+  deps: EnvironmentIntegrationDeps,
+  tx: Tx,
+  scope: EnvironmentScope,
+  change: EnvironmentIntegrationChange,
+): Promise<EnvironmentIntegration> {
+  const { id, version, showInCatalog, isEnabled } = change
+  const override =
+    change.override === undefined ? undefined : await mergeOverride(deps, tx, scope, change, change.override)
+  const fields = { showInCatalog, isEnabled, override }
+  const isEmpty = Object.values(fields).every((value) => value === undefined)
+  const updated = isEmpty ? undefined : await updateRow(tx, scope.environmentId, id, fields, version)
+  if (updated !== undefined) return await withIntegration(tx, scope, updated)
+  const stored = await getEnvironmentIntegration(tx, scope, id)
+  if (isEmpty && (version === undefined || version === stored.version)) return stored
+  throw etagMismatch('environment_integration', id)
+}
+
+/** The config in force, masked, and the layer of each of its leaves. @throws Failure RESOURCE_NOT_FOUND */
+export async function resolveEnvironmentIntegration(
+  tx: Tx,
+  scope: EnvironmentScope,
+  id: string,
+): Promise<ResolvedConfig> {
+  const { integration, override } = await getEnvironmentIntegration(tx, scope, id)
+  return resolveConfig(integration.config ?? {}, override)
+}
+
+async function getInstallable(tx: Tx, { teamId }: EnvironmentScope, id: string): Promise<IntegrationRecord> {
+  const integration = await findIntegration(tx, id)
+  if (integration === undefined || !isVisible(integration, teamId)) throw notFound('integration', id)
+  const isAsked = integration.teamId !== teamId && integration.sharing === 'ask'
+  if (isAsked && (await findIntegrationGrant(tx, id, teamId)) === undefined)
+    throw new Failure(
+      'INTEGRATION_GRANT_REQUIRED',
+      'the owner shares this integration on request: ask them for a grant',
+      {
+        resource: { type: 'integration', id },
+      },
+    )
+  return integration
+}
+
+/** Checks an override over its integration and takes its secrets out. */
+async function prepareOverride(
+  deps: EnvironmentIntegrationDeps,
+  scope: EnvironmentScope,
+  integration: IntegrationRecord,
+  override: JsonObject,
+  before: JsonObject | undefined,
+): Promise<ConfigToStore> {
+  const config = integration.config ?? {}
+  const isForeign = integration.teamId !== scope.teamId
+  assertValid([
+    ...(await checkOverrideAsync(config, override, 'override')),
+    ...(isForeign ? checkSecretExfiltration(config, override, 'override') : []),
+  ])
+  assertUrlsAllowed(deps.checkUrls(override, 'override'))
+  return prepareConfig(deps.secrets, override, before, 'override')
+}
+
+async function mergeOverride(
+  deps: EnvironmentIntegrationDeps,
+  tx: Tx,
+  scope: EnvironmentScope,
+  { id, version, replaceOverride = false }: EnvironmentIntegrationChange,
+  given: JsonObject,
+): Promise<JsonObject> {
+  const stored = (await lockEnvironmentIntegration(tx, scope.environmentId, id)) ?? installationNotFound(id)
+  if (version !== undefined && version !== stored.version) throw etagMismatch('environment_integration', id)
+  const integration = await findIntegration(tx, stored.integrationId)
+  if (integration === undefined) throw new Error(`no integration ${stored.integrationId}, which is installed`)
+  const override = replaceOverride ? given : deepMerge(stored.override, given)
+  const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, stored.override)
+  await storeSecrets(tx, overrideSecretRef(stored))
+  return masked
+}
+
+async function alreadyInstalled(tx: Tx, { environmentId }: EnvironmentScope, integrationId: string): Promise<Failure> {
+  const existing = await findEnvironmentIntegrationOf(tx, environmentId, integrationId)
+  const message = 'the integration is installed in this environment already: change that installation instead'
+  const resource = { type: 'environment_integration', id: existing?.id ?? '' }
+  return new Failure('ALREADY_INSTALLED', message, { resource })
+}
+
+async function withIntegration(
+  tx: Tx,
+  scope: EnvironmentScope,
+  record: EnvironmentIntegrationRecord,
+): Promise<EnvironmentIntegration> {
+  const [described] = await withIntegrations(tx, scope, [record], true)
+  if (described === undefined) throw new Error('one record described as none')
+  return described
+}
+
+async function withIntegrations(
+  tx: Tx,
+  { teamId }: EnvironmentScope,
+  records: readonly EnvironmentIntegrationRecord[],
+  withConfig: boolean,
+): Promise<readonly EnvironmentIntegration[]> {
+  const ids = records.map(({ integrationId }) => integrationId)
+  const integrations = await withTeamAndEnvironments(tx, teamId, await findIntegrations(tx, ids, withConfig))
+  const byId = new Map(integrations.map((integration) => [integration.id, integration]))
+  return records.map((record) => {
+    const integration = byId.get(record.integrationId)
+    if (integration === undefined) throw new Error(`no integration ${record.integrationId}, which is installed`)
+    return { ...record, integration }
+  })
+}
+
+function installationNotFound(id: string): never {
+  throw notFound('environment_integration', id)
+}

@@ -1,0 +1,194 @@
+import { deepMerge, Failure, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
+import type { MethodPlan } from '../definitions/index.ts'
+import { renderJson, renderUrl, renderValue, type TemplateScope } from '../expressions/index.ts'
+import {
+  type AuthorizationContext,
+  type AuthorizationEffect,
+  appendQuery,
+  assertAllowedOrigin,
+  type PageParam,
+  type PageParams,
+  setQuery,
+  writeQuery,
+} from '../formats/index.ts'
+import type { Redactor } from '../redaction/index.ts'
+import { authorizationSecrets } from './redaction.ts'
+import type { ProxyRequest } from './request.ts'
+import type { ResolvedTarget } from './resolve-target.ts'
+
+/** A request without its credential. */
+export interface BuiltRequest {
+  readonly method: string
+  readonly url: string
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array | undefined
+}
+
+/** What a header may carry: visible characters, blank, tab, Latin-1. Above all no line break. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/**
+ * Stage 2: address, query, headers and body of one request.
+ *
+ * Precedence, later wins: integration, method (both in the plan already), the caller, paging. Entries whose placeholder
+ * resolves to nothing are left out.
+ *
+ * @param page what paging adds; a next link replaces the address and query altogether
+ * @throws Failure PLACEHOLDER_UNRESOLVED; PAGINATION_ORIGIN for a next link that leads elsewhere; DEFINITION_INVALID
+ */
+export function buildRequest(
+  { method, path }: ResolvedTarget,
+  request: ProxyRequest,
+  scope: TemplateScope,
+  page: PageParams | undefined,
+  nonce: () => string,
+): BuiltRequest {
+  const placed = page?.placed ?? []
+  const body = encodeBody(method, mergeBody(method, request.body, scope, placed), nonce)
+  return {
+    method: method.verb,
+    url: pageUrl(method, path, request, scope, page),
+    headers: mergeHeaders(method, request, scope, placed, body?.contentType),
+    body: body?.content,
+  }
+}
+
+function pageUrl(
+  method: MethodPlan,
+  path: string,
+  request: ProxyRequest,
+  scope: TemplateScope,
+  page: PageParams | undefined,
+): string {
+  if (method.url === undefined)
+    throw new Failure(
+      'DEFINITION_INVALID',
+      'the definition has no base_url: set it in the definition or in the override',
+    )
+  const url = `${renderUrl(method.url, scope)}${path}`
+  if (page?.url === undefined)
+    return appendQuery(url, writeQuery(mergeQuery(method, request, scope, page?.placed ?? []), method.queryArrayFormat))
+  const allowed = method.pagination?.rules.allowedOrigins ?? []
+  assertAllowedOrigin(
+    page.url,
+    url,
+    allowed.map((origin) => String(renderValue(origin, scope) ?? '')),
+  )
+  return page.url
+}
+
+function mergeQuery(
+  method: MethodPlan,
+  request: ProxyRequest,
+  scope: TemplateScope,
+  placed: readonly PageParam[],
+): JsonObject {
+  const merged: Record<string, Json> = {}
+  for (const { name, value } of method.query) {
+    const rendered = renderJson(value, scope)
+    if (rendered !== undefined) merged[name] = rendered
+  }
+  const passed = method.consumed.isQueryConsumed ? {} : (request.query ?? {})
+  for (const [name, value] of Object.entries(passed)) if (!method.consumed.query.has(name)) merged[name] = value
+  for (const { place, key, value } of placed) if (place === 'query') merged[key] = value
+  return merged
+}
+
+function mergeHeaders(
+  method: MethodPlan,
+  request: ProxyRequest,
+  scope: TemplateScope,
+  placed: readonly PageParam[],
+  contentType: string | undefined,
+): Record<string, string> {
+  const merged: Record<string, string> = contentType === undefined ? {} : { 'content-type': contentType }
+  for (const { name, value } of method.headers) {
+    const rendered = renderValue(value, scope)
+    if (rendered !== undefined && rendered !== null) merged[name] = headerValue(name, rendered)
+  }
+  for (const [name, value] of Object.entries(request.headers ?? {}))
+    merged[name.toLowerCase()] = headerValue(name, value)
+  for (const { place, key, value } of placed)
+    if (place === 'header') merged[key.toLowerCase()] = headerValue(key, value)
+  return merged
+}
+
+function headerValue(name: string, value: Json): string {
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (!HEADER_VALUE.test(text))
+    throw new Failure(
+      'PLACEHOLDER_UNRESOLVED',
+      `the value of the header ${name} holds characters that no header can carry, such as line breaks`,
+    )
+  return text
+}
+
+/** The definition's body, the caller's over it, paging last; `undefined` when nobody gave one. */
+function mergeBody(
+  method: MethodPlan,
+  given: Json | undefined,
+  scope: TemplateScope,
+  placed: readonly PageParam[],
+): Json | undefined {
+  const defined = method.body === undefined ? undefined : renderJson(method.body, scope)
+  const passed = method.consumed.isBodyConsumed ? undefined : unplacedBody(method, given)
+  const merged = isJsonObject(defined) && isJsonObject(passed) ? deepMerge(defined, passed) : (passed ?? defined)
+  return placed.reduce<Json | undefined>(
+    (body, { place, key, value }) => (place === 'body' ? withValueAt(body, parseDotPath(key), value) : body),
+    merged,
+  )
+}
+
+function unplacedBody(method: MethodPlan, given: Json | undefined): Json | undefined {
+  if (!isJsonObject(given) || method.consumed.body.size === 0) return given
+  const kept = Object.entries(given).filter(([name]) => !method.consumed.body.has(name))
+  return kept.length === 0 && method.body !== undefined ? undefined : Object.fromEntries(kept)
+}
+
+/** A copy of the body with a value at a path; objects on the way are made, lists on the way stay lists. */
+function withValueAt(body: Json | undefined, path: readonly (string | number)[], value: Json): Json {
+  const [step, ...rest] = path
+  if (step === undefined) return value
+  if (Array.isArray(body) && Number(step) < body.length)
+    return body.with(Number(step), withValueAt(body[Number(step)], rest, value))
+  const object = isJsonObject(body) ? body : {}
+  return { ...object, [step]: withValueAt(object[step], rest, value) }
+}
+
+function encodeBody(method: MethodPlan, body: Json | undefined, nonce: () => string) {
+  return body === undefined ? undefined : method.bodyFormat.encode(body, { nonce })
+}
+
+/** A request that may be sent. `url` without the parameters of the authorization is what logs and loop guards may see. */
+export interface AuthorizedRequest extends BuiltRequest {
+  readonly publicUrl: string
+}
+
+/**
+ * Stage 3: puts the credential on, last of all, so that signatures cover the request as it is sent.
+ *
+ * @param redaction told of what is put on
+ * @throws Failure PLACEHOLDER_UNRESOLVED when a part of the credential is missing; EXPRESSION_FAILED
+ */
+export async function authorizeRequest(
+  method: MethodPlan,
+  built: BuiltRequest,
+  scope: TemplateScope,
+  tools: AuthorizationContext,
+  redaction: Redactor,
+): Promise<AuthorizedRequest> {
+  const effect = await method.authorize(built, scope, tools)
+  redaction.setSecrets('authorization', () => authorizationSecrets(effect))
+  return applyAuthorization(built, effect)
+}
+
+/** The request with what authorization puts on it. */
+export function applyAuthorization(built: BuiltRequest, { headers, query }: AuthorizationEffect): AuthorizedRequest {
+  return {
+    ...built,
+    publicUrl: built.url,
+    url: setQuery(built.url, query),
+    headers: { ...built.headers, ...headers },
+  }
+}

@@ -1,0 +1,87 @@
+import { Failure, type Json, JsonTextError, parseJsonInSlices } from '../base/index.ts'
+import type { MethodPlan } from '../definitions/index.ts'
+import type { EgressResponse } from '../egress/index.ts'
+import { CharsetError, charsetOf, decodeLarge, decodeText, decodeUtf8, responseFormat } from '../formats/index.ts'
+
+/** An answer whose body has been read. */
+export interface DecodedResponse {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  /** `null` when the answer had none. */
+  readonly body: Json
+}
+
+const JSON_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
+const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
+
+const HTML_START = /^(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)[\s>]/i
+const HTML_START_BYTES = 256
+
+/**
+ * Stage 6: reads the body in the format of the method, else by its content type.
+ *
+ * Text is decoded by the charset of the content type, UTF-8 where it names none. Errors are read leniently: JSON where they say
+ * so, although the method expects a file; an HTML page as text; bytes that are no text as far as they are.
+ *
+ * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format or the charset it claims
+ */
+export async function decodeResponse(
+  method: MethodPlan,
+  { status, headers, body }: EgressResponse,
+): Promise<DecodedResponse> {
+  if (body.byteLength === 0) return { status, headers, body: null }
+  try {
+    return { status, headers, body: await readBody(method, status, headers['content-type'] ?? '', body) }
+  } catch (error) {
+    if (status >= 400) return { status, headers, body: decodeUtf8(body) }
+    const problem = error instanceof JsonTextError || error instanceof CharsetError ? error.message : 'does not parse'
+    throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that ${problem}`, {
+      cause: error,
+    })
+  }
+}
+
+/** Tells whether asking again is pointless: the answer itself is what cannot be read, not a part that got lost. */
+export function isPermanentDecodeError({ cause }: Failure): boolean {
+  return cause instanceof CharsetError || (cause instanceof JsonTextError && cause.kind !== 'syntax')
+}
+
+/** Tells whether a content type is JSON or a vendor's kind of it. */
+export function isJsonType(contentType: string): boolean {
+  return JSON_TYPE.test(contentType)
+}
+
+async function readBody(
+  { responseFormat: format }: MethodPlan,
+  status: number,
+  contentType: string,
+  body: Uint8Array,
+): Promise<Json> {
+  const isJson = isJsonType(contentType)
+  if (format !== undefined && format.format !== 'binary' && format.format !== 'text' && isHtml(body)) {
+    if (status >= 400) return decodeUtf8(body)
+    throw new Error('an HTML page')
+  }
+  const charset = charsetOf(contentType)
+  if (format !== undefined && !(status >= 400 && isJson)) return decodeLarge(format, body, charset)
+  if (isJson) return decodeLarge(responseFormat('json'), body, charset)
+  if (NDJSON_TYPE.test(contentType)) return decodeLarge(responseFormat('ndjson'), body, charset)
+  return await sniffBody(decodeText(body, charset))
+}
+
+/** A login or error page, which a lenient reader (CSV, XML) would take for records. */
+function isHtml(body: Uint8Array): boolean {
+  return HTML_START.test(Buffer.from(body.subarray(0, HTML_START_BYTES)).toString('latin1'))
+}
+
+/** Some APIs send JSON under the name of text or none at all. */
+async function sniffBody(text: string): Promise<Json> {
+  if (!/^\s*[[{]/.test(text)) return text
+  try {
+    return await parseJsonInSlices(text)
+  } catch (error) {
+    if (error instanceof JsonTextError && error.kind === 'syntax') return text
+    throw error
+  }
+}

@@ -1,0 +1,102 @@
+import { type Clock, isJsonNumber, isJsonObject, type Json } from '../base/index.ts'
+import type { RateLimitRules } from '../definitions/index.ts'
+import { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from '../egress/index.ts'
+import { isTruthy } from '../formats/index.ts'
+import type { DecodedResponse } from './decode-response.ts'
+import type { ExpressionEvaluator } from './dependencies.ts'
+import type { RateLimitedOutcome, RateLimitInfo } from './outcome.ts'
+import { evaluateSetting, responseInput } from './setting-expression.ts'
+
+interface RateLimitReaders {
+  readonly evaluator: ExpressionEvaluator
+  readonly clock: Clock
+}
+
+const TOO_MANY_REQUESTS = 429
+
+/** Stage 7: tells whether the upstream asks to wait. @throws Failure EXPRESSION_FAILED */
+export async function detectRateLimit(
+  tools: RateLimitReaders,
+  rules: RateLimitRules,
+  response: DecodedResponse,
+  rateLimit: RateLimitInfo | undefined,
+): Promise<RateLimitedOutcome | undefined> {
+  const isLimited =
+    rules.isRateLimited === undefined
+      ? response.status === TOO_MANY_REQUESTS
+      : isTruthy(
+          await evaluateSetting(
+            tools.evaluator,
+            'rate_limit.is_rate_limited',
+            rules.isRateLimited,
+            responseInput(response),
+          ),
+        )
+  return isLimited ? rateLimitedOutcome(tools, rules, response, rateLimit) : undefined
+}
+
+/** The outcome for a response that is known to be a rate limit. @param hint seconds that an error expression named */
+export async function rateLimitedOutcome(
+  tools: RateLimitReaders,
+  rules: RateLimitRules,
+  response: DecodedResponse,
+  rateLimit: RateLimitInfo | undefined,
+  hint?: number,
+): Promise<RateLimitedOutcome> {
+  const { status, body } = response
+  const retryAfterSeconds = hint ?? (await readRetryAfter(tools, rules, response)) ?? RETRY_AFTER_DEFAULT_SECONDS
+  return { kind: 'rate_limited', limitedBy: 'upstream', status, retryAfterSeconds, rateLimit, body }
+}
+
+async function readRetryAfter(
+  tools: RateLimitReaders,
+  rules: RateLimitRules,
+  response: DecodedResponse,
+): Promise<number | undefined> {
+  const now = tools.clock.now()
+  const computed =
+    rules.retryAfter === undefined
+      ? undefined
+      : await evaluateSetting(
+          tools.evaluator,
+          'rate_limit.retry_after_header_expression',
+          rules.retryAfter,
+          responseInput(response),
+        )
+  return parseRetryAfter(computed, now) ?? parseRetryAfter(response.headers['retry-after'], now)
+}
+
+/**
+ * What the upstream says about its limit: the expression's result, else the standard `RateLimit-*` headers where they are sent.
+ */
+export async function readRateLimit(
+  { evaluator }: Pick<RateLimitReaders, 'evaluator'>,
+  rules: RateLimitRules,
+  response: DecodedResponse,
+): Promise<RateLimitInfo | undefined> {
+  if (rules.rateLimit === undefined) return standardHeaders(response.headers)
+  const computed = await evaluateSetting(
+    evaluator,
+    'rate_limit.rate_limit_header_expression',
+    rules.rateLimit,
+    responseInput(response),
+  )
+  return isJsonObject(computed) ? rateLimitInfo(computed.limit, computed.remaining, computed.reset) : undefined
+}
+
+function standardHeaders(headers: DecodedResponse['headers']): RateLimitInfo | undefined {
+  return rateLimitInfo(headers['ratelimit-limit'], headers['ratelimit-remaining'], headers['ratelimit-reset'])
+}
+
+function rateLimitInfo(
+  limit: Json | undefined,
+  remaining: Json | undefined,
+  reset: Json | undefined,
+): RateLimitInfo | undefined {
+  const info = { limit: headerText(limit), remaining: headerText(remaining), reset: headerText(reset) }
+  return Object.values(info).some((value) => value !== undefined) ? info : undefined
+}
+
+function headerText(value: Json | undefined): string | undefined {
+  return typeof value === 'string' || isJsonNumber(value) ? String(value) : undefined
+}

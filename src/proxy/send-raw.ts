@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import type { Json } from '../base/index.ts'
+import type { MethodPlan } from '../definitions/index.ts'
+import type { HttpClient } from '../egress/index.ts'
+import type { TemplateScope } from '../expressions/index.ts'
+import { charsetOf, decodeLarge, decodeUtf8, responseFormat } from '../formats/index.ts'
+import { buildRequest } from './build-request.ts'
+
+const TEXT = responseFormat('text')
+
+/** An answer to `sendRaw`, of any status. */
+export interface RawResponse {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  /** In the request's response format; without one, or when it does not parse, the text as it came. */
+  readonly body: Json
+}
+
+/** Bounds of `sendRaw`. */
+export interface RawSendLimits {
+  readonly timeoutMs: number
+  /** Decoded bytes. */
+  readonly responseBytesMax: number
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Sends one request as it is written, for token endpoints: without authorization, redirect, repetition or judgement.
+ *
+ * @throws Failure PLACEHOLDER_UNRESOLVED, DEFINITION_INVALID, EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE,
+ * DEADLINE_EXCEEDED, CANCELLED
+ */
+export async function sendRaw(
+  http: Pick<HttpClient, 'send'>,
+  method: MethodPlan,
+  scope: TemplateScope,
+  { timeoutMs, responseBytesMax, signal }: RawSendLimits,
+): Promise<RawResponse> {
+  const boundary = () => randomBytes(16).toString('hex')
+  const target = { kind: 'path', verb: method.verb, path: '' } as const
+  const { body, ...request } = buildRequest({ method, path: '' }, { target }, scope, undefined, boundary)
+  const answer = await http.send({
+    ...request,
+    ...(body === undefined ? {} : { body }),
+    ...(signal === undefined ? {} : { signal }),
+    timeoutMs,
+    maxResponseBytes: responseBytesMax,
+    redirects: 0,
+  })
+  const charset = charsetOf(answer.headers['content-type'] ?? '')
+  return { status: answer.status, headers: answer.headers, body: await decodeRawBody(method, answer.body, charset) }
+}
+
+async function decodeRawBody(
+  { responseFormat }: MethodPlan,
+  body: Uint8Array,
+  charset: string | undefined,
+): Promise<Json> {
+  if (body.byteLength === 0) return ''
+  try {
+    return await decodeLarge(responseFormat ?? TEXT, body, charset)
+  } catch {
+    return decodeUtf8(body)
+  }
+}

@@ -1,0 +1,42 @@
+import { Failure, type Json, type JsonObject } from '../base/index.ts'
+import type { RESPONSE_ROOTS } from '../formats/index.ts'
+import type { DecodedResponse } from './decode-response.ts'
+import type { ExpressionEvaluator } from './dependencies.ts'
+
+/**
+ * What `is_rate_limited`, the header expressions and `error_expression` see: `response {status, headers, body}`, and bare
+ * `status`, `headers`, `body`, `data` (the body again).
+ */
+export function responseInput({
+  status,
+  headers,
+  body,
+}: DecodedResponse): JsonObject & Record<(typeof RESPONSE_ROOTS)[number], Json> {
+  return { response: { status, headers, body }, status, headers, body, data: body }
+}
+
+/**
+ * Evaluates the expression of a setting; a failure names the setting, because one answer may pass several expressions.
+ *
+ * @param bindings values of variables
+ * @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED and the other reasons of the evaluator
+ */
+export async function evaluateSetting(
+  evaluator: ExpressionEvaluator,
+  setting: string,
+  expression: string,
+  roots: JsonObject,
+  bindings: JsonObject = {},
+): Promise<Json | undefined> {
+  try {
+    return await evaluator.evaluate(expression, roots, { bindings })
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const { reason, publicMessage, metadata, retryAfterSeconds } = error
+    throw new Failure(reason, `${setting}: ${publicMessage}`, {
+      metadata: { ...metadata, setting },
+      cause: error,
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    })
+  }
+}

@@ -1,0 +1,154 @@
+import { notFound } from '../base/index.ts'
+import {
+  decodePageToken,
+  type ListPage,
+  type ListPageRequest,
+  readPageSize,
+  type Tx,
+  toPage,
+} from '../database/index.ts'
+import { QUEUE_POLICY } from './retry-policy.ts'
+import { DAEMON_QUEUE_GROUP_PREFIX, type Run, WEBHOOK_QUEUE_GROUP } from './run.ts'
+import { findRun, listRuns as listRunRecords, type RunFilter, type RunRecord } from './sql/run.ts'
+import { findRunWaits, type RunWaitRow } from './sql/run-wait.ts'
+
+/**
+ * A run, and what it waits for.
+ *
+ * @param now moves the database's clock, for tests
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function getRun(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+  now: Date | null = null,
+): Promise<RunView<RunRecord>> {
+  return await withWaitState(tx, await getRunRecord(tx, environmentId, id), now)
+}
+
+/** The run as it is stored. @throws Failure RESOURCE_NOT_FOUND */
+export async function getRunRecord(tx: Tx, environmentId: string, id: string): Promise<RunRecord> {
+  const run = await findRun(tx, environmentId, id)
+  if (run === undefined) throw notFound('sync_job_run', id)
+  return run
+}
+
+/** A page of runs and what they wait for, newest tick first; filters combine with and. @throws Failure PAGE_TOKEN_INVALID */
+export async function listRuns(
+  tx: Tx,
+  environmentId: string,
+  filter: RunFilter,
+  request: ListPageRequest,
+): Promise<ListPage<RunView>> {
+  const query = { list: 'sync_job_run', environment_id: environmentId, ...definedFilters(filter) }
+  const size = readPageSize(request)
+  const cursor = decodePageToken(query, request.pageToken, ['time', 'uuid'])
+  const below = cursor && { scheduledFor: new Date(Number(cursor[0])), id: String(cursor[1]) }
+  const found = await listRunRecords(tx, environmentId, filter, below, size + 1)
+  const page = toPage(query, found, size, ({ scheduledFor, id }) => [scheduledFor.getTime(), id])
+  return { ...page, items: await withWaitStates(tx, page.items) }
+}
+
+/** The filters that are set: an absent one and one that is undefined are the same query. */
+function definedFilters(filter: RunFilter): Record<string, string> {
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+}
+
+/**
+ * What a run waits for: its next attempt (`retry`), the third party that asked to wait (`rate_limited`), its webhook or the
+ * store of its daemon (`destination_unavailable`), another run of its account (`account_busy`), a worker or daemon that takes runs of its
+ * region (`no_worker`, `no_daemon`), or one of those to be free (`capacity`).
+ */
+type WaitReason =
+  | 'retry'
+  | 'rate_limited'
+  | 'destination_unavailable'
+  | 'account_busy'
+  | 'no_worker'
+  | 'no_daemon'
+  | 'capacity'
+
+/** Why a run is not running yet. */
+export interface WaitState {
+  readonly reason: WaitReason
+  /** In words, and what to do where something can be done. */
+  readonly message: string
+  /** It goes on no earlier than this; absent: as soon as may be. */
+  readonly until: Date | undefined
+  /** The run it waits for. */
+  readonly blockingRunId: string | undefined
+}
+
+/** A run as it is shown. */
+export type RunView<Stored extends Run = Run> = Stored & {
+  /** Absent: it does not wait. */
+  readonly waiting?: WaitState | undefined
+}
+
+/** Whether a run in this status waits. */
+export function isWaiting({ status }: Pick<Run, 'status'>): boolean {
+  return status === 'created' || status === 'rate_limited'
+}
+
+/**
+ * The runs with what they wait for, in their order. Computed, not stored: one statement for those that wait, none without any.
+ *
+ * @param now moves the database's clock, for tests
+ */
+export async function withWaitStates<Stored extends Run>(
+  tx: Tx,
+  runs: readonly Stored[],
+  now: Date | null = null,
+): Promise<readonly RunView<Stored>[]> {
+  const ids = runs.filter(isWaiting).map(({ id }) => id)
+  if (ids.length === 0) return runs
+  const found = await findRunWaits(tx, ids, WEBHOOK_QUEUE_GROUP, DAEMON_QUEUE_GROUP_PREFIX, QUEUE_POLICY.leaseMs, now)
+  const waits = new Map(found.map((wait) => [wait.id, wait]))
+  return runs.map((run) => {
+    const wait = waits.get(run.id)
+    return wait === undefined ? run : { ...run, waiting: waitStateOf(run, wait) }
+  })
+}
+
+/** One run with what it waits for. */
+export async function withWaitState<Stored extends Run>(
+  tx: Tx,
+  run: Stored,
+  now: Date | null = null,
+): Promise<RunView<Stored>> {
+  const [shown = run] = await withWaitStates(tx, [run], now)
+  return shown
+}
+
+function waitStateOf(run: Run, wait: RunWaitRow): WaitState {
+  const { runningRunId, notBefore } = wait
+  if (notBefore !== null) return { ...delayReason(run), until: notBefore, blockingRunId: undefined }
+  const now = { until: undefined, blockingRunId: undefined }
+  if (runningRunId !== null) {
+    const message = `waits for run ${runningRunId}: runs of one account go one at a time`
+    return { ...now, reason: 'account_busy', message, blockingRunId: runningRunId }
+  }
+  return { ...now, ...(wait.hasTaker ? capacityReason(run) : missingTakerReason(run, wait)) }
+}
+
+function delayReason({ status, error, destination }: Run): Pick<WaitState, 'reason' | 'message'> {
+  const because = error === null ? '' : `: ${error.message}`
+  if (status === 'created') return { reason: 'retry', message: `waits for its next attempt${because}` }
+  if (error === null) return { reason: 'rate_limited', message: 'waits because the third party asked to' }
+  const who = destination.kind === 'webhook' ? 'webhook' : 'store'
+  return { reason: 'destination_unavailable', message: `waits for its ${who}${because}` }
+}
+
+function capacityReason({ destination }: Run): Pick<WaitState, 'reason' | 'message'> {
+  const who = destination.kind === 'webhook' ? 'a worker' : `a daemon of the group ${destination.groupKey}`
+  return { reason: 'capacity', message: `waits until ${who} has room for it` }
+}
+
+function missingTakerReason({ destination }: Run, { region }: RunWaitRow): Pick<WaitState, 'reason' | 'message'> {
+  if (destination.kind === 'webhook')
+    return { reason: 'no_worker', message: `no worker takes runs of the region ${region}: start one that does` }
+  const { groupKey } = destination
+  const message = `no daemon of the group ${groupKey} takes runs of the region ${region}: start one that does`
+  return { reason: 'no_daemon', message }
+}

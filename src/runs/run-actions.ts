@@ -1,0 +1,148 @@
+import { Failure, type JsonObject, newId } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import { updateLastRunStatus } from '../schedules/index.ts'
+import { queueGroupKey, type RunQueue } from './queue.ts'
+import { getRunRecord, type RunView, withWaitState } from './read-runs.ts'
+import { type ErrorHandling, QUEUE_DEPTH_MAX, queueGroupOf, type Run, type RunDestination } from './run.ts'
+import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './run-references.ts'
+import { requestStop } from './sql/queue.ts'
+import { insertManualRun, markStopped, type NewRun, type RunRecord, requeueRun } from './sql/run.ts'
+import { findAccountState } from './sql/run-references.ts'
+
+/** What changing runs needs. */
+export interface RunActionDeps {
+  readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
+  /** Moves the database's clock, for tests. */
+  readonly now?: (() => Date) | undefined
+}
+
+/** What creating a run needs beside that. */
+export interface CreateRunDeps extends RunActionDeps {
+  /**
+   * The arguments with the schema's defaults filled in.
+   *
+   * @throws Failure ARGS_INVALID
+   */
+  resolveArgs(rules: RunReferences['argsRules'], given: JsonObject): Promise<JsonObject>
+}
+
+/** Asks for a run. */
+export interface RunInput {
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly args?: JsonObject | undefined
+  readonly destination: RunDestination | undefined
+  /** Absent: the job's. */
+  readonly errorHandling?: ErrorHandling | undefined
+  readonly ignorePreviousRun?: boolean | undefined
+}
+
+/**
+ * Creates a run of a job for an account, to be executed as soon as possible. Needs a transaction.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, DESTINATION_REQUIRED, WEBHOOK_NOT_FOUND,
+ * INVALID_FIELD, ARGS_INVALID, GROUP_FULL; nothing is stored then
+ */
+export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: string, input: RunInput): Promise<RunView> {
+  const { syncJobId, integratedAccountId, destination } = input
+  if (destination === undefined) throw destinationRequired()
+  const subject = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  assertRunnable(subject)
+  const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
+  return await enqueueNewRun(deps, tx, {
+    environmentId,
+    syncJobId,
+    integratedAccountId,
+    destination,
+    args,
+    triggerId: null,
+    region: subject.region,
+    resources: subject.jobResources,
+    errorHandling: input.errorHandling ?? subject.jobErrorHandling,
+    ignorePreviousRun: input.ignorePreviousRun ?? false,
+  })
+}
+
+/** Stores a run by hand and lets it wait. @throws Failure GROUP_FULL */
+export async function enqueueNewRun(deps: RunActionDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<RunView> {
+  await assertCapacity(deps, tx, input.environmentId, input.destination)
+  const run = await insertManualRun(tx, { ...input, id: newId() }, deps.now?.() ?? null)
+  await deps.queue.enqueue(tx, [run])
+  return await withWaitState(tx, run, deps.now?.())
+}
+
+/** @throws Failure GROUP_FULL when GROUP_QUEUED_MAX runs wait in the destination's group already */
+export async function assertCapacity(
+  deps: RunActionDeps,
+  tx: Tx,
+  environmentId: string,
+  destination: RunDestination,
+): Promise<void> {
+  const group = queueGroupOf(environmentId, destination)
+  const waiting =
+    (await deps.queue.countWaiting(tx, [{ environmentId, group }])).get(queueGroupKey(environmentId, group)) ?? 0
+  if (waiting < QUEUE_DEPTH_MAX) return
+  throw new Failure(
+    'GROUP_FULL',
+    `${QUEUE_DEPTH_MAX} runs wait already for this kind of destination; try again later`,
+    {
+      retryAfterSeconds: 60,
+    },
+  )
+}
+
+/** A run is between queue and lease only while a claim commits. */
+const STOP_ATTEMPTS_MAX = 5
+
+/**
+ * Ends a run before it is done: one that waits is stopped at once, one that runs is asked to end at its next page and loses
+ * its lease a minute later. Stopping a stopped run changes nothing. Needs a transaction.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT when it completed (partially), failed or was skipped
+ */
+export async function stopRun(deps: RunActionDeps, tx: Tx, environmentId: string, id: string): Promise<Run> {
+  const now = deps.now?.() ?? null
+  for (let attempt = 1; attempt <= STOP_ATTEMPTS_MAX; attempt++) {
+    const found = await requestStop(tx, environmentId, id, now)
+    if (found !== undefined && found.scheduledFor !== null) {
+      await markStopped(tx, id, found.scheduledFor, now)
+      if (found.triggerId !== null) await updateLastRunStatus(tx, found.triggerId, id, 'stopped')
+      const run = await getRunRecord(tx, environmentId, id)
+      return run
+    }
+    const run = await getRunRecord(tx, environmentId, id)
+    if (found?.isHeld || run.status === 'stopped') return run
+    if (isEndedStatus(run.status)) throw stateConflict(run, 'it is over and cannot be stopped')
+  }
+  throw new Failure('RUN_STATE_CONFLICT', `run ${id} is changing right now; try again`, { retryAfterSeconds: 1 })
+}
+
+/**
+ * Lets a failed or stopped run go on from its last checkpoint with a full set of attempts. Needs a transaction.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT in any other status, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED,
+ * GROUP_FULL
+ */
+export async function retryRun(deps: RunActionDeps, tx: Tx, environmentId: string, id: string): Promise<RunView> {
+  const run = await getRunRecord(tx, environmentId, id)
+  const state = await findAccountState(tx, environmentId, run.integratedAccountId)
+  if (state === undefined) throw stateConflict(run, 'its account is gone')
+  assertRunnable(state)
+  await assertCapacity(deps, tx, environmentId, run.destination)
+  const again = await requeueRun(tx, run, deps.now?.() ?? null)
+  if (again === undefined) throw stateConflict(run, 'only failed and stopped runs are retried')
+  await deps.queue.enqueue(tx, [again])
+  if (again.triggerId !== null) await updateLastRunStatus(tx, again.triggerId, id, 'created')
+  return await withWaitState(tx, again, deps.now?.())
+}
+
+function isEndedStatus(status: Run['status']): boolean {
+  return ['completed', 'partially_completed', 'failed', 'skipped'].includes(status)
+}
+
+function stateConflict(run: RunRecord, because: string): Failure {
+  return new Failure('RUN_STATE_CONFLICT', `run ${run.id} is ${run.status}: ${because}`, {
+    metadata: { status: run.status },
+    resource: { type: 'sync_job_run', id: run.id },
+  })
+}

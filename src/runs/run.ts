@@ -1,0 +1,174 @@
+import type { JsonObject } from '../base/index.ts'
+import type { CompletedStatus } from './incremental.ts'
+
+/** What made a run: a tick of a trigger, or a call. */
+export type RunKind = 'cron' | 'manual'
+
+/**
+ * `created` waits for a worker or daemon, `running` is leased, `rate_limited` waits for the third party and resumes
+ * itself. `completed` has read everything, `partially_completed` has passed over something; both are final. `failed` and
+ * `stopped` are final until a retry, `skipped` was never executed.
+ */
+export type RunStatus =
+  | 'created'
+  | 'running'
+  | 'rate_limited'
+  | 'completed'
+  | 'partially_completed'
+  | 'failed'
+  | 'stopped'
+  | 'skipped'
+
+/** Where the records of a run go: to one of the two, never to both. */
+export type RunDestination =
+  | { readonly kind: 'daemon'; readonly groupKey: string }
+  | { readonly kind: 'webhook'; readonly webhookId: string }
+
+/** What an error on a record does: fail the run, be reported and counted, or be delivered with the page. */
+export type ErrorHandling = 'fail_fast' | 'ignore' | 'batch'
+
+/** Why a run failed, or why its last attempt did. */
+export type RunError = {
+  /** A name of the failure catalogue, or a stable name of its own such as `lease_expired`. */
+  readonly reason: string
+  /** In words, secrets removed. */
+  readonly message: string
+}
+
+/** How a run ends: decided and stored before its destination is told, so that the next holder tells the same. */
+export type DecidedEnding = {
+  /** The attempt that came to it. */
+  readonly attempt: number
+  /** RFC 3339. */
+  readonly decidedAt: string
+} & (
+  | { readonly status: 'completed' | 'partially_completed'; readonly error: null }
+  | { readonly status: 'failed'; readonly error: RunError }
+)
+
+/** Progress of one node of a run. */
+export type ResourceStats = {
+  readonly resource: string
+  readonly method: string
+  readonly pages: number
+  readonly fetched: number
+  readonly delivered: number
+  readonly failed: number
+  /** Why the node's paging last ended; absent while it has not. */
+  readonly stopReason?: string
+  /** It has ended by itself, not by a limit, and with as many records as were claimed. */
+  readonly complete: boolean
+  /** Records in all, as the third party claims; absent where it does not. */
+  readonly claimedTotal?: number
+  /** Records with different identifiers, and the others. Absent while none was fetched. */
+  readonly distinct?: number
+  readonly duplicates?: number
+  /** `distinct` and `duplicates` are estimates. Absent: they are exact. */
+  readonly isEstimate?: boolean
+}
+
+/** A run as it is stored. */
+export interface Run {
+  readonly id: string
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  /** `null` on a run that was created directly. */
+  readonly triggerId: string | null
+  readonly kind: RunKind
+  readonly status: RunStatus
+  /** Why it was skipped, such as `overlap` or `account_needs_reauth`; `null` unless skipped. */
+  readonly skipReason: string | null
+  readonly args: JsonObject
+  readonly resources: readonly JsonObject[]
+  readonly destination: RunDestination
+  readonly errorHandling: ErrorHandling
+  readonly ignorePreviousRun: boolean
+  /** The tick it stands for; of a manual run, the moment it was asked for. */
+  readonly scheduledFor: Date
+  readonly startedAt: Date | null
+  readonly finishedAt: Date | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly resourceStats: readonly ResourceStats[]
+  readonly error: RunError | null
+  /** How many times it was taken up; waits for rate limits and hand-overs do not count. */
+  readonly attempt: number
+  /** Counts writes, progress included. */
+  readonly version: number
+}
+
+/** A run somebody holds a lease on, with everything its execution needs. */
+export interface ClaimedRun {
+  readonly id: string
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly triggerId: string | null
+  readonly kind: RunKind
+  readonly args: JsonObject
+  readonly resources: readonly JsonObject[]
+  readonly destination: RunDestination
+  readonly errorHandling: ErrorHandling
+  /**
+   * `{{previous_run_date}}` of each entry of `resources`; `null` for one that is to be read whole: it never was, or a full
+   * sync was asked for.
+   */
+  readonly previousRunDates: readonly (Date | null)[]
+  readonly scheduledFor: Date
+  /** Start of the first attempt. */
+  readonly startedAt: Date
+  /** What the last attempt saved; `null` when there is nothing to resume. */
+  readonly checkpoint: JsonObject | null
+  readonly resourceStats: readonly ResourceStats[]
+  /** Set when only telling and settling are left to do. */
+  readonly ending: DecidedEnding | null
+  /** From 1. A holder that lost the run has a lower one than those after it; one that gave it back may have the same. */
+  readonly attempt: number
+  /** The attempt after which the run fails instead of being tried again. Progress that is saved moves it on. */
+  readonly attemptsMax: number
+  readonly leaseId: string
+  readonly leaseExpiresAt: Date
+}
+
+/** Runs whose records go to webhooks; any worker may claim them. */
+export const WEBHOOK_QUEUE_GROUP = 'webhook'
+
+/** Runs of one group and environment that may wait; a tick beyond is recorded as skipped, a call refused. */
+export const QUEUE_DEPTH_MAX = 10_000
+
+/** What the names of daemon groups begin with, before environment and key. */
+export const DAEMON_QUEUE_GROUP_PREFIX = 'daemon:'
+
+/** Who may claim a run: the workers, or the daemons of one group of one environment. */
+export function queueGroupOf(environmentId: string, destination: RunDestination): string {
+  return destination.kind === 'webhook' ? WEBHOOK_QUEUE_GROUP : daemonQueueGroup(environmentId, destination.groupKey)
+}
+
+/** The group of the daemons of an environment that registered under a key, which it ends with. */
+export function daemonQueueGroup(environmentId: string, groupKey: string): string {
+  return `${DAEMON_QUEUE_GROUP_PREFIX}${environmentId}:${groupKey}`
+}
+
+/** How the execution of a claimed run ended. */
+export type RunOutcome =
+  | { readonly kind: CompletedStatus }
+  | { readonly kind: 'failed'; readonly error: RunError }
+  /** Goes back to the queue after a growing delay, at least `afterMs`; the last attempt fails the run instead. */
+  | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number }
+  /** Waits without counting an attempt; `error` says for whom, if it is not the third party. */
+  | { readonly kind: 'rate_limited'; readonly afterMs: number; readonly error?: RunError }
+  /** Ended where `save` said so. */
+  | { readonly kind: 'stopped' }
+
+/** How an execution reports what it has done. */
+export interface RunProgress {
+  /**
+   * Stores the checkpoint and the counters and renews the lease, in one statement.
+   *
+   * @param ending how the run ends, before its destination is told; absent while that is not decided
+   * @returns `stop` when the run should end here: it was asked to, or its worker drains
+   * @throws Failure LEASE_LOST when another holder took over: nothing was stored, the execution must end
+   */
+  save(checkpoint: JsonObject, stats: readonly ResourceStats[], ending?: DecidedEnding): Promise<'continue' | 'stop'>
+}

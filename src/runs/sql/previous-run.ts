@@ -1,0 +1,93 @@
+import { execute, query, type Tx } from '../../database/index.ts'
+import type { NowOverride } from './queue.ts'
+
+/** Stands for "no trigger", since a primary key cannot hold null. */
+const NO_TRIGGER = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * Changes that the third party made visible late, or that its clock dates before ours, are read again: a date handed out
+ * is so long before the start of the run it stands for.
+ */
+const OVERLAP = `interval '2 minutes'`
+
+/** Rows of runs without a trigger are kept for so many days after their run began; then everything is read again. */
+const KEPT_DAYS = 400
+
+/** One resource of the runs of a trigger, or of a job and account without one. */
+export interface PreviousRunKey {
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly triggerId: string | null
+  /** What is read and where it goes, see `resourceKeys`. */
+  readonly resourceKey: string
+}
+
+/** A run that has read all of a resource and delivered it. */
+export interface PreviousRun extends PreviousRunKey {
+  readonly startedAt: Date
+}
+
+/**
+ * The date from which on each of the resources has to be read, in the order given; `null` where all of it has to be.
+ * Rides on the primary key.
+ */
+export async function findPreviousRunDates(tx: Tx, keys: readonly PreviousRunKey[]): Promise<readonly (Date | null)[]> {
+  if (keys.length === 0) return []
+  const found = await query<{ readonly date: Date | null }>(
+    tx,
+    `select p.started_at - ${OVERLAP} as date
+     from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::uuid[], ?::text[]) with ordinality
+       as v (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, place)
+     left join previous_run p using (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
+     order by v.place`,
+    keyColumns(keys),
+  )
+  return found.map(({ date }) => date)
+}
+
+/**
+ * Notes which runs have read all of a resource. A date only moves forward: runs of one account end in order, but an old one
+ * that is retried may end late. Rows are locked in the order of the primary key.
+ */
+export async function advancePreviousRuns(tx: Tx, runs: readonly PreviousRun[]): Promise<void> {
+  if (runs.length === 0) return
+  await execute(
+    tx,
+    `insert into previous_run as p
+       (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
+     select v.environment_id, v.sync_job_id, v.integrated_account_id, v.trigger_id, v.resource_key, max(v.started_at)
+     from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::uuid[], ?::text[], ?::timestamptz[])
+       as v (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
+     group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
+     on conflict (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
+       do update set started_at = greatest(p.started_at, excluded.started_at)`,
+    [...keyColumns(runs), runs.map(({ startedAt }) => startedAt)],
+  )
+}
+
+/**
+ * Deletes rows of runs without a trigger that have not moved for `KEPT_DAYS`, at most `limit`; returns how many. Rides on
+ * previous_run_without_trigger.
+ */
+export async function deleteExpiredPreviousRuns(tx: Tx, now: NowOverride, limit: number): Promise<number> {
+  return await execute(
+    tx,
+    `delete from previous_run where ctid = any(array(
+       select ctid from previous_run
+       where trigger_id = '${NO_TRIGGER}'
+         and started_at < coalesce(?::timestamptz, now()) - interval '${KEPT_DAYS} days'
+       limit ?))`,
+    [now, limit],
+  )
+}
+
+function keyColumns(keys: readonly PreviousRunKey[]) {
+  return [
+    keys.map(({ environmentId }) => environmentId),
+    keys.map(({ syncJobId }) => syncJobId),
+    keys.map(({ integratedAccountId }) => integratedAccountId),
+    keys.map(({ triggerId }) => triggerId ?? NO_TRIGGER),
+    keys.map(({ resourceKey }) => resourceKey),
+  ]
+}

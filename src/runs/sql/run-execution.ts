@@ -1,0 +1,233 @@
+import type { Json, JsonObject } from '../../base/index.ts'
+import { jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination } from '../run.ts'
+import type { LeaseKey, NowOverride } from './queue.ts'
+import { destinationFromColumns } from './run.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** What a leased run needs beside its lease and where its incremental syncs begin. */
+export interface RunWork
+  extends Omit<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'attempt' | 'attemptsMax' | 'previousRunDates'> {
+  readonly ignorePreviousRun: boolean
+}
+
+interface WorkRow extends Omit<RunWork, 'destination'> {
+  readonly groupKey: string | null
+  readonly webhookId: string | null
+}
+
+/** A run just leased. */
+export interface RunToBegin {
+  readonly id: string
+  readonly scheduledFor: Date
+  readonly attempt: number
+}
+
+/**
+ * Marks leased runs running and returns what to do: their snapshot and what the last attempt saved. A run whose day was
+ * dropped is not in the answer. Belongs in the transaction that took the leases.
+ */
+export async function markRunsRunning(
+  tx: Tx,
+  runs: readonly RunToBegin[],
+  now: NowOverride,
+): Promise<readonly RunWork[]> {
+  const begun: RunWork[] = []
+  for (const { from, to, items } of groupByDay(runs)) {
+    const found = await query<WorkRow>(tx, MARK_RUNNING, [
+      now,
+      items.map(({ id }) => id),
+      items.map(({ scheduledFor }) => scheduledFor),
+      items.map(({ attempt }) => attempt),
+      from,
+      to,
+    ])
+    for (const { groupKey, webhookId, ...work } of found)
+      begun.push({ ...work, destination: destinationFromColumns(groupKey, webhookId) })
+  }
+  return begun
+}
+
+const MARK_RUNNING = `with clock as (select coalesce(?::timestamptz, now()) as at)
+  update sync_job_run r
+  set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, clock.at), updated_at = clock.at,
+    version = r.version + 1
+  from clock, unnest(?::uuid[], ?::timestamptz[], ?::integer[]) as v (id, scheduled_for, attempt)
+    left join run_checkpoint c on c.run_id = v.id
+  where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
+  returning r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
+    r.integrated_account_id as "integratedAccountId", r.trigger_id as "triggerId", r.kind, r.args, r.resources,
+    r.daemon_group_key as "groupKey", r.webhook_id as "webhookId", r.error_handling as "errorHandling",
+    r.ignore_previous_run as "ignorePreviousRun", r.scheduled_for as "scheduledFor", r.started_at as "startedAt",
+    c.checkpoint, c.ending,
+    coalesce(c.resource_stats, r.resource_stats) as "resourceStats"`
+
+/**
+ * Stores a checkpoint with its counters and renews the lease, together or not at all. What is null stays as it is.
+ *
+ * Counters that show more pages, or more listings passed over, than those stored are progress: the attempts before this one
+ * are no part of the limit any more.
+ *
+ * @returns whether a stop was requested; undefined when the lease is not the given one any more, and nothing was stored
+ */
+export async function saveRunProgress(
+  tx: Tx,
+  lease: LeaseKey,
+  checkpoint: JsonObject | null,
+  stats: readonly ResourceStats[] | null,
+  ending: DecidedEnding | null,
+  leaseMs: number,
+  now: NowOverride,
+): Promise<{ readonly isStopRequested: boolean } | undefined> {
+  const counters = stats && jsonb(stats)
+  return await queryOne(
+    tx,
+    `with held as (
+       update run_lease set expires_at = coalesce(?::timestamptz, now()) + make_interval(secs => ?),
+         attempt_base = case when ${progressSql('?::jsonb')} >
+           coalesce((select ${progressSql('c.resource_stats')} from run_checkpoint c where c.run_id = run_lease.run_id), 0)
+           then greatest(attempt_base, attempt - 1) else attempt_base end
+       where run_id = ? and lease_id = ?
+       returning run_id, scheduled_for, environment_id, stop_requested_at
+     ), saved as (
+       insert into run_checkpoint (run_id, scheduled_for, environment_id, checkpoint, resource_stats, ending, saves,
+         saved_at)
+       select run_id, scheduled_for, environment_id, v.checkpoint, coalesce(v.resource_stats, '[]'), v.ending, 1,
+         coalesce(?::timestamptz, now())
+       from held, (select ?::jsonb as checkpoint, ?::jsonb as resource_stats, ?::jsonb as ending) v
+       on conflict (run_id) do update set checkpoint = coalesce(excluded.checkpoint, run_checkpoint.checkpoint),
+         resource_stats = coalesce(?::jsonb, run_checkpoint.resource_stats),
+         ending = coalesce(excluded.ending, run_checkpoint.ending),
+         saves = run_checkpoint.saves + 1, saved_at = excluded.saved_at
+     )
+     select stop_requested_at is not null as "isStopRequested" from held`,
+    [
+      now,
+      leaseMs / 1000,
+      counters,
+      lease.id,
+      lease.leaseId,
+      now,
+      checkpoint && jsonb(checkpoint),
+      counters,
+      ending && jsonb(ending),
+      counters,
+    ],
+  )
+}
+
+/** The stored endings of the runs that have one, by run. Rides on the primary key. */
+export async function findRunEndings(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
+  const found = await query<{ readonly id: string; readonly ending: DecidedEnding }>(
+    tx,
+    'select run_id as id, ending from run_checkpoint where run_id = any(?::uuid[]) and ending is not null',
+    [ids],
+  )
+  return new Map(found.map(({ id, ending }) => [id, ending]))
+}
+
+/** SQL: how far counters say that a run has come; null for null. Grows with every position that is saved. */
+function progressSql(stats: string): string {
+  return `(select sum((s ->> 'pages')::bigint + (s ->> 'failed')::bigint) from jsonb_array_elements(${stats}) s)`
+}
+
+/** A run whose lease was just ended. */
+export interface SettledRun {
+  readonly id: string
+  readonly scheduledFor: Date
+  readonly status: string
+  readonly error: Json
+  readonly attempt: number
+  /** It is final; otherwise it waits again. */
+  readonly isOver: boolean
+}
+
+/** A run that has delivered what it read, with what tells where the next incremental sync begins. */
+export interface CompletedRun {
+  readonly id: string
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly triggerId: string | null
+  readonly destination: RunDestination
+  readonly resources: readonly JsonObject[]
+  readonly args: JsonObject
+  readonly resourceStats: readonly ResourceStats[]
+  /** Start of the first attempt. */
+  readonly startedAt: Date
+}
+
+interface CompletedRow extends Omit<CompletedRun, 'destination'> {
+  readonly groupKey: string | null
+  readonly webhookId: string | null
+}
+
+/**
+ * Writes what has become of runs, and what follows from it: progress moves from the checkpoint to the run, so that pages
+ * do not rewrite its wide row; runs that have ended by themselves drop their checkpoint; the trigger's schedule shows the
+ * status. Schedules are locked in the order of their ids.
+ *
+ * @returns the runs that are `completed` or `partially_completed`
+ */
+export async function updateSettledRuns(
+  tx: Tx,
+  runs: readonly SettledRun[],
+  now: NowOverride,
+): Promise<readonly CompletedRun[]> {
+  const ended: CompletedRun[] = []
+  for (const { from, to, items } of groupByDay(runs)) {
+    const found = await query<CompletedRow>(tx, UPDATE_SETTLED, [
+      items.map(({ id }) => id),
+      items.map(({ scheduledFor }) => scheduledFor),
+      items.map(({ status }) => status),
+      items.map(({ error }) => (error === null ? null : jsonb(error))),
+      items.map(({ attempt }) => attempt),
+      items.map(({ isOver }) => isOver),
+      now,
+      now,
+      from,
+      to,
+    ])
+    for (const { groupKey, webhookId, ...run } of found)
+      ended.push({ ...run, destination: destinationFromColumns(groupKey, webhookId) })
+  }
+  return ended
+}
+
+const UPDATE_SETTLED = `with v as (
+    select * from unnest(?::uuid[], ?::timestamptz[], ?::text[], ?::jsonb[], ?::integer[], ?::boolean[])
+      as v (id, scheduled_for, status, error, attempt, is_over)
+  ), marked as (
+    update sync_job_run r
+    set status = v.status, error = v.error, attempt = v.attempt, updated_at = coalesce(?::timestamptz, now()),
+      finished_at = case when v.is_over then coalesce(?::timestamptz, now()) end,
+      version = r.version + 1 + coalesce(c.saves, 0),
+      resource_stats = coalesce(c.resource_stats, r.resource_stats)
+    from v left join run_checkpoint c on c.run_id = v.id
+    where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
+    returning r.*
+  ), gone as (
+    delete from run_checkpoint c using v where c.run_id = v.id and v.status in ('completed', 'partially_completed')
+  ), shown as (
+    select s.trigger_id, m.status from trigger_schedule s
+    join marked m on s.trigger_id = m.trigger_id and s.last_run_id = m.id
+    order by s.trigger_id for update of s
+  ), noted as (
+    update trigger_schedule s set last_run_status = shown.status from shown where s.trigger_id = shown.trigger_id
+  )
+  select id, environment_id as "environmentId", sync_job_id as "syncJobId",
+    integrated_account_id as "integratedAccountId", trigger_id as "triggerId", daemon_group_key as "groupKey",
+    webhook_id as "webhookId", resources, args, resource_stats as "resourceStats", started_at as "startedAt"
+  from marked where status in ('completed', 'partially_completed') and started_at is not null`
+
+/**
+ * The items by the UTC day of their tick. A statement that names one day is planned for one partition; without it, claims
+ * were measured at 20 ms with 36 partitions against 3.5 ms with 7.
+ */
+function groupByDay<Item extends { readonly scheduledFor: Date }>(items: readonly Item[]) {
+  const days = Map.groupBy(items, ({ scheduledFor }) => Math.floor(scheduledFor.getTime() / DAY_MS))
+  return [...days].map(([day, ofDay]) => {
+    return { from: new Date(day * DAY_MS), to: new Date((day + 1) * DAY_MS), items: ofDay }
+  })
+}

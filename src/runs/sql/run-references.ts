@@ -1,0 +1,70 @@
+import type { JsonObject } from '../../base/index.ts'
+import { queryOne, type Tx } from '../../database/index.ts'
+import type { ErrorHandling } from '../run.ts'
+
+/** What a run or trigger refers to, as far as the environment has it. */
+export interface RunReferenceRow {
+  /** The database's clock. */
+  readonly now: Date
+  /** Undefined columns are null: the environment has no such job. */
+  readonly jobIntegrationName: string | null
+  readonly jobResources: readonly JsonObject[] | null
+  readonly jobArgsSchema: JsonObject | null
+  readonly jobArgsValidation: string | null
+  readonly jobErrorHandling: ErrorHandling | null
+  /** Null: the environment has no such account. */
+  readonly accountStatus: string | null
+  readonly accountRegion: string | null
+  readonly accountIntegrationName: string | null
+  readonly isIntegrationEnabled: boolean | null
+  readonly hasWebhook: boolean
+}
+
+/**
+ * Looks a job, an account with its installation, and a webhook up at once; what is missing or of another environment comes
+ * back null. Five primary keys, one round trip.
+ */
+export async function findRunReferences(
+  tx: Tx,
+  environmentId: string,
+  ids: { readonly syncJobId: string; readonly integratedAccountId: string; readonly webhookId: string | null },
+): Promise<RunReferenceRow> {
+  const found = await queryOne<RunReferenceRow>(
+    tx,
+    `select clock_timestamp()::timestamptz(3) as now, j.integration_name as "jobIntegrationName",
+       j.resources as "jobResources", j.args_schema as "jobArgsSchema", j.args_validation as "jobArgsValidation",
+       j.error_handling as "jobErrorHandling",
+       a.status as "accountStatus", a.region as "accountRegion", i.name as "accountIntegrationName",
+       e.is_enabled as "isIntegrationEnabled", w.id is not null as "hasWebhook"
+     from (select ?::uuid as environment_id) v
+     left join sync_job j on j.environment_id = v.environment_id and j.id = ?
+     left join integrated_account a on a.environment_id = v.environment_id and a.id = ?
+     left join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
+     left join integration i on i.id = e.integration_id
+     left join webhook w on w.environment_id = v.environment_id and w.id = ?`,
+    [environmentId, ids.syncJobId, ids.integratedAccountId, ids.webhookId],
+  )
+  if (found === undefined) throw new Error('a select of one row returned none')
+  return found
+}
+
+/** Whether an account may run; undefined when the environment has no such account. Two primary keys. */
+export async function findAccountState(
+  tx: Tx,
+  environmentId: string,
+  integratedAccountId: string,
+): Promise<{ readonly accountStatus: string; readonly isIntegrationEnabled: boolean } | undefined> {
+  return await queryOne(
+    tx,
+    `select a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled" from integrated_account a
+     join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
+     where a.environment_id = ? and a.id = ?`,
+    [environmentId, integratedAccountId],
+  )
+}
+
+/** Tells whether the environment has the webhook. */
+export async function hasWebhook(tx: Tx, environmentId: string, id: string): Promise<boolean> {
+  const sql = 'select id from webhook where environment_id = ? and id = ?'
+  return (await queryOne(tx, sql, [environmentId, id])) !== undefined
+}

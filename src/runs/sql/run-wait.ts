@@ -1,0 +1,78 @@
+import { execute, query, type Tx } from '../../database/index.ts'
+import type { NowOverride } from './queue.ts'
+
+/** What a run that waits in the queue waits for, as far as the tables say. */
+export interface RunWaitRow {
+  readonly id: string
+  readonly region: string
+  /** Who may claim it. */
+  readonly group: string
+  /** When it may be claimed; null: now. */
+  readonly notBefore: Date | null
+  /** The run of its account that is held. */
+  readonly runningRunId: string | null
+  /** A worker, or a daemon of its group, lives and takes runs of its region. */
+  readonly hasTaker: boolean
+}
+
+/**
+ * What those of the runs that wait are waiting for, in any order.
+ *
+ * One statement; per run the primary key of the queue and the account index of the leases, and a look at the workers or at the
+ * daemons of its environment, which are few.
+ *
+ * The clock is rounded like the queue's column: what was enqueued in this transaction may be claimed now.
+ *
+ * @param groupPrefix what stands before environment and key in the name of a daemon group: `<prefix><environment>:<key>`
+ * @param lostAfterMs silence after which a worker or daemon counts for nothing
+ */
+export async function findRunWaits(
+  tx: Tx,
+  ids: readonly string[],
+  webhookGroup: string,
+  groupPrefix: string,
+  lostAfterMs: number,
+  now: NowOverride,
+): Promise<readonly RunWaitRow[]> {
+  return await query(
+    tx,
+    `with clock as (select coalesce(?::timestamptz, now())::timestamptz(3) as at, make_interval(secs => ?) as lost_after)
+     select q.run_id as id, q.region, q.queue_group as "group",
+       case when q.available_at > clock.at then q.available_at end as "notBefore", l.run_id as "runningRunId",
+       case when q.queue_group = ? then exists (
+         select from worker w where w.last_seen_at > clock.at - clock.lost_after
+           and (w.regions = '{}' or q.region = any(w.regions))
+       ) else exists (
+         select from daemon d where d.environment_id = q.environment_id and not d.is_draining
+           and q.queue_group = ? || d.environment_id || ':' || d.group_key
+           and d.last_seen_at > clock.at - clock.lost_after and (d.regions = '{}' or q.region = any(d.regions))
+       ) end as "hasTaker"
+     from clock, run_queue q left join run_lease l on l.integrated_account_id = q.integrated_account_id
+     where q.run_id = any(?::uuid[])`,
+    [now, lostAfterMs / 1000, webhookGroup, groupPrefix, ids],
+  )
+}
+
+/** Workers that were not heard of for so long are forgotten by the others. */
+const WORKER_RETENTION = `interval '1 hour'`
+
+/**
+ * Notes that a worker lives, and forgets those long gone. Reads the whole table, which has a row per worker.
+ *
+ * @param regions whose runs it takes; empty: all
+ */
+export async function touchWorker(tx: Tx, id: string, regions: readonly string[], now: NowOverride): Promise<void> {
+  await execute(
+    tx,
+    `with clock as (select coalesce(?::timestamptz, now()) as at),
+     gone as (delete from worker where last_seen_at < (select at from clock) - ${WORKER_RETENTION} and id <> ?)
+     insert into worker (id, regions, last_seen_at) select ?, ?::text[], at from clock
+     on conflict (id) do update set regions = excluded.regions, last_seen_at = excluded.last_seen_at`,
+    [now, id, id, regions],
+  )
+}
+
+/** Forgets a worker that takes no more runs. */
+export async function deleteWorker(tx: Tx, id: string): Promise<void> {
+  await execute(tx, 'delete from worker where id = ?', [id])
+}

@@ -1,0 +1,141 @@
+import { type FailureReason, invalidFields, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
+import { isForeignKeyViolation, type Tx } from '../database/index.ts'
+import {
+  destinationRequired,
+  type ErrorHandling,
+  loadRunReferences,
+  type RunDestination,
+  type RunQueue,
+  type RunReferences,
+  webhookNotFound,
+} from '../runs/index.ts'
+import type { CatchUpPolicy } from './catch-up.ts'
+import { checkCronExpression } from './check-cron-expression.ts'
+import { cronExpression } from './cron-expression.ts'
+import { shardOf } from './shard-cursors.ts'
+import { insertTrigger, type TriggerRecord } from './sql/trigger.ts'
+
+/** What looking after triggers needs. */
+export interface TriggerDeps {
+  readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
+  readonly minTickGapSeconds: number
+  readonly catchUp?: CatchUpPolicy | undefined
+  /** Moves the clocks of process and database, for tests. */
+  readonly now?: (() => Date) | undefined
+  /** Everything that keeps resources from replacing those of the job, with fields below `resources`. */
+  checkResources(
+    tx: Tx,
+    environmentId: string,
+    syncJobId: string,
+    resources: readonly JsonObject[],
+  ): Promise<readonly Violation[]>
+  /**
+   * The arguments with the schema's defaults filled in.
+   *
+   * @throws Failure ARGS_INVALID
+   */
+  resolveArgs(rules: RunReferences['argsRules'], given: JsonObject): Promise<JsonObject>
+}
+
+/** Asks for a trigger. */
+export interface TriggerInput {
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+  readonly cronExpression: string
+  readonly destination: RunDestination | undefined
+  readonly args?: JsonObject | undefined
+  /** Absent or empty: the job's. */
+  readonly resources?: readonly JsonObject[] | undefined
+  /** Absent or `null`: the job's. */
+  readonly errorHandling?: ErrorHandling | null | undefined
+}
+
+/**
+ * Schedules a job for an account; the first run is at the first tick after now. Needs a transaction.
+ *
+ * @throws Failure CRON_EXPRESSION_INVALID, RESOURCES_INVALID (both with every violation), DESTINATION_REQUIRED,
+ * RESOURCE_NOT_FOUND, WEBHOOK_NOT_FOUND, INVALID_FIELD, ARGS_INVALID; nothing is stored then
+ */
+export async function createTrigger(
+  deps: TriggerDeps,
+  tx: Tx,
+  environmentId: string,
+  input: TriggerInput,
+): Promise<TriggerRecord> {
+  const { syncJobId, integratedAccountId, destination, resources = [], errorHandling = null } = input
+  const violations = [
+    ...checkCron(deps, input.cronExpression),
+    ...(resources.length === 0 ? [] : await deps.checkResources(tx, environmentId, syncJobId, resources)),
+  ]
+  if (violations.length > 0) throw invalidFields(violations, reasonOf(violations))
+  if (destination === undefined) throw destinationRequired()
+  const subject = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
+  const id = newId()
+  const trigger = {
+    id,
+    environmentId,
+    syncJobId,
+    integratedAccountId,
+    destination,
+    args,
+    resources,
+    errorHandling,
+    cronExpression: input.cronExpression,
+    shard: shardOf(id),
+    region: subject.region,
+    nextFireAt: firstTick(input.cronExpression, deps.now?.() ?? subject.now),
+  }
+  return await mapReferenceErrors(trigger, () => insertTrigger(tx, trigger))
+}
+
+/** The violations of an expression that is about to be stored. */
+export function checkCron({ minTickGapSeconds, now }: TriggerDeps, expression: string): readonly Violation[] {
+  const from = now?.() ?? new Date()
+  return checkCronExpression(expression, { minTickGapSeconds, from, field: 'cron_expression' })
+}
+
+/** The first tick of a checked expression after a moment. */
+export function firstTick(expression: string, after: Date): Date {
+  const tick = cronExpression(expression).next(after)
+  if (tick === undefined) throw new Error('a checked expression has no tick')
+  return tick
+}
+
+/** The particular reason when all violations share it. */
+function reasonOf(violations: readonly Violation[]): FailureReason {
+  if (violations.every(({ rule }) => rule.startsWith('cron.'))) return 'CRON_EXPRESSION_INVALID'
+  if (violations.every(({ field }) => field.startsWith('resources'))) return 'RESOURCES_INVALID'
+  return 'INVALID_FIELD'
+}
+
+/** What a trigger refers to. */
+interface TriggerReferences {
+  readonly syncJobId?: string
+  readonly integratedAccountId?: string
+  readonly destination: RunDestination
+}
+
+/** Runs a write of a trigger; what was deleted since it was looked up is refused as if it had never been there. */
+export async function mapReferenceErrors<Result>(
+  references: TriggerReferences,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await write()
+  } catch (error) {
+    throw missingReferenceError(error, references) ?? error
+  }
+}
+
+function missingReferenceError(
+  error: unknown,
+  { syncJobId = '', integratedAccountId = '', destination }: TriggerReferences,
+) {
+  if (isForeignKeyViolation(error, 'sync_job_cron_trigger_job')) return notFound('sync_job', syncJobId)
+  if (isForeignKeyViolation(error, 'sync_job_cron_trigger_account'))
+    return notFound('integrated_account', integratedAccountId)
+  if (isForeignKeyViolation(error, 'sync_job_cron_trigger_webhook') && destination.kind === 'webhook')
+    return webhookNotFound(destination.webhookId)
+  return undefined
+}

@@ -1,0 +1,143 @@
+import { type Database, isDataError } from '../database/index.ts'
+import { earliest, type FireDeps, type FireReport, fireTicks, type SuspendedTrigger } from './fire-ticks.ts'
+import type { ShardCursors } from './shard-cursors.ts'
+import { claimDueTriggers, type DueTrigger, findNextDue, type NextDue } from './sql/due-trigger.ts'
+import { suspendSchedule } from './sql/trigger.ts'
+
+/** What a pass over the schedules needs. */
+export interface FireDueDeps extends FireDeps {
+  readonly database: Database
+  /** Moves the database's clock, for tests. Absent: the database decides what is due. */
+  readonly now?: (() => Date) | undefined
+  /** Only triggers whose account lives in one of these. Absent: all. */
+  readonly regions?: readonly string[] | undefined
+  /** Told how late each tick was, in seconds by the database's clock, once it is committed. */
+  readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
+}
+
+/** What a pass did. */
+export interface PassReport {
+  readonly fired: number
+  readonly skipped: Readonly<Record<string, number>>
+  readonly missed: number
+  readonly parked: readonly SuspendedTrigger[]
+  /** The database's clock when the pass began. */
+  readonly now: Date
+  /** How late the latest trigger was when the pass began. */
+  readonly oldestDueAgeSeconds: number
+  /** The earliest tick that lies ahead; undefined without any. */
+  readonly nextDueAt: Date | undefined
+}
+
+/** Triggers locked in one transaction: large enough to share its cost, small enough to hold locks for milliseconds. */
+const BATCH_MAX = 500
+/** Shards of one pass that are worked on at once; each takes a connection. */
+const SHARD_CONCURRENCY = 4
+
+/**
+ * One pass: fires every tick that was due when it began.
+ *
+ * Any number of processes may do this at the same moment: each locks the rows it takes and passes over those that are
+ * taken. Killed at any point, the transaction in flight leaves nothing behind, and its triggers are still due.
+ *
+ * @throws whatever the database throws; what was committed before stays, the rest is still due
+ */
+export async function fireDue(deps: FireDueDeps, scan: ShardCursors): Promise<PassReport> {
+  const { database, now, regions = null } = deps
+  const heads = await findNextDue(database.pool, scan.startPass(performance.now()), regions, now?.() ?? null)
+  const began = heads[0]?.now ?? new Date()
+  const due = heads.filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= began)
+  const reports: FireReport[] = []
+  const beganMs = performance.now()
+  const shards = due.map(({ shard }) => shard)
+  const worker = async (): Promise<void> => {
+    for (let shard = shards.shift(); shard !== undefined; shard = shards.shift())
+      for await (const { ticks, ...report } of fireShard(deps, scan, shard, began)) {
+        reports.push({ ...report, ticks: [] }) // a burst has a million
+        const nowMs = began.getTime() + performance.now() - beganMs
+        deps.onTicks?.(ticks.map((tick) => (nowMs - tick.getTime()) / 1_000))
+      }
+  }
+  await Promise.all(Array.from({ length: SHARD_CONCURRENCY }, worker))
+  return passReport(heads, began, reports)
+}
+
+async function* fireShard(deps: FireDueDeps, scan: ShardCursors, shard: number, now: Date): AsyncGenerator<FireReport> {
+  // Rows to take one by one, because one of them spoils its batch: a value the database refuses, a tick that has its run.
+  let isolateCount = 0
+  for (let isDone = false; !isDone; ) {
+    const batch: ClaimedBatch = { claimed: [], limit: isolateCount > 0 ? 1 : BATCH_MAX }
+    try {
+      const report = await fireBatch(deps, scan, shard, now, batch)
+      isDone = batch.claimed.length < batch.limit && report.handled === batch.claimed.length
+      yield report
+    } catch (error) {
+      const [first] = batch.claimed
+      if (first === undefined || !isDataError(error)) throw error
+      if (batch.limit === 1) yield await suspend(deps, first, error)
+      else isolateCount = batch.claimed.length + 1
+    }
+    isolateCount = Math.max(0, isolateCount - 1)
+  }
+  scan.finishShard(shard, now)
+}
+
+/** What a transaction claimed, kept for when it fails. */
+interface ClaimedBatch {
+  claimed: readonly DueTrigger[]
+  readonly limit: number
+}
+
+async function fireBatch(
+  deps: FireDueDeps,
+  scan: ShardCursors,
+  shard: number,
+  now: Date,
+  batch: ClaimedBatch,
+): Promise<FireReport> {
+  const report = await deps.database.transaction(async (tx) => {
+    batch.claimed = await claimDueTriggers(tx, shard, scan.cursor(shard), now, deps.regions ?? null, batch.limit)
+    return batch.claimed.length === 0 ? NOTHING : await fireTicks(deps, tx, batch.claimed, now, batch.limit > 1)
+  })
+  const last = batch.claimed[report.handled - 1]
+  if (last !== undefined) scan.advance(shard, { at: last.nextFireAt, triggerId: last.triggerId })
+  return report
+}
+
+async function suspend({ database }: FireDueDeps, trigger: DueTrigger, cause: unknown): Promise<FireReport> {
+  const { triggerId, nextFireAt } = trigger
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const isParked = await suspendSchedule(database.pool, triggerId, nextFireAt, message)
+  return { ...NOTHING, handled: 1, parked: isParked ? [{ triggerId, error: message }] : [] }
+}
+
+const NOTHING: FireReport = {
+  handled: 0,
+  fired: 0,
+  skipped: {},
+  missed: 0,
+  parked: [],
+  ticks: [],
+  nextDueAt: undefined,
+}
+
+function passReport(heads: readonly NextDue[], now: Date, reports: readonly FireReport[]): PassReport {
+  const ticks = heads.flatMap(({ nextFireAt }) => nextFireAt ?? [])
+  const oldest = earliest(ticks.filter((tick) => tick <= now)) ?? now
+  const skipped: Record<string, number> = {}
+  for (const report of reports)
+    for (const [reason, count] of Object.entries(report.skipped)) skipped[reason] = (skipped[reason] ?? 0) + count
+  return {
+    fired: sum(reports.map(({ fired }) => fired)),
+    skipped,
+    missed: sum(reports.map(({ missed }) => missed)),
+    parked: reports.flatMap(({ parked }) => parked),
+    now,
+    oldestDueAgeSeconds: (now.getTime() - oldest.getTime()) / 1000,
+    nextDueAt: earliest([...ticks.filter((tick) => tick > now), ...reports.map(({ nextDueAt }) => nextDueAt)]),
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
+}

@@ -1,0 +1,15 @@
+/**
+ * When things happen: cron expressions, triggers, and the ticks that turn triggers into runs.
+ *
+ * Never here: what a run does (sync), who executes it (worker, daemon), how long it may be held (queue).
+ */
+
+export { CATCH_UP, type CatchUpPolicy } from './catch-up.ts'
+export { checkCron, createTrigger, type TriggerInput } from './create-trigger.ts'
+export { getTrigger, listTicks, listTriggers, previewTicks } from './read-triggers.ts'
+export { SchedulerMonitor, STALLED_AFTER_SECONDS } from './scheduler-monitor.ts'
+export { deleteMissedTicks, insertTicks, type TickLedgerEntry, type TriggerTicks } from './sql/tick.ts'
+export { type TriggerFilter, type TriggerRecord, updateLastRunStatus } from './sql/trigger.ts'
+export { Ticker, type TickerStats } from './ticker.ts'
+export { deleteTrigger, pauseTrigger, resumeTrigger, runTriggerNow } from './trigger-actions.ts'
+export { type TriggerChange, type UpdateDeps, updateTrigger } from './update-trigger.ts'

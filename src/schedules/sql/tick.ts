@@ -1,0 +1,196 @@
+import { execute, query, type Tx } from '../../database/index.ts'
+import { type NowOverride, RUN_QUEUE } from '../../runs/index.ts'
+
+/** A tick that becomes a run, or a skipped one when there is a reason. */
+export interface NewTick {
+  readonly runId: string
+  readonly triggerId: string
+  readonly environmentId: string
+  readonly scheduledFor: Date
+  /** `null`: it is to be executed. */
+  readonly skipReason: string | null
+}
+
+/** The ticks of one trigger, and where they leave its schedule. */
+export interface TriggerTicks {
+  readonly triggerId: string
+  readonly environmentId: string
+  readonly region: string
+  /** Oldest first. Empty when all of them have their runs already. */
+  readonly ticks: readonly NewTick[]
+  readonly nextFireAt: Date
+}
+
+/** How the groups of the queue are named. */
+export interface QueueGroupNames {
+  readonly webhook: string
+  /** Of daemon groups, before environment, colon and key. */
+  readonly daemonPrefix: string
+}
+
+/** Ticks that were not caught up. */
+export interface MissedTicks {
+  readonly triggerId: string
+  readonly environmentId: string
+  readonly firstAt: Date
+  readonly lastAt: Date
+  /** A lower bound when the stretch was too long to count. */
+  readonly count: number
+}
+
+/** One row per tick. The last of a trigger moves its schedule, which a row without a tick does alone. */
+interface TickRow {
+  readonly trigger: TriggerTicks
+  readonly tick: NewTick | undefined
+  readonly nextFireAt: Date | null
+}
+
+/** Takes its arrays through subqueries for the reason that `claimDueTriggers` does: one plan, however many ticks a batch has. */
+const WAITING_RUNS = RUN_QUEUE.enqueueFrom('waiting')
+const INSERT_TICKS = `with tick as materialized (
+    select * from unnest((select ?::uuid[]), (select ?::uuid[]), (select ?::uuid[]), (select ?::text[]),
+        (select ?::timestamptz[]), (select ?::text[]), (select ?::timestamptz[]))
+      as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason, next_fire_at)
+  ), run as (
+    insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
+      region, status, skip_reason, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run,
+      finished_at)
+    select v.run_id, v.scheduled_for, t.environment_id, t.id, 'cron', t.sync_job_id, t.integrated_account_id, v.region,
+      case when v.skip_reason is null then 'created' else 'skipped' end, v.skip_reason, t.daemon_group_key, t.webhook_id,
+      case when v.skip_reason is null then coalesce(t.resources, j.resources) else '[]' end,
+      case when v.skip_reason is null then t.args else '{}' end,
+      coalesce(t.error_handling, j.error_handling), false,
+      case when v.skip_reason is not null then now() end
+    from tick v
+    join sync_job_cron_trigger t on t.environment_id = v.environment_id and t.id = v.trigger_id
+    join sync_job j on j.environment_id = t.environment_id and j.id = t.sync_job_id
+    where v.run_id is not null
+    returning id as run_id, scheduled_for, environment_id, trigger_id, integrated_account_id, region, status,
+      case when webhook_id is null then ?::text || environment_id || ':' || daemon_group_key else ?::text end as queue_group
+  ), waiting as (
+    select *, null::timestamptz as available_at, 0 as attempt from run where status = 'created'
+  ), ${WAITING_RUNS.ctes}, enqueued as (
+    ${WAITING_RUNS.insert}
+  )
+  update trigger_schedule s set next_fire_at = v.next_fire_at,
+    last_scheduled_for = coalesce(v.scheduled_for, s.last_scheduled_for),
+    last_run_id = coalesce(v.run_id, s.last_run_id),
+    last_run_status = case when v.run_id is null then s.last_run_status
+      when v.skip_reason is null then 'created' else 'skipped' end
+  from tick v where s.trigger_id = v.trigger_id and v.next_fire_at is not null`
+
+/**
+ * Makes the runs of ticks, puts those that are to be executed into the queue, and moves the schedules, which the transaction
+ * holds, past their ticks: one statement, in which every id travels once. The only one that moves a schedule on.
+ *
+ * Resources, arguments and destination are copied here, inside the database, from trigger and job. A skipped run, which is
+ * never executed, copies neither resources nor arguments.
+ *
+ * @throws when a tick has its run already, a unique violation, which is what makes "exactly one run row per tick" hold
+ * whatever happened before; `findTicksWithRun` tells which
+ */
+export async function insertTicks(
+  tx: Tx,
+  triggers: readonly TriggerTicks[],
+  groups: QueueGroupNames,
+  now: NowOverride,
+): Promise<void> {
+  const ticks = triggers.flatMap(tickRows)
+  await execute(tx, INSERT_TICKS, [
+    ticks.map(({ tick }) => tick?.runId ?? null),
+    ticks.map(({ trigger }) => trigger.triggerId),
+    ticks.map(({ trigger }) => trigger.environmentId),
+    ticks.map(({ trigger }) => trigger.region),
+    ticks.map(({ tick }) => tick?.scheduledFor ?? null),
+    ticks.map(({ tick }) => tick?.skipReason ?? null),
+    ticks.map(({ nextFireAt }) => nextFireAt),
+    groups.daemonPrefix,
+    groups.webhook,
+    now,
+  ])
+}
+
+function tickRows(trigger: TriggerTicks): readonly TickRow[] {
+  const { ticks, nextFireAt } = trigger
+  const before = ticks.slice(0, -1).map((tick) => ({ trigger, tick, nextFireAt: null }))
+  return [...before, { trigger, tick: ticks.at(-1), nextFireAt }]
+}
+
+/** Those of the ticks that have their runs already, by the ids they would have got. Rides on the tick index. */
+export async function findTicksWithRun(tx: Tx, ticks: readonly NewTick[]): Promise<ReadonlySet<string>> {
+  const found = await query<{ runId: string }>(
+    tx,
+    `select v.run_id as "runId"
+     from unnest(?::uuid[], ?::uuid[], ?::timestamptz[]) as v (run_id, trigger_id, scheduled_for)
+     join sync_job_run r on r.trigger_id = v.trigger_id and r.scheduled_for = v.scheduled_for and r.kind = 'cron'`,
+    [
+      ticks.map(({ runId }) => runId),
+      ticks.map(({ triggerId }) => triggerId),
+      ticks.map(({ scheduledFor }) => scheduledFor),
+    ],
+  )
+  return new Set(found.map(({ runId }) => runId))
+}
+
+/** Records stretches of ticks that were not caught up. A stretch that is recorded already stays as it is. */
+export async function insertMissedTicks(tx: Tx, missed: readonly MissedTicks[]): Promise<void> {
+  await execute(
+    tx,
+    `insert into missed_ticks (environment_id, trigger_id, first_at, last_at, count)
+     select * from unnest(?::uuid[], ?::uuid[], ?::timestamptz[], ?::timestamptz[], ?::integer[])
+     on conflict (trigger_id, last_at) do nothing`,
+    [
+      missed.map(({ environmentId }) => environmentId),
+      missed.map(({ triggerId }) => triggerId),
+      missed.map(({ firstAt }) => firstAt),
+      missed.map(({ lastAt }) => lastAt),
+      missed.map(({ count }) => count),
+    ],
+  )
+}
+
+/**
+ * Deletes the stretches of triggers that are gone. A statement after the one that deleted them: that one waited for ticks
+ * in flight, and what they recorded is visible from then on.
+ */
+export async function deleteMissedTicks(tx: Tx, triggerIds: readonly string[]): Promise<void> {
+  if (triggerIds.length > 0)
+    await execute(tx, 'delete from missed_ticks where trigger_id = any(?::uuid[])', [triggerIds])
+}
+
+/** What became of one tick, or of a stretch of missed ones. */
+export interface TickLedgerEntry {
+  readonly outcome: 'fired' | 'skipped' | 'missed'
+  /** The tick; of a missed stretch, its last. */
+  readonly scheduledFor: Date
+  readonly runId: string | null
+  readonly skipReason: string | null
+  readonly missedFrom: Date | null
+  readonly missedCount: number | null
+}
+
+/**
+ * The ledger of a trigger below a tick (all of it when undefined), latest first. Rides on the tick index of the runs and
+ * the primary key of missed_ticks. A moment has one entry: a tick is either a run or inside one missed stretch.
+ */
+export async function listTickLedger(
+  tx: Tx,
+  triggerId: string,
+  below: Date | undefined,
+  limit: number,
+): Promise<readonly TickLedgerEntry[]> {
+  return await query(
+    tx,
+    `(select case when status = 'skipped' then 'skipped' else 'fired' end as outcome, scheduled_for as "scheduledFor",
+        case when status <> 'skipped' then id end as "runId", skip_reason as "skipReason",
+        null::timestamptz as "missedFrom", null::integer as "missedCount"
+      from sync_job_run where trigger_id = ? and kind = 'cron' and scheduled_for < coalesce(?::timestamptz, 'infinity')
+      order by scheduled_for desc limit ?)
+     union all
+     (select 'missed', last_at, null, null, first_at, count
+      from missed_ticks where trigger_id = ? and last_at < coalesce(?::timestamptz, 'infinity')
+      order by last_at desc limit ?)
+     order by "scheduledFor" desc limit ?`,
+    [triggerId, below ?? null, limit, triggerId, below ?? null, limit, limit],
+  )
+}

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto'
+import { decrypt, encrypt } from './encryption.ts'
+
+const KEY_BYTES = 32
+const ENTRY = /^([A-Za-z0-9_.-]{1,64}):([A-Za-z0-9+/_=-]+)$/
+
+/** The key encryption keys of the installation; the first wraps new data keys, the others still open old ones. */
+export interface KeyRing {
+  readonly primaryId: string
+  /** Makes a data key, wrapped under the primary key. `ownerId` and `keyId` are authenticated. */
+  createDataKey(ownerId: string, keyId: string): WrappedKey
+  /** Opens a wrapped data key. @throws Error when its key encryption key is not in the ring or the row was tampered with */
+  unwrapDataKey(wrapped: WrappedKey, ownerId: string, keyId: string): Uint8Array
+}
+
+/** A data key as it is stored. */
+interface WrappedKey {
+  readonly keyEncryptionKeyId: string
+  readonly wrapped: Uint8Array
+}
+
+/**
+ * Reads `PATCHBAY_ENCRYPTION_KEYS`: `id:base64[,id:base64…]`, 32 bytes each.
+ *
+ * @throws Error that says what is wrong and never repeats a key
+ */
+export function parseKeyRing(text: string): KeyRing {
+  const keys = new Map<string, Uint8Array>()
+  for (const entry of text.split(',').map((part) => part.trim())) {
+    const [, id, encoded] = ENTRY.exec(entry) ?? []
+    if (id === undefined || encoded === undefined) throw new Error('takes id:base64[,id:base64…]')
+    const key = Buffer.from(encoded, 'base64')
+    if (key.length !== KEY_BYTES) throw new Error(`key ${id} has ${key.length} bytes instead of ${KEY_BYTES}`)
+    if (keys.has(id)) throw new Error(`key ${id} is there twice`)
+    keys.set(id, key)
+  }
+  return createKeyRing(keys)
+}
+
+/** The text of a new key ring of one random key. */
+export function generateKeyRingText(id: string): string {
+  return `${id}:${randomBytes(KEY_BYTES).toString('base64')}`
+}
+
+function createKeyRing(keys: ReadonlyMap<string, Uint8Array>): KeyRing {
+  const [first] = keys
+  if (first === undefined) throw new Error('holds no key')
+  const [primaryId, primary] = first
+  return {
+    primaryId,
+    createDataKey: (ownerId, keyId) => ({
+      keyEncryptionKeyId: primaryId,
+      wrapped: encrypt(primary, dataKeyAad(ownerId, keyId), randomBytes(KEY_BYTES)),
+    }),
+    unwrapDataKey: ({ keyEncryptionKeyId, wrapped }, ownerId, keyId) => {
+      const key = keys.get(keyEncryptionKeyId)
+      if (key === undefined) throw new Error(`the key encryption key ${keyEncryptionKeyId} is not configured`)
+      return decrypt(key, dataKeyAad(ownerId, keyId), wrapped)
+    },
+  }
+}
+
+function dataKeyAad(ownerId: string, keyId: string): string {
+  return `data_key|wrapped_key|${keyId}|${ownerId}`
+}

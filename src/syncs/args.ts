@@ -1,0 +1,240 @@
+import {
+  decimalForm,
+  exceedsJsonSize,
+  Failure,
+  invalidFields,
+  isJsonNumber,
+  isJsonObject,
+  JSON_DEPTH_MAX,
+  type Json,
+  type JsonObject,
+  toDouble,
+  type Violation,
+} from '../base/index.ts'
+
+/** What a job says about its arguments. */
+export interface ArgsRules {
+  readonly argsSchema: JsonObject
+  /** JSONata; empty: no check. */
+  readonly argsValidation: string
+}
+
+/** Evaluates JSONata with the given object as `$`. @throws Failure EXPRESSION_FAILED */
+export type ArgsEvaluator = (expression: string, input: JsonObject) => Promise<Json | undefined>
+
+/**
+ * The arguments of a run: defaults of the schema filled in, validated by the schema and then by the job's own check, which
+ * sees `{args}` and returns nothing when they are fine, else `{message}`.
+ *
+ * @throws Failure ARGS_INVALID with every violation, EXPRESSION_FAILED when the check itself does not work
+ */
+export async function resolveArgs(evaluate: ArgsEvaluator, rules: ArgsRules, given: JsonObject): Promise<JsonObject> {
+  const result = applyArgsSchema(rules.argsSchema, given)
+  if (result.kind === 'invalid') throw invalidFields(result.violations, 'ARGS_INVALID')
+  if (rules.argsValidation === '') return result.args
+  const objection = await evaluate(rules.argsValidation, { args: result.args })
+  if (!objection) return result.args
+  throw new Failure('ARGS_INVALID', `the job refuses the arguments: ${objectionMessage(objection)}`, {
+    violations: [{ field: 'args', description: objectionMessage(objection), rule: 'args.validation' }],
+  })
+}
+
+function objectionMessage(objection: Json): string {
+  const message = isJsonObject(objection) ? objection.message : objection
+  return typeof message === 'string' ? message : 'they do not pass args_validation'
+}
+
+/**
+ * The part of JSON Schema that argument schemas may use, and what the values may be. A keyword outside of it is refused
+ * when the job is written: a rule that is accepted and not held would be worse than none.
+ *
+ * `required` is a list of names as in JSON Schema, or a boolean on the property itself, as many tools write it.
+ */
+const KEYWORDS: Readonly<Record<string, (value: Json) => boolean>> = {
+  type: (value) => (Array.isArray(value) ? value : [value]).every(isTypeName),
+  enum: Array.isArray,
+  properties: isJsonObject,
+  required: (value) => typeof value === 'boolean' || isTextList(value),
+  additionalProperties: (value) => typeof value === 'boolean',
+  items: isJsonObject,
+  minimum: isJsonNumber,
+  maximum: isJsonNumber,
+  default: () => true,
+  // Annotations.
+  $schema: () => true,
+  title: () => true,
+  description: () => true,
+  format: () => true,
+  examples: () => true,
+}
+/** Findings told about one schema, or about the arguments of one run. */
+const FINDINGS_MAX = 100
+const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
+type TypeName = (typeof TYPES)[number]
+
+/** Arguments with defaults filled in, or what is wrong with them. */
+export type ArgsResult =
+  | { readonly kind: 'valid'; readonly args: JsonObject }
+  | { readonly kind: 'invalid'; readonly violations: readonly Violation[] }
+
+/** Longest schema of arguments, characters as JSON; a trigger applies it to every run. */
+const SCHEMA_LENGTH_MAX = 64 * 1024
+
+/** Everything in a schema that cannot be held. An empty schema accepts anything. */
+export function checkArgsSchema(schema: JsonObject): Violation[] {
+  const path = 'args_schema'
+  if (!exceedsJsonSize(schema, SCHEMA_LENGTH_MAX, JSON_DEPTH_MAX))
+    return checkLevel(schema, path).slice(0, FINDINGS_MAX)
+  return [
+    { field: path, description: `must have at most ${SCHEMA_LENGTH_MAX} characters as JSON`, rule: 'args_schema.max' },
+  ]
+}
+
+function checkLevel(schema: JsonObject, path: string): Violation[] {
+  const own = Object.entries(schema).flatMap(([keyword, value]) => checkKeyword(keyword, value, `${path}.${keyword}`))
+  if (own.length > 0) return own
+  const inner = Object.entries(propertiesOf(schema)).map(
+    ([name, value]) => [`${path}.properties.${name}`, value] as const,
+  )
+  const nested = schema.items === undefined ? inner : [...inner, [`${path}.items`, schema.items] as const]
+  return [
+    ...nested.flatMap(([at, value]) =>
+      isJsonObject(value) ? checkLevel(value, at) : [unsupportedKeyword(at, 'must be an object')],
+    ),
+    ...(schema.default === undefined ? [] : findMismatches(schema, schema.default, `${path}.default`)),
+  ]
+}
+
+function checkKeyword(keyword: string, value: Json, at: string): Violation[] {
+  const accepts = Object.hasOwn(KEYWORDS, keyword) ? KEYWORDS[keyword] : undefined
+  if (accepts === undefined) return [unsupportedKeyword(at, 'is a keyword that argument schemas do not support')]
+  return accepts(value) ? [] : [unsupportedKeyword(at, 'has a value of the wrong type')]
+}
+
+/** Fills in the defaults of a checked schema and validates the result. */
+export function applyArgsSchema(schema: JsonObject, args: JsonObject): ArgsResult {
+  const filled = withDefaults(schema, args)
+  const violations = findMismatches(schema, filled, 'args').slice(0, FINDINGS_MAX)
+  return violations.length === 0 && isJsonObject(filled)
+    ? { kind: 'valid', args: filled }
+    : { kind: 'invalid', violations }
+}
+
+/** Whether the schema leaves room for an argument of that name to be a list. */
+export function mayBeList(schema: JsonObject, name: string): boolean {
+  const properties = propertiesOf(schema)
+  if (Object.keys(properties).length === 0) return true
+  const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+  if (property === undefined) return schema.additionalProperties === true
+  return !isJsonObject(property) || property.type === undefined || typesOf(property).includes('array')
+}
+
+function withDefaults(schema: JsonObject, value: Json): Json {
+  if (Array.isArray(value)) {
+    const { items } = schema
+    return isJsonObject(items) ? value.map((item) => withDefaults(items, item)) : value
+  }
+  if (!isJsonObject(value)) return value
+  const filled: Record<string, Json> = { ...value }
+  for (const [name, property] of Object.entries(propertiesOf(schema))) {
+    if (!isJsonObject(property)) continue
+    const given = Object.hasOwn(filled, name) ? filled[name] : property.default
+    if (given !== undefined) filled[name] = withDefaults(property, given)
+  }
+  return filled
+}
+
+function findMismatches(schema: JsonObject, value: Json, at: string): Violation[] {
+  const types = typesOf(schema)
+  if (types.length > 0 && !types.some((type) => isOfType(value, type)))
+    return [{ field: at, description: `must be of type ${types.join(' or ')}`, rule: 'args.type' }]
+  return [
+    ...findValueMismatch(schema, value, at),
+    ...(Array.isArray(value) && isJsonObject(schema.items) ? findInItems(schema.items, value, at) : []),
+    ...(isJsonObject(value) ? findInProperties(schema, value, at) : []),
+  ]
+}
+
+function findValueMismatch(schema: JsonObject, value: Json, at: string): Violation[] {
+  const { enum: allowed } = schema
+  const [minimum, maximum] = [toDouble(schema.minimum), toDouble(schema.maximum)]
+  if (Array.isArray(allowed) && !allowed.some((each) => isSameValue(each, value)))
+    return [{ field: at, description: `must be one of ${JSON.stringify(allowed)}`, rule: 'args.enum' }]
+  const number = toDouble(value)
+  if (typeof number !== 'number') return []
+  if (typeof minimum === 'number' && number < minimum)
+    return [{ field: at, description: `must be at least ${minimum}`, rule: 'args.minimum' }]
+  if (typeof maximum === 'number' && number > maximum)
+    return [{ field: at, description: `must be at most ${maximum}`, rule: 'args.maximum' }]
+  return []
+}
+
+function findInItems(items: JsonObject, values: readonly Json[], at: string): Violation[] {
+  return values.flatMap((value, index) => findMismatches(items, value, `${at}[${index}]`))
+}
+
+function findInProperties(schema: JsonObject, value: JsonObject, at: string): Violation[] {
+  const properties = propertiesOf(schema)
+  const missing = requiredOf(schema).filter((name) => !Object.hasOwn(value, name))
+  return [
+    ...missing.map((name) => ({ field: `${at}.${name}`, description: 'is required', rule: 'args.required' })),
+    ...Object.entries(value).flatMap(([name, inner]) => {
+      const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (isJsonObject(property)) return findMismatches(property, inner, `${at}.${name}`)
+      const isAllowed = schema.additionalProperties !== false
+      return isAllowed ? [] : [{ field: `${at}.${name}`, description: 'is not an argument', rule: 'args.unknown' }]
+    }),
+  ]
+}
+
+function requiredOf(schema: JsonObject): readonly string[] {
+  const listed = Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
+  const marked = Object.entries(propertiesOf(schema)).filter(
+    ([, property]) => isJsonObject(property) && property.required === true,
+  )
+  return [...new Set([...listed, ...marked.map(([name]) => name)])]
+}
+
+function propertiesOf(schema: JsonObject): JsonObject {
+  return isJsonObject(schema.properties) ? schema.properties : {}
+}
+
+function typesOf({ type }: JsonObject): readonly Json[] {
+  if (type === undefined) return []
+  return Array.isArray(type) ? type : [type]
+}
+
+function isTypeName(type: Json): type is TypeName {
+  return TYPES.some((name) => name === type)
+}
+
+function isOfType(value: Json, type: Json): boolean {
+  switch (type) {
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isJsonObject(value)
+    case 'null':
+      return value === null
+    case 'integer':
+      return isJsonNumber(value) && decimalForm(value).exponent >= 0
+    case 'number':
+      return isJsonNumber(value)
+    default:
+      return typeof value === type
+  }
+}
+
+/** As JSON Schema has it: `1.0` is `1`. */
+function isSameValue(one: Json, other: Json): boolean {
+  if (isJsonNumber(one) && isJsonNumber(other)) return decimalForm(one).text === decimalForm(other).text
+  return JSON.stringify(one) === JSON.stringify(other)
+}
+
+function isTextList(value: Json): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function unsupportedKeyword(field: string, description: string): Violation {
+  return { field, description, rule: 'args_schema.unsupported' }
+}

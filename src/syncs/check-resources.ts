@@ -1,0 +1,183 @@
+import { deepMerge, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { ACTION_RESOURCE, RESERVED_ACTIONS } from '../definitions/index.ts'
+import { findTemplateProblem, listPlaceholderPaths, type PlaceholderPath } from '../expressions/index.ts'
+import { parentIndex, pathIntoRecord } from './plan.ts'
+import { isUnifiedName, type SyncResource } from './resource.ts'
+
+/** Nodes of one job at most. */
+const NODES_MAX = 1_000
+/** Levels of `depends_on` at most; every level multiplies the calls and keeps a page of parents in memory. */
+const DEPTH_MAX = 5
+const ARGUMENT_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,127}$/
+const RESOURCE_NAME = /^[^\s/{}]+(?:\/[^\s/{}]+)?$/
+
+/** Roots that mean something before a call is made. Credentials are the definition's business, not a job's. */
+const ROOTS: ReadonlySet<string> = new Set([
+  'args',
+  'resources',
+  'previous_run_date',
+  'context',
+  'env',
+  'environment_variables',
+])
+
+/**
+ * Everything that keeps the nodes from being a plan, each with its JSON path: unknown and ambiguous parents, circles, depth,
+ * names, templates, placeholders that reach nothing.
+ *
+ * @param resources shapes as `readSyncResources` returns them
+ * @param path prefix of the fields, e.g. `resources`
+ */
+export function checkResources(resources: readonly SyncResource[], path = 'resources'): Violation[] {
+  if (resources.length === 0) return [{ field: path, description: 'must not be empty', rule: 'resources.count' }]
+  if (resources.length > NODES_MAX)
+    return [{ field: path, description: `must not hold more than ${NODES_MAX} entries`, rule: 'resources.count' }]
+  return resources.flatMap((resource, index) => {
+    const at = `${path}[${index}]`
+    const ancestry = ancestorsOf(resources, index)
+    return [
+      ...checkNames(resource, at),
+      ...checkParent(resources, resource, ancestry, at),
+      ...checkTemplates(resource, ancestry, at),
+    ]
+  })
+}
+
+/** The chain of parents, nearest first, one more than allowed at most; stops where it comes back to itself. */
+interface Ancestry {
+  readonly resources: readonly SyncResource[]
+  readonly isCircle: boolean
+}
+
+function ancestorsOf(resources: readonly SyncResource[], index: number): Ancestry {
+  const seen = new Set([index])
+  const chain: SyncResource[] = []
+  let current = resources[index]
+  while (chain.length <= DEPTH_MAX) {
+    const parent = current && parentIndex(resources, current)
+    if (parent === undefined) break
+    if (seen.has(parent)) return { resources: chain, isCircle: parent === index }
+    seen.add(parent)
+    current = resources[parent]
+    if (current !== undefined) chain.push(current)
+  }
+  return { resources: chain, isCircle: false }
+}
+
+function checkNames({ resource, loop_on }: SyncResource, at: string): Violation[] {
+  const violations: Violation[] = []
+  if (!RESOURCE_NAME.test(resource)) {
+    const description = 'must be a resource name such as contacts, or unified_api/contacts'
+    violations.push({ field: `${at}.resource`, description, rule: 'resources.name' })
+  }
+  if (loop_on !== undefined && !ARGUMENT_NAME.test(loop_on)) {
+    const description = 'must be the bare name of an argument, such as project_ids for {{args.project_ids}}'
+    violations.push({ field: `${at}.loop_on`, description, rule: 'resources.loop_on' })
+  }
+  return violations
+}
+
+function checkParent(
+  resources: readonly SyncResource[],
+  { depends_on }: SyncResource,
+  ancestry: Ancestry,
+  at: string,
+): Violation[] {
+  if (depends_on === undefined) return []
+  const finding = (description: string, rule: string) => [{ field: `${at}.depends_on`, description, rule }]
+  const named = resources.filter(({ resource }) => resource === depends_on).length
+  if (named === 0) {
+    const names = [...new Set(resources.map(({ resource }) => resource))].slice(0, 20).join(', ')
+    return finding(`names no resource of this job; there are ${names}`, 'resources.unknown_parent')
+  }
+  if (ancestry.isCircle) return finding('leads back to this resource', 'resources.circle')
+  if (named > 1) return finding(`is ambiguous: ${named} entries sync ${depends_on}`, 'resources.ambiguous_parent')
+  if (ancestry.resources.length >= DEPTH_MAX) return finding(`nests deeper than ${DEPTH_MAX} levels`, 'resources.depth')
+  return []
+}
+
+function checkTemplates({ id, query }: SyncResource, ancestry: Ancestry, at: string): Violation[] {
+  const texts = [
+    ...(id === undefined ? [] : [{ field: `${at}.id`, text: id }]),
+    ...listTexts(query ?? {}, `${at}.query`),
+  ]
+  return texts.flatMap(({ field, text }) => {
+    const problem = findTemplateProblem(text)
+    if (problem !== undefined) return [{ field, description: problem, rule: 'placeholder.syntax' }]
+    return listPlaceholderPaths(text).flatMap((path) => checkPlaceholder(path, ancestry, field))
+  })
+}
+
+function checkPlaceholder({ text, root, steps }: PlaceholderPath, ancestry: Ancestry, field: string): Violation[] {
+  if (root === undefined || !ROOTS.has(root)) {
+    const description = `uses {{${text}}}, which a sync cannot see; placeholders here begin with ${[...ROOTS].join(', ')}`
+    return [{ field, description, rule: 'placeholder.root' }]
+  }
+  if (root !== 'resources') return []
+  if (ancestry.resources.some(({ resource }) => pathIntoRecord(steps, resource) !== undefined)) return []
+  const parents = ancestry.resources.map(({ resource }) => `{{resources.${resource.replaceAll('/', '.')}.<field>}}`)
+  const hint = parents.length === 0 ? 'this entry has no depends_on' : `it sees ${parents.join(', ')}`
+  return [{ field, description: `uses {{${text}}}, but ${hint}`, rule: 'placeholder.parent' }]
+}
+
+/** Every string below a JSON object with the path it stands at. */
+function listTexts(value: JsonObject[string], path: string): { readonly field: string; readonly text: string }[] {
+  if (typeof value === 'string') return [{ field: path, text: value }]
+  if (Array.isArray(value)) return value.flatMap((item, index) => listTexts(item, `${path}[${index}]`))
+  if (!isJsonObject(value)) return []
+  return Object.entries(value).flatMap(([key, item]) => listTexts(item, `${path}.${key}`))
+}
+
+/** Method names by resource name, as a definition offers them. */
+export type MethodNames = Readonly<Record<string, readonly string[]>>
+
+const RESERVED: readonly string[] = RESERVED_ACTIONS
+
+/** Names listed in a message at most. */
+const NAMES_SHOWN_MAX = 20
+
+/** What a config under an override offers: methods of resources, and as those of `_` the actions that may be called. */
+export function methodNamesOf(config: JsonObject, override: JsonObject): MethodNames {
+  const { resources, actions } = deepMerge(config, override)
+  const callable = Object.keys(asObject(actions)).filter((name) => !RESERVED.includes(name))
+  return Object.fromEntries([
+    ...Object.entries(asObject(resources)).map(([name, methods]) => [name, Object.keys(asObject(methods))] as const),
+    ...(callable.length === 0 ? [] : [[ACTION_RESOURCE, callable] as const]),
+  ])
+}
+
+/**
+ * Every node whose resource or method the definition does not have.
+ *
+ * A unified name is looked up like any other: unified APIs are not executed here, so such a node runs when the definition
+ * itself has a resource of exactly that name.
+ */
+export function checkAgainstDefinition(
+  resources: readonly SyncResource[],
+  offered: MethodNames,
+  path = 'resources',
+): Violation[] {
+  return resources.flatMap(({ resource, method }, index) => {
+    const methods = Object.hasOwn(offered, resource) ? offered[resource] : undefined
+    if (methods === undefined)
+      return [unknownName(`${path}[${index}].resource`, describeMissing(resource), Object.keys(offered), 'resource')]
+    if (methods.includes(method)) return []
+    return [unknownName(`${path}[${index}].method`, `is not a method of ${resource}`, methods, 'method')]
+  })
+}
+
+function describeMissing(resource: string): string {
+  return isUnifiedName(resource)
+    ? 'is a unified resource; unified APIs are not available, and the integration has no resource of that very name'
+    : 'is not a resource of the integration'
+}
+
+function unknownName(field: string, description: string, names: readonly string[], kind: string): Violation {
+  const known = names.slice(0, NAMES_SHOWN_MAX)
+  const hint = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
+  return { field, description: `${description}; ${hint}`, rule: `resources.unknown_${kind}` }
+}
+
+function asObject(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}

@@ -1,0 +1,200 @@
+import {
+  type Clock,
+  etagMismatch,
+  type FailureReason,
+  invalidFields,
+  type JsonObject,
+  newId,
+  notFound,
+  type Violation,
+} from '../base/index.ts'
+import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { validateExpression } from '../expressions/index.ts'
+import { deleteTriggersOf, type ErrorHandling } from '../runs/index.ts'
+import { checkArgsSchema, mayBeList } from './args.ts'
+import { checkAgainstDefinition, checkResources, methodNamesOf } from './check-resources.ts'
+import { readSyncResources } from './resource.ts'
+import {
+  deleteSyncJobRow,
+  findSyncJob,
+  insertSyncJob,
+  listInstalledConfigs,
+  listSyncJobRows,
+  lockSyncJob,
+  type SyncJobChange,
+  type SyncJobRecord,
+  updateSyncJobRow,
+} from './sql.ts'
+
+/** Asks for a job. */
+export interface SyncJobInput {
+  readonly label: string
+  /** Need not be installed yet. */
+  readonly integrationName: string
+  readonly resources: readonly JsonObject[]
+  /** Absent: any arguments. */
+  readonly argsSchema?: JsonObject | undefined
+  /** JSONata. Absent or empty: no check. */
+  readonly argsValidation?: string | undefined
+  /** Absent: `ignore`. */
+  readonly errorHandling?: ErrorHandling | undefined
+}
+
+/** What of a job is checked together. */
+type CheckedJob = Pick<SyncJobRecord, 'integrationName' | 'resources' | 'argsSchema' | 'argsValidation'>
+
+/**
+ * Stores a job whose resources form a plan. When the integration is installed, its resources and methods must exist too.
+ *
+ * @throws Failure RESOURCES_INVALID, INVALID_FIELD (args_schema), EXPRESSION_FAILED (args_validation), with every
+ *   violation; nothing is stored then
+ */
+export async function createSyncJob(
+  deps: { readonly clock: Clock },
+  tx: Tx,
+  environmentId: string,
+  input: SyncJobInput,
+): Promise<SyncJobRecord> {
+  const { label, integrationName, resources, argsSchema = {}, argsValidation = '', errorHandling = 'ignore' } = input
+  await assertValidJob(tx, environmentId, { integrationName, resources, argsSchema, argsValidation })
+  const id = newId(deps.clock.now().getTime())
+  return await insertSyncJob(tx, {
+    id,
+    environmentId,
+    label,
+    integrationName,
+    resources: readSyncResources(resources),
+    argsSchema,
+    argsValidation,
+    errorHandling,
+  })
+}
+
+/** @throws Failure RESOURCE_NOT_FOUND */
+export async function getSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord> {
+  return (await findSyncJob(tx, environmentId, id)) ?? jobNotFound(id)
+}
+
+/** At most `limit` jobs below the id `before`, newest first. */
+export async function listSyncJobs(
+  tx: Tx,
+  environmentId: string,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly SyncJobRecord[]> {
+  return await listSyncJobRows(tx, environmentId, page.before, page.limit)
+}
+
+/**
+ * Changes the given fields; none given changes nothing and returns the job. Needs a transaction: the stored fields are
+ * held while they are checked together with the new ones.
+ *
+ * @param version the version the caller saw; absent: whatever is stored
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, and those of `createSyncJob`
+ */
+export async function updateSyncJob(
+  tx: Tx,
+  environmentId: string,
+  input: Omit<SyncJobChange, 'resources'> & {
+    readonly id: string
+    readonly version?: number | undefined
+    readonly resources?: readonly JsonObject[] | undefined
+  },
+): Promise<SyncJobRecord> {
+  const { id, version, ...change } = input
+  const stored = (await lockSyncJob(tx, environmentId, id)) ?? jobNotFound(id)
+  if (version !== undefined && version !== stored.version) throw etagMismatch('sync_job', id)
+  if (Object.values(change).every((value) => value === undefined)) return stored
+  await assertValidJob(tx, environmentId, {
+    integrationName: stored.integrationName,
+    resources: change.resources ?? stored.resources,
+    argsSchema: change.argsSchema ?? stored.argsSchema,
+    argsValidation: change.argsValidation ?? stored.argsValidation,
+  })
+  const resources = change.resources === undefined ? undefined : readSyncResources(change.resources)
+  return (await updateSyncJobRow(tx, environmentId, id, { ...change, resources }, version)) ?? jobNotFound(id)
+}
+
+/**
+ * Deletes a job, and with `force` the triggers that run it. Runs that exist keep the plan they were created with.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE
+ */
+export async function deleteSyncJob(
+  tx: Tx,
+  environmentId: string,
+  input: { readonly id: string; readonly force?: boolean; readonly version?: number | undefined },
+): Promise<void> {
+  const { id, version, force = false } = input
+  if (force) await deleteTriggersOf(tx, environmentId, 'sync_job_id', id)
+  if (await deleteUnlessUsed(tx, environmentId, id, version)) return
+  await getSyncJob(tx, environmentId, id)
+  throw etagMismatch('sync_job', id)
+}
+
+/**
+ * Everything that keeps resources of a trigger from replacing those of its job: no plan, or not what the environment's
+ * installation of the integration offers. Of an unknown job only the plan is judged.
+ */
+export async function checkTriggerResources(
+  tx: Tx,
+  environmentId: string,
+  syncJobId: string,
+  resources: readonly JsonObject[],
+): Promise<readonly Violation[]> {
+  const job = await findSyncJob(tx, environmentId, syncJobId)
+  if (job === undefined) return checkResources(readSyncResources(resources))
+  return await findResourceViolations(tx, environmentId, { ...job, resources })
+}
+
+async function assertValidJob(tx: Tx, environmentId: string, job: CheckedJob): Promise<void> {
+  const byReason: readonly (readonly [FailureReason, readonly Violation[]])[] = [
+    ['RESOURCES_INVALID', await findResourceViolations(tx, environmentId, job)],
+    ['INVALID_FIELD', checkArgsSchema(job.argsSchema)],
+    ['EXPRESSION_FAILED', checkArgsValidation(job.argsValidation)],
+  ]
+  const [first] = byReason.filter(([, violations]) => violations.length > 0)
+  if (first === undefined) return
+  throw invalidFields(
+    byReason.flatMap(([, violations]) => violations),
+    first[0],
+  )
+}
+
+async function findResourceViolations(
+  tx: Tx,
+  environmentId: string,
+  { integrationName, argsSchema, resources: given }: Pick<CheckedJob, 'integrationName' | 'argsSchema' | 'resources'>,
+): Promise<readonly Violation[]> {
+  const resources = readSyncResources(given)
+  const loops = resources.flatMap(({ loop_on }, index) => {
+    if (loop_on === undefined || mayBeList(argsSchema, loop_on)) return []
+    const description = `names ${loop_on}, which is no list in args_schema`
+    return [{ field: `resources[${index}].loop_on`, description, rule: 'resources.loop_on' }]
+  })
+  const [installed] = await listInstalledConfigs(tx, environmentId, integrationName)
+  const offered = installed === undefined ? undefined : methodNamesOf(installed.config, installed.override)
+  return [
+    ...checkResources(resources),
+    ...loops,
+    ...(offered === undefined ? [] : checkAgainstDefinition(resources, offered)),
+  ]
+}
+
+function checkArgsValidation(expression: string): Violation[] {
+  if (expression === '') return []
+  const parsed = validateExpression(expression)
+  if (!('problem' in parsed)) return []
+  const description = `is not a JSONata expression: ${parsed.problem}`
+  return [{ field: 'args_validation', description, rule: 'expression.syntax' }]
+}
+
+async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {
+  const why = 'triggers run this job: delete them first, or set force to delete them with it'
+  return await mapForeignKeyToInUse({ type: 'sync_job', id, why }, () =>
+    deleteSyncJobRow(tx, environmentId, id, version),
+  )
+}
+
+function jobNotFound(id: string): never {
+  throw notFound('sync_job', id)
+}

@@ -1,0 +1,174 @@
+import type { DotPath, Json } from '../base/index.ts'
+import type { ResourceStats } from '../runs/index.ts'
+import { DistinctCounter, type DistinctState, distinctLimits } from './distinct-counter.ts'
+import type { PageSource } from './page-source.ts'
+import type { SyncNode, SyncPlan } from './plan.ts'
+import { DEFAULT_ID_PATH, identityOf } from './record-id.ts'
+
+/** What a node has done so far, as a checkpoint keeps it. */
+export type NodeCounts = Counters & {
+  readonly ids: DistinctState
+}
+
+type Counters = {
+  readonly pages: number
+  readonly fetched: number
+  readonly delivered: number
+  readonly failed: number
+  /** Why the last of its listings that ended did; empty while none has. */
+  readonly stop_reason: string
+  /** Some listing ended before its natural end. */
+  readonly is_cut: boolean
+  /** Records that the third party claims for the listings that have ended; `null` when one of them did not say. */
+  readonly claimed: number | null
+  /** The same of the listing that is being read. */
+  readonly claiming: number | null
+}
+
+/** A page as it is counted. */
+export interface PageCounts {
+  readonly records: readonly Json[]
+  /** How many of them were acknowledged. */
+  readonly delivered: number
+  readonly total: number | undefined
+}
+
+/** Ends that are a limit's doing: there was more. */
+const TRUNCATING_REASONS: ReadonlySet<string> = new Set(['max_pages', 'max_records'])
+/** The stop reason of a listing that ended with an error. */
+const ERROR_REASON = 'error'
+/** What the contract can say; third parties claim more in jest. */
+const REPORTED_TOTAL_MAX = 2 ** 31 - 1
+const NO_COUNTS: Counters = {
+  pages: 0,
+  fetched: 0,
+  delivered: 0,
+  failed: 0,
+  stop_reason: '',
+  is_cut: false,
+  claimed: 0,
+  claiming: null,
+}
+
+/** What contradicts the word that a resource is complete; `undefined` when nothing does. */
+export function findIncompleteness(stats: ResourceStats): string | undefined {
+  const { failed, fetched, stopReason = '', claimedTotal = 0 } = stats
+  if (failed > 0) return `${failed} of its records or calls failed`
+  if (stopReason === ERROR_REASON || TRUNCATING_REASONS.has(stopReason)) return `its listing ended with ${stopReason}`
+  return claimedTotal > fetched ? `${claimedTotal} records were claimed and ${fetched} fetched` : undefined
+}
+
+/** The counters of a run, one set per node of the plan. */
+export class RunStatsCollector {
+  readonly #plan: SyncPlan
+  readonly #counts: Counters[]
+  readonly #ids: readonly DistinctCounter[]
+  readonly #idPaths: readonly DotPath[]
+
+  /** @param counts of an earlier attempt; absent or of another length: all zero */
+  constructor(plan: SyncPlan, idPathOf: PageSource['idPath'], counts: readonly NodeCounts[] = []) {
+    const limits = distinctLimits(plan.nodes.length)
+    this.#plan = plan
+    this.#counts = plan.nodes.map(({ index }) => counts[index] ?? NO_COUNTS)
+    this.#ids = plan.nodes.map(({ index }) => new DistinctCounter(limits, counts[index]?.ids))
+    this.#idPaths = plan.nodes.map(({ resource, method }) => idPathOf?.(resource, method) ?? DEFAULT_ID_PATH)
+  }
+
+  get counts(): readonly NodeCounts[] {
+    return this.#counts.map((counts, index) => ({ ...counts, ids: this.#ids[index]?.state ?? {} }))
+  }
+
+  /** Whether anything was read. */
+  get hasPages(): boolean {
+    return this.#counts.some(({ pages }) => pages > 0)
+  }
+
+  /** A page was read, and what was to be sent of it was acknowledged. */
+  addPage(node: SyncNode, { records, delivered, total }: PageCounts): void {
+    const counts = this.#of(node)
+    const [ids, idPath = DEFAULT_ID_PATH] = [this.#ids[node.index], this.#idPaths[node.index]]
+    ids?.add(records.map((record) => identityOf(record, idPath)))
+    this.#change(node, {
+      pages: counts.pages + 1,
+      fetched: counts.fetched + records.length,
+      delivered: counts.delivered + delivered,
+      // The page behind the last record often claims nothing any more.
+      claiming: total ?? counts.claiming,
+    })
+  }
+
+  /** A listing ended by itself or at a limit; one that does not say why may have lost its rest. */
+  endListing(node: SyncNode, stopReason: string | undefined): void {
+    const isCut = this.#of(node).is_cut || stopReason === undefined || TRUNCATING_REASONS.has(stopReason)
+    const reason = stopReason === undefined ? {} : { stop_reason: stopReason }
+    this.#change(node, { ...reason, is_cut: isCut, ...this.#claimsAfter(node) })
+  }
+
+  /** A listing ended with an error that was passed over. */
+  failListing(node: SyncNode): void {
+    const failed = this.#of(node).failed + 1
+    this.#change(node, { failed, stop_reason: ERROR_REASON, is_cut: true, ...this.#claimsAfter(node) })
+  }
+
+  /**
+   * The counters as runs show them. Nothing is complete before the run is, nothing of which more was claimed than seen, and
+   * nothing below a parent that is not complete: children of what is missing were never asked for.
+   */
+  stats(isRunDone: boolean): ResourceStats[] {
+    const stats: ResourceStats[] = []
+    const visit = (node: SyncNode, isParentComplete: boolean): void => {
+      const { pages, fetched, delivered, failed, stop_reason, is_cut } = this.#of(node)
+      const claimedTotal = this.#claimedTotal(node)
+      const counted = this.#distinctOf(node, fetched)
+      const seen = isSingleListing(node, this.#plan) ? (counted.distinct ?? fetched) : fetched
+      const complete = isParentComplete && !is_cut && (claimedTotal ?? 0) <= seen
+      stats[node.index] = {
+        resource: node.resource,
+        method: node.method,
+        pages,
+        fetched,
+        delivered,
+        failed,
+        ...(stop_reason === '' ? {} : { stopReason: stop_reason }),
+        complete,
+        ...(claimedTotal === undefined ? {} : { claimedTotal }),
+        ...counted,
+      }
+      for (const child of node.children) visit(child, complete)
+    }
+    for (const root of this.#plan.levels[0] ?? []) visit(root, isRunDone)
+    return stats
+  }
+
+  #distinctOf({ index }: SyncNode, fetched: number): Pick<ResourceStats, 'distinct' | 'duplicates' | 'isEstimate'> {
+    const counted = this.#ids[index]?.count(fetched)
+    if (counted === undefined || fetched === 0) return {}
+    const { isEstimate, ...counts } = counted
+    return isEstimate ? { ...counts, isEstimate } : counts
+  }
+
+  /** Undefined as long as no listing has claimed anything, and once one that ended has not. */
+  #claimedTotal(node: SyncNode): number | undefined {
+    const { pages, claimed, claiming, stop_reason } = this.#of(node)
+    if (pages === 0 || claimed === null || (stop_reason === '' && claiming === null)) return undefined
+    return Math.min(claimed + (claiming ?? 0), REPORTED_TOTAL_MAX)
+  }
+
+  #claimsAfter(node: SyncNode): Pick<NodeCounts, 'claimed' | 'claiming'> {
+    const { claimed, claiming } = this.#of(node)
+    return { claimed: claimed === null || claiming === null ? null : claimed + claiming, claiming: null }
+  }
+
+  #of(node: SyncNode): Counters {
+    return this.#counts[node.index] ?? NO_COUNTS
+  }
+
+  #change(node: SyncNode, change: Partial<Counters>): void {
+    this.#counts[node.index] = { ...this.#of(node), ...change }
+  }
+}
+
+/** Then every record has an identifier of its own, and one that was there before stands in the place of one not seen. */
+function isSingleListing(node: SyncNode, { levels: [roots = []] }: SyncPlan): boolean {
+  return node.loopOn === undefined && roots.includes(node)
+}

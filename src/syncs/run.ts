@@ -1,0 +1,289 @@
+import { assertNever, type Clock, Failure } from '../base/index.ts'
+import type { AccountValues } from '../expressions/index.ts'
+import { type ClaimedRun, completedStatusOf, type RunError, type RunOutcome, type RunProgress } from '../runs/index.ts'
+import { prefetchOne } from './async-iterators.ts'
+import { type Checkpoint, readCheckpoint, type TraversalPosition } from './checkpoint.ts'
+import { type EarlyEnd, PageFetcher } from './listing.ts'
+import type { PageSource } from './page-source.ts'
+import { parentProjection } from './parent-batches.ts'
+import { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
+import { readSyncResources } from './resource.ts'
+import { decideEnding, type EndingDeps, postponeRun, storeEnding } from './run-ending.ts'
+import { toRunError, withNodeName } from './run-outcome.ts'
+import { RunStatsCollector } from './run-stats.ts'
+import type { DestinationUnavailable, Sink, SinkPage, SinkResult } from './sink.ts'
+import { type Traversal, type TraversalStep, traverse } from './traversal.ts'
+
+/** What executing one run needs; source and sink belong to this run. */
+export interface SyncRunDeps {
+  readonly source: PageSource
+  readonly sink: Sink
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+  /** What templates of the job may read of the account; no credentials. */
+  readonly account: Pick<AccountValues, 'context' | 'environmentVariables'>
+  /** Calls to the third party at once, and listings begun ahead per level. */
+  readonly concurrency?: number
+  /**
+   * The attempt on which `retry` means the end, unless it has made progress, so that the destination is told, and on which
+   * a listing that cannot be read at the moment counts as failed. Absent: there is always another.
+   */
+  readonly attemptsMax?: number
+}
+
+/** The part of a claimed run that execution looks at. */
+export type ExecutableRun = Pick<
+  ClaimedRun,
+  'resources' | 'args' | 'errorHandling' | 'previousRunDates' | 'checkpoint' | 'attempt'
+>
+
+const CONCURRENCY_DEFAULT = 4
+/** Pages of which nothing was sent are saved no oftener: reading them again repeats nothing. */
+const CHECKPOINT_MIN_INTERVAL_MS = 1_000
+/** Listings that cannot be read at the moment, one after the other; more mean that the third party is down. */
+const CONSECUTIVE_TRANSIENT_MAX = 5
+
+/**
+ * Executes a run from its checkpoint: reads pages, delivers them in order, and saves a checkpoint after each.
+ *
+ * A run that ends early, crashes or loses its lease goes on at the page in flight, which is delivered again under the same
+ * sequence numbers; nothing before it is. While one page is delivered and saved the next one is read.
+ *
+ * `stopped` is the answer when `signal` aborts or `save` says so; the caller knows why it asked.
+ *
+ * @throws Failure LEASE_LOST from `save`: nothing about the run may be reported; and whatever is a bug
+ */
+export async function executeRun(
+  deps: SyncRunDeps,
+  run: ExecutableRun,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<RunOutcome> {
+  const plan = compilePlan(run)
+  if (!('nodes' in plan)) {
+    const ending = decideEnding(deps, run.attempt, plan)
+    return await storeEnding({ ...deps, progress }, readCheckpoint(run.checkpoint), ending, [])
+  }
+  // Reading runs ahead of delivering: when the run ends, what is still being read ends too.
+  const ended = new AbortController()
+  const execution = new Execution(deps, run, progress, plan, AbortSignal.any([signal, ended.signal]))
+  try {
+    return await execution.run()
+  } catch (error) {
+    const isLost = error instanceof Failure && error.reason === 'LEASE_LOST'
+    if (signal.aborted && !isLost) return { kind: 'stopped' }
+    throw error
+  } finally {
+    ended.abort()
+  }
+}
+
+function compilePlan(run: ExecutableRun): SyncPlan | RunError {
+  try {
+    return compileSyncPlan(readSyncResources(run.resources))
+  } catch (error) {
+    if (error instanceof Failure) return toRunError(error)
+    throw error
+  }
+}
+
+type ListingErrorStep = Extract<TraversalStep, { kind: 'problem' }>
+
+/** The delivering half of a run, and the only place that knows sequence numbers. */
+class Execution {
+  readonly #deps: SyncRunDeps
+  readonly #run: ExecutableRun
+  readonly #progress: RunProgress
+  readonly #plan: SyncPlan
+  readonly #signal: AbortSignal
+  readonly #tally: RunStatsCollector
+  /** Its counts are those of the last attempt; `#withCounts` has what came since. */
+  #checkpoint: Checkpoint
+  /** The checkpoint is the one that is stored. */
+  #isSaved = true
+  #savedMs: number
+  /** The position has moved in this attempt, for which it gets all attempts once more. */
+  #hasProgressed = false
+  /** Nodes whose listing under way has been read from in this attempt. */
+  readonly #advancing = new Set<SyncNode>()
+  /** Listings that cannot be read at the moment, and no more attempts to come; see `#hold`. */
+  #held: ListingErrorStep[] = []
+
+  constructor(deps: SyncRunDeps, run: ExecutableRun, progress: RunProgress, plan: SyncPlan, signal: AbortSignal) {
+    this.#deps = deps
+    this.#run = run
+    this.#progress = progress
+    this.#plan = plan
+    this.#signal = signal
+    this.#checkpoint = readCheckpoint(run.checkpoint)
+    this.#tally = new RunStatsCollector(plan, deps.source.idPath, this.#checkpoint.counts)
+    this.#savedMs = deps.clock.monotonicMs()
+  }
+
+  async run(): Promise<RunOutcome> {
+    const early = (await this.#start()) ?? (await this.#deliverAll())
+    if (early === undefined) return await this.#end()
+    // Attempts that follow progress are counted anew, so another one comes.
+    const isOver = early.kind === 'retry' && this.#isLastAttempt && !this.#hasProgressed
+    if (early.kind === 'failed' || isOver) return await this.#end(early.error)
+    if (!this.#isSaved) await this.#save({})
+    return early
+  }
+
+  /** @param error absent: everything is done */
+  async #end(error?: RunError): Promise<RunOutcome> {
+    const deps: EndingDeps = { ...this.#deps, progress: this.#progress }
+    const stats = this.#tally.stats(error === undefined)
+    const ending = decideEnding(deps, this.#run.attempt, error ?? completedStatusOf(this.#run.resources, stats))
+    return await storeEnding(deps, this.#withCounts, ending, stats)
+  }
+
+  get #isLastAttempt(): boolean {
+    const { attemptsMax } = this.#deps
+    return attemptsMax !== undefined && this.#run.attempt >= attemptsMax
+  }
+
+  async #start(): Promise<EarlyEnd | undefined> {
+    if (this.#checkpoint.is_started) return undefined
+    const answer = await this.#deps.sink.started()
+    if (answer.kind !== 'accepted') return await this.#endAt(answer)
+    return await this.#save({ is_started: true, waits: 0, previous_run_dates: this.#previousRunDates })
+  }
+
+  async #deliverAll(): Promise<EarlyEnd | undefined> {
+    for await (const step of prefetchOne(traverse(this.#walk(), this.#checkpoint.position))) {
+      const end = await this.#take(step)
+      if (end !== undefined) return end
+    }
+    const [held] = this.#held
+    return held !== undefined && !this.#tally.hasPages ? retryFrom(held) : await this.#deliverHeld()
+  }
+
+  async #take(step: TraversalStep): Promise<EarlyEnd | undefined> {
+    switch (step.kind) {
+      case 'end':
+        return step.outcome
+      case 'page':
+        return (await this.#deliverHeld()) ?? (await this.#deliverPage(step))
+      case 'problem':
+        if (step.isTransient) return this.#hold(step)
+        return (await this.#deliverHeld()) ?? (await this.#deliverProblem(step))
+      default:
+        return assertNever(step)
+    }
+  }
+
+  /**
+   * A listing that cannot be read at the moment ends the attempt; the next one begins with it. On the last attempt it counts
+   * as failed as soon as another listing can be read, unless this attempt has read a page of it; too many in a row, or
+   * nothing but such, mean that the third party is down, and the run ends where they began.
+   */
+  #hold(problem: ListingErrorStep): EarlyEnd | undefined {
+    const isTriedAgain = !this.#isLastAttempt || this.#advancing.has(problem.node)
+    if (isTriedAgain || this.#held.length === CONSECUTIVE_TRANSIENT_MAX) return retryFrom(this.#held[0] ?? problem)
+    this.#held.push(problem)
+    return undefined
+  }
+
+  async #deliverHeld(): Promise<EarlyEnd | undefined> {
+    for (const problem of this.#held.splice(0)) {
+      const end = await this.#deliverProblem(problem)
+      if (end !== undefined) return end
+    }
+    return undefined
+  }
+
+  /** What was not accepted is offered again from the checkpoint as it is. */
+  async #endAt(answer: DestinationUnavailable | Extract<SinkResult, { kind: 'end' }>): Promise<EarlyEnd> {
+    if (answer.kind === 'end') return answer.outcome
+    const { outcome, checkpoint } = postponeRun(this.#deps.random, answer, this.#checkpoint)
+    return (await this.#save(checkpoint)) ?? outcome
+  }
+
+  async #deliverPage({ node, page, after }: Extract<TraversalStep, { kind: 'page' }>): Promise<EarlyEnd | undefined> {
+    const { records, next, stopReason, total } = page
+    const isSent = node.isDelivered && records.length > 0
+    const answer = isSent
+      ? await this.#deps.sink.page({ ...this.#head(node), records, errors: [], hasMore: next !== undefined })
+      : NOTHING_SENT
+    if (answer.kind !== 'accepted') return await this.#endAt(answer)
+    this.#tally.addPage(node, { records, delivered: isSent ? records.length : 0, total })
+    if (next === undefined) {
+      this.#tally.endListing(node, stopReason)
+      this.#advancing.delete(node)
+    } else this.#advancing.add(node)
+    return await this.#advance(after, answer.sequences)
+  }
+
+  async #deliverProblem({ node, error, after }: ListingErrorStep): Promise<EarlyEnd | undefined> {
+    const { errorHandling } = this.#run
+    if (errorHandling === 'fail_fast') return { kind: 'failed', error: withNodeName(node, error) }
+    const head = this.#head(node)
+    const { sink } = this.#deps
+    const answer =
+      errorHandling === 'batch'
+        ? await sink.page({ ...head, records: [], errors: [error], hasMore: false })
+        : await sink.listingError({ ...head, error })
+    if (answer.kind !== 'accepted') return await this.#endAt(answer)
+    this.#tally.failListing(node)
+    return await this.#advance(after, answer.sequences)
+  }
+
+  #head({ resource, method }: SyncNode): Pick<SinkPage, 'resource' | 'method' | 'sequence'> {
+    return { resource, method, sequence: this.#checkpoint.next_sequence }
+  }
+
+  async #advance(position: TraversalPosition, sequences: number): Promise<EarlyEnd | undefined> {
+    const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0 }
+    this.#hasProgressed = true
+    if (sequences > 0 || this.#isSaveDue()) return await this.#save(change)
+    this.#remember(change)
+    return undefined
+  }
+
+  #isSaveDue(): boolean {
+    return this.#deps.clock.monotonicMs() >= this.#savedMs + CHECKPOINT_MIN_INTERVAL_MS
+  }
+
+  async #save(change: Partial<Checkpoint>): Promise<EarlyEnd | undefined> {
+    this.#remember(change)
+    this.#savedMs = this.#deps.clock.monotonicMs()
+    this.#isSaved = true
+    const answer = await this.#progress.save(this.#withCounts, this.#tally.stats(false))
+    return answer === 'stop' ? { kind: 'stopped' } : undefined
+  }
+
+  #remember(change: Partial<Checkpoint>): void {
+    this.#checkpoint = { ...this.#checkpoint, ...change }
+    this.#isSaved = false
+  }
+
+  get #withCounts(): Checkpoint {
+    return { ...this.#checkpoint, counts: this.#tally.counts }
+  }
+
+  get #previousRunDates(): readonly (string | null)[] {
+    const { previous_run_dates } = this.#checkpoint
+    return previous_run_dates ?? this.#run.previousRunDates.map((date) => date?.toISOString() ?? null)
+  }
+
+  #walk(): Traversal {
+    const { source, clock, random, account, concurrency = CONCURRENCY_DEFAULT } = this.#deps
+    return {
+      plan: this.#plan,
+      fetcher: new PageFetcher({ source, clock, random, signal: this.#signal }, concurrency),
+      projections: this.#plan.nodes.map((node) => parentProjection(node, source.parentPaths)),
+      account: { ...account, credentials: {} },
+      args: this.#run.args,
+      previousRunDates: this.#previousRunDates,
+      concurrency,
+    }
+  }
+}
+
+const NOTHING_SENT: SinkResult = { kind: 'accepted', sequences: 0 }
+
+function retryFrom({ node, error }: ListingErrorStep): EarlyEnd {
+  return { kind: 'retry', error: withNodeName(node, error) }
+}

@@ -1,0 +1,97 @@
+import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.ts'
+import { Failure } from '../base/index.ts'
+import type { Proxy as Engine } from '../proxy/index.ts'
+import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../runs/index.ts'
+import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
+import { readCheckpoint } from './checkpoint.ts'
+import { createProxySource } from './page-source.ts'
+import { executeRun } from './run.ts'
+import { decideEnding, deliverEnding, type EndingDeps, endingOutcome, storeEnding } from './run-ending.ts'
+import { outcomeOf } from './run-outcome.ts'
+import { createWebhookSink } from './webhook-sink.ts'
+
+/** What executing runs to webhooks needs. */
+export interface WebhookRunDeps extends DeliverDeps {
+  readonly database: { readonly pool: Parameters<typeof findWebhookTarget>[1] }
+  readonly proxy: Pick<Engine, 'pages'>
+  readonly secrets: WebhookDeps['secrets']
+  readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ResolvedAccount>
+}
+
+/**
+ * Executes a claimed run whose destination is a webhook: account and receiver as they are now, job and arguments as they
+ * were when the run was made. A run that may not begin, because its account may not be called, fails like any other: its
+ * receiver is told. A run whose ending is decided only tells it: neither account nor third party is asked.
+ *
+ * @returns `failed` when the account may not be called or the webhook is gone or inactive, `retry` while the database is away
+ * @throws Failure LEASE_LOST, and bugs
+ */
+export async function executeWebhookRun(
+  deps: WebhookRunDeps,
+  run: ClaimedRun,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<RunOutcome> {
+  const target = await catchOutcome(() => loadWebhookTarget(deps, run))
+  if ('kind' in target) return run.ending === null ? target : endingOutcome(run.ending)
+  if (run.ending !== null) {
+    const end = await endingDeps(deps, run, target, progress, signal)
+    return await deliverEnding(end, readCheckpoint(run.checkpoint), run.ending, run.resourceStats)
+  }
+  const givenUp = { kind: 'failed', error: LEASE_EXPIRED } as const
+  if (run.attempt > run.attemptsMax) return await failBeforeStart(deps, run, givenUp, target, progress, signal)
+  const ready = await catchOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
+  if ('kind' in ready) return await failBeforeStart(deps, run, ready, target, progress, signal)
+  const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })
+  const sink = createWebhookSink(deps, target, { ...run, tenantId: ready.account.tenantId }, signal)
+  const { attemptsMax } = run
+  return await executeRun({ ...deps, source, sink, account: ready.access, attemptsMax }, run, progress, signal)
+}
+
+/** The run ends before its first page; when that is for good, its receiver is told. */
+async function failBeforeStart(
+  deps: WebhookRunDeps,
+  run: ClaimedRun,
+  outcome: RunOutcome,
+  target: WebhookTarget,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<RunOutcome> {
+  const isLastAttempt = run.attempt >= run.attemptsMax
+  if (outcome.kind !== 'failed' && !(outcome.kind === 'retry' && isLastAttempt)) return outcome
+  const end = await endingDeps(deps, run, target, progress, signal)
+  const ending = decideEnding(deps, run.attempt, outcome.error)
+  return await storeEnding(end, readCheckpoint(run.checkpoint), ending, run.resourceStats)
+}
+
+async function endingDeps(
+  { database, ...deps }: WebhookRunDeps,
+  run: ClaimedRun,
+  target: WebhookTarget,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<EndingDeps> {
+  const account = await findIntegratedAccount(database.pool, run.environmentId, run.integratedAccountId)
+  const sink = createWebhookSink(deps, target, { ...run, tenantId: account?.tenantId ?? null }, signal)
+  return { ...deps, sink, progress }
+}
+
+async function loadWebhookTarget(
+  deps: WebhookRunDeps,
+  { environmentId, destination }: ClaimedRun,
+): Promise<WebhookTarget> {
+  if (destination.kind !== 'webhook') throw new Error('a run for daemons was claimed as a run to a webhook')
+  const found = await findWebhookTarget(deps, deps.database.pool, environmentId, destination.webhookId)
+  if (found.kind === 'ready') return found.target
+  const reason = found.kind === 'missing' ? 'WEBHOOK_NOT_FOUND' : 'WEBHOOK_INACTIVE'
+  throw new Failure(reason, `the webhook of this run is ${found.kind}: name another one on the trigger`)
+}
+
+/** What is loaded, or how the run ends without it. @throws what is no refusal, and LEASE_LOST */
+async function catchOutcome<Loaded extends object>(load: () => Promise<Loaded>): Promise<Loaded | RunOutcome> {
+  try {
+    return await load()
+  } catch (error) {
+    return outcomeOf(error)
+  }
+}

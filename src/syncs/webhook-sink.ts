@@ -1,0 +1,230 @@
+import { assertNever, type Json, type JsonObject } from '../base/index.ts'
+import type { ClaimedRun, ResourceStats, RunError } from '../runs/index.ts'
+import {
+  type DeliverDeps,
+  type DeliveryAttempt,
+  type DeliveryResult,
+  deliver,
+  encodeEvent,
+  encodeEventWithList,
+  type OutboundEvent,
+  type OutboundMessage,
+  type WebhookTarget,
+} from '../webhooks/index.ts'
+import type { EarlyEnd } from './listing.ts'
+import type { Sink, SinkListingError, SinkPage, SinkResult } from './sink.ts'
+
+/** The run as its events show it. */
+export interface WebhookRunFields
+  extends Pick<
+    ClaimedRun,
+    | 'id'
+    | 'syncJobId'
+    | 'triggerId'
+    | 'integratedAccountId'
+    | 'args'
+    | 'errorHandling'
+    | 'scheduledFor'
+    | 'startedAt'
+    | 'attempt'
+  > {
+  /** `null` when the account is gone. */
+  readonly tenantId: string | null
+}
+
+/** A receiver that answers `started` with this declines the run. */
+const DECLINED_STATUS = 400
+/** A receiver that is gone for good. */
+const GONE_STATUS = 410
+const BUSY_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
+/** Reason on the run when the receiver answers, but not with a 2xx. */
+const REJECTED_REASON = 'WEBHOOK_REFUSED'
+
+type RejectedDelivery = Extract<DeliveryAttempt, { kind: 'refused' }>
+
+/**
+ * Delivers a run as signed events: `sync_job_run:started`, then `:record` and `:record_error` in order, then `:completed`
+ * or `:failed`. Each waits for a 2xx before the next is sent.
+ *
+ * Ids derive from the run and the sequence, so whatever is sent again is recognisable; start and end are sent again word
+ * for word, `created_at` included, while records are of a new reading. A receiver that does not answer, or
+ * answers that it is busy or broken, is `away`; other refusals end the attempt with `retry`; 410 fails the run; 400 to
+ * `started` stops it.
+ */
+export function createWebhookSink(
+  deps: DeliverDeps,
+  target: WebhookTarget,
+  run: WebhookRunFields,
+  signal: AbortSignal,
+): Required<Sink> {
+  const send = (message: OutboundMessage) => deliver(deps, target, message, signal)
+  const event = (
+    name: string,
+    suffix: string | number,
+    payload: JsonObject,
+    createdAt = deps.clock.now(),
+  ): OutboundEvent => ({ id: `evt_${run.id}_${suffix}`, event: `sync_job_run:${name}`, payload, createdAt })
+
+  return {
+    async started() {
+      const payload = runPayload(run, 'running', [])
+      const delivery = await send(encodeEvent(target, event('started', 'started', payload, run.startedAt)))
+      const isDeclined = delivery.kind === 'refused' && delivery.status === DECLINED_STATUS
+      return isDeclined ? endWith({ kind: 'stopped' }) : toSinkResult(delivery, 0)
+    },
+    async page(page) {
+      let sequence = page.sequence
+      for (const { records, isLast } of splitIntoEvents(page.records)) {
+        const payload = recordPayload(run, page, sequence, isLast)
+        const delivery = await send(encodeEventWithList(target, event('record', sequence, payload), 'records', records))
+        if (delivery.kind !== 'accepted') return toSinkResult(delivery, 0)
+        sequence += 1
+      }
+      return { kind: 'accepted', sequences: sequence - page.sequence }
+    },
+    async listingError(problem) {
+      const payload = { ...commonPayload(run, problem), error: problem.error }
+      return toSinkResult(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
+    },
+    async ended({ status, error, attempt, decidedAt }, stats) {
+      const payload = runPayload({ ...run, attempt }, status, stats)
+      const at = new Date(decidedAt)
+      if (status === 'failed')
+        return toSinkResult(
+          await send(encodeEvent(target, event('failed', `failed_${attempt}`, { ...payload, error }, at))),
+          0,
+        )
+      const completed = { ...payload, complete: status === 'completed' }
+      return toSinkResult(await send(encodeEvent(target, event('completed', 'completed', completed, at))), 0)
+    },
+  }
+}
+
+function toSinkResult(delivery: DeliveryResult, sequences: number): SinkResult {
+  const after = `after ${delivery.attempts} ${delivery.attempts === 1 ? 'attempt' : 'attempts'}`
+  switch (delivery.kind) {
+    case 'accepted':
+      return { kind: 'accepted', sequences }
+    case 'unanswered': {
+      const error = { reason: delivery.reason, message: `the webhook did not answer ${after}: ${delivery.message}` }
+      return delivery.reason === 'EGRESS_BLOCKED' ? endWith({ kind: 'failed', error }) : { kind: 'away', error }
+    }
+    case 'refused': {
+      const error = { reason: REJECTED_REASON, message: `the webhook answered with status ${delivery.status} ${after}` }
+      return rejectedResult(delivery, error)
+    }
+    default:
+      return assertNever(delivery)
+  }
+}
+
+function rejectedResult({ status, retryAfterMs }: RejectedDelivery, error: RunError): SinkResult {
+  if (status === GONE_STATUS) return endWith({ kind: 'failed', error })
+  const wait = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }
+  return isUnavailableStatus(status) ? { kind: 'away', error, ...wait } : endWith({ kind: 'retry', error, ...wait })
+}
+
+/** Busy or broken: the same event may be welcome later. */
+function isUnavailableStatus(status: number): boolean {
+  return status >= 500 || BUSY_STATUSES.has(status)
+}
+
+function endWith(outcome: EarlyEnd): SinkResult {
+  return { kind: 'end', outcome }
+}
+
+function runPayload(run: WebhookRunFields, status: string, stats: readonly ResourceStats[]): JsonObject {
+  return {
+    id: run.id,
+    sync_job_id: run.syncJobId,
+    trigger_id: run.triggerId,
+    integrated_account_id: run.integratedAccountId,
+    tenant_id: run.tenantId,
+    status,
+    args: run.args,
+    error_handling: run.errorHandling,
+    scheduled_for: run.scheduledFor.toISOString(),
+    attempt: run.attempt,
+    resource_stats: stats.map(statsPayload),
+  }
+}
+
+/** In one order of fields, whatever the counters were read from. */
+function statsPayload(stats: ResourceStats): JsonObject {
+  const { resource, method, pages, fetched, delivered, failed, complete } = stats
+  const { distinct, duplicates, stopReason, claimedTotal, isEstimate } = stats
+  return {
+    resource,
+    method,
+    pages,
+    fetched,
+    delivered,
+    failed,
+    complete,
+    ...(distinct === undefined ? {} : { distinct }),
+    ...(duplicates === undefined ? {} : { duplicates }),
+    ...(stopReason === undefined ? {} : { stop_reason: stopReason }),
+    ...(claimedTotal === undefined ? {} : { claimed_total: claimedTotal }),
+    ...(isEstimate === undefined ? {} : { is_estimate: isEstimate }),
+  }
+}
+
+function recordPayload(run: WebhookRunFields, page: SinkPage, sequence: number, isLast: boolean): JsonObject {
+  return {
+    ...commonPayload(run, { ...page, sequence }),
+    has_more: page.hasMore || !isLast,
+    ...(isLast && page.errors.length > 0
+      ? { errors: page.errors.map(({ reason, message }) => ({ reason, message })) }
+      : {}),
+  }
+}
+
+function commonPayload(
+  run: WebhookRunFields,
+  { resource, sequence }: Pick<SinkListingError, 'resource' | 'sequence'>,
+): JsonObject {
+  return {
+    sync_job_run_id: run.id,
+    trigger_id: run.triggerId,
+    integrated_account_id: run.integratedAccountId,
+    tenant_id: run.tenantId,
+    resource,
+    sequence,
+  }
+}
+
+/** Records of one event at most. */
+const BATCH_RECORDS_MAX = 500
+/** Bytes of the records in one event; the rest of the body stays below 4 KiB, so that bodies stay below 256 KiB. */
+const BATCH_BYTES_MAX = 252 * 1024
+
+/** Records of one event, as JSON texts. */
+export interface EventBatch {
+  readonly records: readonly string[]
+  /** The last of its page. */
+  readonly isLast: boolean
+}
+
+/**
+ * Splits a page into batches: every record is written once, here, and not before the batch in front of it was sent, so that
+ * a large page does not hold the event loop. An empty page is one empty batch.
+ *
+ * The split depends on the page alone, so a page that is sent again splits the same way and its sequence numbers mean the
+ * same records. A record larger than a batch travels alone.
+ */
+export function* splitIntoEvents(records: readonly Json[]): Generator<EventBatch> {
+  let batch: string[] = []
+  let bytes = 0
+  for (const record of records) {
+    const text = JSON.stringify(record)
+    const added = Buffer.byteLength(text) + 1
+    if (batch.length > 0 && (batch.length === BATCH_RECORDS_MAX || bytes + added > BATCH_BYTES_MAX)) {
+      yield { records: batch, isLast: false }
+      batch = []
+      bytes = 0
+    }
+    batch.push(text)
+    bytes += added
+  }
+  yield { records: batch, isLast: true }
+}

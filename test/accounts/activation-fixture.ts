@@ -1,0 +1,67 @@
+import { afterAll, afterEach } from 'vitest'
+import type { AccountActivatorDeps } from '../../src/accounts/account-activator.ts'
+import {
+  AccountActivator,
+  createCredentialRefresher,
+  createTokenProvider,
+  getIntegratedAccount,
+  listIntegratedAccountHistory,
+  runAccountActions,
+} from '../../src/accounts/index.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import { execute } from '../../src/database/database.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import { createEvaluator } from '../../src/expressions/index.ts'
+import { createProxy } from '../../src/proxy/index.ts'
+import { CONFIG } from '../integrations/fixture.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { accountsFixture } from './fixture.ts'
+
+/** The accounts fixture with a third party on a real socket, and workers that connect accounts to it. */
+export async function connectorFixture() {
+  const upstream = await startUpstream()
+  const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
+  const evaluator = createEvaluator()
+  afterAll(async () => {
+    for (const each of [evaluator, http, upstream]) await each[Symbol.asyncDispose]()
+  })
+  const fixture = await accountsFixture()
+  const { database, tx, own, accountDeps, addInstallation, connect } = fixture
+  const engine = createProxy({ http, evaluator, clock: accountDeps.clock })
+  const tokens = createTokenProvider({ ...accountDeps, database, evaluator, http, engine })
+  const onNotNoted = (error: unknown) => {
+    throw error
+  }
+  const keeper = createCredentialRefresher({ ...accountDeps, database, tokens, onReportError: onNotNoted })
+  const proxy = createProxy({ http, evaluator, clock: accountDeps.clock, keeper })
+  const deps: AccountActivatorDeps = { ...accountDeps, database, tokens, proxy, random: () => 1 }
+  const worker = (given: Partial<AccountActivatorDeps> = {}) => new AccountActivator({ ...deps, ...given })
+  afterEach(async () => {
+    upstream.verify()
+    await execute(tx, 'update integrated_account set status = ?', ['active'])
+  })
+
+  return {
+    ...fixture,
+    upstream,
+    proxy,
+    worker,
+    /** A connecting account of a definition that asks for an API key; nothing is sent twice within a try. */
+    async connectTo(config: JsonObject, input: { readonly isSandbox?: boolean } = {}) {
+      const whole = { ...CONFIG, base_url: upstream.url, retry: { max_attempts: 1 }, ...config }
+      const { id: environmentIntegrationId } = await addInstallation(whole)
+      return await connect({ environmentIntegrationId, credentials: { api_key: 'key-canary' }, ...input })
+    },
+    read: (id: string) => getIntegratedAccount(accountDeps, tx, own, id),
+    repeat: (id: string) => database.transaction((each) => runAccountActions(accountDeps, each, own, { id })),
+    async causes(id: string) {
+      const history = await listIntegratedAccountHistory(tx, own, id, { before: undefined, limit: 50 })
+      return history.map(({ cause }) => cause).reverse()
+    },
+    /** Lets time pass for an account. */
+    async pass(id: string, ms: number) {
+      const sql = `update integrated_account set connecting_due_at = connecting_due_at - ? * interval '1 millisecond' where id = ?`
+      await execute(tx, sql, [ms, id])
+    },
+  }
+}

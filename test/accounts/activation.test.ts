@@ -1,0 +1,408 @@
+import { describe, expect, it } from 'vitest'
+import { claimConnectingAccount } from '../../src/accounts/sql/activation.ts'
+import { changeAccountStatus } from '../../src/accounts/status.ts'
+import { Failure, type JsonObject, newId } from '../../src/base/index.ts'
+import { execute } from '../../src/database/database.ts'
+import type { Proxy as Engine } from '../../src/proxy/index.ts'
+import { connectorFixture } from './activation-fixture.ts'
+
+const { database, tx, own, upstream, worker, proxy, connectTo, read, repeat, causes, pass } = await connectorFixture()
+
+const api_key = { fields: [{ name: 'api_key', type: 'password', required: true }] }
+const VERIFIED: JsonObject = { credentials: { api_key: { config: { ...api_key, verification: { path: '/me' } } } } }
+const HOOK = {
+  name: 'hook',
+  type: 'request',
+  config: { method: 'POST', path: '/hooks', body: { events: ['all'] } },
+}
+const INSTALL: JsonObject = {
+  post_install: { steps: [HOOK, { type: 'update_context', config: { hook_id: '{{$steps.hook.id}}' } }] },
+}
+const VALIDATION: JsonObject = { validation: { type: 'request', config: { path: '/hooks/{{context.hook_id}}' } } }
+const WHOLE: JsonObject = { ...VERIFIED, actions: { ...INSTALL, ...VALIDATION } }
+
+const OK = { json: {} }
+const AWAY = { request: 'GET /me', answer: { status: 503, json: {} } }
+const script = upstream.script
+const scriptInstall = () => script({ request: 'POST /hooks', answer: { status: 201, json: { id: 7 } } })
+const scriptProof = () => script({ request: 'GET /me', answer: OK }, { request: 'GET /hooks/7', answer: OK })
+
+/** An engine that does something else than the real one while steps run. */
+const engineThat = (runAction: Engine['runAction']): Pick<Engine, 'runAction'> => ({ runAction })
+
+describe('a connecting account', () => {
+  it('becomes active when the verification request of its credentials succeeds', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ request: 'GET /me', answer: OK })
+    expect(await worker().runOnce()).toBe(true)
+    const account = await read(id)
+    expect(account).toMatchObject({ status: 'active', lastError: '' })
+    expect(account.lastActionResult).toEqual({
+      validation: [
+        {
+          name: 'verification',
+          type: 'request',
+          ok: true,
+          status: 200,
+          started_at: expect.any(String),
+          duration_ms: expect.any(Number),
+        },
+      ],
+    })
+    expect(await worker().runOnce()).toBe(false)
+  })
+
+  it('is prepared, then proved with what the preparation changed of its context', async () => {
+    const { id } = await connectTo(WHOLE)
+    scriptInstall()
+    scriptProof()
+    await worker().runOnce()
+    const account = await read(id)
+    expect(account).toMatchObject({ status: 'active', context: { hook_id: 7 } })
+    expect(account.lastActionResult).toMatchObject({
+      post_install: [
+        { name: 'hook', type: 'request', ok: true, status: 201 },
+        { name: 'update_context_2', type: 'update_context', ok: true },
+      ],
+      validation: [
+        { name: 'verification', ok: true },
+        { name: 'request_1', ok: true },
+      ],
+    })
+    expect(await causes(id)).toEqual(['created', 'steps_passed'])
+  })
+
+  it('becomes post_install_error when its preparation fails, and is not proved', async () => {
+    const { id } = await connectTo(WHOLE)
+    script({ request: 'POST /hooks', answer: { status: 422, json: { message: 'no hooks left' } } })
+    await worker().runOnce()
+    const lastError = 'post_install failed at hook: the upstream answered 422: no hooks left'
+    const account = await read(id)
+    expect(account).toMatchObject({ status: 'post_install_error', lastError })
+    expect(account.context).not.toHaveProperty('hook_id')
+    expect(account.lastActionResult).toMatchObject({ post_install: [{ name: 'hook', ok: false, status: 422 }] })
+    expect(await causes(id)).toEqual(['created', 'post_install_failed'])
+  })
+
+  it.each<[string, JsonObject, string]>([
+    ['its credentials', VERIFIED, 'validation failed at verification: the upstream answered 401: Bad credentials'],
+    [
+      'a step of its validation',
+      {
+        credentials: { api_key: { config: api_key } },
+        actions: { validation: { type: 'request', config: { path: '/me' } } },
+      },
+      'validation failed at request_1: the upstream answered 401: Bad credentials',
+    ],
+  ])('becomes validation_error when the third party refuses %s', async (_what, config, lastError) => {
+    const { id } = await connectTo(config)
+    script({ request: 'GET /me', answer: { status: 401, json: { message: 'Bad credentials' } } })
+    await worker().runOnce()
+    const account = await read(id)
+    expect(account).toMatchObject({ status: 'validation_error', lastError })
+    expect(account.lastActionResult).toMatchObject({ validation: [{ ok: false, status: 401 }] })
+  })
+
+  it('becomes validation_error when an expression of its validation says so', async () => {
+    const transform = { type: 'transform', config: '$assert(context.plan = "pro", "the plan is not pro")' }
+    const { id } = await connectTo({
+      credentials: { api_key: { config: api_key } },
+      actions: { validation: transform },
+    })
+    await worker().runOnce()
+    expect((await read(id)).lastError).toContain('the plan is not pro')
+  })
+
+  it('becomes post_install_error when its preparation would change what the account may not', async () => {
+    const actions = { post_install: { type: 'update_context', config: { oauth: {} } } }
+    const { id } = await connectTo({ credentials: { api_key: { config: api_key } }, actions })
+    await worker().runOnce()
+    expect(await read(id)).toMatchObject({ status: 'post_install_error', lastError: expect.stringContaining('oauth') })
+  })
+
+  it('shows its credentials nowhere, even when the third party repeats them', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ request: 'GET /me', answer: { status: 401, json: { message: 'bad key: key-canary' } } })
+    await worker().runOnce()
+    const { lastError, lastActionResult } = await read(id)
+    expect(lastError).toContain('bad key: ***')
+    expect(JSON.stringify({ lastError, lastActionResult })).not.toContain('canary')
+  })
+
+  it('that has a form to fill in is not held up by it', async () => {
+    const form = { type: 'form', config: { fields: [{ name: 'site' }] } }
+    const actions = { post_connect_user_form: form }
+    const { status } = await connectTo({ credentials: { api_key: { config: api_key } }, actions })
+    expect(status).toBe('active')
+  })
+
+  it('of a sandbox is not prepared by writing, but may be proved by it', async () => {
+    const validation = { type: 'request', config: { method: 'POST', path: '/graphql' } }
+    const withKey = { credentials: { api_key: { config: api_key } } }
+    const installed = await connectTo({ ...withKey, actions: INSTALL }, { isSandbox: true })
+    const validated = await connectTo({ ...withKey, actions: { validation } }, { isSandbox: true })
+    script({ request: 'POST /graphql', answer: OK })
+    while (await worker().runOnce());
+    expect(await read(installed.id)).toMatchObject({
+      status: 'post_install_error',
+      lastError: expect.stringContaining('sandbox accounts only read'),
+    })
+    expect((await read(validated.id)).status).toBe('active')
+  })
+})
+
+describe('steps that failed are repeated', () => {
+  it('all of them, when somebody asks for it', async () => {
+    const { id } = await connectTo(WHOLE)
+    script({ request: 'POST /hooks', answer: { status: 422, json: {} } })
+    await worker().runOnce()
+    expect(await repeat(id)).toMatchObject({ status: 'connecting', lastError: '', lastActionResult: {} })
+    scriptInstall()
+    script({ request: 'GET /me', answer: { status: 401, json: {} } })
+    await worker().runOnce()
+    expect((await read(id)).status).toBe('validation_error')
+    await repeat(id)
+    scriptInstall()
+    scriptProof()
+    await worker().runOnce()
+    expect((await read(id)).status).toBe('active')
+    expect(await causes(id)).toEqual([
+      'created',
+      'post_install_failed',
+      'steps_repeated',
+      'validation_failed',
+      'steps_repeated',
+      'steps_passed',
+    ])
+  })
+
+  it('only when they failed', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ request: 'GET /me', answer: OK })
+    const conflict = { reason: 'ACCOUNT_STATUS_CONFLICT' }
+    await expect(repeat(id)).rejects.toMatchObject({ ...conflict, metadata: { status: 'connecting' } })
+    await worker().runOnce()
+    await expect(repeat(id)).rejects.toMatchObject({ ...conflict, metadata: { status: 'active' } })
+    await expect(repeat(own.environmentId)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+  })
+})
+
+describe('a third party that gives no verdict', () => {
+  it('is asked again after a growing pause', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ ...AWAY, times: 2 })
+    await worker().runOnce()
+    await pass(id, 1_900)
+    expect(await worker().runOnce()).toBe(false)
+    expect((await read(id)).status).toBe('connecting')
+    await pass(id, 200)
+    expect(await worker().runOnce()).toBe(true)
+    await pass(id, 5_900)
+    expect(await worker().runOnce()).toBe(false)
+    script({ request: 'GET /me', answer: OK })
+    await pass(id, 200)
+    await worker().runOnce()
+    expect((await read(id)).status).toBe('active')
+  })
+
+  it('is left alone for as long as it asks', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ request: 'GET /me', answer: { status: 429, headers: { 'retry-after': '120' }, json: {} } })
+    await worker().runOnce()
+    await pass(id, 118_000)
+    expect(await worker().runOnce()).toBe(false)
+  })
+
+  it('shows what it waits for, and until when', async () => {
+    const { id } = await connectTo({ ...VERIFIED, retry: {} })
+    script({ ...AWAY, answer: { status: 503, json: { message: 'down for key-canary' } } })
+    const before = await read(id)
+    expect(before).toMatchObject({ status: 'connecting', lastError: '', nextAttemptAt: expect.any(Date) })
+    await worker().runOnce()
+    const waiting = await read(id)
+    const lastError = 'validation failed at verification: the upstream answered 503: down for ***'
+    expect(waiting).toMatchObject({ status: 'connecting', lastError })
+    expect(waiting.lastActionResult).toMatchObject({ validation: [{ ok: false, status: 503 }] })
+    expect(waiting.nextAttemptAt?.getTime()).toBeGreaterThan(Date.now())
+    expect(waiting.version).toBe(before.version)
+    await pass(id, 60_000)
+    script({ request: 'GET /me', answer: OK })
+    await worker().runOnce()
+    expect(await read(id)).toMatchObject({ status: 'active', lastError: '', nextAttemptAt: null })
+  })
+
+  it('tells of no next attempt while one is made', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ request: 'GET /me', answer: OK })
+    const seen: unknown[] = []
+    const looking = engineThat(async (...call) => {
+      seen.push((await read(id)).nextAttemptAt)
+      return await proxy.runAction(...call)
+    })
+    await worker({ proxy: looking }).runOnce()
+    expect(seen).toEqual([null])
+  })
+
+  it('is prepared again after a preparation that was not answered', async () => {
+    const { id } = await connectTo(WHOLE)
+    script({ request: 'POST /hooks', answer: { status: 503, json: {} } })
+    await worker().runOnce()
+    expect((await read(id)).lastActionResult).toMatchObject({ post_install: [{ ok: false, status: 503 }] })
+    await pass(id, 60_000)
+    scriptInstall()
+    scriptProof()
+    await worker().runOnce()
+    expect((await read(id)).status).toBe('active')
+  })
+
+  it('is given up after five tries, whichever workers made them', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ ...AWAY, times: 5 })
+    for (let round = 0; round < 6; round++) {
+      await worker().runOnce()
+      await pass(id, 60_000)
+    }
+    expect(await read(id)).toMatchObject({
+      status: 'validation_error',
+      lastError: expect.stringContaining('answered 503'),
+      lastActionResult: { validation: [{ ok: false, status: 503 }] },
+    })
+  })
+
+  it('after the preparation is not prepared for twice', async () => {
+    const { id } = await connectTo(WHOLE)
+    scriptInstall()
+    script(AWAY)
+    await worker().runOnce()
+    expect((await read(id)).lastActionResult).toMatchObject({ post_install: [{ ok: true }, { ok: true }] })
+    await pass(id, 60_000)
+    scriptProof()
+    await worker().runOnce()
+    expect((await read(id)).status).toBe('active')
+  })
+})
+
+describe('workers', () => {
+  it('share an account: one of two connects it', async () => {
+    const { id } = await connectTo(WHOLE)
+    scriptInstall()
+    scriptProof()
+    expect((await Promise.all([worker().runOnce(), worker().runOnce()])).sort()).toEqual([false, true])
+    expect(await causes(id)).toEqual(['created', 'steps_passed'])
+  })
+
+  it('pass over an account that another one is just taking', async () => {
+    await connectTo(VERIFIED)
+    const claim = { leaseMs: 60_000, regions: undefined }
+    await database.transaction(async (other) => {
+      expect(await claimConnectingAccount(other, { ...claim, leaseId: newId() })).toMatchObject({ tries: 1 })
+      expect(await claimConnectingAccount(tx, { ...claim, leaseId: newId() })).toBeUndefined()
+    })
+  })
+
+  it('take accounts of their regions only', async () => {
+    await connectTo(VERIFIED)
+    expect(await worker({ regions: ['eu'] }).runOnce()).toBe(false)
+    script({ request: 'GET /me', answer: OK })
+    expect(await worker({ regions: ['wnam', 'eu'] }).runOnce()).toBe(true)
+  })
+
+  it('that were too slow store nothing', async () => {
+    const { id } = await connectTo(VERIFIED)
+    script({ request: 'GET /me', answer: { status: 401, json: {} } }, { request: 'GET /me', answer: OK })
+    const overtaken = engineThat(async (...call) => {
+      const run = await proxy.runAction(...call)
+      await pass(id, 600_000)
+      await worker().runOnce()
+      return run
+    })
+    await worker({ proxy: overtaken }).runOnce()
+    expect(await read(id)).toMatchObject({ status: 'active', lastError: '' })
+    expect(await causes(id)).toEqual(['created', 'steps_passed'])
+  })
+
+  it('store nothing about credentials that have been replaced meanwhile', async () => {
+    const account = await connectTo(VERIFIED)
+    script({ request: 'GET /me', answer: OK })
+    const reconnected = engineThat(async (...call) => {
+      const run = await proxy.runAction(...call)
+      await changeAccountStatus(tx, account, 'reconnected')
+      return run
+    })
+    await worker({ proxy: reconnected }).runOnce()
+    expect(await read(account.id)).toMatchObject({ status: 'connecting', lastActionResult: {} })
+    expect(await causes(account.id)).toEqual(['created', 'reconnected'])
+  })
+
+  it('that are stopped give back what they had, as if it had not been tried', async () => {
+    const { id } = await connectTo(VERIFIED)
+    for (let round = 0; round < 6; round++) {
+      const stopped = worker({
+        proxy: engineThat(async () => {
+          stopped.stop()
+          throw new Failure('CANCELLED', 'the process stops')
+        }),
+      })
+      expect(await stopped.runOnce()).toBe(true)
+      expect(await stopped.runOnce()).toBe(false)
+      await pass(id, 1)
+    }
+    script(AWAY)
+    await worker().runOnce()
+    expect((await read(id)).status).toBe('connecting')
+  })
+
+  it('leave accounts of disabled installations alone', async () => {
+    const { id, environmentIntegrationId } = await connectTo(VERIFIED)
+    const enable = (isEnabled: boolean) =>
+      execute(tx, 'update environment_integration set is_enabled = ? where id = ?', [
+        isEnabled,
+        environmentIntegrationId,
+      ])
+    await enable(false)
+    for (let round = 0; round < 6; round++) {
+      await worker().runOnce()
+      await pass(id, 60_000)
+    }
+    expect((await read(id)).status).toBe('connecting')
+    await enable(true)
+    script(AWAY, { request: 'GET /me', answer: OK })
+    await worker().runOnce()
+    await pass(id, 60_000)
+    await worker().runOnce()
+    expect((await read(id)).status).toBe('active')
+  })
+
+  it.each([
+    ['TOKEN_REQUEST_FAILED', 'connecting'],
+    ['CREDENTIALS_INVALID', 'validation_error'],
+  ] as const)('without a token, for %s, leave the account %s', async (reason, status) => {
+    const { id } = await connectTo(VERIFIED)
+    const tokens = { ensureFresh: () => Promise.reject(new Failure(reason, 'no token')) }
+    await worker({ tokens }).runOnce()
+    expect((await read(id)).status).toBe(status)
+  })
+
+  it('survive that an account is removed under their hands', async () => {
+    const { id } = await connectTo(VERIFIED)
+    const removing = engineThat(async () => {
+      await execute(tx, 'delete from integrated_account where id = ?', [id])
+      throw new Failure('UPSTREAM_UNREACHABLE', 'away')
+    })
+    expect(await worker({ proxy: removing }).runOnce()).toBe(true)
+    expect(await worker().runOnce()).toBe(false)
+  })
+})
+
+it('the context that a preparation changes is merged by the database', async () => {
+  const { id } = await connectTo(WHOLE)
+  const meanwhile = engineThat(async (...call) => {
+    const sql = `update integrated_account set context = context || '{"other": 1}' where id = ?`
+    await database.transaction((each) => execute(each, sql, [id]))
+    return await proxy.runAction(...call)
+  })
+  scriptInstall()
+  scriptProof()
+  await worker({ proxy: meanwhile }).runOnce()
+  expect((await read(id)).context).toMatchObject({ other: 1, hook_id: 7 })
+})

@@ -1,0 +1,39 @@
+import { BlockList } from 'node:net'
+import { expect, it } from 'vitest'
+import { clientAddress } from '../../src/api/request-context.ts'
+import { readConfig } from '../../src/config.ts'
+
+const { trustedProxies } = readConfig({ PATCHBAY_TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8:ffff::/48' })
+
+it.each([
+  ['the peer', '192.0.2.1', undefined, '192.0.2.1'],
+  ['the peer of a dual-stack socket', '::ffff:192.0.2.1', undefined, '192.0.2.1'],
+  ['the network of an IPv6 peer', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2::/64'],
+  ['the network of a short IPv6 address', '2001:DB8::1', undefined, '2001:db8:0:0::/64'],
+  ['the network of a link-local address', 'fe80::1%eth0', undefined, 'fe80:0:0:0::/64'],
+  ['the peer, whatever it claims', '192.0.2.1', '198.51.100.7', '192.0.2.1'],
+  ['what a trusted proxy says', '10.0.0.1', '198.51.100.7', '198.51.100.7'],
+  [
+    'what the outermost of several trusted proxies says',
+    '10.0.0.1',
+    '203.0.113.9, 198.51.100.7, 10.2.3.4',
+    '198.51.100.7',
+  ],
+  ['what a trusted IPv6 proxy says', '2001:db8:ffff::1', '198.51.100.7', '198.51.100.7'],
+  ['the proxy that says nothing', '10.0.0.1', undefined, '10.0.0.1'],
+  ['the proxy that passes on no address', '10.0.0.1', '198.51.100.7, unknown', '10.0.0.1'],
+])('is %s', (_, peer, forwarded, expected) => {
+  const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
+  expect(clientAddress({ socket: { remoteAddress: peer }, headers }, trustedProxies)).toBe(expected)
+})
+
+it('is empty for a connection that is gone', () => {
+  expect(clientAddress({ socket: {}, headers: {} }, new BlockList())).toBe('')
+})
+
+it.each(['10.0.0.0/33', 'proxy.example', '10.0.0.0/8,', '::1/129', '10.0.0.0/8/8'])(
+  'trusts no proxy written as %s',
+  (text) => {
+    expect(() => readConfig({ PATCHBAY_TRUSTED_PROXIES: text })).toThrow('PATCHBAY_TRUSTED_PROXIES takes')
+  },
+)

@@ -1,0 +1,84 @@
+import type { DescMethodUnary } from '@bufbuild/protobuf'
+import { describe, expect, it } from 'vitest'
+import { newId } from '../../../src/base/index.ts'
+import { mintToken } from '../../../src/tenancy/token-format.ts'
+import { startTestApp } from '../../support/app.ts'
+import type { CallOutcome, Client } from '../../support/client.ts'
+import { idFieldsOf, OPERATIONS } from '../../support/operations.ts'
+
+const app = await startTestApp()
+const clients = app.clients({})
+
+const TEAM_SERVICES = ['TeamService', 'EnvironmentService', 'ApiTokenService']
+const READS_OF_INTEGRATIONS = ['GetIntegration', 'ListIntegrations', 'CheckIntegration', 'ListIntegrationTools']
+
+const needsTeam = OPERATIONS.filter(
+  ({ parent, name }) =>
+    TEAM_SERVICES.includes(parent.name) ||
+    (parent.name === 'IntegrationService' && !READS_OF_INTEGRATIONS.includes(name)),
+)
+const needsEnvironment = OPERATIONS.filter(
+  (method) => !needsTeam.includes(method) && method.parent.name !== 'IntegrationService',
+)
+
+/** Only what the REST path needs: the gate answers before anything else is looked at. */
+function anyRequest(method: DescMethodUnary) {
+  return Object.fromEntries(idFieldsOf(method).map((name) => [name, newId()]))
+}
+
+async function refusalOf(
+  client: Client,
+  method: DescMethodUnary,
+  token?: string,
+): Promise<Extract<CallOutcome, { ok: false }>> {
+  const outcome = await client.send(method, anyRequest(method), { token })
+  if (outcome.ok) throw new Error(`${method.name} was let in over ${client.wire}`)
+  return outcome
+}
+
+const unauthenticated = (reason: string) => ({ code: 'UNAUTHENTICATED', reason, domain: 'patchbay' })
+const statusOf = (client: Client, status: number) => (client.wire === 'grpc' ? undefined : status)
+
+describe.each(clients)('a call without a token over $wire', (client) => {
+  it.each(OPERATIONS)('is refused: $name', async (method) => {
+    const { refusal, headers } = await refusalOf(client, method)
+    expect(refusal).toMatchObject({ ...unauthenticated('TOKEN_MISSING'), httpStatus: statusOf(client, 401) })
+    if (client.wire !== 'grpc') expect(headers.get('www-authenticate')).toBe('Bearer')
+  })
+})
+
+describe.each(clients)('a call with a token that does not exist over $wire', (client) => {
+  it.each(OPERATIONS)('is refused: $name', async (method) => {
+    const { refusal } = await refusalOf(client, method, mintToken('environment').token)
+    expect(refusal).toMatchObject({ ...unauthenticated('TOKEN_INVALID'), httpStatus: statusOf(client, 401) })
+  })
+})
+
+describe.each(clients)('an environment token over $wire', (client) => {
+  it.each(needsTeam)('may not administer the team: $name', async (method) => {
+    const { refusal } = await refusalOf(client, method, app.first.environmentToken)
+    expect(refusal).toMatchObject({
+      code: 'PERMISSION_DENIED',
+      reason: 'TEAM_TOKEN_REQUIRED',
+      httpStatus: statusOf(client, 403),
+    })
+  })
+})
+
+describe.each(clients)('a team token that names no environment over $wire', (client) => {
+  it.each(needsEnvironment)('is told to name one: $name', async (method) => {
+    const { refusal } = await refusalOf(client, method, app.first.teamToken)
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'ENVIRONMENT_REQUIRED',
+      httpStatus: statusOf(client, 400),
+    })
+  })
+})
+
+describe('the two groups of operations', () => {
+  it('and the reads of integrations are all there are', () => {
+    const rest = OPERATIONS.filter((method) => !needsTeam.includes(method) && !needsEnvironment.includes(method))
+    expect(rest.map(({ name }) => name)).toEqual(READS_OF_INTEGRATIONS)
+  })
+})

@@ -1,0 +1,69 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { query } from '../../src/database/database.ts'
+import { Database, type EmbeddedServer, startEmbeddedServer } from '../../src/database/index.ts'
+
+/** A data directory below one of mode 700, where root's server cannot live. */
+function closedDirectory(): string {
+  const closed = mkdtempSync(join(tmpdir(), 'patchbay-closed-'))
+  onTestFinished(() => rmSync(closed, { recursive: true, force: true }))
+  return join(closed, 'data')
+}
+
+async function start(dataDir: string): Promise<EmbeddedServer> {
+  const server = await startEmbeddedServer({ dataDir, settings: ['fsync=off'] })
+  onTestFinished(async () => {
+    await server.stop()
+    if (server.movedFrom !== undefined) rmSync(dirname(server.dataDir), { recursive: true, force: true })
+  })
+  return server
+}
+
+async function queryServer<Row>({ host, port, user }: EmbeddedServer, sql: string): Promise<Row[]> {
+  await using database = new Database({ target: { kind: 'socket', host, port, user, database: 'postgres' } })
+  return await query<Row>(database.pool, sql)
+}
+
+describe('the embedded server of a directory that others cannot enter', () => {
+  it('finds its data again after a stop, and after kill -9 of its parent is adopted', async () => {
+    const dataDir = closedDirectory()
+    const first = await start(dataDir)
+    await queryServer(first, 'create table kept (id integer)')
+    const adopted = await start(dataDir)
+    expect([adopted.adopted, adopted.pid]).toEqual([true, first.pid])
+    await first.stop()
+    const second = await start(dataDir)
+    expect([second.adopted, second.dataDir]).toEqual([false, first.dataDir])
+    expect(await queryServer(second, 'select id from kept')).toEqual([])
+  })
+
+  it('begins anew when the directory was removed, instead of meeting a database without its key', async () => {
+    const dataDir = closedDirectory()
+    const first = await start(dataDir)
+    await queryServer(first, 'create table kept (id integer)')
+    await first.stop()
+    rmSync(dataDir, { recursive: true })
+    const second = await start(dataDir)
+    expect(await queryServer(second, `select to_regclass('kept') as kept`)).toEqual([{ kept: null }])
+  })
+})
+
+describe('a directory that stands where the server is to live', () => {
+  it('is refused and left as it is when it is a symbolic link', async () => {
+    const [dataDir, target] = [closedDirectory(), closedDirectory()]
+    for (const dir of [dataDir, target]) mkdirSync(dir)
+    const before = statSync(target)
+    symlinkSync(target, join(dataDir, 'postgres'))
+    await expect(startEmbeddedServer({ dataDir })).rejects.toThrow('is not a directory of this server')
+    expect([statSync(target).uid, statSync(target).mode]).toEqual([before.uid, before.mode])
+  })
+
+  it('is refused when others may enter it', async () => {
+    const dataDir = closedDirectory()
+    mkdirSync(join(dataDir, 'postgres'), { recursive: true })
+    chmodSync(join(dataDir, 'postgres'), 0o755)
+    await expect(startEmbeddedServer({ dataDir })).rejects.toThrow('with mode 700')
+  })
+})

@@ -1,0 +1,144 @@
+import { describe, expect, it, test } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
+import { listAddresses, secretPaths } from '../../src/definitions/index.ts'
+
+const paths = (config: JsonObject) => secretPaths(config).map((path) => path.join('.'))
+const method = (settings: JsonObject) => ({ resources: { things: { list: settings } } })
+
+describe('credential material is found', () => {
+  test.each<[string, JsonObject, string[]]>([
+    [
+      'client secrets',
+      { credentials: { oauth2: { config: { client: { id: 'i', secret: 's' } } } } },
+      ['credentials.oauth2.config.client.secret'],
+    ],
+    [
+      'client secrets of the single shape',
+      { credentials: { format: 'oauth2', config: { client: { secret: 's' } } } },
+      ['credentials.config.client.secret'],
+    ],
+    [
+      'token parameters by name',
+      { credentials: { oauth2: { config: { tokenParams: { api_key: 'k', grant: 'g' } } } } },
+      ['credentials.oauth2.config.tokenParams.api_key'],
+    ],
+    ['literal tokens', { authorization: { format: 'bearer', config: { token: 't' } } }, ['authorization.config.token']],
+    [
+      'passwords',
+      { authorization: { format: 'basic', config: { username: 'u', password: 'p' } } },
+      ['authorization.config.password'],
+    ],
+    [
+      'header values',
+      { authorization: { format: 'header', config: { headers: { A: 'x', B: '{{api_key}}' } } } },
+      ['authorization.config.headers.A'],
+    ],
+    [
+      'keys in the query',
+      { authorization: { format: 'query', config: { params: { key: 'k' } } } },
+      ['authorization.config.params.key'],
+    ],
+    [
+      'settings of a method',
+      method({ authorization: { format: 'bearer', config: { token: 't' } } }),
+      ['resources.things.list.authorization.config.token'],
+    ],
+    [
+      'headers whose name says so',
+      { headers: { 'X-Api-Key': 'k', Authorization: 'a', Accept: 'x' } },
+      ['headers.X-Api-Key', 'headers.Authorization'],
+    ],
+    [
+      'no addresses of token endpoints',
+      { credentials: { oauth2: { config: { auth: { tokenHost: 'https://a.example.com', tokenPath: '/token' } } } } },
+      [],
+    ],
+    ['parameters whose name says so', { query: { access_token: 't', page: 1 } }, ['query.access_token']],
+    [
+      'signature secrets',
+      {
+        webhook: {
+          signature_verification: {
+            format: 'hmac',
+            config: { secret: 's', parts: ['$body'], compare_with: '$header.x' },
+          },
+        },
+      },
+      ['webhook.signature_verification.config.secret'],
+    ],
+    [
+      'headers in actions',
+      { actions: { a: { type: 'request', config: { path: '/x', headers: { Authorization: 'a' } } } } },
+      ['actions.a.config.headers.Authorization'],
+    ],
+    [
+      'environment variables whose name says so, and all below them',
+      {
+        environment_variables: {
+          API_TOKEN: 't',
+          PRIVATE_KEY: 'k',
+          stripe_secret: { live: 'a', test: ['b', 1] },
+          nested: { password: 'p', user: 'u' },
+          PLAIN: 'x',
+          EMPTY_SECRET: '',
+          NULL_SECRET: null,
+        },
+      },
+      [
+        'environment_variables.API_TOKEN',
+        'environment_variables.PRIVATE_KEY',
+        'environment_variables.stripe_secret.live',
+        'environment_variables.stripe_secret.test.0',
+        'environment_variables.stripe_secret.test.1',
+        'environment_variables.nested.password',
+      ],
+    ],
+  ])('%s', (_what, config, expected) => {
+    expect(paths(config)).toEqual(expected)
+  })
+})
+
+describe('what only points at a secret is not one', () => {
+  test.each<[string, JsonObject]>([
+    ['a placeholder', { authorization: { format: 'bearer', config: { token: '{{api_key}}' } } }],
+    ['a text around a placeholder', { headers: { Authorization: 'Token {{api_key}}' } }],
+    [
+      'a placeholder with default',
+      { authorization: { format: 'basic', config: { username: 'u', password: '{{password?:}}' } } },
+    ],
+    ['an empty text', { authorization: { format: 'bearer', config: { token: '' } } }],
+  ])('%s', (_what, config) => {
+    expect(paths(config)).toEqual([])
+  })
+})
+
+test('a text that is no template may be a secret all the same', () => {
+  expect(paths({ authorization: { format: 'bearer', config: { token: 'a{{b' } } })).toEqual([
+    'authorization.config.token',
+  ])
+})
+
+test('a config that is not valid is searched as far as it has a shape', () => {
+  const config = {
+    authorization: { format: 'bearer', config: { token: 't', nope: 1 } },
+    credentials: 'x',
+    resources: [1],
+    pagination: { format: 'x' },
+  }
+  expect(paths(config)).toEqual(['authorization.config.token'])
+})
+
+describe('the addresses of a config', () => {
+  it('are those written out, wherever a call would go, and not those that depend on the account', () => {
+    const config = {
+      base_url: 'https://{{subdomain}}.example.com',
+      logo: 'https://cdn.example.com/logo.png',
+      resources: { files: { get: { method: 'get', path: '/f', base_url: 'https://files.example.com' } } },
+      credentials: { format: 'oauth2', config: { auth: { tokenHost: 'http://10.0.0.1' } } },
+    }
+    expect(listAddresses(config, 'override')).toEqual([
+      { path: 'override.resources.files.get.base_url', url: 'https://files.example.com' },
+      { path: 'override.credentials.config.auth.tokenHost', url: 'http://10.0.0.1' },
+    ])
+  })
+})

@@ -1,0 +1,121 @@
+import { findShippedDefinition } from '../../src/catalog/index.ts'
+import type { RunningProduct } from '../support/product.ts'
+import { expectJson, type JsonAnswer } from '../support/rest.ts'
+import type { GitHub } from './github.ts'
+import type { Receiver } from './receiver.ts'
+import { printFact, timeOf } from './report.ts'
+import type { DemoSession } from './session.ts'
+
+/** Records on a page of GitHub's answers: few, so that paging shows. */
+export const PAGE_SIZE = 3
+/** Where the first runs go, and where a PATCH sends the later ones. */
+export const PATHS = { inbox: '/hooks/inbox', archive: '/hooks/archive' } as const
+
+const CRON_EXPRESSION = '*/10 * * * * *'
+
+/** What the demonstration made and goes on to use. */
+export interface DemoSetup {
+  readonly installationId: string
+  readonly syncJobId: string
+  readonly triggerId: string
+  /** As answered on creation. */
+  readonly trigger: JsonAnswer
+  readonly webhookIds: Readonly<Record<keyof typeof PATHS, string>>
+  /** A GET of the environment. */
+  get(path: string): Promise<JsonAnswer>
+  /** A POST to the environment. */
+  post(path: string, body: object): Promise<JsonAnswer>
+}
+
+/** What the chain stands on. */
+export interface DemoSetupDeps {
+  readonly story: DemoSession
+  readonly product: RunningProduct
+  readonly github: GitHub
+  readonly receiver: Receiver
+}
+
+/** Goes the way from the shipped definition to a trigger over REST, and says each step. */
+export async function createSetup({ story, product, github, receiver }: DemoSetupDeps): Promise<DemoSetup> {
+  const { url, bootstrap } = product
+  const post = (path: string, body: object) => expectJson('POST', `${url}${path}`, bootstrap.environment_token, body)
+  const get = (path: string) => expectJson('GET', `${url}${path}`, bootstrap.environment_token)
+
+  const integration = await expectJson('POST', `${url}/integration`, bootstrap.team_token, {
+    name: 'github',
+    config: findShippedDefinition('github')?.config,
+  })
+  printFact('integration', 'github, src/catalog/github.json as it is shipped')
+
+  const installation = await post('/environment-integration', {
+    integration_id: integration.id,
+    override: overrideFor(github.url),
+  })
+  printFact('environment integration', `overridden: base_url, ${PAGE_SIZE} records a page`)
+
+  const account = await connectAccount({ story, get, post, installationId: installation.id }, 'acme', github.token)
+
+  const job = await post('/sync-job', { label: 'Issues', integration_name: 'github', resources: RESOURCES })
+  printFact('sync job', 'repositories, then the issues of each through depends_on')
+
+  const webhookIds = { inbox: '', archive: '' }
+  for (const name of ['inbox', 'archive'] as const) {
+    const webhook = await post('/webhook', { target_url: receiver.urlOf(PATHS[name]) })
+    receiver.trust(PATHS[name], webhook.secret)
+    webhookIds[name] = webhook.id
+    printFact('webhook', receiver.urlOf(PATHS[name]))
+  }
+
+  const trigger = await post('/sync-job-cron-trigger', {
+    sync_job_id: job.id,
+    integrated_account_id: account.id,
+    cron_expression: CRON_EXPRESSION,
+    webhook_id: webhookIds.inbox,
+  })
+  printFact('cron trigger', `${trigger.cron_expression}   first at ${timeOf(trigger.next_run_at)}, to ${PATHS.inbox}`)
+  const ids = { installationId: installation.id, syncJobId: job.id, triggerId: trigger.id }
+  return { ...ids, trigger, webhookIds, get, post }
+}
+
+/** Connects an account of GitHub and waits until its token is proved. */
+export async function connectAccount(
+  {
+    story,
+    get,
+    post,
+    installationId,
+  }: Pick<DemoSetup, 'get' | 'post' | 'installationId'> & { readonly story: DemoSession },
+  tenantId: string,
+  token: string,
+): Promise<JsonAnswer> {
+  const account = await post('/integrated-account', {
+    environment_integration_id: installationId,
+    tenant_id: tenantId,
+    credentials: { api_key: token },
+  })
+  const status = await story.pollFor('the account to be proved', async () => {
+    const { status, last_error } = await get(`/integrated-account/${account.id}`)
+    if (status === 'connecting') return undefined
+    if (status !== 'active') throw new Error(`the account is ${status}: ${last_error}`)
+    return status
+  })
+  const progress = account.status === status ? status : `${account.status}, then ${status}: GitHub knows its api_key`
+  printFact('integrated account', `tenant ${tenantId}, ${progress}`)
+  return account
+}
+
+/** Where the API is, and pages short enough that there are several. */
+function overrideFor(baseUrl: string): object {
+  return { base_url: baseUrl, pagination: { config: { limit: PAGE_SIZE } } }
+}
+
+const RESOURCES = [
+  { resource: 'repositories', method: 'list', persist: true },
+  {
+    resource: 'issues',
+    method: 'list',
+    depends_on: 'repositories',
+    query: { owner: '{{resources.repositories.owner.login}}', repo: '{{resources.repositories.name}}' },
+    persist: true,
+  },
+]

@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import jsonata from 'jsonata'
+import { describe, expect, test } from 'vitest'
+import type { Json } from '../../src/base/index.ts'
+import { pickInputKeys, referencedInputKeys } from '../../src/expressions/input-keys.ts'
+import { parseAst } from '../../src/expressions/parse.ts'
+import { bindingsFrom, expressionText, roots } from './expression-generator.ts'
+
+function readsOf(text: string): readonly string[] | undefined {
+  const parsed = parseAst(text)
+  const names = 'tree' in parsed ? referencedInputKeys(parsed.tree) : undefined
+  return names === undefined ? undefined : [...names].sort()
+}
+
+describe('the keys an expression reads', () => {
+  test.each<[string, readonly string[]]>([
+    ['$match(data.items[0].title, /a/)', ['data', 'items', 'title']],
+    ['$.data.a & $$.headers."retry-after"', ['a', 'data', 'headers', 'retry-after']],
+    ['$map(data, function($x, $y) { $x.id + status })', ['data', 'id', 'status']],
+    ['$sort(a, function($l, $r) { $l.b < $r.b })^(c){d: e}', ['a', 'b', 'c', 'd', 'e']],
+    ['($x := a; $x.b)', ['a', 'b']],
+    ['$lookup(headers, "x") ~> $string', ['headers']],
+    ['$now()', []],
+  ])('of %s', (text, expected) => {
+    expect(readsOf(text)).toEqual([...expected].sort())
+  })
+
+  test.each([
+    ['the roots themselves', '$keys($)'],
+    ['the roots at a distance', 'a[$$ = 1]'],
+    ['a wildcard', '*.a'],
+    ['descendants', '**.a'],
+    ['a parent', 'a.b.%.c'],
+    ['a focus', '[a@$x]'],
+    ['a function that takes the context', '$lookup("a")'],
+    ['a function that takes the context whole', '$string()'],
+    ['a function that is not known', '$unknown(a)'],
+    ['a function under a name that is known', '($count := $keys; $count())'],
+    ['a parameter under such a name', 'function($count) { $count() }($keys)'],
+    ['a part of a function', '$lookup(?, "a")'],
+    ['a transform', '$ ~> |a|{"b": 1}|'],
+    ['a predicate on the roots', '$[a = 1].b'],
+  ])('may be any for %s', (_what, text) => {
+    expect(readsOf(text)).toBeUndefined()
+  })
+
+  test('are all that its result depends on', { timeout: 60_000 }, async () => {
+    let restricted = 0
+    await fc.assert(
+      fc.asyncProperty(expressionText, roots, async (text, input) => {
+        const part = pickInputKeys(input, new Set(readsOf(text) ?? Object.keys(input)))
+        if (Object.keys(part).length < Object.keys(input).length) restricted++
+        expect(await outcome(text, part, bindingsFrom(input)), text).toEqual(
+          await outcome(text, input, bindingsFrom(input)),
+        )
+      }),
+      { numRuns: 6_000 },
+    )
+    expect(restricted).toBeGreaterThan(500)
+  })
+})
+
+async function outcome(text: string, input: Json, bindings: Record<string, unknown>): Promise<unknown> {
+  try {
+    return JSON.stringify(await jsonata(text).evaluate(structuredClone(input), structuredClone(bindings)))
+  } catch (error) {
+    return { code: (error as { code?: string }).code }
+  }
+}

@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { generateKeyRingText } from '../../src/secrets/index.ts'
+import { runCanaries } from '../faults/support/canary-run.ts'
+import { testDatabase } from '../support/database.ts'
+import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+
+const { url, database } = await testDatabase()
+
+it('a secret that third parties repeat is in no table, answer, event, line of the log or file', async () => {
+  const dataDir = temporaryDataDir()
+  const storeDir = mkdtempSync(join(tmpdir(), 'patchbay-canaries-'))
+  onTestFinished(() => {
+    removeDataDir(dataDir)
+    rmSync(storeDir, { recursive: true, force: true })
+  })
+  const environment = {
+    DATABASE_URL: url,
+    PATCHBAY_ENCRYPTION_KEYS: generateKeyRingText('canaries'),
+    PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8',
+    PATCHBAY_LOG_LEVEL: 'debug',
+  }
+  const product = await startProduct({ dataDir, environment })
+  const places = { product, database, dataDirs: [dataDir], storeDir }
+  const report = await runCanaries(places, { modes: ['401', 'redirect'], authorizations: ['basic'] })
+  expect(report.hits).toEqual([])
+  expect(report.echoed).toBeGreaterThan(50)
+  expect(report.answers).toBeGreaterThan(100)
+}, 180_000)

@@ -1,0 +1,136 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { registerDaemon } from '../../src/daemons/index.ts'
+import { touchDaemon } from '../../src/daemons/sql.ts'
+import { execute } from '../../src/database/database.ts'
+import {
+  type ClaimedRun,
+  createRun,
+  deleteWorker,
+  getRun,
+  listRuns,
+  type Outcome,
+  queueGroupOf,
+  type Run,
+  type RunDestination,
+  RunQueue,
+  touchWorker,
+} from '../../src/runs/index.ts'
+import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
+import { testDatabase } from '../support/database.ts'
+import { createTenant, type Tenant, TestClock } from '../support/tenant.ts'
+
+const { database } = await testDatabase()
+const GROUP: RunDestination = { kind: 'daemon', groupKey: 'warehouse' }
+const ERROR = { reason: 'UPSTREAM_UNREACHABLE', message: 'connection refused' }
+
+let tenant: Tenant
+let clock: TestClock
+let queue: RunQueue
+
+beforeEach(async () => {
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, daemon, worker')
+  tenant = await createTenant(database, 2)
+  clock = new TestClock()
+  queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
+  await touchWorker(database.pool, 'worker-1', [], clock.now())
+})
+
+async function create(account = 0, destination?: RunDestination): Promise<Run> {
+  const { environmentId, syncJobId, webhookId, accountIds } = tenant
+  const deps = { queue, now: clock.now, resolveArgs: async () => ({}) }
+  const input = { syncJobId, integratedAccountId: accountIds[account] ?? '' }
+  return await database.transaction((tx) =>
+    createRun(deps, tx, environmentId, { ...input, destination: destination ?? { kind: 'webhook', webhookId } }),
+  )
+}
+
+async function claimOne(group = WEBHOOK_QUEUE_GROUP): Promise<ClaimedRun> {
+  const [run] = await queue.claim({ group, holder: 'worker-1', limit: 1 })
+  if (run === undefined) throw new Error('nothing to claim')
+  return run
+}
+
+async function settle(run: ClaimedRun, outcome: Outcome): Promise<void> {
+  await queue.settle([{ ...run, outcome }])
+}
+
+const waitingOf = async (id: string) => (await getRun(database.pool, tenant.environmentId, id, clock.now())).waiting
+
+describe('a run that waits says for what', () => {
+  it('for its next attempt, until when, and why the last one failed', async () => {
+    const { id } = await create()
+    await settle(await claimOne(), { kind: 'retry', error: ERROR })
+    expect(await waitingOf(id)).toEqual({
+      reason: 'retry',
+      message: 'waits for its next attempt: connection refused',
+      until: new Date(clock.now().getTime() + 3_750),
+      blockingRunId: undefined,
+    })
+  })
+
+  it.each([
+    [undefined, 'rate_limited', 'the third party asked to'],
+    [ERROR, 'destination_unavailable', 'its webhook: connection refused'],
+  ])('for what asked to wait (%j)', async (error, reason, message) => {
+    const { id } = await create()
+    await settle(await claimOne(), { kind: 'rate_limited', afterMs: 60_000, ...(error && { error }) })
+    const waiting = await waitingOf(id)
+    expect(waiting).toMatchObject({ reason, until: new Date(clock.now().getTime() + 60_000) })
+    expect(waiting?.message).toContain(message)
+  })
+
+  it('for the run of its account that runs, by its id', async () => {
+    const [running, waiting] = [await create(), await create()]
+    expect((await claimOne()).id).toBe(running.id)
+    expect(await waitingOf(waiting.id)).toMatchObject({ reason: 'account_busy', blockingRunId: running.id })
+    expect(await waitingOf(running.id)).toBeUndefined()
+  })
+
+  it('for a worker of its region, and then for one that has room', async () => {
+    const { id } = await create()
+    expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
+    await touchWorker(database.pool, 'worker-1', ['eu'], clock.now())
+    expect(await waitingOf(id)).toMatchObject({ reason: 'no_worker', message: expect.stringContaining('region wnam') })
+    await touchWorker(database.pool, 'worker-2', ['eu', 'wnam'], clock.now())
+    expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
+    await deleteWorker(database.pool, 'worker-2')
+    expect(await waitingOf(id)).toMatchObject({ reason: 'no_worker' })
+  })
+
+  it('for a worker once the only one was not heard of for the length of a lease', async () => {
+    const { id } = await create()
+    clock.advance(30_000)
+    expect(await waitingOf(id)).toMatchObject({ reason: 'no_worker' })
+  })
+
+  it('for a daemon of its group and region that takes runs', async () => {
+    const { id } = await create(0, GROUP)
+    const { environmentId } = tenant
+    expect(await waitingOf(id)).toMatchObject({ reason: 'no_daemon', message: expect.stringContaining('warehouse') })
+    const daemon = { label: 'd', version: '1', regions: [] as string[] }
+    await registerDaemon(database.pool, environmentId, { ...daemon, groupKey: 'other' })
+    await registerDaemon(database.pool, environmentId, { ...daemon, groupKey: 'warehouse', regions: ['eu'] })
+    expect(await waitingOf(id)).toMatchObject({ reason: 'no_daemon' })
+    const daemonId = await registerDaemon(database.pool, environmentId, { ...daemon, groupKey: 'warehouse' })
+    expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
+    await touchDaemon(database.pool, environmentId, daemonId, true)
+    expect(await waitingOf(id)).toMatchObject({ reason: 'no_daemon' })
+  })
+
+  it('no longer once it runs or is over', async () => {
+    const { id } = await create(0, GROUP)
+    const lease = await claimOne(queueGroupOf(tenant.environmentId, GROUP))
+    expect(await waitingOf(id)).toBeUndefined()
+    await settle(lease, { kind: 'completed' })
+    expect(await waitingOf(id)).toBeUndefined()
+  })
+
+  it('in a list as well', async () => {
+    const [running, waiting] = [await create(), await create()]
+    const other = await create(1)
+    await claimOne()
+    const { items } = await listRuns(database.pool, tenant.environmentId, {}, {})
+    const reasons = new Map(items.map((run) => [run.id, run.waiting?.reason]))
+    expect([running, waiting, other].map(({ id }) => reasons.get(id))).toEqual([undefined, 'account_busy', 'capacity'])
+  })
+})

@@ -1,0 +1,280 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Clock, newId } from '../../src/base/index.ts'
+import { execute, Tx } from '../../src/database/database.ts'
+import {
+  type CreateRunDeps,
+  createRun,
+  type ResourceStats,
+  type Run,
+  RunQueue,
+  RunWatch,
+  touchWorker,
+} from '../../src/runs/index.ts'
+import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
+import { testDatabase } from '../support/database.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
+
+const LOOK_MS = 500
+const HOUR_MS = 3_600_000
+const STATS: ResourceStats = {
+  resource: 'repos',
+  method: 'list',
+  pages: 1,
+  fetched: 100,
+  delivered: 100,
+  failed: 0,
+  complete: false,
+}
+
+const { database } = await testDatabase()
+let statements: string[] = []
+Tx.knexOf(database.pool).on('query', ({ sql }: { sql: string }) => statements.push(sql))
+
+/** A clock that stands until it is moved. */
+class ManualClock implements Clock {
+  #nowMs = Date.now()
+  #sleepers = new Set<{ readonly ms: number; readonly dueMs: number; readonly wake: () => void }>()
+  #fellAsleep = Promise.withResolvers<void>()
+  readonly now = () => new Date(this.#nowMs)
+  readonly monotonicMs = () => this.#nowMs
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve()
+      const sleeper = { ms, dueMs: this.#nowMs + ms, wake: resolve }
+      this.#sleepers.add(sleeper)
+      signal?.addEventListener('abort', () => {
+        this.#sleepers.delete(sleeper)
+        resolve()
+      })
+      this.#fellAsleep.resolve()
+      this.#fellAsleep = Promise.withResolvers()
+    })
+  }
+
+  get sleeping(): number {
+    return this.#sleepers.size
+  }
+
+  async untilSomebodySleeps(ms: number): Promise<void> {
+    while (![...this.#sleepers].some((each) => each.ms === ms)) await this.#fellAsleep.promise
+  }
+
+  /** Waits until somebody sleeps for `ms`, then lets that time pass. */
+  async pass(ms: number): Promise<void> {
+    await this.untilSomebodySleeps(ms)
+    this.#nowMs += ms
+    for (const sleeper of this.#sleepers) {
+      if (sleeper.dueMs > this.#nowMs) continue
+      this.#sleepers.delete(sleeper)
+      sleeper.wake()
+    }
+  }
+}
+
+let tenant: Tenant
+let clock: ManualClock
+let watch: RunWatch
+let aborter: AbortController
+const queue = new RunQueue({ database, random: () => 0.5 })
+const deps: CreateRunDeps = {
+  queue,
+  resolveArgs: async (_, given) => given,
+}
+
+beforeEach(async () => {
+  await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint')
+  tenant = await createTenant(database, 2)
+  clock = new ManualClock()
+  watch = new RunWatch({ database, clock })
+  aborter = new AbortController()
+  statements = []
+})
+afterEach(() => aborter.abort())
+
+async function create(of = tenant): Promise<Run> {
+  const { environmentId, syncJobId, webhookId, accountIds } = of
+  const input = { syncJobId, integratedAccountId: accountIds[0] ?? '' }
+  const destination = { kind: 'webhook', webhookId } as const
+  return await database.transaction((tx) => createRun(deps, tx, environmentId, { ...input, destination }))
+}
+
+async function claim() {
+  const [lease] = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })
+  if (lease === undefined) throw new Error('nothing to claim')
+  return lease
+}
+
+const follow = ({ id, environmentId }: Run, signal = aborter.signal) => watch.watch(environmentId, id, signal)
+const looks = () => statements.filter((sql) => sql.includes('c.saves') && sql.includes('unnest'))
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = []
+  for await (const item of items) collected.push(item)
+  return collected
+}
+
+/** What the watcher is told next, once a look has passed. */
+async function nextLook(watcher: AsyncGenerator<Run | undefined>): Promise<Run | undefined> {
+  const next = watcher.next()
+  await clock.pass(LOOK_MS)
+  return (await next).value
+}
+
+async function reasonOf(work: Promise<unknown>): Promise<unknown> {
+  return await work.then(
+    () => 'accepted',
+    (error) => error.reason ?? error,
+  )
+}
+
+describe('a watcher', () => {
+  it('is told the run as it is, every step of its progress, and its end', async () => {
+    const run = await create()
+    const watcher = follow(run)
+    expect((await watcher.next()).value).toMatchObject(run)
+    const lease = await claim()
+    expect(await nextLook(watcher)).toMatchObject({ status: 'running', resourceStats: [] })
+    await queue.save(lease, {}, [STATS])
+    expect(await nextLook(watcher)).toMatchObject({ resourceStats: [{ fetched: 100 }] })
+    await queue.save(lease, {}, [{ ...STATS, fetched: 200 }])
+    expect(await nextLook(watcher)).toMatchObject({ status: 'running', resourceStats: [{ fetched: 200 }] })
+    await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
+    expect(await nextLook(watcher)).toMatchObject({ status: 'completed', resourceStats: [{ fetched: 200 }] })
+    expect(await watcher.next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('is told when what the run waits for changes', async () => {
+    const [first, second] = [await create(), await create()]
+    await touchWorker(database.pool, 'worker', [], null)
+    const watcher = follow(second)
+    expect((await watcher.next()).value).toMatchObject({ waiting: { reason: 'capacity' } })
+    const lease = await claim()
+    const waiting = { reason: 'account_busy', blockingRunId: first.id }
+    expect(await nextLook(watcher)).toMatchObject({ status: 'created', version: second.version, waiting })
+    await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
+    expect(await nextLook(watcher)).toMatchObject({ waiting: { reason: 'capacity' } })
+    await claim()
+    const running = await nextLook(watcher)
+    expect(running).toMatchObject({ status: 'running' })
+    expect(running).not.toHaveProperty('waiting')
+  })
+
+  it('of a run that is over is told so once', async () => {
+    const run = await create()
+    await queue.settle([{ ...(await claim()), outcome: { kind: 'stopped' } }])
+    const told = await all(follow(run))
+    expect(told).toMatchObject([{ id: run.id, status: 'stopped' }])
+  })
+
+  it('is told of several changes between two looks once', async () => {
+    const watcher = follow(await create())
+    await watcher.next()
+    const lease = await claim()
+    for (const fetched of [1, 2, 3]) await queue.save(lease, {}, [{ ...STATS, fetched }])
+    expect(await nextLook(watcher)).toMatchObject({ resourceStats: [{ fetched: 3 }] })
+  })
+
+  it('hears a sign of life after fifteen silent seconds', async () => {
+    const watcher = follow(await create())
+    await watcher.next()
+    const next = watcher.next()
+    await clock.pass(15_000)
+    expect(await next).toEqual({ done: false, value: undefined })
+  })
+
+  it('that reads slowly misses steps, never the end', async () => {
+    const run = await create()
+    const [slow, quick] = [follow(run), follow(run)]
+    await slow.next()
+    await quick.next()
+    const lease = await claim()
+    await nextLook(quick)
+    await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
+    await nextLook(quick)
+    expect(await all(slow)).toMatchObject([{ status: 'completed' }])
+  })
+
+  it('goes at once when it is told to, and nothing stays behind', async () => {
+    const watcher = follow(await create())
+    await watcher.next()
+    const next = watcher.next()
+    aborter.abort()
+    expect(await next).toEqual({ done: true, value: undefined })
+    await clock.pass(LOOK_MS)
+    await create()
+    expect(looks()).toEqual([])
+    expect(clock.sleeping).toBe(0)
+  })
+
+  it('does not learn whether another environment has the run', async () => {
+    const run = await create()
+    const stranger = await createTenant(database)
+    const refused = (id: string) => watch.watch(stranger.environmentId, id, aborter.signal).next()
+    const unknown = newId()
+    const [foreign, none] = await Promise.all([refused(run.id), refused(unknown)].map((next) => next.catch(String)))
+    expect(String(foreign).replace(run.id, unknown)).toBe(none)
+    expect(none).toContain('RESOURCE_NOT_FOUND')
+  })
+
+  it('is told when the run is removed', async () => {
+    const run = await create()
+    const watcher = follow(run)
+    await watcher.next()
+    const next = reasonOf(watcher.next())
+    await execute(database.pool, 'delete from sync_job_run where id = ?', [run.id])
+    await clock.pass(LOOK_MS)
+    expect(await next).toBe('RESOURCE_NOT_FOUND')
+  })
+
+  it('is asked to come again after an hour', async () => {
+    const watcher = follow(await create())
+    await watcher.next()
+    const next = reasonOf(watcher.next())
+    void clock.sleep(HOUR_MS)
+    await clock.pass(HOUR_MS)
+    expect(await next).toBe('DEADLINE_EXCEEDED')
+  })
+})
+
+describe('many watchers', () => {
+  it('cost one look per half second at all, one at those that wait, and a read only for what has changed', async () => {
+    const runs = [await create(), await create(), await create()]
+    const watchers = runs.flatMap((run) => [follow(run), follow(run)])
+    await Promise.all(watchers.map((watcher) => watcher.next()))
+    const lease = await claim()
+    const hear = watchers.map((watcher) => watcher.next())
+    statements = []
+    await clock.pass(LOOK_MS)
+    const changed = watchers.flatMap((_, at) => (runs[Math.floor(at / 2)]?.id === lease.id ? [hear[at]] : []))
+    expect(await Promise.all(changed)).toMatchObject([
+      { value: { id: lease.id, status: 'running' } },
+      { value: { id: lease.id, status: 'running' } },
+    ])
+    await clock.untilSomebodySleeps(LOOK_MS)
+    expect(looks()).toHaveLength(1)
+    expect(statements).toHaveLength(3)
+  })
+
+  it('are all told when the database fails, the slow ones when they ask, and may come again', async () => {
+    const run = await create()
+    let isDown = false
+    const flaky = {
+      get pool() {
+        if (isDown) throw new Error('the database is away')
+        return database.pool
+      },
+    }
+    watch = new RunWatch({ database: flaky, clock })
+    const [waiting, slow] = [follow(run), follow(run)]
+    await waiting.next()
+    await slow.next()
+    const told = waiting.next().catch(String)
+    isDown = true
+    await clock.pass(LOOK_MS)
+    expect(await told).toContain('the database is away')
+    await expect(slow.next()).rejects.toThrow('the database is away')
+    isDown = false
+    expect((await follow(run).next()).value).toMatchObject({ id: run.id })
+  })
+})

@@ -1,0 +1,75 @@
+import { newId } from '../../src/base/index.ts'
+import { execute, jsonb, query } from '../../src/database/database.ts'
+import type { Database } from '../../src/database/index.ts'
+
+/** A clock that stands until it is moved; handed to queue and schedule, it moves the database's as well. */
+export class TestClock {
+  #now: Date
+  constructor(start: string | Date = new Date()) {
+    this.#now = new Date(start)
+    this.#now.setMilliseconds(0)
+  }
+  readonly now = (): Date => new Date(this.#now)
+  advance(ms: number): void {
+    this.#now = new Date(this.#now.getTime() + ms)
+  }
+  set(time: string | Date): void {
+    this.#now = new Date(time)
+  }
+}
+
+/** One environment with a job, an installation, a webhook and any number of accounts. */
+export interface Tenant {
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly installationId: string
+  readonly webhookId: string
+  readonly accountIds: readonly string[]
+}
+
+const INTEGRATION_NAME = 'github'
+
+/** Fills the tables that runs refer to. */
+export async function createTenant(database: Database, accounts = 1): Promise<Tenant> {
+  const [teamId, environmentId, integrationId, installationId] = [newId(), newId(), newId(), newId()]
+  const [syncJobId, webhookId] = [newId(), newId()]
+  const accountIds = Array.from({ length: accounts }, () => newId())
+  const insert = (sql: string, bindings: readonly (string | readonly string[])[]) =>
+    execute(database.pool, sql, bindings)
+  await insert(`insert into team (id, name) values (?, 'team')`, [teamId])
+  await insert(`insert into environment (id, team_id, name) values (?, ?, 'production')`, [environmentId, teamId])
+  await insert(`insert into integration (id, team_id, name, config) values (?, ?, ?, '{}')`, [
+    integrationId,
+    teamId,
+    INTEGRATION_NAME,
+  ])
+  await insert(
+    `insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
+     values (?, ?, ?, true, true, '{}')`,
+    [environmentId, installationId, integrationId],
+  )
+  await insert(
+    `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
+       context, status, is_sandbox, region, object_store_context_fields)
+     select ?, id, ?, 'acme', 'api_key', '{}', 'active', false, 'wnam', '{}' from unnest(?::uuid[]) id`,
+    [environmentId, installationId, accountIds],
+  )
+  await insert(
+    `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
+     values (?, ?, 'job', ?, ?::jsonb, '{}')`,
+    [environmentId, syncJobId, INTEGRATION_NAME, jsonb([{ resource: 'repos', method: 'list' }])],
+  )
+  await insert(
+    `insert into webhook (environment_id, id, target_url, event_types, is_active)
+     values (?, ?, 'https://receiver.example/', '{}', true)`,
+    [environmentId, webhookId],
+  )
+  return { environmentId, syncJobId, installationId, webhookId, accountIds }
+}
+
+/** One value of one row, for assertions. */
+export async function readOne<Row>(database: Database, sql: string, bindings: readonly string[] = []): Promise<Row> {
+  const [found] = await query<Row>(database.pool, sql, bindings)
+  if (found === undefined) throw new Error(`no row: ${sql}`)
+  return found
+}

@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest'
+import { checkAgainstDefinition, checkResources, methodNamesOf } from '../../src/syncs/check-resources.ts'
+import { compileSyncPlan } from '../../src/syncs/plan.ts'
+import type { SyncResource } from '../../src/syncs/resource.ts'
+
+const repos: SyncResource = { resource: 'repos', method: 'list' }
+const issues: SyncResource = {
+  resource: 'issues',
+  method: 'list',
+  depends_on: 'repos',
+  query: { repo: '{{resources.repos.full_name}}' },
+}
+
+function found(resources: readonly SyncResource[]): string[][] {
+  return checkResources(resources).map(({ field, rule }) => [field, rule])
+}
+
+describe('resources of a job', () => {
+  it('that form a plan pass', () => {
+    expect(
+      checkResources([
+        repos,
+        issues,
+        {
+          resource: 'crm/notes',
+          method: 'list',
+          depends_on: 'issues',
+          persist: true,
+          loop_on: 'kinds',
+          id: '{{resources.repos.id}}-{{resources.issues.number}}-{{args.kinds}}',
+          query: {
+            since: '{{previous_run_date}}',
+            site: '{{context.site|env.SITE?:none}}',
+            deep: [{ x: '{{args.y}}' }],
+          },
+        },
+        { resource: 'notes', method: 'get', depends_on: 'crm/notes', id: '{{resources.crm.notes.id}}' },
+      ]),
+    ).toEqual([])
+  })
+
+  it.each<{ name: string; resources: SyncResource[]; findings: string[][] }>([
+    { name: 'nothing at all', resources: [], findings: [['resources', 'resources.count']] },
+    {
+      name: 'too many',
+      resources: Array(1_001).fill(repos),
+      findings: [['resources', 'resources.count']],
+    },
+    {
+      name: 'an unknown parent',
+      resources: [{ ...repos, depends_on: 'orgs' }],
+      findings: [['resources[0].depends_on', 'resources.unknown_parent']],
+    },
+    {
+      name: 'itself as parent',
+      resources: [{ ...repos, depends_on: 'repos' }],
+      findings: [['resources[0].depends_on', 'resources.circle']],
+    },
+    {
+      name: 'a circle',
+      resources: [
+        { resource: 'a', method: 'list', depends_on: 'c' },
+        { resource: 'b', method: 'list', depends_on: 'a' },
+        { resource: 'c', method: 'list', depends_on: 'b' },
+        { resource: 'd', method: 'list', depends_on: 'a' },
+      ],
+      findings: [0, 1, 2].map((index) => [`resources[${index}].depends_on`, 'resources.circle']),
+    },
+    {
+      name: 'a parent that is there twice',
+      resources: [repos, repos, { ...issues, query: {} }],
+      findings: [['resources[2].depends_on', 'resources.ambiguous_parent']],
+    },
+    {
+      name: 'six levels',
+      resources: ['a', 'b', 'c', 'd', 'e', 'f'].map((resource, index, names) => ({
+        resource,
+        method: 'list',
+        ...(index === 0 ? {} : { depends_on: String(names[index - 1]) }),
+      })),
+      findings: [['resources[5].depends_on', 'resources.depth']],
+    },
+    {
+      name: 'a name with three parts',
+      resources: [{ resource: 'a/b/c', method: 'list' }],
+      findings: [['resources[0].resource', 'resources.name']],
+    },
+    {
+      name: 'loop_on as a path or template',
+      resources: [
+        { ...repos, loop_on: 'args.teams' },
+        { ...repos, loop_on: '{{args.teams}}' },
+      ],
+      findings: [0, 1].map((index) => [`resources[${index}].loop_on`, 'resources.loop_on']),
+    },
+    {
+      name: 'a broken template deep in a query',
+      resources: [{ ...repos, query: { filter: { any: ['ok', '{{args.x'] } } }],
+      findings: [['resources[0].query.filter.any[1]', 'placeholder.syntax']],
+    },
+    {
+      name: 'roots that a job cannot see',
+      resources: [{ ...repos, id: '{{repo}}', query: { a: '{{oauth.token.access_token}}', b: '{{pagination.page}}' } }],
+      findings: [
+        ['resources[0].id', 'placeholder.root'],
+        ['resources[0].query.a', 'placeholder.root'],
+        ['resources[0].query.b', 'placeholder.root'],
+      ],
+    },
+    {
+      name: 'a parent record without depends_on, and one of a stranger',
+      resources: [
+        { ...repos, id: '{{resources.issues.id}}' },
+        { ...issues, id: '{{resources.issues.id}}' },
+      ],
+      findings: [
+        ['resources[0].id', 'placeholder.parent'],
+        ['resources[1].id', 'placeholder.parent'],
+      ],
+    },
+  ])('are refused with $name', ({ resources, findings }) => {
+    expect(found(resources)).toEqual(findings)
+  })
+
+  it('may repeat a name when nothing depends on it', () => {
+    expect(checkResources([repos, { ...repos, query: { type: 'fork' } }])).toEqual([])
+  })
+
+  it('become waves: parents first, the order of the user within', () => {
+    const { levels: waves } = compileSyncPlan([issues, repos, { resource: 'users', method: 'list' }])
+    expect(waves.map((wave) => wave.map(({ resource }) => resource))).toEqual([['repos', 'users'], ['issues']])
+  })
+})
+
+describe('a definition', () => {
+  const config = { resources: { repos: { list: {}, get: {} }, 'crm/contacts': { list: {} } } }
+  const offered = methodNamesOf(config, { resources: { repos: { get: null }, teams: { list: {} } } })
+
+  it('offers what is left of it under the override', () => {
+    expect(offered).toEqual({ repos: ['list'], 'crm/contacts': ['list'], teams: ['list'] })
+  })
+
+  it('offers its actions under the resource _, but those that belong to connecting', () => {
+    const actions = { search: {}, post_install: {}, validation: {}, refresh_token: {}, post_connect_user_form: {} }
+    expect(methodNamesOf({ actions }, { actions: { look: {} } })).toEqual({ _: ['search', 'look'] })
+    expect(methodNamesOf({ actions: { validation: {} } }, {})).toEqual({})
+  })
+
+  it.each([
+    { resource: 'repos', method: 'list', field: undefined },
+    { resource: 'teams', method: 'list', field: undefined },
+    { resource: 'repos', method: 'get', field: 'resources[0].method' },
+    { resource: 'users', method: 'list', field: 'resources[0].resource' },
+    { resource: 'crm/contacts', method: 'list', field: undefined },
+    { resource: 'crm/deals', method: 'list', field: 'resources[0].resource' },
+    { resource: 'constructor', method: 'list', field: 'resources[0].resource' },
+  ])('$resource $method: $field', ({ resource, method, field }) => {
+    expect(checkAgainstDefinition([{ resource, method }], offered)[0]?.field).toBe(field)
+  })
+
+  it('says that unified APIs are not available', () => {
+    const [violation] = checkAgainstDefinition([{ resource: 'crm/deals', method: 'list' }], offered)
+    expect(violation?.description).toContain('unified APIs are not available')
+  })
+})

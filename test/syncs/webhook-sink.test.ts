@@ -1,0 +1,224 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import type { SinkPage } from '../../src/syncs/sink.ts'
+import { createWebhookSink, type WebhookRunFields } from '../../src/syncs/webhook-sink.ts'
+import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { fastClock } from '../support/fast-clock.ts'
+import { type Received, type ReceiverResponse, startReceiver } from '../support/webhook-receiver.ts'
+
+const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
+afterAll(() => http[Symbol.asyncDispose]())
+
+const RUN: WebhookRunFields = {
+  id: 'run-1',
+  syncJobId: 'job-1',
+  triggerId: 'trigger-1',
+  integratedAccountId: 'account-1',
+  tenantId: 'acme',
+  args: { since: 'monday' },
+  errorHandling: 'ignore',
+  scheduledFor: new Date('2026-02-03T04:05:00Z'),
+  startedAt: new Date('2026-02-03T04:05:00Z'),
+  attempt: 3,
+}
+const PAGE: SinkPage = { resource: 'users', method: 'list', sequence: 7, records: [], errors: [], hasMore: false }
+const STATS = [
+  {
+    resource: 'users',
+    method: 'list',
+    pages: 1,
+    fetched: 2,
+    delivered: 2,
+    failed: 0,
+    stopReason: 'no_cursor',
+    complete: true,
+    claimedTotal: 3,
+    distinct: 1,
+    duplicates: 1,
+    isEstimate: true,
+  },
+]
+const COMPLETED = { status: 'completed', error: null, attempt: 3, decidedAt: '2026-02-03T05:00:00.000Z' } as const
+const ERROR = { reason: 'UPSTREAM_ERROR', message: 'no such user' }
+
+async function withSink<Result>(
+  answer: (request: Received, index: number) => ReceiverResponse,
+  use: (sink: ReturnType<typeof createWebhookSink>, received: readonly Received[]) => Promise<Result>,
+  run = RUN,
+): Promise<Result> {
+  await using receiver = await startReceiver(answer)
+  const target = { webhookId: 'w', environmentId: 'e', url: receiver.url, secrets: [newSigningSecret()] }
+  const signal = new AbortController().signal
+  return await use(
+    createWebhookSink({ http, clock: fastClock(), random: () => 0 }, target, run, signal),
+    receiver.received,
+  )
+}
+
+const ok = (): ReceiverResponse => ({ status: 200 })
+const bodiesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body))
+
+describe('the events of a run', () => {
+  it('carry the run from start to end, under ids made of run and sequence', async () => {
+    const bodies = await withSink(ok, async (sink, received) => {
+      await sink.started()
+      await sink.page({ ...PAGE, records: [{ id: 1 }], hasMore: true })
+      await sink.listingError({ resource: 'users', method: 'list', sequence: 8, error: ERROR })
+      await sink.ended(COMPLETED, STATS)
+      await sink.ended({ ...COMPLETED, status: 'failed', error: ERROR }, STATS)
+      return bodiesOf(received)
+    })
+    expect(bodies.map(({ id, event }) => [id, event])).toEqual([
+      ['evt_run-1_started', 'sync_job_run:started'],
+      ['evt_run-1_7', 'sync_job_run:record'],
+      ['evt_run-1_8', 'sync_job_run:record_error'],
+      ['evt_run-1_completed', 'sync_job_run:completed'],
+      ['evt_run-1_failed_3', 'sync_job_run:failed'],
+    ])
+    const subject = {
+      sync_job_run_id: 'run-1',
+      trigger_id: 'trigger-1',
+      integrated_account_id: 'account-1',
+      tenant_id: 'acme',
+      resource: 'users',
+    }
+    expect(bodies[1].payload).toEqual({ ...subject, sequence: 7, has_more: true, records: [{ id: 1 }] })
+    expect(bodies[2].payload).toEqual({ ...subject, sequence: 8, error: ERROR })
+    const { stopReason, claimedTotal, isEstimate, ...stats } = STATS[0]!
+    expect(bodies[4].payload).toEqual({
+      id: 'run-1',
+      sync_job_id: 'job-1',
+      trigger_id: 'trigger-1',
+      integrated_account_id: 'account-1',
+      tenant_id: 'acme',
+      status: 'failed',
+      args: { since: 'monday' },
+      error_handling: 'ignore',
+      attempt: 3,
+      scheduled_for: '2026-02-03T04:05:00.000Z',
+      resource_stats: [{ ...stats, stop_reason: stopReason, claimed_total: claimedTotal, is_estimate: isEstimate }],
+      error: ERROR,
+    })
+  })
+
+  it('split a page at 500 records and at 256 KiB, one sequence number each, the last one without more', async () => {
+    const small = Array.from({ length: 600 }, (_, id) => ({ id }))
+    const large = Array.from({ length: 4 }, (_, id) => ({ id: `large ${id}`, text: 'é'.repeat(50_000) }))
+    const { answer, payloads, sizes } = await withSink(ok, async (sink, received) => ({
+      answer: await sink.page({ ...PAGE, records: [...small, ...large] }),
+      payloads: bodiesOf(received).map(({ payload }) => payload),
+      sizes: received.map(({ body }) => Buffer.byteLength(body)),
+    }))
+    expect(answer).toEqual({ kind: 'accepted', sequences: 3 })
+    expect(payloads.map(({ sequence, records, has_more }) => [sequence, records.length, has_more])).toEqual([
+      [7, 500, true],
+      [8, 102, true],
+      [9, 2, false],
+    ])
+    expect(payloads.flatMap(({ records }) => records)).toEqual([...small, ...large])
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(256 * 1024)
+  })
+
+  it('stay within 256 KiB however long the names around the records are', async () => {
+    const run = { ...RUN, tenantId: '\u0001'.repeat(255) }
+    const page = { ...PAGE, resource: '\u{1f4c7}'.repeat(127) }
+    const records = Array.from({ length: 1_000 }, (_, id) => ({ id, text: 'x'.repeat(1_000) }))
+    const sizes = await withSink(
+      ok,
+      async (sink, received) => {
+        await sink.page({ ...page, records })
+        return received.map(({ body }) => Buffer.byteLength(body))
+      },
+      run,
+    )
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(256 * 1024)
+    expect(Math.max(...sizes)).toBeGreaterThan(250 * 1024)
+  })
+
+  it('let a record larger than a batch travel alone', async () => {
+    const records = [{ id: 1 }, { id: 2, text: 'x'.repeat(400_000) }, { id: 3 }]
+    const counts = await withSink(ok, async (sink, received) => {
+      await sink.page({ ...PAGE, records })
+      return bodiesOf(received).map(({ payload }) => payload.records.length)
+    })
+    expect(counts).toEqual([1, 1, 1])
+  })
+
+  it('carry errors in place of records with batch', async () => {
+    const [body] = await withSink(ok, async (sink, received) => {
+      expect(await sink.page({ ...PAGE, errors: [ERROR] })).toEqual({ kind: 'accepted', sequences: 1 })
+      return bodiesOf(received)
+    })
+    expect(body.payload).toMatchObject({ sequence: 7, records: [], errors: [ERROR], has_more: false })
+  })
+
+  it('wait for each other: nothing is sent after an event that was not accepted', async () => {
+    const records = Array.from({ length: 1_200 }, (_, id) => ({ id }))
+    const result = await withSink(
+      (_, index) => ({ status: index === 1 ? 422 : 200 }),
+      async (sink, received) => ({ answer: await sink.page({ ...PAGE, records }), sent: received.length }),
+    )
+    expect(result.sent).toBe(2)
+    expect(result.answer).toMatchObject({ kind: 'end', outcome: { kind: 'retry' } })
+  })
+})
+
+describe('what a receiver answers', () => {
+  const end = (outcome: object) => ({ kind: 'end', outcome })
+
+  it('stops the run with 400 to started, and only to that', async () => {
+    const answers = await withSink(
+      () => ({ status: 400 }),
+      async (sink) => [await sink.started(), await sink.page({ ...PAGE, records: [1] })],
+    )
+    expect(answers).toEqual([
+      end({ kind: 'stopped' }),
+      end({
+        kind: 'retry',
+        error: { reason: 'WEBHOOK_REFUSED', message: 'the webhook answered with status 400 after 1 attempt' },
+      }),
+    ])
+  })
+
+  it('fails the run with 410', async () => {
+    const answer = await withSink(
+      () => ({ status: 410 }),
+      (sink) => sink.started(),
+    )
+    expect(answer).toMatchObject(end({ kind: 'failed', error: { reason: 'WEBHOOK_REFUSED' } }))
+  })
+
+  it('makes it away while it does not answer, with the reason', async () => {
+    const down = await withSink(
+      () => 'hang-up',
+      (sink) => sink.ended(COMPLETED, []),
+    )
+    expect(down).toMatchObject({ kind: 'away', error: { reason: 'UPSTREAM_UNREACHABLE' } })
+  })
+
+  it.each([408, 425, 429, 500, 502, 503, 504, 521, 530])(
+    'makes it away with %i, for as long as it asks',
+    async (status) => {
+      const answer = await withSink(
+        () => ({ status, headers: { 'retry-after': '90' } }),
+        (sink) => sink.page({ ...PAGE, records: [1] }),
+      )
+      expect(answer).toMatchObject({ kind: 'away', error: { reason: 'WEBHOOK_REFUSED' }, afterMs: 90_000 })
+    },
+  )
+
+  it.each([301, 401, 404, 422])('ends the attempt with %i, which does not pass by itself', async (status) => {
+    const answer = await withSink(
+      () => ({ status }),
+      (sink) => sink.ended(COMPLETED, []),
+    )
+    expect(answer).toMatchObject(end({ kind: 'retry', error: { reason: 'WEBHOOK_REFUSED' } }))
+  })
+
+  it('cannot be had from an address that may not be called: the run fails', async () => {
+    const target = { webhookId: 'w', environmentId: 'e', url: 'http://169.254.169.254/', secrets: [newSigningSecret()] }
+    const deps = { http, clock: fastClock(), random: () => 0 }
+    const answer = await createWebhookSink(deps, target, RUN, new AbortController().signal).started()
+    expect(answer).toMatchObject(end({ kind: 'failed', error: { reason: 'EGRESS_BLOCKED' } }))
+  })
+})
