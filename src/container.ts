@@ -91,7 +91,7 @@ const triggersOfAccount: AccountTriggers = {
 }
 
 /** How far back this installation catches missed ticks up. */
-export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
+function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
   return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
 }
 

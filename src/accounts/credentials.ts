@@ -69,7 +69,7 @@ export function collectCredentials(
 }
 
 /** Takes credentials for a method; one that needs a token is content without a new one. @throws Failure as above */
-export function collectForMethod(connect: ConnectPlan, given: JsonObject): CollectedCredentials {
+function collectForMethod(connect: ConnectPlan, given: JsonObject): CollectedCredentials {
   const isImport = connect.isTokenImported === true && hasToken(given)
   const collected = collectFields(
     isImport ? [...connect.fields, ...IMPORTED_FIELDS] : connect.fields,
@@ -110,7 +110,7 @@ function splitImported(
 }
 
 /** The offered way that a method names, or the only one. @throws Failure CREDENTIALS_INVALID */
-export function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMethod | undefined): ConnectPlan {
+function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMethod | undefined): ConnectPlan {
   const possible = offered.length === 0 ? [NO_CREDENTIALS] : offered
   const fitting =
     method === undefined ? possible : possible.filter((connect) => authenticationMethodOf(connect) === method)

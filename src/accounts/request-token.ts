@@ -108,7 +108,7 @@ function tokenContext(
 }
 
 /** What renewing a token in steps needs. */
-export interface TokenActionDeps {
+interface TokenActionDeps {
   /** One that asks nobody to renew credentials: that is what is being done. */
   readonly engine: Pick<Engine, 'runAction'>
   readonly clock: Clock
@@ -123,7 +123,7 @@ export const REFRESH_ACTION = 'refresh_token'
  *
  * @throws Failure of a step that was not answered; METHOD_NOT_DEFINED
  */
-export async function requestTokenByAction(
+async function requestTokenByAction(
   { engine, clock }: TokenActionDeps,
   { plan, access, token }: ResolvedAccount,
   signal: AbortSignal,

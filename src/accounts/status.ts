@@ -51,7 +51,7 @@ export function nextStatus(from: AccountStatus | undefined, cause: StatusCause):
 }
 
 /** The steps that a cause can make, one per status it may start from. */
-export function transitionsFor(cause: StatusCause): readonly StatusTransition[] {
+function transitionsFor(cause: StatusCause): readonly StatusTransition[] {
   return STATUSES.flatMap((from) => {
     const to = nextStatus(from, cause)
     return to === undefined ? [] : [{ from, to }]

@@ -1,7 +1,5 @@
 import type { PresentedToken, Principal } from '../tenancy/index.ts'
 
-export type { PresentedToken, Principal }
-
 /** A principal whose environment is settled. */
 export interface EnvironmentPrincipal extends Principal {
   readonly environmentId: string

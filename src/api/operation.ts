@@ -56,7 +56,7 @@ export type ServiceHandlers<Service extends DescService> = {
 export type ResultInit = MessageInitShape<DescMessage>
 
 /** A handler whose types were checked by `defineService` and are now known only to the descriptor. */
-export interface ErasedHandler {
+interface ErasedHandler {
   readonly access: Access
   check?(request: Message): readonly Finding[]
   handle(request: object, call: EnvironmentCall): unknown

@@ -59,7 +59,7 @@ export interface RenderState {
 }
 
 /** How a resource moves. */
-export interface ReadRate {
+interface ReadRate {
   readonly recordsPerSecond: number
   /** Since it last moved. */
   readonly restMs: number

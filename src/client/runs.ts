@@ -63,7 +63,7 @@ export function isFinished({ status }: Pick<FollowedRun, 'status'>): boolean {
 }
 
 /** Parses the contract's form. */
-export function followedRunFromProto(run: SyncJobRun): FollowedRun {
+function followedRunFromProto(run: SyncJobRun): FollowedRun {
   const { id, status, attempt, error, skipReason, waiting } = run
   return {
     id,

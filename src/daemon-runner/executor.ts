@@ -45,7 +45,7 @@ export class HeldDaemonRun extends Lease {
 }
 
 /** What waiting for the service needs. */
-export interface WaitDeps {
+interface WaitDeps {
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
@@ -57,7 +57,7 @@ export interface WaitDeps {
  *
  * @throws Failure LEASE_LOST when the lease is over, or the run is gone
  */
-export async function retryWhileHeld<Answer>(
+async function retryWhileHeld<Answer>(
   { clock, random }: WaitDeps,
   held: HeldDaemonRun,
   call: (request: { readonly runId: string; readonly leaseId: string }, options: CallOptions) => Promise<Answer>,
@@ -85,7 +85,7 @@ function lossOf(held: HeldDaemonRun): AbortSignal | undefined {
 }
 
 /** What reporting needs. */
-export interface ProgressDeps extends WaitDeps {
+interface ProgressDeps extends WaitDeps {
   readonly service: Pick<ServiceClients, 'daemons'>
   readonly store: Pick<Store, 'reportIntervalMs'>
 }
@@ -100,7 +100,7 @@ interface UnreportedProgress {
  * Tells the service how far a run has come: after every page, but no oftener than the store needs it. What is not reported
  * is done again by the next holder.
  */
-export class ProgressReporter implements RunProgress {
+class ProgressReporter implements RunProgress {
   readonly #deps: ProgressDeps
   readonly #held: HeldDaemonRun
   #pending: UnreportedProgress | undefined

@@ -85,7 +85,7 @@ type PageExtent = {
 }
 
 /** What one holder of a run has written, and its predecessors before it. */
-export interface Journal extends AsyncDisposable {
+interface Journal extends AsyncDisposable {
   /** How much of the file counts, bytes. */
   lengthOf(path: string): number
   /** Where the page begins: at the end of its file, or where it lay when it was the last one that was written. */
@@ -106,7 +106,7 @@ const TAKEOVER_ATTEMPTS_MAX = 100
  *
  * @throws Failure LEASE_LOST when a later holder has taken the run
  */
-export async function takeOverJournal(directory: string, holder: RunHolder): Promise<Journal> {
+async function takeOverJournal(directory: string, holder: RunHolder): Promise<Journal> {
   await mkdir(directory, { recursive: true })
   for (let attempt = 1; attempt <= TAKEOVER_ATTEMPTS_MAX; attempt++) {
     const last = await latestJournalNumber(directory, holder.runId)
@@ -163,7 +163,7 @@ class FileJournal implements Journal {
 }
 
 /** Whether there is something of that name. */
-export async function fileExists(path: string): Promise<boolean> {
+async function fileExists(path: string): Promise<boolean> {
   return await stat(path).then(
     () => true,
     () => false,

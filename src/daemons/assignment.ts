@@ -53,7 +53,7 @@ function earliestDate(dates: readonly (Date | null)[]): Date | null {
 }
 
 /** The environment variables of a definition that are no secrets, for those who may read everything else. */
-export function publicVariables(variables: JsonObject): JsonObject {
+function publicVariables(variables: JsonObject): JsonObject {
   const root = 'environment_variables'
   const hidden = new Set(secretPaths({ [root]: variables }).map((path) => JSON.stringify(path)))
   const shown = withoutPaths(variables, [root], hidden)

@@ -147,15 +147,15 @@ function serverEnv(): NodeJS.ProcessEnv {
 }
 
 /** Names the socket file only (`.s.PGSQL.5432`); nothing listens on TCP. */
-export const SOCKET_PORT = 5432
-export const SUPERUSER = 'patchbay'
+const SOCKET_PORT = 5432
+const SUPERUSER = 'patchbay'
 
 const POLL_MS = 20
 /** PostgreSQL's "the database system is starting up" and its siblings. */
 const STARTING_STATES = new Set(['57P03', '57P01', '57P02'])
 
 /** The process id in the lock file of a data directory, or `undefined` when there is none. */
-export function postmasterPid(dataDir: string): number | undefined {
+function postmasterPid(dataDir: string): number | undefined {
   const file = join(dataDir, 'postmaster.pid')
   if (!existsSync(file)) return undefined
   const pid = Number.parseInt(readFileSync(file, 'utf8'), 10)
@@ -181,7 +181,7 @@ export function isAlive(pid: number): boolean {
  * Removes the lock files of a server that is dead but not reaped (a zombie still answers signal 0, so PostgreSQL itself
  * believes in it). A live server's files are never touched.
  */
-export function clearStaleLocks(dataDir: string, socketDir: string): void {
+function clearStaleLocks(dataDir: string, socketDir: string): void {
   const pid = postmasterPid(dataDir)
   if (pid === undefined || isAlive(pid)) return
   rmSync(join(dataDir, 'postmaster.pid'), { force: true })
@@ -195,7 +195,7 @@ export function clearStaleLocks(dataDir: string, socketDir: string): void {
  * @param isGone tells that no server is coming, so that waiting ends early
  * @returns false when none came within `deadlineMs` or `isGone` said so
  */
-export async function waitForServer(socketDir: string, deadlineMs: number, isGone: () => boolean): Promise<boolean> {
+async function waitForServer(socketDir: string, deadlineMs: number, isGone: () => boolean): Promise<boolean> {
   for (const end = Date.now() + deadlineMs; Date.now() < end; ) {
     const state = await probe(socketDir)
     if (state === 'ready') return true

@@ -65,7 +65,7 @@ const source: Knex.MigrationSource<string> = {
 }
 
 /** Every migration, oldest first. Names are final once released; a new one is one file and one line here. */
-export const MIGRATIONS: readonly { readonly name: string; readonly migration: Knex.Migration }[] = [
+const MIGRATIONS: readonly { readonly name: string; readonly migration: Knex.Migration }[] = [
   { name: '0001-initial', migration: toMigration([...CONFIGURATION_SCHEMA, ...RUNS_SCHEMA, ...RATE_LIMITS_SCHEMA]) },
 ]
 

@@ -52,7 +52,7 @@ const steps = z.strictObject({ steps: z.array(step).min(1).max(50) })
 export const actionSchema = z.union([z.discriminatedUnion('type', stepTypes), steps]).meta({ id: 'Action' })
 
 export type ActionDefinition = z.output<typeof actionSchema>
-export type StepDefinition = z.output<typeof step>
+type StepDefinition = z.output<typeof step>
 
 /** Names of actions that the life of an account runs; no caller may. */
 export const RESERVED_ACTIONS = ['post_install', 'validation', 'refresh_token', 'post_connect_user_form'] as const
@@ -63,7 +63,7 @@ export function stepName({ name, type }: { readonly name?: string | undefined; r
 }
 
 /** Whether a config of `update_context` is the long form of an expression, `{expression: "…"}`. */
-export function isLongExpression(config: object): config is { readonly expression: string } {
+function isLongExpression(config: object): config is { readonly expression: string } {
   return 'expression' in config && typeof config.expression === 'string' && Object.keys(config).length === 1
 }
 

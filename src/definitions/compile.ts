@@ -296,7 +296,7 @@ const KEY_LENGTH = 16
  * @param called what is called; nothing for a path that no method describes, which only rules without `match` count
  * @param owner of rules that are the method's own and count nothing else; absent: shared by all that they match
  */
-export function compileBudgets(
+function compileBudgets(
   definitions: BudgetDefinition | undefined,
   called: { readonly resource?: string; readonly method?: string },
   owner = '',
@@ -320,7 +320,7 @@ function budgetKey(owner: string, definition: BudgetDefinition[number]): string 
 }
 
 /** A map whose values are computed when they are first read, and kept. */
-export class LazyMap<Source, Value> {
+class LazyMap<Source, Value> {
   readonly #sources: ReadonlyMap<string, Source>
   readonly #compute: (key: string, source: Source) => Value
   readonly #values = new Map<string, Value>()

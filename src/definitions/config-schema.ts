@@ -30,7 +30,7 @@ import {
 } from './method-schema.ts'
 
 /** How inbound webhooks of the third party are handled; evaluated by the webhooks room, data here. */
-export const webhookSchema = z.strictObject({
+const webhookSchema = z.strictObject({
   payload_transform: expressionText(['body', 'headers', 'query'])
     .optional()
     .describe('JSONata over {body, headers, query}; the result is the new payload.'),

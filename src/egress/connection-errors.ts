@@ -3,7 +3,7 @@ import { DecodingError } from './content-decoding.ts'
 import { ConnectionLostError } from './response-handler.ts'
 
 /** Whether the request met a connection that the other side had already given up. */
-export function isStaleConnection(error: unknown): boolean {
+function isStaleConnection(error: unknown): boolean {
   return error instanceof ConnectionLostError && CONNECTION_LOST_CODES.has(errorCode(error.cause))
 }
 

@@ -57,7 +57,7 @@ export const resolveWithSystem: ResolveAll = (hostname) =>
  *
  * Ends in EGRESS_BLOCKED, or in the resolver's own error.
  */
-export function createGuardedLookup(policy: EgressPolicy, resolveAll: ResolveAll): LookupFunction {
+function createGuardedLookup(policy: EgressPolicy, resolveAll: ResolveAll): LookupFunction {
   const inFlight = new Map<string, Promise<readonly LookupAddress[]>>()
 
   function resolveShared(hostname: string): Promise<readonly LookupAddress[]> {

@@ -254,19 +254,19 @@ function hashOf(text: string): string {
 }
 
 /** The expression does not parse, or is longer or deeper than allowed. */
-export function syntaxFailure({ problem, code, position }: ExpressionProblem): Failure {
+function syntaxFailure({ problem, code, position }: ExpressionProblem): Failure {
   return expressionFailed(`the expression cannot be used: ${problem}`, { code, position: String(position) })
 }
 
 /** JSONata or one of its functions refused while evaluating. */
-export function evaluationFailure({ code, message, position }: EvaluationError): Failure {
+function evaluationFailure({ code, message, position }: EvaluationError): Failure {
   const where = position === undefined ? '' : ` at position ${position}`
   const metadata = position === undefined ? { code } : { code, position: String(position) }
   return expressionFailed(`the expression failed${where}: ${message}`, metadata)
 }
 
 /** The evaluation had to be stopped from outside. */
-export function killFailure(cause: KillCause): Failure {
+function killFailure(cause: KillCause): Failure {
   switch (cause) {
     case 'time':
       return expressionFailed('the expression took too long and was stopped', { code: 'TIME_LIMIT' })
@@ -277,19 +277,19 @@ export function killFailure(cause: KillCause): Failure {
 }
 
 /** The roots are larger than the caller allows. */
-export function inputTooLarge(bytesMax: number): Failure {
+function inputTooLarge(bytesMax: number): Failure {
   return expressionFailed(`the input of the expression is larger than ${bytesMax} bytes`, { code: 'INPUT_TOO_LARGE' })
 }
 
 /** The expression was killed too often for this owner. */
-export function quarantineFailure(until: Date): Failure {
+function quarantineFailure(until: Date): Failure {
   const time = until.toISOString()
   const message = `the expression exceeded its limits several times and is not evaluated until ${time}; change it to go on`
   return new Failure('EXPRESSION_QUARANTINED', message, { metadata: { until: time } })
 }
 
 /** The evaluation did not start. */
-export function rejectionFailure(cause: Extract<EvaluationOutcome, { kind: 'refused' }>['cause']): Failure {
+function rejectionFailure(cause: Extract<EvaluationOutcome, { kind: 'refused' }>['cause']): Failure {
   switch (cause) {
     case 'queue_full':
       return new Failure('RATE_LIMITED', 'too many expressions are waiting to be evaluated', { retryAfterSeconds: 1 })

@@ -24,13 +24,13 @@ export interface EvaluationFrame {
 export const GAS_LIMIT = 262_144
 
 /** Asking whether an object is empty makes the engine list its keys, whose number is not known before. */
-export const OBJECT_CHECK_GAS = GAS_LIMIT / 16
+const OBJECT_CHECK_GAS = GAS_LIMIT / 16
 
 /** A result may point at parts of the input this many times; each copy would be written out in full. */
 export const SHARED_CONTAINER_GAS = GAS_LIMIT / 8
 
 /** Longest text that is put together here. */
-export const TEXT_LENGTH_MAX = 65_536
+const TEXT_LENGTH_MAX = 65_536
 
 /** Thrown where this lane does not vouch for the result; allocated once, as there is nobody to read its stack. */
 const BAIL_OUT_ERROR = new Error('the expression left the fast lane')

@@ -148,12 +148,7 @@ function withScopedRefresher(deps: CallDependencies, { name }: ActionPlan, { pat
 const STEP_ERROR_LENGTH_MAX = 500
 
 /** The report of a step that ran. */
-export function stepResult(
-  { name, type }: StepPlan,
-  end: ActionOutcome,
-  startedAt: Date,
-  endedAt: Date,
-): ActionStepResult {
+function stepResult({ name, type }: StepPlan, end: ActionOutcome, startedAt: Date, endedAt: Date): ActionStepResult {
   const status = type === 'request' && end.kind !== 'refused' ? end.status : undefined
   const error = end.kind === 'ok' ? undefined : describeFailure(end).slice(0, STEP_ERROR_LENGTH_MAX)
   const durationMs = endedAt.getTime() - startedAt.getTime()

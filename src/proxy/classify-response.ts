@@ -54,7 +54,7 @@ export async function classifyResponse(
 }
 
 /** What stage 8 decided. */
-export type ErrorClassification =
+type ErrorClassification =
   | { readonly kind: 'success'; readonly response: DecodedResponse }
   | { readonly kind: 'error'; readonly outcome: UpstreamErrorOutcome; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number | undefined }
@@ -96,7 +96,7 @@ const MESSAGE_PATHS = [
  *
  * @throws Failure EXPRESSION_FAILED
  */
-export async function classifyError(
+async function classifyError(
   evaluator: ExpressionEvaluator,
   { errorExpression }: Pick<MethodPlan, 'errorExpression'>,
   response: DecodedResponse,

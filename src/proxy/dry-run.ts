@@ -108,7 +108,7 @@ export interface RequestPreview extends SentRequest {
 }
 
 /** How a list is paged and why it would end. */
-export interface PagingPreview {
+interface PagingPreview {
   /** `null`: the list is one page. */
   readonly format: string | null
   /** The page size that is asked for. */
@@ -132,7 +132,7 @@ export interface SampleOutcome {
 }
 
 /** A call that was drafted. */
-export interface DryRunCall {
+interface DryRunCall {
   readonly job: CallContext
   readonly request: DryRunRequest
   /** Absent for what is not paged. */
@@ -145,7 +145,7 @@ export interface DryRunCall {
  *
  * @throws Failure EXPRESSION_FAILED, PAGINATION_LOOP, PAGINATION_ORIGIN
  */
-export async function simulateResponse(
+async function simulateResponse(
   deps: CallDependencies,
   call: DryRunCall,
   response: DecodedResponse,
@@ -192,20 +192,20 @@ function isEmpty(values: object): boolean {
 }
 
 /** A request that is not sent. */
-export interface DryRunRequest {
+interface DryRunRequest {
   readonly masked: SentRequest
   /** As it is, without authorization parameters; never shown. */
   readonly url: string
 }
 
 /** Where a list is, and how it goes on from there. */
-export interface ListPosition {
+interface ListPosition {
   readonly pagination: Pagination
   readonly state: ListingState
 }
 
 /** Builds and authorises with the account's credentials, and masks the result. @param listing absent: not paged */
-export async function buildMaskedRequest(
+async function buildMaskedRequest(
   deps: CallDependencies,
   job: CallContext,
   listing: ListPosition | undefined,
@@ -219,7 +219,7 @@ export async function buildMaskedRequest(
 }
 
 /** A request for people's eyes: secrets in it masked, and everything that authorization puts on it. */
-export function maskRequest(built: BuiltRequest, effect: AuthorizationEffect, redaction: Redactor): SentRequest {
+function maskRequest(built: BuiltRequest, effect: AuthorizationEffect, redaction: Redactor): SentRequest {
   const { body } = built
   const masked: BuiltRequest = {
     method: built.method,

@@ -29,7 +29,7 @@ export function findSandboxError({ isSandbox }: AccountAccess, { method }: Resol
 }
 
 /** The refusal of whatever would change something upstream through a sandbox account. */
-export function sandboxReadOnly(): Failure {
+function sandboxReadOnly(): Failure {
   const message = 'sandbox accounts only read: this call would change something upstream'
   return new Failure('SANDBOX_ACCOUNT_READ_ONLY', message)
 }
@@ -52,7 +52,7 @@ export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
 }
 
 /** The request that proves a credential. @throws Failure METHOD_NOT_DEFINED */
-export function findVerification(plan: Plan, format: string): MethodPlan {
+function findVerification(plan: Plan, format: string): MethodPlan {
   const verification = plan.credentials.find((credential) => credential.format === format)?.verification
   if (verification !== undefined) return verification
   throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${format}`)

@@ -80,7 +80,7 @@ const REDIRECTS_MAX = 3
  * @param timeoutMs unless the call has a limit of its own
  * @throws Failure EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED
  */
-export function sendHttp(
+function sendHttp(
   http: Pick<HttpClient, 'send'>,
   { method, url, headers, body }: AuthorizedRequest,
   { limits, signal }: Pick<ProxyRequest, 'limits' | 'signal'>,

@@ -123,7 +123,7 @@ type ClassifierDependencies = Pick<CallDependencies, 'evaluator' | 'clock' | 're
  * @param url what was requested, without authorization parameters
  * @throws Failure EXPRESSION_FAILED and, while the body is read, what the body fails with
  */
-export async function classifyStreamedResponse(
+async function classifyStreamedResponse(
   deps: ClassifierDependencies,
   method: MethodPlan,
   opened: EgressStreamResponse,

@@ -72,7 +72,7 @@ export async function enqueueNewRun(deps: RunActionDeps, tx: Tx, input: Omit<New
 }
 
 /** @throws Failure GROUP_FULL when GROUP_QUEUED_MAX runs wait in the destination's group already */
-export async function assertCapacity(
+async function assertCapacity(
   deps: RunActionDeps,
   tx: Tx,
   environmentId: string,

@@ -44,7 +44,7 @@ const SUNDAY_AGAIN = 7
  *
  * @throws Error when a list has more than NTH_WEEKDAYS_MAX items with `#`
  */
-export function dedupeCronLists(text: string): readonly string[] {
+function dedupeCronLists(text: string): readonly string[] {
   const trimmed = text.trim()
   const expression = NICKNAMES.get(trimmed.toLowerCase()) ?? trimmed
   if (!expression.includes(',')) return [expression]

@@ -73,7 +73,7 @@ const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'nul
 type TypeName = (typeof TYPES)[number]
 
 /** Arguments with defaults filled in, or what is wrong with them. */
-export type ArgsResult =
+type ArgsResult =
   | { readonly kind: 'valid'; readonly args: JsonObject }
   | { readonly kind: 'invalid'; readonly violations: readonly Violation[] }
 
@@ -112,7 +112,7 @@ function checkKeyword(keyword: string, value: Json, at: string): Violation[] {
 }
 
 /** Fills in the defaults of a checked schema and validates the result. */
-export function applyArgsSchema(schema: JsonObject, args: JsonObject): ArgsResult {
+function applyArgsSchema(schema: JsonObject, args: JsonObject): ArgsResult {
   const filled = withDefaults(schema, args)
   const violations = findMismatches(schema, filled, 'args').slice(0, FINDINGS_MAX)
   return violations.length === 0 && isJsonObject(filled)

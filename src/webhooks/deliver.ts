@@ -72,7 +72,7 @@ const RESPONSE_BYTES_MAX = 1024 * 1024
 const HAS_LETTER = /[a-z]/i
 
 /** What an attempt needs. */
-export interface AttemptDeps {
+interface AttemptDeps {
   readonly http: Pick<HttpClient, 'stream'>
   readonly clock: Clock
 }
@@ -96,7 +96,7 @@ export type DeliveryAttempt =
  *
  * @throws Failure CANCELLED when `signal` aborts
  */
-export async function attemptDelivery(
+async function attemptDelivery(
   deps: AttemptDeps,
   target: WebhookTarget,
   message: OutboundMessage,

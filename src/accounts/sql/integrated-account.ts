@@ -359,7 +359,7 @@ export interface AccountHistoryRecord {
  * The SQL of an entry's id: the version of the account after the change. The lock on the account's row orders versions,
  * which clocks of several processes, and of one within a millisecond, do not.
  */
-export function historyIdSql(version: string): string {
+function historyIdSql(version: string): string {
   return `lpad(to_hex(${version}), 32, '0')::uuid`
 }
 

@@ -100,7 +100,7 @@ const timestampFormatters = new Map<DescMessage, TimestampFormatter | undefined>
  *
  * The JSON, in the contract's spelling, is changed in place. Where the timestamps are is found out once per message type.
  */
-export function formatTimestamps(desc: DescMessage, json: JsonValue): void {
+function formatTimestamps(desc: DescMessage, json: JsonValue): void {
   timestampFormatterFor(desc)?.(json)
 }
 

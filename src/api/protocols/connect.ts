@@ -50,7 +50,7 @@ function sendConnectError(exchange: Exchange, failure: Failure): void {
 }
 
 /** A failure as Connect writes it: the details in binary, and readable beside that. */
-export function connectErrorJson(failure: Failure): Record<string, unknown> {
+function connectErrorJson(failure: Failure): Record<string, unknown> {
   return {
     code: connectCode(failure),
     message: failure.publicMessage,

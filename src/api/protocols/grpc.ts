@@ -23,7 +23,7 @@ const MESSAGE_LENGTH_MAX = 512
 const DETAILS_BYTES_MAX = 4_096
 
 /** The end of a gRPC answer. */
-export type GrpcTrailers = Readonly<Record<string, string>>
+type GrpcTrailers = Readonly<Record<string, string>>
 
 /** How gRPC's forms differ: where the trailers go, and whether everything travels as text. */
 export interface GrpcForm {

@@ -9,7 +9,7 @@ import type { RestBinding } from './rest.ts'
 import type { PathVariable } from './router.ts'
 
 /** A JSON object under construction. */
-export type JsonDraft = Record<string, Json>
+type JsonDraft = Record<string, Json>
 
 /**
  * The fields along a path through nested messages, each step in either spelling; absent when a step leads nowhere.
@@ -27,7 +27,7 @@ export function fieldsAt(desc: DescMessage, path: readonly string[]): readonly D
 }
 
 /** A path as answers name it: `part.made_at`. */
-export function nameOfPath(fields: readonly DescField[]): string {
+function nameOfPath(fields: readonly DescField[]): string {
   return fields.map(({ name }) => name).join('.')
 }
 
@@ -35,7 +35,7 @@ export function nameOfPath(fields: readonly DescField[]): string {
 const FREE_FORM = /^google\.protobuf\.(?:Struct|Value|ListValue)$/
 
 /** Tells whether the field can be written as text in a path or a query: everything but maps and other messages. */
-export function isTextual(field: DescField): boolean {
+function isTextual(field: DescField): boolean {
   if (field.fieldKind === 'map') return false
   return field.message === undefined || !(isPlainMessage(field.message) || field.message.typeName.endsWith('.Any'))
 }
@@ -52,7 +52,7 @@ export function isPathVariable(field: DescField | undefined): boolean {
  *
  * @returns undefined for a free-form field whose text is not JSON
  */
-export function jsonOfText(field: DescField, text: string): Json | undefined {
+function jsonOfText(field: DescField, text: string): Json | undefined {
   const typeName = field.message?.typeName ?? ''
   if (FREE_FORM.test(typeName)) return jsonOrUndefined(text)
   if (field.scalar === ScalarType.BOOL || typeName === 'google.protobuf.BoolValue') return booleanOfText(text)
@@ -75,7 +75,7 @@ function jsonOrUndefined(text: string): Json | undefined {
 }
 
 /** The value at a path of fields, each in either spelling; undefined when there is none. */
-export function valueAt(json: Json | undefined, fields: readonly DescField[]): Json | undefined {
+function valueAt(json: Json | undefined, fields: readonly DescField[]): Json | undefined {
   return fields.reduce<Json | undefined>(
     (value, { name, jsonName }) => (isJsonObject(value) ? (value[name] ?? value[jsonName]) : undefined),
     json,
@@ -83,7 +83,7 @@ export function valueAt(json: Json | undefined, fields: readonly DescField[]): J
 }
 
 /** Puts a value at a path of fields, adding the objects in between; fields on the way get the contract's spelling. */
-export function setAt(target: JsonDraft, fields: readonly DescField[], value: Json): void {
+function setAt(target: JsonDraft, fields: readonly DescField[], value: Json): void {
   const [field, ...inner] = fields
   if (field === undefined) return
   const { name, jsonName } = field

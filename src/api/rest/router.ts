@@ -1,11 +1,11 @@
 /** One step of a path: a literal, any one segment (`*`), or all that are left, perhaps none (`**`). */
-export type PathSegment =
+type PathSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'one' }
   | { readonly kind: 'rest' }
 
 /** A variable and the segments it takes: from `start`, up to `end` or to the end of the path. */
-export interface TemplateVariable {
+interface TemplateVariable {
   /** Field names from the request message inwards. */
   readonly fieldPath: readonly string[]
   readonly start: number

@@ -68,7 +68,7 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
  *
  * @param secret given in the one answer that shows it: of creation
  */
-export function apiTokenToProto(token: ApiTokenRecord, secret?: string): MessageInitShape<typeof ApiTokenSchema> {
+function apiTokenToProto(token: ApiTokenRecord, secret?: string): MessageInitShape<typeof ApiTokenSchema> {
   return {
     id: token.id,
     kind: token.kind,
@@ -87,7 +87,7 @@ export function apiTokenToProto(token: ApiTokenRecord, secret?: string): Message
 }
 
 /** The contract has seen to it that an environment is named exactly when the kind is `environment`. */
-export function apiTokenInputFromProto(request: CreateApiTokenRequest): ApiTokenInput {
+function apiTokenInputFromProto(request: CreateApiTokenRequest): ApiTokenInput {
   const { name, environmentId, teamId } = request
   const expiresAt = dateFrom(request.expiresAt)
   if (environmentId !== undefined) return { kind: 'environment', environmentId, name, expiresAt }

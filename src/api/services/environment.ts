@@ -61,7 +61,7 @@ export function environmentService(deps: EnvironmentServiceDeps): ServiceDefinit
 }
 
 /** An environment of the caller's team. */
-export function environmentToProto(environment: EnvironmentRecord): MessageInitShape<typeof EnvironmentSchema> {
+function environmentToProto(environment: EnvironmentRecord): MessageInitShape<typeof EnvironmentSchema> {
   return {
     id: environment.id,
     teamId: environment.teamId,

@@ -98,7 +98,7 @@ export function integrationService(deps: IntegrationServiceDeps): ServiceDefinit
 type GrantMethod = 'createIntegrationGrant' | 'listIntegrationGrants' | 'deleteIntegrationGrant'
 
 /** The owner's side of `sharing: ask`: who else may install an integration. Part of the integration service. */
-export function integrationGrantHandlers(
+function integrationGrantHandlers(
   deps: IdempotencyDeps,
 ): Pick<ServiceHandlers<typeof IntegrationService>, GrantMethod> {
   const { database } = deps

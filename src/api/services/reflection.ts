@@ -91,7 +91,7 @@ function missing(wanted: string) {
 }
 
 /** Everything that can be looked up in a set of protobuf files and the files they import. */
-export interface DescriptorIndex {
+interface DescriptorIndex {
   /** The file of this name. */
   fileNamed(name: string): DescFile | undefined
   /** The file that declares a message, enum, extension, service, method, field or enum value. */
@@ -100,7 +100,7 @@ export interface DescriptorIndex {
 }
 
 /** Indexes the files and, transitively, what they import. */
-export function indexDescriptors(roots: readonly DescFile[]): DescriptorIndex {
+function indexDescriptors(roots: readonly DescFile[]): DescriptorIndex {
   const files = new Map(withImports(roots).map((file) => [`${file.name}.proto`, file]))
   const symbols = new Map<string, DescFile>()
   const extensions: DescExtension[] = []
@@ -117,7 +117,7 @@ export function indexDescriptors(roots: readonly DescFile[]): DescriptorIndex {
 }
 
 /** The files and everything they import, each once, imports first. */
-export function withImports(roots: readonly DescFile[]): readonly DescFile[] {
+function withImports(roots: readonly DescFile[]): readonly DescFile[] {
   const seen = new Map<string, DescFile>()
   const visit = (file: DescFile) => {
     if (seen.has(file.name)) return
@@ -129,7 +129,7 @@ export function withImports(roots: readonly DescFile[]): readonly DescFile[] {
 }
 
 /** The file as reflection sends it. */
-export function fileBytes({ proto }: DescFile): Uint8Array {
+function fileBytes({ proto }: DescFile): Uint8Array {
   return toBinary(FileDescriptorProtoSchema, proto)
 }
 

@@ -83,7 +83,7 @@ export function teamToProto(team: TeamRecord): MessageInitShape<typeof TeamSchem
 }
 
 /** The fields that a request gives a team. */
-export function teamChangeFromProto(request: CreateTeamRequest | UpdateTeamRequest): TeamChange {
+function teamChangeFromProto(request: CreateTeamRequest | UpdateTeamRequest): TeamChange {
   const { name, domain, logo, isWhiteLabel, tosLink, allowImpersonation } = request
   return { name, domain, logo, isWhiteLabel, tosLink, allowImpersonation }
 }

@@ -79,7 +79,7 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
  *
  * @param secret given in the two answers that show it: of creation and of rotation
  */
-export function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitShape<typeof WebhookSchema> {
+function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitShape<typeof WebhookSchema> {
   return {
     id: webhook.id,
     environmentId: webhook.environmentId,
@@ -94,6 +94,6 @@ export function webhookToProto(webhook: WebhookRecord, secret?: string): Message
 }
 
 /** A list has no presence, so an empty one asks for nothing; `*` asks for all events. */
-export function webhookChangeFromProto({ targetUrl, eventTypes, isActive }: UpdateWebhookRequest): WebhookChange {
+function webhookChangeFromProto({ targetUrl, eventTypes, isActive }: UpdateWebhookRequest): WebhookChange {
   return { targetUrl, eventTypes: eventTypes.length === 0 ? undefined : eventTypes, isActive }
 }

@@ -132,7 +132,7 @@ class ResultError extends Error {
  *
  * @throws ResultError
  */
-export function serialise(value: unknown, bytesMax: number): string | undefined {
+function serialise(value: unknown, bytesMax: number): string | undefined {
   if (value === undefined || isFunction(value)) return undefined
   const measure: Measure = { left: bytesMax, hasFunctions: false }
   walk(measure, value, 0)

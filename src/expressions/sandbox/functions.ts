@@ -69,12 +69,12 @@ function rejectEval(): never {
 }
 
 /** An error with a code, as JSONata's own have. */
-export function argumentError(message: string): Error {
+function argumentError(message: string): Error {
   return Object.assign(new Error(message), { code: 'ARGUMENT' })
 }
 
 /** The value as one of the choices; an error that lists them otherwise. */
-export function oneOf<const T extends string>(choices: readonly T[], value: string): T {
+function oneOf<const T extends string>(choices: readonly T[], value: string): T {
   const found = choices.find((choice) => choice === value.toLowerCase())
   if (found === undefined) throw argumentError(`"${value.slice(0, 32)}" is not one of ${choices.join(', ')}`)
   return found
@@ -92,7 +92,7 @@ const HTTP_DATE = /^[A-Z][a-z]{2,8}, \d{1,2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\
  * Epoch milliseconds of what third parties write as a time: ISO 8601 (UTC when no offset is given), an HTTP or mail date,
  * or an epoch in seconds or milliseconds, told apart by size. `undefined` for anything else.
  */
-export function parseDate(value: string | number | undefined): number | undefined {
+function parseDate(value: string | number | undefined): number | undefined {
   if (value === undefined) return undefined
   if (typeof value === 'number') return fromEpoch(value)
   const text = value.trim()
@@ -120,7 +120,7 @@ function finite(milliseconds: number): number | undefined {
  *
  * @param key the shared secret for HS algorithms, a private key in PEM otherwise
  */
-export function signJwt(
+function signJwt(
   claims: object | undefined,
   key: string | undefined,
   algorithm = 'HS256',

@@ -84,7 +84,7 @@ interface ClientAuthentication {
 }
 
 /** @param audience the address of the token endpoint, for an assertion @throws Failure PLACEHOLDER_UNRESOLVED, EXPRESSION_FAILED */
-export type AuthenticateClient = (
+type AuthenticateClient = (
   scope: TemplateScope,
   tools: { readonly now: () => Date; readonly nonce: () => string },
   audience: string,
@@ -97,7 +97,7 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 /**
  * RFC 6749 §2.3.1 or RFC 7523 §2.2. A client without a secret is a public one: it sends its id as a parameter.
  */
-export function compileClientAuthentication({ client = {}, options = {} }: OAuth2Settings): AuthenticateClient {
+function compileClientAuthentication({ client = {}, options = {} }: OAuth2Settings): AuthenticateClient {
   const id = compileTemplate(client.id ?? '{{client_id}}')
   const secretTemplate = compileTemplate(client.secret ?? '{{client_secret}}')
   const clientId = (scope: TemplateScope) => renderText(id, scope)

@@ -49,7 +49,7 @@ export function parseIsoDuration(text: string): IsoDuration | undefined {
 }
 
 /** The moment one duration later. A day that the month lacks becomes its last day, as 31 January plus a month. */
-export function addIsoDuration(date: Date, { months, ms }: IsoDuration): Date {
+function addIsoDuration(date: Date, { months, ms }: IsoDuration): Date {
   if (months === 0) return new Date(date.getTime() + ms)
   const shifted = new Date(date)
   shifted.setUTCDate(1)

@@ -89,7 +89,7 @@ const ENCODING = /^<\?xml[^>]{0,64}?\sencoding\s*=\s*["']([\w.-]{1,40})["']/
  *
  * @throws CharsetError
  */
-export function decodeXml(body: Uint8Array, charset: string | undefined): string {
+function decodeXml(body: Uint8Array, charset: string | undefined): string {
   return decodeText(body, charset ?? ENCODING.exec(Buffer.from(body.subarray(0, 256)).toString('latin1'))?.[1])
 }
 
@@ -98,7 +98,7 @@ export function decodeXml(body: Uint8Array, charset: string | undefined): string
  *
  * @throws when a limit is exceeded
  */
-export function boundXml(text: string): void {
+function boundXml(text: string): void {
   if (text.length > LENGTH_MAX) throw new Error(`is longer than ${LENGTH_MAX} characters`)
   let tags = 0
   for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', endOfMarkup(text, at))) {

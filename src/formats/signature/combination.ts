@@ -22,15 +22,15 @@ export const SINGLE_SIGNATURE_FORMATS: readonly SignatureFormat[] = [
 ]
 
 /** `{format, config}` of one of them. */
-export const singleSignatureSchema = formatUnion('SingleSignature', SINGLE_SIGNATURE_FORMATS)
+const singleSignatureSchema = formatUnion('SingleSignature', SINGLE_SIGNATURE_FORMATS)
 
 /** Config of the formats that combine others. */
-export const combinationConfig = z.strictObject({
+const combinationConfig = z.strictObject({
   verifications: z.array(singleSignatureSchema).min(1).max(8).describe('The verifications.'),
 })
 
 /** The behaviour of a checked choice that combines nothing. */
-export function compileSingle({ format, config }: FormatChoice): Verify {
+function compileSingle({ format, config }: FormatChoice): Verify {
   return getFormat(SINGLE_SIGNATURE_FORMATS, format).compile(config)
 }
 

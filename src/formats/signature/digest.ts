@@ -14,18 +14,14 @@ import { invalid, type SignatureFormat, VALID, type VerificationResult } from '.
 import { compileSigned, findTimestampProblem, signedKeys, stringType } from './signed-content.ts'
 
 /** The keys that `hmac` and `hash` share. */
-export const digestKeys = {
+const digestKeys = {
   algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256').describe('Digest.'),
   string_type: stringType.default('hex'),
   ...signedKeys,
 } as const
 
 /** Whether one of the signatures that were sent is the digest that was computed. All are looked at. */
-export function compareDigest(
-  digest: Buffer,
-  encoding: ByteEncoding,
-  signatures: readonly string[],
-): VerificationResult {
+function compareDigest(digest: Buffer, encoding: ByteEncoding, signatures: readonly string[]): VerificationResult {
   const expected = normaliseEncoded(digest.toString(encoding), encoding)
   const matches = signatures.filter((signature) => constantTimeEqual(expected, normaliseEncoded(signature, encoding)))
   return matches.length > 0 ? VALID : invalid('the signature does not match')

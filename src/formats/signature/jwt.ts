@@ -115,7 +115,7 @@ export interface ExpectedClaims {
 }
 
 /** A claim that is expected but whose placeholder has no value refuses; it is never just not looked at. */
-export function compileExpectedClaims(keys: ClaimKeys): (scope: TemplateScope) => Result<ExpectedClaims> {
+function compileExpectedClaims(keys: ClaimKeys): (scope: TemplateScope) => Result<ExpectedClaims> {
   const issuer = compileOptional(keys.issuer, 'the issuer')
   const audience = compileOptional(keys.audience, 'the audience')
   const renderClaims = compileOwnClaims(keys.claims ?? {})
@@ -139,7 +139,7 @@ export function compileExpectedClaims(keys: ClaimKeys): (scope: TemplateScope) =
 }
 
 /** A refusal when one of the definition's own claims has another value. */
-export function checkClaims(claims: JsonObject, { claims: expected }: ExpectedClaims): InvalidDelivery | undefined {
+function checkClaims(claims: JsonObject, { claims: expected }: ExpectedClaims): InvalidDelivery | undefined {
   for (const [name, value] of Object.entries(expected)) {
     const isEqual = Object.hasOwn(claims, name) && canonicalJson(claims[name] ?? null) === canonicalJson(value)
     if (!isEqual) return invalid(`the claim ${name} of the token does not fit`)
@@ -148,7 +148,7 @@ export function checkClaims(claims: JsonObject, { claims: expected }: ExpectedCl
 }
 
 /** A refusal when the token was made for another body. */
-export function checkBodyHash(claims: JsonObject, keys: BodyHashKeys, body: Uint8Array): InvalidDelivery | undefined {
+function checkBodyHash(claims: JsonObject, keys: BodyHashKeys, body: Uint8Array): InvalidDelivery | undefined {
   const { body_hash_claim: name, body_hash_type: encoding } = keys
   if (name === undefined) return undefined
   const claim = Object.hasOwn(claims, name) ? claims[name] : undefined

@@ -6,7 +6,7 @@ import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
 import { asText, compileSource, type ReadValues, readText, sourceText, tokenText } from './source.ts'
 
 /** When the sender says it has sent the delivery. */
-export const timestampSchema = z.strictObject({
+const timestampSchema = z.strictObject({
   value: tokenText().describe('Where the time of sending is, for example `$header.x-timestamp`. It has to be signed.'),
   unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds').describe('How the time is written.'),
   tolerance_seconds: z.int().min(1).default(300).describe('In both directions.'),
@@ -25,7 +25,7 @@ const READERS: Readonly<Record<TimestampKeys['unit'], (text: string) => number>>
 }
 
 /** Refuses deliveries that are too old or from too far in the future. */
-export function compileTimestamp(
+function compileTimestamp(
   keys: TimestampKeys | undefined,
 ): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<null> {
   if (keys === undefined) return () => ok(null)

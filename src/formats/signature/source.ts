@@ -139,12 +139,12 @@ function scalarText(value: Json | undefined): string {
  */
 
 /** SHA-256 in hexadecimal. */
-export function sha256Hex(body: Uint8Array): string {
+function sha256Hex(body: Uint8Array): string {
   return hash('sha256', body)
 }
 
 /** CRC-32 as a decimal number (PayPal). */
-export function crc32Decimal(body: Uint8Array): string {
+function crc32Decimal(body: Uint8Array): string {
   return String(crc32(body))
 }
 
@@ -152,7 +152,7 @@ export function crc32Decimal(body: Uint8Array): string {
  * The fields of a URL-encoded form, sorted by name, each name followed by its value, nothing between them (Twilio,
  * Mandrill). A name with several values appears once for each different one, sorted.
  */
-export function sortedForm(body: Uint8Array): string {
+function sortedForm(body: Uint8Array): string {
   const fields = [...new URLSearchParams(Buffer.from(body).toString())]
   const pairs = new Map(fields.map(([name, value]) => [JSON.stringify([name, value]), { name, value }]))
   return [...pairs.values()]
