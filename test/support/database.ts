@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, inject } from 'vitest'
 import { Database, type DatabaseTarget } from '../../src/database/index.ts'
+import { DatabaseClock } from './database-clock.ts'
 
 /** A database of one test file. */
 export interface TestDatabase {
@@ -13,16 +14,33 @@ export interface TestDatabase {
 
 /** Clones the template into a fresh database that lives until the test file ends. Call at the top of a file or suite. */
 export async function testDatabase(): Promise<TestDatabase> {
-  const { serverUrl, template } = inject('databases')
-  const name = `patchbay_t_${randomBytes(6).toString('hex')}`
-  const url = await createDatabase(serverUrl, name, template)
-  const target = { kind: 'url', url } as const
+  const { target, url, drop } = await cloneTemplate()
   const database = new Database({ target })
   afterAll(async () => {
     await database[Symbol.asyncDispose]()
-    await dropDatabase(serverUrl, name)
+    await drop()
   })
   return { url, target, database }
+}
+
+/** Like `testDatabase`, with a clock that the test moves: `now()` and `clock_timestamp()` of every statement are its time. */
+export async function clockedDatabase(): Promise<TestDatabase & { readonly clock: DatabaseClock }> {
+  const { target, url, drop } = await cloneTemplate()
+  const clock = await DatabaseClock.install(url)
+  const database = new Database({ target })
+  afterAll(async () => {
+    await database[Symbol.asyncDispose]()
+    await clock[Symbol.asyncDispose]()
+    await drop()
+  })
+  return { url, target, database, clock }
+}
+
+async function cloneTemplate() {
+  const { serverUrl, template } = inject('databases')
+  const name = `patchbay_t_${randomBytes(6).toString('hex')}`
+  const url = await createDatabase(serverUrl, name, template)
+  return { url, target: { kind: 'url', url } as const, drop: () => dropDatabase(serverUrl, name) }
 }
 
 /** Creates a database, from a template when one is named, and returns its URL. */

@@ -1,0 +1,60 @@
+import pg from 'pg'
+
+/**
+ * A schema that precedes `pg_catalog` in the search path, whose `now()` and `clock_timestamp()` are the moment of its only
+ * row, or the real time while that is null. Column defaults keep the real time: they were bound when the tables were made.
+ */
+const SCHEMA = `
+  create schema test_clock;
+  create table test_clock.moment (at timestamptz);
+  insert into test_clock.moment values (null);
+  create function test_clock.now() returns timestamptz stable
+    return coalesce((select at from test_clock.moment), pg_catalog.now());
+  create function test_clock.clock_timestamp() returns timestamptz stable
+    return coalesce((select at from test_clock.moment), pg_catalog.clock_timestamp());
+`
+
+/**
+ * The clock of one test database, for the statements of all of its connections and processes: the real time until it is set,
+ * then it stands still until it is moved. The statements under test say `now()` and know nothing of it.
+ */
+export class DatabaseClock implements AsyncDisposable {
+  readonly #client: pg.Client
+  #now: Date | undefined
+
+  private constructor(client: pg.Client) {
+    this.#client = client
+  }
+
+  /** @param url of a database that no other connection uses yet: connections read the search path when they open */
+  static async install(url: string): Promise<DatabaseClock> {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query(SCHEMA)
+    const { rows } = await client.query('select quote_ident(current_database()) as name')
+    await client.query(`alter database ${rows[0].name} set search_path = test_clock, pg_catalog, public`)
+    return new DatabaseClock(client)
+  }
+
+  readonly now = (): Date => new Date(this.#now ?? Date.now())
+
+  /** Stops the clock at that moment. */
+  async set(moment: string | Date): Promise<void> {
+    this.#now = new Date(moment)
+    await this.#client.query('update test_clock.moment set at = $1', [this.#now])
+  }
+
+  /** Stops the clock at the second that has just begun. */
+  async stop(): Promise<void> {
+    await this.set(new Date(Math.floor(Date.now() / 1_000) * 1_000))
+  }
+
+  /** Moves the stopped clock. */
+  async advance(ms: number): Promise<void> {
+    await this.set(new Date(this.now().getTime() + ms))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.end()
+  }
+}
