@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { LRUCache } from 'lru-cache'
-import { type Clock, exceedsJsonSize, Failure, type Json, type JsonObject, systemClock } from '../base/index.ts'
+import {
+  type Clock,
+  exceedsJsonSize,
+  Failure,
+  type Json,
+  type JsonObject,
+  systemClock,
+  TtlCache,
+} from '../base/index.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { BAILED_OUT, compileInline, type InlineExpression } from './inline-evaluator.ts'
 import { pickInputKeys, referencedInputKeys } from './input-keys.ts'
@@ -98,7 +106,7 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
       maxSize: CACHED_CHARACTERS_MAX,
       sizeCalculation: ({ text }) => text.length + 1,
     }),
-    slowOwners: new LRUCache({ max: SLOW_OWNERS_MAX, ttl: SLOW_MEMORY_MS }),
+    slowOwners: new TtlCache({ max: SLOW_OWNERS_MAX, ttlMs: SLOW_MEMORY_MS, clock: systemClock }),
     onQuarantine: options.onQuarantine ?? (() => {}),
   }
   return {
@@ -112,7 +120,7 @@ interface EvaluatorState {
   readonly quarantine: CircuitBreaker
   readonly compiled: LRUCache<string, CompiledExpression>
   /** Owners with a slow evaluation lately. */
-  readonly slowOwners: LRUCache<string, true>
+  readonly slowOwners: TtlCache<true>
   readonly onQuarantine: (event: QuarantineEvent) => void
 }
 
@@ -229,7 +237,7 @@ function markSlow(service: EvaluatorState, compiled: CompiledExpression, owner: 
 function isSlow(service: EvaluatorState, compiled: CompiledExpression, owner: string): boolean {
   // Asked many times per evaluation, of expressions that hardly ever are: the clock is read only where it matters.
   if (compiled.slowUntilMs > 0 && compiled.slowUntilMs > performance.now()) return true
-  return !compiled.wasQuick && service.slowOwners.has(owner)
+  return !compiled.wasQuick && service.slowOwners.get(owner) === true
 }
 
 function recordKill(service: EvaluatorState, compiled: CompiledExpression, owner: string): void {

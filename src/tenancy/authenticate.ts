@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type Clock, Failure, invalidFields, isUuid, notFound } from '../base/index.ts'
+import { type Clock, Failure, invalidFields, isUuid, notFound, readThrough, TtlCache } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import { type ActiveToken, type EnvironmentRecord, findActiveToken, findEnvironment, touchApiToken } from './sql.ts'
 import { hashToken } from './token-format.ts'
@@ -47,22 +47,27 @@ export interface AuthenticatorOptions {
 /** The gate of one process. Disposing waits for notes of use under way. */
 export function createAuthenticator(deps: AuthenticatorOptions): Authenticator {
   const { database, clock } = deps
-  const recallGrant = shortTtlCache<ActiveToken>(TOKENS_CACHED_MAX, clock)
-  const recallEnvironment = shortTtlCache<EnvironmentRecord>(ENVIRONMENTS_CACHED_MAX, clock)
+  const grants = new TtlCache<Promise<ActiveToken | undefined>>({ max: TOKENS_CACHED_MAX, ttlMs: CACHE_TTL_MS, clock })
+  const environments = new TtlCache<Promise<EnvironmentRecord | undefined>>({
+    max: ENVIRONMENTS_CACHED_MAX,
+    ttlMs: CACHE_TTL_MS,
+    clock,
+  })
   const knownIds = new LRUCache<string, string>({ max: TOKENS_CACHED_MAX })
   const uses = createLastUsedWriter(deps)
 
   async function grantOf(token: PresentedToken | undefined): Promise<ActiveToken | undefined> {
     if (token === undefined) return undefined
     const { hash } = token
-    const grant = await recallGrant(hash, () => findActiveToken(database.pool, Buffer.from(hash, 'base64')))
+    const grant = await readThrough(grants, hash, () => findActiveToken(database.pool, Buffer.from(hash, 'base64')))
     if (grant === undefined) knownIds.delete(hash)
     else if (token.knownId === undefined) knownIds.set(hash, grant.tokenId)
     return grant
   }
 
   async function ownerOf(environmentId: string): Promise<string | undefined> {
-    return (await recallEnvironment(environmentId, () => findEnvironment(database.pool, environmentId)))?.teamId
+    const read = () => findEnvironment(database.pool, environmentId)
+    return (await readThrough(environments, environmentId, read))?.teamId
   }
 
   async function environmentOf(grant: ActiveToken, header: string | undefined): Promise<string | undefined> {
@@ -100,41 +105,14 @@ function hasExpired(grant: ActiveToken, now: Date): boolean {
   return grant.expiresAt !== null && grant.expiresAt <= now
 }
 
-/** Reads through a memory of one key's value. */
-type Recall<Value> = (key: string, read: () => Promise<Value | undefined>) => Promise<Value | undefined>
-
-/**
- * Caches what was read for CACHE_TTL_MS from before the read began; callers that miss together read once.
- *
- * What was not found is not remembered: a token made a moment ago works at once.
- */
-function shortTtlCache<Value>(max: number, clock: Clock): Recall<Value> {
-  const entries = new LRUCache<string, { readonly asOfMs: number; readonly value: Promise<Value | undefined> }>({ max })
-  return async (key, read) => {
-    const nowMs = clock.monotonicMs()
-    const known = entries.get(key)
-    if (known !== undefined && nowMs - known.asOfMs < CACHE_TTL_MS) return await known.value
-    const fresh = { asOfMs: nowMs, value: read() }
-    entries.set(key, fresh)
-    let value: Value | undefined
-    try {
-      value = await fresh.value
-    } finally {
-      if (value === undefined && entries.peek(key) === fresh) entries.delete(key)
-    }
-    return value
-  }
-}
-
 /** Writes `last_used_at` behind the calls: at most once a minute and token, and no call waits for it. */
 function createLastUsedWriter({ database, clock, onWriteError: onUseNotNoted }: AuthenticatorOptions) {
-  const notedMs = new LRUCache<string, number>({ max: TOKENS_CACHED_MAX })
+  const recentlyWritten = new TtlCache<true>({ max: TOKENS_CACHED_MAX, ttlMs: LAST_USED_WRITE_INTERVAL_MS, clock })
   const underWay = new Set<Promise<void>>()
   return {
     note(tokenId: string): void {
-      const nowMs = clock.monotonicMs()
-      if (nowMs - (notedMs.get(tokenId) ?? Number.NEGATIVE_INFINITY) < LAST_USED_WRITE_INTERVAL_MS) return
-      notedMs.set(tokenId, nowMs)
+      if (recentlyWritten.get(tokenId)) return
+      recentlyWritten.set(tokenId, true)
       const write: Promise<void> = touchApiToken(database.pool, tokenId, clock.now(), LAST_USED_WRITE_INTERVAL_MS)
         .catch((error: unknown) => onUseNotNoted?.(error))
         .finally(() => underWay.delete(write))
