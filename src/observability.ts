@@ -1,7 +1,7 @@
 import { AdminServer, BoundPort } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
-import { countQueueDepth } from './database/index.ts'
+import { countQueueDepth } from './runs/index.ts'
 import { SchedulerMonitor, STALLED_AFTER_SECONDS } from './schedules/index.ts'
 import type { Storage } from './storage.ts'
 import { Metrics } from './telemetry/index.ts'

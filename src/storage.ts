@@ -14,6 +14,7 @@ import {
   readServerVersion,
   startEmbeddedServer,
 } from './database/index.ts'
+
 import {
   createSecretStore,
   findUnreadableKey,

@@ -1,6 +1,5 @@
 import type { Clock } from '../base/index.ts'
-import { Database, type DatabaseOptions } from './database.ts'
-import { ping } from './stats.ts'
+import { Database, type DatabaseOptions, queryOne, type Tx } from './database.ts'
 
 /** What watching needs. */
 export interface HealthCheckOptions {
@@ -85,4 +84,18 @@ export class DatabaseHealthCheck implements AsyncDisposable {
       late.abort()
     }
   }
+}
+
+/** Reads nothing: an answer shows that the server takes statements. */
+async function ping(tx: Tx): Promise<void> {
+  await queryOne(tx, 'select 1')
+}
+
+/** The server's version as a number, 140000 for 14.0. */
+export async function readServerVersion(tx: Tx): Promise<number> {
+  const found = await queryOne<{ readonly version: number }>(
+    tx,
+    `select current_setting('server_version_num')::int as version`,
+  )
+  return found?.version ?? 0
 }

@@ -26,7 +26,7 @@ export {
   mapDatabaseError,
   mapForeignKeyToInUse,
 } from './errors.ts'
-export { DatabaseHealthCheck } from './health-check.ts'
+export { DatabaseHealthCheck, readServerVersion } from './health-check.ts'
 export {
   decodeIdPageToken,
   decodePageToken,
@@ -37,4 +37,3 @@ export {
   toPage,
 } from './keyset-pages.ts'
 export { migrate } from './migrate.ts'
-export { countQueueDepth, findOldestDueAge, readServerVersion } from './stats.ts'

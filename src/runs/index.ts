@@ -48,7 +48,17 @@ export {
   listDaysBefore,
 } from './sql/day-partition.ts'
 export { deleteExpiredPreviousRuns } from './sql/previous-run.ts'
-export { type LeaseKey, type NowOverride, RUN_QUEUE } from './sql/queue.ts'
+export type { LeaseKey, NowOverride } from './sql/queue.ts'
 export { destinationColumns, destinationFromColumns, findRun, findRuns, type RunFilter } from './sql/run.ts'
 export { hasWebhook } from './sql/run-references.ts'
 export { deleteWorker, touchWorker } from './sql/run-wait.ts'
+export { countQueueDepth, findOldestDueAge } from './sql/stats.ts'
+export {
+  deleteMissedTicks,
+  findTicksWithRun,
+  insertMissedTicks,
+  listTickLedger,
+  type NewTick,
+  type TickLedgerEntry,
+  type TriggerTicks,
+} from './sql/tick.ts'

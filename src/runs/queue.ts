@@ -1,6 +1,5 @@
 import { Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
-import { insertTicks, type TriggerTicks } from '../schedules/index.ts'
 import { areFullyDelivered, resourceKeys } from './incremental.ts'
 import {
   attemptsMaxOf,
@@ -47,6 +46,7 @@ import {
   saveRunProgress,
   updateSettledRuns,
 } from './sql/run-execution.ts'
+import { insertTicks, type TriggerTicks } from './sql/tick.ts'
 
 /**
  * The seam between those who have work and those who do it. Work is at-least-once and fenced: whoever lost a lease can

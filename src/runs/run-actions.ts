@@ -1,12 +1,18 @@
 import { Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { updateLastRunStatus } from '../schedules/index.ts'
 import { queueGroupKey, type RunQueue } from './queue.ts'
 import { getRunRecord, type RunView, withWaitState } from './read-runs.ts'
 import { type ErrorHandling, QUEUE_DEPTH_MAX, queueGroupOf, type Run, type RunDestination } from './run.ts'
 import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './run-references.ts'
 import { requestStop } from './sql/queue.ts'
-import { insertManualRun, markStopped, type NewRun, type RunRecord, requeueRun } from './sql/run.ts'
+import {
+  insertManualRun,
+  markStopped,
+  type NewRun,
+  type RunRecord,
+  requeueRun,
+  updateLastRunStatus,
+} from './sql/run.ts'
 import { findAccountState } from './sql/run-references.ts'
 
 /** What changing runs needs. */

@@ -1,12 +1,18 @@
 import { newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { queueGroupOf, type RunQueue } from '../runs/index.ts'
+import {
+  findTicksWithRun,
+  insertMissedTicks,
+  type NewTick,
+  queueGroupOf,
+  type RunQueue,
+  type TriggerTicks,
+} from '../runs/index.ts'
 import { type CatchUpPlan, type CatchUpPolicy, catchUpTicks } from './catch-up.ts'
 import { cronExpression } from './cron-expression.ts'
 import type { QueueDepthCache } from './queue-depth-cache.ts'
 import { skipReason } from './skip-reason.ts'
 import type { DueTrigger } from './sql/due-trigger.ts'
-import { findTicksWithRun, insertMissedTicks, type NewTick, type TriggerTicks } from './sql/tick.ts'
 import { suspendSchedule } from './sql/trigger.ts'
 
 /** What firing needs. */

@@ -7,10 +7,10 @@ import {
   type Tx,
   toPage,
 } from '../database/index.ts'
+import { listTickLedger, type TickLedgerEntry } from '../runs/index.ts'
 import { checkCronExpression } from './check-cron-expression.ts'
 import type { TriggerDeps } from './create-trigger.ts'
 import { nextTicks } from './cron-expression.ts'
-import { listTickLedger, type TickLedgerEntry } from './sql/tick.ts'
 import {
   findTrigger,
   listTriggers as listTriggerRecords,

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/index.ts'
-import { type Database, findOldestDueAge } from '../database/index.ts'
+import type { Database } from '../database/index.ts'
+import { findOldestDueAge } from '../runs/index.ts'
 import { SHARDS } from './shard-cursors.ts'
 
 /** What watching the schedule needs. */

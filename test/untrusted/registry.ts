@@ -4,6 +4,7 @@
  * `npm run faults stall` feeds each of them its attacks at their full length, `npm run fuzz` mutations of its seeds, and
  * `registry.test.ts` fails for a reader in `src` that has no row here.
  */
+
 import type { Reader } from './reader.ts'
 import { REQUEST_READERS } from './request-readers.ts'
 import { UPSTREAM_READERS } from './upstream-readers.ts'

@@ -8,14 +8,8 @@ import type {
   ListSyncJobCronTriggersRequest,
   UpdateSyncJobCronTriggerRequest,
 } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
-import type { ErrorHandling } from '../../runs/index.ts'
-import type {
-  TickLedgerEntry,
-  TriggerChange,
-  TriggerFilter,
-  TriggerInput,
-  TriggerRecord,
-} from '../../schedules/index.ts'
+import type { ErrorHandling, TickLedgerEntry } from '../../runs/index.ts'
+import type { TriggerChange, TriggerFilter, TriggerInput, TriggerRecord } from '../../schedules/index.ts'
 import { structFrom } from '../messages/struct.ts'
 import { syncResourcesFromProto, syncResourcesToProto } from './sync-job.convert.ts'
 import { destinationFromProto, destinationToProto, ERROR_HANDLING } from './sync-job-run.convert.ts'

@@ -1,5 +1,5 @@
 import { execute, query, type Tx } from '../../database/index.ts'
-import { deleteMissedTicks } from '../../schedules/index.ts'
+import { deleteMissedTicks } from './tick.ts'
 
 /** What triggers can be removed with. */
 export type TriggerOwner = 'sync_job_id' | 'integrated_account_id' | 'webhook_id'

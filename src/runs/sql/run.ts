@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import type { ErrorHandling, ResourceStats, Run, RunDestination, RunError, RunKind, RunStatus } from '../run.ts'
 import type { NowOverride } from './queue.ts'
 
@@ -231,4 +231,13 @@ export async function findRunVersions(tx: Tx, runs: readonly RunKey[]): Promise<
     [runs.map(({ id }) => id), runs.map(({ scheduledFor }) => scheduledFor)],
   )
   return new Map(found.map(({ id, version }) => [id, version]))
+}
+
+/** Updates the status of its latest run on a trigger, while it still is the latest. */
+export async function updateLastRunStatus(tx: Tx, triggerId: string, runId: string, status: RunStatus): Promise<void> {
+  await execute(tx, 'update trigger_schedule set last_run_status = ? where trigger_id = ? and last_run_id = ?', [
+    status,
+    triggerId,
+    runId,
+  ])
 }

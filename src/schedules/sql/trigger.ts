@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/index.ts'
 import { execute, jsonb, query, queryOne, type SqlValue, type Tx } from '../../database/index.ts'
 import {
+  deleteMissedTicks,
   destinationColumns,
   destinationFromColumns,
   type ErrorHandling,
@@ -8,7 +9,6 @@ import {
   type RunDestination,
   type RunStatus,
 } from '../../runs/index.ts'
-import { deleteMissedTicks } from './tick.ts'
 
 /** A trigger with what its schedule says. */
 export interface TriggerRecord {
@@ -280,15 +280,6 @@ export async function updateLastRun(
     `update trigger_schedule set last_scheduled_for = ?, last_run_id = ?, last_run_status = ? where trigger_id = ?`,
     [run.scheduledFor, run.id, run.status, triggerId],
   )
-}
-
-/** Changes the status of the latest run, when it still is that run. */
-export async function updateLastRunStatus(tx: Tx, triggerId: string, runId: string, status: RunStatus): Promise<void> {
-  await execute(tx, 'update trigger_schedule set last_run_status = ? where trigger_id = ? and last_run_id = ?', [
-    status,
-    triggerId,
-    runId,
-  ])
 }
 
 /**

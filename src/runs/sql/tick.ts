@@ -1,5 +1,5 @@
 import { execute, query, type Tx } from '../../database/index.ts'
-import { type NowOverride, RUN_QUEUE } from '../../runs/index.ts'
+import { type NowOverride, RUN_QUEUE } from './queue.ts'
 
 /** A tick that becomes a run, or a skipped one when there is a reason. */
 export interface NewTick {

@@ -1,19 +1,5 @@
-import type { NowOverride } from '../runs/index.ts'
-import { query, queryOne, type Tx } from './database.ts'
-
-/** Reads nothing: an answer shows that the server takes statements. */
-export async function ping(tx: Tx): Promise<void> {
-  await queryOne(tx, 'select 1')
-}
-
-/** The server's version as a number, 140000 for 14.0. */
-export async function readServerVersion(tx: Tx): Promise<number> {
-  const found = await queryOne<{ readonly version: number }>(
-    tx,
-    `select current_setting('server_version_num')::int as version`,
-  )
-  return found?.version ?? 0
-}
+import { query, queryOne, type Tx } from '../../database/index.ts'
+import type { NowOverride } from './queue.ts'
 
 /**
  * How long ago the oldest tick that waits came due, in seconds; 0 when none is due. Paused and parked triggers do not wait.
