@@ -110,7 +110,7 @@ function findPagination({ step: { type, config }, path }: StepAt): ActionFinding
 
 /** A result that is read by a template or an expression: `$previous`, or `$steps` and a name. */
 interface ResultRead {
-  readonly place: 'template' | 'expression'
+  readonly kind: 'template' | 'expression'
   readonly root: 'previous' | 'steps'
   readonly step: string | undefined
   readonly at: DotPath
@@ -150,9 +150,9 @@ function findUnknownResult(
   names: ReadonlySet<string>,
   suggester: typeof suggest,
 ): ActionFinding[] {
-  const { place, root, step: name, at } = read
+  const { kind, root, step: name, at } = read
   // What judges an answer (error_expression and the like) sees the answer alone.
-  if (place === 'expression' && step.type === 'request' && at[path.length] === 'config') return [unreadable(read)]
+  if (kind === 'expression' && step.type === 'request' && at[path.length] === 'config') return [unreadable(read)]
   if (root === 'previous' && names.size === 0)
     return [{ at, description: 'reads $previous, but this is the first step', rule: 'actions.unknown_step' }]
   if (root === 'previous' || name === undefined || names.has(name)) return []
@@ -181,14 +181,14 @@ function listResultReads(config: JsonObject): ResultRead[] {
 
 function templateReads(value: Json, at: DotPath): ResultRead[] {
   return listPlaceholderPaths(value).flatMap(({ root, steps: [step] }): ResultRead[] => {
-    if (root === '$previous') return [{ place: 'template', root: 'previous', step: undefined, at }]
+    if (root === '$previous') return [{ kind: 'template', root: 'previous', step: undefined, at }]
     if (root !== '$steps') return []
-    return [{ place: 'template', root: 'steps', step: step === undefined ? undefined : String(step), at }]
+    return [{ kind: 'template', root: 'steps', step: step === undefined ? undefined : String(step), at }]
   })
 }
 
 function expressionReads(text: string, at: DotPath): ResultRead[] {
   return listVariablePaths(text).flatMap(({ variable, step }) =>
-    variable === 'previous' || variable === 'steps' ? [{ place: 'expression', root: variable, step, at }] : [],
+    variable === 'previous' || variable === 'steps' ? [{ kind: 'expression', root: variable, step, at }] : [],
   )
 }

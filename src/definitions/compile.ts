@@ -148,8 +148,8 @@ function compileMethod(
 /** A request of an action is never paged, and what the caller gave reaches it only where its templates read it. */
 function compileStepRequest(config: IntegrationConfig, action: string, request: MethodDefinition): MethodPlan {
   const plan = compileMethod(config, ACTION_RESOURCE, action, request)
-  const placed = { ...plan.consumed, wholeQuery: true, wholeBody: true }
-  return { ...plan, isList: false, isWrite: isWritingVerb(plan.verb), pagination: undefined, consumed: placed }
+  const consumed = { ...plan.consumed, isQueryConsumed: true, isBodyConsumed: true }
+  return { ...plan, isList: false, isWrite: isWritingVerb(plan.verb), pagination: undefined, consumed }
 }
 
 /** The request part, with everything else as the integration has it. */

@@ -128,9 +128,9 @@ interface EvaluatorState {
 interface CompiledExpression {
   readonly text: string
   readonly problem: ExpressionProblem | undefined
-  readonly fast: InlineExpression | undefined
+  readonly inline: InlineExpression | undefined
   /** Keys of the roots that the sandbox needs; `undefined`: all. */
-  readonly reads: ReadonlySet<string> | undefined
+  readonly inputKeys: ReadonlySet<string> | undefined
   /** On the scale of `performance.now()`; 0: it never was slow. */
   slowUntilMs: number
   /** Whether an evaluation in the sandbox was quick. */
@@ -145,8 +145,8 @@ async function evaluate(
 ): Promise<Json | undefined> {
   const compiled = compileCached(service, text)
   if (compiled.problem) throw syntaxFailure(compiled.problem)
-  if (compiled.fast) {
-    const value = compiled.fast(roots, options.bindings)
+  if (compiled.inline) {
+    const value = compiled.inline(roots, options.bindings)
     if (value !== BAILED_OUT) return value
   }
   return evaluateInSandbox(service, compiled, roots, options)
@@ -156,14 +156,14 @@ function compileCached(service: EvaluatorState, text: string): CompiledExpressio
   const cached = service.compiled.get(text)
   if (cached) return cached
   const parsed = parseAst(text)
-  const known = 'tree' in parsed ? analyse(parsed.tree) : { problem: parsed, fast: undefined, reads: undefined }
+  const known = 'tree' in parsed ? analyse(parsed.tree) : { problem: parsed, inline: undefined, inputKeys: undefined }
   const compiled: CompiledExpression = { text, ...known, slowUntilMs: 0, wasQuick: false }
   service.compiled.set(text, compiled)
   return compiled
 }
 
-function analyse(tree: AstNode): Pick<CompiledExpression, 'problem' | 'fast' | 'reads'> {
-  return { problem: undefined, fast: compileInline(tree), reads: referencedInputKeys(tree) }
+function analyse(tree: AstNode): Pick<CompiledExpression, 'problem' | 'inline' | 'inputKeys'> {
+  return { problem: undefined, inline: compileInline(tree), inputKeys: referencedInputKeys(tree) }
 }
 
 async function evaluateInSandbox(
@@ -178,7 +178,7 @@ async function evaluateInSandbox(
   const outcome = await service.pool.run({
     owner,
     timeoutMs,
-    line: requestLine(compiled.text, pickInputKeys(roots, compiled.reads), timeoutMs, options),
+    line: requestLine(compiled.text, pickInputKeys(roots, compiled.inputKeys), timeoutMs, options),
     isSlow: () => isSlow(service, compiled, owner),
   })
   return handleOutcome(service, compiled, owner, outcome)

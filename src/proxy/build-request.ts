@@ -44,12 +44,12 @@ export function buildRequest(
   page: PageParams | undefined,
   nonce: () => string,
 ): BuiltRequest {
-  const placed = page?.placed ?? []
-  const body = encodeBody(method, mergeBody(method, request.body, scope, placed), nonce)
+  const params = page?.params ?? []
+  const body = encodeBody(method, mergeBody(method, request.body, scope, params), nonce)
   return {
     method: method.verb,
     url: pageUrl(method, path, request, scope, page),
-    headers: mergeHeaders(method, request, scope, placed, body?.contentType),
+    headers: mergeHeaders(method, request, scope, params, body?.contentType),
     body: body?.content,
   }
 }
@@ -68,7 +68,7 @@ function pageUrl(
     )
   const url = `${renderUrl(method.url, scope)}${path}`
   if (page?.url === undefined)
-    return appendQuery(url, writeQuery(mergeQuery(method, request, scope, page?.placed ?? []), method.queryArrayFormat))
+    return appendQuery(url, writeQuery(mergeQuery(method, request, scope, page?.params ?? []), method.queryArrayFormat))
   const allowed = method.pagination?.rules.allowedOrigins ?? []
   assertAllowedOrigin(
     page.url,
@@ -82,7 +82,7 @@ function mergeQuery(
   method: MethodPlan,
   request: ProxyRequest,
   scope: TemplateScope,
-  placed: readonly PageParam[],
+  params: readonly PageParam[],
 ): JsonObject {
   const merged: Record<string, Json> = {}
   for (const { name, value } of method.query) {
@@ -91,7 +91,7 @@ function mergeQuery(
   }
   const passed = method.consumed.isQueryConsumed ? {} : (request.query ?? {})
   for (const [name, value] of Object.entries(passed)) if (!method.consumed.query.has(name)) merged[name] = value
-  for (const { place, key, value } of placed) if (place === 'query') merged[key] = value
+  for (const { location, key, value } of params) if (location === 'query') merged[key] = value
   return merged
 }
 
@@ -99,7 +99,7 @@ function mergeHeaders(
   method: MethodPlan,
   request: ProxyRequest,
   scope: TemplateScope,
-  placed: readonly PageParam[],
+  params: readonly PageParam[],
   contentType: string | undefined,
 ): Record<string, string> {
   const merged: Record<string, string> = contentType === undefined ? {} : { 'content-type': contentType }
@@ -109,8 +109,8 @@ function mergeHeaders(
   }
   for (const [name, value] of Object.entries(request.headers ?? {}))
     merged[name.toLowerCase()] = headerValue(name, value)
-  for (const { place, key, value } of placed)
-    if (place === 'header') merged[key.toLowerCase()] = headerValue(key, value)
+  for (const { location, key, value } of params)
+    if (location === 'header') merged[key.toLowerCase()] = headerValue(key, value)
   return merged
 }
 
@@ -129,13 +129,13 @@ function mergeBody(
   method: MethodPlan,
   given: Json | undefined,
   scope: TemplateScope,
-  placed: readonly PageParam[],
+  params: readonly PageParam[],
 ): Json | undefined {
   const defined = method.body === undefined ? undefined : renderJson(method.body, scope)
   const passed = method.consumed.isBodyConsumed ? undefined : unplacedBody(method, given)
   const merged = isJsonObject(defined) && isJsonObject(passed) ? deepMerge(defined, passed) : (passed ?? defined)
-  return placed.reduce<Json | undefined>(
-    (body, { place, key, value }) => (place === 'body' ? withValueAt(body, parseDotPath(key), value) : body),
+  return params.reduce<Json | undefined>(
+    (body, { location, key, value }) => (location === 'body' ? withValueAt(body, parseDotPath(key), value) : body),
     merged,
   )
 }

@@ -24,8 +24,8 @@ const toolsOf = (row: Pick<PaginationRow, 'args' | 'now'>): ListingContext => ({
   now: () => new Date(row.now ?? '2026-01-01T00:00:00Z'),
 })
 
-function writeRequest({ url, placed }: PageParams): string {
-  return url ?? placed.map(({ place, key, value }) => `${place} ${key}=${JSON.stringify(value)}`).join(' ')
+function writeRequest({ url, params }: PageParams): string {
+  return url ?? params.map(({ location, key, value }) => `${location} ${key}=${JSON.stringify(value)}`).join(' ')
 }
 
 interface Walk {

@@ -68,17 +68,17 @@ export const cursor: PaginationFormat = {
 }
 
 function cursorPaginator(parsed: CursorConfig): Paginator {
-  const place = paramLocationOf(parsed)
+  const location = paramLocationOf(parsed)
   const readToken = tokenReader(parsed)
   const previousPath = parsed.prev_cursor_path === undefined ? undefined : parseDotPath(parsed.prev_cursor_path)
   const position = (token: Json, url: string): JsonObject =>
     parsed.is_link ? { url: absoluteLink(String(token), url) } : { cursor: token }
   return {
     ends: [{ reason: 'no_cursor', when: `the page names no next ${parsed.is_link ? 'link' : 'cursor'}` }],
-    whenRepeated: 'end',
-    identify: (at, { url }) => (parsed.is_link ? { url: at.url ?? url } : at),
+    onRepeatedPage: 'end',
+    requestKey: (at, { url }) => (parsed.is_link ? { url: at.url ?? url } : at),
     start: () => ({}),
-    request: (at) => cursorRequest(parsed, place, at),
+    request: (at) => cursorRequest(parsed, location, at),
     next: async (page, _at, tools): Promise<ListingStep> => {
       const token = await readToken(page, tools)
       if (isAbsentToken(token)) return { kind: 'end', reason: 'no_cursor' }
@@ -91,11 +91,11 @@ function cursorPaginator(parsed: CursorConfig): Paginator {
   }
 }
 
-function cursorRequest(parsed: CursorConfig, place: ParamLocation, at: JsonObject): PageParams {
-  if (at.url !== undefined) return { url: textAt(at, 'url'), placed: [], values: {} }
-  if (at.cursor === undefined) return { placed: [], values: {} }
-  const placed = parsed.cursor_key === undefined ? [] : [{ place, key: parsed.cursor_key, value: at.cursor }]
-  return { placed, values: { cursor: at.cursor }, omitsLimit: parsed.ignore_limit_in_pagination }
+function cursorRequest(parsed: CursorConfig, location: ParamLocation, at: JsonObject): PageParams {
+  if (at.url !== undefined) return { url: textAt(at, 'url'), params: [], values: {} }
+  if (at.cursor === undefined) return { params: [], values: {} }
+  const params = parsed.cursor_key === undefined ? [] : [{ location, key: parsed.cursor_key, value: at.cursor }]
+  return { params, values: { cursor: at.cursor }, omitsLimit: parsed.ignore_limit_in_pagination }
 }
 
 type TokenReader = (page: ListingPage, tools: ListingContext) => Json | undefined | Promise<Json | undefined>

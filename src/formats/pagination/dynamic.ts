@@ -39,7 +39,7 @@ export const dynamic: PaginationFormat = {
     rules: compileRules(parsed, false),
     paginator: {
       ends: [{ reason: 'no_cursor', when: 'the expressions give no values for a next page' }],
-      whenRepeated: 'error',
+      onRepeatedPage: 'error',
       start: async ({ evaluate, scope }) => {
         const initial = parsed.get_initial_pagination_values_expression
         const roots = { query: scope.call.query ?? {}, args: scope.call.args ?? {}, context: scope.account.context }
@@ -60,16 +60,16 @@ export const dynamic: PaginationFormat = {
 }
 
 function requestFromValues(values: JsonObject): PageParams {
-  const placed = [
-    ...placedValues('query', values.query),
-    ...placedValues('header', values.headers),
-    ...placedValues('body', values.body),
+  const params = [
+    ...pageParamsIn('query', values.query),
+    ...pageParamsIn('header', values.headers),
+    ...pageParamsIn('body', values.body),
   ]
-  return { url: typeof values.url === 'string' ? values.url : undefined, placed, values }
+  return { url: typeof values.url === 'string' ? values.url : undefined, params, values }
 }
 
-function placedValues(place: PageParam['place'], values: Json | undefined): PageParam[] {
-  return Object.entries(objectOf(values)).map(([key, value]) => ({ place, key, value }))
+function pageParamsIn(location: PageParam['location'], values: Json | undefined): PageParam[] {
+  return Object.entries(objectOf(values)).map(([key, value]) => ({ location, key, value }))
 }
 
 function requestRoots(url: string): JsonObject {

@@ -23,12 +23,12 @@ export const linkHeader: PaginationFormat = {
     rules: compileRules(parsed, false),
     paginator: {
       ends: [{ reason: 'link_absent', when: `the Link header names no relation "${parsed.rel}"` }],
-      whenRepeated: 'end',
-      identify: (position, page) => ({ url: position.url ?? page.url }),
+      onRepeatedPage: 'end',
+      requestKey: (position, page) => ({ url: position.url ?? page.url }),
       start: () => ({}),
       request: (position) => ({
         url: position.url === undefined ? undefined : textAt(position, 'url'),
-        placed: [],
+        params: [],
         values: {},
       }),
       next: ({ headers, url }) => {

@@ -91,9 +91,9 @@ export function pageParams(pagination: Pagination, state: ListingState): PagePar
   const request = pagination.paginator.request(state.position, limit)
   if (request.url !== undefined) return request
   const values = limit === undefined ? request.values : { ...request.values, limit }
-  const placed =
-    request.omitsLimit === true ? request.placed : [...request.placed, ...limitParam(pagination.rules, limit)]
-  return { ...request, placed, values }
+  const params =
+    request.omitsLimit === true ? request.params : [...request.params, ...limitParam(pagination.rules, limit)]
+  return { ...request, params, values }
 }
 
 /**
@@ -167,7 +167,7 @@ export async function decideNextStep(
   if (rules.stopsOnShort && page.limit !== undefined && page.received.length < page.limit)
     return { kind: 'end', reason: 'short_page' }
   const step = await paginator.next(counted, position, tools)
-  const endsHere = page.isRepeated && rules.detectsLoop && paginator.whenRepeated === 'end'
+  const endsHere = page.isRepeated && rules.detectsLoop && paginator.onRepeatedPage === 'end'
   return endsHere && step.kind === 'next' && isSamePosition(paginator, page, position, step.position)
     ? { kind: 'end', reason: 'cursor_repeated' }
     : step
@@ -220,7 +220,9 @@ function definedLimit(rules: PaginationRules, scope: TemplateScope): number | un
 
 function limitParam(rules: PaginationRules, limit: number | undefined): PageParam[] {
   if (rules.limitKey === undefined || limit === undefined) return []
-  return [{ place: rules.location, key: rules.limitKey, value: rules.limitType === 'string' ? String(limit) : limit }]
+  return [
+    { location: rules.location, key: rules.limitKey, value: rules.limitType === 'string' ? String(limit) : limit },
+  ]
 }
 
 /** What the API claims, less what a filter has taken away so far: comparable with the records delivered. */
@@ -251,7 +253,7 @@ function detectLoop(
   if (empties >= EMPTY_PAGES_MAX) throw loopFailure(pages, `the last ${EMPTY_PAGES_MAX} pages were empty`)
   const isSame = isSamePosition(paginator, page, position, next)
   if (isSame) {
-    if (paginator.whenRepeated === undefined || repetition === 'same_answer')
+    if (paginator.onRepeatedPage === undefined || repetition === 'same_answer')
       throw loopFailure(pages, `page ${pages} leads back to itself`)
     if (repetition === 'changed')
       throw loopFailure(
@@ -265,7 +267,7 @@ function detectLoop(
 }
 
 function requestKeyOf(paginator: Paginator, position: JsonObject, page: UpstreamPage): JsonObject {
-  return paginator.identify?.(position, page) ?? position
+  return paginator.requestKey?.(position, page) ?? position
 }
 
 function isSamePosition(paginator: Paginator, page: UpstreamPage, one: JsonObject, other: JsonObject): boolean {

@@ -27,10 +27,10 @@ export const page: PaginationFormat = {
       ends: [],
       start: () => ({ page: parsed.start_page }),
       request: (position) => ({
-        placed:
+        params:
           parsed.page_key === undefined
             ? []
-            : [{ place: parsed.in, key: parsed.page_key, value: integerAt(position, 'page') }],
+            : [{ location: parsed.in, key: parsed.page_key, value: integerAt(position, 'page') }],
         values: position,
       }),
       next: (_page, position) => ({ kind: 'next', position: { page: integerAt(position, 'page') + 1 } }),
@@ -69,10 +69,10 @@ export const offset: PaginationFormat = {
       ends: [],
       start: () => ({ offset: parsed.start_offset }),
       request: (position) => ({
-        placed:
+        params:
           parsed.offset_key === undefined
             ? []
-            : [{ place: parsed.in, key: parsed.offset_key, value: integerAt(position, 'offset') }],
+            : [{ location: parsed.in, key: parsed.offset_key, value: integerAt(position, 'offset') }],
         values: position,
       }),
       next: ({ received, limit }, position) => {

@@ -31,13 +31,13 @@ export interface Paginator {
   /** How many records there are in all, where a page of this format tells it by itself. */
   readonly total?: (page: UpstreamPage) => number | undefined
   /** What a position asks for, without what is only counted in it; two that are equal are the same request. Default: all. */
-  readonly identify?: (position: JsonObject, page: UpstreamPage) => JsonObject
+  readonly requestKey?: (position: JsonObject, page: UpstreamPage) => JsonObject
   /**
    * What it means when a page leads to the position it was asked at, and asked again holds the same: the end of the listing
    * (an API that repeats its last token), or an error. New records go on in both cases (an API whose token is constant).
    * Absent: a position that does not move is an error at once.
    */
-  readonly whenRepeated?: 'end' | 'error'
+  readonly onRepeatedPage?: 'end' | 'error'
   /** A status that means "past the end" and not an error. */
   readonly endStatus?: number
   /** Why `next` may end the listing, for people. */
@@ -54,7 +54,7 @@ export interface StopRule {
 export interface PageParams {
   /** Followed exactly as given instead of the method's URL and query; the limit is then not sent. */
   readonly url?: string | undefined
-  readonly placed: readonly PageParam[]
+  readonly params: readonly PageParam[]
   /** Values of `{{pagination.<name>}}`. */
   readonly values: JsonObject
   /** The limit is not sent with this page. */
@@ -63,7 +63,7 @@ export interface PageParams {
 
 /** One value and where it goes; in a body the key is a dotted path. */
 export interface PageParam {
-  readonly place: ParamLocation
+  readonly location: ParamLocation
   readonly key: string
   readonly value: Json
 }

@@ -55,7 +55,7 @@ function rangePaginator(parsed: z.output<typeof config>): Paginator {
     request: (position, limit = RANGE_SIZE_DEFAULT) => {
       const from = position.next === undefined ? integerAt(position, 'from') : undefined
       const value = from === undefined ? textAt(position, 'next') : `${parsed.unit}=${from}-${from + limit - 1}`
-      return { placed: [{ place: 'header', key: 'range', value }], values: { range: value } }
+      return { params: [{ location: 'header', key: 'range', value }], values: { range: value } }
     },
     next: nextRange,
     total: ({ headers }) => totalIn(headers),

@@ -121,8 +121,8 @@ export function compileRules(config: CommonConfig, stopsOnEmpty: boolean): Pagin
 }
 
 /** What is wrong with the name of a page parameter: in a body it is a path, in a header a header name. */
-export function findParamNameProblem(place: ParamLocation, name: string): string | undefined {
-  switch (place) {
+export function findParamNameProblem(location: ParamLocation, name: string): string | undefined {
+  switch (location) {
     case 'body':
       return findPathProblem(name)
     case 'header':
@@ -186,7 +186,7 @@ export function listStopRules({ rules, paginator }: Pagination): readonly StopRu
     rules.stopsOnShort && { reason: 'short_page', when: 'a page has fewer records than were asked for' },
     ...paginator.ends,
     rules.detectsLoop &&
-      paginator.whenRepeated === 'end' && {
+      paginator.onRepeatedPage === 'end' && {
         reason: 'cursor_repeated',
         when: 'the page leads to where it was asked for, and asked again holds the same records',
       },

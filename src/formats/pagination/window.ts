@@ -129,11 +129,11 @@ function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): P
       const last = given === undefined || given === null ? tools.now() : parseDate(given)
       return interval(from, last, step, await innerStart(inner, tools))
     },
-    ...(inner?.paginator.whenRepeated === undefined ? {} : { whenRepeated: inner.paginator.whenRepeated }),
-    identify: ({ from = null, to = null, inner: within = {} }, page) => ({
+    ...(inner?.paginator.onRepeatedPage === undefined ? {} : { onRepeatedPage: inner.paginator.onRepeatedPage }),
+    requestKey: ({ from = null, to = null, inner: within = {} }, page) => ({
       from,
       to,
-      inner: isJsonObject(within) ? (inner?.paginator.identify?.(within, page) ?? within) : {},
+      inner: isJsonObject(within) ? (inner?.paginator.requestKey?.(within, page) ?? within) : {},
     }),
     request: (position, limit) => windowRequest(parsed, inner, position, limit),
     next: async (page, position, tools) => {
@@ -182,14 +182,14 @@ function windowRequest(
   position: JsonObject,
   limit: number | undefined,
 ): PageParams {
-  const within = inner?.paginator.request(innerPosition(position), limit) ?? { placed: [], values: {} }
+  const within = inner?.paginator.request(innerPosition(position), limit) ?? { params: [], values: {} }
   const from = formatDate(textAt(position, 'from'), parsed.value_format)
   const to = formatDate(textAt(position, 'to'), parsed.value_format)
   const bounds = [
-    { place: parsed.in, key: parsed.from_key, value: from },
-    { place: parsed.in, key: parsed.to_key, value: to },
+    { location: parsed.in, key: parsed.from_key, value: from },
+    { location: parsed.in, key: parsed.to_key, value: to },
   ]
-  return { ...within, placed: [...bounds, ...within.placed], values: { ...within.values, from, to } }
+  return { ...within, params: [...bounds, ...within.params], values: { ...within.values, from, to } }
 }
 
 function innerPosition(position: JsonObject): JsonObject {

@@ -31,7 +31,7 @@ export type DecodeResult =
  * @throws CharsetError, JsonTextError, or another Error when the body is not in this format
  */
 export async function decodeLarge(format: ResponseFormat, body: Uint8Array, charset?: string): Promise<Json> {
-  if (body.byteLength <= INLINE_BYTES_MAX || format.isCheap === true) return format.decode(body, charset)
+  if (body.byteLength <= INLINE_BYTES_MAX || format.decodesInline === true) return format.decode(body, charset)
   if (format.format === 'json') return parseJsonInSlices(decodeText(body, charset))
   return parseJsonInSlices(decodeUtf8(await decodeInThread({ format: format.format, body, charset })))
 }

@@ -8,7 +8,7 @@ export interface ResponseFormat {
   /** Sent as `Accept` unless a header says otherwise. */
   readonly accept: string
   /** Reading costs no more than copying the body. */
-  readonly isCheap?: true
+  readonly decodesInline?: true
   /**
    * Reads a body that is not empty.
    *
@@ -49,7 +49,7 @@ export const text: ResponseFormat = {
   format: 'text',
   summary: 'The body as one text, in the charset of the content type, UTF-8 where it names none.',
   accept: '*/*',
-  isCheap: true,
+  decodesInline: true,
   decode: decodeText,
 }
 
@@ -58,6 +58,6 @@ export const binary: ResponseFormat = {
   format: 'binary',
   summary: 'Bytes; where the answer is JSON they are base64.',
   accept: '*/*',
-  isCheap: true,
+  decodesInline: true,
   decode: (body) => Buffer.from(body).toString('base64'),
 }
