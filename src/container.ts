@@ -30,7 +30,7 @@ import {
   type ServiceDeps,
   type TlsKeys,
 } from './api/index.ts'
-import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
+import { type Clock, type JsonObject, type PollLoopSpec, systemClock, type Violation } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import { ClaimLongPolls, pruneDaemons } from './daemons/index.ts'
 import { mapDatabaseError } from './database/index.ts'
@@ -47,14 +47,7 @@ import {
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
 import { createProxy, type Proxy as Engine } from './proxy/index.ts'
 import { createCallLimiter } from './rate-limits/index.ts'
-import {
-  deleteRemainsOfEnvironment,
-  deleteTriggersOf,
-  type PollLoopSpec,
-  RunQueue,
-  RunWatch,
-  stopRunsOfAccount,
-} from './runs/index.ts'
+import { deleteRemainsOfEnvironment, deleteTriggersOf, RunQueue, RunWatch, stopRunsOfAccount } from './runs/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
 import type { Storage } from './storage.ts'
 import { type ArgsRules, checkTriggerResources, executeWebhookRun, resolveArgs } from './syncs/index.ts'

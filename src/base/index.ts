@@ -57,6 +57,7 @@ export {
 export { parseJsonInSlices, yieldToEventLoop } from './json-parse-sliced.ts'
 export { chunkJson, stringifyJson } from './json-stringify.ts'
 export { toJsonbText } from './jsonb.ts'
+export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'
 export { Slab } from './slab.ts'
 export { createSuggester, formatQuantity, suggest, trimEnd } from './text.ts'
 export { readThrough, TtlCache } from './ttl-cache.ts'

@@ -1,30 +1,37 @@
-import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
-import { isDatabaseUnavailable } from '../database/index.ts'
-import { describeError, type Logger } from '../telemetry/index.ts'
+import { type BackoffPolicy, backoffMs } from './backoff.ts'
+import type { Clock } from './clock.ts'
 
 /** Work that is done again and again. */
 export interface PollLoopSpec {
   /** For the log. */
   readonly name: string
-  /** Sleep between two rounds, unless the loop is woken. */
+  /** Pause after a round that found nothing more to do, unless the loop is woken. */
   readonly intervalMs: number
-  /** One round; what it throws is logged and does not end the loop. @returns whether the next round should follow at once */
-  runOnce(): Promise<boolean>
+  /** One round. @returns `true`: the next one follows at once; `false`: after `intervalMs` and jitter; a number: after so many ms */
+  runOnce(): Promise<boolean | number>
 }
 
-/** What a loop needs. */
+/** What every loop of a process shares. */
 export interface PollLoopDeps {
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'sleep'>
   /** A number in [0, 1). */
   readonly random: () => number
-  readonly logger: Logger
+  /**
+   * Called with the error of each failed round; logs it.
+   *
+   * @param failures failed rounds in a row, from 1
+   * @returns the least pause before the next round, ms; absent: the loop's own backoff alone
+   * @throws what ends the loop
+   */
+  readonly onError: (error: unknown, loop: string, failures: number) => number | undefined
 }
 
-/** Share of the interval that is added at random, so that the loops of many workers do not run in step. */
+/** Share of the interval that is added at random, so that the loops of many processes do not run in step. */
 const JITTER = 0.1
+/** Pause after a failed round. */
 const ERROR_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 2_000, jitterFloor: 0.5 }
 
-/** Runs rounds until it is disposed, whatever goes wrong in one of them. */
+/** Poll loop: runs rounds until it is disposed. A failed round is followed by a backoff, not by the end. */
 export class PollLoop {
   readonly #deps: PollLoopDeps
   readonly #spec: PollLoopSpec
@@ -39,9 +46,14 @@ export class PollLoop {
     this.#spec = spec
   }
 
-  /** Begins; later calls do nothing. */
+  /** Begins; later calls change nothing. */
   start(): void {
     this.#running ??= this.#run()
+  }
+
+  /** Resolves after the last round of a started loop; rejects with what `onError` threw. */
+  get ended(): Promise<void> | undefined {
+    return this.#running
   }
 
   /** Begins the next round now, or right after the one in flight. */
@@ -59,8 +71,8 @@ export class PollLoop {
 
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const sleepMs = await this.#round()
-      if (!this.#isWoken && sleepMs > 0) await this.#sleep(sleepMs)
+      const pauseMs = await this.#round()
+      if (!this.#isWoken && pauseMs > 0) await this.#sleep(pauseMs)
       this.#isWoken = false
     }
   }
@@ -70,18 +82,19 @@ export class PollLoop {
     if (!this.#stop.signal.aborted) await this.#deps.clock.sleep(ms, this.#sleepAbort.signal)
   }
 
+  /** @returns the pause before the next round, ms */
   async #round(): Promise<number> {
-    const { random, logger } = this.#deps
-    const { name, intervalMs } = this.#spec
+    const { random, onError } = this.#deps
+    const { name } = this.#spec
     try {
-      const isMore = await this.#spec.runOnce()
+      const next = await this.#spec.runOnce()
       this.#failures = 0
-      return isMore ? 0 : intervalMs * (1 + JITTER * random())
+      if (typeof next === 'number') return next
+      return next ? 0 : this.#spec.intervalMs * (1 + JITTER * random())
     } catch (error) {
       this.#failures++
-      if (!isDatabaseUnavailable(error)) logger.error({ loop: name, ...describeError(error) }, 'a round failed')
-      else if (this.#failures === 1) logger.warn({ loop: name }, 'the database is unavailable, the loop waits')
-      return backoffMs(ERROR_BACKOFF, this.#failures, random)
+      const pauseMs = onError(error, name, this.#failures)
+      return Math.max(pauseMs ?? 0, backoffMs(ERROR_BACKOFF, this.#failures, random))
     }
   }
 }

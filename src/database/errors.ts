@@ -1,4 +1,5 @@
-import { Failure } from '../base/index.ts'
+import { Failure, type PollLoopDeps } from '../base/index.ts'
+import { describeError, type Logger } from '../telemetry/index.ts'
 
 /** SQLSTATE classes and codes, PostgreSQL manual appendix A. */
 const UNIQUE_VIOLATION = '23505'
@@ -107,5 +108,14 @@ export async function mapForeignKeyToInUse<Result>(
   } catch (cause) {
     if (!isForeignKeyViolation(cause)) throw cause
     throw new Failure('RESOURCE_IN_USE', used.why, { resource: { type: used.type, id: used.id }, cause })
+  }
+}
+
+/** Logs failed rounds of poll loops on the database: an outage once per loop as a warning, everything else with its stack. */
+export function logLoopErrors(logger: Pick<Logger, 'warn' | 'error'>): PollLoopDeps['onError'] {
+  return (error, loop, failures) => {
+    if (!isDatabaseUnavailable(error)) logger.error({ loop, ...describeError(error) }, 'a round failed')
+    else if (failures === 1) logger.warn({ loop }, 'the database is unavailable, the loop waits')
+    return undefined
   }
 }

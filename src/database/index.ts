@@ -23,6 +23,7 @@ export {
   isLockTimeout,
   isStatementTimeout,
   isUniqueViolation,
+  logLoopErrors,
   mapDatabaseError,
   mapForeignKeyToInUse,
 } from './errors.ts'

@@ -1,8 +1,7 @@
-import type { Clock } from '../base/index.ts'
-import { isDatabaseUnavailable } from '../database/index.ts'
+import { type Clock, PollLoop } from '../base/index.ts'
+import { isDatabaseUnavailable, logLoopErrors } from '../database/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import { HeldRun, isLeaseLost } from './lease.ts'
-import { PollLoop } from './poll-loop.ts'
 import type { Outcome, RunQueue, Settled } from './queue.ts'
 import { HEARTBEAT_INTERVAL_MS, QUEUE_POLICY } from './retry-policy.ts'
 import { type ClaimedRun, type ResourceStats, type RunOutcome, type RunProgress, WEBHOOK_QUEUE_GROUP } from './run.ts'
@@ -70,8 +69,9 @@ export class RunExecutor {
     this.#settler = new SettlementBatcher(deps.queue)
     const claims = { name: 'claim', intervalMs: POLL_INTERVAL_MS, runOnce: () => this.claimOnce() }
     const heartbeats = { name: 'heartbeat', intervalMs: HEARTBEAT_INTERVAL_MS, runOnce: () => this.heartbeatOnce() }
-    this.#claims = new PollLoop(deps, claims)
-    this.#heartbeats = new PollLoop(deps, heartbeats)
+    const loopDeps = { ...deps, onError: logLoopErrors(deps.logger) }
+    this.#claims = new PollLoop(loopDeps, claims)
+    this.#heartbeats = new PollLoop(loopDeps, heartbeats)
   }
 
   /** Begins to claim; later calls do nothing. */

@@ -8,7 +8,6 @@
 export { type ExecuteRun, RunExecutor, type RunExecutorStats } from './executor.ts'
 export { type CompletedStatus, completedStatusOf, isStatsOf } from './incremental.ts'
 export { isLeaseLost, Lease } from './lease.ts'
-export { PollLoop, type PollLoopSpec } from './poll-loop.ts'
 export { type HeartbeatResult, leaseLost, type Outcome, queueGroupKey, RunQueue } from './queue.ts'
 export { getRun, listRuns, type RunView, type WaitState } from './read-runs.ts'
 export { HEARTBEAT_INTERVAL_MS, LEASE_EXPIRED, QUEUE_POLICY, REAP_INTERVAL_MS } from './retry-policy.ts'

@@ -1,5 +1,5 @@
 import { deleteOldIdempotencyKeys } from '../api/index.ts'
-import type { Clock } from '../base/index.ts'
+import type { Clock, PollLoopSpec } from '../base/index.ts'
 import { type Database, isLockTimeout, isStatementTimeout } from '../database/index.ts'
 import { deleteExpiredSlots, deleteIdleWindows } from '../rate-limits/index.ts'
 import {
@@ -13,7 +13,6 @@ import {
   HEARTBEAT_INTERVAL_MS,
   hasUnfinishedRuns,
   listDaysBefore,
-  type PollLoopSpec,
   REAP_INTERVAL_MS,
   type RunQueue,
   touchWorker,

@@ -1,14 +1,6 @@
-import type { Clock } from '../base/index.ts'
-import type { Database } from '../database/index.ts'
-import {
-  deleteWorker,
-  type ExecuteRun,
-  PollLoop,
-  type PollLoopSpec,
-  RunExecutor,
-  type RunExecutorStats,
-  type RunQueue,
-} from '../runs/index.ts'
+import { type Clock, PollLoop, type PollLoopSpec } from '../base/index.ts'
+import { type Database, logLoopErrors } from '../database/index.ts'
+import { deleteWorker, type ExecuteRun, RunExecutor, type RunExecutorStats, type RunQueue } from '../runs/index.ts'
 import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedules/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
@@ -77,7 +69,8 @@ export function createWorker(deps: WorkerDeps): Worker {
     ...(retentionDays > 0 ? [retention(deps, retentionDays)] : []),
     ...(deps.loops ?? []),
   ]
-  const loops = specs.map((spec) => new PollLoop(deps, spec))
+  const loopDeps = { ...deps, onError: logLoopErrors(deps.logger) }
+  const loops = specs.map((spec) => new PollLoop(loopDeps, spec))
   return {
     start() {
       for (const each of [...loops, ticker, executor]) each.start()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newId, systemClock } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
-import { PollLoop, RunQueue } from '../../src/runs/index.ts'
+import { RunQueue } from '../../src/runs/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { createWorker } from '../../src/worker/index.ts'
 import { idempotencyCleaner, partitionMaintenance } from '../../src/worker/maintenance.ts'
@@ -10,7 +10,6 @@ import { testDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
 
 const { database } = await testDatabase()
-const loopDeps = { clock: systemClock, random: () => 0, logger: silentLogger }
 
 describe('a worker', () => {
   it('turns ticks into runs and executes them, and its drain leaves none held', async () => {
@@ -36,66 +35,6 @@ describe('a worker', () => {
     expect(worker.stats.runs.running).toBe(0)
     expect(worker.stats.ticker.fired).toBeGreaterThan(0)
     expect(await readOne(database, 'select count(*) as count from run_lease')).toEqual({ count: 0 })
-  })
-})
-
-describe('a loop', () => {
-  it('goes on after a round that throws', async () => {
-    let rounds = 0
-    const third = Promise.withResolvers<void>()
-    await using loop = new PollLoop(loopDeps, {
-      name: 'test',
-      intervalMs: 1,
-      runOnce: async () => {
-        if (++rounds === 3) third.resolve()
-        throw new Error('a round failed')
-      },
-    })
-    loop.start()
-    await third.promise
-    expect(rounds).toBeGreaterThanOrEqual(3)
-  })
-
-  it('does the next round at once when there is more, or when it is woken', async () => {
-    let rounds = 0
-    const reached = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    await using loop = new PollLoop(loopDeps, {
-      name: 'test',
-      intervalMs: 3_600_000,
-      runOnce: async () => {
-        rounds++
-        if (rounds === 2) reached[0]?.resolve()
-        if (rounds === 3) reached[1]?.resolve()
-        return rounds < 2
-      },
-    })
-    loop.start()
-    await reached[0]?.promise
-    expect(rounds).toBe(2)
-    loop.wake()
-    await reached[1]?.promise
-    expect(rounds).toBe(3)
-  })
-
-  it('ends after the round in flight', async () => {
-    const [began, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let isDone = false
-    const loop = new PollLoop(loopDeps, {
-      name: 'test',
-      intervalMs: 1,
-      runOnce: async () => {
-        began.resolve()
-        await end.promise
-        isDone = true
-        return true
-      },
-    })
-    loop.start()
-    await began.promise
-    const ended = loop[Symbol.asyncDispose]()
-    end.resolve()
-    await ended
-    expect(isDone).toBe(true)
   })
 })
 
