@@ -1,3 +1,4 @@
+import type { WindowCounts } from '../base/index.ts'
 import { execute, queryOne, type Tx } from '../database/index.ts'
 
 /** Requests that may be made, counted under one subject. */
@@ -8,13 +9,9 @@ export interface RateLimitWindow {
   readonly windowMs: number
 }
 
-/** What is counted under a subject, as of `nowMs`. */
-export interface RateLimitWindowState {
-  readonly used: number
-  /** Requests of the window before, all of it. */
-  readonly previous: number
-  /** How much of the window under way has passed, 0 to 1. */
-  readonly elapsed: number
+/** What is counted under a subject at this moment. */
+export interface RateLimitWindowState extends WindowCounts {
+  /** How long the third party wants no request at all; 0: it takes them. */
   readonly blockedMs: number
 }
 
@@ -25,9 +22,8 @@ const PREVIOUS = `case b.window_number when excluded.window_number then b.previo
   when excluded.window_number - 1 then b.used else 0 end`
 
 /**
- * Takes one request if the sliding window has room: the requests of this window, and of the window before as much as still
- * counts, stay below the limit. One statement on one row: any number of processes share the count. Rides on the primary
- * key.
+ * Takes one request if the sliding window allows it; the condition is `slidingCount` of base/ in SQL. One statement on one row:
+ * any number of processes share the count. Uses the primary key.
  */
 export async function takeFromWindow(
   tx: Tx,

@@ -1,3 +1,5 @@
+import { slidingCount } from '../../base/index.ts'
+
 /** What a key may still send. */
 export interface RateLimitState {
   readonly isAllowed: boolean
@@ -8,10 +10,9 @@ export interface RateLimitState {
 }
 
 /**
- * Counts requests per key (an API token, a client address) in a sliding window, in this process only.
- *
- * The window slides by weighing the last fixed window with the share of it that still reaches into the present, which
- * needs two counters per key. Windows begin for all keys at once, so dropping a whole map forgets the idle ones.
+ * Sliding-window rate limiter: counts requests per key (an API token, a client address), in this process only; `rate-limits/`
+ * counts calls of accounts across processes. Windows begin for all keys at once, so dropping a whole map forgets the idle
+ * ones.
  */
 export class RateLimiter {
   readonly #max: number
@@ -35,11 +36,11 @@ export class RateLimiter {
     if (this.#max === 0) return undefined
     this.#slideTo(nowMs)
     const elapsed = (nowMs - this.#windowStartMs) / this.#windowMs
-    const carried = (this.#previous.get(key) ?? 0) * (1 - elapsed)
     const used = this.#current.get(key) ?? 0
-    const isAllowed = carried + used + 1 <= this.#max
+    const count = slidingCount({ used, previous: this.#previous.get(key) ?? 0, elapsed })
+    const isAllowed = count + 1 <= this.#max
     if (isAllowed) this.#current.set(key, used + 1)
-    const taken = carried + used + (isAllowed ? 1 : 0)
+    const taken = count + (isAllowed ? 1 : 0)
     return {
       isAllowed,
       limit: this.#max,
