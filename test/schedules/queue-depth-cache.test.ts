@@ -9,10 +9,10 @@ const GROUP = { environmentId: 'e', group: 'webhook' }
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** A room over a queue in which so many runs wait, and the counts that were made. */
-function roomOver(waiting: number) {
+/** A cache over a queue in which so many runs wait, and the number of counts. */
+function cacheOver(waiting: number) {
   const counts: number[] = []
-  const room = new QueueDepthCache({
+  const cache = new QueueDepthCache({
     countWaiting: async () => {
       counts.push(waiting)
       return new Map([[queueGroupKey(GROUP.environmentId, GROUP.group), waiting]])
@@ -20,28 +20,28 @@ function roomOver(waiting: number) {
   })
   const loadAfter = async (ms: number) => {
     vi.advanceTimersByTime(ms)
-    await room.load(database.pool, [GROUP])
+    await cache.load(database.pool, [GROUP])
     return counts.length
   }
-  return { room, loadAfter }
+  return { cache, loadAfter }
 }
 
-describe('the room of a group', () => {
+describe('the queue depth of a group', () => {
   it('is counted again after five seconds while it is less than half full', async () => {
-    const { loadAfter } = roomOver(QUEUE_DEPTH_MAX / 2 - 1)
-    expect([await loadAfter(0), await loadAfter(5_000), await loadAfter(1)]).toEqual([1, 1, 2])
+    const { loadAfter } = cacheOver(QUEUE_DEPTH_MAX / 2 - 1)
+    expect([await loadAfter(0), await loadAfter(4_999), await loadAfter(1)]).toEqual([1, 1, 2])
   })
 
   it('is counted again after a second when it is at least half full', async () => {
-    const { loadAfter } = roomOver(QUEUE_DEPTH_MAX / 2)
-    expect([await loadAfter(0), await loadAfter(1_000), await loadAfter(1)]).toEqual([1, 1, 2])
+    const { loadAfter } = cacheOver(QUEUE_DEPTH_MAX / 2)
+    expect([await loadAfter(0), await loadAfter(999), await loadAfter(1)]).toEqual([1, 1, 2])
   })
 
-  it('knows what was added since at once', async () => {
-    const { room, loadAfter } = roomOver(QUEUE_DEPTH_MAX - 1)
+  it('includes added runs immediately', async () => {
+    const { cache, loadAfter } = cacheOver(QUEUE_DEPTH_MAX - 1)
     await loadAfter(0)
-    expect(room.isFull(GROUP.environmentId, GROUP.group)).toBe(false)
-    room.add(GROUP.environmentId, GROUP.group)
-    expect(room.isFull(GROUP.environmentId, GROUP.group)).toBe(true)
+    expect(cache.isFull(GROUP.environmentId, GROUP.group)).toBe(false)
+    cache.add(GROUP.environmentId, GROUP.group)
+    expect(cache.isFull(GROUP.environmentId, GROUP.group)).toBe(true)
   })
 })
