@@ -1,8 +1,8 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
+import { SignatureV4 } from '@smithy/signature-v4'
 import { z } from 'zod'
-import { compileTemplate, renderText, type TextTemplate } from '../../expressions/index.ts'
+import { compileTemplate, renderText } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
-import { percentEncode } from '../query-string.ts'
 import { secretText, templateText } from '../schema-types.ts'
 import type { AuthorizationFormat, UnauthorizedRequest } from './authorization.ts'
 
@@ -14,14 +14,7 @@ const config = z.strictObject({
   service: templateText().describe('For example `s3` or `execute-api`.'),
 })
 
-interface AwsSigningKey {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly region: string
-  readonly service: string
-}
-
-/** `aws_sigv4`: Signature Version 4 in the Authorization header. */
+/** `aws_sigv4`: Signature Version 4 in the Authorization header, computed by the SDK's own signer. */
 export const awsSigv4: AuthorizationFormat = {
   format: 'aws_sigv4',
   summary:
@@ -33,87 +26,67 @@ export const awsSigv4: AuthorizationFormat = {
     const region = compileTemplate(parsed.region)
     const service = compileTemplate(parsed.service)
     const sessionToken = parsed.session_token === undefined ? undefined : compileTemplate(parsed.session_token)
-    return (request, scope, { now }) => {
-      const render = (template: TextTemplate) => renderText(template, scope)
-      const key: AwsSigningKey = {
-        accessKeyId: render(accessKeyId),
-        secretAccessKey: render(secretAccessKey),
-        region: render(region),
-        service: render(service),
+    return async (request, scope, { now }) => {
+      const credentials = {
+        accessKeyId: renderText(accessKeyId, scope),
+        secretAccessKey: renderText(secretAccessKey, scope),
+        ...(sessionToken === undefined ? {} : { sessionToken: renderText(sessionToken, scope) }),
       }
-      const headers = signingHeaders(request, now(), sessionToken === undefined ? undefined : render(sessionToken))
-      const { host: _implied, ...sent } = headers
-      return { headers: { ...sent, authorization: authorizationHeader(request, headers, key) }, query: {} }
+      const serviceName = renderText(service, scope)
+      const signer = new SignatureV4({
+        credentials,
+        region: renderText(region, scope),
+        service: serviceName,
+        sha256: Sha256,
+        // Every service but S3 signs the path encoded a second time.
+        uriEscapePath: serviceName !== 's3',
+      })
+      const signed = await signer.sign(signableRequest(request), { signingDate: now() })
+      const { host: _sentByClient, ...headers } = signed.headers
+      return { headers, query: {} }
     }
   }),
 }
 
-/**
- * The headers that are signed: host (undici sends it), time, payload hash, session token. Of a body that is streamed only the
- * caller can know the hash.
- */
-function signingHeaders(
-  request: UnauthorizedRequest,
-  now: Date,
-  sessionToken: string | undefined,
-): Record<string, string> {
-  const headers: Record<string, string> = {
-    host: new URL(request.url).host,
-    'x-amz-content-sha256': request.headers['x-amz-content-sha256'] ?? sha256(request.body ?? ''),
-    'x-amz-date': now.toISOString().replace(/[-:]|\.\d{3}/g, ''),
+/** Only the host and the `x-amz-` headers that the signer adds are signed: proxies may change all others. */
+function signableRequest({ method, url: text, headers, body }: UnauthorizedRequest) {
+  const url = new URL(text)
+  const query = new Map<string, string[]>()
+  for (const [name, value] of url.searchParams) {
+    const values = query.get(name)
+    if (values === undefined) query.set(name, [value])
+    else values.push(value)
   }
-  if (sessionToken !== undefined) headers['x-amz-security-token'] = sessionToken
-  return headers
+  const payloadHash = headers['x-amz-content-sha256']
+  return {
+    method,
+    protocol: url.protocol,
+    hostname: url.hostname,
+    path: url.pathname,
+    query: Object.fromEntries(query),
+    headers: { host: url.host, ...(payloadHash === undefined ? {} : { 'x-amz-content-sha256': payloadHash }) },
+    body,
+  }
 }
 
-function authorizationHeader(
-  request: UnauthorizedRequest,
-  headers: Record<string, string>,
-  key: AwsSigningKey,
-): string {
-  const timestamp = headers['x-amz-date'] ?? ''
-  const day = timestamp.slice(0, 8)
-  const credentialScope = `${day}/${key.region}/${key.service}/aws4_request`
-  const signedNames = Object.keys(headers).sort()
-  const canonical = canonicalRequest(request, headers, signedNames, key.service)
-  const toSign = ['AWS4-HMAC-SHA256', timestamp, credentialScope, sha256(canonical)].join('\n')
-  const signature = [day, key.region, key.service, 'aws4_request', toSign].reduce<string | Buffer>(
-    (secret, text) => createHmac('sha256', secret).update(text).digest(),
-    `AWS4${key.secretAccessKey}`,
-  )
-  const credential = `Credential=${key.accessKeyId}/${credentialScope}`
-  const hex = Buffer.from(signature).toString('hex')
-  return `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=${signedNames.join(';')}, Signature=${hex}`
+/** SHA-256, or HMAC-SHA-256 under a secret, as the signer wants it. */
+class Sha256 {
+  readonly #hash: Hash | Hmac
+
+  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret))
+  }
+
+  update(chunk: string | ArrayBuffer | ArrayBufferView): void {
+    this.#hash.update(bytesOf(chunk))
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest()
+  }
 }
 
-function canonicalRequest(
-  request: UnauthorizedRequest,
-  headers: Record<string, string>,
-  names: string[],
-  service: string,
-): string {
-  const url = new URL(request.url)
-  const query = [...url.searchParams]
-    .map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`)
-    .sort()
-    .join('&')
-  return [
-    request.method,
-    canonicalPath(url.pathname, service),
-    query,
-    ...names.map((name) => `${name}:${headers[name]?.trim().replace(/\s+/g, ' ')}`),
-    '',
-    names.join(';'),
-    headers['x-amz-content-sha256'],
-  ].join('\n')
-}
-
-/** Every service but S3 signs the path encoded a second time. */
-function canonicalPath(pathname: string, service: string): string {
-  if (service === 's3') return pathname
-  return pathname.split('/').map(percentEncode).join('/')
-}
-
-function sha256(content: string | Uint8Array): string {
-  return createHash('sha256').update(content).digest('hex')
+function bytesOf(data: string | ArrayBuffer | ArrayBufferView): string | Uint8Array {
+  if (typeof data === 'string') return data
+  return ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data)
 }

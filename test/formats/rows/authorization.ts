@@ -34,10 +34,10 @@ const AWS = {
 }
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-const awsHeaders = (signature: string) => ({
+const awsHeaders = (signature: string, service = 's3') => ({
   'x-amz-content-sha256': EMPTY_SHA256,
   'x-amz-date': '20130524T000000Z',
-  authorization: `AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=${signature}`,
+  authorization: `AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/${service}/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=${signature}`,
 })
 
 export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationRow[]>> = {
@@ -178,6 +178,38 @@ export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationR
       request: { url: 'https://examplebucket.s3.amazonaws.com/?max-keys=2&prefix=J' },
       now: '2013-05-24T00:00:00Z',
       headers: awsHeaders('34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7'),
+    },
+    {
+      promise: 'sorts parameters by name, whatever follows the name',
+      config: { ...AWS, service: 'execute-api' },
+      request: { url: 'https://h.example.com/?a-b=1&a=2&a=1&ab=3' },
+      now: '2013-05-24T00:00:00Z',
+      headers: awsHeaders('0cb0924623087a5bbc04b86f82f35b2d6a521508b8e298c4ec0a3daf7c51cd20', 'execute-api'),
+    },
+    {
+      promise: 'joins slashes of a path that follow each other, but for a bucket',
+      config: { ...AWS, service: 'execute-api' },
+      request: { url: 'https://h.example.com/a//b%20c' },
+      now: '2013-05-24T00:00:00Z',
+      headers: awsHeaders('21817d321834280104ed5b42528cd0ba98f4ad0ec507f3a4b731c4f58b73a466', 'execute-api'),
+    },
+    {
+      promise: 'signs the temporary token and the hash that the caller names, and the path of a bucket as it is',
+      config: { ...AWS, session_token: '{{token}}' },
+      credentials: { token: 'T' },
+      request: {
+        method: 'PUT',
+        url: 'https://h.example.com/a//b%20c',
+        headers: { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
+      },
+      now: '2013-05-24T00:00:00Z',
+      headers: {
+        'x-amz-content-sha256': 'UNSIGNED-PAYLOAD',
+        'x-amz-date': '20130524T000000Z',
+        'x-amz-security-token': 'T',
+        authorization:
+          'AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token, Signature=1026689243e060cc090a44c7595f505ab362344ba02a6ebc152f94fba791a57d',
+      },
     },
   ],
   jwt: [
