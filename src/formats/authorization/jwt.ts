@@ -22,9 +22,9 @@ export const jwt: AuthorizationFormat = {
     const key = compileTemplate(parsed.key)
     const claims = compileJson(parsed.claims)
     const keyId = parsed.key_id === undefined ? undefined : compileTemplate(parsed.key_id)
-    return (_request, scope, { now }) => {
+    return async (_request, scope, { now }) => {
       const issuedAt = Math.floor(now().getTime() / 1000)
-      const token = signJwt({
+      const token = await signJwt({
         algorithm: parsed.algorithm,
         key: renderText(key, scope),
         keyId: keyId === undefined ? undefined : renderText(keyId, scope),

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { compileTemplate, renderText, type TemplateScope } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
-import { percentEncode } from '../query-string.ts'
 import { secretText, templateText } from '../schema-types.ts'
 import type { AuthorizationFormat, Authorize, UnauthorizedRequest } from './authorization.ts'
 
@@ -83,4 +82,12 @@ function formPairs({ headers, body }: UnauthorizedRequest): Iterable<[string, st
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Percent-encodes as signature schemes demand: only the unreserved characters of RFC 3986 §2.3 stay. */
+function percentEncode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
 }

@@ -66,7 +66,7 @@ function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
       canRequestToken: () => true,
       async requestToken(tools, scope) {
         const input = assert(scope, tools.now())
-        const assertion = trySign(input)
+        const assertion = await trySign(input)
         if (typeof assertion !== 'string') return assertion
         if (request === undefined) return asToken(assertion, input)
         const args = { ...scope.call.args, assertion }
@@ -98,9 +98,9 @@ function compileAssertion(parsed: z.output<typeof config>): (scope: TemplateScop
 }
 
 /** A key that does not fit is the account's: whoever connected it has to give another. */
-function trySign(input: JwtInput): string | TokenResult {
+async function trySign(input: JwtInput): Promise<string | TokenResult> {
   try {
-    return signJwt(input)
+    return await signJwt(input)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return { kind: 'grant_refused', message: error.publicMessage, retryAfterSeconds: undefined }

@@ -56,7 +56,7 @@ export function compileTokenEndpoint<Request>(
   const paths = tokenPaths(settings.token_response)
   const lifetimeSeconds = tokenExpiryDuration === undefined ? undefined : Number(tokenExpiryDuration)
   return async (tools, scope, params, previous) => {
-    const client = authenticate(scope, tools, renderUrl(audience, scope))
+    const client = await authenticate(scope, tools, renderUrl(audience, scope))
     const args = {
       params: { ...params, ...renderObject(extras, scope), ...client.params },
       ...(client.authorization === undefined ? {} : { authorization: client.authorization }),
@@ -88,7 +88,7 @@ type AuthenticateClient = (
   scope: TemplateScope,
   tools: { readonly now: () => Date; readonly nonce: () => string },
   audience: string,
-) => ClientAuthentication
+) => ClientAuthentication | Promise<ClientAuthentication>
 
 /** Lifetime of a client assertion. */
 const ASSERTION_SECONDS = 300
@@ -120,11 +120,11 @@ function compileClientAssertion(
 ): AuthenticateClient {
   const key = compileTemplate(private_key)
   const keyId = key_id === undefined ? undefined : compileTemplate(key_id)
-  return (scope, { now, nonce }, audience) => {
+  return async (scope, { now, nonce }, audience) => {
     const client_id = clientId(scope)
     const iat = Math.floor(now().getTime() / 1_000)
     const exp = iat + ASSERTION_SECONDS
-    const client_assertion = signJwt({
+    const client_assertion = await signJwt({
       algorithm,
       key: renderText(key, scope),
       keyId: keyId === undefined ? undefined : renderText(keyId, scope),
