@@ -1,11 +1,13 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { SETTINGS } from '../src/config.ts'
 import { METRICS } from '../src/telemetry/metric-table.ts'
+import { readJourneys } from './support/journeys.ts'
 
-const README = join(import.meta.dirname, '../README.md')
+const ROOT = join(import.meta.dirname, '..')
+const README = join(ROOT, 'README.md')
 const TABLE = /(<!-- settings -->\n)[\s\S]*?(\n<!-- \/settings -->)/
 
 /** The settings as the README shows them. */
@@ -70,3 +72,35 @@ describe('the README', () => {
     expect(readFileSync(README, 'utf8')).toMatch(COMMANDS_TABLE)
   })
 })
+
+describe('the README of the sources', () => {
+  const journeys = readJourneys(ROOT)
+
+  it('lists the journeys of a call, a tick, a daemon’s run and an account', () => {
+    expect(journeys.length).toBeGreaterThanOrEqual(4)
+    for (const { title, steps } of journeys) expect(steps.length, title).toBeGreaterThan(5)
+  })
+
+  it.each(journeys)('names functions of "$title" that exist where it says', ({ steps }) => {
+    const missing = steps.flatMap(({ file, functions }) => {
+      const text = readFileSync(join(ROOT, 'src', file), 'utf8')
+      return functions.filter((name) => !declares(text, name)).map((name) => `${file}: ${name}`)
+    })
+    expect(missing).toEqual([])
+  })
+
+  it('names only files and folders that exist', () => {
+    const text = readFileSync(join(ROOT, 'src/README.md'), 'utf8')
+    const paths = [...text.matchAll(/`([a-z][\w-]*\/[\w./-]*)`/g)].map(([, path = '']) => path)
+    expect(paths.filter((path) => !['src', '.'].some((top) => existsSync(join(ROOT, top, path))))).toEqual([])
+  })
+})
+
+/** Whether a file declares a function, class, constant or member of that name. */
+function declares(text: string, name: string): boolean {
+  const word = name.replace('#', '')
+  return new RegExp(
+    `(?:function\\*?|const|class|get) #?${word}\\b|^ +(?:readonly |static |async |\\*)*#?${word}(?:[(<]|: )`,
+    'm',
+  ).test(text)
+}

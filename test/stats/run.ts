@@ -1,11 +1,12 @@
 /**
  * `npm run stats [DIR]`: the size and shape of `src` without generated code, of this checkout or another one, as one JSON line
  * per figure. What it counts is what makes a code base slow to read: many small files, long ones, many dependency
- * interfaces, one name for several types.
+ * interfaces, one name for several types. The journeys are those that `src/README.md` lists.
  */
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readJourneys } from '../support/journeys.ts'
 
 const SMALL_FILE_LINES = 25
 const TYPE = /^(?:export )?(?:interface|type|class|abstract class) (\w+)/gm
@@ -27,6 +28,8 @@ report('lines-max', percentile(1))
 report('files-small', lengths.filter((length) => length < SMALL_FILE_LINES).length)
 report('deps-interfaces', types.filter((name) => name.endsWith('Deps')).length)
 report('types-declared-twice', declaredTwice.length, declaredTwice.sort())
+for (const { title, steps } of readJourneys(root))
+  report(`journey-functions: ${title}`, steps.flatMap(({ functions }) => functions).length)
 report('comment-share', share(lines.filter((line) => COMMENT_LINE.test(line)).length, lines.length))
 
 function percentile(rank: number): number {
