@@ -55,16 +55,16 @@ import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
 import { createWorker } from './worker/index.ts'
 
-/** What a process is composed from. */
+/** What API and worker of a process are built from. */
 export interface ProcessDeps {
   readonly config: Config
   readonly storage: Storage
   readonly logger: Logger
-  /** Absent: it is not watched. */
+  /** Metrics and monitoring; absent in commands and tests that need none. */
   readonly operating?: Pick<Observability, 'metrics' | 'schedule' | 'watchProblem'> | undefined
 }
 
-/** The rooms of one process, each built once and handed what it asks for. */
+/** The dependencies of one process, each built once. */
 export interface Container extends ServiceDeps, AsyncDisposable {
   readonly clock: Clock
   readonly http: HttpClient
@@ -75,7 +75,7 @@ export interface Container extends ServiceDeps, AsyncDisposable {
   readonly queue: RunQueue
 }
 
-/** Triggers of an account that goes: nothing fires for it again, and what runs ends at its next page. */
+/** The triggers and runs of a deleted account: triggers are deleted, active runs stop at their next page. */
 const triggersOfAccount: AccountTriggers = {
   async deleteByAccount(tx, environmentId, accountId) {
     await deleteTriggersOf(tx, environmentId, 'integrated_account_id', accountId)
@@ -83,12 +83,12 @@ const triggersOfAccount: AccountTriggers = {
   },
 }
 
-/** How far back this installation catches missed ticks up. */
+/** How far back missed ticks become runs of their own. */
 function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
   return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
 }
 
-/** Builds everything between the database and the doors (API, worker). */
+/** Builds everything between the database and the API or worker. */
 export function createContainer({ config, storage: { database, secrets }, logger }: ProcessDeps): Container {
   const clock = systemClock
   const policy = createEgressPolicy({ allow: config.egressAllow })
@@ -96,10 +96,10 @@ export function createContainer({ config, storage: { database, secrets }, logger
   const evaluator = createEvaluator({
     clock,
     onQuarantine: ({ owner, hash }) =>
-      logger.warn({ owner, hash }, 'an expression was set aside: it kept killing its sandbox'),
+      logger.warn({ owner, hash }, 'an expression is blocked: it kept killing its sandbox'),
   })
   const definitions = createDefinitionCache(secrets)
-  // Tokens are renewed by an engine that asks nobody to renew them.
+  // Token requests made by an action go through an engine without credential refresh, or a 401 there would recurse.
   const engine = createProxy({ http, evaluator, clock })
   const tokenDeps = { database, secrets, definitions, http, evaluator, clock, engine, random: Math.random }
   const tokens = createTokenProvider(tokenDeps)
@@ -122,13 +122,14 @@ export function createContainer({ config, storage: { database, secrets }, logger
   const keeper = createCredentialRefresher({
     ...accounts,
     onReportError: (error) =>
-      logger.warn(describeError(error), 'what a call says about its account could not be noted'),
+      logger.warn(describeError(error), 'the account status that a call reported could not be stored'),
   })
   const budgets = createCallLimiter({
     database,
     clock,
     random: Math.random,
-    onWriteError: (error) => logger.warn(describeError(error), 'what is known about a limit could not be shared'),
+    onWriteError: (error) =>
+      logger.warn(describeError(error), 'a rate limit reported by an upstream could not be shared'),
   })
   const proxy = createProxy({ http, evaluator, clock, keeper, budgets })
   return {
@@ -156,7 +157,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
       loadAccount: (environmentId, id) => getSyncableAccount({ definitions }, database.pool, environmentId, id),
       redact: (environmentId, id, text) => redactAccountSecrets(accounts, environmentId, id, text),
       onDefect: (error, runId) =>
-        logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be handed to a daemon'),
+        logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be assigned to a daemon'),
     },
     runWatch: new RunWatch({ database, clock }),
     webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },
@@ -182,7 +183,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
   }
 }
 
-/** Findings for every written-out address of a definition that outbound calls may not reach. */
+/** A finding for every literal address of a definition that outbound calls may not reach. */
 function addressViolations(
   definition: JsonObject,
   prefix: string,
@@ -202,26 +203,26 @@ export interface Api extends AsyncDisposable {
    * @param port the one that is bound already; absent: it is bound now
    */
   listen(port?: BoundPort): Promise<{ readonly url: string }>
-  /** Stops gently within the configured time. */
+  /** Stops within the drain time: requests in flight finish. */
   drain(): Promise<void>
 }
 
 /** The worker of one process. */
 export interface WorkerProcess extends AsyncDisposable {
   start(): void
-  /** Stops gently within the configured time: runs end at their next page and are handed over. */
+  /** Stops within the drain time: runs end at their next page and are released for other workers. */
   drain(): Promise<void>
 }
 
-/** How long a new account waits at most for its steps to begin, while one of so many is free. */
+/** How long a new account waits for its activation to begin while one of the loops is free. */
 const CONNECT_INTERVAL_MS = 1_000
 const CONNECTED_AT_ONCE = 4
-/** Far below the margin before a token ends, of all but those that live for seconds. */
+/** Far below the refresh margin of all tokens but those that live for seconds. */
 const REFRESH_INTERVAL_MS = 5_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
 
-/** Composes the API: every service of the contract and the documents that describe it. */
+/** Builds the API: every service of the contract and the documents that describe it. */
 export function createApi({
   config,
   storage,
@@ -235,7 +236,7 @@ export function createApi({
   const admission = createAuthenticator({
     database,
     clock: systemClock,
-    onWriteError: (error) => logger.warn(describeError(error), 'the use of a token could not be noted'),
+    onWriteError: (error) => logger.warn(describeError(error), 'the last use of a token could not be stored'),
   })
   const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
   operating?.schedule.subscribe((isStalled) => health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined))
@@ -283,7 +284,7 @@ export function createApi({
   }
 }
 
-/** Composes the worker: ticks, runs to webhooks and the upkeep of both. */
+/** Builds the worker: ticks, webhook runs, account activation, token refresh, maintenance. */
 export function createWorkerProcess({ config, storage, logger, operating }: ProcessDeps): WorkerProcess {
   const { database, secrets } = storage
   const domain = createContainer({ config, storage, logger })
@@ -334,7 +335,7 @@ export function createWorkerProcess({ config, storage, logger, operating }: Proc
   }
 }
 
-/** A third party that does not answer holds up one of them. */
+/** Several loops, so that an upstream that does not answer blocks one of them. */
 function connectLoops(connector: AccountActivator): PollLoopSpec[] {
   return Array.from({ length: CONNECTED_AT_ONCE }, (_, index) => ({
     name: `connect-accounts-${index + 1}`,

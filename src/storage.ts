@@ -32,17 +32,17 @@ const EMBEDDED_DATABASE = 'postgres'
 /** Below it, `FOR UPDATE SKIP LOCKED` on partitions and what migrations use is not there. */
 const SERVER_VERSION_MIN = 140_000
 
-/** What every command stands on: the database with its schema, and the keys. */
+/** The persistent state that every command opens: the database with its schema, and the encryption keys. */
 export interface Storage extends AsyncDisposable {
   readonly database: Database
   readonly secrets: SecretStore
   /** The embedded PostgreSQL, unless DATABASE_URL names another. */
   readonly embedded: EmbeddedServer | undefined
-  /** Tells whether the database is there, once it is started; restarts an embedded one that died. Absent: it is not watched. */
+  /** Health check of the database, once started; restarts an embedded server that died. Absent in tests. */
   readonly databaseWatch?: DatabaseHealthCheck | undefined
 }
 
-/** How a command uses the installation. */
+/** How a command opens the storage. */
 export interface StorageOptions {
   /** Shown in `pg_stat_activity`. */
   readonly applicationName: string
@@ -52,15 +52,15 @@ export interface StorageOptions {
 }
 
 /**
- * Opens the installation: locks the data directory and starts its PostgreSQL, or uses the one that runs there (or connects
- * to DATABASE_URL); migrates, reads the keys. Closed by its last user, the embedded PostgreSQL is stopped.
+ * Opens the database and the keys: locks the data directory and starts its PostgreSQL, or joins the one that runs there (or
+ * connects to DATABASE_URL); migrates; reads the keys. The last process to close it stops the embedded PostgreSQL.
  *
  * @throws ConfigError, one line that names the setting: the data directory cannot be used or belongs to another `start`, the
  * database cannot be reached or is too old, the keys are missing, malformed or not those of the database
  */
 export async function openStorage(config: Config, options: StorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
-  const embedded = config.databaseUrl === undefined ? await openEmbedded(config, options, opened) : undefined
+  const embedded = config.databaseUrl === undefined ? await startOrJoinEmbedded(config, options, opened) : undefined
   const keyRing = await openKeyRing(config)
   const connection = { target: targetOf(config, embedded), applicationName: options.applicationName }
   const database = opened.use(new Database({ ...connection, poolMax: config.databasePoolMax }))
@@ -68,17 +68,17 @@ export async function openStorage(config: Config, options: StorageOptions): Prom
   await migrate(database)
   await checkKeys(config, database, keyRing)
   const databaseWatch = opened.use(watchDatabase(config, connection, options.logger))
-  const rest = opened.move()
+  const resources = opened.move()
   return {
     database,
     secrets: createSecretStore(keyRing),
     embedded,
     databaseWatch,
-    [Symbol.asyncDispose]: () => rest.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
 
-async function openEmbedded(
+async function startOrJoinEmbedded(
   { dataDir }: Config,
   { isStart }: StorageOptions,
   opened: AsyncDisposableStack,
@@ -95,18 +95,18 @@ async function openEmbedded(
   }
 }
 
-/** Waits for a database of one's own, and starts an embedded one again. */
+/** Creates the health check of the database; an embedded server that died is restarted. */
 function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logger): DatabaseHealthCheck {
   const { databaseUrl, dataDir } = config
   const restart = async () => {
     const { pid } = await startEmbeddedServer({ dataDir })
-    logger.warn({ pid }, 'the embedded PostgreSQL was gone and is started again')
+    logger.warn({ pid }, 'the embedded PostgreSQL died and was restarted')
   }
   const watch = new DatabaseHealthCheck({
     connection: { ...connection, applicationName: `${connection.applicationName} health` },
     clock: systemClock,
     restart: databaseUrl === undefined ? restart : undefined,
-    onRestartError: (error) => logger.warn(describeError(error), 'the embedded PostgreSQL could not be started again'),
+    onRestartError: (error) => logger.warn(describeError(error), 'the embedded PostgreSQL could not be restarted'),
   })
   watch.onChange((isReachable) => {
     if (!isReachable) logger.warn({}, 'the database is not reachable')
@@ -124,7 +124,7 @@ async function checkServer({ databaseUrl, dataDir }: Config, { pool: direct }: D
   throw new ConfigError(`${name}: the server is PostgreSQL ${Math.floor(version / 10_000)}, and 14 or newer is needed`)
 }
 
-/** @throws ConfigError when something is encrypted that the keys do not open */
+/** @throws ConfigError when stored secrets are encrypted under a key that is not configured */
 async function checkKeys(config: Config, { pool: direct }: Database, keyRing: KeyRing): Promise<void> {
   const keyId = await findUnreadableKey(direct, keyRing)
   if (keyId === undefined) return
@@ -154,9 +154,9 @@ function targetOf({ databaseUrl: url }: Config, embedded: EmbeddedServer | undef
 }
 
 /**
- * The configured keys, or with the embedded database the key in the data directory, made on the first start.
+ * The configured keys, or with the embedded database the key in the data directory, generated on the first start.
  *
- * A key beside a database elsewhere would be lost with this machine while the data lives on: there it must be configured.
+ * With DATABASE_URL the key must be configured: one in the data directory would be lost with this machine while the data survives.
  */
 async function openKeyRing(config: Config): Promise<KeyRing> {
   if (config.encryptionKeys !== undefined) return readKeyRing('PATCHBAY_ENCRYPTION_KEYS', config.encryptionKeys)
@@ -178,15 +178,15 @@ function readKeyRing(source: string, text: string): KeyRing {
 }
 
 /**
- * Writes a file that only its owner may read; of two processes at once the first one's stands.
+ * Writes a file that only its owner may read, unless it exists.
  *
- * It appears with its whole content (written beside, then linked): nobody reads half a key.
+ * It appears with its whole content (written to a temporary file, then linked), so another process never reads half a key.
  */
 async function writeNew(file: string, text: string): Promise<void> {
-  const beside = `${file}.${process.pid}`
-  await writeFile(beside, text, { mode: 0o600 })
-  await link(beside, file).catch((error: NodeJS.ErrnoException) => {
+  const temporary = `${file}.${process.pid}`
+  await writeFile(temporary, text, { mode: 0o600 })
+  await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
   })
-  await rm(beside)
+  await rm(temporary)
 }
