@@ -308,7 +308,7 @@ export function createWorkerProcess({ config, storage, logger, operating }: Proc
     clock,
     logger,
     random: Math.random,
-    executeRun: (run, progress, signal) => executeWebhookRun(runDeps, run, progress, signal),
+    executeRun: (run, progress, { signal }) => executeWebhookRun(runDeps, run, progress, signal),
     holder: `${hostname()}:${process.pid}`,
     concurrency: config.workerConcurrency,
     regions: config.region,

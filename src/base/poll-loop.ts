@@ -62,11 +62,11 @@ export class PollLoop {
     this.#sleepAbort.abort()
   }
 
-  /** Ends the loop after the round in flight. */
+  /** Ends the loop after the round in flight. An error that has ended it before is for `ended` alone. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     this.#sleepAbort.abort()
-    await this.#running
+    await this.#running?.catch(() => {})
   }
 
   async #run(): Promise<void> {

@@ -3,7 +3,7 @@ import product from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
 import { REGIONS, readConfig } from '../config.ts'
-import { connectService, DaemonRunner, openStore, type Store } from '../daemon-runner/index.ts'
+import { connectService, createDaemon, type DaemonOptions, openStore, type Store } from '../daemon-runner/index.ts'
 import { createLogger } from '../telemetry/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { readServerAddress } from './server-address.ts'
@@ -15,26 +15,25 @@ const LABEL_LENGTH_MAX = 255
 const CAPACITY_DEFAULT = 4
 const CAPACITY_MAX = 100
 
-/** The runner that customers start beside their own database; it needs no database of the product, only its address. */
+/** Runs a daemon beside a store of the customer's; it needs the address of the service and a token, no database of the product. */
 export const runDaemon: RunCommand = async (invocation) => {
   const { service, store: opened, options } = readArguments(invocation)
   const config = readConfig(invocation.environment)
   await using store = opened
   const deps = { service: connectService(service), store, clock: systemClock, random: Math.random }
-  const daemon = new DaemonRunner({ ...deps, logger: createLogger(config.logLevel) }, options)
+  await using daemon = createDaemon({ ...deps, logger: createLogger(config.logLevel) }, options)
   const stopped = waitForStopSignal()
-  const running = daemon.run()
+  daemon.start()
   process.stdout.write(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}\n`)
-  await Promise.race([running, stopped])
-  void daemon.drain(config.drainMs)
-  await running
+  await Promise.race([daemon.ended(), stopped])
+  await daemon.drain(config.drainMs)
   return 0
 }
 
 interface DaemonArguments {
   readonly service: ServerAddress
   readonly store: Store
-  readonly options: ConstructorParameters<typeof DaemonRunner>[1]
+  readonly options: DaemonOptions
 }
 
 function readArguments({ options, environment }: Invocation): DaemonArguments {

@@ -1,13 +1,12 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { ClaimedResource, ClaimedRun as ClaimedRunMessage } from '../../gen/patchbay/v1/daemon_pb.ts'
 import { type DotPath, type JsonObject, parseDotPath, parseJson } from '../base/index.ts'
+import type { LeasedRun } from '../runs/index.ts'
 import { DEFAULT_ID_PATH, type ExecutableRun } from '../syncs/index.ts'
 import type { RunHolder } from './store.ts'
 
 /** A run that was handed out, as engine, source and store take it. */
-export interface DaemonRun extends ExecutableRun {
-  readonly id: string
-  readonly leaseId: string
+export interface DaemonRun extends ExecutableRun, LeasedRun {
   readonly holder: RunHolder
   readonly integratedAccountId: string
   readonly attemptsMax: number
@@ -37,6 +36,7 @@ export function daemonRunFromProto(message: ClaimedRunMessage): DaemonRun | unde
     integratedAccountId,
     attempt,
     errorHandling,
+    resourceStats: run.resourceStats,
     holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: timestampDate(leaseExpiresAt) },
     attemptsMax: message.attemptsMax,
     ...values,

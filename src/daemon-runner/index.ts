@@ -7,7 +7,7 @@
  * database.
  */
 
+export { createDaemon, type DaemonOptions } from './daemon.ts'
 export { openStore } from './open-store.ts'
-export { DaemonRunner } from './runner.ts'
 export { connectService } from './service.ts'
 export type { Store } from './store.ts'

@@ -1,7 +1,8 @@
 import type { DotPath, Json } from '../base/index.ts'
+import type { Lease } from '../runs/index.ts'
 import { recordKeyOf, type Sink, type SinkResult } from '../syncs/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import type { HeldDaemonRun } from './executor.ts'
+import type { DaemonRun } from './daemon-run.ts'
 import { type RunStore, type Store, type StoredRow, StoreUnavailable } from './store.ts'
 
 /** What delivering to a store needs. */
@@ -22,14 +23,17 @@ const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
  *
  * Nothing is written once the lease may be over. @throws Failure LEASE_LOST
  */
-export function createStoreSink({ store, logger }: StoreSinkDeps, held: HeldDaemonRun): Sink & AsyncDisposable {
-  const { run } = held
+export function createStoreSink(
+  { store, logger }: StoreSinkDeps,
+  run: DaemonRun,
+  lease: Pick<Lease, 'assertHeld'>,
+): Sink & AsyncDisposable {
   let opened: RunStore | undefined
   async function write(resource: string, sequence: number, rows: readonly StoredRow[]): Promise<SinkResult> {
     try {
-      held.assertHeld()
+      lease.assertHeld()
       opened ??= await store.open(run.holder)
-      held.assertHeld()
+      lease.assertHeld()
       await opened.write({ resource, sequence, rows })
       return ONE_ACCEPTED
     } catch (error) {

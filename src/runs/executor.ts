@@ -1,29 +1,85 @@
-import { type Clock, PollLoop } from '../base/index.ts'
-import { isDatabaseUnavailable, logLoopErrors } from '../database/index.ts'
+import { type Clock, type JsonObject, PollLoop, type PollLoopDeps } from '../base/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
-import { HeldRun, isLeaseLost } from './lease.ts'
-import type { Outcome, RunQueue, Settled } from './queue.ts'
-import { HEARTBEAT_INTERVAL_MS, QUEUE_POLICY } from './retry-policy.ts'
-import { type ClaimedRun, type ResourceStats, type RunOutcome, type RunProgress, WEBHOOK_QUEUE_GROUP } from './run.ts'
-import { SettlementBatcher } from './settlement-batcher.ts'
+import { HeldRun, isLeaseLost, type Lease } from './lease.ts'
+import type { HeartbeatResult, Outcome } from './queue.ts'
+import type { DecidedEnding, ResourceStats, RunOutcome, RunProgress } from './run.ts'
 
-/** Does what a run asks for; the sync engine, for a worker. */
-export type ExecuteRun = (run: ClaimedRun, progress: RunProgress, signal: AbortSignal) => Promise<RunOutcome>
+/** What the executor reads of a run it holds. */
+export interface LeasedRun {
+  readonly id: string
+  readonly leaseId: string
+  /** From 1. */
+  readonly attempt: number
+  /** Counters of earlier attempts, which count nothing here. */
+  readonly resourceStats: readonly Pick<ResourceStats, 'pages' | 'delivered'>[]
+}
+
+/** How far an execution has come; see `RunProgress`. */
+export interface SavedProgress {
+  readonly checkpoint: JsonObject
+  readonly stats: readonly ResourceStats[]
+  readonly ending: DecidedEnding | undefined
+}
+
+/** Where runs are leased: the queue of the database for a worker, the API of the service for a daemon. */
+export interface RunLeases<Run extends LeasedRun> {
+  /** Leases are renewed this often. */
+  readonly heartbeatIntervalMs: number
+  /** Progress is saved after a page, but no oftener; the last one in any case. */
+  readonly saveIntervalMs: number
+  /**
+   * Leases up to `limit` runs.
+   *
+   * @param signal aborts a claim that waits, in a drain
+   * @returns `leaseMs` as counted from before the call; `hasMore`: the next claim should follow at once
+   */
+  claim(limit: number, signal: AbortSignal): Promise<ClaimedRuns<Run>>
+  /** Renews leases in one call. @returns one answer per run, in their order */
+  heartbeat(runs: readonly Run[], state: HeartbeatState): Promise<readonly LeaseAnswer[]>
+  /** Stores progress and renews the lease. @throws Failure LEASE_LOST */
+  save(run: Run, progress: SavedProgress): Promise<{ readonly isStopRequested: boolean }>
+  /** Ends the lease. @returns the status of the run; `undefined` when the lease was lost. @throws Failure LEASE_LOST */
+  settle(run: Run, outcome: Outcome): Promise<string | undefined>
+  /** How long to wait before a failed `save` or `settle` is repeated, ms; `undefined` for an error that would repeat itself. */
+  retryDelayMs(error: unknown, failures: number): number | undefined
+}
+
+/** Answer to a claim. */
+export interface ClaimedRuns<Run> {
+  readonly runs: readonly Run[]
+  readonly leaseMs: number
+  readonly hasMore: boolean
+}
+
+/** What a heartbeat says beside the leases. */
+export interface HeartbeatState {
+  readonly isDraining: boolean
+  readonly signal: AbortSignal
+}
+
+/** Whether a lease goes on, and whether its run should end. */
+export interface LeaseAnswer {
+  readonly kind: HeartbeatResult['kind']
+  readonly isStopRequested?: boolean
+}
+
+/** Does what a run asks for: the sync engine with its source and sink. */
+export type ExecuteRun<Run> = (
+  run: Run,
+  progress: RunProgress,
+  lease: Pick<Lease, 'signal' | 'assertHeld'>,
+) => Promise<RunOutcome>
 
 /** What an executor needs. */
-export interface RunExecutorDeps {
-  readonly queue: Pick<RunQueue, 'claim' | 'save' | 'heartbeat' | 'settle'>
-  readonly executeRun: ExecuteRun
+export interface RunExecutorDeps<Run extends LeasedRun> extends PollLoopDeps {
+  readonly leases: RunLeases<Run>
+  readonly executeRun: ExecuteRun<Run>
   readonly clock: Clock
-  /** A number in [0, 1). */
-  readonly random: () => number
   readonly logger: Logger
-  /** Names this process in leases. */
-  readonly holder: string
+  /** Fields of the run for the log, beside its id and attempt. */
+  readonly logFields?: (run: Run) => Readonly<Record<string, unknown>>
   /** Runs executed at once at most. */
   readonly concurrency: number
-  /** Only runs of accounts that live in one of these. Absent: all. */
-  readonly regions?: readonly string[] | undefined
 }
 
 /** What an executor has done. */
@@ -31,56 +87,73 @@ export interface RunExecutorStats {
   readonly running: number
   readonly claimed: number
   readonly settled: number
-  /** The same, by what became of the runs. */
+  /** The same, by status of the run. */
   readonly outcomes: Readonly<Record<string, number>>
   readonly leasesLost: number
-  /** Pages and records that were brought to their receivers. */
+  /** Pages and records that were delivered. */
   readonly pages: number
   readonly records: number
 }
 
-/** The queue is looked at this often when nothing wakes the executor. */
+/** Pause between claims that found nothing, when nothing wakes the executor. */
 const POLL_INTERVAL_MS = 1_000
-/** Pause before the database is asked again while it is away. */
-const UNAVAILABLE_PAUSE_MS = 250
-/** Runs that were interrupted get this long to return before they are left to the reaper. */
+/** A claim that waits is aborted so long after a drain begins, if it has not returned by then. */
+const CLAIM_GRACE_MS = 2_000
+/** Runs that were interrupted get this long to return before their leases are left to expire. */
 const INTERRUPT_GRACE_MS = 5_000
+/** A claim that took a larger share of the lease is followed by a heartbeat at once: the leases began at an unknown moment of it. */
+const SLOW_CLAIM_SHARE = 0.1
 
 /**
- * Executes webhook runs: claims as many as it has room for, keeps their leases alive, and settles how they end.
+ * Run executor, the same for workers and daemons: claims as many runs as it has capacity for, keeps their leases alive,
+ * executes them and settles how they ended.
  *
- * At-least-once: a process that dies leaves its leases, and the reaper hands the runs on. Everything written for a run
- * names its lease, so that a process that was only asleep writes nothing.
+ * At-least-once: a process that dies leaves its leases to expire, and another one resumes the runs at their last checkpoint.
+ * Everything written for a run names its lease, so a process that was suspended meanwhile writes nothing.
  */
-export class RunExecutor {
-  readonly #deps: RunExecutorDeps
-  readonly #settler: SettlementBatcher
+export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
+  readonly #deps: RunExecutorDeps<Run>
   readonly #claims: PollLoop
   readonly #heartbeats: PollLoop
-  /** By lease: a run that is taken again may still be ending under the lease before. */
-  readonly #held = new Map<string, HeldRun>()
-  #executions = new Set<Promise<void>>()
-  #isDraining = false
+  /** By lease: a run that is claimed again may still be ending under the lease before. */
+  readonly #held = new Map<string, HeldRun<Run>>()
+  readonly #executions = new Set<Promise<void>>()
+  readonly #draining = new AbortController()
+  readonly #claimAbort = new AbortController()
+  readonly #ended = new AbortController()
   readonly #outcomes: Record<string, number> = {}
   #counts = { claimed: 0, settled: 0, leasesLost: 0, pages: 0, records: 0 }
 
-  constructor(deps: RunExecutorDeps) {
+  constructor(deps: RunExecutorDeps<Run>) {
+    const { leases } = deps
     this.#deps = deps
-    this.#settler = new SettlementBatcher(deps.queue)
-    const claims = { name: 'claim', intervalMs: POLL_INTERVAL_MS, runOnce: () => this.claimOnce() }
-    const heartbeats = { name: 'heartbeat', intervalMs: HEARTBEAT_INTERVAL_MS, runOnce: () => this.heartbeatOnce() }
-    const loopDeps = { ...deps, onError: logLoopErrors(deps.logger) }
-    this.#claims = new PollLoop(loopDeps, claims)
-    this.#heartbeats = new PollLoop(loopDeps, heartbeats)
+    this.#claims = new PollLoop(deps, {
+      name: 'claim',
+      intervalMs: POLL_INTERVAL_MS,
+      runOnce: () => this.claimOnce(),
+    })
+    this.#heartbeats = new PollLoop(deps, {
+      name: 'heartbeat',
+      get intervalMs() {
+        return leases.heartbeatIntervalMs
+      },
+      runOnce: () => this.heartbeatOnce(),
+    })
   }
 
-  /** Begins to claim; later calls do nothing. */
+  /** Begins to claim; later calls change nothing. */
   start(): void {
     this.#claims.start()
     this.#heartbeats.start()
   }
 
-  /** Looks at the queue now. */
+  /** Resolves when a started executor has drained; rejects when its loops' `onError` throws. */
+  async ended(): Promise<void> {
+    await Promise.race([this.#claims.ended, this.#heartbeats.ended])
+    await this.#heartbeats.ended
+  }
+
+  /** Claims now. */
   wake(): void {
     this.#claims.wake()
   }
@@ -89,140 +162,215 @@ export class RunExecutor {
     return { ...this.#counts, outcomes: { ...this.#outcomes }, running: this.#held.size }
   }
 
-  /** Claims what there is room for and begins to execute it. @returns whether there was more than that */
+  /** Claims up to the capacity and begins to execute. @returns whether to claim again at once */
   async claimOnce(): Promise<boolean> {
-    const { queue, holder, concurrency, regions } = this.#deps
-    const room = concurrency - this.#held.size
-    if (room <= 0 || this.#isDraining) return false
-    const askedMs = performance.now()
-    const claimed = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder, limit: room, regions })
-    this.#counts.claimed += claimed.length
-    for (const run of claimed) this.#begin(run, askedMs)
-    return claimed.length === room
+    const capacity = this.#deps.concurrency - this.#held.size
+    if (capacity <= 0 || this.#isDraining) return false
+    const requestedMs = performance.now()
+    const { runs, leaseMs, hasMore } = await this.#deps.leases.claim(capacity, this.#claimAbort.signal)
+    this.#counts.claimed += runs.length
+    for (const run of runs) this.#begin(new HeldRun(run, this.#deps.clock, leaseMs, requestedMs))
+    const isSlow = performance.now() - requestedMs > leaseMs * SLOW_CLAIM_SHARE
+    if (runs.length > 0 && isSlow) this.#heartbeats.wake()
+    return hasMore
   }
 
-  /** Renews every lease in one statement. Leases nobody renews end here by themselves. */
+  /** Renews every lease in one call; a lease that is not renewed ends here by itself. */
   async heartbeatOnce(): Promise<boolean> {
-    const askedMs = performance.now()
-    const held = [...this.#held.values()].filter(({ isOver }) => !isOver)
-    const answers = await this.#deps.queue.heartbeat(held.map(({ run }) => run))
-    for (const [index, answer] of answers.entries()) {
-      const asked = held[index]
-      if (answer.kind === 'held') asked?.renew(askedMs)
+    const requestedMs = performance.now()
+    const held = [...this.#held.values()].filter(({ isLost }) => !isLost)
+    const state = { isDraining: this.#isDraining, signal: this.#ended.signal }
+    const answers = await this.#deps.leases.heartbeat(
+      held.map(({ run }) => run),
+      state,
+    )
+    for (const [index, { kind, isStopRequested }] of answers.entries()) {
+      const each = held[index]
       // A run that was settled in the meantime has no lease either.
-      else if (asked !== undefined && this.#held.has(asked.run.leaseId)) asked.markLost()
+      if (each === undefined || !this.#held.has(each.run.leaseId)) continue
+      if (kind === 'held') each.renew(requestedMs)
+      else each.markLost()
+      if (isStopRequested === true) each.stop('request')
     }
     return false
   }
 
   /**
-   * Stops claiming, asks every execution to end at its next page and hands the runs back; after `deadlineMs` what still
-   * goes on is interrupted, to be resumed by another process at its last checkpoint. No attempt is counted.
+   * Drains: claims nothing more and asks every execution to end at its next page, which releases its run; after
+   * `deadlineMs` interrupts the rest, which then resume elsewhere at their last checkpoint. No attempt is counted.
    */
   async drain(deadlineMs: number): Promise<void> {
     const { clock } = this.#deps
-    this.#isDraining = true
-    await this.#claims[Symbol.asyncDispose]()
-    await waitAtMost(clock, Promise.all(this.#executions), deadlineMs)
+    this.#draining.abort()
+    this.#heartbeats.wake()
+    const isOver = new AbortController()
+    void clock.sleep(Math.min(CLAIM_GRACE_MS, deadlineMs), isOver.signal).then(() => this.#claimAbort.abort())
+    await waitAtMost(clock, this.#finish(), deadlineMs)
     for (const held of this.#held.values()) held.interrupt()
-    await waitAtMost(clock, Promise.all(this.#executions), INTERRUPT_GRACE_MS)
+    await waitAtMost(clock, this.#finish(), INTERRUPT_GRACE_MS)
+    for (const held of this.#held.values()) held.markLost()
+    isOver.abort()
+    this.#ended.abort()
     await this.#heartbeats[Symbol.asyncDispose]()
   }
 
-  #begin(run: ClaimedRun, askedMs: number): void {
-    const held = new HeldRun(run, this.#deps.clock, QUEUE_POLICY.leaseMs, askedMs)
-    this.#held.set(run.leaseId, held)
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain(0)
+  }
+
+  get #isDraining(): boolean {
+    return this.#draining.signal.aborted
+  }
+
+  /** Waits for the claim under way, and then for every execution. */
+  async #finish(): Promise<void> {
+    await this.#claims[Symbol.asyncDispose]()
+    await Promise.all(this.#executions)
+  }
+
+  #begin(held: HeldRun<Run>): void {
+    const { leaseId } = held.run
+    this.#held.set(leaseId, held)
     const execution = this.#execute(held).finally(() => {
       held.release()
-      this.#held.delete(run.leaseId)
+      this.#held.delete(leaseId)
       this.#executions.delete(execution)
       this.#claims.wake()
     })
     this.#executions.add(execution)
   }
 
-  async #execute(held: HeldRun): Promise<void> {
-    const outcome = await this.#outcome(held)
-    const settled = outcome && (await this.#settle(held, outcome))
-    if (settled?.kind === 'settled') {
-      const { id, triggerId, integratedAccountId, attempt } = held.run
-      const about = { run_id: id, trigger_id: triggerId, integrated_account_id: integratedAccountId, attempt }
-      this.#deps.logger.info({ ...about, status: settled.status }, 'a run ended or was put back')
-      this.#counts.settled++
-      this.#outcomes[settled.status] = (this.#outcomes[settled.status] ?? 0) + 1
-    } else this.#counts.leasesLost++
-  }
-
-  /** Undefined when the lease ran out first; the reaper then decides. */
-  async #settle(held: HeldRun, outcome: Outcome): Promise<Settled | undefined> {
+  async #execute(held: HeldRun<Run>): Promise<void> {
+    const { logger, logFields } = this.#deps
     const { run } = held
-    try {
-      return await this.#whileHeld(held, () => this.#settler.settle({ ...run, outcome }))
-    } catch (error) {
-      if (!isLeaseLost(error))
-        this.#deps.logger.error({ run_id: run.id, ...describeError(error) }, 'a run was not settled')
-      return undefined
+    const outcome = await this.#outcome(held)
+    const status = outcome && (await this.#settle(held, outcome))
+    const fields = { run_id: run.id, attempt: run.attempt, ...logFields?.(run) }
+    if (outcome === undefined || status === undefined) {
+      this.#counts.leasesLost++
+      logger.warn({ ...fields, outcome: 'lost' }, 'a run ended here')
+    } else {
+      this.#counts.settled++
+      this.#outcomes[status] = (this.#outcomes[status] ?? 0) + 1
+      logger.info({ ...fields, outcome: outcome.kind, status }, 'a run ended here')
     }
   }
 
-  /** How the execution ended; undefined when the lease is lost and nothing may be said about it. */
-  async #outcome(held: HeldRun): Promise<Outcome | undefined> {
-    const { executeRun, logger } = this.#deps
-    const { run } = held
+  /** How the execution ended; `undefined` when the lease is lost and nothing may be written about it. */
+  async #outcome(held: HeldRun<Run>): Promise<Outcome | undefined> {
+    const { executeRun, leases, logger } = this.#deps
+    const progress = new ProgressWriter(this.#deps, held, this.#draining.signal, (saved) => this.#count(saved))
     try {
-      const outcome = await executeRun(run, this.#progress(held), held.signal)
-      return settlementOutcome(outcome, held)
+      const outcome = await executeRun(held.run, progress, held)
+      if (held.isLost) return undefined
+      await progress.flush()
+      return outcome.kind === 'stopped' && held.stopCause === 'drain' ? { kind: 'handed_back' } : outcome
     } catch (error) {
-      if (isLeaseLost(error) || isLeaseLost(held.signal.reason)) return undefined
-      if (held.stopCause === 'drain' || isDatabaseUnavailable(error)) return { kind: 'handed_back' }
-      logger.error({ run_id: run.id, ...describeError(error) }, 'the execution of a run failed unexpectedly')
+      if (isLeaseLost(error) || held.isLost) return undefined
+      if (held.signal.aborted || leases.retryDelayMs(error, 1) !== undefined) return { kind: 'handed_back' }
+      logger.error({ run_id: held.run.id, ...describeError(error) }, 'the execution of a run failed unexpectedly')
       return { kind: 'retry', error: { reason: 'INTERNAL', message: 'the execution failed unexpectedly' } }
     }
   }
 
-  #progress(held: HeldRun): RunProgress {
-    let saved = held.run.resourceStats
-    return {
-      save: async (checkpoint, stats, ending) => {
-        const askedMs = performance.now()
-        const { isStopRequested } = await this.#whileHeld(held, () =>
-          this.#deps.queue.save(held.run, checkpoint, stats, ending),
-        )
-        held.renew(askedMs)
-        this.#counts.pages += sumOf(stats, 'pages') - sumOf(saved, 'pages')
-        this.#counts.records += sumOf(stats, 'delivered') - sumOf(saved, 'delivered')
-        saved = stats
-        if (isStopRequested) held.stopCause = 'request'
-        else if (this.#isDraining) held.stopCause = 'drain'
-        return held.stopCause === undefined ? 'continue' : 'stop'
-      },
+  /** Ends the lease. @returns `undefined` when it was lost first: then the run is another holder's */
+  async #settle(held: HeldRun<Run>, outcome: Outcome): Promise<string | undefined> {
+    try {
+      return await retryWhileHeld(this.#deps, held, () => this.#deps.leases.settle(held.run, outcome))
+    } catch (error) {
+      if (!isLeaseLost(error))
+        this.#deps.logger.error({ run_id: held.run.id, ...describeError(error) }, 'a run was not settled')
+      return undefined
     }
   }
 
-  /**
-   * Repeats a write until the database is there to answer, as long as the lease may be held. Every such write names its
-   * lease, so that repeating one whose answer was lost does no harm.
-   */
-  async #whileHeld<Result>(held: HeldRun, write: () => Promise<Result>): Promise<Result> {
-    for (;;) {
-      held.assertHeld()
-      try {
-        return await write()
-      } catch (error) {
-        if (!isDatabaseUnavailable(error)) throw error
-        await this.#deps.clock.sleep(UNAVAILABLE_PAUSE_MS, held.isOver ? undefined : held.signal)
-      }
+  #count({ pages, records }: { readonly pages: number; readonly records: number }): void {
+    this.#counts.pages += pages
+    this.#counts.records += records
+  }
+}
+
+type WriteDeps<Run extends LeasedRun> = Pick<RunExecutorDeps<Run>, 'leases' | 'clock'>
+
+/** Saves progress after a page, at most once per `saveIntervalMs`. What is not saved is done again by the next holder. */
+class ProgressWriter<Run extends LeasedRun> implements RunProgress {
+  readonly #deps: WriteDeps<Run>
+  readonly #held: HeldRun<Run>
+  readonly #draining: AbortSignal
+  readonly #onSaved: (added: { readonly pages: number; readonly records: number }) => void
+  #savedStats: LeasedRun['resourceStats']
+  #savedMs = Number.NEGATIVE_INFINITY
+  #unsaved: SavedProgress | undefined
+
+  constructor(
+    deps: WriteDeps<Run>,
+    held: HeldRun<Run>,
+    draining: AbortSignal,
+    onSaved: (added: { readonly pages: number; readonly records: number }) => void,
+  ) {
+    this.#deps = deps
+    this.#held = held
+    this.#draining = draining
+    this.#onSaved = onSaved
+    this.#savedStats = held.run.resourceStats
+  }
+
+  async save(...[checkpoint, stats, ending]: Parameters<RunProgress['save']>): Promise<'continue' | 'stop'> {
+    this.#unsaved = { checkpoint, stats, ending }
+    const isDue = performance.now() >= this.#savedMs + this.#deps.leases.saveIntervalMs
+    const isLast = ending !== undefined || this.#held.stopCause !== undefined || this.#draining.aborted
+    if (isDue || isLast) await this.flush()
+    if (this.#draining.aborted) this.#held.stop('drain')
+    return this.#held.stopCause === undefined ? 'continue' : 'stop'
+  }
+
+  /** Saves what is not saved yet. @throws Failure LEASE_LOST */
+  async flush(): Promise<void> {
+    const progress = this.#unsaved
+    if (progress === undefined) return
+    const { isStopRequested } = await retryWhileHeld(this.#deps, this.#held, async () => {
+      const requestedMs = performance.now()
+      const answer = await this.#deps.leases.save(this.#held.run, progress)
+      this.#held.renew(requestedMs)
+      return answer
+    })
+    this.#unsaved = undefined
+    this.#savedMs = performance.now()
+    if (isStopRequested) this.#held.stop('request')
+    this.#onSaved({
+      pages: sumOf(progress.stats, 'pages') - sumOf(this.#savedStats, 'pages'),
+      records: sumOf(progress.stats, 'delivered') - sumOf(this.#savedStats, 'delivered'),
+    })
+    this.#savedStats = progress.stats
+  }
+}
+
+/**
+ * Repeats a write through an outage for as long as the lease holds. Every such write names its lease, so repeating one
+ * whose answer was lost does no harm.
+ *
+ * @throws Failure LEASE_LOST
+ */
+async function retryWhileHeld<Run extends LeasedRun, Result>(
+  { leases, clock }: WriteDeps<Run>,
+  held: HeldRun<Run>,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  for (let failures = 1; ; failures++) {
+    held.assertHeld()
+    try {
+      return await write()
+    } catch (error) {
+      if (isLeaseLost(error)) held.markLost()
+      const delayMs = isLeaseLost(error) ? undefined : leases.retryDelayMs(error, failures)
+      if (delayMs === undefined) throw error
+      // An interrupted run still has to be released: then its signal ends no sleep any more.
+      await clock.sleep(delayMs, held.signal.aborted ? undefined : held.signal)
     }
   }
 }
 
-/** The outcome for the queue: a run that ended because this process drains is not over. */
-function settlementOutcome(outcome: RunOutcome, held: HeldRun): Outcome | undefined {
-  if (isLeaseLost(held.signal.reason)) return undefined
-  return outcome.kind === 'stopped' && held.stopCause === 'drain' ? { kind: 'handed_back' } : outcome
-}
-
-function sumOf(stats: readonly ResourceStats[], name: 'pages' | 'delivered'): number {
+function sumOf(stats: LeasedRun['resourceStats'], name: 'pages' | 'delivered'): number {
   return stats.reduce((sum, each) => sum + each[name], 0)
 }
 

@@ -5,10 +5,21 @@
  * Nothing here executes anything: workers and daemons do, and hand back an outcome.
  */
 
-export { type ExecuteRun, RunExecutor, type RunExecutorStats } from './executor.ts'
+export {
+  type ClaimedRuns,
+  type ExecuteRun,
+  type HeartbeatState,
+  type LeaseAnswer,
+  type LeasedRun,
+  RunExecutor,
+  type RunExecutorStats,
+  type RunLeases,
+  type SavedProgress,
+} from './executor.ts'
 export { type CompletedStatus, completedStatusOf, isStatsOf } from './incremental.ts'
-export { isLeaseLost, Lease } from './lease.ts'
+export { isLeaseLost, type Lease } from './lease.ts'
 export { type HeartbeatResult, leaseLost, type Outcome, queueGroupKey, RunQueue } from './queue.ts'
+export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView, type WaitState } from './read-runs.ts'
 export { HEARTBEAT_INTERVAL_MS, LEASE_EXPIRED, QUEUE_POLICY, REAP_INTERVAL_MS } from './retry-policy.ts'
 export {

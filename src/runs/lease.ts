@@ -1,27 +1,26 @@
 import { type Clock, Failure } from '../base/index.ts'
 import { leaseLost } from './queue.ts'
-import type { ClaimedRun } from './run.ts'
 
 /**
- * A lease as its holder sees it, and how the work under it is told that this is over.
+ * A lease as its holder counts it, and the signal that ends the work under it.
  *
- * It is counted from before the call that took or renewed it, so that it ends here before it ends there: a process that
- * slept, or cannot reach whoever grants leases, stops before another one begins.
+ * It is counted from before the call that took or renewed it, so it ends here before it ends for the grantor: a process
+ * that was suspended, or cannot reach the grantor, stops before another holder begins.
  */
 export class Lease {
   readonly #runId: string
   readonly #clock: Pick<Clock, 'sleep'>
   readonly #leaseMs: number
   readonly #work = new AbortController()
-  #watch = new AbortController()
+  #expiryTimer = new AbortController()
   #endsMs = 0
 
-  /** @param askedMs monotonic time before the claim was sent */
-  constructor(runId: string, clock: Pick<Clock, 'sleep'>, leaseMs: number, askedMs: number) {
+  /** @param requestedMs monotonic time before the claim was sent */
+  constructor(runId: string, clock: Pick<Clock, 'sleep'>, leaseMs: number, requestedMs: number) {
     this.#runId = runId
     this.#clock = clock
     this.#leaseMs = leaseMs
-    this.renew(askedMs)
+    this.renew(requestedMs)
   }
 
   /** Aborts when the lease is lost, with LEASE_LOST, or when the work is interrupted. */
@@ -33,26 +32,26 @@ export class Lease {
     return isLeaseLost(this.signal.reason)
   }
 
-  /** To be asked before anything is written: timers of a process that was suspended fire late. @throws Failure LEASE_LOST */
+  /** Called before every write: timers of a process that was suspended fire late. @throws Failure LEASE_LOST */
   assertHeld(): void {
     if (!this.isLost && performance.now() >= this.#endsMs) this.markLost()
     if (this.isLost) throw this.signal.reason
   }
 
-  /** The lease was renewed by a call that began at `askedMs`. */
-  renew(askedMs: number): void {
-    this.#endsMs = Math.max(this.#endsMs, askedMs + this.#leaseMs)
-    this.#watch.abort()
-    const watch = new AbortController()
-    this.#watch = watch
-    void this.#clock.sleep(Math.max(0, this.#endsMs - performance.now()), watch.signal).then(() => {
-      if (!watch.signal.aborted) this.markLost()
+  /** The lease was renewed by a call that was sent at `requestedMs`. */
+  renew(requestedMs: number): void {
+    this.#endsMs = Math.max(this.#endsMs, requestedMs + this.#leaseMs)
+    this.#expiryTimer.abort()
+    const timer = new AbortController()
+    this.#expiryTimer = timer
+    void this.#clock.sleep(Math.max(0, this.#endsMs - performance.now()), timer.signal).then(() => {
+      if (!timer.signal.aborted) this.markLost()
     })
   }
 
-  /** The lease is somebody else's, or may be. */
+  /** The lease has ended, or may have: the work must not write any more. */
   markLost(): void {
-    this.#watch.abort()
+    this.#expiryTimer.abort()
     this.#work.abort(leaseLost(this.#runId))
   }
 
@@ -61,9 +60,9 @@ export class Lease {
     this.#work.abort()
   }
 
-  /** The work is over: the lease is not watched any more. */
+  /** The work has ended: stops the expiry timer. */
   release(): void {
-    this.#watch.abort()
+    this.#expiryTimer.abort()
   }
 }
 
@@ -72,28 +71,33 @@ export function isLeaseLost(error: unknown): boolean {
   return error instanceof Failure && error.reason === 'LEASE_LOST'
 }
 
-/** Why an execution was told to end before it is done. */
+/** Why an execution should end before it is done: somebody asked to stop the run, or this process drains. */
 export type StopCause = 'request' | 'drain'
 
-/** A run this process holds, and why it is to end, if it is. */
-export class HeldRun extends Lease {
-  readonly run: ClaimedRun
-  /** Set once the execution was told to end. */
-  stopCause: StopCause | undefined
+/** A run under a lease of this process, and why it should end, if it should. */
+export class HeldRun<Run extends { readonly id: string }> extends Lease {
+  readonly run: Run
+  /** A request to stop the run outlives a drain. */
+  #stopCause: StopCause | undefined
 
-  /** @param askedMs monotonic time before the claim was sent */
-  constructor(run: ClaimedRun, clock: Clock, leaseMs: number, askedMs: number) {
-    super(run.id, clock, leaseMs, askedMs)
+  /** @param requestedMs monotonic time before the claim was sent */
+  constructor(run: Run, clock: Pick<Clock, 'sleep'>, leaseMs: number, requestedMs: number) {
+    super(run.id, clock, leaseMs, requestedMs)
     this.run = run
   }
 
-  get isOver(): boolean {
-    return this.signal.aborted
+  get stopCause(): StopCause | undefined {
+    return this.#stopCause
   }
 
-  /** For a drain without patience. */
+  /** Asks the execution to end at its next page. */
+  stop(cause: StopCause): void {
+    if (this.#stopCause !== 'request') this.#stopCause = cause
+  }
+
+  /** Ends the execution now, for a drain that has reached its deadline. */
   override interrupt(): void {
-    this.stopCause = 'drain'
+    this.stop('drain')
     super.interrupt()
   }
 }

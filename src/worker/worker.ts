@@ -1,6 +1,14 @@
 import { type Clock, PollLoop, type PollLoopSpec } from '../base/index.ts'
 import { type Database, logLoopErrors } from '../database/index.ts'
-import { deleteWorker, type ExecuteRun, RunExecutor, type RunExecutorStats, type RunQueue } from '../runs/index.ts'
+import {
+  type ClaimedRun,
+  createQueueLeases,
+  deleteWorker,
+  type ExecuteRun,
+  RunExecutor,
+  type RunExecutorStats,
+  type RunQueue,
+} from '../runs/index.ts'
 import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedules/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
@@ -16,7 +24,7 @@ import {
 export interface WorkerDeps {
   readonly database: Database
   readonly queue: RunQueue
-  readonly executeRun: ExecuteRun
+  readonly executeRun: ExecuteRun<ClaimedRun>
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
@@ -57,7 +65,15 @@ export interface Worker extends AsyncDisposable {
  */
 export function createWorker(deps: WorkerDeps): Worker {
   const { database, queue, clock, retentionDays = 0 } = deps
-  const executor = new RunExecutor(deps)
+  const loopDeps = { ...deps, onError: logLoopErrors(deps.logger) }
+  const executor = new RunExecutor({
+    ...loopDeps,
+    leases: createQueueLeases(queue, deps),
+    logFields: ({ triggerId, integratedAccountId }) => ({
+      trigger_id: triggerId,
+      integrated_account_id: integratedAccountId,
+    }),
+  })
   const ticker = new Ticker({ ...deps, onFired: () => executor.wake() })
   let leasesExpired = 0
   const specs = [
@@ -69,7 +85,6 @@ export function createWorker(deps: WorkerDeps): Worker {
     ...(retentionDays > 0 ? [retention(deps, retentionDays)] : []),
     ...(deps.loops ?? []),
   ]
-  const loopDeps = { ...deps, onError: logLoopErrors(deps.logger) }
   const loops = specs.map((spec) => new PollLoop(loopDeps, spec))
   return {
     start() {

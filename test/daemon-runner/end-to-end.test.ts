@@ -25,7 +25,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true })
 })
 
-const OVER = 'a run is over'
+const ENDED = 'a run ended here'
 let groups = 0
 
 /** An account of a third party, and the daemons that sync it, in a schema of their own. */
@@ -77,7 +77,7 @@ describe('a daemon', () => {
     await using customer = await makeCustomer({ records: oneList(contacts(8)) })
     const id = await customer.run()
     await using daemon = customer.daemon()
-    await daemon.logged(OVER, { run_id: id, outcome: 'completed' })
+    await daemon.logged(ENDED, { run_id: id, outcome: 'completed' })
     expect(await customer.rows('contacts')).toEqual(contacts(8))
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({
       status: 'completed',
@@ -111,7 +111,7 @@ describe('a daemon', () => {
     })
     const id = await customer.run()
     await using daemon = customer.daemon()
-    await daemon.logged(OVER, { run_id: id, outcome: 'partially_completed' })
+    await daemon.logged(ENDED, { run_id: id, outcome: 'partially_completed' })
     expect(await customer.rows('notes')).toEqual([1, 2, 4].map((of) => ({ id: of * 10, of })))
     expect((await daemon.logged('a listing failed')).fields).toMatchObject({
       resource: 'notes',
@@ -130,7 +130,7 @@ describe('a daemon', () => {
     await using customer = await makeCustomer({ records: () => undefined })
     const id = await customer.run({ error_handling: 'fail_fast' })
     await using daemon = customer.daemon()
-    await daemon.logged(OVER, { run_id: id, outcome: 'failed' })
+    await daemon.logged(ENDED, { run_id: id, outcome: 'failed' })
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({
       status: 'failed',
       error: { reason: 'UPSTREAM_ERROR', message: expect.stringContaining('contacts.list') },
@@ -145,7 +145,7 @@ describe('a daemon', () => {
     await using daemon = customer.daemon()
     for (; version <= 2; version++) {
       const id = await customer.run()
-      await daemon.logged(OVER, { run_id: id, outcome: 'completed' })
+      await daemon.logged(ENDED, { run_id: id, outcome: 'completed' })
     }
     expect(await customer.rows('contacts')).toEqual(contacts(2, { version: 2 }))
     expect(customer.upstream.requests[0]).not.toContain('since')
@@ -168,11 +168,11 @@ describe('a daemon', () => {
     void first.daemon.drain(60_000)
     mayGoOn.resolve()
     await first.ended
-    expect(await first.logged(OVER)).toMatchObject({ fields: { run_id: id, outcome: 'stopped' } })
+    expect(await first.logged(ENDED)).toMatchObject({ fields: { run_id: id, outcome: 'handed_back' } })
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({ status: 'created' })
     const before = customer.upstream.requests.length
     await using second = customer.daemon()
-    await second.logged(OVER, { run_id: id, outcome: 'completed' })
+    await second.logged(ENDED, { run_id: id, outcome: 'completed' })
     expect(await customer.rows('contacts')).toEqual(contacts(14))
     expect(customer.upstream.requests[before]).toMatch(/page=[2-5]/)
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({
@@ -201,9 +201,9 @@ describe('a daemon', () => {
     ])
     await new RunQueue({ database: app.database, random: Math.random }).reap()
     await using next = customer.daemon()
-    await next.logged(OVER, { run_id: id, outcome: 'completed' })
+    await next.logged(ENDED, { run_id: id, outcome: 'completed' })
     mayGoOn.resolve()
-    await stale.logged(OVER, { run_id: id, outcome: 'lost' })
+    await stale.logged(ENDED, { run_id: id, outcome: 'lost' })
     expect((await customer.rows('contacts')).slice(6)).toEqual(contacts(8, { version: 'second' }).slice(6))
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({ status: 'completed', attempt: 2 })
   })
@@ -222,7 +222,7 @@ describe('a daemon', () => {
     // Files are reported page by page.
     await using daemon = customer.daemon({ store: `ndjson:${directory}` })
     await reached.promise
-    await daemon.logged(OVER, { outcome: 'stopped' })
+    await daemon.logged(ENDED, { outcome: 'stopped' })
     const { status, resource_stats } = await call('GET', `/sync-job-run/${await id}`)
     expect(status).toBe('stopped')
     expect(resource_stats[0].delivered).toBeLessThan(30)
@@ -232,7 +232,7 @@ describe('a daemon', () => {
     await using customer = await makeCustomer({ records: oneList(contacts(3)) })
     const id = await customer.run()
     await using daemon = customer.daemon({ store: 'postgres://nobody@127.0.0.1:1/nothing' })
-    await daemon.logged(OVER, { run_id: id, outcome: 'rate_limited' })
+    await daemon.logged(ENDED, { run_id: id, outcome: 'rate_limited' })
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({ status: 'rate_limited', attempt: 0 })
   })
 

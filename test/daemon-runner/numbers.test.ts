@@ -65,7 +65,7 @@ async function runWith(address: string, schema: string): Promise<PagedUpstream &
     args: { tenants: [parseJson('98765432109876543210')] },
   })
   await using daemon = startDaemon({ url: app.url, token, group, store: address, schema })
-  await daemon.logged('a run is over', { run_id: id, outcome: 'completed' })
+  await daemon.logged('a run ended here', { run_id: id, outcome: 'completed' })
   return { ...upstream, runId: String(id) }
 }
 

@@ -40,7 +40,7 @@ describe('patchbay daemon', () => {
   it('does not talk to a service whose certificate nobody vouches for', async () => {
     await using service = await startScriptedService({}, TLS_KEYS)
     await using daemon = new DaemonProcess(argumentsFor(service.url), { PATCHBAY_TOKEN: TOKEN })
-    await daemon.waitForOutput('the service is away')
+    await daemon.waitForOutput('the service is unavailable')
     expect(service.calls).toEqual([])
   })
 

@@ -7,7 +7,7 @@ import { startDaemon } from './support/running-daemon.ts'
 import { type ScriptedService, serviceError, startScriptedService } from './support/scripted-service.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-daemon-'))
-const OVER = 'a run is over'
+const ENDED = 'a run ended here'
 
 afterAll(() => rmSync(directory, { recursive: true }))
 
@@ -39,9 +39,9 @@ describe('a daemon whose service is away', () => {
     await reached.promise
     await service.called('report', 3)
     await service.stop()
-    await daemon.logged('the service is away, the daemon waits for it')
+    await daemon.logged('the service is unavailable, the daemon waits for it')
     await service.restart()
-    await daemon.logged(OVER, { outcome: 'completed' })
+    await daemon.logged(ENDED, { outcome: 'completed' })
     expect(stored(service)).toEqual(ALL)
     expect(service.calls.filter((call) => call.startsWith('list'))).toEqual(['list 1', 'list 3'])
   })
@@ -55,7 +55,7 @@ describe('a daemon whose service is away', () => {
     }
     await using service = await startScriptedService({ [name]: busy })
     await using daemon = daemonOf(service)
-    await daemon.logged(OVER, { outcome: 'completed' })
+    await daemon.logged(ENDED, { outcome: 'completed' })
     expect(refused).toBeGreaterThan(3)
     expect(stored(service)).toEqual(ALL)
   })
@@ -70,7 +70,7 @@ describe('a daemon whose service is away', () => {
       },
     })
     await using daemon = daemonOf(service)
-    await daemon.logged(OVER, { outcome: 'lost' })
+    await daemon.logged(ENDED, { outcome: 'lost' })
     goOn()
     await service.called('claim', 2)
     expect(stored(service)).toEqual([1, 2, 3, 4])
@@ -87,7 +87,7 @@ describe('a daemon whose service is away', () => {
       },
     })
     await using daemon = daemonOf(service)
-    await daemon.logged(OVER, { outcome: 'lost' })
+    await daemon.logged(ENDED, { outcome: 'lost' })
     expect(service.calls.filter((call) => /complete|fail|release/.test(call))).toEqual([])
     expect(stored(service)).toEqual([1, 2, 3, 4])
   })
@@ -101,7 +101,7 @@ describe('a daemon whose service is away', () => {
       },
     })
     await using daemon = daemonOf(service)
-    await daemon.logged(OVER, { outcome: 'lost' })
+    await daemon.logged(ENDED, { outcome: 'lost' })
     expect(stored(service)).toEqual([1, 2])
   })
 
@@ -115,7 +115,7 @@ describe('a daemon whose service is away', () => {
       },
     })
     await using daemon = daemonOf(service)
-    await daemon.logged(OVER, { outcome: 'stopped' })
+    await daemon.logged(ENDED, { outcome: 'stopped' })
     expect(service.calls).toContain('release')
     expect(stored(service).length).toBeLessThan(10)
   })
@@ -139,7 +139,7 @@ describe('a daemon whose service is away', () => {
     await using service = await startScriptedService()
     await service.stop()
     await using daemon = daemonOf(service)
-    await daemon.logged('the service is away, the daemon waits for it')
+    await daemon.logged('the service is unavailable, the daemon waits for it')
     void daemon.daemon.drain(60_000)
     await daemon.ended
     await service.restart()
@@ -151,7 +151,7 @@ describe('a daemon whose service is away', () => {
       heartbeat: () => Promise.reject(new Error('x')),
     })
     await using daemon = daemonOf(service)
-    await daemon.logged(OVER)
+    await daemon.logged(ENDED)
     expect(JSON.stringify(daemon.log)).not.toContain('secret-token')
   })
 })

@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Clock, newId, systemClock } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
+import { logLoopErrors } from '../../src/database/index.ts'
 import { type ExecuteRun, RunExecutor } from '../../src/runs/executor.ts'
 import {
   type ClaimedRun,
+  createQueueLeases,
   createRun,
   getRun,
   type Run,
@@ -31,16 +33,20 @@ beforeEach(async () => {
   queue = new RunQueue({ database, random: () => 0.5 })
 })
 
-function executorOf(executeRun: ExecuteRun, more: Partial<ConstructorParameters<typeof RunExecutor>[0]> = {}) {
+interface ExecutorOptions {
+  readonly queue?: Parameters<typeof createQueueLeases>[0]
+  readonly regions?: readonly string[]
+}
+
+function executorOf(executeRun: ExecuteRun<ClaimedRun>, { queue: given = queue, regions }: ExecutorOptions = {}) {
   return new RunExecutor({
-    queue,
+    leases: createQueueLeases(given, { holder: newId(), regions }),
     executeRun,
     clock: systemClock,
     random: () => 0.5,
+    onError: logLoopErrors(silentLogger),
     logger: silentLogger,
-    holder: newId(),
     concurrency: 4,
-    ...more,
   })
 }
 
@@ -194,7 +200,7 @@ describe('an executor', () => {
     const { id } = await create()
     const began = gate()
     let progress: RunProgress | undefined
-    const executor = executorOf(async (_, given, signal) => {
+    const executor = executorOf(async (_, given, { signal }) => {
       progress = given
       began.resolve()
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
@@ -300,7 +306,7 @@ describe('a drain', () => {
   it('interrupts what does not end in time, and hands that back too', async () => {
     const { id } = await create()
     const began = gate()
-    const executor = executorOf(async (_, __, signal) => {
+    const executor = executorOf(async (_, __, { signal }) => {
       began.resolve()
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
       return { kind: 'stopped' }
@@ -355,7 +361,7 @@ describe('a held run', () => {
     sleeping.sleeps.shift()?.()
     await Promise.resolve()
     await Promise.resolve()
-    expect(held.isOver).toBe(false)
+    expect(held.signal.aborted).toBe(false)
     held.release()
   })
 })

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { ResolvedAccount, SyncableAccount } from '../../src/accounts/index.ts'
 import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
-import { HeldDaemonRun, settlementCallFor } from '../../src/daemon-runner/executor.ts'
+import { settlementCallFor } from '../../src/daemon-runner/service-leases.ts'
 import type { Store } from '../../src/daemon-runner/store.ts'
 import { createStoreSink } from '../../src/daemon-runner/store-sink.ts'
 import {
@@ -328,13 +328,14 @@ export class World {
         context: {},
         checkpoint,
         resources: run.resources,
+        resourceStats: [],
         ...facts,
         previousRunDates: resources.map(({ previousRunDate }) => previousRunDate),
         holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: leaseExpiresAt },
       }
       const key = { id, leaseId }
-      const held = new HeldDaemonRun(claimed, STILL, QUEUE_POLICY.leaseMs, performance.now())
-      const sink = createStoreSink({ store: this.#store(index), logger: silentLogger }, held)
+      const lease = { assertHeld() {} }
+      const sink = createStoreSink({ store: this.#store(index), logger: silentLogger }, claimed, lease)
       const { access } = this.#account()
       const source = createProxySource({ proxy: this.#proxy(), plan: PLAN, access })
       const save: Parameters<typeof executeWebhookRun>[2]['save'] = async (state, stats) => {
@@ -403,9 +404,9 @@ export class World {
 }
 
 const PLAN = compilePlan(DEFINITION)
-/** Leases end by the clock of the queue alone. */
-const STILL: Clock = { ...systemClock, sleep: () => new Promise(() => {}) }
 
 async function setResources(database: Database, jobId: string, resources: readonly JsonObject[]): Promise<void> {
   await execute(database.pool, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb(resources), jobId])
 }
+/** Leases end by the clock of the queue alone. */
+const STILL: Clock = { ...systemClock, sleep: () => new Promise(() => {}) }

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/base/index.ts'
-import { connectService, DaemonRunner, openStore } from '../../../src/daemon-runner/index.ts'
+import { connectService, createDaemon, openStore } from '../../../src/daemon-runner/index.ts'
 import type { Logger } from '../../../src/telemetry/index.ts'
 
 /** A line of a daemon's log. */
@@ -11,7 +11,7 @@ interface LogLine {
 
 /** A daemon in this process. */
 export interface RunningDaemon extends AsyncDisposable {
-  readonly daemon: DaemonRunner
+  readonly daemon: ReturnType<typeof createDaemon>
   /** Resolves when it has drained; rejects with what made it give up. */
   readonly ended: Promise<void>
   readonly log: readonly LogLine[]
@@ -43,8 +43,9 @@ export function startDaemon({
   if (store === undefined) throw new Error(`no store at ${address}`)
   const { logger, log, said } = createListeningLogger()
   const deps = { service: connectService({ url, token }), store, clock: systemClock, random: Math.random, logger }
-  const daemon = new DaemonRunner(deps, { groupKey: group, label: 'test', version: 'test', regions: [], capacity })
-  const ended = daemon.run()
+  const daemon = createDaemon(deps, { groupKey: group, label: 'test', version: 'test', regions: [], capacity })
+  daemon.start()
+  const ended = daemon.ended()
   ended.catch(() => {})
   return {
     daemon,
@@ -52,8 +53,7 @@ export function startDaemon({
     log,
     logged: said,
     async [Symbol.asyncDispose]() {
-      void daemon.drain(0)
-      await ended.catch(() => {})
+      await daemon[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()
     },
   }

@@ -1,0 +1,40 @@
+import { isDatabaseUnavailable } from '../database/index.ts'
+import type { RunLeases } from './executor.ts'
+import type { RunQueue } from './queue.ts'
+import { HEARTBEAT_INTERVAL_MS, QUEUE_POLICY } from './retry-policy.ts'
+import { type ClaimedRun, WEBHOOK_QUEUE_GROUP } from './run.ts'
+import { SettlementBatcher } from './settlement-batcher.ts'
+
+/** Which runs a worker claims, and as whom. */
+export interface QueueLeasesOptions {
+  /** Names this process in leases. */
+  readonly holder: string
+  /** Only runs of accounts that live in one of these. Absent: all. */
+  readonly regions?: readonly string[] | undefined
+}
+
+/** Pause before a write is repeated while the database is unavailable. */
+const UNAVAILABLE_PAUSE_MS = 250
+
+/** Leases on webhook runs, taken from the queue in the database. */
+export function createQueueLeases(
+  queue: Pick<RunQueue, 'claim' | 'save' | 'heartbeat' | 'settle'>,
+  { holder, regions }: QueueLeasesOptions,
+): RunLeases<ClaimedRun> {
+  const settlements = new SettlementBatcher(queue)
+  return {
+    heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS,
+    saveIntervalMs: 0,
+    async claim(limit) {
+      const runs = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder, limit, regions })
+      return { runs, leaseMs: QUEUE_POLICY.leaseMs, hasMore: runs.length === limit }
+    },
+    heartbeat: (runs) => queue.heartbeat(runs),
+    save: (run, { checkpoint, stats, ending }) => queue.save(run, checkpoint, stats, ending),
+    async settle(run, outcome) {
+      const settled = await settlements.settle({ ...run, outcome })
+      return settled.kind === 'settled' ? settled.status : undefined
+    },
+    retryDelayMs: (error) => (isDatabaseUnavailable(error) ? UNAVAILABLE_PAUSE_MS : undefined),
+  }
+}
