@@ -1,14 +1,14 @@
-/** Exponential backoff with jitter. */
+/** How a delay grows with the attempts already made. */
 export interface BackoffPolicy {
   readonly baseMs: number
   readonly factor: number
   readonly maxMs: number
-  /** Lowest share of the computed delay that is left after jitter: 0 is full jitter, 0.5 equal jitter. */
+  /** Lowest share of the computed delay that jitter may leave: 0 is full jitter, 0.5 the upper half. */
   readonly jitterFloor: number
 }
 
 /**
- * The delay before the next attempt in milliseconds: `min(max, base · factor^(attempt-1))`, scaled by jitter.
+ * The wait before the next attempt: `min(max, base · factor^(attempt-1))`, scaled by a random share.
  *
  * @param attempt attempts made so far, from 1
  * @param random a number in [0, 1)

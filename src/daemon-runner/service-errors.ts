@@ -27,7 +27,7 @@ export function serviceErrorFrom(error: unknown): unknown {
   if (UNAVAILABLE_REASONS.has(info.reason)) return new ServerUnavailable(error.message, afterMs, error)
   if (!isKnownReason(info.reason)) return error
   return new Failure(info.reason, error.rawMessage, {
-    metadata: { ...info.metadata, ...upstreamMetadata(info.metadata) },
+    metadata: { ...info.metadata },
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     cause: error,
   })
@@ -47,13 +47,8 @@ export function isFatal(refusal: unknown): boolean {
 }
 
 /** Tells whether the refusal has this reason. */
-export function hasReason(refusal: unknown, reason: FailureReason): boolean {
+export function hasReason(refusal: unknown, reason: FailureReason): refusal is Failure {
   return refusal instanceof Failure && refusal.reason === reason
-}
-
-/** What the third party answered and what its definition advises, under the names the sync engine looks for. */
-function upstreamMetadata({ upstream_status: status, upstream_action: action }: Readonly<Record<string, string>>) {
-  return { ...(status === undefined ? {} : { status }), ...(action === undefined ? {} : { action }) }
 }
 
 /** A defect of the service is no refusal: whoever asked may try again. */

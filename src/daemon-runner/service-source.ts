@@ -12,10 +12,10 @@ import {
   parseJson,
 } from '../base/index.ts'
 import { ServerUnavailable } from '../client/index.ts'
-import type { ListingRequest, PageSource, SourcePage } from '../syncs/index.ts'
+import { type ListingRequest, type PageOutcome, type PageSource, upstreamErrorOutcome } from '../syncs/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
 import { SERVICE_RETRY_POLICY, type ServiceClients } from './service.ts'
-import { serviceErrorFrom } from './service-errors.ts'
+import { hasReason, serviceErrorFrom } from './service-errors.ts'
 
 /** A record that is a whole answer is in a list here. */
 const PAGE_NESTING_MAX = JSON_NESTING_MAX + 1
@@ -29,8 +29,8 @@ export interface ServiceSourceDeps {
 }
 
 /**
- * Pages as the service reads them. While it is away the listing goes on where it was, for as long as the signal lets it: a
- * service that restarts is not an error of the run.
+ * Pages as the service reads them. While the service is unavailable the listing is retried with backoff from the page after
+ * the last one, until the signal aborts: a restart of the service is no error of the run.
  */
 export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): PageSource {
   const { idPath, parentPaths, integratedAccountId } = run
@@ -38,13 +38,13 @@ export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): Pa
     idPath,
     parentPaths,
     async *pages(request, state, signal) {
-      let from = state
+      let next = state
       for (let failures = 1; ; failures++) {
         try {
-          for await (const page of listPages(deps, listPagesRequest(integratedAccountId, request, from), signal)) {
-            yield page
-            if (page.next === undefined) return
-            from = page.next
+          for await (const outcome of listPages(deps, listPagesRequest(integratedAccountId, request, next), signal)) {
+            yield outcome
+            if (outcome.kind !== 'page' || outcome.state === null) return
+            next = outcome.state
             failures = 0
           }
         } catch (error) {
@@ -60,49 +60,65 @@ export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): Pa
   }
 }
 
+/** @throws Failure with the reason of the service; ServerUnavailable */
 async function* listPages(
   { service }: ServiceSourceDeps,
   request: MessageInitShape<typeof ListPagesRequestSchema>,
   signal: AbortSignal,
-): AsyncGenerator<SourcePage> {
+): AsyncGenerator<PageOutcome> {
   try {
-    for await (const { step } of service.proxy.listPages(request, { signal })) yield pageFromStep(step)
-  } catch (error) {
-    throw serviceErrorFrom(error)
+    for await (const { step } of service.proxy.listPages(request, { signal })) yield toPageOutcome(step)
+  } catch (cause) {
+    const error = serviceErrorFrom(cause)
+    if (!hasReason(error, 'UPSTREAM_ERROR')) throw error
+    yield upstreamErrorFrom(error)
+    return
   }
   throw new ServerUnavailable('the service ended a list before its last page', 0, undefined)
 }
 
-/** @throws Failure UPSTREAM_RATE_LIMITED for a wait: the engine decides whether to sit it out or to give the run back */
-function pageFromStep(step: ListPagesResponse['step']): SourcePage {
+/** The error response of the third party, with its status and the action of the definition as the service reports them. */
+function upstreamErrorFrom({ publicMessage, metadata }: Failure): PageOutcome {
+  const action = UPSTREAM_ACTIONS.find((each) => each === metadata.upstream_action)
+  return upstreamErrorOutcome(publicMessage, Number(metadata.upstream_status), action)
+}
+
+/** The actions that the service reports; any other is implied by the status. */
+const UPSTREAM_ACTIONS = ['retry', 'needs_reauth'] as const
+
+function toPageOutcome(step: ListPagesResponse['step']): PageOutcome {
   switch (step.case) {
     case 'page':
       return pageFromProto(step.value)
     case 'waiting':
-      throw new Failure('UPSTREAM_RATE_LIMITED', 'the third party asks to wait', {
-        retryAfterSeconds: step.value.seconds,
-      })
+      return { kind: 'wait', afterMs: step.value.seconds * 1000 }
     default:
       throw new Failure('UPSTREAM_INVALID_RESPONSE', 'the service answered with a step that this daemon does not know')
   }
 }
 
-function pageFromProto({ recordsJson, stateJson, stopReason, total }: RecordPage): SourcePage {
-  const next = stateJson === '' ? undefined : (parseJson(stateJson) as JsonObject)
-  return { records: parseJson(recordsJson, PAGE_NESTING_MAX) as readonly Json[], next, stopReason, total }
+function pageFromProto({ number, recordsJson, stateJson, stopReason, total }: RecordPage): PageOutcome {
+  return {
+    kind: 'page',
+    page: number,
+    records: parseJson(recordsJson, PAGE_NESTING_MAX) as readonly Json[],
+    state: stateJson === '' ? null : (parseJson(stateJson) as JsonObject),
+    stopReason,
+    total,
+  }
 }
 
 function listPagesRequest(
   integratedAccountId: string,
   { resource, method, id, query, args, resources, previousRunDate }: ListingRequest,
-  state: JsonObject | undefined,
+  state: JsonObject | null,
 ): MessageInitShape<typeof ListPagesRequestSchema> {
   return {
     integratedAccountId,
     resource,
     method,
     asJsonText: true,
-    valuesJson: JSON.stringify({ query, args, resources, state }),
+    valuesJson: JSON.stringify({ query, args, resources, ...(state === null ? {} : { state }) }),
     ...(id === undefined ? {} : { id }),
     ...(previousRunDate === undefined ? {} : { previousRunDate: timestampFromDate(new Date(previousRunDate)) }),
   }

@@ -38,13 +38,16 @@ export function createStoreSink(
       return ONE_ACCEPTED
     } catch (error) {
       if (error instanceof StoreUnavailable)
-        return { kind: 'away', error: { reason: UNAVAILABLE_REASON, message: `the store is away: ${error.message}` } }
+        return {
+          kind: 'unavailable',
+          error: { reason: UNAVAILABLE_REASON, message: `the store is away: ${error.message}` },
+        }
       throw error
     }
   }
   return {
     started: async () => NONE_ACCEPTED,
-    async page({ resource, method, sequence, records, errors }) {
+    async page({ resource, method, sequence, page: { records }, errors }) {
       for (const error of errors) logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
       return records.length === 0
         ? ONE_ACCEPTED

@@ -9,7 +9,7 @@ import {
   type Outcome,
   type RunQueue,
 } from '../runs/index.ts'
-import { outcomeOf } from '../syncs/index.ts'
+import { startFailureOutcome } from '../syncs/index.ts'
 import { type Assignment, createAssignment } from './assignment.ts'
 import type { ClaimLongPolls } from './claim-long-polls.ts'
 import { markDaemonSeen } from './daemon.ts'
@@ -94,7 +94,7 @@ async function loadAccountOrOutcome(deps: ClaimDeps, run: ClaimedRun): Promise<S
   try {
     return await deps.loadAccount(run.environmentId, run.integratedAccountId)
   } catch (error) {
-    if (error instanceof Failure) return outcomeOf(error)
+    if (error instanceof Failure) return startFailureOutcome(error)
     if (isDatabaseUnavailable(error)) throw error
     deps.onDefect(error, run.id)
     return ASSIGNMENT_FAILED

@@ -55,18 +55,11 @@ async function callPage(deps: CallDependencies, job: CallContext, pagination: Pa
   return fetchPage(deps, job, pagination, await initialState(deps, job, pagination))
 }
 
-function toCallOutcome(page: ListPageOutcome): CallOutcome {
-  if (page.kind !== 'page') return page
-  const { status, headers, body, records, state, previous, stopReason, rateLimit } = page
+function toCallOutcome(outcome: ListPageOutcome): CallOutcome {
+  if (outcome.kind !== 'page') return outcome
+  const { page, response, previous } = outcome
+  const { records, state, stopReason, rateLimit } = page
   const nextCursor = state === null ? null : encodeCursor(state)
   const previousCursor = previous === undefined ? undefined : encodeCursor(previous)
-  return {
-    kind: 'ok',
-    status,
-    headers,
-    body,
-    result: records,
-    page: { nextCursor, previousCursor, stopReason },
-    rateLimit,
-  }
+  return { kind: 'ok', ...response, result: records, page: { nextCursor, previousCursor, stopReason }, rateLimit }
 }

@@ -7,7 +7,6 @@ import {
   listStopRules,
   type Pagination,
   pageParams,
-  type StopReason,
   type StopRule,
 } from '../formats/index.ts'
 import { type Redactor, SECRET_MASK } from '../redaction/index.ts'
@@ -127,7 +126,7 @@ export interface SampleOutcome {
   readonly result: Json
   /** The following are present for a page of a list: its records, and either why it is the last or how the next is asked for. */
   readonly recordCount?: number | undefined
-  readonly stopReason?: StopReason | undefined
+  readonly stopReason?: string | undefined
   readonly next?: SentRequest | undefined
 }
 
@@ -167,7 +166,7 @@ async function simulateResponse(
 async function simulatedPage(
   deps: CallDependencies,
   { job, listing }: DryRunCall,
-  { records, state, stopReason }: FetchedPage,
+  { page: { records, state, stopReason } }: FetchedPage,
 ): Promise<SampleOutcome> {
   const next = listing === undefined || state === null ? undefined : { ...listing, state }
   return {

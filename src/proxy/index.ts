@@ -19,13 +19,14 @@ export type {
   ActionOutcome,
   ActionRequest,
   ActionStepResult,
+  ListPage,
   RateLimitedOutcome,
   RateLimitInfo,
   StreamedResponse,
   SuccessOutcome,
   UpstreamErrorOutcome,
 } from './outcome.ts'
-export type { PageDelayed, PageFailed, PageReached, PageStep } from './pages.ts'
+export type { PageDelayed, PageStep } from './pages.ts'
 export { createProxy, type Proxy } from './proxy.ts'
 export { createRedaction, tokensIn } from './redaction.ts'
 export type { AccountAccess, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'

@@ -1,139 +1,116 @@
-import { Failure, isJsonObject, type Json, type JsonObject, parseJson } from '../base/index.ts'
+import { Failure, isJsonObject, type JsonObject, parseJson } from '../base/index.ts'
 import {
   advancePage,
   type ListingState,
   type Pagination,
   pageParams,
   parseListingState,
-  type StopReason,
   startListing,
 } from '../formats/index.ts'
 import { type CallContext, paginationContext, templateScope } from './call-context.ts'
+import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { type Extracted, extractRecords } from './extract.ts'
-import type {
-  ClassifiedResponse,
-  ClassifiedSuccess,
-  RateLimitedOutcome,
-  RateLimitInfo,
-  UpstreamErrorOutcome,
-} from './outcome.ts'
+import type { ClassifiedResponse, ListPage, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
 import { maskLinkSecrets, restoreLinkSecrets } from './redaction.ts'
-import { sendWithRetries } from './send.ts'
+import { prepareRequest, sendWithRetries } from './send.ts'
 
-/** One page of a list, whatever pages it: also a list without paging, or a method that answers one record. */
+/** The outcome of one request for a page: also of a list that is not paged, and of a method that answers one record. */
 export type ListPageOutcome = FetchedPage | RateLimitedOutcome | UpstreamErrorOutcome
 
+/** A page with the response it was read from. */
 export interface FetchedPage {
   readonly kind: 'page'
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Json
-  readonly records: readonly Json[]
-  /** For the next page; `null` at the end. */
-  readonly state: ListingState | null
+  readonly page: ListPage<ListingState>
+  readonly response: DecodedResponse
+  /** State of the page before, where the API names one. */
   readonly previous: ListingState | undefined
-  /** Present at the end. */
-  readonly stopReason: StopReason | undefined
-  /** How many records the list has in all, as the upstream claims. */
-  readonly total?: number | undefined
-  readonly rateLimit: RateLimitInfo | undefined
 }
 
+/** Extraction of a response that only says that the list has ended. */
 const NO_RECORDS: Extracted = { records: [], received: undefined }
 
-/** Where a caller's page of a list is: at its cursor, else at the beginning. @throws Failure PAGE_TOKEN_INVALID */
+/** The state of the page that a caller asks for: from its cursor, else of the first page. @throws Failure PAGE_TOKEN_INVALID */
 export async function initialState(
   deps: CallDependencies,
-  job: CallContext,
+  context: CallContext,
   pagination: Pagination,
 ): Promise<ListingState> {
-  const { cursor, limit } = job.request.page ?? {}
+  const { cursor, limit } = context.request.page ?? {}
   if (cursor !== undefined) return decodeCursor(pagination, cursor)
-  return startListing(pagination, limit, paginationContext(deps, templateScope(job)))
+  return startListing(pagination, limit, paginationContext(deps, templateScope(context)))
 }
 
-/** Fetches the page that a state describes and tells where it leads. @throws Failure of any stage; PAGINATION_LOOP */
+/** Fetches the page of a state. @throws Failure of any stage of the call; PAGINATION_LOOP */
 export async function fetchPage(
   deps: CallDependencies,
-  job: CallContext,
+  context: CallContext,
   pagination: Pagination,
   state: ListingState,
 ): Promise<ListPageOutcome> {
-  const page = pageParams(pagination, restoreLinkSecrets(deps.redaction, state))
-  return processPageResponse(deps, job, pagination, state, await sendWithRetries(deps, job, page))
+  const params = pageParams(pagination, restoreLinkSecrets(deps.redaction, state))
+  const response = await sendWithRetries(deps, context, () => prepareRequest(deps, context, params))
+  return processPageResponse(deps, context, pagination, state, response)
 }
 
-/** What an answer to the request for a page comes to. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE, PAGINATION_LOOP */
+/** Extracts the records of a response and computes the state of the next page. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE, PAGINATION_LOOP */
 export async function processPageResponse(
   deps: CallDependencies,
-  job: CallContext,
+  context: CallContext,
   pagination: Pagination,
   state: ListingState,
-  answer: ClassifiedResponse,
+  classified: ClassifiedResponse,
 ): Promise<ListPageOutcome> {
-  if (answer.kind !== 'success') return emptyPageOfError(answer) ?? answer
-  const { status, headers, body } = answer.response
-  const { method } = job.target
-  const { isPastEnd } = answer
-  const extracted = isPastEnd ? NO_RECORDS : await extractRecords(deps.evaluator, method, answer.response)
-  const digested = await advancePage(
-    pagination,
-    state,
-    {
-      status,
-      headers,
-      body,
-      ...extracted,
-      isPastEnd,
-      idPath: method.idPath,
-      url: answer.url,
-      limit: state.limit ?? undefined,
-    },
-    paginationContext(deps, templateScope(job, pageParams(pagination, state).values)),
-  )
+  if (classified.kind !== 'success') return emptyPageOfError(classified, state.pages + 1) ?? classified
+  const { response, isPastEnd, rateLimit, url } = classified
+  const { method } = context.target
+  const extracted = isPastEnd ? NO_RECORDS : await extractRecords(deps.evaluator, method, response)
+  const upstreamPage = {
+    ...response,
+    ...extracted,
+    isPastEnd,
+    idPath: method.idPath,
+    url,
+    limit: state.limit ?? undefined,
+  }
+  const scope = templateScope(context, pageParams(pagination, state).values)
+  const { previous, ...advanced } = await advancePage(pagination, state, upstreamPage, paginationContext(deps, scope))
+  const next = advanced.state && maskLinkSecrets(deps.redaction, advanced.state)
   return {
     kind: 'page',
-    status,
-    headers,
-    body,
-    ...digested,
-    state: digested.state && maskLinkSecrets(deps.redaction, digested.state),
-    previous: digested.previous && maskLinkSecrets(deps.redaction, digested.previous),
-    rateLimit: answer.rateLimit,
+    page: { kind: 'page', page: state.pages + 1, ...advanced, state: next, rateLimit },
+    response,
+    previous: previous && maskLinkSecrets(deps.redaction, previous),
   }
 }
 
-/** The only page of a list that is not paged. */
-export async function fetchUnpaged(deps: CallDependencies, job: CallContext): Promise<ListPageOutcome> {
-  return processUnpagedResponse(deps, job, await sendWithRetries(deps, job))
+/** Fetches the only page of a list that is not paged. */
+export async function fetchUnpaged(deps: CallDependencies, context: CallContext): Promise<ListPageOutcome> {
+  return processUnpagedResponse(deps, context, await sendWithRetries(deps, context))
 }
 
-/** What the answer to a list that is not paged comes to. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE */
+/** Extracts the records of a list that is not paged. @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE */
 export async function processUnpagedResponse(
   deps: CallDependencies,
-  job: CallContext,
-  answer: ClassifiedResponse,
+  context: CallContext,
+  classified: ClassifiedResponse,
 ): Promise<ListPageOutcome> {
-  if (answer.kind !== 'success') return emptyPageOfError(answer) ?? answer
-  const { records } = await extractRecords(deps.evaluator, job.target.method, answer.response)
-  return onlyPage(answer, records, 'unpaginated')
+  if (classified.kind !== 'success') return emptyPageOfError(classified, 1) ?? classified
+  const { response, rateLimit } = classified
+  const { records } = await extractRecords(deps.evaluator, context.target.method, response)
+  return lastPage(response, { kind: 'page', page: 1, records, state: null, stopReason: 'unpaginated', rateLimit })
 }
 
-function onlyPage(
-  { response, rateLimit }: ClassifiedSuccess,
-  records: readonly Json[],
-  stopReason: StopReason,
-): FetchedPage {
-  return { kind: 'page', ...response, records, state: null, previous: undefined, stopReason, rateLimit }
+/** An error whose action is `ignore` or `stop` ends the list with an empty page. */
+function emptyPageOfError(error: RateLimitedOutcome | UpstreamErrorOutcome, page: number): FetchedPage | undefined {
+  if (error.kind !== 'upstream_error' || (error.action !== 'ignore' && error.action !== 'stop')) return undefined
+  const { status, headers, body, action, rateLimit } = error
+  const stopReason = action === 'ignore' ? 'error_ignored' : 'error_stopped'
+  return lastPage({ status, headers, body }, { kind: 'page', page, records: [], state: null, stopReason, rateLimit })
 }
 
-/** Errors that the definition declares harmless end the list as an empty page. */
-function emptyPageOfError(answer: Exclude<ClassifiedResponse, ClassifiedSuccess>): FetchedPage | undefined {
-  if (answer.kind !== 'upstream_error' || (answer.action !== 'ignore' && answer.action !== 'stop')) return undefined
-  const { status, headers, body, rateLimit } = answer
-  const stopReason = answer.action === 'ignore' ? 'error_ignored' : 'error_stopped'
-  return { kind: 'page', status, headers, body, records: [], state: null, previous: undefined, stopReason, rateLimit }
+function lastPage(response: DecodedResponse, page: ListPage<ListingState>): FetchedPage {
+  return { kind: 'page', page, response, previous: undefined }
 }
 
 /** Longest cursor that is read; states of every format stay far below. */

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Failure, Json, JsonObject } from '../base/index.ts'
 import type { StepPlan } from '../definitions/index.ts'
-import type { StopReason } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallTarget, ProxyRequest } from './request.ts'
 
@@ -46,7 +45,23 @@ interface PageLinks {
   /** Opaque; absent where the API does not tell it. */
   readonly previousCursor: string | undefined
   /** Why the list ended; present at the end. */
-  readonly stopReason: StopReason | undefined
+  readonly stopReason: string | undefined
+}
+
+/** One page of a list, and where the list continues. Save both together. Passed on unchanged up to the sink of a sync. */
+export interface ListPage<State extends JsonObject = JsonObject> {
+  readonly kind: 'page'
+  /** Page number from 1, continued across resumes. */
+  readonly page: number
+  /** A method that returns one record is a page of one. */
+  readonly records: readonly Json[]
+  /** Cursor to the next page as plain JSON, valid in every process; `null` on the last page. */
+  readonly state: State | null
+  /** Why the list ended: `empty_page`, `no_cursor`, `max_pages`, …; present on the last page. */
+  readonly stopReason: string | undefined
+  /** Total number of records as the upstream reports it; it may change from page to page. */
+  readonly total?: number | undefined
+  readonly rateLimit?: RateLimitInfo | undefined
 }
 
 /** The upstream asks to wait, or the definition's budget is used up. */

@@ -1,108 +1,68 @@
-import type { Json, JsonObject } from '../base/index.ts'
+import type { JsonObject } from '../base/index.ts'
 import type { Plan } from '../definitions/index.ts'
-import { type ListingState, parseListingState, type StopReason, startListing } from '../formats/index.ts'
+import { type ListingState, parseListingState, startListing } from '../formats/index.ts'
 import { type CallContext, createCallContext, paginationContext, templateScope } from './call-context.ts'
 import type { CallDependencies } from './dependencies.ts'
-import { fetchPage, fetchUnpaged, type ListPageOutcome } from './list-page.ts'
-import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
+import { fetchPage, fetchUnpaged } from './list-page.ts'
+import type { ListPage, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 
 /** One step through a list. */
-export type PageStep = PageReached | PageDelayed | PageFailed
+export type PageStep = ListPage | PageDelayed | PageFailed
 
-/** Records, and where to go on after them. Commit both together. */
-export interface PageReached {
-  readonly kind: 'page'
-  /** From 1, also across resumes. */
-  readonly page: number
-  readonly records: readonly Json[]
-  /** Plain JSON; hand it to `pages` to go on after this page. `null` at the end. */
-  readonly state: JsonObject | null
-  /** Present at the end. */
-  readonly stopReason: StopReason | undefined
-  /** How many records the list has in all, as the upstream claims; it may change from page to page. */
-  readonly total?: number | undefined
-  readonly rateLimit: RateLimitInfo | undefined
-}
+/** Rate limit: the next step requests the same page again. */
+export type PageDelayed = RateLimitedOutcome & UnreadPage
 
-/** The upstream asks to wait. Taking the next step asks for the same page again. */
-export interface PageDelayed extends RateLimitedOutcome {
-  readonly page: number
-  /** Resumes at the page that was not served. `null` only for a list that is not paged, which starts over. */
-  readonly state: JsonObject | null
-}
+/** Error response: the last step. */
+export type PageFailed = UpstreamErrorOutcome & UnreadPage
 
-/** The upstream refused or failed; the last step. */
-export interface PageFailed extends UpstreamErrorOutcome {
+interface UnreadPage {
+  /** Page number from 1, continued across resumes. */
   readonly page: number
-  /** As for `PageDelayed`. */
+  /** Resumes at this page. `null` only for a list that is not paged, which starts over. */
   readonly state: JsonObject | null
 }
 
 /**
- * Walks through a list page by page. A method that is not a list is a list of its one result.
+ * Reads a list page by page. A method that is not a list is a list of its one result.
  *
- * Nothing is fetched before a step is taken, so that a slow consumer holds back the upstream. Rate limits are steps: the
- * consumer waits (or stores the state and goes on later) and takes the next step.
+ * Each page is requested when the consumer takes the next step, so a slow consumer is backpressure for the upstream. A rate
+ * limit is a step: the consumer waits (or stores the state and resumes later) and takes the next step.
  *
  * @param state of an earlier step; absent or `null`: from the start
- * @throws Failure as `call` does; PAGE_TOKEN_INVALID when the definition below the state has changed its pagination
+ * @throws Failure as `call` does; PAGE_TOKEN_INVALID when the definition has changed its pagination since the state was stored
  */
 export async function* pages(
   deps: CallDependencies,
   plan: Plan,
   account: AccountAccess,
   request: ProxyRequest,
-  state?: JsonObject | null,
+  state: JsonObject | null = null,
 ): AsyncGenerator<PageStep, void, void> {
-  const job = createCallContext(plan, account, request)
-  const { pagination } = job.target.method
-  if (pagination === undefined) return yield* unpagedList(deps, job)
-  const limit = request.page?.limit
-  let at: ListingState | null =
-    state === undefined || state === null
-      ? await startListing(pagination, limit, paginationContext(deps, templateScope(job)))
+  const context = createCallContext(plan, account, request)
+  const { pagination } = context.target.method
+  if (pagination === undefined) return yield* unpagedList(deps, context)
+  let next: ListingState | null =
+    state === null
+      ? await startListing(pagination, request.page?.limit, paginationContext(deps, templateScope(context)))
       : parseListingState(pagination, state)
-  while (at !== null) {
-    const from: ListingState = at
-    const step = stepOf(await fetchPage(deps, job, pagination, from), from.pages + 1, listingStateJson(from))
-    yield step.step
-    if (step.step.kind === 'upstream_error') return
-    at = step.next === undefined ? from : step.next
+  while (next !== null) {
+    const current: ListingState = next
+    const outcome = await fetchPage(deps, context, pagination, current)
+    if (outcome.kind === 'page') {
+      yield outcome.page
+      next = outcome.page.state
+    } else {
+      yield { ...outcome, page: current.pages + 1, state: current }
+      if (outcome.kind === 'upstream_error') return
+    }
   }
 }
 
-async function* unpagedList(deps: CallDependencies, job: CallContext): AsyncGenerator<PageStep, void, void> {
+async function* unpagedList(deps: CallDependencies, context: CallContext): AsyncGenerator<PageStep, void, void> {
   for (;;) {
-    const { step } = stepOf(await fetchUnpaged(deps, job), 1, null)
-    yield step
-    if (step.kind !== 'rate_limited') return
+    const outcome = await fetchUnpaged(deps, context)
+    yield outcome.kind === 'page' ? outcome.page : { ...outcome, page: 1, state: null }
+    if (outcome.kind !== 'rate_limited') return
   }
-}
-
-/** The step for a fetched page. `next` is absent when the same page has to be fetched again. */
-function stepOf(
-  listed: ListPageOutcome,
-  page: number,
-  resume: JsonObject | null,
-): { readonly step: PageStep; readonly next?: ListingState | null } {
-  if (listed.kind !== 'page') return { step: { ...listed, page, state: resume } }
-  const { records, state, stopReason, total, rateLimit } = listed
-  return {
-    step: {
-      kind: 'page',
-      page,
-      records,
-      state: state === null ? null : listingStateJson(state),
-      stopReason,
-      total,
-      rateLimit,
-    },
-    next: state,
-  }
-}
-
-/** The state as the plain JSON that it is, typed for storage. */
-function listingStateJson({ loop, ...state }: ListingState): JsonObject {
-  return { ...state, loop: { ...loop } }
 }

@@ -10,41 +10,47 @@ import { type AttemptResult, type ClassifiedResponse, type RateLimitedOutcome, w
 import { type ProxyRequest, RESPONSE_BYTES_MAX } from './request.ts'
 import { withRetries } from './retry.ts'
 
-/** Sends one request: again where the definition allows it, once more with renewed credentials. @throws Failure of any stage */
+/**
+ * Sends the request of a call, with the retries of its definition and once more after a credential refresh.
+ *
+ * @param prepare builds and authorizes the request anew for each attempt
+ * @throws Failure of any stage
+ */
 export function sendWithRetries(
   deps: CallDependencies,
-  job: CallContext,
-  page?: PageParams,
+  context: CallContext,
+  prepare = () => prepareRequest(deps, context),
 ): Promise<ClassifiedResponse> {
-  return withCredentialRefresh(deps, job, () => withRetries(deps, job, () => sendAttempt(deps, job, page)))
+  const attempt = () => sendAttempt(deps, context, prepare)
+  return withCredentialRefresh(deps, context, () => withRetries(deps, context, attempt))
 }
 
-/** The stages of one request, in order. */
 async function sendAttempt(
   deps: CallDependencies,
-  job: CallContext,
-  page: PageParams | undefined,
+  context: CallContext,
+  prepare: () => Promise<AuthorizedRequest>,
 ): Promise<AttemptResult<ClassifiedResponse>> {
-  const { method } = job.target
-  const ready = await prepareRequest(deps, job, page)
-  const grant = await acquirePermit(deps, job)
-  if (grant.kind === 'limited') return withoutRetryHint(limitedByBudget(grant.retryAfterSeconds))
-  const answered = await sendHttp(deps.http, ready, job.request, method.timeoutMs).finally(() => grant.release())
-  const attempted = await classifyResponse(deps, method, await decodeResponse(method, answered), ready.publicUrl)
-  deps.budgets?.observe(method, job.access, attempted.outcome)
-  return attempted
+  const { method } = context.target
+  const request = await prepare()
+  const permit = await acquirePermit(deps, context)
+  if (permit.kind === 'limited') return withoutRetryHint(limitedByBudget(permit.retryAfterSeconds))
+  const sent = sendHttp(deps.http, request, context.request, method.timeoutMs)
+  const response = await sent.finally(() => permit.release())
+  const result = await classifyResponse(deps, method, await decodeResponse(method, response), request.publicUrl)
+  deps.budgets?.observe(method, context.access, result.outcome)
+  return result
 }
 
-/** Builds and authorises. */
+/** Builds and authorizes one request. @param page parameters of a page of a list */
 export function prepareRequest(
   deps: CallDependencies,
-  job: CallContext,
-  page: PageParams | undefined,
+  context: CallContext,
+  page?: PageParams,
 ): Promise<AuthorizedRequest> {
-  const scope = templateScope(job, page?.values)
-  const tools = formatContext(deps, 'authorization')
-  const built = buildRequest(job.target, job.request, scope, page, tools.nonce)
-  return authorizeRequest(job.target.method, built, scope, tools, deps.redaction)
+  const scope = templateScope(context, page?.values)
+  const authorization = formatContext(deps, 'authorization')
+  const built = buildRequest(context.target, context.request, scope, page, authorization.nonce)
+  return authorizeRequest(context.target.method, built, scope, authorization, deps.redaction)
 }
 
 /** Nobody shares limits: nothing is held back and nothing is to be given back. */

@@ -15,11 +15,11 @@ export {
   type SyncJobInput,
   updateSyncJob,
 } from './job.ts'
-export { type ListingRequest, methodFacts, type PageSource, type SourcePage } from './page-source.ts'
+export { type PageOutcome, startFailureOutcome, upstreamErrorOutcome } from './page-outcome.ts'
+export { type ListingRequest, methodFacts, type PageSource } from './page-source.ts'
 export { DEFAULT_ID_PATH, recordKeyOf } from './record-id.ts'
 export { readSyncResources } from './resource.ts'
 export { type ExecutableRun, executeRun } from './run.ts'
-export { outcomeOf } from './run-outcome.ts'
 export { findIncompleteness } from './run-stats.ts'
 export type { Sink, SinkResult } from './sink.ts'
 export type { SyncJobRecord } from './sql.ts'

@@ -1,6 +1,7 @@
-import { assertNever, type DotPath, Failure, type Json, type JsonObject } from '../base/index.ts'
+import { assertNever, type DotPath, type JsonObject } from '../base/index.ts'
 import { ACTION_RESOURCE, type Plan } from '../definitions/index.ts'
-import type { AccountAccess, CallTarget, Proxy as Engine, PageFailed, PageStep } from '../proxy/index.ts'
+import type { AccountAccess, CallTarget, Proxy as Engine, PageStep } from '../proxy/index.ts'
+import { type PageOutcome, upstreamErrorOutcome } from './page-outcome.ts'
 import { DEFAULT_ID_PATH } from './record-id.ts'
 
 /** One call that may have many pages, with every template of the sync rendered. */
@@ -17,27 +18,16 @@ export interface ListingRequest {
   readonly previousRunDate?: string
 }
 
-/** One page of a listing. */
-export interface SourcePage {
-  /** A method that returns one record is a page of one. Handed on untouched. */
-  readonly records: readonly Json[]
-  /** Fetches the page after this one, in another process too; absent on the last. */
-  readonly next: JsonObject | undefined
-  /** Why paging ended, on the last page: `empty_page`, `no_cursor`, `max_pages`, … A list that does not say is taken as cut. */
-  readonly stopReason: string | undefined
-  /** How many records the listing has in all, as the third party claims. */
-  readonly total?: number | undefined
-}
-
-/**
- * Where pages come from: the proxy of this process, or the service as a daemon sees it.
- *
- * Iterating throws the failures of a call: UPSTREAM_RATE_LIMITED with the wait, UPSTREAM_ERROR with `metadata.status`, …
- * After a failure the listing is opened anew at the state of the page that was not delivered.
- */
+/** Where pages come from: the proxy of this process, or the service as a daemon sees it. */
 export interface PageSource {
-  /** @param state of `SourcePage.next`; absent: the first page */
-  pages(request: ListingRequest, state: JsonObject | undefined, signal: AbortSignal): AsyncIterable<SourcePage>
+  /**
+   * Pages of one listing, in order. After an outcome that is no page the caller stops iterating, and opens the listing again
+   * at the state of the page that it did not get. A list without a `stopReason` on its last page counts as truncated.
+   *
+   * @param state of the page before; `null`: the first page
+   * @throws Failure when a request could not be made or was not answered; see `failureOutcome`
+   */
+  pages(request: ListingRequest, state: JsonObject | null, signal: AbortSignal): AsyncIterable<PageOutcome>
   /**
    * Paths below the root `resources` that the definition of the method reads, so that only those fields of parents are
    * kept. Absent: unknown, whole records are kept.
@@ -47,24 +37,25 @@ export interface PageSource {
   readonly idPath?: (resource: string, method: string) => DotPath
 }
 
-/** What reading through the engine of this process needs. */
+/** What reading through the proxy needs. */
 export interface ProxySourceDeps {
   readonly proxy: Pick<Engine, 'pages'>
   readonly plan: Plan
   readonly access: AccountAccess
 }
 
-/** Pages through the engine of this process, with the account's credentials in its hands. */
+/** Pages through the proxy of this process, with the credentials of the account. */
 export function createProxySource({ proxy, plan, access }: ProxySourceDeps): PageSource {
   return {
     async *pages(request, state, signal) {
-      for await (const step of proxy.pages(plan, access, toProxyRequest(request, signal), state)) yield pageOf(step)
+      for await (const step of proxy.pages(plan, access, toProxyRequest(request, signal), state))
+        yield toPageOutcome(step)
     },
     ...methodFacts(plan),
   }
 }
 
-/** What a sync has to know of the methods of a definition, which itself stays where it is. */
+/** What a sync has to know of the methods of a definition. A daemon gets these facts instead of the definition. */
 export function methodFacts(plan: Plan): Required<Pick<PageSource, 'parentPaths' | 'idPath'>> {
   return {
     parentPaths: (resource, method) => findPlanned(plan, resource, method)?.parentPaths ?? [],
@@ -86,24 +77,17 @@ function findPlanned({ actions, resources }: Plan, resource: string, method: str
   return resource === ACTION_RESOURCE ? actions.get(method) : resources.get(resource)?.get(method)
 }
 
-/** @throws Failure for a step that is not a page, as `PageSource` promises */
-function pageOf(step: PageStep): SourcePage {
+function toPageOutcome(step: PageStep): PageOutcome {
   switch (step.kind) {
     case 'page':
-      return { records: step.records, next: step.state ?? undefined, stopReason: step.stopReason, total: step.total }
+      return step
     case 'rate_limited':
-      throw new Failure('UPSTREAM_RATE_LIMITED', 'the third party asks to wait', {
-        retryAfterSeconds: step.retryAfterSeconds,
-      })
-    case 'upstream_error':
-      throw upstreamError(step)
+      return { kind: 'wait', afterMs: step.retryAfterSeconds * 1000 }
+    case 'upstream_error': {
+      const { status, message, action } = step
+      return upstreamErrorOutcome(`the third party answered with status ${status}: ${message}`, status, action)
+    }
     default:
       return assertNever(step)
   }
-}
-
-/** What to do about it travels along: the definition may know better than the status. */
-function upstreamError({ action, status, message }: PageFailed): Failure {
-  const metadata = { status: String(status), action }
-  return new Failure('UPSTREAM_ERROR', `the third party answered with status ${status}: ${message}`, { metadata })
 }

@@ -1,22 +1,21 @@
 import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
 import type { CompletedStatus, DecidedEnding, ResourceStats, RunError, RunOutcome, RunProgress } from '../runs/index.ts'
 import type { Checkpoint } from './checkpoint.ts'
-import type { EarlyEnd } from './listing.ts'
-import type { DestinationUnavailable, Sink } from './sink.ts'
+import type { DestinationUnavailable, Sink, SinkResult } from './sink.ts'
 
-/** Waits in a row for a destination that is away; together the better part of a day. */
+/** Postponements in a row of a run whose destination is unavailable; together the better part of a day. */
 const UNAVAILABLE_WAITS_MAX = 100
 const UNAVAILABLE_BACKOFF: BackoffPolicy = { baseMs: 5_000, factor: 2, maxMs: 15 * 60_000, jitterFloor: 0.5 }
 
-/** How a run ends here, and what it has to remember. */
+/** The outcome of a run whose destination is unavailable, and the checkpoint it continues from. */
 export interface Postponement {
-  readonly outcome: EarlyEnd
+  readonly outcome: RunOutcome
   readonly checkpoint: Checkpoint
 }
 
 /**
- * Gives the worker back while the destination is away. The run waits longer and longer, showing the error, and goes on
- * with what was not accepted; no attempt is counted, until it has waited `AWAY_WAITS_MAX` times in a row.
+ * Releases the worker while the destination is unavailable. The run waits with exponential backoff, shows the error, and then
+ * delivers again what was not accepted. No attempt is counted; after `UNAVAILABLE_WAITS_MAX` waits in a row the run fails.
  */
 export function postponeRun(
   random: () => number,
@@ -38,23 +37,23 @@ export interface EndingDeps {
   readonly progress: RunProgress
 }
 
-/** How a run ends, decided now: completed in one of two ways, or failed with an error. */
+/** The ending of a run, with the time of the decision. @param result a completed status, or the error that fails the run */
 export function decideEnding(
   { clock }: Pick<EndingDeps, 'clock'>,
   attempt: number,
-  how: CompletedStatus | RunError,
+  result: CompletedStatus | RunError,
 ): DecidedEnding {
   const decidedAt = clock.now().toISOString()
-  if (typeof how === 'string') return { status: how, error: null, attempt, decidedAt }
-  return { status: 'failed', error: how, attempt, decidedAt }
+  if (typeof result === 'string') return { status: result, error: null, attempt, decidedAt }
+  return { status: 'failed', error: result, attempt, decidedAt }
 }
 
 /**
- * Ends a run for good: stores how, and then tells its destination, which from now on hears of no other ending. While that
- * is away the run waits with nothing left to do but tell; a destination that never comes back is not told.
+ * Ends a run: stores its ending, then delivers it, so that the destination gets no other ending of this run. While the
+ * destination is unavailable the run is postponed with nothing but the ending left to deliver.
  *
- * @param stats as the destination is to see them
- * @returns the ending, how the run waits, or what the destination answered to `completed`
+ * @param stats as the destination gets them
+ * @returns the outcome of the ending, a postponement, or what the destination returned for a completed run
  * @throws Failure LEASE_LOST from `save`
  */
 export async function storeEnding(
@@ -69,24 +68,25 @@ export async function storeEnding(
   return await deliverEnding(deps, checkpoint, ending, stats)
 }
 
-/** Tells an ending that is stored. Like `storeEnding` otherwise. */
+/** Delivers an ending that is stored already; see `storeEnding`. */
 export async function deliverEnding(
   { sink, random, progress }: EndingDeps,
   checkpoint: Checkpoint,
   ending: DecidedEnding,
   stats: readonly ResourceStats[],
 ): Promise<RunOutcome> {
-  const answer = await sink.ended?.(ending, stats)
-  if (answer?.kind === 'away') {
-    const aside = postponeRun(random, answer, checkpoint)
-    if (aside.outcome.kind === 'rate_limited')
-      return (await progress.save(aside.checkpoint, stats)) === 'stop' ? { kind: 'stopped' } : aside.outcome
-    return ending.error === null ? aside.outcome : endingOutcome(ending)
-  }
-  return answer?.kind === 'end' && ending.error === null ? answer.outcome : endingOutcome(ending)
+  const result = (await sink.ended?.(ending, stats)) ?? ACCEPTED
+  if (result.kind === 'accepted') return endingOutcome(ending)
+  if (result.kind !== 'unavailable') return ending.error === null ? result : endingOutcome(ending)
+  const { outcome, checkpoint: postponed } = postponeRun(random, result, checkpoint)
+  if (outcome.kind === 'rate_limited')
+    return (await progress.save(postponed, stats)) === 'stop' ? { kind: 'stopped' } : outcome
+  return ending.error === null ? outcome : endingOutcome(ending)
 }
 
-/** The outcome for the queue. */
+const ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
+
+/** The outcome of a decided ending. */
 export function endingOutcome(ending: DecidedEnding): RunOutcome {
   return ending.status === 'failed' ? { kind: 'failed', error: ending.error } : { kind: ending.status }
 }

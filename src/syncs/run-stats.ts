@@ -1,4 +1,5 @@
-import type { DotPath, Json } from '../base/index.ts'
+import type { DotPath } from '../base/index.ts'
+import type { ListPage } from '../proxy/index.ts'
 import type { ResourceStats } from '../runs/index.ts'
 import { DistinctCounter, type DistinctState, distinctLimits } from './distinct-counter.ts'
 import type { PageSource } from './page-source.ts'
@@ -23,14 +24,6 @@ type Counters = {
   readonly claimed: number | null
   /** The same of the listing that is being read. */
   readonly claiming: number | null
-}
-
-/** A page as it is counted. */
-export interface PageCounts {
-  readonly records: readonly Json[]
-  /** How many of them were acknowledged. */
-  readonly delivered: number
-  readonly total: number | undefined
 }
 
 /** Ends that are a limit's doing: there was more. */
@@ -83,22 +76,23 @@ export class RunStatsCollector {
     return this.#counts.some(({ pages }) => pages > 0)
   }
 
-  /** A page was read, and what was to be sent of it was acknowledged. */
-  addPage(node: SyncNode, { records, delivered, total }: PageCounts): void {
+  /** Counts a page; the last one of a listing ends it. @param isDelivered its records were acknowledged by the destination */
+  addPage(node: SyncNode, { records, state, stopReason, total }: ListPage, isDelivered: boolean): void {
     const counts = this.#of(node)
     const [ids, idPath = DEFAULT_ID_PATH] = [this.#ids[node.index], this.#idPaths[node.index]]
     ids?.add(records.map((record) => identityOf(record, idPath)))
     this.#change(node, {
       pages: counts.pages + 1,
       fetched: counts.fetched + records.length,
-      delivered: counts.delivered + delivered,
-      // The page behind the last record often claims nothing any more.
+      delivered: counts.delivered + (isDelivered ? records.length : 0),
+      // The empty page behind the last record often reports no total.
       claiming: total ?? counts.claiming,
     })
+    if (state === null) this.#endListing(node, stopReason)
   }
 
-  /** A listing ended by itself or at a limit; one that does not say why may have lost its rest. */
-  endListing(node: SyncNode, stopReason: string | undefined): void {
+  /** A listing without a stop reason may be truncated. */
+  #endListing(node: SyncNode, stopReason: string | undefined): void {
     const isCut = this.#of(node).is_cut || stopReason === undefined || TRUNCATING_REASONS.has(stopReason)
     const reason = stopReason === undefined ? {} : { stop_reason: stopReason }
     this.#change(node, { ...reason, is_cut: isCut, ...this.#claimsAfter(node) })

@@ -1,18 +1,18 @@
-import { assertNever, type Clock, Failure } from '../base/index.ts'
+import { type Clock, Failure } from '../base/index.ts'
 import type { AccountValues } from '../expressions/index.ts'
 import { type ClaimedRun, completedStatusOf, type RunError, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import { prefetchOne } from './async-iterators.ts'
 import { type Checkpoint, readCheckpoint, type TraversalPosition } from './checkpoint.ts'
-import { type EarlyEnd, PageFetcher } from './listing.ts'
+import { PageFetcher } from './listing.ts'
+import { toRunError, withNodeName } from './page-outcome.ts'
 import type { PageSource } from './page-source.ts'
 import { parentProjection } from './parent-batches.ts'
 import { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
 import { readSyncResources } from './resource.ts'
 import { decideEnding, type EndingDeps, postponeRun, storeEnding } from './run-ending.ts'
-import { toRunError, withNodeName } from './run-outcome.ts'
 import { RunStatsCollector } from './run-stats.ts'
 import type { DestinationUnavailable, Sink, SinkPage, SinkResult } from './sink.ts'
-import { type Traversal, type TraversalStep, traverse } from './traversal.ts'
+import { type ListingErrorStep, type PageReadStep, type Traversal, type TraversalStep, traverse } from './traversal.ts'
 
 /** What executing one run needs; source and sink belong to this run. */
 export interface SyncRunDeps {
@@ -88,8 +88,6 @@ function compilePlan(run: ExecutableRun): SyncPlan | RunError {
   }
 }
 
-type ListingErrorStep = Extract<TraversalStep, { kind: 'problem' }>
-
 /** The delivering half of a run, and the only place that knows sequence numbers. */
 class Execution {
   readonly #deps: SyncRunDeps
@@ -97,7 +95,7 @@ class Execution {
   readonly #progress: RunProgress
   readonly #plan: SyncPlan
   readonly #signal: AbortSignal
-  readonly #tally: RunStatsCollector
+  readonly #stats: RunStatsCollector
   /** Its counts are those of the last attempt; `#withCounts` has what came since. */
   #checkpoint: Checkpoint
   /** The checkpoint is the one that is stored. */
@@ -117,7 +115,7 @@ class Execution {
     this.#plan = plan
     this.#signal = signal
     this.#checkpoint = readCheckpoint(run.checkpoint)
-    this.#tally = new RunStatsCollector(plan, deps.source.idPath, this.#checkpoint.counts)
+    this.#stats = new RunStatsCollector(plan, deps.source.idPath, this.#checkpoint.counts)
     this.#savedMs = deps.clock.monotonicMs()
   }
 
@@ -134,7 +132,7 @@ class Execution {
   /** @param error absent: everything is done */
   async #end(error?: RunError): Promise<RunOutcome> {
     const deps: EndingDeps = { ...this.#deps, progress: this.#progress }
-    const stats = this.#tally.stats(error === undefined)
+    const stats = this.#stats.stats(error === undefined)
     const ending = decideEnding(deps, this.#run.attempt, error ?? completedStatusOf(this.#run.resources, stats))
     return await storeEnding(deps, this.#withCounts, ending, stats)
   }
@@ -144,33 +142,31 @@ class Execution {
     return attemptsMax !== undefined && this.#run.attempt >= attemptsMax
   }
 
-  async #start(): Promise<EarlyEnd | undefined> {
+  async #start(): Promise<RunOutcome | undefined> {
     if (this.#checkpoint.is_started) return undefined
-    const answer = await this.#deps.sink.started()
-    if (answer.kind !== 'accepted') return await this.#endAt(answer)
+    const result = await this.#deps.sink.started()
+    if (result.kind !== 'accepted') return await this.#endAt(result)
     return await this.#save({ is_started: true, waits: 0, previous_run_dates: this.#previousRunDates })
   }
 
-  async #deliverAll(): Promise<EarlyEnd | undefined> {
-    for await (const step of prefetchOne(traverse(this.#walk(), this.#checkpoint.position))) {
+  async #deliverAll(): Promise<RunOutcome | undefined> {
+    for await (const step of prefetchOne(traverse(this.#traversal(), this.#checkpoint.position))) {
       const end = await this.#take(step)
       if (end !== undefined) return end
     }
     const [held] = this.#held
-    return held !== undefined && !this.#tally.hasPages ? retryFrom(held) : await this.#deliverHeld()
+    return held !== undefined && !this.#stats.hasPages ? retryFrom(held) : await this.#deliverHeld()
   }
 
-  async #take(step: TraversalStep): Promise<EarlyEnd | undefined> {
+  async #take(step: TraversalStep): Promise<RunOutcome | undefined> {
     switch (step.kind) {
-      case 'end':
-        return step.outcome
       case 'page':
         return (await this.#deliverHeld()) ?? (await this.#deliverPage(step))
-      case 'problem':
+      case 'listing_error':
         if (step.isTransient) return this.#hold(step)
-        return (await this.#deliverHeld()) ?? (await this.#deliverProblem(step))
+        return (await this.#deliverHeld()) ?? (await this.#deliverListingError(step))
       default:
-        return assertNever(step)
+        return step
     }
   }
 
@@ -179,62 +175,57 @@ class Execution {
    * as failed as soon as another listing can be read, unless this attempt has read a page of it; too many in a row, or
    * nothing but such, mean that the third party is down, and the run ends where they began.
    */
-  #hold(problem: ListingErrorStep): EarlyEnd | undefined {
-    const isTriedAgain = !this.#isLastAttempt || this.#advancing.has(problem.node)
-    if (isTriedAgain || this.#held.length === CONSECUTIVE_TRANSIENT_MAX) return retryFrom(this.#held[0] ?? problem)
-    this.#held.push(problem)
+  #hold(step: ListingErrorStep): RunOutcome | undefined {
+    const isTriedAgain = !this.#isLastAttempt || this.#advancing.has(step.node)
+    if (isTriedAgain || this.#held.length === CONSECUTIVE_TRANSIENT_MAX) return retryFrom(this.#held[0] ?? step)
+    this.#held.push(step)
     return undefined
   }
 
-  async #deliverHeld(): Promise<EarlyEnd | undefined> {
-    for (const problem of this.#held.splice(0)) {
-      const end = await this.#deliverProblem(problem)
+  async #deliverHeld(): Promise<RunOutcome | undefined> {
+    for (const step of this.#held.splice(0)) {
+      const end = await this.#deliverListingError(step)
       if (end !== undefined) return end
     }
     return undefined
   }
 
   /** What was not accepted is offered again from the checkpoint as it is. */
-  async #endAt(answer: DestinationUnavailable | Extract<SinkResult, { kind: 'end' }>): Promise<EarlyEnd> {
-    if (answer.kind === 'end') return answer.outcome
-    const { outcome, checkpoint } = postponeRun(this.#deps.random, answer, this.#checkpoint)
+  async #endAt(result: DestinationUnavailable | RunOutcome): Promise<RunOutcome> {
+    if (result.kind !== 'unavailable') return result
+    const { outcome, checkpoint } = postponeRun(this.#deps.random, result, this.#checkpoint)
     return (await this.#save(checkpoint)) ?? outcome
   }
 
-  async #deliverPage({ node, page, after }: Extract<TraversalStep, { kind: 'page' }>): Promise<EarlyEnd | undefined> {
-    const { records, next, stopReason, total } = page
-    const isSent = node.isDelivered && records.length > 0
-    const answer = isSent
-      ? await this.#deps.sink.page({ ...this.#head(node), records, errors: [], hasMore: next !== undefined })
-      : NOTHING_SENT
-    if (answer.kind !== 'accepted') return await this.#endAt(answer)
-    this.#tally.addPage(node, { records, delivered: isSent ? records.length : 0, total })
-    if (next === undefined) {
-      this.#tally.endListing(node, stopReason)
-      this.#advancing.delete(node)
-    } else this.#advancing.add(node)
-    return await this.#advance(after, answer.sequences)
+  async #deliverPage({ node, page, after }: PageReadStep): Promise<RunOutcome | undefined> {
+    const isSent = node.isDelivered && page.records.length > 0
+    const result = isSent ? await this.#deps.sink.page({ ...this.#head(node), page, errors: [] }) : NOTHING_SENT
+    if (result.kind !== 'accepted') return await this.#endAt(result)
+    this.#stats.addPage(node, page, isSent)
+    if (page.state === null) this.#advancing.delete(node)
+    else this.#advancing.add(node)
+    return await this.#advance(after, result.sequences)
   }
 
-  async #deliverProblem({ node, error, after }: ListingErrorStep): Promise<EarlyEnd | undefined> {
+  async #deliverListingError({ node, error, after }: ListingErrorStep): Promise<RunOutcome | undefined> {
     const { errorHandling } = this.#run
     if (errorHandling === 'fail_fast') return { kind: 'failed', error: withNodeName(node, error) }
     const head = this.#head(node)
     const { sink } = this.#deps
-    const answer =
+    const result =
       errorHandling === 'batch'
-        ? await sink.page({ ...head, records: [], errors: [error], hasMore: false })
+        ? await sink.page({ ...head, page: EMPTY_PAGE, errors: [error] })
         : await sink.listingError({ ...head, error })
-    if (answer.kind !== 'accepted') return await this.#endAt(answer)
-    this.#tally.failListing(node)
-    return await this.#advance(after, answer.sequences)
+    if (result.kind !== 'accepted') return await this.#endAt(result)
+    this.#stats.failListing(node)
+    return await this.#advance(after, result.sequences)
   }
 
   #head({ resource, method }: SyncNode): Pick<SinkPage, 'resource' | 'method' | 'sequence'> {
     return { resource, method, sequence: this.#checkpoint.next_sequence }
   }
 
-  async #advance(position: TraversalPosition, sequences: number): Promise<EarlyEnd | undefined> {
+  async #advance(position: TraversalPosition, sequences: number): Promise<RunOutcome | undefined> {
     const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0 }
     this.#hasProgressed = true
     if (sequences > 0 || this.#isSaveDue()) return await this.#save(change)
@@ -246,11 +237,11 @@ class Execution {
     return this.#deps.clock.monotonicMs() >= this.#savedMs + CHECKPOINT_MIN_INTERVAL_MS
   }
 
-  async #save(change: Partial<Checkpoint>): Promise<EarlyEnd | undefined> {
+  async #save(change: Partial<Checkpoint>): Promise<RunOutcome | undefined> {
     this.#remember(change)
     this.#savedMs = this.#deps.clock.monotonicMs()
     this.#isSaved = true
-    const answer = await this.#progress.save(this.#withCounts, this.#tally.stats(false))
+    const answer = await this.#progress.save(this.#withCounts, this.#stats.stats(false))
     return answer === 'stop' ? { kind: 'stopped' } : undefined
   }
 
@@ -260,7 +251,7 @@ class Execution {
   }
 
   get #withCounts(): Checkpoint {
-    return { ...this.#checkpoint, counts: this.#tally.counts }
+    return { ...this.#checkpoint, counts: this.#stats.counts }
   }
 
   get #previousRunDates(): readonly (string | null)[] {
@@ -268,7 +259,7 @@ class Execution {
     return previous_run_dates ?? this.#run.previousRunDates.map((date) => date?.toISOString() ?? null)
   }
 
-  #walk(): Traversal {
+  #traversal(): Traversal {
     const { source, clock, random, account, concurrency = CONCURRENCY_DEFAULT } = this.#deps
     return {
       plan: this.#plan,
@@ -283,7 +274,8 @@ class Execution {
 }
 
 const NOTHING_SENT: SinkResult = { kind: 'accepted', sequences: 0 }
+const EMPTY_PAGE: SinkPage['page'] = { records: [], state: null }
 
-function retryFrom({ node, error }: ListingErrorStep): EarlyEnd {
+function retryFrom({ node, error }: ListingErrorStep): RunOutcome {
   return { kind: 'retry', error: withNodeName(node, error) }
 }

@@ -1,10 +1,11 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import { parentResources } from '../expressions/index.ts'
-import type { RunError } from '../runs/index.ts'
+import type { ListPage } from '../proxy/index.ts'
+import type { RunOutcome } from '../runs/index.ts'
 import { prefetchConcat } from './async-iterators.ts'
 import { FIRST_PAGE, type PageStart, type StackFrame, type TraversalPosition } from './checkpoint.ts'
-import type { EarlyEnd, Fetched, PageFetcher } from './listing.ts'
-import type { SourcePage } from './page-source.ts'
+import type { PageFetcher } from './listing.ts'
+import { type ListingError, withNodeName } from './page-outcome.ts'
 import { type Projection, splitParents } from './parent-batches.ts'
 import {
   listingRequest,
@@ -14,24 +15,25 @@ import {
   type SyncPlan,
   type TemplateValues,
 } from './plan.ts'
-import { withNodeName } from './run-outcome.ts'
 
-/** One thing that happened while reading, in the order in which it is delivered and remembered. */
-export type TraversalStep =
-  /** `after` is where a run goes on once the page is delivered. */
-  | { readonly kind: 'page'; readonly node: SyncNode; readonly page: SourcePage; readonly after: TraversalPosition }
-  /** A listing ended with an error; a `transient` one may be gone when the page is asked for later. */
-  | {
-      readonly kind: 'problem'
-      readonly node: SyncNode
-      readonly error: RunError
-      readonly isTransient: boolean
-      readonly after: TraversalPosition
-    }
-  /** The run cannot go on; nothing follows. */
-  | { readonly kind: 'end'; readonly outcome: EarlyEnd }
+/** One step of a traversal, in the order of delivery: a page, an error of a listing, or the outcome that ends the run. */
+export type TraversalStep = PageReadStep | ListingErrorStep | RunOutcome
 
-/** What a walk reads and with which values. */
+/** `after` is the position to continue at once the page is delivered. */
+export interface PageReadStep {
+  readonly kind: 'page'
+  readonly node: SyncNode
+  readonly page: ListPage
+  readonly after: TraversalPosition
+}
+
+/** A listing ended with an error; `after` is the position behind it. */
+export interface ListingErrorStep extends ListingError {
+  readonly node: SyncNode
+  readonly after: TraversalPosition
+}
+
+/** What a traversal reads, and with which values. */
 export interface Traversal extends TemplateValues {
   readonly plan: SyncPlan
   readonly fetcher: PageFetcher
@@ -45,10 +47,10 @@ export interface Traversal extends TemplateValues {
 /** One listing of one node. */
 interface NodeVisit {
   readonly node: SyncNode
-  readonly element: number
+  readonly loopIndex: number
   readonly scope: NodeScope
-  /** The frames above. */
-  readonly trail: TraversalPosition
+  /** The frames of the levels above. */
+  readonly ancestors: TraversalPosition
 }
 
 /**
@@ -58,11 +60,11 @@ interface NodeVisit {
  * Pure reading: it delivers nothing, counts nothing and stores nothing, so it may run ahead of whoever does. Listings are
  * begun concurrently, but steps come in one order, always the same.
  */
-export async function* traverse(walk: Traversal, from: TraversalPosition): AsyncGenerator<TraversalStep> {
-  const scope = { args: walk.args, resources: {} }
+export async function* traverse(traversal: Traversal, from: TraversalPosition): AsyncGenerator<TraversalStep> {
+  const scope = { args: traversal.args, resources: {} }
   // One root after the other: begun ahead, a first page and its cursor would wait, and expire, behind a long listing.
-  for (const root of remainingNodes(walk.plan.levels[0] ?? [], from))
-    yield* prefetchConcat(nodeListings(walk, [root], scope, [], from), walk.concurrency)
+  for (const root of remainingNodes(traversal.plan.levels[0] ?? [], from))
+    yield* prefetchConcat(nodeListings(traversal, [root], scope, [], from), traversal.concurrency)
 }
 
 /** The nodes that are not done: all of them, or those from the one that the first frame stands in. */
@@ -72,110 +74,114 @@ function remainingNodes(nodes: readonly SyncNode[], [frame]: TraversalPosition):
 
 /** The listings of nodes side by side, element by element, beginning where the first frame stands if it is theirs. */
 function* nodeListings(
-  walk: Traversal,
+  traversal: Traversal,
   nodes: readonly SyncNode[],
   scope: NodeScope,
-  trail: TraversalPosition,
+  ancestors: TraversalPosition,
   [frame, ...deeper]: TraversalPosition,
 ): Generator<() => AsyncGenerator<TraversalStep>> {
   for (const node of nodes) {
     const resumed = node.index === frame?.node ? frame : undefined
     const elements = loopScopes(node, scope)
     if (elements === undefined) return yield () => rejectLoop(node)
-    for (const [element, elementScope] of elements.entries()) {
-      const place = { node, element, scope: elementScope, trail }
-      if (resumed === undefined || element > resumed.element) yield () => traverseListing(walk, place, undefined, [])
-      else if (element === resumed.element) yield () => traverseListing(walk, place, resumed, deeper)
+    for (const [loopIndex, elementScope] of elements.entries()) {
+      const visit = { node, loopIndex, scope: elementScope, ancestors }
+      if (resumed === undefined || loopIndex > resumed.element)
+        yield () => traverseListing(traversal, visit, undefined, [])
+      else if (loopIndex === resumed.element) yield () => traverseListing(traversal, visit, resumed, deeper)
     }
   }
 }
 
 async function* traverseListing(
-  walk: Traversal,
-  place: NodeVisit,
+  traversal: Traversal,
+  visit: NodeVisit,
   resumed: StackFrame | undefined,
   deeper: TraversalPosition,
 ): AsyncGenerator<TraversalStep> {
-  if (resumed !== undefined) yield* traverseChildren(walk, place, resumed, deeper)
-  const listing = walk.fetcher.open(() => listingRequest(walk, place.node, place.scope))
+  if (resumed !== undefined) yield* traverseChildren(traversal, visit, resumed, deeper)
+  const listing = traversal.fetcher.open(() => listingRequest(traversal, visit.node, visit.scope))
   let start = resumed === undefined ? FIRST_PAGE : resumed.next
   while (start !== null) {
     const fetched = await listing.fetch(start.state)
-    if (fetched.kind !== 'page') return yield toStep(fetched, place)
-    const following = fetched.page.next === undefined ? null : { state: fetched.page.next, skip: 0 }
-    yield* traversePage(walk, place, fetched.page, start, following)
+    if (fetched.kind !== 'page') return yield toStep(fetched, visit)
+    const following = fetched.state === null ? null : { state: fetched.state, skip: 0 }
+    yield* traversePage(traversal, visit, fetched, start, following)
     start = following
   }
 }
 
 async function* traversePage(
-  walk: Traversal,
-  place: NodeVisit,
-  page: SourcePage,
+  traversal: Traversal,
+  visit: NodeVisit,
+  page: ListPage,
   start: PageStart,
   following: PageStart | null,
 ): AsyncGenerator<TraversalStep> {
-  const frames = parentFrames(walk, place, page, start, following)
-  const [first = listingFrame(place, following, [])] = frames
-  if (start.skip === 0) yield { kind: 'page', node: place.node, page, after: [...place.trail, first] }
-  for (const frame of frames) yield* traverseChildren(walk, place, frame, [])
+  const frames = parentFrames(traversal, visit, page, start, following)
+  const [first = listingFrame(visit, following, [])] = frames
+  if (start.skip === 0) yield { kind: 'page', node: visit.node, page, after: [...visit.ancestors, first] }
+  for (const frame of frames) yield* traverseChildren(traversal, visit, frame, [])
 }
 
 /** The children of every record in the frame's window, beginning where the deeper frames stand in the first of them. */
 async function* traverseChildren(
-  walk: Traversal,
-  place: NodeVisit,
+  traversal: Traversal,
+  visit: NodeVisit,
   frame: StackFrame,
   deeper: TraversalPosition,
 ): AsyncGenerator<TraversalStep> {
-  yield* prefetchConcat(childListings(walk, place, frame, deeper), walk.concurrency)
+  yield* prefetchConcat(childListings(traversal, visit, frame, deeper), traversal.concurrency)
 }
 
 function* childListings(
-  walk: Traversal,
-  { node, scope, trail }: NodeVisit,
+  traversal: Traversal,
+  { node, scope, ancestors }: NodeVisit,
   frame: StackFrame,
   deeper: TraversalPosition,
 ): Generator<() => AsyncGenerator<TraversalStep>> {
   const key = recordSteps(node.resource).join('/')
   for (const [index, parent] of frame.window.entries()) {
     const childScope = { args: scope.args, resources: parentResources(key, parent, scope.resources) }
-    const childTrail = [...trail, { ...frame, window: frame.window.slice(index) }]
+    const childTrail = [...ancestors, { ...frame, window: frame.window.slice(index) }]
     const from = index === 0 ? deeper : []
-    yield* nodeListings(walk, remainingNodes(node.children, from), childScope, childTrail, from)
+    yield* nodeListings(traversal, remainingNodes(node.children, from), childScope, childTrail, from)
   }
 }
 
 /** One frame per window of the page; after the last one the listing goes on behind the page. */
 function parentFrames(
-  walk: Traversal,
-  place: NodeVisit,
-  page: SourcePage,
+  traversal: Traversal,
+  visit: NodeVisit,
+  page: ListPage,
   start: PageStart,
   following: PageStart | null,
 ): readonly StackFrame[] {
-  const project = walk.projections[place.node.index]
-  if (place.node.children.length === 0 || project === undefined) return []
+  const project = traversal.projections[visit.node.index]
+  if (visit.node.children.length === 0 || project === undefined) return []
   const windows = splitParents(page.records.slice(start.skip), project)
   let skip = start.skip
   return windows.map((window, index) => {
     skip += window.length
-    return listingFrame(place, index === windows.length - 1 ? following : { state: start.state, skip }, window)
+    return listingFrame(visit, index === windows.length - 1 ? following : { state: start.state, skip }, window)
   })
 }
 
-function listingFrame({ node, element }: NodeVisit, next: PageStart | null, window: readonly Json[]): StackFrame {
-  return { node: node.index, element, next, window }
+function listingFrame({ node, loopIndex }: NodeVisit, next: PageStart | null, window: readonly Json[]): StackFrame {
+  return { node: node.index, element: loopIndex, next, window }
 }
 
-function toStep(fetched: Exclude<Fetched, { kind: 'page' }>, place: NodeVisit): TraversalStep {
-  if (fetched.kind === 'end') return { kind: 'end', outcome: withErrorSource(fetched.outcome, place.node) }
-  return { ...fetched, node: place.node, after: [...place.trail, listingFrame(place, null, [])] }
-}
-
-function withErrorSource(outcome: EarlyEnd, node: SyncNode): EarlyEnd {
-  const hasError = outcome.kind === 'failed' || outcome.kind === 'retry'
-  return hasError ? { ...outcome, error: withNodeName(node, outcome.error) } : outcome
+function toStep(outcome: ListingError | RunOutcome, visit: NodeVisit): TraversalStep {
+  const { node, ancestors } = visit
+  switch (outcome.kind) {
+    case 'listing_error':
+      return { ...outcome, node, after: [...ancestors, listingFrame(visit, null, [])] }
+    case 'failed':
+    case 'retry':
+      return { ...outcome, error: withNodeName(node, outcome.error) }
+    default:
+      return outcome
+  }
 }
 
 /** The scope of each repetition: one without a loop, `undefined` when the argument of the loop is no list. */
@@ -188,5 +194,5 @@ function loopScopes({ loopOn }: SyncNode, scope: NodeScope): readonly NodeScope[
 
 async function* rejectLoop({ resource, loopOn }: SyncNode): AsyncGenerator<TraversalStep> {
   const message = `${resource} loops on the argument ${loopOn}, which must be a list`
-  yield { kind: 'end', outcome: { kind: 'failed', error: { reason: 'ARGS_INVALID', message } } }
+  yield { kind: 'failed', error: { reason: 'ARGS_INVALID', message } }
 }

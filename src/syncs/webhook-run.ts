@@ -4,10 +4,10 @@ import type { Proxy as Engine } from '../proxy/index.ts'
 import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
 import { readCheckpoint } from './checkpoint.ts'
+import { startFailureOutcome } from './page-outcome.ts'
 import { createProxySource } from './page-source.ts'
 import { executeRun } from './run.ts'
 import { decideEnding, deliverEnding, type EndingDeps, endingOutcome, storeEnding } from './run-ending.ts'
-import { outcomeOf } from './run-outcome.ts'
 import { createWebhookSink } from './webhook-sink.ts'
 
 /** What executing runs to webhooks needs. */
@@ -92,6 +92,6 @@ async function catchOutcome<Loaded extends object>(load: () => Promise<Loaded>):
   try {
     return await load()
   } catch (error) {
-    return outcomeOf(error)
+    return startFailureOutcome(error)
   }
 }

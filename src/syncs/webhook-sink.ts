@@ -11,7 +11,6 @@ import {
   type OutboundMessage,
   type WebhookTarget,
 } from '../webhooks/index.ts'
-import type { EarlyEnd } from './listing.ts'
 import type { Sink, SinkListingError, SinkPage, SinkResult } from './sink.ts'
 
 /** The run as its events show it. */
@@ -70,11 +69,11 @@ export function createWebhookSink(
       const payload = runPayload(run, 'running', [])
       const delivery = await send(encodeEvent(target, event('started', 'started', payload, run.startedAt)))
       const isDeclined = delivery.kind === 'refused' && delivery.status === DECLINED_STATUS
-      return isDeclined ? endWith({ kind: 'stopped' }) : toSinkResult(delivery, 0)
+      return isDeclined ? { kind: 'stopped' } : toSinkResult(delivery, 0)
     },
     async page(page) {
       let sequence = page.sequence
-      for (const { records, isLast } of splitIntoEvents(page.records)) {
+      for (const { records, isLast } of splitIntoEvents(page.page.records)) {
         const payload = recordPayload(run, page, sequence, isLast)
         const delivery = await send(encodeEventWithList(target, event('record', sequence, payload), 'records', records))
         if (delivery.kind !== 'accepted') return toSinkResult(delivery, 0)
@@ -107,7 +106,7 @@ function toSinkResult(delivery: DeliveryResult, sequences: number): SinkResult {
       return { kind: 'accepted', sequences }
     case 'unanswered': {
       const error = { reason: delivery.reason, message: `the webhook did not answer ${after}: ${delivery.message}` }
-      return delivery.reason === 'EGRESS_BLOCKED' ? endWith({ kind: 'failed', error }) : { kind: 'away', error }
+      return delivery.reason === 'EGRESS_BLOCKED' ? { kind: 'failed', error } : { kind: 'unavailable', error }
     }
     case 'refused': {
       const error = { reason: REJECTED_REASON, message: `the webhook answered with status ${delivery.status} ${after}` }
@@ -119,18 +118,14 @@ function toSinkResult(delivery: DeliveryResult, sequences: number): SinkResult {
 }
 
 function rejectedResult({ status, retryAfterMs }: RejectedDelivery, error: RunError): SinkResult {
-  if (status === GONE_STATUS) return endWith({ kind: 'failed', error })
+  if (status === GONE_STATUS) return { kind: 'failed', error }
   const wait = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }
-  return isUnavailableStatus(status) ? { kind: 'away', error, ...wait } : endWith({ kind: 'retry', error, ...wait })
+  return isUnavailableStatus(status) ? { kind: 'unavailable', error, ...wait } : { kind: 'retry', error, ...wait }
 }
 
 /** Busy or broken: the same event may be welcome later. */
 function isUnavailableStatus(status: number): boolean {
   return status >= 500 || BUSY_STATUSES.has(status)
-}
-
-function endWith(outcome: EarlyEnd): SinkResult {
-  return { kind: 'end', outcome }
 }
 
 function runPayload(run: WebhookRunFields, status: string, stats: readonly ResourceStats[]): JsonObject {
@@ -172,7 +167,7 @@ function statsPayload(stats: ResourceStats): JsonObject {
 function recordPayload(run: WebhookRunFields, page: SinkPage, sequence: number, isLast: boolean): JsonObject {
   return {
     ...commonPayload(run, { ...page, sequence }),
-    has_more: page.hasMore || !isLast,
+    has_more: page.page.state !== null || !isLast,
     ...(isLast && page.errors.length > 0
       ? { errors: page.errors.map(({ reason, message }) => ({ reason, message })) }
       : {}),

@@ -7,17 +7,14 @@ import { deleteTrigger, listTicks } from '../../src/schedules/index.ts'
 import { ShardCursors } from '../../src/schedules/shard-cursors.ts'
 import { suspendSchedule } from '../../src/schedules/sql/trigger.ts'
 import { insertTriggers, schedule, YEARLY } from '../bench/support/trigger-population.ts'
-import { beforeCommit, clockedDatabase } from '../support/database.ts'
+import { beforeCommit, testDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
 import { clearTriggers, TriggerFixture } from './trigger-fixture.ts'
 
-const { database, target, clock } = await clockedDatabase()
+const { database, target } = await testDatabase()
 beforeEach(() => clearTriggers(database))
 
-const bench = async (accounts = 1) => {
-  await clock.set('2026-11-05T12:00:00Z')
-  return new TriggerFixture(database, await createTenant(database, accounts), clock)
-}
+const bench = async (accounts = 1) => new TriggerFixture(database, await createTenant(database, accounts))
 
 /** Resolves once some statement of this database waits for a lock. */
 async function waitUntilBlocked(): Promise<void> {
@@ -30,7 +27,7 @@ describe('a tick', () => {
     const at = await bench()
     const trigger = await at.create({ args: { since: '2026' } })
     expect(trigger.nextRunAt?.toISOString()).toBe('2026-11-05T12:00:10.000Z')
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     const nextDueAt = new Date('2026-11-05T12:00:20Z')
     expect(await at.fire()).toMatchObject({ fired: 1, skipped: {}, oldestDueAgeSeconds: 0, nextDueAt })
     const [run] = await at.claim()
@@ -48,7 +45,7 @@ describe('a tick', () => {
   it('waits for the daemons of the trigger’s group when it has one', async () => {
     const at = await bench()
     const { id } = await at.create({ destination: { kind: 'daemon', groupKey: 'warehouse' } })
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     expect(await at.claim()).toEqual([])
     const group = daemonQueueGroup(at.tenant.environmentId, 'warehouse')
@@ -58,7 +55,7 @@ describe('a tick', () => {
   it('syncs the trigger’s own resources when it has some', async () => {
     const at = await bench()
     await at.create({ resources: [{ resource: 'issues', method: 'list' }] })
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     expect((await at.claim())[0]?.resources).toEqual([{ resource: 'issues', method: 'list' }])
   })
@@ -70,7 +67,7 @@ describe('a tick', () => {
     const at = await bench()
     await execute(database.pool, `update sync_job set error_handling = 'batch' where id = ?`, [at.tenant.syncJobId])
     await at.create({ errorHandling: own })
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     expect((await at.claim())[0]?.errorHandling).toBe(expected)
   })
@@ -78,7 +75,7 @@ describe('a tick', () => {
   it('does not come due a millisecond early', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await clock.advance(9_999)
+    at.clock.advance(9_999)
     await at.fire()
     expect(await at.ticksOf(id)).toEqual([])
   })
@@ -87,7 +84,7 @@ describe('a tick', () => {
     const at = await bench(40)
     const triggers = await Promise.all(Array.from({ length: 40 }, (_, account) => at.create({ account })))
     for (let tick = 0; tick < 3; tick++) {
-      await clock.advance(10_000)
+      at.clock.advance(10_000)
       const passes = await Promise.all(Array.from({ length: 6 }, () => at.fire()))
       expect(passes.reduce((sum, { fired, skipped }) => sum + fired + (skipped.overlap ?? 0), 0)).toBe(40)
     }
@@ -97,7 +94,7 @@ describe('a tick', () => {
   it('stays due when its transaction dies before the commit', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     const dies = beforeCommit(database, () => Promise.reject(new Error('killed')))
     await expect(at.fire({ database: dies })).rejects.toThrow('killed')
     expect(await at.ticksOf(id)).toEqual([])
@@ -108,13 +105,13 @@ describe('a tick', () => {
   it('that has its run already makes no second one, and the schedule moves past it', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
       id,
     ])
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     expect(await at.ticksOf(id)).toEqual(['12:00:10', '12:00:20'])
   })
@@ -125,10 +122,10 @@ describe('a tick', () => {
     const ids = triggers.map(({ id }) => id)
     // One shard, so that all of them share a batch.
     await execute(database.pool, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [ids])
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     await at.completeWaiting()
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
       ids[2] ?? '',
@@ -144,7 +141,7 @@ describe('a tick', () => {
   it('that has its run already leaves the latest run on the schedule as it is', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
@@ -157,7 +154,7 @@ describe('a tick', () => {
   it('is fired by workers of its account’s region alone', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     expect(await at.fire({ regions: ['eu', 'apac'] })).toMatchObject({ fired: 0 })
     expect(await at.fire({ regions: ['wnam'] })).toMatchObject({ fired: 1 })
     expect(await at.ticksOf(id)).toHaveLength(1)
@@ -171,7 +168,7 @@ describe('a tick', () => {
       [held.id, free.id],
     ])
     const scan = new ShardCursors(0)
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await database.transaction(async (tx) => {
       await execute(tx, 'select from trigger_schedule where trigger_id = ? for update', [held.id])
       expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
@@ -186,10 +183,10 @@ describe('the statements of a batch', () => {
     await insertTriggers(database, { environments: 2, accountsPerEnvironment: 500, triggersPerAccount: 2 })
     await schedule(database, YEARLY)
     await using single = new Database({ target, poolMax: 1 })
-    const at = new TriggerFixture(single, await createTenant(database), clock)
+    const at = new TriggerFixture(single, await createTenant(database))
     await at.create()
     for (let batch = 0; batch < 12; batch++) {
-      await clock.advance(10_000)
+      at.clock.advance(10_000)
       await at.fire()
     }
     const plans = await query<{ custom: number }>(
@@ -205,7 +202,7 @@ describe('missed ticks', () => {
   it('inside the window each get a run of their own tick', async () => {
     const at = await bench()
     const { id } = await at.create({ cronExpression: '*/10 * * * *' })
-    await clock.set('2026-11-05T12:45:00Z')
+    at.clock.set('2026-11-05T12:45:00Z')
     await at.fire()
     expect(await at.ticksOf(id)).toEqual(['12:10:00', '12:20:00', '12:30:00', '12:40:00'])
     expect(await at.scheduleOf(id)).toEqual({ nextFireAt: '12:50:00', lastRunAt: '12:40:00', fired: 2, skipped: 2 })
@@ -214,7 +211,7 @@ describe('missed ticks', () => {
   it('before the window are one entry of the ledger', async () => {
     const at = await bench()
     const { id } = await at.create({ cronExpression: '0 * * * *' })
-    await clock.set('2026-11-05T20:30:00Z')
+    at.clock.set('2026-11-05T20:30:00Z')
     expect(await at.fire()).toMatchObject({ fired: 1, missed: 7 })
     const { items } = await listTicks(database.pool, at.tenant.environmentId, id, {})
     expect(items).toMatchObject([
@@ -231,7 +228,7 @@ describe('missed ticks', () => {
   it('are recorded while somebody deletes the trigger, and neither waits for the other in vain', async () => {
     const at = await bench()
     const { id } = await at.create({ cronExpression: '0 * * * *' })
-    await clock.set('2026-11-05T20:30:00Z')
+    at.clock.set('2026-11-05T20:30:00Z')
     let deleted: Promise<void> = Promise.resolve()
     const queue = {
       countWaiting: at.queue.countWaiting.bind(at.queue),
@@ -251,7 +248,7 @@ describe('missed ticks', () => {
     const triggers = await Promise.all(
       Array.from({ length: 30 }, (_, account) => at.create({ account, cronExpression: '* * * * * *' })),
     )
-    await clock.advance(100_000)
+    at.clock.advance(100_000)
     const report = await at.fire()
     expect(report.fired + (report.skipped.overlap ?? 0)).toBe(3_000)
     for (const { id } of triggers) expect(await at.ticksOf(id)).toHaveLength(100)
@@ -262,12 +259,12 @@ describe('a tick is recorded as skipped', () => {
   it('while one run of the trigger runs and one waits', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     const [running] = await at.claim()
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 0, skipped: { overlap: 1 } })
     const statuses = (await at.runsOf(id)).map(({ status, reason }) => [status, reason])
     expect(statuses).toEqual([
@@ -276,7 +273,7 @@ describe('a tick is recorded as skipped', () => {
       ['skipped', 'overlap'],
     ])
     if (running !== undefined) await at.queue.settle([{ ...running, outcome: { kind: 'completed' } }])
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 1 })
   })
 
@@ -289,7 +286,7 @@ describe('a tick is recorded as skipped', () => {
         status,
         at.tenant.accountIds[0] ?? '',
       ])
-      await clock.advance(10_000)
+      at.clock.advance(10_000)
       await at.fire()
       expect(await at.runsOf(id)).toMatchObject([{ status: 'skipped', reason: `account_${status}` }])
       expect(await at.claim()).toEqual([])
@@ -302,7 +299,7 @@ describe('a tick is recorded as skipped', () => {
     await execute(database.pool, 'update environment_integration set is_enabled = false where id = ?', [
       at.tenant.installationId,
     ])
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     await at.fire()
     expect(await at.runsOf(id)).toMatchObject([{ status: 'skipped', reason: 'integration_disabled' }])
   })
@@ -319,7 +316,7 @@ describe('a tick is recorded as skipped', () => {
        from generate_series(1, 10000)`,
       [at.tenant.environmentId],
     )
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 1, skipped: { group_full: 1 } })
     expect(await at.runsOf(full.id)).toMatchObject([{ status: 'skipped', reason: 'group_full' }])
     expect(await at.runsOf(other.id)).toMatchObject([{ status: 'created', groupKey: 'warehouse' }])
@@ -335,7 +332,7 @@ describe('a trigger that cannot be evaluated', () => {
     await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
       bad.id,
     ])
-    await clock.advance(10_000)
+    at.clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 1, parked: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(good.id)).toHaveLength(1)
     const parked = await readOne<{ next: Date | null; error: string }>(
@@ -375,7 +372,7 @@ describe('a trigger that cannot be evaluated', () => {
       database.pool,
       `alter table sync_job_run_default add constraint spoiled check (trigger_id is distinct from '${bad.id}')`,
     )
-    await clock.set('2031-01-01T00:00:00Z') // a day without a partition: the rows go where the constraint is
+    at.clock.set('2031-01-01T00:00:00Z') // a day without a partition: the rows go where the constraint is
     await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = any(?::uuid[])', [
       new Date('2031-01-01T00:00:00Z'),
       triggers.map(({ id }) => id),
@@ -392,7 +389,7 @@ describe('the ledger', () => {
     const at = await bench()
     const { id } = await at.create()
     for (let tick = 0; tick < 7; tick++) {
-      await clock.advance(10_000)
+      at.clock.advance(10_000)
       await at.fire()
     }
     const seen: string[] = []
@@ -409,7 +406,7 @@ describe('the ledger', () => {
     const at = await bench()
     const { id } = await at.create()
     for (let tick = 0; tick < 3; tick++) {
-      await clock.advance(10_000)
+      at.clock.advance(10_000)
       await at.fire()
     }
     const [run] = await at.runsOf(id)

@@ -1,4 +1,4 @@
-import { type Clock, newId } from '../../src/base/index.ts'
+import { newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import type { Database } from '../../src/database/index.ts'
 import { type ClaimedRun, type Run, RunQueue } from '../../src/runs/index.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../src/schedules/index.ts'
 import { QueueDepthCache } from '../../src/schedules/queue-depth-cache.ts'
 import { ShardCursors } from '../../src/schedules/shard-cursors.ts'
-import type { Tenant } from '../support/tenant.ts'
+import { type Tenant, TestClock } from '../support/tenant.ts'
 
 /** A run as the tests look at it. */
 export interface StoredRun {
@@ -33,21 +33,24 @@ interface FireOptions {
   readonly queue?: Pick<RunQueue, 'enqueueTicks' | 'countWaiting'>
 }
 
-/** Schedules of one tenant, in a database whose time the clock tells. */
+/** Schedules of one tenant under a clock that stands until it is moved. */
 export class TriggerFixture {
+  readonly clock: TestClock
   readonly queue: RunQueue
   readonly deps: UpdateDeps
   readonly tenant: Tenant
   readonly #database: Database
 
-  constructor(database: Database, tenant: Tenant, clock: Pick<Clock, 'now'>) {
+  constructor(database: Database, tenant: Tenant, start = '2026-11-05T12:00:00Z') {
     this.#database = database
     this.tenant = tenant
-    this.queue = new RunQueue({ database, random: () => 0.5 })
+    this.clock = new TestClock(start)
+    const { now } = this.clock
+    this.queue = new RunQueue({ database, random: () => 0.5, now })
     this.deps = {
       database,
       queue: this.queue,
-      clock,
+      now,
       minTickGapSeconds: 1,
       checkResources: async () => [],
       resolveArgs: async (_, given) => given,
@@ -71,9 +74,9 @@ export class TriggerFixture {
 
   /** One pass of a ticker that remembers nothing, or what its scan does. */
   async fire(more: FireOptions = {}): Promise<PassReport> {
-    const { queue } = this
+    const { queue, clock } = this
     const room = new QueueDepthCache(queue)
-    const pass = { database: this.#database, queue, room, catchUp: CATCH_UP }
+    const pass = { database: this.#database, queue, room, catchUp: CATCH_UP, now: clock.now }
     const { scan = new ShardCursors(0), ...other } = more
     return await fireDue({ ...pass, ...other }, scan)
   }

@@ -25,8 +25,8 @@ describe('a source of pages', () => {
     }
     const source = createProxySource({ proxy, plan, access })
     const { signal } = new AbortController()
-    const pages = source.pages({ resource, method, query: {}, args: {}, resources: {} }, undefined, signal)
-    for await (const page of pages) expect(page).toEqual({ records: [1], next: undefined, stopReason: 'unpaginated' })
+    const pages = source.pages({ resource, method, query: {}, args: {}, resources: {} }, null, signal)
+    for await (const page of pages) expect(page).toMatchObject({ records: [1], state: null, stopReason: 'unpaginated' })
     expect(asked).toEqual([target])
   })
 

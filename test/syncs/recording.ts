@@ -33,8 +33,8 @@ export function recordingSink(
   return {
     delivered,
     started: () => keep({ kind: 'started' }, 0),
-    page: ({ resource, sequence, records, hasMore, errors }) =>
-      keep({ kind: 'page', resource, sequence, records, hasMore, errors }, 1),
+    page: ({ resource, sequence, page: { records, state }, errors }) =>
+      keep({ kind: 'page', resource, sequence, records, hasMore: state !== null, errors }, 1),
     listingError: ({ resource, sequence, error }) => keep({ kind: 'problem', resource, sequence, error }, 1),
     ended: (ending, stats) =>
       ending.status === 'failed'

@@ -13,13 +13,15 @@ const USERS = [{ resource: 'users', method: 'list', persist: true }]
 const DOWN = { reason: 'UPSTREAM_UNREACHABLE', message: 'connection refused' }
 const THREE: SourceScript = { records: () => [{ id: 1 }, { id: 2 }, { id: 3 }] }
 
-/** One attempt of a run whose destination is away for whatever `isUnavailableStatus` says. */
+/** One attempt of a run whose destination is unavailable for the deliveries that match. */
 async function attempt(
-  isAway: (delivered: Delivered) => boolean,
+  isUnavailable: (delivered: Delivered) => boolean,
   { checkpoint = null, ending = null, script = THREE, afterMs }: Partial<Attempt> = {},
 ) {
   const wait = afterMs === undefined ? {} : { afterMs }
-  const sink = recordingSink((each) => (isAway(each) ? { kind: 'away', error: DOWN, ...wait } : undefined))
+  const sink = recordingSink((each) =>
+    isUnavailable(each) ? { kind: 'unavailable', error: DOWN, ...wait } : undefined,
+  )
   const progress = recordingProgress()
   progress.checkpoint = checkpoint
   const source = scriptedSource(script)

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
-import type { RunOutcome } from '../../src/runs/index.ts'
-import { type ExecutableRun, executeRun } from '../../src/syncs/index.ts'
+import type { RunError, RunOutcome } from '../../src/runs/index.ts'
+import { type ExecutableRun, executeRun, upstreamErrorOutcome } from '../../src/syncs/index.ts'
+import type { PageError } from '../../src/syncs/page-outcome.ts'
 import type { SyncRunDeps } from '../../src/syncs/run.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type Delivered, recordingProgress, recordingSink, runOf } from './recording.ts'
@@ -33,6 +34,10 @@ function idOf(record: Json): string {
 
 function ids(...values: Json[]): Json[] {
   return values.map((id) => ({ id }))
+}
+
+function errorOf(failure: Failure | PageError): RunError {
+  return failure instanceof Failure ? { reason: failure.reason, message: failure.publicMessage } : failure.error
 }
 
 const COMPLETED: RunOutcome = { kind: 'completed' }
@@ -315,7 +320,7 @@ describe('depends_on', () => {
       async *pages(request, ...rest) {
         if (request.resource === 'repos') begun++
         for await (const page of inner.pages(request, ...rest)) {
-          if (request.resource === 'orgs') given += page.records.length
+          if (request.resource === 'orgs' && page.kind === 'page') given += page.records.length
           most = Math.max(most, given - begun)
           yield page
         }
@@ -398,9 +403,7 @@ describe('errors of the third party', () => {
   const broken: SourceScript = {
     records: ({ resource, query }) => (resource === 'repos' ? ids('a', 'b', 'c') : ids(`of ${query.repo}`)),
     failure: ({ request }) =>
-      request.query.repo === 'b'
-        ? new Failure('UPSTREAM_ERROR', 'no such repository', { metadata: { status: '404' } })
-        : undefined,
+      request.query.repo === 'b' ? upstreamErrorOutcome('no such repository', 404, undefined) : undefined,
   }
   const resources = [
     { resource: 'repos', method: 'list' },
@@ -456,35 +459,31 @@ describe('errors of the third party', () => {
   })
 
   const PASSED = 'partially_completed'
-  it.each([
+  const failures: readonly { failure: Failure | PageError; kind: RunOutcome['kind'] }[] = [
     { failure: new Failure('UPSTREAM_UNREACHABLE', 'down'), kind: 'retry' },
-    { failure: new Failure('UPSTREAM_ERROR', 'gateway', { metadata: { status: '503' } }), kind: 'retry' },
-    { failure: new Failure('UPSTREAM_ERROR', 'bug', { metadata: { status: '500' } }), kind: 'retry' },
-    { failure: new Failure('UPSTREAM_ERROR', 'final', { metadata: { status: '500', action: 'fail' } }), kind: PASSED },
-    { failure: new Failure('UPSTREAM_ERROR', 'gone', { metadata: { status: '404', action: 'fail' } }), kind: PASSED },
+    { failure: upstreamErrorOutcome('gateway', 503, undefined), kind: 'retry' },
+    { failure: upstreamErrorOutcome('bug', 500, undefined), kind: 'retry' },
+    { failure: upstreamErrorOutcome('final', 500, 'fail'), kind: PASSED },
+    { failure: upstreamErrorOutcome('gone', 404, 'fail'), kind: PASSED },
     { failure: new Failure('UPSTREAM_INVALID_RESPONSE', 'half an answer'), kind: 'retry' },
     { failure: new Failure('DEADLINE_EXCEEDED', 'it hangs'), kind: 'retry' },
     { failure: new Failure('DATABASE_UNAVAILABLE', 'restarting'), kind: 'retry' },
-    { failure: new Failure('UPSTREAM_ERROR', 'who are you', { metadata: { status: '401' } }), kind: 'failed' },
-    {
-      failure: new Failure('UPSTREAM_ERROR', 'busy', { metadata: { status: '409', action: 'retry' } }),
-      kind: 'retry',
-    },
-    {
-      failure: new Failure('UPSTREAM_ERROR', 'revoked', { metadata: { status: '200', action: 'needs_reauth' } }),
-      kind: 'failed',
-    },
+    { failure: upstreamErrorOutcome('who are you', 401, undefined), kind: 'failed' },
+    { failure: upstreamErrorOutcome('busy', 409, 'retry'), kind: 'retry' },
+    { failure: upstreamErrorOutcome('revoked', 200, 'needs_reauth'), kind: 'failed' },
     { failure: new Failure('METHOD_NOT_DEFINED', 'no list'), kind: 'failed' },
     { failure: new Failure('ACCOUNT_NOT_ACTIVE', 'reconnect'), kind: 'failed' },
     { failure: new Failure('EXPRESSION_FAILED', 'no'), kind: PASSED },
-  ])('$failure.message end as $kind when errors are ignored', async ({ failure, kind }) => {
+  ]
+  const rows = failures.map((row) => ({ ...row, error: errorOf(row.failure) }))
+  it.each(rows)('$error.message end as $kind when errors are ignored', async ({ failure, error, kind }) => {
     const { outcome } = await execute(
       { records: () => [], failure: () => failure },
       runOf([{ resource: 'users', method: 'list' }]),
     )
     expect(outcome.kind).toBe(kind)
     if (outcome.kind === 'failed' || outcome.kind === 'retry')
-      expect(outcome.error).toEqual({ reason: failure.reason, message: `users.list: ${failure.publicMessage}` })
+      expect(outcome.error).toEqual({ reason: error.reason, message: `users.list: ${error.message}` })
   })
 
   it('that are bugs escape, so that nobody takes them for an outcome', async () => {
@@ -576,7 +575,7 @@ describe('ending early', () => {
       async *pages(_request, _state, signal) {
         controller.abort()
         signal.throwIfAborted()
-        yield { records: [], next: undefined, stopReason: undefined }
+        yield { kind: 'page', page: 1, records: [], state: null, stopReason: undefined }
       },
     }
     const deps = { source, sink: recordingSink(), clock: fastClock(), random: () => 0 }
@@ -603,7 +602,7 @@ describe('ending early', () => {
   it('follows what the sink says: of a page, of started, of completed', async () => {
     const retry: RunOutcome = { kind: 'retry', error: { reason: 'UPSTREAM_UNREACHABLE', message: 'receiver down' } }
     for (const kind of ['started', 'page', 'completed'] as const) {
-      const sink = recordingSink((each) => (each.kind === kind ? { kind: 'end', outcome: retry } : undefined))
+      const sink = recordingSink((each) => (each.kind === kind ? retry : undefined))
       const { outcome } = await execute({ records: () => ids(1) }, runOf(users), { sink })
       expect(outcome).toEqual(retry)
       expect(sink.delivered.at(-1)?.kind).toBe(kind)
@@ -629,7 +628,7 @@ describe('ending early', () => {
 
   describe('with listings that cannot be read on the last attempt', () => {
     const lists = (count: number) => Array.from({ length: count }, (_, at) => ({ resource: `r${at}`, method: 'list' }))
-    const down = new Failure('UPSTREAM_ERROR', 'bug', { metadata: { status: '500' } })
+    const down = upstreamErrorOutcome('bug', 500, undefined)
     const reading = (broken: readonly string[]): SourceScript => ({
       records: () => ids(1),
       failure: ({ request }) => (broken.includes(request.resource) ? down : undefined),

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { ListingRequest, PageSource, SourcePage } from '../../src/syncs/index.ts'
+import type { Json } from '../../src/base/index.ts'
+import type { ListingRequest, PageOutcome, PageSource } from '../../src/syncs/index.ts'
 
 /** A call the source was asked to make. */
 export interface SourceCall {
@@ -20,8 +20,8 @@ export interface SourceScript {
   readonly pageSize?: number
   /** What a page claims there to be in all. */
   readonly total?: (call: SourceCall) => number | undefined
-  /** Thrown instead of answering the call, which counts from 0 over all calls. */
-  readonly failure?: (call: SourceCall, index: number) => Error | undefined
+  /** In place of the page: an error is thrown, an outcome yielded. Calls are counted from 0. */
+  readonly failure?: (call: SourceCall, index: number) => Error | PageOutcome | undefined
   readonly parentPaths?: PageSource['parentPaths']
 }
 
@@ -30,17 +30,20 @@ export function scriptedSource(script: SourceScript): ScriptedSource {
   const calls: SourceCall[] = []
   const size = script.pageSize ?? 2
 
-  function answer(request: ListingRequest, page: number): SourcePage {
+  function answer(request: ListingRequest, page: number): PageOutcome {
     const index = calls.push({ request, page }) - 1
     const failure = script.failure?.({ request, page }, index)
-    if (failure !== undefined) throw failure
+    if (failure instanceof Error) throw failure
+    if (failure !== undefined) return failure
     const all = script.records(request)
-    const next: JsonObject | undefined = (page + 1) * size < all.length ? { page: page + 1 } : undefined
+    const state = (page + 1) * size < all.length ? { page: page + 1 } : null
     const records = all.slice(page * size, (page + 1) * size)
     return {
+      kind: 'page',
+      page: page + 1,
       records,
-      next,
-      stopReason: next === undefined ? 'no_cursor' : undefined,
+      state,
+      stopReason: state === null ? 'no_cursor' : undefined,
       total: script.total?.({ request, page }),
     }
   }
@@ -53,7 +56,7 @@ export function scriptedSource(script: SourceScript): ScriptedSource {
         signal.throwIfAborted()
         const answered = answer(request, page)
         yield answered
-        if (answered.next === undefined) return
+        if (answered.kind !== 'page' || answered.state === null) return
       }
     },
     ...(script.parentPaths === undefined ? {} : { parentPaths: script.parentPaths }),

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import type { Json } from '../../src/base/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import type { SinkPage } from '../../src/syncs/sink.ts'
 import { createWebhookSink, type WebhookRunFields } from '../../src/syncs/webhook-sink.ts'
@@ -21,7 +22,14 @@ const RUN: WebhookRunFields = {
   startedAt: new Date('2026-02-03T04:05:00Z'),
   attempt: 3,
 }
-const PAGE: SinkPage = { resource: 'users', method: 'list', sequence: 7, records: [], errors: [], hasMore: false }
+const PAGE: SinkPage = {
+  resource: 'users',
+  method: 'list',
+  sequence: 7,
+  page: { records: [], state: null },
+  errors: [],
+}
+const pageOf = (records: readonly Json[]): SinkPage => ({ ...PAGE, page: { records, state: null } })
 const STATS = [
   {
     resource: 'users',
@@ -62,7 +70,7 @@ describe('the events of a run', () => {
   it('carry the run from start to end, under ids made of run and sequence', async () => {
     const bodies = await withSink(ok, async (sink, received) => {
       await sink.started()
-      await sink.page({ ...PAGE, records: [{ id: 1 }], hasMore: true })
+      await sink.page({ ...PAGE, page: { records: [{ id: 1 }], state: { page: 1 } } })
       await sink.listingError({ resource: 'users', method: 'list', sequence: 8, error: ERROR })
       await sink.ended(COMPLETED, STATS)
       await sink.ended({ ...COMPLETED, status: 'failed', error: ERROR }, STATS)
@@ -105,7 +113,7 @@ describe('the events of a run', () => {
     const small = Array.from({ length: 600 }, (_, id) => ({ id }))
     const large = Array.from({ length: 4 }, (_, id) => ({ id: `large ${id}`, text: 'é'.repeat(50_000) }))
     const { answer, payloads, sizes } = await withSink(ok, async (sink, received) => ({
-      answer: await sink.page({ ...PAGE, records: [...small, ...large] }),
+      answer: await sink.page(pageOf([...small, ...large])),
       payloads: bodiesOf(received).map(({ payload }) => payload),
       sizes: received.map(({ body }) => Buffer.byteLength(body)),
     }))
@@ -126,7 +134,7 @@ describe('the events of a run', () => {
     const sizes = await withSink(
       ok,
       async (sink, received) => {
-        await sink.page({ ...page, records })
+        await sink.page({ ...page, page: { records, state: null } })
         return received.map(({ body }) => Buffer.byteLength(body))
       },
       run,
@@ -138,7 +146,7 @@ describe('the events of a run', () => {
   it('let a record larger than a batch travel alone', async () => {
     const records = [{ id: 1 }, { id: 2, text: 'x'.repeat(400_000) }, { id: 3 }]
     const counts = await withSink(ok, async (sink, received) => {
-      await sink.page({ ...PAGE, records })
+      await sink.page(pageOf(records))
       return bodiesOf(received).map(({ payload }) => payload.records.length)
     })
     expect(counts).toEqual([1, 1, 1])
@@ -156,27 +164,25 @@ describe('the events of a run', () => {
     const records = Array.from({ length: 1_200 }, (_, id) => ({ id }))
     const result = await withSink(
       (_, index) => ({ status: index === 1 ? 422 : 200 }),
-      async (sink, received) => ({ answer: await sink.page({ ...PAGE, records }), sent: received.length }),
+      async (sink, received) => ({ answer: await sink.page(pageOf(records)), sent: received.length }),
     )
     expect(result.sent).toBe(2)
-    expect(result.answer).toMatchObject({ kind: 'end', outcome: { kind: 'retry' } })
+    expect(result.answer).toMatchObject({ kind: 'retry' })
   })
 })
 
 describe('what a receiver answers', () => {
-  const end = (outcome: object) => ({ kind: 'end', outcome })
-
   it('stops the run with 400 to started, and only to that', async () => {
     const answers = await withSink(
       () => ({ status: 400 }),
-      async (sink) => [await sink.started(), await sink.page({ ...PAGE, records: [1] })],
+      async (sink) => [await sink.started(), await sink.page(pageOf([1]))],
     )
     expect(answers).toEqual([
-      end({ kind: 'stopped' }),
-      end({
+      { kind: 'stopped' },
+      {
         kind: 'retry',
         error: { reason: 'WEBHOOK_REFUSED', message: 'the webhook answered with status 400 after 1 attempt' },
-      }),
+      },
     ])
   })
 
@@ -185,25 +191,25 @@ describe('what a receiver answers', () => {
       () => ({ status: 410 }),
       (sink) => sink.started(),
     )
-    expect(answer).toMatchObject(end({ kind: 'failed', error: { reason: 'WEBHOOK_REFUSED' } }))
+    expect(answer).toMatchObject({ kind: 'failed', error: { reason: 'WEBHOOK_REFUSED' } })
   })
 
-  it('makes it away while it does not answer, with the reason', async () => {
+  it('makes it unavailable while it does not answer, with the reason', async () => {
     const down = await withSink(
       () => 'hang-up',
       (sink) => sink.ended(COMPLETED, []),
     )
-    expect(down).toMatchObject({ kind: 'away', error: { reason: 'UPSTREAM_UNREACHABLE' } })
+    expect(down).toMatchObject({ kind: 'unavailable', error: { reason: 'UPSTREAM_UNREACHABLE' } })
   })
 
   it.each([408, 425, 429, 500, 502, 503, 504, 521, 530])(
-    'makes it away with %i, for as long as it asks',
+    'makes it unavailable with %i, for as long as it asks',
     async (status) => {
       const answer = await withSink(
         () => ({ status, headers: { 'retry-after': '90' } }),
-        (sink) => sink.page({ ...PAGE, records: [1] }),
+        (sink) => sink.page(pageOf([1])),
       )
-      expect(answer).toMatchObject({ kind: 'away', error: { reason: 'WEBHOOK_REFUSED' }, afterMs: 90_000 })
+      expect(answer).toMatchObject({ kind: 'unavailable', error: { reason: 'WEBHOOK_REFUSED' }, afterMs: 90_000 })
     },
   )
 
@@ -212,13 +218,13 @@ describe('what a receiver answers', () => {
       () => ({ status }),
       (sink) => sink.ended(COMPLETED, []),
     )
-    expect(answer).toMatchObject(end({ kind: 'retry', error: { reason: 'WEBHOOK_REFUSED' } }))
+    expect(answer).toMatchObject({ kind: 'retry', error: { reason: 'WEBHOOK_REFUSED' } })
   })
 
   it('cannot be had from an address that may not be called: the run fails', async () => {
     const target = { webhookId: 'w', environmentId: 'e', url: 'http://169.254.169.254/', secrets: [newSigningSecret()] }
     const deps = { http, clock: fastClock(), random: () => 0 }
     const answer = await createWebhookSink(deps, target, RUN, new AbortController().signal).started()
-    expect(answer).toMatchObject(end({ kind: 'failed', error: { reason: 'EGRESS_BLOCKED' } }))
+    expect(answer).toMatchObject({ kind: 'failed', error: { reason: 'EGRESS_BLOCKED' } })
   })
 })

@@ -14,8 +14,8 @@ import type {
 import { isJsonObject, type JsonObject, stringifyJson } from '../../base/index.ts'
 import type {
   CallTarget,
+  ListPage,
   PageDelayed,
-  PageReached,
   PreviewRequest,
   ProxyRequest,
   RateLimitInfo,
@@ -137,7 +137,7 @@ export async function successToProto(
 
 /** A page or a wait, as one message of a stream. */
 export async function stepToProto(
-  step: PageReached | PageDelayed,
+  step: ListPage | PageDelayed,
   isText: boolean,
 ): Promise<MessageInitShape<typeof ListPagesResponseSchema>> {
   const state =

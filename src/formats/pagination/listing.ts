@@ -36,7 +36,7 @@ import {
 import type { PaginationRules } from './rules.ts'
 
 /** Where a listing is: plain JSON when stored, so that any process can go on after any page. */
-export interface ListingState {
+export type ListingState = {
   readonly format: string
   readonly position: JsonObject
   /** The page size asked for; that of the first page holds for the whole listing. `null`: none is sent. */

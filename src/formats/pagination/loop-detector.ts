@@ -8,7 +8,7 @@ import { canonicalJson, type DotPath, getAtPath, type Json, type JsonObject, str
  * cycles are caught by Brent's method: one anchored position, moved after 1, 2, 4, 8 … pages. Of a page that leads to where
  * it was asked for, position and records count together: some APIs page with a constant token.
  */
-export interface LoopDetectorState {
+export type LoopDetectorState = {
   readonly recent: readonly string[]
   readonly anchor: string
   /** Pages since the anchor was set, and after how many it moves. */

@@ -53,8 +53,9 @@ const source: PageSource = {
         heapPeak = Math.max(heapPeak, process.memoryUsage().heapUsed)
       }
       const isLast = resource !== 'parents' || (page + 1) * PAGE >= PARENTS
-      const next = isLast ? undefined : { page: page + 1 }
-      yield { records: JSON.parse(pageText(resource, page)), next, stopReason: isLast ? 'no_cursor' : undefined }
+      const records = JSON.parse(pageText(resource, page))
+      const state = isLast ? null : { page: page + 1 }
+      yield { kind: 'page', page: page + 1, records, state, stopReason: isLast ? 'no_cursor' : undefined }
       if (isLast) return
     }
   },

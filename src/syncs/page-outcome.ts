@@ -1,0 +1,115 @@
+import { Failure, type FailureReason } from '../base/index.ts'
+import { isTransientStatus, type ListPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
+import type { RunError, RunOutcome } from '../runs/index.ts'
+import type { SyncNode } from './plan.ts'
+
+/**
+ * The outcome of reading one page. It is decided where the answer arrives; every layer up to the status of the run passes
+ * it on unchanged.
+ */
+export type PageOutcome = ListPage | RateLimitWait | PageError
+
+/** Rate limit: the page may be read after `afterMs`; `undefined` when the third party did not say how long. */
+export interface RateLimitWait {
+  readonly kind: 'wait'
+  readonly afterMs: number | undefined
+}
+
+/** An error ends its listing, or the run: `retry` from the checkpoint, `failed` for good. */
+export type PageError = ListingError | Extract<RunOutcome, { readonly kind: 'retry' | 'failed' }>
+
+/** This listing ends, others can be read: `error_handling` decides about the run. */
+export interface ListingError {
+  readonly kind: 'listing_error'
+  readonly error: RunError
+  /** A later attempt may read the page. */
+  readonly isTransient: boolean
+}
+
+/** Outcomes of failures by reason; a reason without an entry concerns the whole account or definition: `failed`. */
+const OUTCOMES: Partial<Record<FailureReason, 'wait' | 'transient_listing_error' | 'listing_error' | 'retry'>> = {
+  UPSTREAM_RATE_LIMITED: 'wait',
+  RATE_LIMITED: 'wait',
+  BUDGET_EXHAUSTED: 'wait',
+  UPSTREAM_UNREACHABLE: 'transient_listing_error',
+  UPSTREAM_INVALID_RESPONSE: 'transient_listing_error',
+  DEADLINE_EXCEEDED: 'transient_listing_error',
+  REQUEST_STALLED: 'retry',
+  TOKEN_REQUEST_FAILED: 'retry',
+  DATABASE_UNAVAILABLE: 'retry',
+  SHUTTING_DOWN: 'retry',
+  CANCELLED: 'retry',
+  PLACEHOLDER_UNRESOLVED: 'listing_error',
+  EXPRESSION_FAILED: 'listing_error',
+  ACTION_FAILED: 'listing_error',
+  PAGINATION_LOOP: 'listing_error',
+  PAGINATION_ORIGIN: 'listing_error',
+}
+
+/** The credentials are not valid: every further call would fail the same way. */
+const UNAUTHORIZED = 401
+
+/**
+ * The outcome of an error response of the third party.
+ *
+ * @param action of the definition; absent: the status decides
+ */
+export function upstreamErrorOutcome(
+  message: string,
+  status: number,
+  action: UpstreamErrorOutcome['action'] | undefined,
+): PageError {
+  const error: RunError = { reason: 'UPSTREAM_ERROR', message }
+  if (action === 'needs_reauth' || status === UNAUTHORIZED) return { kind: 'failed', error }
+  const isTransient = action === undefined ? isTransientStatus(status) : action === 'retry'
+  return { kind: 'listing_error', error, isTransient }
+}
+
+/**
+ * The outcome of a request that was not made or not answered, by the reason of the failure.
+ *
+ * @throws the error itself when it is no `Failure` (a bug), and LEASE_LOST, after which nothing may be reported
+ */
+export function failureOutcome(failure: unknown): RateLimitWait | PageError {
+  if (!(failure instanceof Failure) || failure.reason === 'LEASE_LOST') throw failure
+  const error = toRunError(failure)
+  switch (OUTCOMES[failure.reason]) {
+    case 'wait':
+      return {
+        kind: 'wait',
+        afterMs: failure.retryAfterSeconds === undefined ? undefined : failure.retryAfterSeconds * 1000,
+      }
+    case 'transient_listing_error':
+      return { kind: 'listing_error', error, isTransient: true }
+    case 'listing_error':
+      return { kind: 'listing_error', error, isTransient: false }
+    case 'retry':
+      return { kind: 'retry', error }
+    default:
+      return { kind: 'failed', error }
+  }
+}
+
+/** The outcome of a run that could not start because of the error. @throws like `failureOutcome` */
+export function startFailureOutcome(error: unknown): RunOutcome {
+  const outcome = failureOutcome(error)
+  switch (outcome.kind) {
+    case 'wait':
+      return { kind: 'rate_limited', afterMs: outcome.afterMs ?? 0 }
+    case 'listing_error':
+      return { kind: outcome.isTransient ? 'retry' : 'failed', error: outcome.error }
+    case 'retry':
+    case 'failed':
+      return outcome
+  }
+}
+
+/** The error with the name of the method it came from. */
+export function withNodeName({ resource, method }: SyncNode, { reason, message }: RunError): RunError {
+  return { reason, message: `${resource}.${method}: ${message}` }
+}
+
+/** The error that a run shows of a failure. */
+export function toRunError(failure: Failure): RunError {
+  return { reason: failure.reason, message: failure.publicMessage }
+}
