@@ -2,18 +2,15 @@ import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import {
   AccountActivator,
-  type AccountTriggers,
+  type AccountDependencies,
   createAccountReader,
   createCredentialRefresher,
   createTokenProvider,
   deleteAccountsByInstallation,
   getSyncableAccount,
-  type LoadAccountDeps,
   loadAccountForCall,
   loadAccountForDryRun,
   redactAccountSecrets,
-  type TokenProvider,
-  type TokenProviderDeps,
   TokenRefresher,
 } from './accounts/index.ts'
 import {
@@ -70,13 +67,13 @@ export interface Container extends ServiceDeps, AsyncDisposable {
   readonly http: HttpClient
   readonly evaluator: Evaluator
   readonly proxy: Engine
-  readonly accounts: ServiceDeps['accounts'] & TokenProviderDeps & LoadAccountDeps & { readonly tokens: TokenProvider }
+  readonly accounts: AccountDependencies
   readonly definitions: DefinitionCache
   readonly queue: RunQueue
 }
 
 /** The triggers and runs of a deleted account: triggers are deleted, active runs stop at their next page. */
-const triggersOfAccount: AccountTriggers = {
+const triggersOfAccount: AccountDependencies['triggers'] = {
   async deleteByAccount(tx, environmentId, accountId) {
     await deleteTriggersOf(tx, environmentId, 'integrated_account_id', accountId)
     await stopRunsOfAccount(tx, environmentId, accountId)

@@ -1,14 +1,14 @@
 import { assertNever, type BackoffPolicy, backoffMs, Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import type { IntegrationCache } from '../integrations/index.ts'
 import { type EnvironmentRef, getIntegratedAccount, type IntegratedAccount } from './account.ts'
 import {
+  type ActivationDependencies,
   type ActivationPhase,
-  type ActivationStepsDeps,
   type PhaseResult,
   phaseResultJson,
   runActivationSteps,
 } from './activation-steps.ts'
+import type { AccountDependencies } from './dependencies.ts'
 import {
   type ActivationLease,
   type ActivationPostponement,
@@ -18,43 +18,41 @@ import {
 } from './sql/activation.ts'
 import { changeAccountStatus, type StatusCause } from './status.ts'
 
-/** What connecting accounts in the background needs. */
-export interface AccountActivatorDeps extends ActivationStepsDeps {
-  /** A number in [0, 1). */
-  readonly random: () => number
-  /** Only accounts that live in one of these. Absent: all. */
+/** What an activator takes. */
+export type AccountActivatorOptions = ActivationDependencies & {
+  /** Only accounts of these regions. Absent: all. */
   readonly regions?: readonly string[] | undefined
 }
 
-/** All steps of one try; then it counts as unanswered. */
+/** For all steps of one attempt. */
 const ATTEMPT_TIMEOUT_MS = 120_000
-/** Longer than a try with its token requests takes, so that no two workers have one account. */
+/** Longer than an attempt with its token requests takes. */
 const LEASE_MS = 300_000
-/** Tries before "unknown" counts as a no. */
+/** Inconclusive attempts before the activation fails. */
 const ATTEMPTS_MAX = 5
 const RETRY_BACKOFF: BackoffPolicy = { baseMs: 2_000, factor: 3, maxMs: 60_000, jitterFloor: 0.5 }
 
 type ActivationEnd = Extract<StatusCause, 'steps_passed' | 'post_install_failed' | 'validation_failed'>
 
-const FAILED: Readonly<Record<ActivationPhase, ActivationEnd>> = {
+const FAILURE_CAUSE: Readonly<Record<ActivationPhase, ActivationEnd>> = {
   post_install: 'post_install_failed',
   validation: 'validation_failed',
 }
 
 /**
- * Connects accounts: runs their steps and makes them `active`, `post_install_error` or `validation_error`. Any number of
- * workers share the work; each account is connected by one of them, and a try that is known to be over leaves nothing to do
- * twice but the steps of the phase in which it ended.
+ * Activates connecting accounts: runs their steps and makes them `active`, `post_install_error` or `validation_error`. Any
+ * number of workers share the work; a lease gives each account to one of them, and a repeated attempt runs only the phases
+ * that have not passed.
  */
 export class AccountActivator {
-  readonly #deps: AccountActivatorDeps
+  readonly #deps: AccountActivatorOptions
   readonly #stop = new AbortController()
 
-  constructor(deps: AccountActivatorDeps) {
+  constructor(deps: AccountActivatorOptions) {
     this.#deps = deps
   }
 
-  /** Tries to connect the account that has waited the longest. @returns whether there was one */
+  /** Makes one attempt at the account that has been due the longest. @returns whether there was one */
   async runOnce(): Promise<boolean> {
     if (this.#stop.signal.aborted) return false
     const { database, regions } = this.#deps
@@ -63,71 +61,73 @@ export class AccountActivator {
     return lease !== undefined
   }
 
-  /** Ends what is underway; another worker repeats it. */
+  /** Aborts attempts under way; they are not counted, and another worker repeats them. */
   stop(): void {
     this.#stop.abort()
   }
 
   async #activate(lease: ActivationLease): Promise<void> {
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)])
-    for await (const end of runActivationSteps(this.#deps, lease, signal)) {
-      const isToGoOn = await this.#recordPhase(lease, end)
-      if (!isToGoOn) return
+    for await (const result of runActivationSteps(this.#deps, lease, signal)) {
+      const isPassed = await this.#recordPhase(lease, result)
+      if (!isPassed) return
     }
     await this.#complete(lease, 'steps_passed', '', {})
   }
 
-  /** @returns whether the next phase is to follow */
-  async #recordPhase(lease: ActivationLease, { phase, outcome: verdict, steps }: PhaseResult): Promise<boolean> {
+  /** @returns whether the phase has passed and the lease is still held */
+  async #recordPhase(lease: ActivationLease, { phase, outcome, steps }: PhaseResult): Promise<boolean> {
     const result = phaseResultJson(phase, steps)
-    switch (verdict.kind) {
+    switch (outcome.kind) {
       case 'passed':
         return await storePhaseResult(this.#deps.database.pool, lease, result)
-      case 'refused':
-        await this.#complete(lease, FAILED[phase], verdict.error, result)
+      case 'failed':
+        await this.#complete(lease, FAILURE_CAUSE[phase], outcome.error, result)
         return false
-      case 'unknown':
-        if (this.#stop.signal.aborted) await this.#postpone(lease, { afterMs: 0, isCounted: false })
-        else if (lease.attempts >= ATTEMPTS_MAX) await this.#complete(lease, FAILED[phase], verdict.error, result)
+      case 'inconclusive': {
+        const { error } = outcome
+        if (this.#stop.signal.aborted) await this.#postpone(lease, { delayMs: 0, isCounted: false })
+        else if (lease.attempts >= ATTEMPTS_MAX) await this.#complete(lease, FAILURE_CAUSE[phase], error, result)
         else {
-          const afterMs = this.#retryDelayMs(lease, verdict.afterMs)
-          await this.#postpone(lease, { afterMs, isCounted: true, found: { error: verdict.error, result } })
+          const delayMs = this.#retryDelayMs(lease, outcome.retryAfterMs)
+          await this.#postpone(lease, { delayMs, isCounted: true, shown: { error, result } })
         }
         return false
+      }
       case 'postponed': {
-        const { error, afterMs } = verdict
-        await this.#postpone(lease, { afterMs, isCounted: false, found: { error, result: {} } })
+        const { error, retryAfterMs } = outcome
+        await this.#postpone(lease, { delayMs: retryAfterMs, isCounted: false, shown: { error, result: {} } })
         return false
       }
       default:
-        return assertNever(verdict)
+        return assertNever(outcome)
     }
   }
 
-  /** Without effect when the account was taken over, changed or removed meanwhile. */
+  /** Without effect when the lease was lost, because the account was claimed again, changed or deleted. */
   async #complete(lease: ActivationLease, cause: ActivationEnd, error: string, result: JsonObject): Promise<void> {
     await this.#deps.database.transaction(async (tx) => {
       if (await storePhaseResult(tx, lease, result)) await changeAccountStatus(tx, lease, cause, error)
     })
   }
 
-  async #postpone(lease: ActivationLease, pause: ActivationPostponement): Promise<void> {
-    await postponeActivation(this.#deps.database.pool, lease, pause)
+  async #postpone(lease: ActivationLease, postponement: ActivationPostponement): Promise<void> {
+    await postponeActivation(this.#deps.database.pool, lease, postponement)
   }
 
-  #retryDelayMs({ attempts: tries }: ActivationLease, askedMs = 0): number {
-    return Math.max(askedMs, backoffMs(RETRY_BACKOFF, tries, this.#deps.random))
+  #retryDelayMs({ attempts }: ActivationLease, retryAfterMs = 0): number {
+    return Math.max(retryAfterMs, backoffMs(RETRY_BACKOFF, attempts, this.#deps.random))
   }
 }
 
 /**
- * Has the steps of an account repeated after they failed: it is `connecting` from then on, and every step runs again.
+ * Repeats the steps of an account after they failed: it is `connecting` from then on, and every step runs again.
  *
  * @throws Failure RESOURCE_NOT_FOUND; ACCOUNT_STATUS_CONFLICT, with the status in its metadata, for an account whose steps have
  * not failed
  */
 export async function runAccountActions(
-  deps: { readonly integrations: IntegrationCache },
+  deps: Pick<AccountDependencies, 'integrations'>,
   tx: Tx,
   scope: EnvironmentRef,
   { id }: { readonly id: string },
@@ -138,7 +138,7 @@ export async function runAccountActions(
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  connecting: 'its steps are tried by themselves until they pass or fail; next_attempt_at says when',
+  connecting: 'its steps are retried until they pass or fail; next_attempt_at says when',
   active: 'its steps have passed',
   needs_reauth: 'it needs new credentials, with which its steps run again',
 }

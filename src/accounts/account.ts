@@ -1,35 +1,29 @@
 import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { findIntegrations, type IntegrationCache, type IntegrationRecord } from '../integrations/index.ts'
-import type { SecretStore } from '../secrets/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
-import { assertNoReservedKeys, patchFrom } from './context.ts'
+import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
+import type { AccountDependencies } from './dependencies.ts'
 import {
   type AccountFilter,
   type AccountHistoryRecord,
   type AccountWithDefinition,
-  deleteIntegratedAccountRow as deleteRow,
+  deleteIntegratedAccountRow,
   findIntegratedAccount,
   type IntegratedAccountRecord,
   listAccountHistory,
   listIntegratedAccountIds,
-  selectIntegratedAccounts as listRows,
-  updateIntegratedAccountRow as updateRow,
+  selectIntegratedAccounts,
+  updateIntegratedAccountRow,
 } from './sql/integrated-account.ts'
 import { accountSecretRef } from './stored-credentials.ts'
 
-/** What reading and changing accounts needs. */
-export interface AccountDeps {
-  readonly secrets: Pick<SecretStore, 'get'>
-  readonly integrations: IntegrationCache
-}
-
-/** The environment that a call concerns; a `Scope` is one. */
+/** The environment of a request. */
 export type EnvironmentRef = Pick<EnvironmentScope, 'environmentId'>
 
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getIntegratedAccount(
-  { integrations }: Pick<AccountDeps, 'integrations'>,
+  { integrations }: Pick<AccountDependencies, 'integrations'>,
   tx: Tx,
   scope: EnvironmentRef,
   id: string,
@@ -48,7 +42,11 @@ export async function listIntegratedAccounts(
   filter: AccountFilter,
   page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
 ): Promise<readonly IntegratedAccount[]> {
-  return await withIntegrations(tx, await listRows(tx, environmentId, filter, page), page.view === 'full')
+  return await withIntegrations(
+    tx,
+    await selectIntegratedAccounts(tx, environmentId, filter, page),
+    page.view === 'full',
+  )
 }
 
 /** Changes to an account; what is undefined keeps its value. */
@@ -69,18 +67,17 @@ export interface IntegratedAccountChange {
  * of one of the account's credentials
  */
 export async function updateIntegratedAccount(
-  deps: AccountDeps,
+  deps: Pick<AccountDependencies, 'secrets' | 'integrations'>,
   tx: Tx,
   scope: EnvironmentRef,
   change: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
   const { id, tenantId, context = {}, version } = change
   assertNoReservedKeys(context)
-  const { keys, removed } = patchFrom(context)
   const hasContext = Object.keys(context).length > 0
   if (tenantId === undefined && !hasContext) return await readUnchanged(deps, tx, scope, change)
-  const patch = { tenantId, contextKeys: hasContext ? keys : undefined, removedContextKeys: removed, version }
-  const updated = await updateRow(tx, scope.environmentId, id, patch)
+  const patch = { tenantId, context: hasContext ? contextPatchFrom(context) : undefined, version }
+  const updated = await updateIntegratedAccountRow(tx, scope.environmentId, id, patch)
   if (updated === undefined) return await explainFailedUpdate(deps, tx, scope, change)
   return await withIntegration(deps.integrations, tx, updated)
 }
@@ -102,7 +99,7 @@ async function getAccount(tx: Tx, { environmentId }: EnvironmentRef, id: string)
 }
 
 async function readUnchanged(
-  deps: AccountDeps,
+  deps: Pick<AccountDependencies, 'secrets' | 'integrations'>,
   tx: Tx,
   scope: EnvironmentRef,
   { id, version }: IntegratedAccountChange,
@@ -112,9 +109,9 @@ async function readUnchanged(
   return account
 }
 
-/** Finds out why the statement changed nothing. */
+/** Throws why the statement changed nothing. */
 async function explainFailedUpdate(
-  deps: AccountDeps,
+  deps: Pick<AccountDependencies, 'secrets' | 'integrations'>,
   tx: Tx,
   scope: EnvironmentRef,
   { id, version, context = {} }: IntegratedAccountChange,
@@ -122,16 +119,16 @@ async function explainFailedUpdate(
   const account = await getAccount(tx, scope, id)
   if (version === undefined || version === account.version)
     assertNoReservedKeys(context, Object.keys(await deps.secrets.get(tx, accountSecretRef(account))))
-  // Changed between the statement and this look.
+  // Changed between the statement and this read.
   throw etagMismatch('integrated_account', id)
 }
 
-/** An account with the integration it is of, without that one's team and installations. */
+/** An account with its integration, without the team and the installations of the integration. */
 export interface IntegratedAccount extends IntegratedAccountRecord {
   readonly integration: IntegrationRecord
 }
 
-/** Adds the integration from memory: the same object for every account of the same version. */
+/** Adds the cached integration: the same object for every account of the same version. */
 export async function withIntegration(
   integrations: IntegrationCache,
   tx: Tx,
@@ -158,56 +155,43 @@ export async function withIntegrations(
 }
 
 function integrationMissing(integrationId: string): never {
-  throw new Error(`no integration ${integrationId}, of which there is an account`)
+  throw new Error(`the integration ${integrationId} of an account does not exist`)
 }
 
-/** Accounts that are removed by force per look. */
-const DELETE_BATCH_SIZE = 500
-
-/** Removes triggers, which belong to a room above this one. */
-export interface AccountTriggers {
-  /** Removes every trigger of the account with its schedule, and stops what runs for it. */
-  deleteByAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void>
-}
-
-/** What removing accounts needs. */
-export interface DeleteAccountDeps {
-  readonly secrets: Pick<SecretStore, 'remove'>
-  readonly triggers: AccountTriggers
-}
+const DELETE_BATCH_MAX = 500
 
 /**
- * Disconnects an account and erases its credentials, and with `force` deletes its triggers. `tx` is a transaction.
+ * Deletes an account and its credentials, with `force` its triggers too. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has triggers and `force` is not set
  */
 export async function deleteIntegratedAccount(
-  deps: DeleteAccountDeps,
+  deps: Pick<AccountDependencies, 'secrets' | 'triggers'>,
   tx: Tx,
-  { environmentId }: EnvironmentRef,
+  scope: EnvironmentRef,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
+  const { environmentId } = scope
   const { id, version, force = false } = input
-  const account = await findIntegratedAccount(tx, environmentId, id)
-  if (account === undefined) throw notFound('integrated_account', id)
+  const account = await getAccount(tx, scope, id)
   if (force) await deps.triggers.deleteByAccount(tx, environmentId, id)
   const why = 'triggers run for this account: delete them first, or set force to delete them with it'
-  const remove = () => deleteRow(tx, environmentId, id, version)
-  if (!(await mapForeignKeyToInUse({ type: 'integrated_account', id, why }, remove)))
+  const deleteRow = () => deleteIntegratedAccountRow(tx, environmentId, id, version)
+  if (!(await mapForeignKeyToInUse({ type: 'integrated_account', id, why }, deleteRow)))
     throw etagMismatch('integrated_account', id)
   await deps.secrets.remove(tx, accountSecretRef(account))
 }
 
-/** Removes, by force, every account of an installation. `tx` is a transaction. */
+/** Deletes every account of an installation with its triggers. `tx` is a transaction. */
 export async function deleteAccountsByInstallation(
-  deps: DeleteAccountDeps,
+  deps: Pick<AccountDependencies, 'secrets' | 'triggers'>,
   tx: Tx,
   environmentId: string,
   environmentIntegrationId: string,
 ): Promise<void> {
   for (;;) {
-    const ids = await listIntegratedAccountIds(tx, environmentId, environmentIntegrationId, DELETE_BATCH_SIZE)
+    const ids = await listIntegratedAccountIds(tx, environmentId, environmentIntegrationId, DELETE_BATCH_MAX)
     for (const id of ids) await deleteIntegratedAccount(deps, tx, { environmentId }, { id, force: true })
-    if (ids.length < DELETE_BATCH_SIZE) return
+    if (ids.length < DELETE_BATCH_MAX) return
   }
 }

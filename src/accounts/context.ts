@@ -9,18 +9,13 @@ import {
 } from '../base/index.ts'
 import type { TokenRules, TokenSet } from '../formats/index.ts'
 import { Redactor } from '../redaction/index.ts'
+import type { ContextPatch } from './sql/integrated-account.ts'
 
-/** Keys by which placeholders reach what the runtime owns. */
-const RESERVED: readonly string[] = ['environment_variables', 'env', 'oauth']
+/** Roots of placeholders that are no context keys. */
+const RESERVED_KEYS: readonly string[] = ['environment_variables', 'env', 'oauth']
 
-/** A change of the context, as the statement takes it. */
-export interface ContextPatch {
-  readonly keys: JsonObject
-  readonly removed: readonly string[]
-}
-
-/** Takes a given context apart: null removes a key, everything else sets it whole. */
-export function patchFrom(context: JsonObject): ContextPatch {
+/** Reads a change of the context: null removes a key, any other value replaces it whole. */
+export function contextPatchFrom(context: JsonObject): ContextPatch {
   const entries: readonly [string, Json][] = Object.entries(context)
   return {
     keys: Object.fromEntries(entries.filter(([, value]) => value !== null)),
@@ -28,19 +23,19 @@ export function patchFrom(context: JsonObject): ContextPatch {
   }
 }
 
-/** The keys of a given context that the runtime owns. Pure, for a request that is judged before anything is read. */
+/** Reserved keys of a given context. Pure, so that a request is validated before anything is read. */
 export function findReservedKeys(context: JsonObject): readonly Violation[] {
   return Object.keys(context)
-    .filter((key) => RESERVED.includes(key))
+    .filter((key) => RESERVED_KEYS.includes(key))
     .map((key) => contextViolation(key, 'is a name that the runtime owns', 'context.reserved'))
 }
 
 /**
- * @param secretNames names of the account's credential material, where they are known
- * @throws Failure CONTEXT_KEY_RESERVED with every key that the runtime owns or that names credential material
+ * @param secretNames names of the account's credentials, where they are known
+ * @throws Failure CONTEXT_KEY_RESERVED with every key that is reserved or names a credential
  */
 export function assertNoReservedKeys(context: JsonObject, secretNames: readonly string[] = []): void {
-  const secrets = Object.keys(context).filter((key) => secretNames.includes(key) && !RESERVED.includes(key))
+  const secrets = Object.keys(context).filter((key) => secretNames.includes(key) && !RESERVED_KEYS.includes(key))
   const violations = [
     ...findReservedKeys(context),
     ...secrets.map((key) =>
@@ -55,12 +50,12 @@ function contextViolation(key: string, description: string, rule: string): Viola
 }
 
 /**
- * Context keys that a token answer fills and that differ from what is there.
+ * Context keys that a token response sets (`context_from_token`) and whose values change.
  *
- * Anybody may read the context, so only plain values get there that hold no token and no credential; a list or an object
- * could hold one.
+ * The context is readable, so only scalars are taken that contain no token and no credential; a list or an object could hide
+ * one.
  *
- * @param credentials of the account, with which the token was had
+ * @param credentials of the account, with which the token was requested
  */
 export function contextKeysFromToken(
   { contextFromToken }: Pick<TokenRules<never>, 'contextFromToken'>,

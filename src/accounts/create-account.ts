@@ -1,11 +1,11 @@
-import { type Clock, Failure, isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
+import { isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
 import { isForeignKeyViolation, type Tx } from '../database/index.ts'
-import type { DefinitionCache, InstalledDefinition } from '../integrations/index.ts'
-import type { SecretStore } from '../secrets/index.ts'
-import type { EnvironmentScope } from '../tenancy/index.ts'
-import { type IntegratedAccount, withIntegrations } from './account.ts'
-import { assertNoReservedKeys, patchFrom } from './context.ts'
+import type { InstalledDefinition } from '../integrations/index.ts'
+import { type EnvironmentRef, type IntegratedAccount, withIntegrations } from './account.ts'
+import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import { type CollectedCredentials, collectCredentials } from './credentials.ts'
+import type { AccountDependencies } from './dependencies.ts'
+import { integrationDisabled } from './load-account.ts'
 import {
   type AuthenticationMethod,
   findIntegratedAccount,
@@ -19,15 +19,6 @@ import { accountSecretRef, importToken } from './stored-credentials.ts'
 
 const STATUS_ON_CREATION = ACCOUNT_TRANSITIONS.new.created
 const STATUS_AFTER_STEPS = ACCOUNT_TRANSITIONS.connecting.steps_passed
-
-/** What connecting accounts needs. */
-export interface CreateAccountDeps {
-  readonly secrets: Pick<SecretStore, 'put'>
-  readonly definitions: DefinitionCache
-  readonly clock: Clock
-  /** A number in [0, 1). */
-  readonly random: () => number
-}
 
 /** An account to be connected with credentials that the application holds. */
 export interface IntegratedAccountInput {
@@ -50,18 +41,18 @@ export interface IntegratedAccountInput {
 }
 
 /**
- * Connects an account. `tx` is a transaction.
+ * Connects an account with given credentials. `tx` is a transaction.
  *
- * It is `active` at once when the definition has nothing to run first, else `connecting` until its steps have passed. Fields
- * that are not secret become context keys.
+ * It is `active` immediately when the definition has no activation steps, else `connecting` until they have passed. Fields that
+ * are not secret become context keys.
  *
  * @throws Failure RESOURCE_NOT_FOUND for an unknown installation, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED
  * with every finding under `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
  */
 export async function createIntegratedAccount(
-  deps: CreateAccountDeps,
+  deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'clock' | 'random'>,
   tx: Tx,
-  { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
+  { environmentId }: EnvironmentRef,
   input: IntegratedAccountInput,
 ): Promise<IntegratedAccount> {
   const { environmentIntegrationId, context = {} } = input
@@ -75,7 +66,7 @@ export async function createIntegratedAccount(
     environmentIntegrationId,
     tenantId: input.tenantId,
     authenticationMethod: credentials.authenticationMethod,
-    context: { ...patchFrom(context).keys, ...credentials.contextFields },
+    context: { ...contextPatchFrom(context).keys, ...credentials.contextFields },
     status: isActiveImmediately(definition, credentials) ? STATUS_AFTER_STEPS : STATUS_ON_CREATION,
     isSandbox: input.isSandbox ?? false,
     region: input.region ?? 'wnam',
@@ -89,21 +80,14 @@ export async function createIntegratedAccount(
   return await readBack(tx, account)
 }
 
-/** The refusal of everything that goes through a disabled installation. */
-export function integrationDisabled(environmentIntegrationId: string): Failure {
-  return new Failure('INTEGRATION_DISABLED', 'the integration is disabled in this environment: set is_enabled first', {
-    resource: { type: 'environment_integration', id: environmentIntegrationId },
-  })
-}
-
-/** Whether nothing has to run before the account works. */
+/** Whether the definition has no token to request, no steps and nothing to verify. */
 function isActiveImmediately(
   { config }: Pick<InstalledDefinition, 'config'>,
   { connect }: CollectedCredentials,
 ): boolean {
   const actions = isJsonObject(config.actions) ? config.actions : {}
-  const isProved = connect.verification === undefined && connect.token === undefined
-  return isProved && actions.post_install === undefined && actions.validation === undefined
+  const hasNothingToVerify = connect.verification === undefined && connect.token === undefined
+  return hasNothingToVerify && actions.post_install === undefined && actions.validation === undefined
 }
 
 async function insertAccount(tx: Tx, account: NewIntegratedAccount): Promise<void> {
@@ -111,7 +95,7 @@ async function insertAccount(tx: Tx, account: NewIntegratedAccount): Promise<voi
     await insertIntegratedAccount(tx, account)
   } catch (error) {
     if (!isForeignKeyViolation(error, 'integrated_account_installation')) throw error
-    // It was removed after its definition was read.
+    // The installation was deleted after its definition was read.
     throw notFound('environment_integration', account.environmentIntegrationId)
   }
 }
@@ -131,6 +115,6 @@ async function writeFirstHistory(tx: Tx, account: NewIntegratedAccount): Promise
 async function readBack(tx: Tx, { environmentId, id }: NewIntegratedAccount): Promise<IntegratedAccount> {
   const stored = await findIntegratedAccount(tx, environmentId, id)
   const [account] = stored === undefined ? [] : await withIntegrations(tx, [stored], true)
-  if (account === undefined) throw new Error('no account right after it was stored')
+  if (account === undefined) throw new Error('an account is missing right after it was stored')
   return account
 }

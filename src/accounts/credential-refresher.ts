@@ -1,85 +1,78 @@
-import { assertNever, type Clock, Failure } from '../base/index.ts'
-import type { Database } from '../database/index.ts'
-import type { IntegrationCache } from '../integrations/index.ts'
+import { assertNever, Failure } from '../base/index.ts'
 import type { AccountAccess, AccountSignal, CredentialRefresher } from '../proxy/index.ts'
 import { type IntegratedAccount, withIntegration } from './account.ts'
-import { assertNoReservedKeys, patchFrom } from './context.ts'
-import { getResolvedAccount, type ResolveAccountDeps } from './load-account.ts'
-import type { TokenProvider } from './refresh-token.ts'
+import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
+import type { AccountDependencies } from './dependencies.ts'
+import { getResolvedAccount } from './load-account.ts'
+import type { AccountRef } from './sql/activation.ts'
 import { storeForbiddenError, updateIntegratedAccountRow } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 
-/** What keeping accounts needs. */
-export interface CredentialRefresherDeps extends ResolveAccountDeps {
-  readonly database: Pick<Database, 'pool'>
-  readonly tokens: Pick<TokenProvider, 'refresh'>
-  readonly clock: Clock
-  /** Told of a note that could not be taken. */
+/** An error like the stored one is not written again within this time. */
+const FORBIDDEN_DEDUP_WINDOW_MS = 60_000
+
+type RefresherDependencies = Pick<AccountDependencies, 'database' | 'secrets' | 'definitions' | 'tokens' | 'clock'> & {
+  /** Called when what a call reported could not be stored. */
   readonly onReportError: (error: unknown) => void
 }
 
-/** The same refusal again within this time is not written again. */
-const FORBIDDEN_DEDUP_WINDOW_MS = 60_000
-
-type StoredAccountRef = { readonly environmentId: string; readonly id: string }
-
-/** The keeper that the engine asks when an upstream refuses an account, and tells what came of calls. */
-export function createCredentialRefresher(deps: CredentialRefresherDeps): CredentialRefresher {
+/** Refreshes the credentials of stored accounts when an upstream rejects them, and stores what calls report. */
+export function createCredentialRefresher(deps: RefresherDependencies): CredentialRefresher {
   return {
     refresh: (access, signal) => raceCancellation(refreshUnlessNewer(deps, access), signal),
-    async report(access, sign) {
-      const account = accountOf(access)
+    async report(access, signal) {
+      const account = storedAccountOf(access)
       try {
-        if (account !== undefined) await reportSignal(deps, access, account, sign)
+        if (account !== undefined) await storeSignal(deps, access, account, signal)
       } catch (error) {
         deps.onReportError(error)
       }
     },
-    async updateContext(access, patch) {
-      const account = accountOf(access)
-      if (account === undefined) throw new Error('the context of an account without an environment is nowhere stored')
-      assertNoReservedKeys(patch, Object.keys(access.credentials))
-      const { keys, removed } = patchFrom(patch)
-      const change = { tenantId: undefined, contextKeys: keys, removedContextKeys: removed, version: undefined }
-      await updateIntegratedAccountRow(deps.database.pool, account.environmentId, account.id, change)
+    async updateContext(access, context) {
+      const account = storedAccountOf(access)
+      if (account === undefined) throw new Error('an account without an environment has no stored context')
+      assertNoReservedKeys(context, Object.keys(access.credentials))
+      await updateIntegratedAccountRow(deps.database.pool, account.environmentId, account.id, {
+        context: contextPatchFrom(context),
+      })
     },
   }
 }
 
 async function refreshUnlessNewer(
-  deps: CredentialRefresherDeps,
+  deps: RefresherDependencies,
   access: AccountAccess,
 ): Promise<AccountAccess | undefined> {
-  const account = accountOf(access)
+  const account = storedAccountOf(access)
   if (account === undefined) return undefined
-  const ready = await getResolvedAccount(deps, deps.database.pool, account.environmentId, account.id)
-  // Somebody else was faster, or the account was given new credentials.
-  if (ready.access.credentialVersion !== access.credentialVersion) return ready.access
+  const current = await getResolvedAccount(deps, deps.database.pool, account.environmentId, account.id)
+  // Another call refreshed the token, or the account has new credentials.
+  if (current.access.credentialVersion !== access.credentialVersion) return current.access
   try {
-    return (await deps.tokens.refresh(ready, false))?.access
+    return (await deps.tokens.refresh(current, false))?.access
   } catch (error) {
     if (error instanceof Failure && error.reason === 'CREDENTIALS_INVALID') return undefined
     throw error
   }
 }
 
-async function reportSignal(
-  deps: CredentialRefresherDeps,
+async function storeSignal(
+  deps: RefresherDependencies,
   access: AccountAccess,
-  account: StoredAccountRef,
-  sign: AccountSignal,
+  account: AccountRef,
+  signal: AccountSignal,
 ): Promise<void> {
   const tx = deps.database.pool
-  switch (sign.kind) {
+  switch (signal.kind) {
     case 'unauthorized': {
-      const now = await getResolvedAccount(deps, tx, account.environmentId, account.id)
-      // A verdict about credentials that have been replaced since says nothing about those that are there now.
-      if (now.access.credentialVersion === access.credentialVersion)
-        await changeAccountStatus(tx, account, 'unauthorized', sign.message)
+      const current = await getResolvedAccount(deps, tx, account.environmentId, account.id)
+      // A 401 for credentials that have been replaced since says nothing about the new ones.
+      if (current.access.credentialVersion === access.credentialVersion)
+        await changeAccountStatus(tx, account, 'unauthorized', signal.message)
       return
     }
     case 'forbidden': {
-      const { resource, method } = sign
+      const { resource, method } = signal
       const occurred_at = deps.clock.now().toISOString()
       await storeForbiddenError(tx, account, { resource, method, occurred_at }, FORBIDDEN_DEDUP_WINDOW_MS)
       return
@@ -88,51 +81,44 @@ async function reportSignal(
       await changeAccountStatus(tx, account, 'call_succeeded')
       return
     default:
-      assertNever(sign)
+      assertNever(signal)
   }
 }
 
-function accountOf({ environmentId, id }: AccountAccess): StoredAccountRef | undefined {
+function storedAccountOf({ environmentId, id }: AccountAccess): AccountRef | undefined {
   return environmentId === undefined ? undefined : { environmentId, id }
 }
 
-/** What comes of the work, unless the caller goes first. The work goes on: others may be waiting for it. */
-async function raceCancellation<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
-  if (signal === undefined) return await work
+/** Rejects when the signal aborts first. The refresh itself continues, because other calls may share it. */
+async function raceCancellation<Result>(refresh: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  if (signal === undefined) return await refresh
   const { promise, reject } = Promise.withResolvers<never>()
   const cancel = () => reject(new Failure('CANCELLED', 'the call was cancelled while credentials were renewed'))
   if (signal.aborted) cancel()
   signal.addEventListener('abort', cancel, { once: true })
   try {
-    return await Promise.race([work, promise])
+    return await Promise.race([refresh, promise])
   } finally {
     signal.removeEventListener('abort', cancel)
     promise.catch(() => {})
   }
 }
 
-/** What refreshing on request needs. */
-export interface RefreshCredentialsDeps extends ResolveAccountDeps {
-  readonly database: Pick<Database, 'pool'>
-  readonly tokens: Pick<TokenProvider, 'refresh'>
-  readonly integrations: IntegrationCache
-}
-
 /**
- * Asks for a new token now, however good the present one is. The status stays, but for a refusal; the account is answered
- * as it is afterwards. Not in a transaction.
+ * Requests a new token now, also when the present one is fresh, and returns the account as it is afterwards. Only a rejected
+ * grant changes its status. Not in a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND; METHOD_NOT_DEFINED when the account's credentials hold no token that could be refreshed;
- * CREDENTIALS_INVALID when the grant is refused, TOKEN_REQUEST_FAILED
+ * CREDENTIALS_INVALID when the grant is rejected, TOKEN_REQUEST_FAILED
  */
 export async function refreshCredentials(
-  deps: RefreshCredentialsDeps,
+  deps: Pick<AccountDependencies, 'database' | 'secrets' | 'definitions' | 'integrations' | 'tokens'>,
   environmentId: string,
   id: string,
 ): Promise<IntegratedAccount> {
   const tx = deps.database.pool
-  const ready = await getResolvedAccount(deps, tx, environmentId, id)
-  if ((await deps.tokens.refresh(ready, true)) === undefined) throw nothingToRefresh(id)
+  const resolved = await getResolvedAccount(deps, tx, environmentId, id)
+  if ((await deps.tokens.refresh(resolved, true)) === undefined) throw nothingToRefresh(id)
   return await withIntegration(deps.integrations, tx, (await getResolvedAccount(deps, tx, environmentId, id)).account)
 }
 

@@ -11,9 +11,8 @@ import {
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import { CREDENTIAL_FORMATS, collectFields, IMPORTED_FIELDS } from '../formats/index.ts'
-import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
-import type { SecretStore } from '../secrets/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
+import type { AccountDependencies } from './dependencies.ts'
 import { resetToken } from './sql/account-token.ts'
 import {
   type AccountWithDefinition,
@@ -22,9 +21,9 @@ import {
   updateIntegratedAccountRow,
 } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
-import { accountSecretRef, type ImportTokenDeps, importToken, TOKEN_SECRET } from './stored-credentials.ts'
+import { accountSecretRef, importToken, TOKEN_SECRET } from './stored-credentials.ts'
 
-/** What an application gave to connect an account, checked and taken apart. */
+/** Credentials that an application gave for an account, validated, secret and visible fields apart. */
 export interface CollectedCredentials {
   readonly connect: ConnectPlan
   readonly authenticationMethod: AuthenticationMethod
@@ -32,13 +31,13 @@ export interface CollectedCredentials {
   readonly secrets: Readonly<Record<string, string>>
   /** The other fields, which become part of the context. */
   readonly contextFields: JsonObject
-  /** Names that are credential material, given or not: no context key may be called so. */
+  /** Names of secret fields, given or not: no context key may have one of them. */
   readonly secretNames: readonly string[]
   /** Values of `IMPORTED_FIELDS`, when a token that was granted elsewhere came with the fields. */
   readonly importedToken: JsonObject | undefined
 }
 
-/** A definition without credentials: whoever calls needs none. */
+/** The method of a definition without credentials. */
 const NO_CREDENTIALS: ConnectPlan = {
   format: 'api_key',
   fields: [],
@@ -51,7 +50,7 @@ const NO_CREDENTIALS: ConnectPlan = {
 const IMPORTED_NAMES: ReadonlySet<string> = new Set(IMPORTED_FIELDS.map(({ name }) => name))
 
 /**
- * Takes credentials for one of the methods that a definition offers.
+ * Validates credentials for one of the methods that a definition offers.
  *
  * @param method absent: the only one offered
  * @param given field values by name, and a token that was granted elsewhere where the method needs the customer's consent
@@ -68,7 +67,7 @@ export function collectCredentials(
   return collectForMethod(connect, given)
 }
 
-/** Takes credentials for a method; one that needs a token is content without a new one. @throws Failure as above */
+/** Like `collectCredentials`, for a chosen method; a token may be absent where the stored one stays. @throws Failure as above */
 function collectForMethod(connect: ConnectPlan, given: JsonObject): CollectedCredentials {
   const isImport = connect.isTokenImported === true && hasToken(given)
   const collected = collectFields(
@@ -109,7 +108,7 @@ function splitImported(
   }
 }
 
-/** The offered way that a method names, or the only one. @throws Failure CREDENTIALS_INVALID */
+/** The offered credentials of a method, or the only ones. @throws Failure CREDENTIALS_INVALID */
 function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMethod | undefined): ConnectPlan {
   const possible = offered.length === 0 ? [NO_CREDENTIALS] : offered
   const fitting =
@@ -121,7 +120,7 @@ function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMet
   return chosen
 }
 
-/** The method an account records when it was connected this way. */
+/** The authentication method that accounts connected by a credential format have. */
 export function authenticationMethodOf({ format }: Pick<ConnectPlan, 'format'>): AuthenticationMethod {
   const known = CREDENTIAL_FORMATS.find((entry) => entry.format === format)
   if (known === undefined) throw new Error(`no credential format ${format} in the registry`)
@@ -137,13 +136,6 @@ function credentialsError(violations: readonly Violation[]): Failure {
   return invalidFields(violations, isMask ? 'SECRET_MASKED' : 'CREDENTIALS_INVALID')
 }
 
-/** What giving an account new credentials needs. */
-export interface UpdateCredentialsDeps extends ImportTokenDeps {
-  readonly secrets: Pick<SecretStore, 'get' | 'put' | 'remove'>
-  readonly definitions: DefinitionCache
-  readonly integrations: IntegrationCache
-}
-
 /** New values for an account's fields. */
 export interface CredentialsChange {
   readonly id: string
@@ -155,15 +147,17 @@ export interface CredentialsChange {
 
 const NO_TOKEN = { expiresAt: null, dueAt: null }
 
+type UpdateDependencies = Pick<AccountDependencies, 'secrets' | 'definitions' | 'integrations' | 'clock' | 'random'>
+
 /**
- * Gives an account new credentials: it is `connecting` from then on and proved again, with a token of its new credentials.
- * What is being asked of the third party with the old ones comes to nothing. `tx` is a transaction.
+ * Replaces an account's credentials: it is `connecting` from then on and activated again, with a token of its new credentials.
+ * A token request under way with the old ones is discarded. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CREDENTIALS_INVALID and SECRET_MASKED with every finding under
  * `credentials`, DEFINITION_INVALID
  */
 export async function updateCredentials(
-  deps: UpdateCredentialsDeps,
+  deps: UpdateDependencies,
   tx: Tx,
   { environmentId }: EnvironmentRef,
   { id, credentials, version }: CredentialsChange,
@@ -182,7 +176,7 @@ export async function updateCredentials(
   return await withIntegration(deps.integrations, tx, changed)
 }
 
-/** The values the account has, as a customer would give them again. */
+/** The stored values of the fields, as an application would give them. */
 function storedValues(
   { fields }: ConnectPlan,
   stored: Readonly<Record<string, string>>,
@@ -196,22 +190,22 @@ function storedValues(
   return Object.fromEntries(entries)
 }
 
-/** First of all, because whoever settles a token locks its row before that of the account. */
+/** Runs first: a token refresh locks the token's row before the account's, and the other order could deadlock. */
 async function replaceToken(
-  deps: UpdateCredentialsDeps,
+  deps: UpdateDependencies,
   tx: Tx,
   account: AccountWithDefinition,
   { connect, importedToken }: CollectedCredentials,
 ): Promise<void> {
   if (importedToken !== undefined) return await importToken(deps, tx, account, connect, importedToken)
-  // The customer's consent stands as long as no other token is given.
+  // A token by the customer's consent is kept until another one is given.
   if (connect.token === undefined || connect.isTokenImported === true) return
   await resetToken(tx, account, NO_TOKEN)
   await deps.secrets.remove(tx, accountSecretRef(account), [TOKEN_SECRET])
 }
 
 async function replaceFields(
-  { secrets }: UpdateCredentialsDeps,
+  { secrets }: UpdateDependencies,
   tx: Tx,
   account: AccountWithDefinition,
   change: {
@@ -222,11 +216,11 @@ async function replaceFields(
 ): Promise<void> {
   const { collected, version, stored } = change
   const ref = accountSecretRef(account)
-  const isGone = (name: string) => name !== TOKEN_SECRET && !Object.hasOwn(collected.secrets, name)
-  await secrets.remove(tx, ref, Object.keys(stored).filter(isGone))
+  const isRemoved = (name: string) => name !== TOKEN_SECRET && !Object.hasOwn(collected.secrets, name)
+  await secrets.remove(tx, ref, Object.keys(stored).filter(isRemoved))
   const names = collected.connect.fields.map(({ name }) => name)
-  const removedContextKeys = names.filter((name) => !Object.hasOwn(collected.contextFields, name))
-  const patch = { tenantId: undefined, contextKeys: collected.contextFields, removedContextKeys, version }
+  const removed = names.filter((name) => !Object.hasOwn(collected.contextFields, name))
+  const patch = { context: { keys: collected.contextFields, removed }, version }
   const updated = await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
   if (updated === undefined) throw etagMismatch('integrated_account', account.id)
   await secrets.put(tx, ref, collected.secrets)

@@ -1,15 +1,12 @@
 /**
- * Connected accounts: how they come about, what status they are in and why, their context, and what a call through one
- * needs.
+ * Connected accounts: how they are created and activated, their status and its history, their credentials, tokens and context,
+ * and loading one for a call.
  *
- * Lives here: the table of statuses, credentials as they are collected, context merges. A connecting account is proved
- * through the engine. Never here: any other call, or what runs for an account.
+ * Lives here: everything about credentials, from the fields of a form to the refresh of a token. Never here: calls other than
+ * those that obtain or check credentials, and what runs for an account.
  */
 
 export {
-  type AccountDeps,
-  type AccountTriggers,
-  type DeleteAccountDeps,
   deleteAccountsByInstallation,
   deleteIntegratedAccount,
   getIntegratedAccount,
@@ -21,21 +18,21 @@ export {
 } from './account.ts'
 export { AccountActivator, runAccountActions } from './account-activator.ts'
 export { findReservedKeys } from './context.ts'
-export { type CreateAccountDeps, createIntegratedAccount, type IntegratedAccountInput } from './create-account.ts'
-export { createCredentialRefresher, type RefreshCredentialsDeps, refreshCredentials } from './credential-refresher.ts'
-export { type CredentialsChange, type UpdateCredentialsDeps, updateCredentials } from './credentials.ts'
+export { createIntegratedAccount, type IntegratedAccountInput } from './create-account.ts'
+export { createCredentialRefresher, refreshCredentials } from './credential-refresher.ts'
+export { type CredentialsChange, updateCredentials } from './credentials.ts'
+export type { AccountDependencies } from './dependencies.ts'
 export {
   createAccountReader,
   type DryRunAccount,
   getSyncableAccount,
-  type LoadAccountDeps,
   loadAccountForCall,
   loadAccountForDryRun,
-  type ResolvedAccount,
   redactAccountSecrets,
   type SyncableAccount,
 } from './load-account.ts'
-export { createTokenProvider, type TokenProvider, type TokenProviderDeps } from './refresh-token.ts'
+export { createTokenProvider } from './refresh-token.ts'
+export type { ResolvedAccount } from './resolved-account.ts'
 export {
   type AccountFilter,
   type AccountHistoryRecord,

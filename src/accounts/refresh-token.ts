@@ -1,25 +1,19 @@
-import { assertNever, type BackoffPolicy, backoffMs, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
-import { type Database, isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../database/index.ts'
+import { assertNever, type BackoffPolicy, backoffMs, Failure, newId, notFound } from '../base/index.ts'
+import { isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../database/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
-import type { SecretStore } from '../secrets/index.ts'
 import { contextKeysFromToken } from './context.ts'
-import {
-  getResolvedAccount,
-  type ResolveAccountDeps,
-  type ResolvedAccount,
-  tokenRulesOf,
-  withToken,
-} from './load-account.ts'
+import type { AccountDependencies, TokenProvider } from './dependencies.ts'
+import { getResolvedAccount } from './load-account.ts'
 import {
   parseTokenError,
-  type RequestTokenDeps,
   requestToken,
   TOKEN_REQUESTS_TIMEOUT_MS,
   tokenErrorJson,
   tokenFailure,
   tokenRetryDelayMs,
 } from './request-token.ts'
+import { type ResolvedAccount, tokenRulesOf, withToken } from './resolved-account.ts'
 import {
   acquireTokenLease,
   completeTokenRefresh,
@@ -32,90 +26,73 @@ import { updateIntegratedAccountRow } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { accountSecretRef, isFresh, isUsable, type StoredToken, tokenSecret, tokenTimes } from './stored-credentials.ts'
 
-/** Keeps the tokens of accounts, one request at a time per account, whatever number of processes need one. */
-export interface TokenProvider {
-  /**
-   * The account with a token that will do for a while: as it is when it has one, or needs none.
-   *
-   * A token that can still be used is used when there is no newer one to be had just now.
-   *
-   * @throws Failure CREDENTIALS_INVALID when the grant is refused, TOKEN_REQUEST_FAILED, RESOURCE_NOT_FOUND
-   */
-  ensureFresh(ready: ResolvedAccount): Promise<ResolvedAccount>
-  /**
-   * The account with a newer token than it has; `undefined` when none is to be had without the customer.
-   *
-   * @param isForced whether to ask although the last request failed only just now
-   * @throws Failure like `fresh`
-   */
-  refresh(ready: ResolvedAccount, isForced: boolean): Promise<ResolvedAccount | undefined>
-}
+/** What refreshing a token takes. */
+export type RefreshDependencies = Pick<
+  AccountDependencies,
+  'database' | 'secrets' | 'definitions' | 'http' | 'evaluator' | 'engine' | 'clock' | 'random'
+>
 
-/** What keeping tokens needs. */
-export type TokenProviderDeps = RefreshTokenDeps & ResolveAccountDeps
-
-/** How long a process waits for another one that is asking. */
+/** How long a process waits while another one holds the lease. */
 const LEASE_WAIT_MAX_MS = 20_000
 const LEASE_POLL_MS = 150
 
-/** @returns the one keeper of a process; two of them work, but share less */
-export function createTokenProvider(deps: TokenProviderDeps): TokenProvider {
-  /** Requests of this process, so that any number of its calls make one attempt at the lease. */
-  const underway = new Map<string, Promise<ResolvedAccount>>()
+/** One per process: its concurrent refreshes of an account share one attempt at the lease. */
+export function createTokenProvider(deps: RefreshDependencies): TokenProvider {
+  const inFlight = new Map<string, Promise<ResolvedAccount>>()
 
-  function obtain(ready: ResolvedAccount, isForced: boolean): Promise<ResolvedAccount> {
-    const key = `${ready.account.id} ${versionOf(ready)} ${isForced}`
-    const known = underway.get(key)
-    if (known !== undefined) return known
-    const begun = refreshOrAwait(deps, ready, isForced).finally(() => underway.delete(key))
-    underway.set(key, begun)
-    return begun
+  function refreshOnce(resolved: ResolvedAccount, isForced: boolean): Promise<ResolvedAccount> {
+    const key = `${resolved.account.id} ${versionOf(resolved)} ${isForced}`
+    const shared = inFlight.get(key)
+    if (shared !== undefined) return shared
+    const started = refreshOrAwait(deps, resolved, isForced).finally(() => inFlight.delete(key))
+    inFlight.set(key, started)
+    return started
   }
 
   return {
-    async ensureFresh(ready) {
+    async ensureFresh(resolved) {
       const now = deps.clock.now()
-      const rules = tokenRulesOf(ready)
-      if (rules === undefined || (ready.token !== undefined && isFresh(ready.token, now))) return ready
-      if (!rules.canRequestToken(ready.token)) return ready
+      if (!needsToken(resolved, now)) return resolved
       try {
-        return await obtain(ready, false)
+        return await refreshOnce(resolved, false)
       } catch (error) {
-        if (isTransient(error) && ready.token !== undefined && isUsable(ready.token, now)) return ready
+        const { token } = resolved
+        if (isTokenRequestFailure(error) && token !== undefined && isUsable(token, now)) return resolved
         throw error
       }
     },
-    async refresh(ready, isForced) {
-      return tokenRulesOf(ready)?.canRequestToken(ready.token) === true ? await obtain(ready, isForced) : undefined
+    async refresh(resolved, isForced) {
+      const canRefresh = tokenRulesOf(resolved)?.canRequestToken(resolved.token) === true
+      return canRefresh ? await refreshOnce(resolved, isForced) : undefined
     },
   }
 }
 
-/** Takes the lease and asks, or waits for whoever has it and reads what came of it. */
+/** Refreshes under the lease, or waits for its holder and reads the token that it stored. */
 async function refreshOrAwait(
-  deps: TokenProviderDeps,
+  deps: RefreshDependencies,
   first: ResolvedAccount,
   isForced: boolean,
 ): Promise<ResolvedAccount> {
-  const giveUpAtMs = deps.clock.monotonicMs() + LEASE_WAIT_MAX_MS
-  let ready = first
+  const deadlineMs = deps.clock.monotonicMs() + LEASE_WAIT_MAX_MS
+  let resolved = first
   let version = versionOf(first)
-  while (deps.clock.monotonicMs() < giveUpAtMs) {
-    const attempt = await acquireLease(deps, ready, { leaseId: newId(), leaseMs: LEASE_MS, version, isForced })
+  while (deps.clock.monotonicMs() < deadlineMs) {
+    const attempt = await acquireLease(deps, resolved, { leaseId: newId(), leaseMs: LEASE_MS, version, isForced })
     switch (attempt.kind) {
       case 'taken': {
-        const obtained = await refreshToken(deps, ready, rulesOf(ready), attempt.lease)
-        if (obtained !== undefined) return obtained
+        const refreshed = await refreshToken(deps, resolved, rulesOf(resolved), attempt.lease)
+        if (refreshed !== undefined) return refreshed
         break
       }
       case 'outdated': {
-        ready = await reread(deps, ready)
-        if (!needsToken(ready, deps.clock.now())) return ready
+        resolved = await reread(deps, resolved)
+        if (!needsToken(resolved, deps.clock.now())) return resolved
         version = attempt.version
         break
       }
-      case 'paused':
-        throw tokenFailure(parseTokenError(attempt.refusal), ready.account.id, attempt.retryAfterMs)
+      case 'backing_off':
+        throw tokenFailure(parseTokenError(attempt.error), resolved.account.id, attempt.retryAfterMs)
       case 'held':
         await deps.clock.sleep(LEASE_POLL_MS)
         break
@@ -127,7 +104,7 @@ async function refreshOrAwait(
 }
 
 async function acquireLease(
-  deps: TokenProviderDeps,
+  deps: RefreshDependencies,
   { account }: ResolvedAccount,
   request: TokenLeaseRequest,
 ): Promise<TokenLeaseAttempt> {
@@ -139,19 +116,19 @@ async function acquireLease(
   }
 }
 
-async function reread(deps: TokenProviderDeps, { account }: ResolvedAccount): Promise<ResolvedAccount> {
+async function reread(deps: RefreshDependencies, { account }: ResolvedAccount): Promise<ResolvedAccount> {
   return await getResolvedAccount(deps, deps.database.pool, account.environmentId, account.id)
 }
 
-/** Whether an account that was read again has to have a token obtained after all: it was given new credentials, say. */
-function needsToken(ready: ResolvedAccount, now: Date): boolean {
-  const { token } = ready
-  return (token === undefined || !isFresh(token, now)) && tokenRulesOf(ready)?.canRequestToken(token) === true
+/** Whether the account has no fresh token, and one can be requested without the customer. */
+function needsToken(resolved: ResolvedAccount, now: Date): boolean {
+  const { token } = resolved
+  return (token === undefined || !isFresh(token, now)) && tokenRulesOf(resolved)?.canRequestToken(token) === true
 }
 
-function rulesOf(ready: ResolvedAccount): TokenRules<MethodPlan> {
-  const rules = tokenRulesOf(ready)
-  if (rules === undefined) throw new Error('no token is obtained for an account that needs none')
+function rulesOf(resolved: ResolvedAccount): TokenRules<MethodPlan> {
+  const rules = tokenRulesOf(resolved)
+  if (rules === undefined) throw new Error('no token is requested for an account that needs none')
   return rules
 }
 
@@ -159,7 +136,7 @@ function versionOf({ token }: ResolvedAccount): number {
   return token?.version ?? 0
 }
 
-function isTransient(error: unknown): boolean {
+function isTokenRequestFailure(error: unknown): boolean {
   return error instanceof Failure && error.reason === 'TOKEN_REQUEST_FAILED'
 }
 
@@ -170,95 +147,85 @@ function leaseWaitTimeout({ account }: ResolvedAccount): Failure {
   })
 }
 
-/** What obtaining tokens needs. */
-export interface RefreshTokenDeps extends RequestTokenDeps {
-  readonly database: Pick<Database, 'pool' | 'transaction'>
-  readonly secrets: Pick<SecretStore, 'put'>
-  /** A number in [0, 1). */
-  readonly random: () => number
-}
-
-/** A token that was paid for with a refresh token must not be lost to a hiccup of the database. */
+/** A rotated refresh token cannot be used again: the write of the new token is retried while the database is unavailable. */
 const STORE_ATTEMPTS_MAX = 5
-const STORE_RETRY: BackoffPolicy = { baseMs: 250, factor: 2, maxMs: 2_000, jitterFloor: 0.5 }
+const STORE_BACKOFF: BackoffPolicy = { baseMs: 250, factor: 2, maxMs: 2_000, jitterFloor: 0.5 }
 
-/** The lease outlives the requests and the attempts to store what they bring. */
+/** Longer than the requests and the attempts to store their result. */
 export const LEASE_MS = TOKEN_REQUESTS_TIMEOUT_MS + 15_000
 
 /**
- * Obtains the next token under a lease that the caller has taken. The token is durable before anybody uses it; nothing is
- * held in the database while the third party is asked.
+ * Requests the next token under a lease that the caller holds, and stores it before it is used; no transaction is open while
+ * the third party is asked.
  *
- * @returns the account with its new token; `undefined` when the lease was taken over meanwhile, so that nothing was stored
- * @throws Failure CREDENTIALS_INVALID when the grant is refused (an active account is `needs_reauth` from then on),
+ * @returns the account with its new token; `undefined` when the lease was lost meanwhile, so that nothing was stored
+ * @throws Failure CREDENTIALS_INVALID when the grant is rejected (an active account is `needs_reauth` from then on),
  * TOKEN_REQUEST_FAILED
  */
 export async function refreshToken(
-  deps: RefreshTokenDeps,
-  ready: ResolvedAccount,
+  deps: RefreshDependencies,
+  resolved: ResolvedAccount,
   rules: TokenRules<MethodPlan>,
   lease: TokenLease,
 ): Promise<ResolvedAccount | undefined> {
-  const answer = await requestToken(deps, rules, ready)
-  if (answer.kind !== 'granted') return await recordErrorAndThrow(deps, ready, lease, answer)
+  const result = await requestToken(deps, rules, resolved)
+  if (result.kind !== 'granted') return await recordErrorAndThrow(deps, resolved, lease, result)
   return await storeWithRetry(deps, () =>
-    deps.database.transaction((tx) => storeToken(deps, tx, ready, { rules, lease, token: answer.token })),
+    deps.database.transaction((tx) => storeToken(deps, tx, resolved, { rules, lease, token: result.token })),
   )
 }
 
 async function storeToken(
-  { secrets, clock, random }: RefreshTokenDeps,
+  { secrets, clock, random }: RefreshDependencies,
   tx: Tx,
-  ready: ResolvedAccount,
+  resolved: ResolvedAccount,
   granted: { readonly rules: TokenRules<MethodPlan>; readonly lease: TokenLease; readonly token: TokenSet },
 ): Promise<ResolvedAccount | undefined> {
   const { rules, lease, token } = granted
-  const { account } = ready
+  const { account } = resolved
   const obtainedAt = clock.now()
   const times = tokenTimes({ obtainedAt, expiresAt: token.expiresAt }, rules.canRequestToken(token), random)
   const version = await completeTokenRefresh(tx, lease, times)
   if (version === undefined) return undefined
   const stored: StoredToken = { ...token, version, obtainedAt }
   await secrets.put(tx, accountSecretRef(account), tokenSecret(stored))
-  const filled = contextKeysFromToken(rules, token, account.context, ready.access.credentials)
-  if (Object.keys(filled).length > 0) await fillContext(tx, ready, filled)
-  return withToken({ ...ready, account: { ...account, context: { ...account.context, ...filled } } }, stored)
+  const contextKeys = contextKeysFromToken(rules, token, account.context, resolved.access.credentials)
+  if (Object.keys(contextKeys).length > 0)
+    await updateIntegratedAccountRow(tx, account.environmentId, account.id, {
+      context: { keys: contextKeys, removed: [] },
+    })
+  return withToken({ ...resolved, account: { ...account, context: { ...account.context, ...contextKeys } } }, stored)
 }
 
-async function fillContext(tx: Tx, { account }: ResolvedAccount, contextKeys: JsonObject): Promise<void> {
-  const patch = { tenantId: undefined, contextKeys, removedContextKeys: [], version: undefined }
-  await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
-}
-
-/** Keeps the refusal, for those who ask during the pause, and throws it. Of a lease that was taken over nothing is kept. */
+/** Stores the error for callers during the back-off, and throws it. Under a lost lease nothing is stored or thrown. */
 async function recordErrorAndThrow(
-  { database, random }: RefreshTokenDeps,
+  { database, random }: RefreshDependencies,
   { account }: ResolvedAccount,
   lease: TokenLease,
-  refusal: TokenError,
+  error: TokenError,
 ): Promise<undefined> {
-  const pauseMs = tokenRetryDelayMs(refusal, lease.failures + 1, random)
-  const failure = tokenFailure(refusal, account.id, pauseMs)
-  const isOurs = await database.transaction(async (tx) => {
-    const isFinal = refusal.kind === 'grant_refused'
-    if (!(await failTokenRefresh(tx, lease, { refusal: tokenErrorJson(refusal), pauseMs, isFinal }))) return false
+  const retryDelayMs = tokenRetryDelayMs(error, lease.failures + 1, random)
+  const failure = tokenFailure(error, account.id, retryDelayMs)
+  const isLeaseHeld = await database.transaction(async (tx) => {
+    const isFinal = error.kind === 'grant_refused'
+    if (!(await failTokenRefresh(tx, lease, { error: tokenErrorJson(error), retryDelayMs, isFinal }))) return false
     if (isFinal) await changeAccountStatus(tx, account, 'refresh_failed', failure.publicMessage)
     return true
   })
-  if (isOurs) throw failure
+  if (isLeaseHeld) throw failure
   return undefined
 }
 
 async function storeWithRetry<Result>(
-  { clock, random }: RefreshTokenDeps,
-  work: () => Promise<Result>,
+  { clock, random }: RefreshDependencies,
+  store: () => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await work()
+      return await store()
     } catch (error) {
       if (attempt === STORE_ATTEMPTS_MAX || !isDatabaseUnavailable(error)) throw error
-      await clock.sleep(backoffMs(STORE_RETRY, attempt, random))
+      await clock.sleep(backoffMs(STORE_BACKOFF, attempt, random))
     }
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, type JsonObject, parseJson } from '../base/index.ts'
+import { type Clock, type JsonObject, parseJson, type Random } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan } from '../definitions/index.ts'
 import { importedToken, type TokenSet } from '../formats/index.ts'
@@ -6,7 +6,7 @@ import type { SecretRef, SecretStore } from '../secrets/index.ts'
 import { resetToken, type TokenTimes } from './sql/account-token.ts'
 import type { IntegratedAccountRecord } from './sql/integrated-account.ts'
 
-/** Where an account's credentials are: under its environment, JSON texts by field name. */
+/** The secret of an account's credentials: JSON texts by field name, encrypted with the key of its environment. */
 export function accountSecretRef({
   id,
   environmentId,
@@ -14,20 +14,20 @@ export function accountSecretRef({
   return { ownerId: environmentId, subjectType: 'integrated_account', subjectId: id }
 }
 
-/** A token as it is kept among the secrets of its account. Credential material: never shown, never logged. */
+/** A token as stored among the secrets of its account: never shown, never logged. */
 export interface StoredToken extends TokenSet {
-  /** Counts the tokens of the account, together with `account_token`. */
+  /** The version that `account_token` had when it was stored. */
   readonly version: number
   readonly obtainedAt: Date
 }
 
-/** The secret's name. Fields of definitions cannot be called so: their names hold no dot. */
+/** The secret's name. No field of a definition has it: field names contain no dot. */
 export const TOKEN_SECRET = 'oauth.token'
 
-/** A token is replaced this long before it ends, or this share of its lifetime, whichever is shorter. */
+/** Refresh margin: a token is refreshed this long before it expires, or this share of its lifetime, the shorter of both. */
 const MARGIN_MS_MAX = 5 * 60_000
 const MARGIN_SHARE = 0.2
-/** The background comes before the calls do: by up to this share of the margin, drawn per token so that they spread. */
+/** The background refreshes earlier than calls, by up to this share of the margin: jitter that spreads the refreshes. */
 const EARLY_SHARE = 0.5
 
 /** The secret that holds the token, by name. */
@@ -36,7 +36,7 @@ export function tokenSecret({ version, obtainedAt, expiresAt, fields }: StoredTo
   return { [TOKEN_SECRET]: JSON.stringify(value) }
 }
 
-/** What `tokenSecret` wrote. */
+/** Reads what `tokenSecret` wrote. */
 export function parseStoredToken(text: string): StoredToken {
   const { version, obtained_at, expires_at, fields } = parseJson(text) as unknown as StoredTokenJson
   return {
@@ -56,21 +56,21 @@ interface StoredTokenJson {
   readonly fields: JsonObject
 }
 
-/** Whether the token will do for a while: nobody has to be asked for another one. */
+/** Whether the refresh margin of the token has not begun. */
 export function isFresh(token: StoredToken, now: Date): boolean {
   return token.expiresAt === undefined || now.getTime() < token.expiresAt.getTime() - marginMs(token, token.expiresAt)
 }
 
-/** Whether the token has not ended. */
+/** Whether the token has not expired. */
 export function isUsable({ expiresAt }: StoredToken, now: Date): boolean {
   return expiresAt === undefined || now < expiresAt
 }
 
-/** @param canRefresh whether the next token can be had without the customer @param random a number in [0, 1) */
+/** When the token expires and is due in the background. @param canRefresh whether the next one needs no customer */
 export function tokenTimes(
   token: Pick<StoredToken, 'obtainedAt' | 'expiresAt'>,
   canRefresh: boolean,
-  random: () => number,
+  random: Random,
 ): TokenTimes {
   const { expiresAt } = token
   if (expiresAt === undefined) return { expiresAt: null, dueAt: null }
@@ -82,17 +82,13 @@ function marginMs({ obtainedAt }: Pick<StoredToken, 'obtainedAt'>, expiresAt: Da
   return Math.min(MARGIN_MS_MAX, MARGIN_SHARE * (expiresAt.getTime() - obtainedAt.getTime()))
 }
 
-/** What storing a token that was granted elsewhere needs. */
-export interface ImportTokenDeps {
-  readonly secrets: Pick<SecretStore, 'put'>
-  readonly clock: Clock
-  /** A number in [0, 1). */
-  readonly random: () => number
-}
-
-/** Stores a token that was granted elsewhere in the place of whatever token the account has. `tx` is a transaction. */
+/** Stores a token that was granted elsewhere; it replaces the account's token. `tx` is a transaction. */
 export async function importToken(
-  { secrets, clock, random }: ImportTokenDeps,
+  {
+    secrets,
+    clock,
+    random,
+  }: { readonly secrets: Pick<SecretStore, 'put'>; readonly clock: Clock; readonly random: Random },
   tx: Tx,
   account: Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'region'>,
   { token: rules }: Pick<ConnectPlan, 'token'>,

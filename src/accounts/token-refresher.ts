@@ -1,30 +1,31 @@
 import { Failure, newId } from '../base/index.ts'
-import { getResolvedAccount, type ResolvedAccount, tokenRulesOf } from './load-account.ts'
-import { LEASE_MS, refreshToken, type TokenProviderDeps } from './refresh-token.ts'
+import { getResolvedAccount } from './load-account.ts'
+import { LEASE_MS, type RefreshDependencies, refreshToken } from './refresh-token.ts'
 import { tokenErrorJson } from './request-token.ts'
+import { type ResolvedAccount, tokenRulesOf } from './resolved-account.ts'
 import { claimDueTokens, failTokenRefresh, type TokenLease } from './sql/account-token.ts'
 
-/** What refreshing in the background needs. */
-export interface TokenRefresherDeps extends TokenProviderDeps {
-  /** Only accounts that live in one of these. Absent: all. */
+/** What refreshing in the background takes. */
+type TokenRefresherOptions = RefreshDependencies & {
+  /** Only accounts of these regions. Absent: all. */
   readonly regions?: readonly string[] | undefined
 }
 
-/** Tokens asked for at once; a round lasts as long as the slowest of them. */
+/** Tokens refreshed at the same time; a round lasts as long as the slowest of them. */
 const BATCH_SIZE = 16
 
 /**
- * Refreshes tokens shortly before calls would have to, so that calls need not wait and accounts that nobody calls stay
- * authorised. Any number of workers share the work; each token is asked for by one of them.
+ * Refreshes tokens in the background shortly before calls would have to, so that calls seldom wait and the tokens of idle
+ * accounts do not expire. Any number of workers share the work; a lease gives each token to one of them.
  */
 export class TokenRefresher {
-  readonly #deps: TokenRefresherDeps
+  readonly #deps: TokenRefresherOptions
 
-  constructor(deps: TokenRefresherDeps) {
+  constructor(deps: TokenRefresherOptions) {
     this.#deps = deps
   }
 
-  /** One round; with nothing due it is one look into an index. @returns whether another one should follow at once */
+  /** One round; with nothing due it is one index scan. @returns whether more tokens may be due */
   async runOnce(): Promise<boolean> {
     const { database, regions } = this.#deps
     const claim = { leaseId: newId(), leaseMs: LEASE_MS, regions, limit: BATCH_SIZE }
@@ -35,15 +36,15 @@ export class TokenRefresher {
   }
 
   async #refresh(lease: TokenLease): Promise<void> {
-    const ready = await this.#find(lease)
-    const rules = ready === undefined ? undefined : tokenRulesOf(ready)
-    if (ready !== undefined && rules?.canRequestToken(ready.token) === true)
-      await refreshToken(this.#deps, ready, rules, lease)
+    const resolved = await this.#resolve(lease)
+    const rules = resolved === undefined ? undefined : tokenRulesOf(resolved)
+    if (resolved !== undefined && rules?.canRequestToken(resolved.token) === true)
+      await refreshToken(this.#deps, resolved, rules, lease)
     else await failTokenRefresh(this.#deps.database.pool, lease, NO_LONGER_REFRESHABLE)
   }
 
   /** `undefined` while the definition of the account does not compile. */
-  async #find({ environmentId, id }: TokenLease): Promise<ResolvedAccount | undefined> {
+  async #resolve({ environmentId, id }: TokenLease): Promise<ResolvedAccount | undefined> {
     try {
       return await getResolvedAccount(this.#deps, this.#deps.database.pool, environmentId, id)
     } catch (error) {
@@ -53,18 +54,18 @@ export class TokenRefresher {
   }
 }
 
-/** For tokens whose definition no longer says how the next one is had. */
+/** For tokens whose definition no longer describes how to request the next one. */
 const NO_LONGER_REFRESHABLE = {
-  refusal: tokenErrorJson({
+  error: tokenErrorJson({
     kind: 'client_refused',
-    message: 'the definition no longer says how a token is had',
+    message: 'the definition no longer describes how to request a token',
     retryAfterSeconds: undefined,
   }),
-  pauseMs: 60_000,
+  retryDelayMs: 60_000,
   isFinal: false,
 } as const
 
-/** Refusals are noted with the token, and an account that is gone needs none. */
+/** Token errors are stored beside the token, and a deleted account needs none. */
 function isExpected(error: unknown): boolean {
   return error instanceof Failure && error.reason !== 'SECRET_UNREADABLE'
 }

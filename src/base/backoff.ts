@@ -7,13 +7,15 @@ export interface BackoffPolicy {
   readonly jitterFloor: number
 }
 
+/** A source of chance: a number in [0, 1). */
+export type Random = () => number
+
 /**
  * The wait before the next attempt: `min(max, base · factor^(attempt-1))`, scaled by a random share.
  *
  * @param attempt attempts made so far, from 1
- * @param random a number in [0, 1)
  */
-export function backoffMs(policy: BackoffPolicy, attempt: number, random: () => number): number {
+export function backoffMs(policy: BackoffPolicy, attempt: number, random: Random): number {
   const ceiling = Math.min(policy.maxMs, policy.baseMs * policy.factor ** (attempt - 1))
   return ceiling * (policy.jitterFloor + (1 - policy.jitterFloor) * random())
 }

@@ -172,6 +172,24 @@ export const FAILURE_REASONS = {
 
 export type FailureReason = keyof typeof FAILURE_REASONS
 
+/** Reasons that say nothing about the request, account or integration: a later attempt may succeed. */
+const TRANSIENT_REASONS: ReadonlySet<FailureReason> = new Set([
+  'UPSTREAM_UNREACHABLE',
+  'UPSTREAM_INVALID_RESPONSE',
+  'TOKEN_REQUEST_FAILED',
+  'RATE_LIMITED',
+  'DEADLINE_EXCEEDED',
+  'CANCELLED',
+  'DATABASE_UNAVAILABLE',
+  'SHUTTING_DOWN',
+  'INTERNAL',
+])
+
+/** Whether the same request may succeed later although nothing is changed. */
+export function isTransient({ reason }: Failure): boolean {
+  return TRANSIENT_REASONS.has(reason)
+}
+
 /** Refuses fields of a request, all at once. */
 export function invalidFields(violations: readonly Violation[], reason: FailureReason = 'INVALID_FIELD'): Failure {
   const [first] = violations

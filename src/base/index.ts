@@ -4,7 +4,7 @@
  * Nothing here knows the product's nouns, opens a socket or keeps state.
  */
 
-export { type BackoffPolicy, backoffMs } from './backoff.ts'
+export { type BackoffPolicy, backoffMs, type Random } from './backoff.ts'
 export { type Clock, systemClock } from './clock.ts'
 export { type DotPath, formatDotPath, getAtPath, parseDotPath, tryParseDotPath } from './dot-path.ts'
 export {
@@ -15,6 +15,7 @@ export {
   Failure,
   type FailureReason,
   invalidFields,
+  isTransient,
   notFound,
   type StatusCode,
   type Violation,
@@ -57,6 +58,7 @@ export {
 export { parseJsonInSlices, yieldToEventLoop } from './json-parse-sliced.ts'
 export { chunkJson, stringifyJson } from './json-stringify.ts'
 export { toJsonbText } from './jsonb.ts'
+export { MicroBatcher } from './micro-batcher.ts'
 export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'
 export { Slab } from './slab.ts'
 export { slidingCount, type WindowCounts, windowsUntilAllowed } from './sliding-window.ts'

@@ -1,4 +1,4 @@
-import { type BackoffPolicy, backoffMs } from './backoff.ts'
+import { type BackoffPolicy, backoffMs, type Random } from './backoff.ts'
 import type { Clock } from './clock.ts'
 
 /** Work that is done again and again. */
@@ -14,8 +14,7 @@ export interface PollLoopSpec {
 /** What every loop of a process shares. */
 export interface PollLoopDeps {
   readonly clock: Pick<Clock, 'sleep'>
-  /** A number in [0, 1). */
-  readonly random: () => number
+  readonly random: Random
   /**
    * Called with the error of each failed round; logs it.
    *

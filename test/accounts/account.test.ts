@@ -259,10 +259,11 @@ describe('removeAccountsOf', () => {
   })
 })
 
-describe('readyAccess', () => {
-  const readyDeps = { ...accountDeps, database, tokens: { ensureFresh: async (ready: ResolvedAccount) => ready } }
+describe('loadAccountForCall', () => {
+  const unchanged = async (resolved: ResolvedAccount) => resolved
+  const loadDeps = { ...accountDeps, database, tokens: { ensureFresh: unchanged, refresh: unchanged } }
   const load = (id: string, scope: EnvironmentScope = own, purpose: LoadPurpose = 'sync') =>
-    loadAccountForCall(readyDeps, scope.environmentId, id, purpose)
+    loadAccountForCall(loadDeps, scope.environmentId, id, purpose)
 
   it('hands out context, credentials and variables, and the compiled plan', async () => {
     const installation = await addInstallation()
@@ -291,8 +292,8 @@ describe('readyAccess', () => {
   it.each<[LoadPurpose, AccountStatus[]]>([
     ['call', ['active', 'needs_reauth']],
     ['sync', ['active']],
-    ['connect', ['connecting']],
-  ])('admits to a %s nothing but what is %s', async (purpose, admitted) => {
+    ['activation', ['connecting']],
+  ])('loads for a %s only accounts that are %s', async (purpose, admitted) => {
     const { id } = await connect()
     for (const status of ['active', 'connecting', 'post_install_error', 'validation_error', 'needs_reauth'] as const) {
       await execute(tx, 'update integrated_account set status = ? where id = ?', [status, id])

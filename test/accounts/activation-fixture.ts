@@ -1,5 +1,5 @@
 import { afterAll, afterEach } from 'vitest'
-import type { AccountActivatorDeps } from '../../src/accounts/account-activator.ts'
+import type { AccountActivatorOptions } from '../../src/accounts/account-activator.ts'
 import {
   AccountActivator,
   createCredentialRefresher,
@@ -17,8 +17,8 @@ import { CONFIG } from '../integrations/fixture.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { accountsFixture } from './fixture.ts'
 
-/** The accounts fixture with a third party on a real socket, and workers that connect accounts to it. */
-export async function connectorFixture() {
+/** The accounts fixture with a third party on a real socket, and workers that activate accounts of it. */
+export async function activationFixture() {
   const upstream = await startUpstream()
   const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
   const evaluator = createEvaluator()
@@ -29,13 +29,13 @@ export async function connectorFixture() {
   const { database, tx, own, accountDeps, addInstallation, connect } = fixture
   const engine = createProxy({ http, evaluator, clock: accountDeps.clock })
   const tokens = createTokenProvider({ ...accountDeps, database, evaluator, http, engine })
-  const onNotNoted = (error: unknown) => {
+  const onReportError = (error: unknown) => {
     throw error
   }
-  const keeper = createCredentialRefresher({ ...accountDeps, database, tokens, onReportError: onNotNoted })
+  const keeper = createCredentialRefresher({ ...accountDeps, database, tokens, onReportError })
   const proxy = createProxy({ http, evaluator, clock: accountDeps.clock, keeper })
-  const deps: AccountActivatorDeps = { ...accountDeps, database, tokens, proxy, random: () => 1 }
-  const worker = (given: Partial<AccountActivatorDeps> = {}) => new AccountActivator({ ...deps, ...given })
+  const deps: AccountActivatorOptions = { ...accountDeps, database, tokens, proxy, random: () => 1 }
+  const worker = (given: Partial<AccountActivatorOptions> = {}) => new AccountActivator({ ...deps, ...given })
   afterEach(async () => {
     upstream.verify()
     await execute(tx, 'update integrated_account set status = ?', ['active'])

@@ -4,9 +4,9 @@ import { changeAccountStatus } from '../../src/accounts/status.ts'
 import { Failure, type JsonObject, newId } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import type { Proxy as Engine } from '../../src/proxy/index.ts'
-import { connectorFixture } from './activation-fixture.ts'
+import { activationFixture } from './activation-fixture.ts'
 
-const { database, tx, own, upstream, worker, proxy, connectTo, read, repeat, causes, pass } = await connectorFixture()
+const { database, tx, own, upstream, worker, proxy, connectTo, read, repeat, causes, pass } = await activationFixture()
 
 const api_key = { fields: [{ name: 'api_key', type: 'password', required: true }] }
 const VERIFIED: JsonObject = { credentials: { api_key: { config: { ...api_key, verification: { path: '/me' } } } } }
@@ -378,7 +378,8 @@ describe('workers', () => {
     ['CREDENTIALS_INVALID', 'validation_error'],
   ] as const)('without a token, for %s, leave the account %s', async (reason, status) => {
     const { id } = await connectTo(VERIFIED)
-    const tokens = { ensureFresh: () => Promise.reject(new Failure(reason, 'no token')) }
+    const fail = () => Promise.reject(new Failure(reason, 'no token'))
+    const tokens = { ensureFresh: fail, refresh: fail }
     await worker({ tokens }).runOnce()
     expect((await read(id)).status).toBe(status)
   })

@@ -1,5 +1,5 @@
 import {
-  type AccountTriggers,
+  type AccountDependencies,
   createAccountReader,
   createIntegratedAccount,
   type IntegratedAccountChange,
@@ -61,7 +61,7 @@ export async function accountsFixture(clock: Clock = systemClock) {
 }
 
 /** Removes what the triggers of the tests are made of. */
-export const triggersOfTests: AccountTriggers = {
+export const triggersOfTests: AccountDependencies['triggers'] = {
   deleteByAccount: async (tx, environmentId, integratedAccountId) => {
     const sql = 'delete from sync_job_cron_trigger where environment_id = ? and integrated_account_id = ?'
     await execute(tx, sql, [environmentId, integratedAccountId])

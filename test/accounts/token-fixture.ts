@@ -3,9 +3,7 @@ import {
   type AccountStatus,
   createTokenProvider,
   type IntegratedAccountInput,
-  type LoadAccountDeps,
   loadAccountForCall,
-  type TokenProviderDeps,
 } from '../../src/accounts/index.ts'
 import type { Failure, Json, JsonObject } from '../../src/base/index.ts'
 import { execute, query, queryOne } from '../../src/database/database.ts'
@@ -117,22 +115,16 @@ export async function tokensFixture() {
   const server = tokenServer()
   const http = { ...server.http, stream: () => Promise.reject(new Error('tokens are not streamed')) }
   const engine = createProxy({ http, evaluator, clock })
-  const tokenDeps: TokenProviderDeps & Pick<LoadAccountDeps, 'reader' | 'secrets'> = {
-    ...accountDeps,
-    database,
-    evaluator,
-    http,
-    engine,
-  }
+  const tokenDeps = { ...accountDeps, database, evaluator, http, engine }
 
-  /** What one process has: a keeper of tokens of its own. */
+  /** What one process has: a token provider of its own. */
   function process() {
     const tokens = createTokenProvider(tokenDeps)
-    const ready = { ...tokenDeps, tokens, integrations: accountDeps.integrations }
+    const deps = { ...tokenDeps, tokens }
     return {
-      ...ready,
-      load: (id: string, purpose: 'call' | 'sync' | 'connect' = 'call') =>
-        loadAccountForCall(ready, own.environmentId, id, purpose),
+      ...deps,
+      load: (id: string, purpose: 'call' | 'sync' | 'activation' = 'call') =>
+        loadAccountForCall(deps, own.environmentId, id, purpose),
     }
   }
 

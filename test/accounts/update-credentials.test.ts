@@ -68,9 +68,9 @@ describe('new credentials', () => {
     await load(id)
     await update(id, { client_secret: 'another-secret' })
     expect(Object.keys(await secretsOf(id))).toEqual(['client_secret'])
-    await expect(load(id, 'connect')).rejects.toMatchObject({ reason: 'CREDENTIALS_INVALID' })
+    await expect(load(id, 'activation')).rejects.toMatchObject({ reason: 'CREDENTIALS_INVALID' })
     await update(id, { client_secret: 'the-right-secret' })
-    expect((await load(id, 'connect')).access).toMatchObject({ credentials: { oauth: { token: SECOND } } })
+    expect((await load(id, 'activation')).access).toMatchObject({ credentials: { oauth: { token: SECOND } } })
   })
 
   it('bring to nothing what is being asked with the old ones', async () => {
@@ -91,12 +91,12 @@ describe('new credentials', () => {
     const id = await addConsent({ access_token: 'first-token', refresh_token: 'first-refresh' })
     await update(id, { subdomain: 'other' })
     const { load } = process()
-    expect((await load(id, 'connect')).access).toMatchObject({
+    expect((await load(id, 'activation')).access).toMatchObject({
       context: { subdomain: 'other' },
       credentials: { oauth: { token: { access_token: 'first-token', refresh_token: 'first-refresh' } } },
     })
     await update(id, { access_token: 'second-token', expires_in: 3600 })
-    expect((await load(id, 'connect')).access).toMatchObject({
+    expect((await load(id, 'activation')).access).toMatchObject({
       context: { subdomain: 'other' },
       credentials: { oauth: { token: { access_token: 'second-token' } } },
       credentialVersion: 2,

@@ -14,12 +14,12 @@ export interface TokenLease extends AccountRef {
 /** How asking for a lease ended. */
 export type TokenLeaseAttempt =
   | { readonly kind: 'taken'; readonly lease: TokenLease }
-  /** Somebody else is asking. */
+  /** Another process is requesting the token. */
   | { readonly kind: 'held' }
   /** The token is not the one the caller saw: read it again. */
   | { readonly kind: 'outdated'; readonly version: number }
-  /** The last request failed, and its pause is not over. */
-  | { readonly kind: 'paused'; readonly refusal: JsonObject; readonly retryAfterMs: number }
+  /** The last request failed, and the back-off after it is not over. */
+  | { readonly kind: 'backing_off'; readonly error: JsonObject; readonly retryAfterMs: number }
 
 /** A lease as it is asked for. */
 export interface TokenLeaseRequest {
@@ -82,7 +82,7 @@ function attemptFrom(found: TokenLeaseRow, wanted: Omit<TokenLease, 'failures'>)
   if (found.takenAfter !== null) return { kind: 'taken', lease: { ...wanted, failures: found.takenAfter } }
   if (found.version !== null && found.version !== wanted.version) return { kind: 'outdated', version: found.version }
   const retryAfterMs = Number(found.retryAfterMs ?? 0)
-  if (found.refusal !== null && retryAfterMs > 0) return { kind: 'paused', refusal: found.refusal, retryAfterMs }
+  if (found.refusal !== null && retryAfterMs > 0) return { kind: 'backing_off', error: found.refusal, retryAfterMs }
   return { kind: 'held' }
 }
 
@@ -114,7 +114,7 @@ export async function completeTokenRefresh(tx: Tx, lease: TokenLease, times: Tok
 export async function failTokenRefresh(
   tx: Tx,
   lease: TokenLease,
-  { refusal, pauseMs, isFinal }: { readonly refusal: JsonObject; readonly pauseMs: number; readonly isFinal: boolean },
+  failed: { readonly error: JsonObject; readonly retryDelayMs: number; readonly isFinal: boolean },
 ): Promise<boolean> {
   const changed = await execute(
     tx,
@@ -122,7 +122,16 @@ export async function failTokenRefresh(
        retry_at = now() + ? * interval '1 millisecond',
        due_at = case when ?::boolean then null when due_at is not null then now() + ? * interval '1 millisecond' end
      where environment_id = ? and integrated_account_id = ? and lease_id = ? and version = ?`,
-    [jsonb(refusal), pauseMs, isFinal, pauseMs, lease.environmentId, lease.id, lease.leaseId, lease.version],
+    [
+      jsonb(failed.error),
+      failed.retryDelayMs,
+      failed.isFinal,
+      failed.retryDelayMs,
+      lease.environmentId,
+      lease.id,
+      lease.leaseId,
+      lease.version,
+    ],
   )
   return changed > 0
 }

@@ -45,7 +45,7 @@ export async function claimConnectingAccount(
      ) due
      where account.environment_id = due.environment_id and account.id = due.id
      returning account.environment_id as "environmentId", account.id, account.connecting_lease_id as "leaseId",
-       account.connecting_tries as tries`,
+       account.connecting_tries as attempts`,
     [leaseId, leaseMs, regions ?? null, regions ?? null],
   )
 }
@@ -61,20 +61,20 @@ export async function storePhaseResult(tx: Tx, lease: ActivationLease, result: J
   return (await execute(tx, sql, [jsonb(result), ...leaseBindings(lease)])) > 0
 }
 
-/** How an account that is not connected yet waits for the next try. */
+/** When a connecting account is tried again. */
 export interface ActivationPostponement {
-  readonly afterMs: number
-  /** Whether it was a try. */
+  readonly delayMs: number
+  /** Whether the attempt counts. */
   readonly isCounted: boolean
-  /** What the account shows meanwhile; `result` replaces what is kept under the same keys. Absent: what it showed before. */
-  readonly found?: { readonly error: string; readonly result: JsonObject }
+  /** What the account shows meanwhile; `result` replaces the values of the same keys. Absent: what it showed before. */
+  readonly shown?: { readonly error: string; readonly result: JsonObject }
 }
 
 /** Gives the account back, to be taken again after a pause. Counts as no change of the account: its etag stays. */
 export async function postponeActivation(
   tx: Tx,
   lease: ActivationLease,
-  { afterMs, isCounted, found }: ActivationPostponement,
+  { delayMs, isCounted, shown }: ActivationPostponement,
 ): Promise<void> {
   await execute(
     tx,
@@ -83,9 +83,9 @@ export async function postponeActivation(
        last_action_result = last_action_result || ?::jsonb where ${UNDER_LEASE}`,
     [
       isCounted ? lease.attempts : lease.attempts - 1,
-      afterMs,
-      found?.error ?? null,
-      jsonb(found?.result ?? {}),
+      delayMs,
+      shown?.error ?? null,
+      jsonb(shown?.result ?? {}),
       ...leaseBindings(lease),
     ],
   )

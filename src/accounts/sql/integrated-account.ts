@@ -63,11 +63,16 @@ export interface AccountFilter {
 
 /** What an update changes. */
 export interface AccountPatch {
-  readonly tenantId: string | undefined
-  /** Keys to set; undefined leaves the context as it is. */
-  readonly contextKeys: JsonObject | undefined
-  readonly removedContextKeys: readonly string[]
-  readonly version: number | undefined
+  readonly tenantId?: string | undefined
+  readonly context?: ContextPatch | undefined
+  /** The version to change; absent: any. */
+  readonly version?: number | undefined
+}
+
+/** Keys to set and to remove; the others keep their values. */
+export interface ContextPatch {
+  readonly keys: JsonObject
+  readonly removed: readonly string[]
 }
 
 /** One step of the status table: the status it starts from and the one it leads to. */
@@ -211,7 +216,7 @@ export async function updateIntegratedAccountRow(
   id: string,
   patch: AccountPatch,
 ): Promise<AccountWithDefinition | undefined> {
-  const { tenantId, contextKeys, removedContextKeys, version } = patch
+  const { tenantId, context, version } = patch
   return await queryOne(
     tx,
     `update integrated_account account set
@@ -226,12 +231,12 @@ export async function updateIntegratedAccountRow(
      returning ${COLUMNS}, ${VERSIONS}`,
     [
       tenantId ?? null,
-      contextKeys === undefined ? null : jsonb(contextKeys),
-      removedContextKeys,
+      context === undefined ? null : jsonb(context.keys),
+      context?.removed ?? [],
       environmentId,
       id,
       version ?? null,
-      Object.keys(contextKeys ?? {}),
+      Object.keys(context?.keys ?? {}),
     ],
   )
 }

@@ -1,18 +1,14 @@
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import {
-  type AccountDeps,
-  type CreateAccountDeps,
+  type AccountDependencies,
   createIntegratedAccount,
-  type DeleteAccountDeps,
   deleteIntegratedAccount,
   findReservedKeys,
   getIntegratedAccount,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
-  type RefreshCredentialsDeps,
   refreshCredentials,
   runAccountActions,
-  type UpdateCredentialsDeps,
   updateCredentials,
   updateIntegratedAccount,
 } from '../../accounts/index.ts'
@@ -33,11 +29,7 @@ import { versionFrom } from './values.convert.ts'
 
 /** What the service needs. */
 export interface IntegratedAccountServiceDeps extends IdempotencyDeps {
-  readonly accounts: AccountDeps &
-    CreateAccountDeps &
-    DeleteAccountDeps &
-    UpdateCredentialsDeps &
-    RefreshCredentialsDeps
+  readonly accounts: AccountDependencies
 }
 
 /** Connects customers' accounts and keeps them. */

@@ -1,0 +1,56 @@
+import type { Clock, Random } from '../base/index.ts'
+import type { Database, Tx } from '../database/index.ts'
+import type { HttpClient } from '../egress/index.ts'
+import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
+import type { Proxy as Engine, ExpressionEvaluator } from '../proxy/index.ts'
+import type { SecretStore } from '../secrets/index.ts'
+import type { ResolvedAccount } from './resolved-account.ts'
+import type { AccountRef } from './sql/activation.ts'
+import type { AccountWithSecrets } from './sql/integrated-account.ts'
+
+/** Dependencies of this module, built once per process; a function names the part that it uses. */
+export interface AccountDependencies {
+  readonly database: Pick<Database, 'pool' | 'transaction'>
+  readonly secrets: Pick<SecretStore, 'get' | 'put' | 'remove' | 'decryptAll'>
+  readonly definitions: DefinitionCache
+  readonly integrations: IntegrationCache
+  readonly reader: AccountReader
+  readonly tokens: TokenProvider
+  readonly triggers: AccountTriggers
+  readonly http: Pick<HttpClient, 'send'>
+  readonly evaluator: ExpressionEvaluator
+  /** Without a credential refresher, so that an action that requests a token never starts another refresh. */
+  readonly engine: Pick<Engine, 'runAction'>
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** Reads accounts by id; concurrent reads share statements. */
+export interface AccountReader {
+  /** `undefined` when there is no such account. Ids in upper or lower case. */
+  read(account: AccountRef): Promise<AccountWithSecrets | undefined>
+}
+
+/** Access tokens of accounts: one refresh per account at a time, across all processes. */
+export interface TokenProvider {
+  /**
+   * The account with a fresh token: as it is when its token is fresh or it needs none, else after a refresh. A token that has
+   * not expired is used while a refresh fails transiently.
+   *
+   * @throws Failure CREDENTIALS_INVALID when the grant is rejected, TOKEN_REQUEST_FAILED, RESOURCE_NOT_FOUND
+   */
+  ensureFresh(resolved: ResolvedAccount): Promise<ResolvedAccount>
+  /**
+   * The account with a newer token than it has; `undefined` when only the customer can provide one.
+   *
+   * @param isForced whether to ask although the back-off after the last failure is not over
+   * @throws Failure like `ensureFresh`
+   */
+  refresh(resolved: ResolvedAccount, isForced: boolean): Promise<ResolvedAccount | undefined>
+}
+
+/** Deletes triggers, which belong to a module above this one. */
+export interface AccountTriggers {
+  /** Deletes every trigger of the account with its schedule, and stops its runs. */
+  deleteByAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void>
+}

@@ -1,0 +1,76 @@
+import { type JsonObject, parseJson } from '../base/index.ts'
+import type { ConnectPlan, MethodPlan, Plan } from '../definitions/index.ts'
+import type { TokenRules } from '../formats/index.ts'
+import type { EffectiveDefinition } from '../integrations/index.ts'
+import type { AccountAccess } from '../proxy/index.ts'
+import { authenticationMethodOf } from './credentials.ts'
+import type { AccountWithDefinition } from './sql/integrated-account.ts'
+import { parseStoredToken, type StoredToken, TOKEN_SECRET } from './stored-credentials.ts'
+
+/** An account with everything that a call through it needs. Holds plain credentials: never shown, never logged. */
+export interface ResolvedAccount {
+  readonly account: AccountWithDefinition
+  readonly integrationName: string
+  readonly plan: Plan
+  readonly access: AccountAccess
+  /** Absent for accounts that need none, or have none yet. */
+  readonly token: StoredToken | undefined
+}
+
+/** The action of a definition that requests the next token. */
+export const REFRESH_ACTION = 'refresh_token'
+
+/** @param secrets of the account in plain text, JSON by name; the token is one of them */
+export function resolveAccount(
+  account: AccountWithDefinition,
+  { plan, environmentVariables }: EffectiveDefinition,
+  secrets: Readonly<Record<string, string>>,
+): ResolvedAccount {
+  const { [TOKEN_SECRET]: tokenText, ...texts } = secrets
+  const { id, environmentId, environmentIntegrationId, tenantId, context, isSandbox, integrationName } = account
+  const access = {
+    id,
+    environmentId,
+    environmentIntegrationId,
+    tenantId,
+    context,
+    environmentVariables,
+    isSandbox,
+    credentials: parseCredentials(texts),
+    needsReauth: account.status === 'needs_reauth',
+  }
+  const resolved = { account, integrationName, plan, access, token: undefined }
+  return tokenText === undefined ? resolved : withToken(resolved, parseStoredToken(tokenText))
+}
+
+/** The account with another token. */
+export function withToken(resolved: ResolvedAccount, token: StoredToken): ResolvedAccount {
+  const { access, account } = resolved
+  const credentials = { ...access.credentials, oauth: { token: token.fields } }
+  return {
+    ...resolved,
+    token,
+    access: { ...access, context: account.context, credentials, credentialVersion: token.version },
+  }
+}
+
+/** The credential format by which the account was connected, as the definition has it now. */
+export function connectPlanOf({ plan, account }: Pick<ResolvedAccount, 'plan' | 'account'>): ConnectPlan | undefined {
+  return plan.credentials.find((each) => authenticationMethodOf(each) === account.authenticationMethod)
+}
+
+/** How the account's tokens are requested; absent where its fields are all it needs. */
+export function tokenRulesOf(resolved: Pick<ResolvedAccount, 'plan' | 'account'>): TokenRules<MethodPlan> | undefined {
+  const rules = connectPlanOf(resolved)?.token
+  if (rules === undefined || !resolved.plan.actions.has(REFRESH_ACTION)) return rules
+  return { ...rules, canRequestToken: (previous) => previous !== undefined || rules.canRequestToken(previous) }
+}
+
+/** Whether the next token is requested by the definition's own action. The first token never is. */
+export function usesRefreshAction({ plan, token }: Pick<ResolvedAccount, 'plan' | 'token'>): boolean {
+  return token !== undefined && plan.actions.has(REFRESH_ACTION)
+}
+
+function parseCredentials(texts: Readonly<Record<string, string>>): JsonObject {
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, parseJson(text)]))
+}
