@@ -8,4 +8,4 @@
 export { decodeContent } from './content-decoding.ts'
 export { createHttpClient, type EgressResponse, type EgressStreamResponse, type HttpClient } from './http-client.ts'
 export { createEgressPolicy, findUrlViolation } from './policy.ts'
-export { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from './retry-after.ts'
+export { isTransientStatus, parseRetryAfter } from './retry-hints.ts'

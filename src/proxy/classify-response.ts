@@ -1,5 +1,6 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, toDouble } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
+import { isTransientStatus } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies, ExpressionEvaluator } from './dependencies.ts'
@@ -60,10 +61,8 @@ type ErrorClassification =
   | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number | undefined }
 
 const MESSAGE_LENGTH_MAX = 500
-/** Client errors that say nothing about the request itself (RFC 9110 §15.5.9, RFC 8470 §5.2). */
-const TRANSIENT_CLIENT_ERRORS: ReadonlySet<number> = new Set([408, 425])
-/** Not implemented, HTTP version not supported: the same request will not succeed later. */
-const PERMANENT_SERVER_ERRORS: ReadonlySet<number> = new Set([501, 505])
+/** A rate limit has an outcome of its own; 501 and 505 (not implemented, HTTP version not supported) are permanent. */
+const NOT_RETRIED: ReadonlySet<number> = new Set([429, 501, 505])
 const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
   'fail',
   'retry',
@@ -154,12 +153,12 @@ function toErrorClassification(
 function errorAction(said: Json | undefined, status: number): ErrorAction {
   if (typeof said === 'string' && ACTIONS.has(said)) return said as ErrorAction
   if (status === 401) return 'refresh_token'
-  return isTransientStatus(status) ? 'retry' : 'fail'
+  return isRetryableStatus(status) ? 'retry' : 'fail'
 }
 
-/** Whether the same request may succeed later, as far as its status tells: the default for what the definition does not say. */
-export function isTransientStatus(status: number): boolean {
-  return (status >= 500 && !PERMANENT_SERVER_ERRORS.has(status)) || TRANSIENT_CLIENT_ERRORS.has(status)
+/** Whether a call is retried by its status: the default where the definition names no action. */
+export function isRetryableStatus(status: number): boolean {
+  return isTransientStatus(status) && !NOT_RETRIED.has(status)
 }
 
 /** An error that names no status is one all the same: of a success it becomes 502, because the upstream failed. */

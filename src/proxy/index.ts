@@ -6,7 +6,7 @@
  * for a rate limit.
  */
 
-export { isTransientStatus } from './classify-response.ts'
+export { isRetryableStatus } from './classify-response.ts'
 export type {
   AccountSignal,
   CallLimiter,

@@ -70,7 +70,7 @@ export interface RateLimitedOutcome {
   /** `budget`: nothing was sent; the status is 429 and there is no body. */
   readonly limitedBy: 'upstream' | 'budget'
   readonly status: number
-  /** 0 or more; `RETRY_AFTER_DEFAULT_SECONDS` where the upstream gave no hint. */
+  /** 0 or more; 60 where the upstream gave no hint. */
   readonly retryAfterSeconds: number
   readonly rateLimit: RateLimitInfo | undefined
   readonly body: Json

@@ -1,6 +1,6 @@
 import { type Clock, isJsonNumber, isJsonObject, type Json } from '../base/index.ts'
 import type { RateLimitRules } from '../definitions/index.ts'
-import { parseRetryAfter, RETRY_AFTER_DEFAULT_SECONDS } from '../egress/index.ts'
+import { parseRetryAfter } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
@@ -13,6 +13,8 @@ interface RateLimitReaders {
 }
 
 const TOO_MANY_REQUESTS = 429
+/** Wait of a rate limit without a hint how long. */
+const RETRY_AFTER_DEFAULT_SECONDS = 60
 
 /** Stage 7: tells whether the upstream asks to wait. @throws Failure EXPRESSION_FAILED */
 export async function detectRateLimit(

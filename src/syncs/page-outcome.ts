@@ -1,5 +1,5 @@
 import { Failure, type FailureReason } from '../base/index.ts'
-import { isTransientStatus, type ListPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
+import { isRetryableStatus, type ListPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../runs/index.ts'
 import type { SyncNode } from './plan.ts'
 
@@ -61,7 +61,7 @@ export function upstreamErrorOutcome(
 ): PageError {
   const error: RunError = { reason: 'UPSTREAM_ERROR', message }
   if (action === 'needs_reauth' || status === UNAUTHORIZED) return { kind: 'failed', error }
-  const isTransient = action === undefined ? isTransientStatus(status) : action === 'retry'
+  const isTransient = action === undefined ? isRetryableStatus(status) : action === 'retry'
   return { kind: 'listing_error', error, isTransient }
 }
 

@@ -1,4 +1,5 @@
 import { assertNever, type Json, type JsonObject } from '../base/index.ts'
+import { isTransientStatus } from '../egress/index.ts'
 import type { ClaimedRun, ResourceStats, RunError } from '../runs/index.ts'
 import {
   type DeliverDeps,
@@ -35,7 +36,6 @@ export interface WebhookRunFields
 const DECLINED_STATUS = 400
 /** A receiver that is gone for good. */
 const GONE_STATUS = 410
-const BUSY_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 /** Reason on the run when the receiver answers, but not with a 2xx. */
 const REJECTED_REASON = 'WEBHOOK_REFUSED'
 
@@ -120,12 +120,7 @@ function toSinkResult(delivery: DeliveryResult, sequences: number): SinkResult {
 function rejectedResult({ status, retryAfterMs }: RejectedDelivery, error: RunError): SinkResult {
   if (status === GONE_STATUS) return { kind: 'failed', error }
   const wait = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }
-  return isUnavailableStatus(status) ? { kind: 'unavailable', error, ...wait } : { kind: 'retry', error, ...wait }
-}
-
-/** Busy or broken: the same event may be welcome later. */
-function isUnavailableStatus(status: number): boolean {
-  return status >= 500 || BUSY_STATUSES.has(status)
+  return isTransientStatus(status) ? { kind: 'unavailable', error, ...wait } : { kind: 'retry', error, ...wait }
 }
 
 function runPayload(run: WebhookRunFields, status: string, stats: readonly ResourceStats[]): JsonObject {

@@ -1,5 +1,5 @@
 import { type BackoffPolicy, backoffMs, type Clock, Failure, type FailureReason } from '../base/index.ts'
-import type { EgressStreamResponse, HttpClient } from '../egress/index.ts'
+import { type EgressStreamResponse, type HttpClient, isTransientStatus, parseRetryAfter } from '../egress/index.ts'
 import type { OutboundMessage, WebhookTarget } from './events.ts'
 import { signatureHeaders } from './signing.ts'
 
@@ -18,7 +18,6 @@ const RETRY_BACKOFF: BackoffPolicy = { baseMs: 500, factor: 3, maxMs: 10_000, ji
 const ATTEMPTS_MAX = 4
 /** A `Retry-After` beyond this is not slept through here. */
 const RETRY_AFTER_MAX_MS = 10_000
-const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 
 /**
  * Sends the message until it is accepted or refused for good, at most `QUICK_ATTEMPTS_MAX` times within about 15 s of
@@ -57,7 +56,7 @@ function isRetryable(attempt: DeliveryAttempt): boolean {
     case 'accepted':
       return false
     case 'refused':
-      return RETRYABLE_STATUSES.has(attempt.status)
+      return isTransientStatus(attempt.status)
     case 'unanswered':
       return attempt.reason !== 'EGRESS_BLOCKED'
   }
@@ -69,7 +68,6 @@ const ATTEMPT_TIMEOUT_MS = 15_000
 const RESPONSE_TEXT_BYTES_MAX = 16 * 1024
 /** A bound for the client, far above what is read. */
 const RESPONSE_BYTES_MAX = 1024 * 1024
-const HAS_LETTER = /[a-z]/i
 
 /** What an attempt needs. */
 interface AttemptDeps {
@@ -130,7 +128,9 @@ async function attemptFromResponse(response: EgressStreamResponse, clock: Clock)
   const { status, headers } = response
   const answer = await readBeginning(response)
   if (status >= 200 && status < 300) return { kind: 'accepted', status }
-  return { kind: 'refused', status, answer, retryAfterMs: retryAfterMs(headers['retry-after'], clock.now()) }
+  const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
+  const retryAfterMs = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000
+  return { kind: 'refused', status, answer, retryAfterMs }
 }
 
 /** Reads up to `ANSWER_BYTES_MAX`. The status has decided already, so an answer that breaks off is as good as a whole one. */
@@ -147,11 +147,4 @@ async function readBeginning({ body }: EgressStreamResponse): Promise<string> {
     if (!(error instanceof Failure)) throw error
   }
   return Buffer.concat(chunks).toString('utf8')
-}
-
-/** `Retry-After` as RFC 9110 has it: seconds or an HTTP date; a date in the past is 0. */
-function retryAfterMs(header: string | undefined, now: Date): number | undefined {
-  if (header === undefined || header.trim() === '') return undefined
-  const ms = HAS_LETTER.test(header) ? Date.parse(header) - now.getTime() : Number(header) * 1000
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
 }

@@ -3,7 +3,7 @@ import { parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/i
 import { parseRange } from '../../src/egress/address.ts'
 import { DecodingError, decodeBody } from '../../src/egress/content-decoding.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/policy.ts'
-import { parseRetryAfter } from '../../src/egress/retry-after.ts'
+import { parseRetryAfter } from '../../src/egress/retry-hints.ts'
 import { findPatternProblem } from '../../src/formats/credential/field-pattern.ts'
 import { parseExpiry, parseLooseBody, tokenErrorFrom } from '../../src/formats/credential/token-response.ts'
 import {
@@ -164,7 +164,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'Retry-After',
-    covers: ['egress/retry-after.ts#parseRetryAfter'],
+    covers: ['egress/retry-hints.ts#parseRetryAfter'],
     lengthMax: HEADER,
     read: (input) => parseRetryAfter(input, NOW),
     refuses: never,
@@ -263,7 +263,7 @@ const TOKENS: readonly Reader[] = [
     name: 'token answer',
     covers: ['formats/credential/token-response.ts#parseLooseBody'],
     lengthMax: MIB,
-    read: (input) => tokenErrorFrom(parseLooseBody({ status: 400, headers: {}, body: input }), 'account'),
+    read: (input) => tokenErrorFrom(parseLooseBody({ status: 400, headers: {}, body: input }), 'account', NOW),
     refuses: never,
     seeds: ['{"error":"invalid_grant","error_description":"x"}', 'error=access_denied&a=b', '<html>'],
     attacks: {

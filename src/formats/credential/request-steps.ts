@@ -27,7 +27,7 @@ export async function sendTokenRequests<Request>(
   const steps: TokenResponse[] = []
   for (const request of requests) {
     const response = parseLooseBody(await tools.send(request, withSteps(scope, steps)))
-    if (isTokenError(response)) return tokenErrorFrom(response, 'account')
+    if (isTokenError(response)) return tokenErrorFrom(response, 'account', tools.now())
     steps.push(response)
   }
   return await readToken(tools, steps, expressions, scope, previous)
@@ -47,7 +47,7 @@ async function readToken(
   const roots = { ...plainAnswer(last), response: plainAnswer(last), steps: answers, credentials, context }
   const read = (expression: string | undefined) => (expression === undefined ? undefined : evaluate(expression, roots))
   const accessToken = tokenText(await read(expressions.accessToken))
-  if (accessToken === undefined) return tokenErrorFrom(last, 'account')
+  if (accessToken === undefined) return tokenErrorFrom(last, 'account', now())
   const refreshToken = tokenText(await read(expressions.refreshToken))
   const expiresAt = parseExpiry(await read(expressions.expiresIn), now())
   return grantedToken({ accessToken, refreshToken, expiresAt }, last.body, previous)

@@ -8,6 +8,7 @@ import {
   parseJson,
   toDouble,
 } from '../../base/index.ts'
+import { isTransientStatus, parseRetryAfter } from '../../egress/index.ts'
 import type { TokenError, TokenResponse, TokenResult, TokenSet } from './credential.ts'
 import type { Field } from './fields.ts'
 
@@ -36,7 +37,6 @@ const ERROR_KINDS: Readonly<Record<string, TokenErrorKind>> = {
 
 /** Codes that blame the client; they blame the account where the client is the account's own. */
 const CLIENT_ERROR_CODES: ReadonlySet<string> = new Set(['invalid_client', 'incorrect_client_credentials'])
-const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 const GRANT_ERROR_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 422])
 
 const CODE_PATHS = ['error', 'error.code', 'error.type'].map(parseDotPath)
@@ -55,16 +55,16 @@ export function isTokenError({ status, body }: TokenResponse): boolean {
 }
 
 /** Who has to do something about an answer that holds no token. @param response as `parseLooseBody` gives it */
-export function tokenErrorFrom(response: TokenResponse, clientOwner: ClientOwner): TokenError {
+export function tokenErrorFrom(response: TokenResponse, clientOwner: ClientOwner, now: Date): TokenError {
   return {
     kind: kindOf(response, errorCode(response.body), clientOwner),
     message: messageOf(response),
-    retryAfterSeconds: retryAfterOf(response),
+    retryAfterSeconds: retryAfterOf(response, now),
   }
 }
 
 function kindOf({ status, body }: TokenResponse, code: string | undefined, clientOwner: ClientOwner): TokenErrorKind {
-  if (status >= 500 || TRANSIENT_STATUSES.has(status)) return 'transient'
+  if (isTransientStatus(status)) return 'transient'
   if (code !== undefined && clientOwner === 'account' && CLIENT_ERROR_CODES.has(code)) return 'grant_refused'
   const known = code === undefined ? undefined : ERROR_KINDS[code]
   if (known !== undefined) return known
@@ -90,9 +90,9 @@ function errorCode(body: Json): string | undefined {
   return CODE_PATHS.map((path) => getAtPath(body, path)).find(isText)
 }
 
-function retryAfterOf({ headers }: TokenResponse): number | undefined {
-  const seconds = Number(headers['retry-after'] ?? Number.NaN)
-  return seconds >= 0 ? Math.min(seconds, RETRY_AFTER_SECONDS_MAX) : undefined
+function retryAfterOf({ headers }: TokenResponse, now: Date): number | undefined {
+  const seconds = parseRetryAfter(headers['retry-after'], now)
+  return seconds === undefined ? undefined : Math.min(seconds, RETRY_AFTER_SECONDS_MAX)
 }
 
 /** Longest answer that is read as a form; a token has some kilobytes. */
@@ -157,7 +157,7 @@ export interface TokenResponseRules {
 export function readTokenResponse(response: TokenResponse, paths: TokenPaths, rules: TokenResponseRules): TokenResult {
   const read = parseLooseBody(response)
   const accessToken = tokenText(getAtPath(read.body, paths.accessToken))
-  if (isTokenError(read) || accessToken === undefined) return tokenErrorFrom(read, rules.clientOwner)
+  if (isTokenError(read) || accessToken === undefined) return tokenErrorFrom(read, rules.clientOwner, rules.now)
   const { now, previous, lifetimeSeconds } = rules
   const found = {
     accessToken,
