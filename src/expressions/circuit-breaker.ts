@@ -1,17 +1,17 @@
-/** Kills after which an expression is set aside. */
+/** Failure threshold: kills after which the circuit opens for an expression. */
 const FAILURES_MAX = 3
 
-/** How long strikes count, and how long the expression stays aside; a fixed expression is another one at once. */
+/** How long failures count, and how long the circuit stays open. A corrected expression has another hash. */
 const COOLDOWN_MS = 60 * 60 * 1_000
 
-/** Expressions remembered; the oldest are forgotten first. */
+/** Most expressions with failures; the oldest are evicted first. */
 const ENTRIES_MAX = 10_000
 
 /**
- * Counts how often evaluations of an expression had to be killed.
+ * Circuit breaker per expression and owner: opens when its evaluations were killed several times.
  *
- * Counted per owner: the same text may be harmless on another owner's data, and nobody can set aside an expression for
- * others by feeding it hostile input. Kept in memory only.
+ * Per owner, because the same expression may be harmless on another owner's data, and malicious input of one owner must not
+ * block the expression for others. In memory only.
  */
 export class CircuitBreaker {
   readonly #entries = new Map<string, { strikes: number; untilMs: number }>()
@@ -22,7 +22,7 @@ export class CircuitBreaker {
     this.#now = now
   }
 
-  /** Whether no expression has a strike; spares hashing the expression. */
+  /** No expression has a failure: there is no need to hash one. */
   get isEmpty(): boolean {
     return this.#entries.size === 0
   }
@@ -32,11 +32,11 @@ export class CircuitBreaker {
     const entry = this.#entries.get(breakerKey(owner, hash))
     if (!entry || entry.strikes < FAILURES_MAX) return undefined
     const restMs = entry.untilMs - this.#now()
-    // More than was given means that the clock was set back: nothing is set aside for longer than it was meant to be.
+    // A longer rest means that the clock was set back: no circuit stays open longer than the cooldown.
     return restMs > 0 && restMs <= COOLDOWN_MS ? entry.untilMs : undefined
   }
 
-  /** Counts one kill. @returns whether this one set the expression aside */
+  /** Counts one kill. @returns true when it opened the circuit */
   recordFailure(owner: string, hash: string): boolean {
     const key = breakerKey(owner, hash)
     const known = this.#entries.get(key)

@@ -18,23 +18,23 @@ import type { EvaluationError, SandboxResponse } from './sandbox/protocol.ts'
 import { SandboxPool } from './sandbox-pool.ts'
 import { type EvaluationOutcome, type KillCause, type StartSandbox, startSandbox } from './sandbox-process.ts'
 
-/** Bounds of one evaluation; what is left out has the default. */
+/** Limits of one evaluation. */
 export interface EvaluationLimits {
-  /** Whose evaluation it is, e.g. an environment id: owners are served in turn, and set aside apart. Default: shared. */
+  /** Tenant of the evaluation, e.g. an environment id: unit of fairness and of the circuit breaker. Default: one shared owner. */
   readonly owner?: string
-  /** Default 500. An evaluation that ignores it is killed at most 100 ms later. */
+  /** Default 500. An evaluation that overruns it is killed at most 100 ms later. */
   readonly timeoutMs?: number
-  /** Of the roots as JSON; default 1 MiB, at most 5 MiB. Does not bind what the fast lane answers. */
+  /** Size of the input as JSON; default 1 MiB, at most 5 MiB. Holds in the sandbox only, not for inline evaluation. */
   readonly inputBytesMax?: number
-  /** Of the result as JSON; default 1 MiB, at most 5 MiB. Does not bind what the fast lane answers. */
+  /** Size of the result as JSON; default 1 MiB, at most 5 MiB. Holds in the sandbox only, not for inline evaluation. */
   readonly resultBytesMax?: number
 }
 
-/** What one evaluation is given besides its roots. */
+/** Options of one evaluation. */
 interface EvaluationOptions extends EvaluationLimits {
   /**
-   * Values of variables: `{previous: …}` is `$previous`. Plain JSON, counted with the roots. A name that JSONata gives to a
-   * function is not to be bound.
+   * Values of variables: `{previous: …}` is `$previous`. Plain JSON, counted with the input. Must not have the name of a
+   * JSONata function.
    */
   readonly bindings?: JsonObject
 }
@@ -44,17 +44,17 @@ export interface Evaluator extends AsyncDisposable {
   /**
    * The value of the expression, `undefined` when it has none.
    *
-   * `roots` is the input document: its keys are the names an expression starts from, `$` and `$$` are the whole. It must be
-   * plain JSON and is not changed. The result may share parts with it: treat both as read-only.
+   * `input` is the input document: its keys are the root names of an expression, `$` and `$$` the whole. It must be plain
+   * JSON and is not changed. The result may share parts with it: treat both as read-only.
    *
    * Failures by reason: EXPRESSION_FAILED (does not parse, failed, exceeded a limit; metadata `code` and, where known,
    * `position`), EXPRESSION_QUARANTINED, RATE_LIMITED (too many evaluations of the owner wait), DEADLINE_EXCEEDED
    * (waited too long for its turn), SHUTTING_DOWN, INTERNAL (no sandbox starts).
    */
-  evaluate(expression: string, roots: JsonObject, options?: EvaluationOptions): Promise<Json | undefined>
+  evaluate(expression: string, input: JsonObject, options?: EvaluationOptions): Promise<Json | undefined>
 }
 
-/** An expression was set aside; to be told to its owner. */
+/** The circuit breaker opened for an expression; its owner should be notified. */
 export interface QuarantineEvent {
   readonly owner: string
   readonly expression: string
@@ -62,40 +62,40 @@ export interface QuarantineEvent {
   readonly hash: string
 }
 
-/** What an evaluator is built from. */
+/** Dependencies and limits of an evaluator. */
 export interface EvaluatorOptions {
-  /** Child processes at most; default the number of processors, between 2 and 8. They start when needed. */
+  /** Most child processes; default the number of processors, between 2 and 8. They start on demand. */
   readonly poolSize?: number
   readonly clock?: Pick<Clock, 'now'>
   readonly onQuarantine?: (event: QuarantineEvent) => void
-  /** How a child process is started; default the real one. */
+  /** Starts a child process; default the real one. */
   readonly startSandbox?: StartSandbox
 }
 
 const TIMEOUT_MS = 500
-/** Share of the time after which an evaluation that still looks at the clock ends by itself. */
+/** Share of the timeout after which JSONata's own check of the clock ends an evaluation, before the process is killed. */
 const SOFT_TIMEOUT_SHARE = 0.8
 const BYTES = 1_048_576
 const BYTES_MAX = 5 * BYTES
 const SHARED_OWNER = ''
 
-/** Evaluations that take more processor time mark their expression and their owner for a while. */
+/** An evaluation that takes more processor time marks its expression and its owner as slow for a minute. */
 const SLOW_MS = 20
 const SLOW_MEMORY_MS = 60_000
 const SLOW_OWNERS_MAX = 10_000
 
-/** Compiled expressions kept, and the length of their texts together. */
+/** Cache of compiled expressions: entries, and the total length of their texts. */
 const CACHED_MAX = 4_000
 const CACHED_CHARACTERS_MAX = 4 * 1_048_576
 
 /**
- * Opens an evaluator: expressions that are provably cheap run here, all others in child processes.
+ * Creates an evaluator: expressions that are provably cheap run inline in this process, all others in sandbox processes.
  *
- * Both give the results of JSONata as JSON. Dispose of it to end the processes; they also end with this process.
+ * Both give the results of JSONata as JSON. Disposing ends the processes; they also end with this process.
  */
 export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
   const clock = options.clock ?? systemClock
-  const service: EvaluatorState = {
+  const state: EvaluatorState = {
     pool: new SandboxPool({
       size: Math.max(2, options.poolSize ?? Math.min(8, availableParallelism())),
       startSandbox: options.startSandbox ?? startSandbox,
@@ -110,8 +110,8 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
     onQuarantine: options.onQuarantine ?? (() => {}),
   }
   return {
-    evaluate: (expression, roots, options = {}) => evaluate(service, expression, roots, options),
-    [Symbol.asyncDispose]: async () => service.pool[Symbol.dispose](),
+    evaluate: (expression, input, options = {}) => evaluate(state, expression, input, options),
+    [Symbol.asyncDispose]: async () => state.pool[Symbol.dispose](),
   }
 }
 
@@ -124,41 +124,41 @@ interface EvaluatorState {
   readonly onQuarantine: (event: QuarantineEvent) => void
 }
 
-/** What is known about an expression. */
+/** An analysed expression, in the cache. */
 interface CompiledExpression {
   readonly text: string
   readonly problem: ExpressionProblem | undefined
   readonly inline: InlineExpression | undefined
-  /** Keys of the roots that the sandbox needs; `undefined`: all. */
+  /** Keys of the input that the sandbox needs; `undefined`: all. */
   readonly inputKeys: ReadonlySet<string> | undefined
-  /** On the scale of `performance.now()`; 0: it never was slow. */
+  /** On the scale of `performance.now()`; 0 when it never was slow. */
   slowUntilMs: number
-  /** Whether an evaluation in the sandbox was quick. */
+  /** An evaluation in the sandbox was not slow. */
   wasQuick: boolean
 }
 
 async function evaluate(
-  service: EvaluatorState,
+  state: EvaluatorState,
   text: string,
-  roots: JsonObject,
+  input: JsonObject,
   options: EvaluationOptions,
 ): Promise<Json | undefined> {
-  const compiled = compileCached(service, text)
+  const compiled = compileCached(state, text)
   if (compiled.problem) throw syntaxFailure(compiled.problem)
   if (compiled.inline) {
-    const value = compiled.inline(roots, options.bindings)
+    const value = compiled.inline(input, options.bindings)
     if (value !== BAILED_OUT) return value
   }
-  return evaluateInSandbox(service, compiled, roots, options)
+  return evaluateInSandbox(state, compiled, input, options)
 }
 
-function compileCached(service: EvaluatorState, text: string): CompiledExpression {
-  const cached = service.compiled.get(text)
+function compileCached(state: EvaluatorState, text: string): CompiledExpression {
+  const cached = state.compiled.get(text)
   if (cached) return cached
   const parsed = parseAst(text)
   const known = 'tree' in parsed ? analyse(parsed.tree) : { problem: parsed, inline: undefined, inputKeys: undefined }
   const compiled: CompiledExpression = { text, ...known, slowUntilMs: 0, wasQuick: false }
-  service.compiled.set(text, compiled)
+  state.compiled.set(text, compiled)
   return compiled
 }
 
@@ -167,82 +167,82 @@ function analyse(tree: AstNode): Pick<CompiledExpression, 'problem' | 'inline' |
 }
 
 async function evaluateInSandbox(
-  service: EvaluatorState,
+  state: EvaluatorState,
   compiled: CompiledExpression,
-  roots: JsonObject,
+  input: JsonObject,
   options: EvaluationOptions,
 ): Promise<Json | undefined> {
   const owner = options.owner ?? SHARED_OWNER
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS
-  assertNotQuarantined(service, compiled, owner)
-  const outcome = await service.pool.run({
+  assertNotQuarantined(state, compiled, owner)
+  const outcome = await state.pool.run({
     owner,
     timeoutMs,
-    line: requestLine(compiled.text, pickInputKeys(roots, compiled.inputKeys), timeoutMs, options),
-    isSlow: () => isSlow(service, compiled, owner),
+    line: requestLine(compiled.text, pickInputKeys(input, compiled.inputKeys), timeoutMs, options),
+    isSlow: () => isSlow(state, compiled, owner),
   })
-  return handleOutcome(service, compiled, owner, outcome)
+  return handleOutcome(state, compiled, owner, outcome)
 }
 
-function assertNotQuarantined(service: EvaluatorState, compiled: CompiledExpression, owner: string): void {
-  if (service.quarantine.isEmpty) return
-  const untilMs = service.quarantine.blockedUntilMs(owner, hashOf(compiled.text))
+function assertNotQuarantined(state: EvaluatorState, compiled: CompiledExpression, owner: string): void {
+  if (state.quarantine.isEmpty) return
+  const untilMs = state.quarantine.blockedUntilMs(owner, hashOf(compiled.text))
   if (untilMs !== undefined) throw quarantineFailure(new Date(untilMs))
 }
 
-/** The roots go last and are written once: the sandbox parses the line, this process only puts it together. */
-function requestLine(text: string, roots: JsonObject, timeoutMs: number, options: EvaluationOptions): string {
+/** The request as one line of JSON. The input is its last member and stringified once; only the sandbox parses the line. */
+function requestLine(text: string, input: JsonObject, timeoutMs: number, options: EvaluationOptions): string {
   const inputBytesMax = Math.min(options.inputBytesMax ?? BYTES, BYTES_MAX)
   const resultBytesMax = Math.min(options.resultBytesMax ?? BYTES, BYTES_MAX)
-  if (exceedsJsonSize(roots, inputBytesMax)) throw inputTooLarge(inputBytesMax)
-  const input = JSON.stringify(roots)
+  if (exceedsJsonSize(input, inputBytesMax)) throw inputTooLarge(inputBytesMax)
+  const inputJson = JSON.stringify(input)
   const bindings = options.bindings === undefined ? '' : `"bindings":${JSON.stringify(options.bindings)},`
-  if (isLongerThan(bindings + input, inputBytesMax)) throw inputTooLarge(inputBytesMax)
+  if (isLongerThan(bindings + inputJson, inputBytesMax)) throw inputTooLarge(inputBytesMax)
   const head = { text, timeoutMs: Math.floor(timeoutMs * SOFT_TIMEOUT_SHARE), resultBytesMax }
-  return `${JSON.stringify(head).slice(0, -1)},${bindings}"input":${input}}\n`
+  return `${JSON.stringify(head).slice(0, -1)},${bindings}"input":${inputJson}}\n`
 }
 
-/** A character takes one to three bytes, so most texts need no counting. */
+/** A character takes one to three bytes, so that most texts need no exact count. */
 function isLongerThan(text: string, bytesMax: number): boolean {
   if (text.length > bytesMax) return true
   return text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax
 }
 
 function handleOutcome(
-  service: EvaluatorState,
+  state: EvaluatorState,
   compiled: CompiledExpression,
   owner: string,
   outcome: EvaluationOutcome,
 ): Json | undefined {
   switch (outcome.kind) {
     case 'answer':
-      if (outcome.answer.cpuMs > SLOW_MS) markSlow(service, compiled, owner)
+      if (outcome.answer.cpuMs > SLOW_MS) markSlow(state, compiled, owner)
       else compiled.wasQuick = true
       return resultOf(outcome.answer)
     case 'killed':
-      markSlow(service, compiled, owner)
-      recordKill(service, compiled, owner)
+      markSlow(state, compiled, owner)
+      recordKill(state, compiled, owner)
       throw killFailure(outcome.cause)
-    case 'refused':
+    case 'rejected':
       throw rejectionFailure(outcome.cause)
   }
 }
 
-function markSlow(service: EvaluatorState, compiled: CompiledExpression, owner: string): void {
+function markSlow(state: EvaluatorState, compiled: CompiledExpression, owner: string): void {
   compiled.slowUntilMs = performance.now() + SLOW_MEMORY_MS
-  service.slowOwners.set(owner, true)
+  state.slowOwners.set(owner, true)
 }
 
-/** An owner who was slow lately does not get the benefit of the doubt for expressions that were never evaluated. */
-function isSlow(service: EvaluatorState, compiled: CompiledExpression, owner: string): boolean {
-  // Asked many times per evaluation, of expressions that hardly ever are: the clock is read only where it matters.
+/** Of an owner with a slow evaluation in the last minute, expressions that were never evaluated count as slow. */
+function isSlow(state: EvaluatorState, compiled: CompiledExpression, owner: string): boolean {
+  // Called many times per evaluation, and few expressions are slow: the clock is read only for those.
   if (compiled.slowUntilMs > 0 && compiled.slowUntilMs > performance.now()) return true
-  return !compiled.wasQuick && service.slowOwners.get(owner) === true
+  return !compiled.wasQuick && state.slowOwners.get(owner) === true
 }
 
-function recordKill(service: EvaluatorState, compiled: CompiledExpression, owner: string): void {
+function recordKill(state: EvaluatorState, compiled: CompiledExpression, owner: string): void {
   const hash = hashOf(compiled.text)
-  if (service.quarantine.recordFailure(owner, hash)) service.onQuarantine({ owner, expression: compiled.text, hash })
+  if (state.quarantine.recordFailure(owner, hash)) state.onQuarantine({ owner, expression: compiled.text, hash })
 }
 
 function resultOf({ kind, payload }: SandboxResponse): Json | undefined {
@@ -266,14 +266,14 @@ function syntaxFailure({ problem, code, position }: ExpressionProblem): Failure 
   return expressionFailed(`the expression cannot be used: ${problem}`, { code, position: String(position) })
 }
 
-/** JSONata or one of its functions refused while evaluating. */
+/** The evaluation ended with an error of JSONata or of one of its functions. */
 function evaluationFailure({ code, message, position }: EvaluationError): Failure {
   const where = position === undefined ? '' : ` at position ${position}`
   const metadata = position === undefined ? { code } : { code, position: String(position) }
   return expressionFailed(`the expression failed${where}: ${message}`, metadata)
 }
 
-/** The evaluation had to be stopped from outside. */
+/** The process of the evaluation was killed. */
 function killFailure(cause: KillCause): Failure {
   switch (cause) {
     case 'time':
@@ -284,7 +284,7 @@ function killFailure(cause: KillCause): Failure {
   }
 }
 
-/** The roots are larger than the caller allows. */
+/** The input is larger than the caller allows. */
 function inputTooLarge(bytesMax: number): Failure {
   return expressionFailed(`the input of the expression is larger than ${bytesMax} bytes`, { code: 'INPUT_TOO_LARGE' })
 }
@@ -297,7 +297,7 @@ function quarantineFailure(until: Date): Failure {
 }
 
 /** The evaluation did not start. */
-function rejectionFailure(cause: Extract<EvaluationOutcome, { kind: 'refused' }>['cause']): Failure {
+function rejectionFailure(cause: Extract<EvaluationOutcome, { kind: 'rejected' }>['cause']): Failure {
   switch (cause) {
     case 'queue_full':
       return new Failure('RATE_LIMITED', 'too many expressions are waiting to be evaluated', { retryAfterSeconds: 1 })

@@ -1,8 +1,8 @@
 /**
- * Everything that turns definition text into values: `{{placeholders}}` and JSONata expressions.
+ * Turns the texts of definitions into values: `{{placeholders}}` and JSONata expressions.
  *
- * One lexer, one renderer, one sandbox. Nothing here knows what a pagination or an account row is, and no other room may
- * look for `{{` or import jsonata.
+ * One lexer, one renderer, one sandbox. Nothing here knows definitions, accounts or pagination, and no other module looks
+ * for `{{` or imports jsonata.
  */
 
 export { createEvaluator, type Evaluator } from './evaluator.ts'

@@ -1,44 +1,44 @@
 import { isJsonObject, type Json, type JsonObject, toDouble } from '../base/index.ts'
-import type { AstNode } from './parse.ts'
+import { type AstNode, isNode } from './parse.ts'
 
-/** What an expression works on: JSON, or nothing. */
+/** A value of an expression: JSON, or nothing. */
 export type Value = Json | undefined
 
-/** One compiled node. */
+/** A node compiled to a closure. */
 export type CompiledNode = (frame: EvaluationFrame) => Value
 
-/** One evaluation. */
+/** State of one evaluation. */
 export interface EvaluationFrame {
-  readonly roots: JsonObject
-  /** What names are looked up in: the roots, or the element that an object is being made of. */
+  readonly input: JsonObject
+  /** JSONata's context, in which names are looked up: the input, or the element that an object is constructed from. */
   context: Value
-  /** How many elements are gone through where this is: what does not depend on the element is repeated so often. */
+  /** Elements of the arrays that are being mapped, multiplied: a part that is equal for all of them is repeated so often. */
   copies: number
   /** Values of variables by name. */
   readonly bindings: JsonObject
-  /** Characters and elements that may still be looked at; every operation that is not constant pays for its operand. */
+  /** Gas left, in characters and elements; every operation above constant time is charged for its operand. */
   gas: number
 }
 
-/** Enough for a look at every character of an ordinary answer; spent whole, it takes a few milliseconds. */
+/** Enough to read every character of an ordinary response; using all of it takes a few milliseconds. */
 export const GAS_LIMIT = 262_144
 
-/** Asking whether an object is empty makes the engine list its keys, whose number is not known before. */
+/** Testing whether an object is empty makes V8 list its keys, whose number is not known before. */
 const OBJECT_CHECK_GAS = GAS_LIMIT / 16
 
-/** A result may point at parts of the input this many times; each copy would be written out in full. */
+/** Per reference to a part of the input in the result: each is stringified in full. */
 export const SHARED_CONTAINER_GAS = GAS_LIMIT / 8
 
-/** Longest text that is put together here. */
+/** Longest text that is concatenated inline. */
 const TEXT_LENGTH_MAX = 65_536
 
-/** Thrown where this lane does not vouch for the result; allocated once, as there is nobody to read its stack. */
-const BAIL_OUT_ERROR = new Error('the expression left the fast lane')
+/** Thrown to bail out; allocated once, because its stack is never read. */
+const BAIL_OUT_ERROR = new Error('the inline evaluator bailed out')
 
 /**
- * Gives the evaluation (or, while compiling, the expression) to the sandbox.
+ * Bails out: leaves the evaluation (or, while compiling, the expression) to the sandbox.
  *
- * Errors go that way too: the sandbox runs JSONata itself, so codes, messages and positions are the real ones.
+ * Errors too: the sandbox runs JSONata itself, so that codes, messages and positions are the real ones.
  */
 export function bailOut(): never {
   throw BAIL_OUT_ERROR
@@ -49,32 +49,27 @@ export function isBailOut(error: unknown): boolean {
   return error === BAIL_OUT_ERROR
 }
 
-/** Pays for an operation; leaves when the fuel is gone. */
+/** Charges gas for an operation; bails out when there is too little. */
 export function charge(frame: EvaluationFrame, cost: number): void {
   frame.gas -= cost
   if (frame.gas < 0) bailOut()
 }
 
-/** Whether a part of the tree is a node. */
-export function isNode(part: unknown): part is AstNode {
-  return typeof part === 'object' && part !== null && 'type' in part && typeof part.type === 'string'
-}
-
-/** The part as a node; leaves when it is none. */
+/** The part as a node, or bails out. */
 export function asNode(part: unknown): AstNode {
   return isNode(part) ? part : bailOut()
 }
 
-/** The part as a list of nodes; leaves when it is none. */
+/** The part as a list of nodes, or bails out. */
 export function asNodes(part: unknown): readonly AstNode[] {
   return Array.isArray(part) && part.every(isNode) ? part : bailOut()
 }
 
 /**
- * Leaves when a node carries anything beyond the named properties.
+ * Bails out when a node has any property beyond the named ones.
  *
- * JSONata hangs predicates, groupings, sort orders, focus and index variables on nodes as extra properties. Naming what is
- * known, instead of what is not, keeps this lane correct when a version adds another.
+ * JSONata adds predicates, groupings, sort orders, focus and index variables to nodes as further properties. An allow list
+ * stays correct when a version adds another.
  */
 export function assertKeys(node: AstNode, properties: readonly string[]): void {
   for (const key of Object.keys(node)) {
@@ -82,7 +77,7 @@ export function assertKeys(node: AstNode, properties: readonly string[]): void {
   }
 }
 
-/** Marks by which JSONata recognises its own functions and streams; data that carries them is treated specially there. */
+/** Keys by which JSONata recognises its own functions; it treats data with these keys specially. */
 const FUNCTION_KEYS = ['_jsonata_function', '_jsonata_lambda'] as const
 
 /** An object that is neither an array nor null, and is not mistaken for a function by JSONata. */
@@ -97,7 +92,7 @@ export function isArray(value: Value): value is readonly Json[] {
   return Array.isArray(value)
 }
 
-/** The effective boolean of a value, `undefined` for none: `$boolean` of JSONata. Arrays with elements leave. */
+/** The effective boolean of a value, `undefined` for none: `$boolean` of JSONata. Bails out for arrays with elements. */
 export function booleanOf(frame: EvaluationFrame, given: Value): boolean | undefined {
   const value = toDouble(given)
   switch (typeof value) {
@@ -114,18 +109,18 @@ export function booleanOf(frame: EvaluationFrame, given: Value): boolean | undef
   }
 }
 
-/** The number as a double, when the value is one that JSON can hold; leaves otherwise. */
+/** The number as a finite double, or bails out. */
 export function asNumber(given: Value): number {
   const value = toDouble(given)
   return typeof value === 'number' && Number.isFinite(value) ? value : bailOut()
 }
 
-/** The text, when the value is one; leaves otherwise. */
+/** The text, or bails out. */
 export function asText(value: Value): string {
   return typeof value === 'string' ? value : bailOut()
 }
 
-/** A scalar as `$string` and `&` write it; nothing is the empty text. Objects and arrays leave. */
+/** A scalar as `$string` and `&` write it; nothing is the empty text. Bails out for objects and arrays. */
 export function toText(given: Value): string {
   const value = toDouble(given)
   switch (typeof value) {
@@ -142,13 +137,13 @@ export function toText(given: Value): string {
   }
 }
 
-/** Pays for a text and returns it; leaves when it is longer than what this lane handles. */
+/** Charges for the length of a text and returns the text. */
 export function charged(frame: EvaluationFrame, text: string): string {
   charge(frame, text.length)
   return text
 }
 
-/** Joins two texts; doubling a text again and again ends at a length where the sandbox takes over. */
+/** Concatenates two texts; bails out above a length, which ends repeated doubling. */
 export function concatenate(left: string, right: string): string {
   return left.length + right.length > TEXT_LENGTH_MAX ? bailOut() : left + right
 }

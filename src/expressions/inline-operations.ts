@@ -15,7 +15,7 @@ import {
   type Value,
 } from './inline-frame.ts'
 
-/** Builds the closure of a binary operator, or leaves when the operator is not one of this lane's. Numbers are doubles here. */
+/** Compiles a binary operator; bails out for an unknown one. Numbers are doubles, as in JSONata. */
 export function compileBinary(operator: unknown, left: CompiledNode, right: CompiledNode): CompiledNode {
   switch (operator) {
     case '=':
@@ -53,7 +53,7 @@ export function compileBinary(operator: unknown, left: CompiledNode, right: Comp
   }
 }
 
-/** The closure of unary minus. */
+/** Compiles unary minus. */
 export function compileNegation(operand: CompiledNode): CompiledNode {
   return (frame) => {
     const value = operand(frame)
@@ -61,7 +61,7 @@ export function compileNegation(operand: CompiledNode): CompiledNode {
   }
 }
 
-/** With a side missing neither `=` nor `!=` holds: no answer. Comparing two objects is a walk, left to the sandbox. */
+/** With a side missing neither `=` nor `!=` holds. Bails out for two objects, whose comparison is not constant. */
 function isEqual(left: Value, right: Value): boolean | undefined {
   if (left === undefined || right === undefined) return undefined
   if (left === right) return true
@@ -96,17 +96,17 @@ function isIn(frame: EvaluationFrame, item: Value, list: Value): boolean {
   return list.some((each) => toDouble(each) === item)
 }
 
-/** Builds the closure of a call, or leaves when the function, or calling it with so many arguments, is not this lane's. */
+/** Compiles a call; bails out for a function or a number of arguments that is not in the table below. */
 export function compileCall(name: unknown, args: readonly CompiledNode[]): CompiledNode {
   const native = typeof name === 'string' ? INLINE_FUNCTIONS.get(name) : undefined
   const [first, second = MISSING, third = MISSING] = args
-  // With fewer arguments than declared JSONata fills in the context; those calls are rare and left to it.
+  // With fewer arguments than declared JSONata takes the context; such calls are rare.
   if (!native || !first || args.length < native.argumentsMin || args.length > native.argumentsMax) return bailOut()
   const { call } = native
   return (frame) => call(frame, argument(first(frame)), argument(second(frame)), argument(third(frame)))
 }
 
-/** JSONata wraps functions among the arguments, and stumbles over data that poses as one. */
+/** JSONata wraps functions among the arguments; bails out for data that looks like one. */
 function argument(value: Value): Value {
   const isData = typeof value !== 'object' || value === null || isArray(value) || value instanceof JsonNumber
   return isData || isPlainObject(value) ? value : bailOut()
@@ -120,7 +120,7 @@ interface InlineFunction {
   readonly call: (frame: EvaluationFrame, first: Value, second: Value, third: Value) => Value
 }
 
-/** The functions that take time in proportion to one operand at most, and whose results are no longer than it. */
+/** Functions that are at most linear in one operand, with results no longer than it. */
 const INLINE_FUNCTIONS: ReadonlyMap<string, InlineFunction> = new Map<string, InlineFunction>([
   ['exists', unary((_frame, value) => value !== undefined)],
   ['boolean', unary(booleanOf)],

@@ -7,31 +7,29 @@ import {
   charge,
   type EvaluationFrame,
   isArray,
-  isNode,
   isPlainObject,
   type Value,
 } from './inline-frame.ts'
-import type { AstNode } from './parse.ts'
+import { type AstNode, isNode } from './parse.ts'
 
-/** A step of a path: what it makes of one value that is no array. */
+/** A step of a path, applied to one value that is not an array. */
 interface PathStep {
   apply(frame: EvaluationFrame, value: Json): Value
-  /** Of one application. */
+  /** Gas of one application. */
   readonly cost: number
 }
 
-/** An object constructor and what running it once costs. */
+/** A compiled object constructor and the gas of one run. */
 export interface Construction {
   readonly evaluate: CompiledNode
   readonly cost: number
 }
 
 /**
- * Builds the closure of a path of plain names, each with at most one constant index, and object constructors:
- * `a.b[0].c`, `data.items.{"id": id}`, also behind a variable.
+ * Compiles a path of plain names, each with at most one constant index, and object constructors: `a.b[0].c`,
+ * `data.items.{"id": id}`, also after a variable.
  *
- * A step behind an array is taken for each of its elements and paid for each time. Where an element is an array itself the
- * evaluation leaves.
+ * A step after an array is applied to each of its elements and charged each time. Bails out where an element is an array.
  */
 export function compilePath(node: AstNode, construct: (node: AstNode) => Construction): CompiledNode {
   assertKeys(node, ['type', 'steps'])
@@ -98,19 +96,19 @@ function flattened(frame: EvaluationFrame, results: readonly Json[]): readonly J
 }
 
 /**
- * Builds the closure of a variable: `$`, what the expression is about here; `$$`, the roots; or one that is bound. What is
- * not bound may still be a function, which is a value too: JSONata knows.
+ * Compiles a variable: `$` is the context, `$$` the input, any other a bound value. Bails out for a name that is not bound:
+ * it may be a function, which is a value in JSONata.
  */
 export function compileVariable(node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'value', 'position'])
   const { value: name } = node
   if (name === '') return contextOf
-  if (name === '$') return rootsOf
+  if (name === '$') return inputOf
   if (typeof name !== 'string') return bailOut()
   return ({ bindings }) => (Object.hasOwn(bindings, name) ? bindings[name] : bailOut())
 }
 
-const rootsOf: CompiledNode = ({ roots }) => roots
+const inputOf: CompiledNode = ({ input }) => input
 const contextOf: CompiledNode = ({ context }) => context
 
 function compileStep(node: AstNode, construct: (node: AstNode) => Construction): PathStep {
@@ -123,7 +121,7 @@ function compileStep(node: AstNode, construct: (node: AstNode) => Construction):
   return { cost: 1, apply: (_frame, value) => element(property(value, name), index) }
 }
 
-/** Inside the constructor the element is what names are looked up in. */
+/** Inside the constructor names are looked up in the element. */
 function constructingStep({ evaluate, cost }: Construction): PathStep {
   return {
     cost,
@@ -150,7 +148,7 @@ function property(value: Json, name: string): Value {
   return isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }
 
-/** A value that is no array counts as an array of itself. */
+/** A value that is not an array counts as an array of one element. */
 function element(value: Value, index: number): Value {
   if (!isArray(value)) return index === 0 || index === -1 ? value : undefined
   const item = value[index < 0 ? value.length + index : index]

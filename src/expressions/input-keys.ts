@@ -1,8 +1,7 @@
 import type { JsonObject } from '../base/index.ts'
-import { isNode } from './inline-frame.ts'
-import type { AstNode } from './parse.ts'
+import { type AstNode, isNode } from './parse.ts'
 
-/** Functions that take no value from their surroundings, however few arguments they are called with. */
+/** Functions that never use the context as an argument. */
 const WITHOUT_CONTEXT: ReadonlySet<string> = new Set([
   'count',
   'sum',
@@ -30,7 +29,7 @@ const WITHOUT_CONTEXT: ReadonlySet<string> = new Set([
   'assert',
 ])
 
-/** Functions that do so only when they are called with fewer arguments than this. */
+/** Functions that use the context only when they are called with fewer arguments than this. */
 const CONTEXT_BELOW: ReadonlyMap<string, number> = new Map([
   ...[
     'string',
@@ -60,27 +59,27 @@ const CONTEXT_BELOW: ReadonlyMap<string, number> = new Map([
 ])
 
 /**
- * The keys of the roots that an expression may read; `undefined` when it may read any.
+ * The keys of the input that an expression may read; `undefined` when it may read any.
  *
- * Every name that occurs anywhere counts, whether it is looked up in the roots or further down. Whatever sees the roots as a
- * whole (`$`, `$$`, wildcards, parents, `a@$x`, transforms, functions that take the context for a missing argument) may read
- * any key. Nodes of a type that is not known may too.
+ * Every name in the expression counts, also those that are looked up further down. Parts that see the input as a whole (`$`,
+ * `$$`, wildcards, parents, `a@$x`, transforms, functions that use the context for a missing argument) may read any key, and
+ * so may nodes of unknown types.
  */
 export function referencedInputKeys(tree: AstNode): ReadonlySet<string> | undefined {
   const names = new Set<string>()
   return collectKeys(tree, names, new Set()) ? names : undefined
 }
 
-/** Keys by which JSONata would take the roots for something else than data, whatever an expression reads. */
+/** Keys by which JSONata takes the input for one of its own objects, also when the expression does not read them. */
 const RESERVED_KEYS = ['_jsonata_lambda', '_jsonata_function', 'tupleStream', 'outerWrapper'] as const
 
 /**
- * The part of the roots that an expression reads. Roots repeat each other (`body`, `data`, `response.body`): what is not read
- * need not be written to a sandbox.
+ * The part of the input that an expression reads. Keys repeat each other (`body`, `data`, `response.body`), and what is not
+ * read need not be sent to a sandbox.
  */
-export function pickInputKeys(roots: JsonObject, reads: ReadonlySet<string> | undefined): JsonObject {
-  if (reads === undefined || RESERVED_KEYS.some((mark) => Object.hasOwn(roots, mark))) return roots
-  return Object.fromEntries(Object.entries(roots).filter(([key]) => reads.has(key)))
+export function pickInputKeys(input: JsonObject, reads: ReadonlySet<string> | undefined): JsonObject {
+  if (reads === undefined || RESERVED_KEYS.some((mark) => Object.hasOwn(input, mark))) return input
+  return Object.fromEntries(Object.entries(input).filter(([key]) => reads.has(key)))
 }
 
 const TRANSPARENT: ReadonlySet<string> = new Set([
@@ -108,7 +107,7 @@ function collectKeys(part: unknown, names: Set<string>, seen: Set<unknown>): boo
 
 /** Whether the node by itself reads no more than the names it adds. */
 function readsNamedKeysOnly(node: AstNode, names: Set<string>, seen: Set<unknown>): boolean {
-  // A focus stays where it was: after `a@$x` the context is still the roots.
+  // A focus keeps the context: after `a@$x` it is still the input.
   if (node.focus !== undefined) return false
   switch (node.type) {
     case 'name':
@@ -139,7 +138,7 @@ function isContextFreeCall({ procedure, arguments: args }: AstNode, seen: Set<un
   )
 }
 
-/** A name under which a call would then reach something else than the function that is known here. */
+/** Binding this name would shadow a function of the tables above. */
 function isFunctionName(node: unknown): boolean {
   if (!isNode(node) || node.type !== 'variable' || typeof node.value !== 'string') return true
   return WITHOUT_CONTEXT.has(node.value) || CONTEXT_BELOW.has(node.value)

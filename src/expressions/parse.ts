@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { compileFunction } from 'node:vm'
 
-/** Why a text is not an expression that may be used. */
+/** Why a text is not a valid expression. */
 export interface ExpressionProblem {
-  /** What is wrong and where, to be read after "is not a JSONata expression: ". */
+  /** Description, worded to follow "is not a JSONata expression: ". */
   readonly problem: string
   /** JSONata's error code (`S0201`), or `TOO_LONG`, `TOO_DEEP`, `TOO_COMPLEX`. */
   readonly code: string
@@ -12,10 +12,15 @@ export interface ExpressionProblem {
   readonly position: number
 }
 
-/** A node of JSONata's syntax tree; what else it carries depends on its type. */
+/** A node of JSONata's syntax tree; further properties depend on the type. */
 export interface AstNode {
   readonly type: string
   readonly [property: string]: unknown
+}
+
+/** True for a node of the syntax tree. */
+export function isNode(part: unknown): part is AstNode {
+  return typeof part === 'object' && part !== null && 'type' in part && typeof part.type === 'string'
 }
 
 /** Longest expression, in UTF-8 bytes. */
@@ -24,17 +29,16 @@ const EXPRESSION_BYTES_MAX = 16 * 1024
 /** Deepest nesting of the syntax tree. */
 const AST_DEPTH_MAX = 200
 
-/** The parser's work grows with the square of a path's length; more dots than this no real expression has. */
+/** Most dots: the parser is quadratic in the length of a path. */
 const DOTS_MAX = 1_500
 
-/** What the parser may copy in total; see `loadParser`. */
+/** Most characters that the parser may copy; see `loadParser`. */
 const COPIED_CHARACTERS_MAX = 1_000_000
 
 /**
- * Tells whether a text is an expression that can be stored and evaluated, without evaluating anything.
+ * Validates an expression without evaluating it: syntax, length and depth, not which root names and functions exist.
  *
- * Checks the syntax, the length and the depth. It does not know which roots and functions exist where the expression is
- * used. Safe on hostile text: takes at most some tens of milliseconds.
+ * Safe for untrusted text: takes at most some tens of milliseconds.
  */
 export function validateExpression(text: string): { readonly ok: true } | ExpressionProblem {
   const parsed = parseAst(text)
@@ -70,11 +74,11 @@ function parse(text: string): AstNode {
 }
 
 /**
- * JSONata's parser with a bound on the one thing it does that is not proportional to the text.
+ * JSONata's parser with a limit on the only operation that is not linear in the text.
  *
- * For `a ?: b` and `a ?? b` it copies the tree of `a` by way of JSON, so each level of nesting doubles the tree: thirty
- * levels, 200 characters, exhaust any memory. The package is therefore evaluated with a `JSON` of its own, which counts
- * what is copied. That costs one more compilation of the module and touches no global.
+ * For `a ?: b` and `a ?? b` it copies the tree of `a` through JSON, so that each level of nesting doubles the tree: thirty
+ * levels, 200 characters, exhaust any memory. The package is therefore evaluated with its own `JSON`, which counts the
+ * copied characters. That costs one more compilation of the module and touches no global.
  */
 function loadParser(): (text: string) => AstNode {
   let copied = 0
@@ -120,7 +124,7 @@ function depthOf(root: AstNode): number {
 
 function problemOf(error: unknown): ExpressionProblem {
   if (error instanceof CopyBudgetExceeded) return TOO_COMPLEX
-  // The parser recurses; a text that exhausts the stack is far beyond the depth allowed.
+  // The parser recurses; a text that exhausts the stack is far beyond the maximum depth.
   if (error instanceof RangeError) return TOO_DEEP
   const { code, message, position } = readJsonataError(error)
   const where = position === undefined ? '' : ` at position ${position}`

@@ -9,18 +9,18 @@ import {
   tryParseDotPath,
 } from '../base/index.ts'
 
-/** One `{{…}}` of a template: where to look, in which order, and what to do with the value. */
+/** One `{{…}}` of a template: alternative paths, a default and a cast. */
 export interface Placeholder {
-  /** As written between the braces; messages name the placeholder by it. */
+  /** Source text between the braces, for messages. */
   readonly source: string
-  /** Tried from left to right (`{{a|b}}`); the first one that holds a value wins. At least one. */
+  /** Tried from left to right (`{{a|b}}`); the first one with a value wins. At least one. */
   readonly paths: readonly PlaceholderPath[]
   /** The text after `?:`, possibly empty; absent when the placeholder has no default. */
   readonly defaultText: string | undefined
   readonly cast: Cast | undefined
 }
 
-/** A dotted path of a placeholder, split once so that a lookup allocates nothing. */
+/** A dot path of a placeholder, parsed once so that a lookup allocates nothing. */
 export interface PlaceholderPath {
   readonly text: string
   /** Absent for a bare name. */
@@ -29,25 +29,25 @@ export interface PlaceholderPath {
   readonly steps: DotPath
 }
 
-/** What a value is turned into when its placeholder is the whole string. */
+/** Type to which the value is cast when its placeholder is the whole text. */
 export type Cast = 'int' | 'num' | 'bool' | 'str' | 'json' | 'epoch' | 'epoch_ms'
 
 /** Literal text, or a placeholder. */
 export type TemplatePart = string | Placeholder
 
-/** What the lexer found: the parts in order, or why the text is not a template. */
+/** Result of the lexer: the parts in order, or why the text is not a template. */
 export type LexedTemplate =
   | { readonly kind: 'parts'; readonly parts: readonly TemplatePart[] }
   | { readonly kind: 'problem'; readonly description: string }
 
-/** Deepest fallback chain `{{a|b|…}}`; longer ones are a mistake in the definition. */
+/** Most alternatives `{{a|b|…}}` of one placeholder. */
 const ALTERNATIVES_MAX = 8
 
-/** Placeholders of one text; a text that renders a page of records is a loop written by hand. */
+/** Most placeholders of one text. */
 const PLACEHOLDERS_MAX = 500
 
 const STEP = '[^\\s{}|?:[\\].,"\'`]+'
-/** `["any name"]`, without what the grammar around it reads. */
+/** `["any name"]`, without the delimiters of the grammar. */
 const QUOTED = '\\[(?:"[^"\\\\{}|?]+"|\'[^\'\\\\{}|?]+\')\\]'
 const PATH = new RegExp(`^(?:${STEP}|${QUOTED})(?:\\.${STEP}|\\[\\d{1,6}\\]|${QUOTED})*$`)
 const CAST_SUFFIX = /:\s*(int|num|bool|str|json|epoch|epoch_ms)\s*$/
@@ -89,7 +89,7 @@ export function lexTemplate(text: string): LexedTemplate {
   return castProblem(parts) ?? { kind: 'parts', parts }
 }
 
-/** The placeholder, or a sentence about what is wrong with it. */
+/** The placeholder, or a description of its problem. */
 function parsePlaceholder(inner: string): Placeholder | string {
   const source = inner.trim()
   const cast = CAST_SUFFIX.exec(source)
@@ -106,7 +106,7 @@ function parsePlaceholder(inner: string): Placeholder | string {
   }
 }
 
-/** Parses a dotted path that is known to be well formed. */
+/** Parses a path that is known to be well formed. */
 function placeholderPath(text: string): PlaceholderPath {
   const steps = parseDotPath(text)
   const first = String(steps[0])
@@ -156,12 +156,12 @@ export type PlaceholderRoot = (typeof PLACEHOLDER_ROOTS)[number]
 
 const ROOT_NAMES: ReadonlySet<string> = new Set(PLACEHOLDER_ROOTS)
 
-/** Tells whether a first step is one of the named roots. */
+/** True for a named root. */
 export function isPlaceholderRoot(name: string): name is PlaceholderRoot {
   return ROOT_NAMES.has(name)
 }
 
-/** Everything the placeholders of one call can see. A named root never falls through to a bare key of the same name. */
+/** Variables of the placeholders of one call. A named root never falls back to a bare key of the same name. */
 export interface TemplateScope {
   readonly account: AccountValues
   readonly call: CallValues
@@ -169,7 +169,7 @@ export interface TemplateScope {
   readonly pagination?: JsonObject | undefined
 }
 
-/** What an account contributes. */
+/** Variables of an account. */
 export interface AccountValues {
   readonly context: JsonObject
   /** Collected fields by name; OAuth tokens under `oauth.token`. */
@@ -179,7 +179,7 @@ export interface AccountValues {
   readonly connection?: JsonObject | undefined
 }
 
-/** What one call contributes. */
+/** Variables of one call. */
 interface CallValues {
   readonly id?: Json | undefined
   readonly query?: JsonObject | undefined
@@ -189,23 +189,23 @@ interface CallValues {
   readonly resources?: JsonObject | undefined
   /** RFC 3339; absent on a first or full run. */
   readonly previousRunDate?: string | undefined
-  /** Inside an action: what its steps came to so far. */
+  /** Inside an action: results of its steps so far. */
   readonly action?: ActionValues | undefined
 }
 
 /** Results of the steps of an action, by the names that placeholders and expressions share. */
 export interface ActionValues {
-  /** Of the step before; absent in the first. */
+  /** Result of the previous step; absent in the first. */
   readonly previous?: Json | undefined
-  /** Of the steps that have a name and have run. */
+  /** Results of the steps that have run, by name. */
   readonly steps: JsonObject
 }
 
 /**
  * The value at a placeholder's path, `undefined` when there is none.
  *
- * Bare names and `credentials.<name>` look at the credentials first and then at the context, because collected fields that
- * are not secret are kept in the context.
+ * Bare names and `credentials.<name>` are looked up in the credentials first and then in the context, where collected fields
+ * that are not secret are stored.
  */
 export function resolvePath(scope: TemplateScope, path: PlaceholderPath): Json | undefined {
   const { account, call } = scope

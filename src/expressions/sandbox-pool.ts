@@ -7,38 +7,38 @@ import {
   type StartSandbox,
 } from './sandbox-process.ts'
 
-/** What a pool is built from. */
+/** Dependencies and size of a pool. */
 export interface PoolOptions {
-  /** Sandboxes at most, 2 or more: one of them is always kept for expressions that are not known to be slow. */
+  /** Most sandboxes, 2 or more: slow expressions use at most half of them. */
   readonly size: number
   readonly startSandbox: StartSandbox
 }
 
-/** Waiting evaluations of one owner. */
+/** Most waiting evaluations of one owner. */
 const WAITING_PER_OWNER_MAX = 1_000
 
-/** An evaluation that has not started by then is refused. */
+/** Queue timeout: an evaluation that has not started by then is rejected. */
 const WAIT_MS_MAX = 10_000
 
-/** How often running evaluations are looked at; bounds how far one overruns its time. */
+/** How often running evaluations are checked; bounds how far one overruns its timeout. */
 const CHECK_INTERVAL_MS = 20
 
-/** Memory of a sandbox: heap, code and buffers. */
+/** Memory limit of a sandbox (resident): heap, code and buffers. */
 const RESIDENT_BYTES_MAX = 256 * 1024 * 1024
 
-/** A process that does not report by then will not. */
+/** Start timeout of a process. */
 const START_MS_MAX = 10_000
 
-/** After so many failed starts in a row waiting evaluations are refused instead of waiting on. */
+/** After so many failed starts in a row, waiting evaluations are rejected. */
 const START_FAILURES_MAX = 4
 const START_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 3, maxMs: 10_000, jitterFloor: 1 }
 
 /**
- * Runs evaluations in child processes, one at a time in each.
+ * Process pool: runs evaluations in child processes, one at a time in each.
  *
- * Processes start when there is work, are replaced when they are spent, and are killed when an evaluation exceeds its
- * time or memory: only that evaluation is lost. Owners are served in turn. Evaluations known to be slow occupy at most
- * half of the pool, so that quick ones always find a process that soon has time.
+ * Processes start on demand, are replaced after some work, and are killed when an evaluation exceeds its time or memory:
+ * only that evaluation is lost. Owners are served round-robin. Slow evaluations use at most half of the pool, so that quick
+ * ones do not wait for them.
  */
 export class SandboxPool implements Disposable {
   readonly #options: PoolOptions
@@ -54,26 +54,26 @@ export class SandboxPool implements Disposable {
     this.#options = options
   }
 
-  /** Queues an evaluation; the outcome never rejects. */
+  /** Queues an evaluation; the promise never rejects. */
   run(request: Pick<PooledEvaluation, 'owner' | 'line' | 'timeoutMs' | 'isSlow'>): Promise<EvaluationOutcome> {
     return new Promise((settle) => {
-      if (this.#isClosed) return settle({ kind: 'refused', cause: 'closed' })
+      if (this.#isClosed) return settle({ kind: 'rejected', cause: 'closed' })
       const job: PooledEvaluation = { ...request, queuedAt: performance.now(), settle }
       const queue = job.isSlow() ? this.#slow : this.#quick
-      if (queue.isFull(job.owner)) return settle({ kind: 'refused', cause: 'queue_full' })
+      if (queue.isFull(job.owner)) return settle({ kind: 'rejected', cause: 'queue_full' })
       queue.push(job)
       this.#dispatch()
     })
   }
 
-  /** Ends all processes; what runs or waits is refused. */
+  /** Kills all processes; running and waiting evaluations are rejected. */
   [Symbol.dispose](): void {
     this.#isClosed = true
     clearInterval(this.#checkTimer)
     clearTimeout(this.#retry)
     for (const member of this.#members) {
-      for (const job of member.reclaimWaiting()) job.settle({ kind: 'refused', cause: 'closed' })
-      member.stop({ kind: 'refused', cause: 'closed' })
+      for (const job of member.reclaimWaiting()) job.settle({ kind: 'rejected', cause: 'closed' })
+      member.stop({ kind: 'rejected', cause: 'closed' })
     }
     this.#members.clear()
     this.#rejectWaiting('closed')
@@ -84,7 +84,7 @@ export class SandboxPool implements Disposable {
     while (this.#quick.size > 0) {
       if (!this.#dispatchNext(this.#quick)) break
     }
-    // Some may have turned out to be slow while they waited.
+    // Waiting evaluations may have become slow ones.
     this.#dispatchSlow()
     if (this.#members.size > 0) this.#checkTimer ??= setInterval(() => this.#checkRunning(), CHECK_INTERVAL_MS).unref()
   }
@@ -96,9 +96,9 @@ export class SandboxPool implements Disposable {
   }
 
   /**
-   * Hands out one waiting job: to an idle process, else ahead to the one with the shortest line while another starts.
+   * Dispatches one waiting evaluation: to an idle process, else to the one with the fewest evaluations, while another starts.
    *
-   * @returns false when no process has room
+   * @returns false when no process can accept one
    */
   #dispatchNext(queue: FairQueue<PooledEvaluation>): boolean {
     const member = this.#leastLoaded()
@@ -106,7 +106,7 @@ export class SandboxPool implements Disposable {
     if (!member) return false
     const job = queue.shift()
     if (!job) return false
-    if (performance.now() - job.queuedAt > WAIT_MS_MAX) job.settle({ kind: 'refused', cause: 'waited_too_long' })
+    if (performance.now() - job.queuedAt > WAIT_MS_MAX) job.settle({ kind: 'rejected', cause: 'waited_too_long' })
     else if (queue === this.#quick && job.isSlow()) this.#slow.push(job)
     else member.send(job)
     return true
@@ -169,7 +169,7 @@ export class SandboxPool implements Disposable {
     if (this.#quick.size + this.#slow.size === 0) this.#retry.unref()
   }
 
-  /** Looks at every running evaluation: its time, its memory, and who waits behind it. */
+  /** Checks every running evaluation: its time, its memory, and the evaluations sent after it. */
   #checkRunning(): void {
     const now = performance.now()
     for (const member of this.#members) {
@@ -184,7 +184,7 @@ export class SandboxPool implements Disposable {
     }
   }
 
-  /** When this process was busy itself, the answer may be here unread: input is read before `setImmediate` runs. */
+  /** When this process was busy itself, the response may be unread: input is read before `setImmediate` runs. */
   #killIfStillRunning(member: PoolMember, job: PooledEvaluation): void {
     setImmediate(() => {
       if (this.#members.has(member) && member.running === job) this.#kill(member, 'time')
@@ -208,7 +208,7 @@ export class SandboxPool implements Disposable {
     this.#dispatch()
   }
 
-  /** The memory is an evaluation's that is over: those behind it must not be blamed for it, and begin anew elsewhere. */
+  /** The memory was used by a finished evaluation: the following ones restart in another process and are not blamed. */
   #replace(member: PoolMember): void {
     this.#requeue(member.reclaimAll())
     this.#remove(member)
@@ -225,7 +225,7 @@ export class SandboxPool implements Disposable {
 
   #rejectWaiting(cause: 'closed' | 'no_sandbox'): void {
     for (const queue of [this.#quick, this.#slow]) {
-      for (let job = queue.shift(); job; job = queue.shift()) job.settle({ kind: 'refused', cause })
+      for (let job = queue.shift(); job; job = queue.shift()) job.settle({ kind: 'rejected', cause })
     }
   }
 }
@@ -235,15 +235,15 @@ function exceedsMemory(member: PoolMember): boolean {
 }
 
 /**
- * A queue that serves owners in turn: each `shift` takes one item of the next owner, so that a long line of one owner
- * costs the others at most one item's wait.
+ * Fair queue (round-robin over owners): each `shift` takes one item of the next owner, so that a long queue of one owner
+ * delays the others by at most one item.
  */
 export class FairQueue<T extends { readonly owner: string }> {
   readonly #lines = new Map<string, T[]>()
   readonly #perOwnerMax: number
   #size = 0
 
-  /** @param perOwnerMax how many items make an owner's line full */
+  /** @param perOwnerMax most items of one owner */
   constructor(perOwnerMax: number) {
     this.#perOwnerMax = perOwnerMax
   }
@@ -252,12 +252,12 @@ export class FairQueue<T extends { readonly owner: string }> {
     return this.#size
   }
 
-  /** Whether the owner's line is as long as a new item may find it. */
+  /** True when the owner's queue has reached its limit. */
   isFull(owner: string): boolean {
     return (this.#lines.get(owner)?.length ?? 0) >= this.#perOwnerMax
   }
 
-  /** Adds an item to the end of its owner's line; whether there is room is for the caller to ask. */
+  /** Adds an item to the end of its owner's queue; the caller checks `isFull`. */
   push(item: T): void {
     const line = this.#lines.get(item.owner)
     if (line) line.push(item)
@@ -265,7 +265,7 @@ export class FairQueue<T extends { readonly owner: string }> {
     this.#size++
   }
 
-  /** Returns an item to the head of its owner's line. */
+  /** Returns an item to the head of its owner's queue. */
   requeue(item: T): void {
     const line = this.#lines.get(item.owner)
     if (line) line.unshift(item)
@@ -273,7 +273,7 @@ export class FairQueue<T extends { readonly owner: string }> {
     this.#size++
   }
 
-  /** The next item; its owner goes to the end of the round. */
+  /** The next item; its owner moves to the end of the round. */
   shift(): T | undefined {
     for (const [owner, line] of this.#lines) {
       const item = line.shift()

@@ -5,43 +5,43 @@ import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { decodeResponse, LineReader, type SandboxResponse } from './sandbox/protocol.ts'
 
-/** An evaluation on its way through the pool. */
+/** An evaluation in the pool. */
 export interface PooledEvaluation {
   readonly owner: string
-  /** The request as the sandbox reads it, with the line end. */
+  /** The request line, with its line end. */
   readonly line: string
-  /** From the moment the sandbox takes it up. */
+  /** Counted from the start of the evaluation. */
   readonly timeoutMs: number
-  /** Whether it is expected to take long: it then shares no sandbox, and only part of the pool. May change as it waits. */
+  /** Expected to be slow: such an evaluation gets a sandbox of its own, from half of the pool. May change while it waits. */
   isSlow(): boolean
   /** On the scale of `performance.now()`. */
   readonly queuedAt: number
   settle(outcome: EvaluationOutcome): void
 }
 
-/** Why an evaluation was stopped from outside. */
+/** Why an evaluation was killed. */
 export type KillCause = 'time' | 'memory' | 'crash'
 
-/** What became of a job. */
+/** Outcome of an evaluation in the pool. */
 export type EvaluationOutcome =
   | { readonly kind: 'answer'; readonly answer: SandboxResponse }
   | { readonly kind: 'killed'; readonly cause: KillCause }
-  | { readonly kind: 'refused'; readonly cause: 'queue_full' | 'waited_too_long' | 'closed' | 'no_sandbox' }
+  | { readonly kind: 'rejected'; readonly cause: 'queue_full' | 'waited_too_long' | 'closed' | 'no_sandbox' }
 
-/** Requests sent ahead, so that a sandbox goes on to the next without waiting for this process. */
+/** Pipelining: most requests sent to one sandbox, so that it continues without waiting for this process. */
 const SENT_MAX = 8
 
-/** Length of the requests sent ahead. */
+/** Total length of the requests sent to one sandbox, in characters. */
 const SENT_LENGTH_MAX = 1_048_576
 
-/** A job that runs longer gives the ones sent behind it back to the queue. */
+/** When an evaluation runs longer, the ones sent after it are requeued. */
 const STALL_MS = 100
 
-/** A sandbox is replaced after so many evaluations, or so much time spent in them. */
+/** A sandbox is replaced after so many evaluations, or so much time in them. */
 const SERVED_MAX = 100_000
 const BUSY_MS_MAX = 20_000
 
-/** One sandbox of the pool and the jobs it was sent, the running one first. */
+/** One sandbox of the pool and the evaluations sent to it, the running one first. */
 export class PoolMember {
   readonly process: SandboxProcess
   readonly #sent: PooledEvaluation[] = []
@@ -75,24 +75,24 @@ export class PoolMember {
     return this.#sent.some((job) => job.isSlow())
   }
 
-  /** Whether the process has done its share, or has jobs in its input that were taken back, and must go once idle. */
+  /** The process has done its share, or has reclaimed requests in its input: it is replaced once idle. */
   get shouldRetire(): boolean {
     return this.#isRetiring || this.#served >= SERVED_MAX || this.#busyMs >= BUSY_MS_MAX
   }
 
-  /** Whether another job may be sent; nothing is sent behind one that is known to be slow, or turns out to be. */
+  /** Another evaluation may be sent; none is sent after a slow one. */
   canAccept(nowMs: number): boolean {
     if (!this.#isReady || this.shouldRetire || this.hasSlowEvaluation || this.isStalled(nowMs)) return false
     if (this.#sent.length >= SENT_MAX) return false
     return this.#sent.reduce((length, job) => length + job.line.length, 0) < SENT_LENGTH_MAX
   }
 
-  /** How long the running job has been at it. */
+  /** How long the running evaluation has taken so far. */
   runningMs(nowMs: number): number {
     return this.isIdle ? 0 : nowMs - this.#runningSince
   }
 
-  /** Whether the running job takes so long that none should wait behind it. */
+  /** The running evaluation takes too long for others to wait for it. */
   isStalled(nowMs: number): boolean {
     return this.runningMs(nowMs) > STALL_MS
   }
@@ -111,7 +111,7 @@ export class PoolMember {
     this.process.send(job.line)
   }
 
-  /** Takes the answer of the running job, which is settled; the next one counts as running from now. @returns how long it ran */
+  /** Settles the running evaluation with its response; the next one runs from now. @returns how long it ran, in milliseconds */
   receiveResponse(answer: SandboxResponse): number {
     const now = performance.now()
     const ranMs = this.runningMs(now)
@@ -124,55 +124,55 @@ export class PoolMember {
     return ranMs
   }
 
-  /** Every job, the running one too, for a process that is ended. */
+  /** Reclaims every evaluation, the running one too; for a process that is replaced. */
   reclaimAll(): PooledEvaluation[] {
     return this.#sent.splice(0)
   }
 
-  /** The jobs behind the running one, taken back; the process retires, because it has them in its input. */
+  /** Reclaims the evaluations after the running one; the process retires, because their requests are in its input. */
   reclaimWaiting(): PooledEvaluation[] {
     const waiting = this.#sent.splice(1)
     if (waiting.length > 0) this.#isRetiring = true
     return waiting
   }
 
-  /** Ends the process and settles the running job. */
+  /** Kills the process and settles the running evaluation. */
   stop(outcome: EvaluationOutcome): void {
     this.process.kill()
     this.#sent.shift()?.settle(outcome)
   }
 }
 
-/** Old generation of the child's heap; with it a runaway evaluation ends the child, and only the child. */
+/** Heap limit of the child (old generation): a runaway evaluation crashes only the child. */
 const HEAP_MEGABYTES = 96
 
 /**
- * The kernel ends a child after this much processor time. Children are replaced long before; the limit is for the one
- * that was in an endless loop when its parent was killed and could not see its input end.
+ * CPU time limit of the child, enforced by the kernel. Children are replaced long before; the limit ends a child in an
+ * endless loop whose parent was killed.
  */
 const CPU_SECONDS_MAX = 60
 
-/** An answer line longer than any result is not an answer. */
+/** Longest response line; no result is longer. */
 const RESPONSE_LENGTH_MAX = 16 * 1024 * 1024
 
-/** What happens to a child, told to whoever started it. */
+/** Events of a child process. */
 export interface SandboxEvents {
   onReady(): void
-  /** Answers come in the order of the requests. */
+  /** In the order of the requests. */
   onResponse(answer: SandboxResponse): void
-  /** The process is gone and answers nothing more; not told after `kill`. */
+  /** The process has exited; not called after `kill`. */
   onExit(): void
 }
 
 /** A child process that evaluates expressions; see `sandbox/main.ts` for its side. */
 export interface SandboxProcess {
-  /** Sends a request line; answers come later, in order. */
+  /** Sends a request line; responses arrive later, in order. */
   send(line: string): void
-  /** Ends the process now. */
+  /** Kills the process. */
   kill(): void
-  /** Whether the process counts as a reason for this one to keep running. */
+  /** Whether the process keeps the event loop of this one alive. */
   keepsAlive(value: boolean): void
-  /** Resident memory in bytes, `undefined` where the system does not tell. */
+  /** Resident memory in bytes, `undefined` where the system does not report it. */
   residentBytes(): number | undefined
 }
 
@@ -181,9 +181,9 @@ export type StartSandbox = (events: SandboxEvents) => SandboxProcess
 
 /**
  * Starts a child that may read its own code and nothing else, has no environment, cannot start processes or threads, and
- * cannot turn text into code.
+ * cannot compile text to code.
  *
- * It ends with its parent: its standard input closes, whatever way the parent goes.
+ * It ends with its parent: its standard input closes, also when the parent is killed.
  */
 export const startSandbox: StartSandbox = (events) => {
   const child = spawnLimited([...sandboxFlags(), join(CODE_DIRECTORY, 'main.ts')])
@@ -220,7 +220,7 @@ export const startSandbox: StartSandbox = (events) => {
 
 const CODE_DIRECTORY = join(import.meta.dirname, 'sandbox')
 
-/** What the child is started with: what it may read, and how much memory it has. */
+/** Node flags of the child: file permissions and memory. */
 export function sandboxFlags(): string[] {
   const jsonataDirectory = dirname(createRequire(import.meta.url).resolve('jsonata'))
   return [
@@ -237,7 +237,7 @@ type Child = ChildProcessByStdio<Writable, Readable, null>
 
 const SHELL = '/bin/sh'
 
-/** `ulimit` is the only way to a processor time limit; without a shell the child runs without that limit. */
+/** `ulimit` sets the CPU time limit; without a shell the child runs without that limit. */
 function spawnLimited(args: readonly string[]): Child {
   const limited = `ulimit -t ${CPU_SECONDS_MAX} 2>/dev/null; unset PWD OLDPWD; exec "$@"`
   const [command, ...rest] = existsSync(SHELL)
@@ -251,7 +251,7 @@ function spawnLimited(args: readonly string[]): Child {
   })
 }
 
-/** Writes the requests of one turn as one text: the stream takes several times as long for a list of them. */
+/** Batches the requests of one turn of the event loop into one write: many small writes take several times as long. */
 function createWriter(stdin: Writable): (line: string) => void {
   let lines = ''
   const flush = () => {

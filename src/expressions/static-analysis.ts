@@ -1,13 +1,12 @@
-import { isNode } from './inline-frame.ts'
-import { type AstNode, parseAst } from './parse.ts'
+import { type AstNode, isNode, parseAst } from './parse.ts'
 
-/** A name that an expression looks up in its roots, and the name that follows it: `headers.link` is `headers` and `link`. */
+/** A name that an expression looks up in its input, and the name that follows it: `headers.link` is `headers` and `link`. */
 export interface RootName {
   readonly name: string
   readonly next: string | undefined
 }
 
-/** Children of these are evaluated where the node itself is. Lambdas keep the context in which they are written. */
+/** Nodes whose children are evaluated in the same context. Lambdas keep the context of their definition. */
 const IN_PLACE: ReadonlySet<string> = new Set([
   'binary',
   'unary',
@@ -20,13 +19,13 @@ const IN_PLACE: ReadonlySet<string> = new Set([
   'lambda',
 ])
 
-/** Parts that are evaluated over what their node has selected. */
+/** Parts that are evaluated in the context of what their node selects. */
 const OVER_SELECTION: ReadonlySet<string> = new Set(['stages', 'predicate', 'group', 'terms'])
 
 /**
- * The names that an expression looks up in its roots, in order; none when it does not parse.
+ * The names that an expression looks up in its input, in order; none when it does not parse.
  *
- * Names further down a path, in predicates, groupings and orders belong to the values there and are not among them.
+ * Names further down a path, in predicates, groupings and orders are looked up elsewhere and are not included.
  */
 export function listRootNames(text: string): RootName[] {
   const parsed = parseAst(text)
@@ -72,7 +71,7 @@ function addName({ type, value }: AstNode, next: AstNode | undefined, { names }:
   names.push({ name: value, next: next?.type === 'name' && typeof next.value === 'string' ? next.value : undefined })
 }
 
-/** Without predicates, which would select among the roots. */
+/** Without predicates, which would select from the input. */
 function hasNoPredicate(node: AstNode): boolean {
   return node.predicate === undefined && node.stages === undefined
 }
@@ -84,8 +83,7 @@ export interface VariablePath {
 }
 
 /**
- * The variables that an expression mentions, those that it binds itself and functions among them; none when it does not
- * parse.
+ * The variables in an expression, including those that it binds itself and functions; none when it does not parse.
  */
 export function listVariablePaths(text: string): VariablePath[] {
   const parsed = parseAst(text)
@@ -112,18 +110,18 @@ function variableAt({ value }: AstNode, step: unknown): VariablePath[] {
   return typeof value === 'string' ? [{ variable: value, step: typeof step === 'string' ? step : undefined }] : []
 }
 
-/** Whether an expression leaves out entries of a list, and the expression of that list, where it can be told. */
+/** Whether an expression filters a list, and the expression of that list where it is known. */
 export type FilteredList =
   | { readonly kind: 'unfiltered' }
   | { readonly kind: 'filtered'; readonly source: string | undefined }
 
-/** Functions that keep as many entries as their first argument has. */
+/** Functions whose result has as many entries as their first argument. */
 const LENGTH_PRESERVING: ReadonlySet<string> = new Set(['map', 'sort', 'reverse', 'shuffle'])
 
 /**
  * The list that an expression filters: `$.results` of `$.results[active].{"id": uid}` and of `$filter($.results, …)`.
  *
- * An index (`body[0]`) selects and does not filter. What is filtered after it was computed cannot be told.
+ * An index (`body[0]`) selects and does not filter. The source of a filtered computed list is not known.
  */
 export function findFilteredList(text: string): FilteredList {
   const parsed = parseAst(text)
@@ -176,7 +174,7 @@ function sourceOfBlock(block: AstNode): string | undefined {
   return only.type === 'path' ? writeSteps(stepsOf(only)) : undefined
 }
 
-/** Names, wildcards and indexes as an expression; `undefined` when there is anything else but orders and filters. */
+/** Steps as an expression: names, wildcards and indexes, without orders and filters; `undefined` for any other step. */
 function writeSteps(steps: readonly AstNode[]): string | undefined {
   const written = steps.filter(({ type }) => type !== 'sort').map(writeStep)
   return written.includes(undefined) ? undefined : written.join('.')
@@ -198,7 +196,7 @@ function writeStep(step: AstNode): string | undefined {
   }
 }
 
-/** The predicates of a step, or its indexes that stand before the first of them. */
+/** The predicates of a step, or its indexes before the first predicate. */
 function filtersOf(step: AstNode, wantsIndexes = false): readonly unknown[] {
   const stages = [step.stages, step.predicate].flatMap((list) => (Array.isArray(list) ? list : []))
   if (!wantsIndexes) return stages.filter(isFilter)

@@ -20,30 +20,30 @@ import {
   type TemplateScope,
 } from './placeholder.ts'
 
-/** A text with placeholders, tokenised once. */
+/** A text with placeholders, compiled once. */
 export type TextTemplate =
   | { readonly kind: 'constant'; readonly text: string }
   /** Exactly one placeholder: the value keeps its JSON type. */
   | { readonly kind: 'value'; readonly placeholder: Placeholder }
   | { readonly kind: 'text'; readonly parts: readonly TemplatePart[] }
 
-/** A JSON value whose strings are templates; subtrees without placeholders are kept as they are. */
+/** A JSON value whose strings are templates; subtrees without placeholders are literals. */
 export type JsonTemplate =
   | { readonly kind: 'literal'; readonly value: Json }
   | { readonly kind: 'string'; readonly template: TextTemplate }
   | { readonly kind: 'list'; readonly items: readonly JsonTemplate[] }
   | { readonly kind: 'object'; readonly entries: readonly (readonly [string, JsonTemplate])[] }
 
-/** Turns a placeholder's value into the text that may stand at its position, or throws. */
+/** Encodes a placeholder's value for its position, or throws. */
 export type Encode = (text: string, placeholder: Placeholder) => string
 
-/** A sentence about what is wrong with the text as a template, `undefined` when nothing is. */
+/** The problem of the text as a template, `undefined` when it is valid. */
 export function findTemplateProblem(text: string): string | undefined {
   const lexed = lexTemplate(text)
   return lexed.kind === 'problem' ? lexed.description : undefined
 }
 
-/** Tokenises a text. @throws Failure DEFINITION_INVALID; a checked definition never does. */
+/** Compiles a text. @throws Failure DEFINITION_INVALID, never for a checked definition */
 export function compileTemplate(text: string): TextTemplate {
   const parts = templateParts(text)
   const [first] = parts
@@ -60,7 +60,7 @@ export function templateParts(text: string): readonly TemplatePart[] {
   return lexed.parts
 }
 
-/** Tokenises every string of a JSON value; keys are never templates. @throws Failure DEFINITION_INVALID */
+/** Compiles every string of a JSON value; keys are never templates. @throws Failure DEFINITION_INVALID */
 export function compileJson(value: Json): JsonTemplate {
   if (typeof value === 'string') {
     const template = compileTemplate(value)
@@ -99,7 +99,7 @@ export function renderValue(template: TextTemplate, scope: TemplateScope): Json 
   }
 }
 
-/** The text of a template where something must stand. @throws Failure PLACEHOLDER_UNRESOLVED */
+/** The text of a template that must have a value. @throws Failure PLACEHOLDER_UNRESOLVED */
 export function renderText(template: TextTemplate, scope: TemplateScope, encode: Encode = identity): string {
   switch (template.kind) {
     case 'constant':
@@ -137,7 +137,7 @@ export function renderObject(template: JsonTemplate, scope: TemplateScope): Json
   return isJsonObject(value) ? value : {}
 }
 
-/** Every path that the templates of a JSON value read. */
+/** Every path in the placeholders of a JSON value. */
 export function listPlaceholderPaths(value: Json): readonly PlaceholderPath[] {
   if (typeof value === 'string') {
     const lexed = value.includes('{{') ? lexTemplate(value) : undefined
@@ -161,7 +161,7 @@ function placeholderText(placeholder: Placeholder, scope: TemplateScope): string
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** The first alternative that holds a value, else the default, else `null` when one was null, else `undefined`. */
+/** The first alternative with a value, else the default, else `null` when one was null, else `undefined`. */
 function resolvePlaceholder(placeholder: Placeholder, scope: TemplateScope): Json | undefined {
   let found: Json | undefined
   for (const path of placeholder.paths) {
@@ -202,7 +202,7 @@ function castBoolean(value: Json, placeholder: Placeholder): boolean {
 
 const ISO_DATE = /^\d{4}-\d{2}-\d{2}/
 
-/** Milliseconds since 1970 of an ISO 8601 date, for APIs that count. */
+/** Epoch milliseconds of an ISO 8601 date. */
 function castDate(value: Json, placeholder: Placeholder): number {
   const moment = typeof value === 'string' && ISO_DATE.test(value) ? Date.parse(value) : Number.NaN
   if (Number.isNaN(moment)) throw unresolvedPlaceholder(placeholder, 'is not a date')
@@ -212,7 +212,7 @@ function castDate(value: Json, placeholder: Placeholder): number {
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i
 
-/** A text that is a JSON number becomes that very number, of any size; `+1`, `.5` and `1.` go through a double. */
+/** A text that is a JSON number keeps its digits, of any size; `+1`, `.5` and `1.` become doubles. */
 function castNumber(value: Json, cast: 'int' | 'num', placeholder: Placeholder): number | JsonNumber {
   const number = typeof value === 'string' ? numberFrom(value.trim()) : value
   if (!isJsonNumber(number) || !(number instanceof JsonNumber || Number.isFinite(number)))
@@ -234,7 +234,7 @@ function castJson(text: string, placeholder: Placeholder): Json {
   }
 }
 
-/** Refuses a call because of one placeholder. The value is never part of the message: it may be a secret. */
+/** Error of one placeholder. The message never holds the value: it may be a secret. */
 export function unresolvedPlaceholder(placeholder: Placeholder, problem: string): Failure {
   return new Failure('PLACEHOLDER_UNRESOLVED', `the placeholder {{${placeholder.source}}} ${problem}`, {
     metadata: { placeholder: placeholder.source },

@@ -2,7 +2,7 @@ import { Failure, trimEnd } from '../base/index.ts'
 import type { Placeholder, TemplateScope } from './placeholder.ts'
 import { type Encode, renderText, type TextTemplate, templateParts, unresolvedPlaceholder } from './template.ts'
 
-/** Base address and path of a method, tokenised once, every placeholder knowing where in the URL it stands. */
+/** Base URL and path of a method, compiled once; each placeholder knows its position in the URL. */
 export interface UrlTemplate {
   readonly pieces: readonly UrlPiece[]
   /** The finished URL when nothing in it varies. */
@@ -14,10 +14,10 @@ type UrlPiece =
   | { readonly kind: 'placeholder'; readonly template: TextTemplate; readonly position: UrlPosition }
 
 /**
- * Where a placeholder stands in a URL, which decides what its value may be.
+ * Position of a placeholder in a URL, which decides what its value may be.
  *
- * `origin`: the text starts with it, so it must be a whole `http(s)://host[:port][/path]`; `scheme`; `label`: part of the
- * host, one label; `host`: all of the host, one or more labels; `port`; `path`: everything behind the host, percent-encoded.
+ * `origin`: at the start, a whole `http(s)://host[:port][/path]`; `scheme`; `label`: one label of the host; `host`: the
+ * whole host, one or more labels; `port`; `path`: everything after the host, percent-encoded.
  */
 type UrlPosition = 'origin' | 'scheme' | 'label' | 'host' | 'port' | 'path'
 
@@ -27,7 +27,7 @@ const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i
 const STARTS_LIKE_URL = /^(?:https?:\/\/[^/]|\{\{)/i
 const ORIGIN_WITHOUT_SLASH = /^\{\{[^}]*\}\}(?!$|\/|:\/\/)/
 
-/** A sentence about why the text cannot be a base address, `undefined` when it can. Which hosts are allowed is egress's to say. */
+/** The problem of a text as a base URL, `undefined` when it is valid. Which hosts are allowed is decided by `egress/`. */
 export function findBaseUrlProblem(text: string): string | undefined {
   if (!STARTS_LIKE_URL.test(text)) return 'must start with https://, http:// or a placeholder'
   if (ORIGIN_WITHOUT_SLASH.test(text))
@@ -38,7 +38,7 @@ export function findBaseUrlProblem(text: string): string | undefined {
   return undefined
 }
 
-/** The text without its `{{…}}`; what opens and does not close stays. */
+/** The text without its `{{…}}`; an unclosed one stays. */
 function withoutPlaceholders(text: string): string {
   let literal = ''
   let position = 0
@@ -52,8 +52,7 @@ function withoutPlaceholders(text: string): string {
 }
 
 /**
- * Joins base address and path into one template: exactly one slash between them, whatever both sides say, so that no path
- * can reach into the host.
+ * Joins base URL and path into one template with exactly one slash between them, so that no path can change the host.
  *
  * @throws Failure DEFINITION_INVALID when one of them is not a template
  */
@@ -67,7 +66,7 @@ export function compileUrl(baseUrl: string, path: string): UrlTemplate {
 /**
  * The URL of a call, without its query parameters.
  *
- * @throws Failure PLACEHOLDER_UNRESOLVED when a value is missing, or not allowed where it stands
+ * @throws Failure PLACEHOLDER_UNRESOLVED when a value is missing, or not allowed at its position
  */
 export function renderUrl(template: UrlTemplate, scope: TemplateScope): string {
   if (template.constant !== undefined) return template.constant
@@ -78,7 +77,7 @@ export function renderUrl(template: UrlTemplate, scope: TemplateScope): string {
   return url
 }
 
-/** Refuses `.` and `..` segments, encoded or not: URL parsers resolve them and the call would leave its path. */
+/** Rejects `.` and `..` segments, encoded or not: URL parsers resolve them, which would change the path. */
 export function assertNoDotSegments(url: string): void {
   const [bare = ''] = url.replace(/^[a-z]+:\/\//i, '').split(/[?#]/, 1)
   if (DOT_SEGMENT.test(bare))
@@ -94,7 +93,7 @@ function pathPieces(text: string): UrlPiece[] {
   )
 }
 
-/** Walks the base address from left to right, `before` being the text so far with a blank for each placeholder. */
+/** Splits the base URL from left to right; `before` is the text so far with a blank for each placeholder. */
 function basePieces(text: string): UrlPiece[] {
   const parts = templateParts(text)
   let before = ''

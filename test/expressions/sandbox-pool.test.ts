@@ -214,7 +214,7 @@ describe('the pool', () => {
     for (let i = 0; i < 1_010; i++) void run(String(i)).then((outcome) => refused.push(outcome))
     await vi.advanceTimersByTimeAsync(0)
     expect(refused).toHaveLength(10)
-    expect(refused[0]).toEqual({ kind: 'refused', cause: 'queue_full' })
+    expect(refused[0]).toEqual({ kind: 'rejected', cause: 'queue_full' })
     void run('other', { owner: 'two' })
     nth(0).events.onReady()
     expect(nth(0).lines).toContain('other')
@@ -226,7 +226,7 @@ describe('the pool', () => {
     nth(0).events.onExit()
     await vi.advanceTimersByTimeAsync(2_000)
     nth(1).events.onReady()
-    expect(await outcome).toEqual({ kind: 'refused', cause: 'waited_too_long' })
+    expect(await outcome).toEqual({ kind: 'rejected', cause: 'waited_too_long' })
   })
 
   it('replaces a process after a hundred thousand evaluations', async () => {
@@ -253,7 +253,7 @@ describe('the pool', () => {
     }
     const waits = startedAt.slice(1).map((at, index) => at - (startedAt[index] ?? 0))
     expect(waits.every((wait, index) => index === 0 || wait > (waits[index - 1] ?? 0))).toBe(true)
-    expect(await outcome).toEqual({ kind: 'refused', cause: 'no_sandbox' })
+    expect(await outcome).toEqual({ kind: 'rejected', cause: 'no_sandbox' })
     await vi.advanceTimersByTimeAsync(20_000)
     const later = run('b')
     nth(4).events.onReady()
@@ -273,7 +273,7 @@ describe('the pool', () => {
     pool[Symbol.dispose]()
     outcomes.push(run('later'))
     expect(new Set(await Promise.all(outcomes).then((all) => all.map((outcome) => JSON.stringify(outcome))))).toEqual(
-      new Set(['{"kind":"refused","cause":"closed"}']),
+      new Set(['{"kind":"rejected","cause":"closed"}']),
     )
     expect([left.isKilled, right.isKilled]).toEqual([true, true])
   })

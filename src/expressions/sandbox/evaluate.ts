@@ -2,13 +2,13 @@ import jsonata from 'jsonata'
 import { registerFunctions } from './functions.ts'
 import type { EvaluationError, EvaluationRequest, SandboxResponse } from './protocol.ts'
 
-/** Nested evaluations. Generous, because the members of one constructor count as nested: they start together. */
+/** Most nested evaluations. Generous, because the members of one constructor count as nested: they start together. */
 const STACK_MAX = 2_000
 
-/** Elements of one sequence. */
+/** Most elements of one sequence. */
 const SEQUENCE_MAX = 100_000
 
-/** Text of the compiled expressions that are kept; a tree takes some hundred bytes per character. */
+/** Cache size: characters of the compiled expressions; a tree takes some hundred bytes per character. */
 const CACHED_CHARACTERS_MAX = 64 * 1024
 
 const MESSAGE_LENGTH_MAX = 300
@@ -39,7 +39,7 @@ interface SandboxExpression {
   readonly limits: { timeout: number; readonly stack: number; readonly sequence: number }
 }
 
-/** In order of last use, oldest first. */
+/** LRU cache: in order of last use, oldest first. */
 const cache = new Map<string, SandboxExpression>()
 let cachedCharacters = 0
 
@@ -65,10 +65,10 @@ function compileCached(text: string): SandboxExpression {
 
 const FAILED: EvaluationError = { code: 'FAILED', message: 'The evaluation failed' }
 
-/** JSONata throws plain objects with code, message, position and the offending value, which the message quotes. */
+/** JSONata throws plain objects with code, message, position and the value at fault, which the message quotes. */
 function toEvaluationError(error: unknown): EvaluationError {
   if (error instanceof RangeError) return { code: 'TOO_LARGE', message: 'A value became too large or too deep' }
-  // Without a code it is JSONata that stumbled, in words that mean nothing outside.
+  // Without a code it is an internal error of JSONata, whose message means nothing to a user.
   if (typeof error !== 'object' || error === null || !('code' in error)) return FAILED
   const code = typeof error.code === 'string' ? error.code : FAILED.code
   const message = 'message' in error && typeof error.message === 'string' ? error.message : FAILED.message
@@ -95,7 +95,7 @@ const WITHOUT_VALUES: ReadonlySet<string> = new Set([
   'T0412',
 ])
 
-/** Messages leave this process for logs and answers; a quoted value may be a customer's secret. */
+/** Messages appear in logs and responses: a quoted value may be a customer's secret. */
 function withoutValues(message: string, error: object): string {
   let cleaned = message
   for (const key of ['value', 'value2'] as const) {
@@ -127,8 +127,8 @@ class ResultError extends Error {
 /**
  * The result as JSON, `undefined` for no result.
  *
- * The size is measured before anything is written: a small graph whose parts are shared many times would otherwise unfold
- * to gigabytes. Functions are no results: they vanish from objects and become null in arrays, as in JSON.
+ * The size is measured before anything is written: a small graph whose parts are shared many times would otherwise expand
+ * to gigabytes. Functions are left out of objects and become null in arrays, as in JSON.
  *
  * @throws ResultError
  */
@@ -183,7 +183,7 @@ function withoutFunctions(_key: string, value: unknown): unknown {
   return isFunction(value) ? undefined : value
 }
 
-/** JSONata's own functions are objects with a mark; data with the same mark has no implementation. */
+/** JSONata's own functions are objects with a special key; data with the same key has no implementation. */
 function isFunction(value: unknown): boolean {
   if (typeof value === 'function') return true
   if (typeof value !== 'object' || value === null) return false

@@ -1,11 +1,11 @@
 import { constants, createHash, createHmac, createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import type jsonata from 'jsonata'
 
-/** Longest text `$pad` makes. */
+/** Longest result of `$pad`. */
 const PAD_LENGTH_MAX = 65_536
 
 /**
- * Adds the functions of this product to an expression and takes away what would get around its limits.
+ * Registers the product's functions on an expression and replaces those that would bypass its limits.
  *
  * | function | result |
  * |---|---|
@@ -52,7 +52,7 @@ function base64url(text: string | undefined): string | undefined {
   return text === undefined ? undefined : Buffer.from(text).toString('base64url')
 }
 
-/** JSONata's `$pad` with a bound on the width; widths count characters, negative ones pad on the left. */
+/** JSONata's `$pad` with a limit on the width; widths count characters, negative ones pad on the left. */
 function pad(text: string | undefined, width: number, filler = ' '): string | undefined {
   if (text === undefined) return undefined
   if (Math.abs(width) > PAD_LENGTH_MAX) throw argumentError(`The width of $pad must not exceed ${PAD_LENGTH_MAX}`)
@@ -80,7 +80,7 @@ function oneOf<const T extends string>(choices: readonly T[], value: string): T 
   return found
 }
 
-/** Seconds until the year 5138; a larger epoch is in milliseconds. */
+/** Largest epoch in seconds (the year 5138); a larger one is in milliseconds. */
 const EPOCH_SECONDS_MAX = 100_000_000_000
 
 const EPOCH = /^\d{9,14}(\.\d+)?$/
@@ -89,8 +89,8 @@ const ISO_TIME = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)
 const HTTP_DATE = /^[A-Z][a-z]{2,8}, \d{1,2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[+-]\d{4})$/
 
 /**
- * Epoch milliseconds of what third parties write as a time: ISO 8601 (UTC when no offset is given), an HTTP or mail date,
- * or an epoch in seconds or milliseconds, told apart by size. `undefined` for anything else.
+ * Epoch milliseconds of a time as third parties write it: ISO 8601 (UTC without an offset), an HTTP or mail date, or an
+ * epoch in seconds or milliseconds, distinguished by size. `undefined` for anything else.
  */
 function parseDate(value: string | number | undefined): number | undefined {
   if (value === undefined) return undefined
@@ -116,7 +116,8 @@ function finite(milliseconds: number): number | undefined {
 }
 
 /**
- * A signed token in compact form (RFC 7515): header and claims as given, `alg` and `typ` set here.
+ * A signed JWT in compact form (RFC 7515): header and claims as given, `alg` and `typ` set here. By node:crypto and not by
+ * jose, because this process may read its own folder and the jsonata package only.
  *
  * @param key the shared secret for HS algorithms, a private key in PEM otherwise
  */

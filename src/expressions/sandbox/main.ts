@@ -1,8 +1,9 @@
 /**
- * The process in which expressions run: reads requests from standard input, answers on standard output, in order, one at
- * a time. It may read this folder and the jsonata package, and nothing else; it keeps nothing but compiled expressions.
+ * Entry point of the sandbox process: reads requests from standard input, writes responses to standard output, in order,
+ * one at a time. It may read this folder and the jsonata package, and nothing else; its only state is a cache of compiled
+ * expressions.
  *
- * It ends when its input ends, which is when its parent does.
+ * It exits when its input ends, which is when its parent exits.
  */
 
 import { evaluate } from './evaluate.ts'
@@ -28,7 +29,7 @@ async function answerWaiting(): Promise<void> {
   isBusy = false
 }
 
-/** Pipes are written at once: the parent has the answer before the next evaluation can block this process. */
+/** Writes to pipes are synchronous: the parent has the response before the next evaluation can block this process. */
 function respond(answer: SandboxResponse): void {
   process.stdout.write(`${encodeResponse(answer)}\n`)
 }
@@ -43,5 +44,5 @@ process.stdin.on('data', (chunk: string) => {
 process.stdin.on('end', () => process.exit(0))
 process.stdout.on('error', () => process.exit(0))
 
-// The first evaluation loads and compiles; it should not count as slow.
+// The first evaluation loads and compiles code: it should not count as slow.
 respond({ ...(await evaluate(WARM_UP)), kind: 'ready', payload: '' })

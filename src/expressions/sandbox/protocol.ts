@@ -1,7 +1,7 @@
-/** What the parent asks for: one line of JSON. The input is the last member, so that the parent need not parse it. */
+/** A request: one line of JSON. The input is the last member, so that the parent can append its text. */
 export interface EvaluationRequest {
   readonly text: string
-  /** Evaluation ends itself with an error after this; the parent kills the process somewhat later. */
+  /** JSONata's own timeout; the parent kills the process somewhat later. */
   readonly timeoutMs: number
   readonly resultBytesMax: number
   /** Values of variables by name. */
@@ -13,30 +13,30 @@ export interface EvaluationRequest {
 export interface EvaluationError {
   /** JSONata's code (`T2001`) or one of ours (`RESULT_TOO_LARGE`). */
   readonly code: string
-  /** Without values of the input, which may be secrets. */
+  /** Without values of the input: they may be secrets. */
   readonly message: string
-  /** Characters from the start of the expression; absent when the error has no place in it. */
+  /** Characters from the start of the expression; absent when the error has no position. */
   readonly position?: number
 }
 
-/** What the sandbox says: it is ready, or how an evaluation ended. */
+/** The sandbox is ready, or an evaluation ended with a value, with none, or with an error. */
 type SandboxResponseKind = 'ready' | 'value' | 'nothing' | 'error'
 
-/** One answer. */
+/** One response. */
 export interface SandboxResponse {
   readonly kind: SandboxResponseKind
-  /** Processor time the evaluation took; unlike time on the wall, it says nothing about how busy the machine is. */
+  /** CPU time of the evaluation; independent of the load of the machine, unlike wall time. */
   readonly cpuMs: number
   /** JSON of the value or of an `EvaluationError`; empty otherwise. */
   readonly payload: string
 }
 
-/** The answer as a line, without its end. */
+/** The response as a line, without its line end. */
 export function encodeResponse(answer: SandboxResponse): string {
   return `${answer.kind} ${answer.cpuMs} ${answer.payload}`
 }
 
-/** The answer of a line; `undefined` when it is none. */
+/** Parses a line; `undefined` when it is not a response. */
 export function decodeResponse(line: string): SandboxResponse | undefined {
   const kindEnd = line.indexOf(' ')
   const timeEnd = line.indexOf(' ', kindEnd + 1)
@@ -48,7 +48,7 @@ export function decodeResponse(line: string): SandboxResponse | undefined {
 
 const KINDS: readonly SandboxResponseKind[] = ['ready', 'value', 'nothing', 'error']
 
-/** Cuts a stream of text into lines; looks at each character once, however large a line is. */
+/** Splits a stream of text into lines; linear, also for very long lines. */
 export class LineReader {
   readonly #onLine: (line: string) => void
   #pending: string[] = []
