@@ -3,14 +3,14 @@ import { checkConfig, checkOverride, compilePlan, listTools, secretPaths, writeP
 import type { RunCommand } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
 
-/** Checks definitions without a server or a database, for editors and builds: 1 when there is any finding. */
+/** Checks definitions without a server or a database, for editors and builds. Exits with 1 when there is a finding. */
 export const runCheck: RunCommand = async ({ operands: files, options: { override: overrideFile } }) => {
   const override = overrideFile === undefined ? undefined : readJsonFile(overrideFile)
   const counts = files.map((file) => checkDefinition(file, overrideFile ?? file, override))
   return counts.some((count) => count > 0) ? 1 : 0
 }
 
-/** As the contract has it for the name of an integration. */
+/** Pattern of the contract for the name of an integration. */
 const NAME = /^[a-z0-9_-]{1,128}$/
 const INVALID_NAME: Violation = {
   field: 'name',
@@ -29,7 +29,7 @@ function checkDefinition(file: string, blamed: string, override: JsonObject | un
   return findings.length
 }
 
-/** Literal secrets are no error where a definition is stored, but a file is read by others. */
+/** Literal secrets are findings here only: a stored definition encrypts them, a file does not. */
 function findProblems(config: JsonObject): Violation[] {
   const secrets = secretPaths(config).map((path) => ({
     field: writePath('', path),
@@ -44,5 +44,5 @@ function summarize(config: JsonObject): string {
   const methods = [...resources.values()].reduce((sum, each) => sum + each.size, 0)
   const tools = listTools(config, { methods: [], tags: [] }).length
   const offered = tools === methods ? '' : `; tools are those with a description: ${tools}`
-  return `fine, ${formatQuantity(resources.size, 'resource')} with ${formatQuantity(methods, 'method')}${offered}`
+  return `no findings, ${formatQuantity(resources.size, 'resource')} with ${formatQuantity(methods, 'method')}${offered}`
 }

@@ -6,20 +6,20 @@ import { findShippedDefinition, SHIPPED_NAMES } from '../catalog/index.ts'
 /** A definition read from a file or from the catalog. */
 export interface DefinitionFile {
   readonly name: string
-  /** The definition has this name itself; else it is called like its file. */
+  /** The definition contains its name; else the name is that of the file. */
   readonly hasName: boolean
   readonly category: string
   readonly config: JsonObject
 }
 
-/** A file that cannot be read as what it should be; the message names the file and what is wrong. */
+/** A file cannot be read or parsed; the message names the file and the problem. */
 export class FileError extends Error {}
 
 /**
- * The definition that an argument of the command line names: a file, or a shipped definition by its name.
+ * Reads the definition that a command-line argument names: a file, or a shipped definition.
  *
- * A file holds `{name, category?, config}`, as creating an integration takes it, or a config alone, which is then called
- * like the file.
+ * A file contains `{name, category?, config}`, like the request that creates an integration, or a config alone, which gets
+ * the name of the file.
  *
  * @throws FileError
  */
@@ -35,7 +35,7 @@ export function readDefinition(argument: string): DefinitionFile {
   return { name: basename(argument, extname(argument)), hasName: false, category: '', config: content }
 }
 
-/** A JSON object from a file. @throws FileError with the line and column of what is no JSON */
+/** Reads a JSON object from a file. @throws FileError with line and column of a syntax error */
 export function readJsonFile(file: string): JsonObject {
   const text = readText(file)
   const content = parseJsonFile(file, text)
@@ -62,7 +62,7 @@ function parseJsonFile(file: string, text: string): Json {
   }
 }
 
-/** V8 names a position only; people look for lines. */
+/** V8 reports some syntax errors by character position only. */
 function lineAndColumn(text: string, message: string): string {
   const position = /at position (\d+)/.exec(message)?.[1]
   if (position === undefined || message.includes('line ')) return ''

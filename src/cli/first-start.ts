@@ -5,14 +5,14 @@ import { createDataDirectory } from '../database/index.ts'
 import type { Storage } from '../storage.ts'
 import { bootstrap, type FirstStart } from '../tenancy/index.ts'
 
-/** The file in the data directory that holds the first ids and tokens, for scripts. */
+/** File in the data directory with the first ids and tokens, for scripts. */
 export const BOOTSTRAP_FILE = 'bootstrap.json'
 
 /**
- * Makes the first team, environment and tokens unless they are there, and keeps them in `bootstrap.json`, readable by its
+ * Creates the first team, environment and tokens unless they exist, and writes them to `bootstrap.json`, readable by its
  * owner only.
  *
- * @returns what was made, to be shown once; `undefined` on every later start
+ * @returns what was created, to be shown once; `undefined` on every later start
  */
 export async function prepareFirstStart(config: Config, { database }: Storage): Promise<FirstStart | undefined> {
   return await bootstrap(database, {

@@ -1,5 +1,6 @@
 /**
- * The command line: `patchbay <command>`. `commands.ts` is its table; each command is a function of its own file.
+ * The command line: `patchbay <command>`. `commands.ts` is the table of commands; each one has its own file, loaded when it
+ * runs, so that `--help` loads nothing. Never here: what a command does to the product, which belongs to the modules.
  */
 
 import { CommanderError } from 'commander'
@@ -16,7 +17,7 @@ const EXIT_USAGE = 2
 /**
  * Runs one command to its end.
  *
- * @param args what stands behind `patchbay`
+ * @param args the arguments after `patchbay`
  * @returns the exit code: 0 done, 1 failed, 2 wrong usage
  */
 export async function runCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
@@ -28,17 +29,17 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
     await program.parseAsync(args, { from: 'user' })
     return exitCode
   } catch (error) {
-    // Its text is on the screen already: help and version are no errors.
+    // Its text is printed already; help and version arrive here too.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
     process.stderr.write(`patchbay: ${errorText(error)}\n`)
     return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED
   }
 }
 
-/** The user's mistakes and refusals in one line; everything else with its stack, for a report. */
+/** Expected errors in one line; anything else is a defect and printed with its stack. */
 function errorText(error: unknown): string {
   if (error instanceof Failure) return failureText(error)
-  if (error instanceof ServerUnavailable) return `the server is away: ${error.message}`
+  if (error instanceof ServerUnavailable) return `the server is unavailable: ${error.message}`
   if (error instanceof UsageError || error instanceof ConfigError || error instanceof FileError) return error.message
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

@@ -11,8 +11,8 @@ import { readDefinition, readJsonFile } from './definition-file.ts'
 import { prepareFirstStart } from './first-start.ts'
 
 /**
- * Makes an integration of a definition and installs it, in one step. Run again after the file has changed, it replaces the
- * definition; accounts stay.
+ * Creates an integration from a definition and installs it. Run again after the file has changed, it replaces the
+ * definition and keeps the accounts.
  */
 export const runInstall: RunCommand = async ({ operands: [argument = ''], options, environment }) => {
   const { environment: environmentId } = options
@@ -41,13 +41,13 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   return 0
 }
 
-/** The override file with the address over it; absent without both, which keeps the override there is. */
+/** The override file, with `--base-url` over it; absent without both, which keeps the stored override. */
 function readOverride({ override: file, baseUrl }: Invocation['options']): JsonObject | undefined {
   const override = file === undefined ? undefined : readJsonFile(file)
   return baseUrl === undefined ? override : { ...override, base_url: baseUrl }
 }
 
-/** The environment named, or the only one of the first team. */
+/** The given environment, or the only one of the first team. */
 async function resolveScope({ pool: direct }: Database, environmentId: string | undefined): Promise<EnvironmentScope> {
   const found =
     environmentId === undefined ? await onlyEnvironment(direct) : await findEnvironment(direct, environmentId)

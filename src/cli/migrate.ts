@@ -3,7 +3,7 @@ import { openStorage } from '../storage.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { RunCommand } from './command.ts'
 
-/** Brings the schema up to this version; every other command does so too, this one does nothing else. */
+/** Applies missing migrations. Every other command that opens the database does so too. */
 export const runMigrate: RunCommand = async ({ environment }) => {
   const config = readConfig(environment)
   const options = { applicationName: 'patchbay migrate', isStart: false, logger: createLogger(config.logLevel) }

@@ -4,17 +4,17 @@ import { assertKnownVariables, SETTINGS } from '../config.ts'
 import type { Command, RunCommand, Variable } from './command.ts'
 import { COMMANDS } from './commands.ts'
 
-/** Wider lines are hard to read, whatever the terminal. */
+/** Wider lines are hard to read. */
 const HELP_COLUMNS_MAX = 100
 const HELP_COLUMNS_DEFAULT = 80
 const COMMAND_GROUPS: Readonly<Record<string, string>> = { token: 'administer API tokens without one' }
 const TOKEN_MEANING = 'API token of commands that call a server'
 
 /**
- * The parser of the command line, built from the table of commands.
+ * Builds the parser of the command line from the table of commands.
  *
- * @param onEnd told the exit code of the command that ran
- * @throws (when it parses) CommanderError for help, the version and wrong usage, after they were printed
+ * @param onEnd called with the exit code of the command that ran
+ * @throws (when parsing) CommanderError for help, the version and wrong usage, after they were printed
  */
 export function createProgram(environment: NodeJS.ProcessEnv, onEnd: (exitCode: number) => void): Parser {
   const program = configureParser(new Parser('patchbay'))
@@ -50,7 +50,7 @@ function addCommand(parent: Parser, name: string, command: Command, invoke: Invo
   parent.addCommand(parser)
 }
 
-/** `patchbay token`, under which several commands are. */
+/** The parent of commands of two words, such as `patchbay token`. */
 function parentCommand(program: Parser, name: string): Parser {
   const known = program.commands.find((each) => each.name() === name)
   if (known !== undefined) return known
@@ -62,7 +62,7 @@ function parentCommand(program: Parser, name: string): Parser {
   return group
 }
 
-/** The rules of every command: errors are thrown after they were printed as one line, and lines are not too long. */
+/** Settings of every parser: errors are printed as one line and then thrown, help has a limited width. */
 function configureParser(parser: Parser): Parser {
   return parser
     .exitOverride()

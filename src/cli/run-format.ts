@@ -1,8 +1,9 @@
 import type { FollowedRun, ResourceProgress } from '../client/index.ts'
 
-/** What a piece of text means; the terminal's colours follow. */
-export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'busy' | 'odd' | 'bad'
+/** What a piece of text means; the colour follows from it. */
+export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'busy' | 'warning' | 'bad'
 
+/** Text with its tone. */
 export interface Cell {
   readonly text: string
   readonly tone: Tone
@@ -12,37 +13,38 @@ export interface Cell {
 export interface Column {
   readonly cells: readonly Cell[]
   readonly align: 'left' | 'right'
-  /** Columns of higher numbers go first when the line is too narrow; 0 stays. */
+  /** When the terminal is too narrow, columns of higher numbers are dropped first; 0 stays. */
   readonly dropOrder: number
 }
 
-export type ApplyStyle = (tone: Tone, text: string) => string
+/** Colours a text. */
+export type ApplyTone = (tone: Tone, text: string) => string
 
 const GAP = 2
 
 /**
- * Lines of aligned columns that never exceed the width: columns go by their expendability, and then lines are cut. Texts
- * must be of characters one cell wide.
+ * Renders aligned columns within the width: columns are dropped in their order, then lines are cut. Texts must consist of
+ * characters one cell wide.
  */
-export function renderTable(columns: readonly Column[], width: number, paint: ApplyStyle): string[] {
+export function renderTable(columns: readonly Column[], width: number, applyTone: ApplyTone): string[] {
   let kept = columns.filter(({ cells }) => cells.some(({ text }) => text !== ''))
   while (tableWidth(kept) > width) {
-    const worst = Math.max(...kept.map(({ dropOrder: expendable }) => expendable))
-    if (worst === 0) break
-    kept = kept.filter(({ dropOrder: expendable }) => expendable !== worst)
+    const first = Math.max(...kept.map(({ dropOrder }) => dropOrder))
+    if (first === 0) break
+    kept = kept.filter(({ dropOrder }) => dropOrder !== first)
   }
   const rows = kept[0]?.cells.length ?? 0
-  return Array.from({ length: rows }, (_, row) => renderLine(rowCells(kept, row), width, paint))
+  return Array.from({ length: rows }, (_, row) => renderLine(rowCells(kept, row), width, applyTone))
 }
 
-/** Pieces one behind the other, cut to the width. */
-export function renderLine(cells: readonly Cell[], width: number, paint: ApplyStyle): string {
+/** Renders cells one behind the other, cut to the width. */
+export function renderLine(cells: readonly Cell[], width: number, applyTone: ApplyTone): string {
   let left = width
   let line = ''
   for (const { text, tone } of cells) {
     const shown = text.length <= left ? text : `${text.slice(0, Math.max(0, left - 1))}…`.slice(0, left)
     left -= shown.length
-    line += shown.trim() === '' ? shown : paint(tone, shown)
+    line += shown.trim() === '' ? shown : applyTone(tone, shown)
   }
   return line.trimEnd()
 }
@@ -82,23 +84,23 @@ export function formatDuration(ms: number): string {
   return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`
 }
 
-/** `12 of 40 records`, as far as the third party says how many there are. */
-export function formatRead({ fetched, reportedTotal: claimedTotal }: ResourceProgress): string {
-  return claimedTotal === undefined || claimedTotal < fetched
+/** `12 of 40 read`; `12 read` when the upstream reports no total, or too low a one. */
+export function formatRead({ fetched, reportedTotal }: ResourceProgress): string {
+  return reportedTotal === undefined || reportedTotal < fetched
     ? `${formatCount(fetched)} read`
-    : `${formatCount(fetched)} of ${formatCount(claimedTotal)} read`
+    : `${formatCount(fetched)} of ${formatCount(reportedTotal)} read`
 }
 
-/** What the status means for whoever waits; empty where it says enough. */
+/** Explains the status; empty where it needs no explanation. */
 export function statusNote({ status, attempt, error, skipReason, waiting, resources }: FollowedRun): string {
   if (waiting !== undefined) return waiting
   const last = error === undefined ? '' : `${error.reason}: ${error.message}`
-  if (status === 'created') return last === '' ? 'waits to be taken up' : `is tried again, last ${last}`
-  if (status === 'rate_limited') return 'waits for the third party, goes on by itself'
+  if (status === 'created')
+    return last === '' ? 'waits to be claimed' : `waits for its next attempt; the last one ended with ${last}`
+  if (status === 'rate_limited') return 'waits for the rate limit of the third party, resumes by itself'
   if (status === 'skipped') return skipReason ?? ''
   if (status === 'failed') return last
-  if (status === 'partially_completed')
-    return `not complete, to be read again by the next run: ${listIncomplete(resources)}`
+  if (status === 'partially_completed') return `incomplete, read again by the next run: ${listIncomplete(resources)}`
   return attempt > 1 ? `attempt ${attempt}` : ''
 }
 
@@ -108,14 +110,15 @@ function listIncomplete(resources: FollowedRun['resources']): string {
   return missing.map(({ name, stopReason }) => (stopReason === undefined ? name : `${name} (${stopReason})`)).join(', ')
 }
 
-/** How long it has taken, until now or until its end. */
+/** Duration so far, or until the end, ms. */
 export function elapsedMs({ startedAt, finishedAt }: FollowedRun, now: Date): number | undefined {
   return startedAt && (finishedAt ?? now).getTime() - startedAt.getTime()
 }
 
-/** What came of a run that is over, in one line. */
+/** Summary of a finished run: one line, and the explanation of its status on a second one. */
 export function formatResult(run: FollowedRun): string {
-  const sum = (of: 'fetched' | 'delivered' | 'failed') => run.resources.reduce((all, each) => all + each[of], 0)
+  const sum = (field: 'fetched' | 'delivered' | 'failed') =>
+    run.resources.reduce((total, each) => total + each[field], 0)
   const took = elapsedMs(run, new Date(0))
   const note = statusNote(run)
   const status = run.status.replaceAll('_', ' ')

@@ -1,31 +1,32 @@
 import { type FollowedRun, isFinished, type ResourceProgress, type RunEvent } from '../client/index.ts'
 import { formatCount, formatRead, formatResult, pluralize, statusNote } from './run-format.ts'
 
-/** Where a run that is followed is shown. */
+/** Shows the progress of a run. */
 export interface RunDisplay {
-  show(news: RunEvent): void
-  /** Leaves what was shown and shows nothing more. */
+  show(event: RunEvent): void
+  /** Leaves the last output in place and shows nothing more. */
   close(): void
 }
 
-/** What one resource says at most; its end and that of the run are said at once. */
+/** Least time between two lines of a resource; its end and that of the run are printed at once. */
 const RESOURCE_LINE_INTERVAL_MS = 5_000
 
-/** What lines need. */
+/** Where lines go, and the time. */
 export interface LinesDisplayDeps {
   readonly write: (text: string) => void
   readonly now: () => Date
 }
 
-interface PrintedLine {
+/** The last line of a resource. */
+interface LastLine {
   readonly text: string
   readonly atMs: number
 }
 
-/** A line per change, for logs and pipes: at most one per resource in five seconds. */
+/** Prints a line per change, for logs and pipes: at most one per resource in five seconds. */
 export class LinesDisplay implements RunDisplay {
   readonly #deps: LinesDisplayDeps
-  readonly #printed = new Map<string, PrintedLine>()
+  readonly #printed = new Map<string, LastLine>()
   #status = ''
   #isDisconnected = false
 
@@ -33,15 +34,15 @@ export class LinesDisplay implements RunDisplay {
     this.#deps = deps
   }
 
-  show(news: RunEvent): void {
-    if (news.kind === 'away') this.#showDisconnected(news.message)
-    else this.#showRun(news.run)
+  show(event: RunEvent): void {
+    if (event.kind === 'disconnected') this.#showDisconnected(event.message)
+    else this.#showRun(event.run)
   }
 
   close(): void {}
 
   #showRun(run: FollowedRun): void {
-    if (this.#isDisconnected) this.#print('the server is back')
+    if (this.#isDisconnected) this.#print('connected again')
     this.#isDisconnected = false
     const note = statusNote(run)
     const status = `run ${run.id} ${run.status}${note === '' ? '' : `: ${note}`}`
@@ -52,7 +53,7 @@ export class LinesDisplay implements RunDisplay {
   }
 
   #showDisconnected(message: string): void {
-    if (!this.#isDisconnected) this.#print(`the server is away (${message}), asking again`)
+    if (!this.#isDisconnected) this.#print(`the server is unavailable (${message}), trying again`)
     this.#isDisconnected = true
   }
 

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import { createLogUpdate } from 'log-update'
 import { type FollowedRun, isFinished, type ResourceProgress, type RunEvent } from '../client/index.ts'
 import {
-  type ApplyStyle,
+  type ApplyTone,
   type Cell,
   type Column,
   elapsedMs,
@@ -18,14 +18,14 @@ import {
 } from './run-format.ts'
 import type { RunDisplay } from './run-lines.ts'
 
-/** Long enough to even out pages, short enough to show that a third party slows down. */
+/** Sliding window of the rate: long enough to even out pages, short enough to show that the upstream slows down. */
 const RATE_WINDOW_MS = 10_000
 
-/** How fast a count has grown lately. */
+/** Rate of growth of a count over a sliding window. */
 export class RateMeter {
   #samples: readonly { readonly atMs: number; readonly count: number }[] = []
 
-  /** Notes the count; one that has not changed needs no note. */
+  /** Adds a sample; one without a change is dropped. */
   add(count: number, atMs: number): void {
     if (this.#samples.at(-1)?.count === count) return
     const [before] = this.#samples.filter((sample) => sample.atMs < atMs - RATE_WINDOW_MS).slice(-1)
@@ -33,12 +33,12 @@ export class RateMeter {
     this.#samples = [...(before === undefined ? [] : [before]), ...recent, { atMs, count }]
   }
 
-  /** Since the count last changed. */
+  /** Time since the count last changed, ms. */
   idleMs(nowMs: number): number {
     return nowMs - (this.#samples.at(-1)?.atMs ?? nowMs)
   }
 
-  /** Per second; 0 after a window without a change, and before the second note. */
+  /** Growth per second; 0 after a window without a change, and before the second sample. */
   perSecond(nowMs: number): number {
     const [first, last] = [this.#samples.at(0), this.#samples.at(-1)]
     if (first === undefined || last === undefined || first === last || nowMs - last.atMs > RATE_WINDOW_MS) return 0
@@ -46,67 +46,69 @@ export class RateMeter {
   }
 }
 
-/** Everything that is on the screen. */
+/** What one frame shows. */
 export interface RenderState {
   readonly run: FollowedRun
-  /** How each resource has moved lately, by its name. */
-  readonly paces: ReadonlyMap<string, ReadRate>
-  /** Why the server is not heard at the moment. */
-  readonly away: string | undefined
+  /** Read rates by name of the resource. */
+  readonly rates: ReadonlyMap<string, ReadRate>
+  /** Why there is no connection at the moment. */
+  readonly disconnected: string | undefined
   readonly now: Date
-  /** Counts up, for what moves while nothing else does. */
-  readonly beat: number
+  /** Frame number, for the spinner. */
+  readonly frame: number
 }
 
-/** How a resource moves. */
+/** How fast a resource is read. */
 interface ReadRate {
   readonly recordsPerSecond: number
-  /** Since it last moved. */
-  readonly restMs: number
+  /** Time since the last record, ms. */
+  readonly idleMs: number
 }
 
-/** What it is drawn for. */
+/** The terminal: its size, and how it shows a tone. */
 export interface Viewport {
   readonly columns: number
   readonly rows: number
-  readonly style: ApplyStyle
+  readonly applyTone: ApplyTone
 }
 
 const SPINNER = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const BAR_CELLS = 24
 const NAME_MAX = 32
-/** Below it, only the beginning of the run's id is shown. */
+/** Narrower terminals show the beginning of the run's id alone. */
 const WIDE_COLUMNS = 70
 const SHORT_ID_LENGTH = 8
-/** A resource whose listing has ended rests when it is still for so long: the next parent's may follow at once. */
+/** A resource whose listing has ended counts as idle after so long: the listing of the next parent may follow at once. */
 const IDLE_MS = 2_000
-/** The heading, the ending, the cursor's line and the one that says how many are not shown. */
+/** Rows beside the resources: heading, result, the line of the cursor, the number of hidden resources. */
 const OTHER_ROWS = 4
 
 const STATUS_TONE: Readonly<Record<string, Tone>> = {
   created: 'quiet',
   running: 'busy',
-  rate_limited: 'odd',
+  rate_limited: 'warning',
   completed: 'good',
-  partially_completed: 'odd',
+  partially_completed: 'warning',
   failed: 'bad',
-  stopped: 'odd',
+  stopped: 'warning',
 }
 
-/** The run as text of at most so many columns and rows: a heading, and a line per resource. */
-export function renderRun(picture: RenderState, { columns, rows, style: paint }: Viewport): string {
-  const { run } = picture
-  const shown = visibleResources(picture, Math.max(1, rows - OTHER_ROWS))
+/** Renders a run within the size of the terminal: a heading, a line per resource, and the result at the end. */
+export function renderRun(state: RenderState, { columns, rows, applyTone }: Viewport): string {
+  const { run } = state
+  const shown = visibleResources(state, Math.max(1, rows - OTHER_ROWS))
   const hidden = run.resources.length - shown.length
   return [
-    renderLine(renderHeading(picture, columns), columns, paint),
-    ...renderTable(resourceColumns(picture, shown), columns, paint),
-    ...(hidden > 0 ? [renderLine([{ text: `  and ${formatCount(hidden)} more`, tone: 'quiet' }], columns, paint)] : []),
-    ...(isFinished(run) ? renderResult(run, columns, paint) : []),
+    renderLine(renderHeading(state, columns), columns, applyTone),
+    ...renderTable(resourceColumns(state, shown), columns, applyTone),
+    ...(hidden > 0
+      ? [renderLine([{ text: `  and ${formatCount(hidden)} more`, tone: 'quiet' }], columns, applyTone)]
+      : []),
+    ...(isFinished(run) ? renderResult(run, columns, applyTone) : []),
   ].join('\n')
 }
 
-function renderHeading({ run, away, now }: RenderState, columns: number): Cell[] {
+function renderHeading({ run, disconnected, now }: RenderState, columns: number): Cell[] {
   const elapsed = elapsedMs(run, now)
   const note = isFinished(run) ? '' : statusNote(run)
   return [
@@ -114,49 +116,49 @@ function renderHeading({ run, away, now }: RenderState, columns: number): Cell[]
     { text: columns < WIDE_COLUMNS ? `${run.id.slice(0, SHORT_ID_LENGTH)}…` : run.id, tone: 'strong' },
     { text: `  ${run.status}`, tone: STATUS_TONE[run.status] ?? 'plain' },
     { text: elapsed === undefined || isFinished(run) ? '' : `  ${formatDuration(elapsed)}`, tone: 'plain' },
-    { text: note === '' ? '' : `  ${onOneLine(note)}`, tone: run.error === undefined ? 'quiet' : 'odd' },
-    { text: away === undefined ? '' : `  connecting again: ${onOneLine(away)}`, tone: 'odd' },
+    { text: note === '' ? '' : `  ${onOneLine(note)}`, tone: run.error === undefined ? 'quiet' : 'warning' },
+    { text: disconnected === undefined ? '' : `  reconnecting: ${onOneLine(disconnected)}`, tone: 'warning' },
   ]
 }
 
-/** All of them, or those where something happens before the others, in the order of the job. */
-function visibleResources(picture: RenderState, max: number): readonly ResourceProgress[] {
-  const { run } = picture
+/** All resources if they fit, else those in progress before the others; in the order of the job. */
+function visibleResources(state: RenderState, max: number): readonly ResourceProgress[] {
+  const { run } = state
   if (run.resources.length <= max) return run.resources
-  const busy = run.resources.filter((resource) => isProgressing(picture, resource))
-  const chosen = new Set([...busy, ...run.resources].slice(0, max))
+  const active = run.resources.filter((resource) => isProgressing(state, resource))
+  const chosen = new Set([...active, ...run.resources].slice(0, max))
   return run.resources.filter((resource) => chosen.has(resource))
 }
 
-function resourceColumns(picture: RenderState, shown: readonly ResourceProgress[]): Column[] {
+function resourceColumns(state: RenderState, shown: readonly ResourceProgress[]): Column[] {
   const column = (
-    expendable: number,
+    dropOrder: number,
     align: Column['align'],
     tone: Tone,
     textOf: (each: ResourceProgress) => string,
   ): Column => ({
-    dropOrder: expendable,
+    dropOrder,
     align,
     cells: shown.map((each) => ({ text: each.pages === 0 ? '' : textOf(each), tone })),
   })
   return [
-    { dropOrder: 0, align: 'left', cells: shown.map((each) => statusMark(picture, each)) },
+    { dropOrder: 0, align: 'left', cells: shown.map((each) => statusMark(state, each)) },
     { dropOrder: 0, align: 'left', cells: shown.map(nameCell) },
     column(3, 'left', 'busy', progressBar),
     column(2, 'right', 'plain', formatPercent),
     column(0, 'right', 'plain', formatRead),
     column(1, 'right', 'plain', ({ delivered }) => `${formatCount(delivered)} delivered`),
     column(5, 'right', 'quiet', ({ pages }) => pluralize(pages, 'page')),
-    column(4, 'right', 'quiet', (each) => formatRate(picture, each)),
-    column(2, 'left', 'odd', (each) => problemText(picture.run, each)),
+    column(4, 'right', 'quiet', (each) => formatRate(state, each)),
+    column(2, 'left', 'warning', (each) => problemText(state.run, each)),
   ]
 }
 
-function statusMark(picture: RenderState, resource: ResourceProgress): Cell {
-  const { run, beat } = picture
+function statusMark(state: RenderState, resource: ResourceProgress): Cell {
+  const { run, frame } = state
   if (resource.isComplete) return { text: '✓', tone: 'good' }
-  if (isFinished(run)) return run.status === 'failed' ? { text: '✗', tone: 'bad' } : { text: '!', tone: 'odd' }
-  if (isProgressing(picture, resource)) return { text: SPINNER[beat % SPINNER.length] ?? '', tone: 'busy' }
+  if (isFinished(run)) return run.status === 'failed' ? { text: '✗', tone: 'bad' } : { text: '!', tone: 'warning' }
+  if (isProgressing(state, resource)) return { text: SPINNER[frame % SPINNER.length] ?? '', tone: 'busy' }
   return { text: resource.stopReason === undefined ? '·' : '✓', tone: 'quiet' }
 }
 
@@ -165,15 +167,15 @@ function nameCell({ name, pages }: ResourceProgress): Cell {
   return { text, tone: pages === 0 ? 'quiet' : 'plain' }
 }
 
-function isProgressing({ run, paces }: RenderState, { name, stopReason }: ResourceProgress): boolean {
-  const pace = paces.get(name)
-  if (run.status !== 'running' || pace === undefined || pace.recordsPerSecond === 0) return false
-  return stopReason === undefined || pace.restMs < IDLE_MS
+function isProgressing({ run, rates }: RenderState, { name, stopReason }: ResourceProgress): boolean {
+  const rate = rates.get(name)
+  if (run.status !== 'running' || rate === undefined || rate.recordsPerSecond === 0) return false
+  return stopReason === undefined || rate.idleMs < IDLE_MS
 }
 
-/** What a claim is worth is the third party's business: more than all is all. */
-function readShare({ fetched, reportedTotal: claimedTotal }: ResourceProgress): number | undefined {
-  return claimedTotal === undefined || claimedTotal === 0 ? undefined : Math.min(1, fetched / claimedTotal)
+/** Share that has been read, at most 1: a total that the upstream reports may be too low. */
+function readShare({ fetched, reportedTotal }: ResourceProgress): number | undefined {
+  return reportedTotal === undefined || reportedTotal === 0 ? undefined : Math.min(1, fetched / reportedTotal)
 }
 
 function progressBar(resource: ResourceProgress): string {
@@ -194,19 +196,19 @@ function problemText(run: FollowedRun, { failed, isComplete, stopReason }: Resou
   return parts.join(', ')
 }
 
-function formatRate(picture: RenderState, resource: ResourceProgress): string {
-  if (!isProgressing(picture, resource)) return ''
-  const { recordsPerSecond = 0 } = picture.paces.get(resource.name) ?? {}
+function formatRate(state: RenderState, resource: ResourceProgress): string {
+  if (!isProgressing(state, resource)) return ''
+  const { recordsPerSecond = 0 } = state.rates.get(resource.name) ?? {}
   return `${recordsPerSecond < 10 ? recordsPerSecond.toFixed(1) : formatCount(recordsPerSecond)}/s`
 }
 
-function renderResult(run: FollowedRun, columns: number, paint: ApplyStyle): string[] {
+function renderResult(run: FollowedRun, columns: number, applyTone: ApplyTone): string[] {
   const tone = STATUS_TONE[run.status] ?? 'plain'
   const [first = '', ...more] = formatResult(run).split('\n')
   return [
-    renderLine([{ text: `${first.charAt(0).toUpperCase()}${first.slice(1)}`, tone }], columns, paint),
-    // Why it failed is never cut: the terminal wraps it.
-    ...more.map((text) => paint('plain', text)),
+    renderLine([{ text: `${first.charAt(0).toUpperCase()}${first.slice(1)}`, tone }], columns, applyTone),
+    // The error is never cut: the terminal wraps it.
+    ...more.map((text) => applyTone('plain', text)),
   ]
 }
 
@@ -218,11 +220,16 @@ const FRAME_INTERVAL_MS = 120
 const TERMINAL_SIZE_DEFAULT = { columns: 80, rows: 24 }
 
 const TONE_STYLES: Readonly<Record<Tone, Parameters<typeof styleText>[0]>> = {
-  ...({ plain: 'reset', strong: 'bold', quiet: 'dim' } as const),
-  ...({ good: 'green', busy: 'cyan', odd: 'yellow', bad: 'red' } as const),
+  plain: 'reset',
+  strong: 'bold',
+  quiet: 'dim',
+  good: 'green',
+  busy: 'cyan',
+  warning: 'yellow',
+  bad: 'red',
 }
 
-/** A run drawn in place on a terminal, several times a second, until it is closed. */
+/** Redraws a run in place on a terminal, several times a second, until it is closed. */
 export class ScreenDisplay implements RunDisplay {
   readonly #stream: NodeJS.WriteStream
   readonly #writeFrame: ReturnType<typeof createLogUpdate>
@@ -239,9 +246,9 @@ export class ScreenDisplay implements RunDisplay {
     this.#timer = setInterval(() => this.#render(), FRAME_INTERVAL_MS)
   }
 
-  show(news: RunEvent): void {
-    this.#disconnected = news.kind === 'away' ? news.message : undefined
-    if (news.kind === 'run') this.#update(news.run)
+  show(event: RunEvent): void {
+    this.#disconnected = event.kind === 'disconnected' ? event.message : undefined
+    if (event.kind === 'run') this.#update(event.run)
     this.#render()
   }
 
@@ -250,7 +257,7 @@ export class ScreenDisplay implements RunDisplay {
     this.#isClosed = true
     clearInterval(this.#timer)
     this.#writeFrame.done()
-    // Ctrl-C has left its mark where the next line begins.
+    // Ctrl-C has echoed `^C` where the next line begins.
     this.#stream.write('\r')
   }
 
@@ -266,17 +273,17 @@ export class ScreenDisplay implements RunDisplay {
   #render(): void {
     if (this.#run === undefined) return
     const now = new Date()
-    const paces = new Map([...this.#rates].map(([name, rate]) => [name, readRateOf(rate, now.getTime())]))
+    const rates = new Map([...this.#rates].map(([name, rate]) => [name, readRateOf(rate, now.getTime())]))
     const { columns = TERMINAL_SIZE_DEFAULT.columns, rows = TERMINAL_SIZE_DEFAULT.rows } = this.#stream
-    const picture = { run: this.#run, paces, away: this.#disconnected, now, beat: this.#frame++ }
-    this.#writeFrame(renderRun(picture, { columns, rows, style: (tone, text) => this.#style(tone, text) }))
+    const state = { run: this.#run, rates, disconnected: this.#disconnected, now, frame: this.#frame++ }
+    this.#writeFrame(renderRun(state, { columns, rows, applyTone: (tone, text) => this.#applyTone(tone, text) }))
   }
 
-  #style(tone: Tone, text: string): string {
+  #applyTone(tone: Tone, text: string): string {
     return tone === 'plain' ? text : styleText(TONE_STYLES[tone], text, { stream: this.#stream })
   }
 }
 
-function readRateOf(rate: RateMeter, nowMs: number): ReadRate {
-  return { recordsPerSecond: rate.perSecond(nowMs), restMs: rate.idleMs(nowMs) }
+function readRateOf(meter: RateMeter, nowMs: number): ReadRate {
+  return { recordsPerSecond: meter.perSecond(nowMs), idleMs: meter.idleMs(nowMs) }
 }

@@ -6,25 +6,27 @@ import { ScreenDisplay } from './run-screen.ts'
 import { readServerAddress } from './server-address.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
-/** What a shell reports for a command ended by Ctrl-C. */
+/** What a shell reports for a command ended by SIGINT. */
 const EXIT_INTERRUPTED = 130
 const EXIT_CODE_BY_STATUS: Readonly<Record<string, number>> = { completed: 0, failed: 1 }
-/** Of a run that neither completed nor failed: it completed partially, or was stopped or skipped. */
+/** The run neither completed nor failed: it completed partially, or was stopped or skipped. */
 const EXIT_NOT_COMPLETED = 3
 
-/** Makes a run of a trigger, and follows one: a run that is there, or the one it has made. */
+/** Starts a run of a trigger; with `--follow` follows that run, or an existing one. */
 export const runTriggerNow: RunCommand = async ({ operands: [id = ''], options, flags, environment }) => {
   if (!isUuid(id)) throw new UsageError('run takes the id of a trigger, or with --follow of a run')
   const runs = createRunsClient(readServerAddress('run', options, environment))
   if (flags.has('follow')) return await follow(runs, id)
   const started = await runs.start(id).catch((error: unknown) => {
-    throw isNotFound(error) ? new Failure('RESOURCE_NOT_FOUND', `there is no trigger ${id}; --follow a run`) : error
+    throw isNotFound(error)
+      ? new Failure('RESOURCE_NOT_FOUND', `there is no trigger ${id}; with --follow it may be a run`)
+      : error
   })
   process.stdout.write(`run ${started.id} ${started.status}\n`)
   return 0
 }
 
-/** Follows the run, or a new one of the trigger that has the id. @returns the exit code */
+/** Follows the run with this id, or a new one of the trigger with this id. @returns the exit code */
 async function follow(runs: RunsClient, id: string): Promise<number> {
   const interrupted = new AbortController()
   const interrupt = () => interrupted.abort()
@@ -43,7 +45,7 @@ async function follow(runs: RunsClient, id: string): Promise<number> {
     display.close()
     if (last === undefined) return EXIT_INTERRUPTED
     if (!interrupted.signal.aborted) return EXIT_CODE_BY_STATUS[last.status] ?? EXIT_NOT_COMPLETED
-    process.stdout.write(`Not followed any more; the run goes on. Look again: patchbay run --follow ${last.id}\n`)
+    process.stdout.write(`Stopped following; the run continues. Follow again: patchbay run --follow ${last.id}\n`)
     return EXIT_INTERRUPTED
   } finally {
     display.close()
@@ -51,7 +53,7 @@ async function follow(runs: RunsClient, id: string): Promise<number> {
   }
 }
 
-/** @returns the run as it was last seen */
+/** Shows the run until it is finished or `signal` aborts. @returns the run as last received */
 async function displayRun(
   runs: RunsClient,
   id: string,
@@ -59,9 +61,9 @@ async function displayRun(
   signal: AbortSignal,
 ): Promise<FollowedRun | undefined> {
   let last: FollowedRun | undefined
-  for await (const news of followRun({ runs, clock: systemClock, random: Math.random }, id, signal)) {
-    display.show(news)
-    if (news.kind === 'run') last = news.run
+  for await (const event of followRun({ runs, clock: systemClock, random: Math.random }, id, signal)) {
+    display.show(event)
+    if (event.kind === 'run') last = event.run
   }
   return last
 }

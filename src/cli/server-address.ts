@@ -7,10 +7,10 @@ import { type Invocation, UsageError } from './command.ts'
 import { BOOTSTRAP_FILE } from './first-start.ts'
 
 /**
- * The server that a command calls: the one given, with `PATCHBAY_TOKEN` unless a token is given too; or the one that the
- * environment variables configure here, to which also the token of the first start is known.
+ * Address and token of the server that a command calls: `--url` with `--token` or `PATCHBAY_TOKEN`; without `--url` the
+ * server that the environment variables configure here, for which the token in `bootstrap.json` is used too.
  *
- * @param command its name, for messages
+ * @param command name of the command, for messages
  * @throws UsageError
  */
 export function readServerAddress(
@@ -35,7 +35,7 @@ function localUrl(environment: NodeJS.ProcessEnv): string {
   return publicUrl ?? `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Never sent to a server named on the command line, which may be anybody's. */
+/** Token of the first start. Never sent to a server from the command line, which may belong to others. */
 function bootstrapToken(environment: NodeJS.ProcessEnv): string | undefined {
   try {
     const made = JSON.parse(readFileSync(join(readConfig(environment).dataDir, BOOTSTRAP_FILE), 'utf8'))

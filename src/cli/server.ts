@@ -9,20 +9,20 @@ import type { RunCommand } from './command.ts'
 import { BOOTSTRAP_FILE, prepareFirstStart } from './first-start.ts'
 import { waitForStopSignal } from './stop-signal.ts'
 
-/** Everything in one process: what `npm start` runs. */
+/** API and worker in one process: what `npm start` runs. */
 export const runStart: RunCommand = ({ environment }) => runServer('start', readConfig(environment))
 
 /** The API alone; workers run elsewhere on the same database. */
 export const runServe: RunCommand = ({ environment }) => runServer('serve', readConfig(environment))
 
-/** Ticks, webhook runs and upkeep; any number of workers share one database. */
+/** Ticks, webhook runs and maintenance; any number of workers share one database. */
 export const runWorker: RunCommand = ({ environment, options: { region } }) =>
   runServer('worker', readConfig({ ...environment, ...(region === undefined ? {} : { PATCHBAY_REGION: region }) }))
 
 /**
  * Runs the API, the worker or both until SIGTERM.
  *
- * Ports and files are taken before the database is touched: a start that cannot succeed changes nothing.
+ * Ports are bound and files read before the database is opened: a start that cannot succeed changes nothing.
  */
 async function runServer(command: 'start' | 'serve' | 'worker', config: Config): Promise<number> {
   const logger = createLogger(config.logLevel)
@@ -31,7 +31,7 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   await using metricsPort = await bindMetricsPort(config)
   const options = { applicationName: `patchbay ${command}`, isStart: command === 'start', logger }
   await using storage = await openStorage(config, options)
-  const made = command === 'worker' ? undefined : await prepareFirstStart(config, storage)
+  const created = command === 'worker' ? undefined : await prepareFirstStart(config, storage)
   await using operating = createObservability(config, storage)
   const composed = { config, storage, logger, operating }
   await using api = apiPort === undefined ? undefined : createApi({ ...composed, tls })
@@ -39,7 +39,7 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   const metrics = await operating.start(metricsPort)
   const address = await api?.listen(apiPort)
   worker?.start()
-  // Listened for before the ready line is written: a supervisor that reads it may send SIGTERM at once.
+  // Before the ready line is written: a supervisor that reads it may send SIGTERM at once.
   const stopped = waitForStopSignal()
   const url = address?.url
   process.stdout.write(
@@ -49,9 +49,9 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
         : `Patchbay ${command === 'serve' ? 'API ' : ''}listens on ${url}`,
       ...databaseLines(storage),
       ...(metrics === undefined ? [] : [`Metrics are on ${metrics.url}/metrics`]),
-      ...(made === undefined || url === undefined
+      ...(created === undefined || url === undefined
         ? []
-        : firstStartLines(url, made, join(config.dataDir, BOOTSTRAP_FILE))),
+        : firstStartLines(url, created, join(config.dataDir, BOOTSTRAP_FILE))),
       '',
     ].join('\n'),
   )
@@ -62,25 +62,27 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
 
 function databaseLines({ embedded }: Storage): string[] {
   if (embedded?.movedFrom === undefined) return []
-  return [`The database lives in ${embedded.dataDir}: its own uid cannot reach the data directory.`]
+  return [`The database is in ${embedded.dataDir}: its user cannot access the data directory.`]
 }
 
-/** The first ids, and where the tokens are. Tokens are shown to a person only: what else reads the output keeps it, as a log. */
-function firstStartLines(url: string, made: FirstStart, file: string): string[] {
-  const isPerson = process.stdout.isTTY
-  const tokens = [`  team token         ${made.teamToken}`, `  environment token  ${made.environmentToken}`]
-  const bearer = isPerson ? `-H 'authorization: Bearer ${made.environmentToken}'` : '-H "authorization: Bearer $TOKEN"'
+/** The first ids and tokens. Tokens are printed to a terminal only: any other output may be kept as a log. */
+function firstStartLines(url: string, created: FirstStart, file: string): string[] {
+  const isTerminal = process.stdout.isTTY
+  const tokens = [`  team token         ${created.teamToken}`, `  environment token  ${created.environmentToken}`]
+  const bearer = isTerminal
+    ? `-H 'authorization: Bearer ${created.environmentToken}'`
+    : '-H "authorization: Bearer $TOKEN"'
   return [
     '',
-    `  team         ${made.teamId}`,
-    `  environment  ${made.environmentId}`,
-    ...(isPerson ? tokens : []),
+    `  team         ${created.teamId}`,
+    `  environment  ${created.environmentId}`,
+    ...(isTerminal ? tokens : []),
     '',
-    isPerson
-      ? `The tokens are shown once; ${file} keeps them. Three commands to try:`
-      : `The tokens of both are in ${file}. Three commands to try:`,
+    isTerminal
+      ? `The tokens are not shown again; they are in ${file}. Three commands to try:`
+      : `The tokens for both are in ${file}. Three commands to try:`,
     '',
-    ...(isPerson ? [] : [`  TOKEN=$(node -p 'require("${file}").environment_token')`]),
+    ...(isTerminal ? [] : [`  TOKEN=$(node -p 'require("${file}").environment_token')`]),
     `  curl ${bearer} ${url}/integration`,
     `  curl ${bearer} --json '{"cron_expression": "*/5 * * * *"}' ${url}/sync-job-cron-trigger/preview`,
     `  npx buf curl --http2-prior-knowledge --reflect ${bearer} ${url}/patchbay.v1.IntegratedAccountService/ListIntegratedAccounts`,

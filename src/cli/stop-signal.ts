@@ -1,12 +1,12 @@
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const PARENT_CHECK_MS = 250
-/** Ctrl-C under npm can arrive twice, from the terminal and from npm: only a later one is the user's impatience. */
+/** Ctrl-C under npm can arrive twice, from the terminal and from npm: only a later signal is a second Ctrl-C. */
 const DUPLICATE_SIGNAL_MS = 1_000
 
 /**
- * Resolves at the first SIGTERM or SIGINT, or when the `npm` that ran this process is gone: npm does not pass SIGTERM on.
+ * Resolves at the first SIGTERM or SIGINT, or when the parent `npm` has ended, which does not forward SIGTERM.
  *
- * A second signal ends the process at once, for a drain that is not waited for.
+ * A second signal ends the process at once, without waiting for the drain.
  */
 export async function waitForStopSignal(): Promise<void> {
   await new Promise<void>((resolve) => {
@@ -17,8 +17,8 @@ export async function waitForStopSignal(): Promise<void> {
       clearInterval(watch)
       for (const signal of SIGNALS) process.off(signal, stop)
       const firstAt = Date.now()
-      const insist = () => Date.now() - firstAt > DUPLICATE_SIGNAL_MS && process.exit(130)
-      for (const signal of SIGNALS) process.on(signal, insist)
+      const exitNow = () => Date.now() - firstAt > DUPLICATE_SIGNAL_MS && process.exit(130)
+      for (const signal of SIGNALS) process.on(signal, exitNow)
       resolve()
     }
     for (const signal of SIGNALS) process.on(signal, stop)

@@ -8,7 +8,7 @@ import { prepareFirstStart } from './first-start.ts'
 
 const LISTED_MAX = 1_000
 
-/** Makes a token for the first team, another team or an environment, and prints it. */
+/** Creates a token of the first team, another team or an environment, and prints it. */
 export const runTokenCreate: RunCommand = ({ options, environment }) => {
   const { team, environment: environmentId, name } = options
   if (name === undefined) throw new UsageError('token create needs --name NAME')
@@ -45,7 +45,7 @@ export const runTokenRevoke: RunCommand = ({ operands: [id = ''], environment })
   })
 }
 
-/** Acts for the operator's team without a token: for the first one lost, or for scripts on the same machine. */
+/** Acts for the operator's team without a token, through the database: for a lost first token, or scripts on this machine. */
 async function asOperator(
   environment: NodeJS.ProcessEnv,
   act: (storage: Storage, actor: TeamActor) => Promise<void>,

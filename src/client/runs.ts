@@ -6,7 +6,7 @@ import { newId } from '../base/index.ts'
 import { clientErrorFrom } from './errors.ts'
 import { connectTransport, type ServerAddress } from './transport.ts'
 
-/** Where a run is; a server newer than this program may know others. */
+/** Status of a run; a newer server may send others. */
 type FollowedRunStatus =
   | 'created'
   | 'running'
@@ -18,34 +18,34 @@ type FollowedRunStatus =
   | 'skipped'
   | (string & {})
 
-/** A run as far as somebody who follows it looks. */
+/** A run with its progress, as followed from a client. */
 export interface FollowedRun {
   readonly id: string
   readonly status: FollowedRunStatus
-  /** From 1 once it was taken up. */
+  /** From 1 once it was claimed. */
   readonly attempt: number
   readonly startedAt: Date | undefined
   readonly finishedAt: Date | undefined
   readonly error: { readonly reason: string; readonly message: string } | undefined
   readonly skipReason: string | undefined
-  /** Why it is not running yet, in words; absent: it does not wait. */
+  /** Why it waits, in words; absent when it does not. */
   readonly waiting: string | undefined
-  /** In the order in which the job names them; empty before it starts. */
+  /** In the order of the job; empty before the run starts. */
   readonly resources: readonly ResourceProgress[]
 }
 
-/** What was read of one resource so far. */
+/** Progress of one resource. */
 export interface ResourceProgress {
-  /** `issues`, and its method when that is not the usual one: `issues.search`. */
+  /** `issues`, with the method unless it is `list`: `issues.search`. */
   readonly name: string
   readonly pages: number
   readonly fetched: number
   readonly delivered: number
   readonly failed: number
-  /** Records in all, as the third party claims; absent where it does not. */
+  /** Total that the upstream reports; absent when it reports none. */
   readonly reportedTotal: number | undefined
   readonly stopReason: string | undefined
-  /** Whether all there was has been read; settled when the run ends. */
+  /** Whether everything has been read; final when the run is finished. */
   readonly isComplete: boolean
 }
 
@@ -57,12 +57,12 @@ const FINISHED_STATUSES: ReadonlySet<FollowedRunStatus> = new Set([
   'skipped',
 ])
 
-/** Tells whether nothing more comes of the run unless somebody retries it. */
+/** Tells whether the run has ended: nothing more happens unless it is retried. */
 export function isFinished({ status }: Pick<FollowedRun, 'status'>): boolean {
   return FINISHED_STATUSES.has(status)
 }
 
-/** Parses the contract's form. */
+/** Converts from the contract's message. */
 function followedRunFromProto(run: SyncJobRun): FollowedRun {
   const { id, status, attempt, error, skipReason, waiting } = run
   return {
@@ -92,17 +92,17 @@ function dateFromProto(timestamp: SyncJobRun['startedAt']): Date | undefined {
   return timestamp && new Date(Number(timestamp.seconds) * 1_000 + timestamp.nanos / 1e6)
 }
 
-/** What can be done with runs. Everything fails with a `Failure` of the server's reason, or with `ServerUnavailable`. */
+/** Client for runs. Every method throws a `Failure` with the server's reason, or `ServerUnavailable`. */
 export interface RunsClient {
-  /** Makes a run of the trigger, now. */
+  /** Starts a run of the trigger now. */
   start(triggerId: string): Promise<FollowedRun>
-  /** The run at once and after every change, until it is over; `undefined` is a sign of life in between. */
+  /** The run at once and after every change, until it is finished; `undefined` is a keep-alive in between. */
   watch(id: string, signal: AbortSignal): AsyncIterable<FollowedRun | undefined>
 }
 
 const START_TIMEOUT_MS = 30_000
 
-/** A client of the server at that address. */
+/** Creates a client of the server at that address. */
 export function createRunsClient(address: ServerAddress): RunsClient {
   const transport = connectTransport(address)
   const triggers = createClient(SyncJobCronTriggerService, transport)

@@ -38,8 +38,8 @@ const CONFIG: JsonObject = {
 
 describe('patchbay check', () => {
   test.each<[string, string, JsonObject | string, number, string]>([
-    ['a config alone', 'one.json', CONFIG, 0, 'fine, 1 resource with 2 methods'],
-    ['a whole definition', 'two.json', { name: 'two', config: CONFIG }, 0, 'fine, 1 resource with 2 methods'],
+    ['a config alone', 'one.json', CONFIG, 0, 'no findings, 1 resource with 2 methods'],
+    ['a whole definition', 'two.json', { name: 'two', config: CONFIG }, 0, 'no findings, 1 resource with 2 methods'],
     ['how many methods are tools', 'tools.json', CONFIG, 0, 'tools are those with a description: 0'],
     ['a name that no integration may have', 'named.json', { name: 'Bad Name', config: CONFIG }, 1, 'name must hold'],
     ['an unknown key', 'three.json', { base_urll: 'x' }, 1, 'base_urll is not a known setting, did you mean base_url?'],

@@ -22,7 +22,7 @@ async function run(args: readonly string[], environment: NodeJS.ProcessEnv = {})
 describe.each(COMMANDS)('`patchbay $name`', (command) => {
   const words = command.name.split(' ')
 
-  it('explains itself with --help, -h and help, and does nothing else', async () => {
+  it('prints its help with --help, -h and help, and does nothing else', async () => {
     const load = vi.spyOn(command, 'load')
     const [first = '', ...rest] = words
     const asked = [[...words, '--help'], [...words, '-h'], rest.length === 0 ? ['help', first] : [first, ...rest, '-h']]
@@ -42,7 +42,7 @@ describe.each(COMMANDS)('`patchbay $name`', (command) => {
     load.mockRestore()
   })
 
-  it('refuses an option that it does not know, and a word too many', async () => {
+  it('rejects an unknown option and an extra operand', async () => {
     const operands = Object.keys(command.operands ?? {}).map(() => 'x')
     for (const wrong of [['--no-such-option'], ['--hepl'], ...(command.name === 'check' ? [] : [['word-too-many']])]) {
       const { exitCode, out, err } = await run([...words, ...operands, ...wrong])
@@ -53,7 +53,7 @@ describe.each(COMMANDS)('`patchbay $name`', (command) => {
 })
 
 describe('the command line', () => {
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     expect(await run(['--version'])).toMatchObject({ exitCode: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
   })
 
@@ -72,7 +72,7 @@ describe('the command line', () => {
     for (const { name } of COMMANDS) expect(err).toContain(name.split(' ')[0])
   })
 
-  it('refuses a variable that no setting reads, but for those of Kubernetes service links', async () => {
+  it('rejects an unknown PATCHBAY_ variable, except those of Kubernetes service links', async () => {
     const links = { PATCHBAY_SERVICE_HOST: '10.0.0.1', PATCHBAY_PORT_8080_TCP_ADDR: '10.0.0.1' }
     const { err } = await run(['run', 'x'], links)
     expect(err).toContain('run takes the id of a trigger')

@@ -38,14 +38,14 @@ const RUN: FollowedRun = {
     { ...RESOURCE, name: 'labels' },
   ],
 }
-const PICTURE: RenderState = {
+const STATE: RenderState = {
   run: RUN,
-  away: undefined,
+  disconnected: undefined,
   now: NOW,
-  beat: 0,
-  paces: new Map([['issues', { recordsPerSecond: 83.4, restMs: 10 }]]),
+  frame: 0,
+  rates: new Map([['issues', { recordsPerSecond: 83.4, idleMs: 10 }]]),
 }
-const CANVAS: Viewport = { columns: 120, rows: 24, style: (_, text) => text }
+const VIEWPORT: Viewport = { columns: 120, rows: 24, applyTone: (_, text) => text }
 const COMPLETED: FollowedRun = {
   ...RUN,
   status: 'completed',
@@ -59,12 +59,12 @@ const FAILED: FollowedRun = {
   error: { reason: 'UPSTREAM_ERROR', message: 'the third party answered 500' },
 }
 
-const draw = (picture: Partial<RenderState> = {}, canvas: Partial<Viewport> = {}) =>
-  renderRun({ ...PICTURE, ...picture }, { ...CANVAS, ...canvas })
+const render = (state: Partial<RenderState> = {}, viewport: Partial<Viewport> = {}) =>
+  renderRun({ ...STATE, ...state }, { ...VIEWPORT, ...viewport })
 
 describe('a run on a terminal', () => {
   it('is a heading and a line per resource', () => {
-    expect(draw().split('\n')).toEqual([
+    expect(render().split('\n')).toEqual([
       'Run 01a1febe-108f-77e8-836b-f40b4a24d381  running  3 min 20 s',
       '✓  repositories  ━━━━━━━━━━━━━━━━━━━━━━━━  100 %  1 240 of 1 240 read  1 240 delivered  13 pages',
       '⠋  issues        ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌   25 %  1 150 of 4 600 read  1 100 delivered  12 pages  83/s  2 failed',
@@ -72,40 +72,45 @@ describe('a run on a terminal', () => {
     ])
   })
 
-  it('ends with what came of it', () => {
-    expect(draw({ run: COMPLETED }).split('\n').slice(-2)).toEqual([
+  it('ends with the result', () => {
+    expect(render({ run: COMPLETED }).split('\n').slice(-2)).toEqual([
       '!  labels',
       'Completed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
     ])
     expect(
-      draw({ run: { ...COMPLETED, status: 'partially_completed' } })
+      render({ run: { ...COMPLETED, status: 'partially_completed' } })
         .split('\n')
         .slice(-2),
     ).toEqual([
       'Partially completed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
-      'not complete, to be read again by the next run: labels',
+      'incomplete, read again by the next run: labels',
     ])
-    expect(draw({ run: FAILED }).split('\n').slice(-2)).toEqual([
+    expect(render({ run: FAILED }).split('\n').slice(-2)).toEqual([
       'Failed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
       'UPSTREAM_ERROR: the third party answered 500',
     ])
   })
 
   it.each<[string, Partial<FollowedRun>, string | undefined, string]>([
-    ['why it waits', { status: 'created', startedAt: undefined }, undefined, 'created  waits to be taken up'],
-    ['that a limit holds it up', { status: 'rate_limited' }, undefined, 'waits for the third party'],
+    ['why it waits', { status: 'created', startedAt: undefined }, undefined, 'created  waits to be claimed'],
+    [
+      'that a rate limit delays it',
+      { status: 'rate_limited' },
+      undefined,
+      'waits for the rate limit of the third party',
+    ],
     ['that it is not the first attempt', { attempt: 2 }, undefined, 'attempt 2'],
-    ['that nothing is heard', {}, 'connection refused', 'connecting again: connection refused'],
-  ])('says %s', (_, run, away, text) => {
-    expect(draw({ run: { ...RUN, ...run }, away }).split('\n')[0]).toContain(text)
+    ['that there is no connection', {}, 'connection refused', 'reconnecting: connection refused'],
+  ])('says %s', (_, run, disconnected, text) => {
+    expect(render({ run: { ...RUN, ...run }, disconnected }).split('\n')[0]).toContain(text)
   })
 
-  it('stays within any width, and keeps what matters longest', () => {
+  it('stays within any width, and drops the least important columns first', () => {
     for (let columns = 1; columns <= 130; columns++)
       for (const run of [RUN, COMPLETED])
-        for (const line of draw({ run, away: 'refused' }, { columns }).split('\n'))
+        for (const line of render({ run, disconnected: 'refused' }, { columns }).split('\n'))
           expect([columns, line.length <= columns, line]).toEqual([columns, true, line])
-    expect(draw({}, { columns: 60 }).split('\n')).toEqual([
+    expect(render({}, { columns: 60 }).split('\n')).toEqual([
       'Run 01a1febe…  running  3 min 20 s',
       '✓  repositories  1 240 of 1 240 read  1 240 delivered',
       '⠋  issues        1 150 of 4 600 read  1 100 delivered',
@@ -113,20 +118,20 @@ describe('a run on a terminal', () => {
     ])
   })
 
-  it('stays within any height, and shows first where something happens', () => {
+  it('stays within any height, and shows resources in progress first', () => {
     const resources = Array.from({ length: 30 }, (_, at) => ({ ...RESOURCE, name: `r${at}`, pages: 1 }))
-    const paces = new Map([['r29', { recordsPerSecond: 5, restMs: 0 }]])
+    const rates = new Map([['r29', { recordsPerSecond: 5, idleMs: 0 }]])
     for (let rows = 5; rows <= 40; rows++) {
-      const lines = draw({ run: { ...RUN, resources }, paces }, { rows }).split('\n')
+      const lines = render({ run: { ...RUN, resources }, rates }, { rows }).split('\n')
       expect(lines.length).toBeLessThan(rows)
       expect(lines.join('\n')).toContain('r29')
     }
-    expect(draw({ run: { ...RUN, resources }, paces }, { rows: 10 })).toContain('  and 24 more')
+    expect(render({ run: { ...RUN, resources }, rates }, { rows: 10 })).toContain('  and 24 more')
   })
 
-  it('takes a third party that claims too little by its records', () => {
+  it('shows no total that is lower than what was read', () => {
     const [first = RESOURCE] = RUN.resources
-    const text = draw({ run: { ...RUN, resources: [{ ...first, fetched: 1_300 }] } })
+    const text = render({ run: { ...RUN, resources: [{ ...first, fetched: 1_300 }] } })
     expect(text).toContain('100 %')
     expect(text).toContain('  1 300 read')
   })
@@ -140,9 +145,9 @@ describe('lines for logs', () => {
     return {
       show: (run: FollowedRun) => display.show({ kind: 'run', run }),
       issues,
-      away: () => display.show({ kind: 'away', message: 'refused' }),
+      disconnect: () => display.show({ kind: 'disconnected', message: 'refused' }),
       pass: (ms: number) => (nowMs += ms),
-      /** What was written since last asked. */
+      /** The lines since the last call. */
       take: () => {
         const taken = text.split('\n').slice(0, -1)
         text = ''
@@ -151,7 +156,7 @@ describe('lines for logs', () => {
     }
   }
 
-  it('say each change once, at most every five seconds', () => {
+  it('show each change once, at most every five seconds', () => {
     const { show, issues, take, pass } = lines()
     show(issues(1))
     expect(take()).toEqual([`run ${RUN.id} running`, 'issues: 1 read, 0 delivered, 1 page'])
@@ -165,7 +170,7 @@ describe('lines for logs', () => {
     expect(take()).toEqual(['issues: 4 read, 0 delivered, 1 page'])
   })
 
-  it('say the end at once, with everything that was held back', () => {
+  it('show the end at once, with every change that was delayed', () => {
     const { show, issues, take } = lines()
     show(issues(1))
     take()
@@ -176,19 +181,19 @@ describe('lines for logs', () => {
     ])
   })
 
-  it('say once that the server is away, and that it is back', () => {
-    const { show, issues, away, take } = lines()
+  it('show once that the server is unavailable, and that it is connected again', () => {
+    const { show, issues, disconnect, take } = lines()
     show(issues(1))
     take()
-    away()
-    away()
+    disconnect()
+    disconnect()
     show(issues(1))
-    expect(take()).toEqual(['the server is away (refused), asking again', 'the server is back'])
+    expect(take()).toEqual(['the server is unavailable (refused), trying again', 'connected again'])
   })
 })
 
 describe('a rate', () => {
-  it('is that of the last ten seconds, and nothing after ten still ones', () => {
+  it('is that of the last ten seconds, and 0 after ten seconds without a change', () => {
     const rate = new RateMeter()
     rate.add(0, 0)
     expect(rate.perSecond(0)).toBe(0)

@@ -41,9 +41,9 @@ beforeEach(() => {
 
 const patchbay = (...args: string[]) =>
   runCommand(['run', ...args], { PATCHBAY_TOKEN: world.environmentToken, PATCHBAY_PUBLIC_URL: app.url })
-const said = (text: string | RegExp) => expect.poll(() => printed).toMatch(text)
+const isPrinted = (text: string | RegExp) => expect.poll(() => printed).toMatch(text)
 
-/** A run, or a trigger of one, in a group of its own; and how to take the run up. */
+/** A run, or a trigger of one, in a group of its own; and how to claim the run. */
 async function inGroup() {
   const group = newId()
   const plan = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
@@ -63,7 +63,7 @@ async function inGroup() {
 }
 
 describe('patchbay run TRIGGER', () => {
-  it('makes a run now and says which', async () => {
+  it('starts a run and prints its id', async () => {
     const { createTrigger, claim } = await inGroup()
     expect(await patchbay(await createTrigger())).toBe(0)
     const lease = await claim()
@@ -71,10 +71,10 @@ describe('patchbay run TRIGGER', () => {
     await queue.settle([{ ...lease, outcome: { kind: 'stopped' } }])
   })
 
-  it('follows it when asked to', async () => {
+  it('follows the run with --follow', async () => {
     const { createTrigger, claim } = await inGroup()
     const exit = patchbay(await createTrigger(), '--follow')
-    await said(/created/)
+    await isPrinted(/created/)
     const lease = await claim()
     await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
     expect(await exit).toBe(0)
@@ -84,13 +84,13 @@ describe('patchbay run TRIGGER', () => {
   it.each<[string, string[], string]>([
     ['nothing at all', [newId()], 'there is no trigger'],
     ['neither a trigger nor a run', [newId(), '--follow'], 'there is neither a run nor a trigger'],
-    ['a run', [world.syncJobRunId], '--follow a run'],
+    ['a run', [world.syncJobRunId], 'with --follow it may be a run'],
   ])('says so when the id is that of %s', async (_, args, text) => {
     expect(await patchbay(...args)).toBe(1)
     expect(printed).toContain(text)
   })
 
-  it('answers for what others have like for nothing', async () => {
+  it('answers for a run of another environment as for an unknown one', async () => {
     const { environmentToken } = await createApiEnvironment(app, world.teamToken)
     expect(await patchbay(world.syncJobRunId, '--follow', '--token', environmentToken)).toBe(1)
     expect(printed).toContain('there is neither a run nor a trigger')
@@ -101,29 +101,29 @@ describe('patchbay run --follow RUN', () => {
   it.each<[Outcome, number, string]>([
     [{ kind: 'completed' }, 0, 'completed after 0 s: 1 300 records read, 1 200 delivered'],
     [{ kind: 'failed', error: { reason: 'UPSTREAM_ERROR', message: 'it broke' } }, 1, '\nUPSTREAM_ERROR: it broke\n'],
-    [{ kind: 'partially_completed' }, 3, '\nnot complete, to be read again by the next run: repos\n'],
+    [{ kind: 'partially_completed' }, 3, '\nincomplete, read again by the next run: repos\n'],
     [{ kind: 'stopped' }, 3, 'stopped after 0 s'],
   ])('shows its progress as lines, and exits by how it ends: %j', async (outcome, code, ending) => {
     const { createRun, claim } = await inGroup()
     const id = await createRun()
     const exit = patchbay('--follow', id)
-    await said(/created: no daemon of the group/)
+    await isPrinted(/created: no daemon of the group/)
     const lease = await claim()
     await queue.save(lease, {}, [STATS])
-    await said(/repos: 1 300 of 2 600 read, 1 200 delivered, 3 pages\n/)
+    await isPrinted(/repos: 1 300 of 2 600 read, 1 200 delivered, 3 pages\n/)
     await queue.settle([{ ...lease, outcome }])
     expect(await exit).toBe(code)
     expect(printed).toContain(ending)
   })
 
-  it('leaves the run alone at Ctrl-C, and says so', async () => {
+  it('leaves the run running at Ctrl-C, and says so', async () => {
     const { createRun, claim } = await inGroup()
     const id = await createRun()
     const exit = patchbay('--follow', id)
-    await said(/created/)
+    await isPrinted(/created/)
     process.emit('SIGINT')
     expect(await exit).toBe(130)
-    expect(printed).toContain(`the run goes on. Look again: patchbay run --follow ${id}`)
+    expect(printed).toContain(`the run continues. Follow again: patchbay run --follow ${id}`)
     expect((await claim()).id).toBe(id)
   })
 })
@@ -136,10 +136,10 @@ describe('the server that patchbay run calls', () => {
   it.each<[string, string[]]>([
     ['no id', []],
     ['two ids', [newId(), newId()]],
-    ['what is no id', ['all']],
+    ['not an id', ['all']],
     ['an unknown option', [newId(), '--wait']],
-    ['an address that is none', [newId(), '--url', 'here', '--token', 'x']],
-    ['an environment that is no id', [newId(), '--environment', 'production', '--token', 'x']],
+    ['an invalid address', [newId(), '--url', 'here', '--token', 'x']],
+    ['an environment that is not an id', [newId(), '--environment', 'production', '--token', 'x']],
   ])('wrong usage: %s', async (_, args) => {
     expect(await code(args, {})).toBe(2)
   })
@@ -149,7 +149,7 @@ describe('the server that patchbay run calls', () => {
     expect(printed).toContain('there is no trigger')
   })
 
-  it('is not told the token of the first start here when it is another', async () => {
+  it('does not get the token of the first start here when it is another server', async () => {
     expect(await code([newId(), '--url', app.url], bootstrap)).toBe(2)
   })
 
@@ -159,10 +159,10 @@ describe('the server that patchbay run calls', () => {
     expect(await code([...args, '--environment', world.environmentId], {})).toBe(0)
   })
 
-  it('may refuse, or not be there', async () => {
+  it('may reject the token, or be unavailable', async () => {
     expect(await code([newId(), '--follow', '--url', app.url, '--token', 'x'], {})).toBe(1)
     expect(printed).toContain('token is not valid')
     expect(await code([newId(), '--follow', '--url', 'http://127.0.0.1:1', '--token', 'x'], {})).toBe(1)
-    expect(printed).toContain('the server is away: connect ECONNREFUSED 127.0.0.1:1')
+    expect(printed).toContain('the server is unavailable: connect ECONNREFUSED 127.0.0.1:1')
   })
 })
