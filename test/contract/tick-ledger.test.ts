@@ -6,6 +6,7 @@ import { RunQueue } from '../../src/runs/index.ts'
 import { Ticker } from '../../src/schedules/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { startTestApp } from '../support/app.ts'
+import { clockedDatabase } from '../support/database.ts'
 import { UUID } from '../support/matchers.ts'
 import { createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
 
@@ -16,16 +17,19 @@ const {
 } = SyncJobCronTriggerService.method
 const { listSyncJobRuns } = SyncJobRunService.method
 
-const app = await startTestApp()
+const { database, clock } = await clockedDatabase()
+const app = await startTestApp({}, database)
 const world = await seedTenant(app, await createApiTenant(app))
 const clients = app.clients({ token: world.environmentToken })
 const DAY_MS = 86_400_000
 
 /** Fires what is due at a moment, as a worker would. */
 async function tickAt(now: Date): Promise<void> {
-  const deps = { database: app.database, random: () => 0.5, now: () => now }
+  const deps = { database, random: () => 0.5 }
+  await clock.set(now)
   await using ticker = new Ticker({ ...deps, queue: new RunQueue(deps), clock: systemClock, logger: silentLogger })
   await ticker.runOnce()
+  await clock.reset()
 }
 
 /** A daily trigger, and its first ticks. */

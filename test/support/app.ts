@@ -28,9 +28,13 @@ const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIM
  * Starts the API for one test file, without workers: nothing happens that a test did not ask for.
  *
  * @param settings environment variables over those of all tests
+ * @param given an empty database, such as one with a clock. Absent: a new one
  */
-export async function startTestApp(settings: Readonly<Record<string, string>> = {}): Promise<TestApp> {
-  const { database } = await testDatabase()
+export async function startTestApp(
+  settings: Readonly<Record<string, string>> = {},
+  given?: TestDatabase['database'],
+): Promise<TestApp> {
+  const database = given ?? (await testDatabase()).database
   const first = await bootstrap(database)
   if (first === undefined) throw new Error('the template database is not empty')
   const secrets = createSecretStore(parseKeyRing(generateKeyRingText('test')))
