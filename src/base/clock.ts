@@ -7,6 +7,27 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/**
+ * Waits for the work, but no longer than `ms` and not after the signal aborts; the work goes on.
+ *
+ * @returns its result, `undefined` when it was not done by then
+ * @throws the error of the work
+ */
+export async function withTimeout<Result>(
+  clock: Pick<Clock, 'sleep'>,
+  work: Promise<Result>,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<Result | undefined> {
+  const done = new AbortController()
+  const end = signal === undefined ? done.signal : AbortSignal.any([signal, done.signal])
+  try {
+    return await Promise.race([work, clock.sleep(ms, end).then(() => undefined)])
+  } finally {
+    done.abort()
+  }
+}
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => new Date(),

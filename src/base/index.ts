@@ -5,7 +5,7 @@
  */
 
 export { type BackoffPolicy, backoffMs, type Random } from './backoff.ts'
-export { type Clock, systemClock } from './clock.ts'
+export { type Clock, systemClock, withTimeout } from './clock.ts'
 export { type DotPath, formatDotPath, getAtPath, parseDotPath, tryParseDotPath } from './dot-path.ts'
 export {
   accountNotActive,
@@ -58,6 +58,7 @@ export {
 export { parseJsonInSlices, yieldToEventLoop } from './json-parse-sliced.ts'
 export { chunkJson, stringifyJson } from './json-stringify.ts'
 export { toJsonbText } from './jsonb.ts'
+export { LongPollHub } from './long-poll-hub.ts'
 export { MicroBatcher } from './micro-batcher.ts'
 export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'
 export { Slab } from './slab.ts'

@@ -1,4 +1,4 @@
-import { type Clock, Failure, FairSemaphore } from '../base/index.ts'
+import { type Clock, Failure, FairSemaphore, LongPollHub, withTimeout } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import { type AwaitedGroup, countClaimable, findDraining } from './sql.ts'
 
@@ -15,39 +15,38 @@ export interface ClaimWait extends Omit<AwaitedGroup, 'atMost'> {
 }
 
 interface Waiter extends ClaimWait {
-  /** Ends the wait; whether it is worth claiming. */
+  /** Ends the wait; whether a claim may find a run. */
   readonly end: (isWorth: boolean) => void
   readonly fail: (error: unknown) => void
 }
 
-/** How often the groups that somebody waits for are looked at, all of them in one statement. */
+/** How often the queue is polled for all waiting daemons together. */
 const POLL_INTERVAL_MS = 1_000
-/** Daemons that wait in one process at once; environments share the places. */
+/** Daemons that wait in one process at once, shared fairly between environments. */
 const WAITERS_MAX = 1_000
 
 const TOO_MANY_WAITERS = 'as many daemons of this environment wait here as may; ask again, or another server'
 
 /**
- * Where daemons wait for runs: one look per interval for all of this process, and none while nobody waits. A look wakes as
- * many as there are runs for, in the order in which they came; the others hear nothing of it. Daemons that have begun to
- * drain go. A wait holds no connection.
+ * Long polls of daemons for runs to claim. A poll wakes as many daemons as there are runs for, in the order of their arrival;
+ * the others go on waiting. Daemons that have begun to drain are released. A wait holds no connection.
  */
 export class ClaimLongPolls {
   readonly #deps: ClaimLongPollsDeps
-  readonly #waiters = new Set<Waiter>()
+  readonly #hub: LongPollHub<Waiter>
   readonly #places = new FairSemaphore(WAITERS_MAX)
-  #isPolling = false
   #isClosed = false
 
   constructor(deps: ClaimLongPollsDeps) {
     this.#deps = deps
+    this.#hub = new LongPollHub({ ...deps, intervalMs: POLL_INTERVAL_MS, poll: (waiters) => this.#poll(waiters) })
   }
 
   /**
    * Waits until there may be a run to claim.
    *
    * @returns `false` when there was none until the time was up, the signal aborted, the daemon drained, or the waits closed
-   * @throws Failure RATE_LIMITED when the environment has its share of the places; what a look threw, and the waiting call is to ask again
+   * @throws Failure RATE_LIMITED when the environment has its share of the waiters; an error of a poll, after which the caller may ask again
    */
   async wait(who: ClaimWait, ms: number, signal: AbortSignal): Promise<boolean> {
     if (this.#isClosed) return false
@@ -55,77 +54,59 @@ export class ClaimLongPolls {
     if (release === undefined) throw new Failure('RATE_LIMITED', TOO_MANY_WAITERS, { retryAfterSeconds: 5 })
     const { promise, resolve: end, reject: fail } = Promise.withResolvers<boolean>()
     const waiter = { ...who, end, fail }
-    const over = new AbortController()
-    void this.#deps.clock.sleep(ms, AbortSignal.any([signal, over.signal])).then(() => end(false))
-    this.#waiters.add(waiter)
-    void this.#pollWhileAwaited()
+    this.#hub.add(waiter)
     try {
-      return await promise
+      return (await withTimeout(this.#deps.clock, promise, ms, signal)) ?? false
     } finally {
-      this.#waiters.delete(waiter)
+      this.#hub.remove(waiter)
       release()
-      over.abort()
     }
   }
 
-  /** Ends the waits of a daemon that takes no more; in other processes the next look does. */
+  /** Ends the waits of a daemon that claims no more; those in other processes end with their next poll. */
   release(daemonId: string): void {
-    for (const waiter of this.#waiters) if (waiter.daemonId === daemonId) waiter.end(false)
+    for (const waiter of this.#hub.waiters) if (waiter.daemonId === daemonId) waiter.end(false)
   }
 
-  /** Ends every wait, and those that are to come at once. */
+  /** Ends every wait, and further ones as they begin. */
   close(): void {
     this.#isClosed = true
-    for (const waiter of this.#waiters) waiter.end(false)
+    for (const waiter of this.#hub.waiters) waiter.end(false)
   }
 
   get isClosed(): boolean {
     return this.#isClosed
   }
 
-  async #pollWhileAwaited(): Promise<void> {
-    if (this.#isPolling) return
-    this.#isPolling = true
-    while (this.#waiters.size > 0) {
-      await this.#deps.clock.sleep(POLL_INTERVAL_MS)
-      await this.#pollOnce()
-    }
-    this.#isPolling = false
-  }
-
-  async #pollOnce(): Promise<void> {
-    const waiters = [...this.#waiters]
-    if (waiters.length === 0) return
-    const { pool: direct } = this.#deps.database
-    const lines = groupWaiters(waiters)
-    try {
-      const resting = new Set(await findDraining(direct, waiters.map(daemonKey)))
-      for (const waiter of waiters) if (resting.has(waiter.daemonId)) waiter.end(false)
-      const awaited = lines.map(({ waiters: { length: atMost }, ...line }) => ({ ...line, atMost }))
-      const counts = await countClaimable(direct, awaited)
-      for (const [place, line] of lines.entries())
-        for (const waiter of line.waiters.slice(0, counts[place] ?? 0)) waiter.end(true)
-    } catch (error) {
-      for (const waiter of waiters) waiter.fail(error)
-    }
+  async #poll(waiters: readonly Waiter[]): Promise<void> {
+    const { pool } = this.#deps.database
+    const draining = new Set(await findDraining(pool, waiters.map(daemonKey)))
+    for (const waiter of waiters) if (draining.has(waiter.daemonId)) waiter.end(false)
+    const groups = groupWaiters(waiters)
+    const counts = await countClaimable(
+      pool,
+      groups.map(({ waiters: { length: atMost }, ...group }) => ({ ...group, atMost })),
+    )
+    for (const [index, group] of groups.entries())
+      for (const waiter of group.waiters.slice(0, counts[index] ?? 0)) waiter.end(true)
   }
 }
 
-/** Those who wait for the same, in the order in which they came. */
+/** Daemons that wait for the same runs, in the order of their arrival. */
 interface WaiterGroup extends Pick<ClaimWait, 'group' | 'regions'> {
   readonly waiters: Waiter[]
 }
 
 function groupWaiters(waiters: readonly Waiter[]): readonly WaiterGroup[] {
-  const lines = new Map<string, WaiterGroup>()
+  const groups = new Map<string, WaiterGroup>()
   for (const waiter of waiters) {
     const { group, regions } = waiter
-    const name = `${group} ${regions}`
-    const line = lines.get(name) ?? { group, regions, waiters: [] }
-    line.waiters.push(waiter)
-    lines.set(name, line)
+    const key = `${group} ${regions}`
+    const found = groups.get(key) ?? { group, regions, waiters: [] }
+    found.waiters.push(waiter)
+    groups.set(key, found)
   }
-  return [...lines.values()]
+  return [...groups.values()]
 }
 
 function daemonKey({ environmentId, daemonId: id }: Waiter) {

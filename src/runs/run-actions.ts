@@ -2,7 +2,14 @@ import { Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { queueGroupKey, type RunQueue } from './queue.ts'
 import { getRunRecord, type RunView, withWaitState } from './read-runs.ts'
-import { type ErrorHandling, QUEUE_DEPTH_MAX, queueGroupOf, type Run, type RunDestination } from './run.ts'
+import {
+  type ErrorHandling,
+  isFinalStatus,
+  QUEUE_DEPTH_MAX,
+  queueGroupOf,
+  type Run,
+  type RunDestination,
+} from './run.ts'
 import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './run-references.ts'
 import { requestStop } from './sql/queue.ts'
 import {
@@ -118,7 +125,7 @@ export async function stopRun(deps: RunActionDeps, tx: Tx, environmentId: string
     }
     const run = await getRunRecord(tx, environmentId, id)
     if (found?.isHeld || run.status === 'stopped') return run
-    if (isEndedStatus(run.status)) throw stateConflict(run, 'it is over and cannot be stopped')
+    if (isFinalStatus(run.status)) throw stateConflict(run, 'it is over and cannot be stopped')
   }
   throw new Failure('RUN_STATE_CONFLICT', `run ${id} is changing right now; try again`, { retryAfterSeconds: 1 })
 }
@@ -140,10 +147,6 @@ export async function retryRun(deps: RunActionDeps, tx: Tx, environmentId: strin
   await deps.queue.enqueue(tx, [again])
   if (again.triggerId !== null) await updateLastRunStatus(tx, again.triggerId, id, 'created')
   return await withWaitState(tx, again, deps.now?.())
-}
-
-function isEndedStatus(status: Run['status']): boolean {
-  return ['completed', 'partially_completed', 'failed', 'skipped'].includes(status)
 }
 
 function stateConflict(run: RunRecord, because: string): Failure {

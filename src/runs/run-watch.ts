@@ -1,84 +1,66 @@
-import { type Clock, Failure } from '../base/index.ts'
+import { type Clock, Failure, LongPollHub, withTimeout } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import { getRun, isWaiting, type RunView, withWaitStates } from './read-runs.ts'
-import type { Run } from './run.ts'
+import { isFinalStatus } from './run.ts'
 import { findRunVersions } from './sql/run.ts'
 
-/** What following runs needs. */
+/** What watching runs needs. */
 export interface RunWatchDeps {
   readonly database: Pick<Database, 'pool'>
   readonly clock: Clock
 }
 
-/** How often the runs that are followed are looked at: one statement for all, and one for all of them that wait. */
+/** How often watched runs are polled: one statement for all of them, and one for those that wait. */
 const POLL_INTERVAL_MS = 500
-/** A watcher hears something at least so often. */
-const SILENCE_MAX_MS = 15_000
-/** Longest a run is followed in one go: who may read it is asked again from time to time. */
+/** Keep-alive: longest time between two answers to a watcher. */
+const KEEP_ALIVE_MS = 15_000
+/** Longest watch: the caller's access is checked again when it asks again. */
 const WATCH_MAX_MS = 3_600_000
 
-const FOLLOW_AGAIN = 'the run was followed for an hour; follow it again'
+const WATCH_ENDED = 'the run was followed for an hour; follow it again'
 
-/** One run that somebody follows. */
-interface WatchedRun {
-  run: RunView
-  /** Why it cannot be followed any more. */
-  failure: unknown
-  watchers: number
-  /** Resolves at the next change, and is then another one. */
-  changed: PromiseWithResolvers<void>
-}
-
-/**
- * Follows runs for all watchers of this process: one look per interval, however many they are, and none while there are
- * none. Nothing is kept beyond the last watcher.
- */
+/** Streams runs to all watchers of this process: one poll per interval serves all, and there is none without watchers. */
 export class RunWatch {
   readonly #deps: RunWatchDeps
   readonly #watched = new Map<string, WatchedRun>()
-  #isLooking = false
+  readonly #hub: LongPollHub<WatchedRun>
 
   constructor(deps: RunWatchDeps) {
     this.#deps = deps
+    this.#hub = new LongPollHub({ ...deps, intervalMs: POLL_INTERVAL_MS, poll: (watched) => this.#poll(watched) })
   }
 
   /**
-   * The run as it is and after every change, also of what it waits for, until it is over; changes between two looks are one. `undefined` says that
-   * nothing has changed for a while.
+   * The run as it is and after every change, also of what it waits for, until it has ended; changes between two polls are
+   * one. `undefined` is a keep-alive: nothing has changed for a while.
    *
-   * @param signal ends it within moments, without a failure
-   * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed;
-   *   DEADLINE_EXCEEDED after an hour; whatever the database failed with
+   * @param signal ends it within moments, without an error
+   * @throws Failure RESOURCE_NOT_FOUND, also when the run is removed; DEADLINE_EXCEEDED after an hour; errors of the database
    */
   async *watch(environmentId: string, id: string, signal: AbortSignal): AsyncGenerator<RunView | undefined> {
-    const watched = this.#join(await getRun(this.#deps.database.pool, environmentId, id))
-    const endsAtMs = this.#deps.clock.monotonicMs() + WATCH_MAX_MS
+    const { database, clock } = this.#deps
+    const watched = this.#join(await getRun(database.pool, environmentId, id))
+    const endsAtMs = clock.monotonicMs() + WATCH_MAX_MS
     try {
-      for (let seen: Run | undefined; !isFinalRun(seen) && !signal.aborted; ) {
-        if (watched.failure !== undefined) throw watched.failure
-        if (this.#deps.clock.monotonicMs() >= endsAtMs) throw new Failure('DEADLINE_EXCEEDED', FOLLOW_AGAIN)
-        const isNew = watched.run !== seen
-        seen = watched.run
+      for (let seen: RunView | undefined; !hasEnded(seen) && !signal.aborted; ) {
+        watched.throwIfFailed()
+        if (clock.monotonicMs() >= endsAtMs) throw new Failure('DEADLINE_EXCEEDED', WATCH_ENDED)
+        const isNew = watched.view !== seen
+        seen = watched.view
         yield isNew ? seen : undefined
-        const isCurrent = watched.run === seen && watched.failure === undefined
-        if (isCurrent && !isFinalRun(seen)) await this.#untilChange(watched, signal)
+        if (watched.isCurrent(seen) && !hasEnded(seen)) await withTimeout(clock, watched.changed, KEEP_ALIVE_MS, signal)
       }
     } finally {
       this.#leave(watched)
     }
   }
 
-  #join(run: RunView): WatchedRun {
-    const watched = this.#watched.get(run.id) ?? {
-      run,
-      failure: undefined,
-      watchers: 0,
-      changed: Promise.withResolvers<void>(),
-    }
+  #join(view: RunView): WatchedRun {
+    const watched = this.#watched.get(view.id) ?? new WatchedRun(view, (failed) => this.#forget(failed))
     watched.watchers++
-    if (run.version > watched.run.version) updateView(watched, run)
-    this.#watched.set(run.id, watched)
-    void this.#look()
+    if (view.version > watched.view.version) watched.update(view)
+    this.#watched.set(view.id, watched)
+    this.#hub.add(watched)
     return watched
   }
 
@@ -88,79 +70,87 @@ export class RunWatch {
   }
 
   #forget(watched: WatchedRun): void {
-    if (this.#watched.get(watched.run.id) === watched) this.#watched.delete(watched.run.id)
+    this.#hub.remove(watched)
+    if (this.#watched.get(watched.view.id) === watched) this.#watched.delete(watched.view.id)
   }
 
-  async #untilChange({ changed }: WatchedRun, signal: AbortSignal): Promise<void> {
-    const heard = new AbortController()
-    await Promise.race([
-      changed.promise,
-      this.#deps.clock.sleep(SILENCE_MAX_MS, AbortSignal.any([signal, heard.signal])),
-    ])
-    heard.abort()
+  async #poll(all: readonly WatchedRun[]): Promise<void> {
+    const { pool } = this.#deps.database
+    const versions = await findRunVersions(
+      pool,
+      all.map(({ view }) => view),
+    )
+    const changed = all.filter(({ view }) => versions.get(view.id) !== view.version)
+    for (const watched of changed) await this.#reload(watched)
+    await this.#compareWaitStates(all.filter((watched) => watched.isCurrent(watched.view) && isWaiting(watched.view)))
   }
 
-  async #look(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    while (this.#watched.size > 0) {
-      await this.#deps.clock.sleep(POLL_INTERVAL_MS)
-      if (this.#watched.size > 0) await this.#lookOnce([...this.#watched.values()])
-    }
-    this.#isLooking = false
-  }
-
-  async #lookOnce(all: readonly WatchedRun[]): Promise<void> {
+  async #reload(watched: WatchedRun): Promise<void> {
+    const { environmentId, id } = watched.view
     try {
-      const runs = all.map(({ run }) => run)
-      const versions = await findRunVersions(this.#deps.database.pool, runs)
-      for (const watched of all) await this.#compare(watched, versions.get(watched.run.id))
-      await this.#compareWaits(all.filter(({ run, failure }) => failure === undefined && isWaiting(run)))
+      watched.update(await getRun(this.#deps.database.pool, environmentId, id))
     } catch (error) {
-      for (const watched of all) this.#fail(watched, error)
+      watched.fail(error)
     }
   }
 
-  async #compare(watched: WatchedRun, version: number | undefined): Promise<void> {
-    const { environmentId, id, version: known } = watched.run
-    if (version === known) return
-    try {
-      updateView(watched, await getRun(this.#deps.database.pool, environmentId, id))
-    } catch (error) {
-      this.#fail(watched, error)
+  /** What a run waits for changes without a change of the run; that it no longer waits is a change of the run. */
+  async #compareWaitStates(all: readonly WatchedRun[]): Promise<void> {
+    const before = all.map(({ view }) => view)
+    const after = await withWaitStates(this.#deps.database.pool, before)
+    for (const [index, watched] of all.entries()) {
+      const [old, current] = [before[index], after[index]]
+      if (old === undefined || current?.waiting === undefined || !watched.isCurrent(old)) continue
+      if (JSON.stringify(current.waiting) !== JSON.stringify(old.waiting)) watched.update(current)
     }
   }
+}
 
-  /** What a run waits for changes without a change of the run; that it waits no more is one. */
-  async #compareWaits(all: readonly WatchedRun[]): Promise<void> {
-    const runs = all.map(({ run }) => run)
-    const shown = await withWaitStates(this.#deps.database.pool, runs)
-    for (const [place, watched] of all.entries()) {
-      const [before, after] = [runs[place], shown[place]]
-      if (after?.waiting === undefined || watched.run !== before) continue
-      if (JSON.stringify(after.waiting) !== JSON.stringify(before.waiting)) updateView(watched, after)
-    }
+/** A run with at least one watcher, as the last poll saw it. */
+class WatchedRun {
+  view: RunView
+  watchers = 0
+  readonly #onFail: (watched: WatchedRun) => void
+  #failure: unknown
+  #change = Promise.withResolvers<void>()
+
+  constructor(view: RunView, onFail: (watched: WatchedRun) => void) {
+    this.view = view
+    this.#onFail = onFail
   }
 
-  /** Whoever waits is told, and asks again when they like. */
-  #fail(watched: WatchedRun, failure: unknown): void {
-    this.#forget(watched)
-    watched.failure = failure
-    notifyWatchers(watched)
+  /** Resolves with the next change or failure. */
+  get changed(): Promise<void> {
+    return this.#change.promise
+  }
+
+  isCurrent(view: RunView): boolean {
+    return this.view === view && this.#failure === undefined
+  }
+
+  update(view: RunView): void {
+    this.view = view
+    this.#notify()
+  }
+
+  /** Ends the watch for all watchers; they may begin another. */
+  fail(failure: unknown): void {
+    this.#failure = failure
+    this.#onFail(this)
+    this.#notify()
+  }
+
+  throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  #notify(): void {
+    const { resolve } = this.#change
+    this.#change = Promise.withResolvers<void>()
+    resolve()
   }
 }
 
-function updateView(watched: WatchedRun, run: RunView): void {
-  watched.run = run
-  notifyWatchers(watched)
-}
-
-function notifyWatchers(watched: WatchedRun): void {
-  const { changed } = watched
-  watched.changed = Promise.withResolvers<void>()
-  changed.resolve()
-}
-
-function isFinalRun(run: Run | undefined): boolean {
-  return run !== undefined && ['completed', 'partially_completed', 'failed', 'stopped', 'skipped'].includes(run.status)
+function hasEnded(view: RunView | undefined): boolean {
+  return view !== undefined && isFinalStatus(view.status)
 }

@@ -19,6 +19,19 @@ export type RunStatus =
   | 'stopped'
   | 'skipped'
 
+const FINAL_STATUSES: ReadonlySet<RunStatus> = new Set([
+  'completed',
+  'partially_completed',
+  'failed',
+  'stopped',
+  'skipped',
+])
+
+/** Whether a run in this status has ended, if it is not retried. */
+export function isFinalStatus(status: RunStatus): boolean {
+  return FINAL_STATUSES.has(status)
+}
+
 /** Where the records of a run go: to one of the two, never to both. */
 export type RunDestination =
   | { readonly kind: 'daemon'; readonly groupKey: string }
