@@ -161,6 +161,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
     triggers: {
       ...runs,
       database,
+      clock,
       minTickGapSeconds: config.minTickGapSeconds,
       catchUp: catchUpOf(config),
       checkResources: checkTriggerResources,

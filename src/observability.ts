@@ -57,7 +57,7 @@ export function createObservability(
   const schedule = new SchedulerMonitor({ database, clock: systemClock })
   const metrics = metricsPort === undefined ? undefined : new Metrics()
   metrics?.readOldestDueAge(() => schedule.oldestDueAgeSeconds)
-  metrics?.readQueue(() => countQueueDepth(database.pool, null))
+  metrics?.readQueue(() => countQueueDepth(database.pool))
   const findProblem = () => (databaseWatch?.isReachable === false ? DATABASE_PROBLEM : undefined)
   const findSchedulerProblem = () => findProblem() ?? (schedule.isStalled ? SCHEDULER_PROBLEM : undefined)
   const listener = metrics && new AdminServer({ metrics, findProblem, findSchedulerProblem })

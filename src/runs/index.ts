@@ -58,7 +58,7 @@ export {
   listDaysBefore,
 } from './sql/day-partition.ts'
 export { deleteExpiredPreviousRuns } from './sql/previous-run.ts'
-export type { LeaseKey, NowOverride } from './sql/queue.ts'
+export type { LeaseKey } from './sql/queue.ts'
 export { destinationColumns, destinationFromColumns, findRun, findRuns, type RunFilter } from './sql/run.ts'
 export { hasWebhook } from './sql/run-references.ts'
 export { deleteWorker, touchWorker } from './sql/run-wait.ts'

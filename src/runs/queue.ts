@@ -115,8 +115,6 @@ export interface TableQueueDeps<Carried extends CarriedValues> {
   readonly sql: QueueSql<Carried>
   readonly policy: QueuePolicy
   readonly random: () => number
-  /** Moves the database's clock, for tests. Absent: the clock as it is. */
-  readonly now?: (() => Date) | undefined
   /** Writes the records of items, and what else follows, in the transaction that settled them. */
   readonly conclude: (tx: Tx, settled: readonly (SettledItem & Carried)[]) => Promise<void>
   /** The endings that holders decided on and may have told, by item. */
@@ -132,7 +130,7 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
   }
 
   async enqueue(tx: Tx, items: readonly (WaitingItem & Carried)[]): Promise<void> {
-    if (items.length > 0) await enqueueItems(tx, this.#deps.sql, items, this.#now())
+    if (items.length > 0) await enqueueItems(tx, this.#deps.sql, items)
   }
 
   /** @param tx the transaction in which the claimant goes on to write; absent: the claim is one of its own */
@@ -146,13 +144,13 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
       heldMax: claim.heldMax ?? null,
       leaseMs: policy.leaseMs,
     }
-    return await claimItems(tx ?? database.pool, sql, request, this.#now())
+    return await claimItems(tx ?? database.pool, sql, request)
   }
 
   async heartbeat(held: readonly LeaseKey[]): Promise<readonly HeartbeatResult[]> {
     if (held.length === 0) return []
     const { database, sql, policy } = this.#deps
-    const renewed = await renewLeases(database.pool, sql, held, policy.leaseMs, this.#now())
+    const renewed = await renewLeases(database.pool, sql, held, policy.leaseMs)
     const byLease = new Map(renewed.map(({ leaseId, ...lease }) => [leaseId, lease]))
     return held.map(({ id, leaseId }) => {
       const lease = byLease.get(leaseId)
@@ -175,7 +173,7 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
   async reap(): Promise<number> {
     const { database, sql, policy } = this.#deps
     return await database.transaction(async (tx) => {
-      const expired = await lockExpiredLeases(tx, sql, policy.stopGraceMs, REAP_BATCH, this.#now())
+      const expired = await lockExpiredLeases(tx, sql, policy.stopGraceMs, REAP_BATCH)
       if (expired.length === 0) return 0
       const endings = await this.#deps.findEndings(
         tx,
@@ -200,13 +198,9 @@ export class TableQueue<Carried extends CarriedValues> implements Queue<Carried>
   }
 
   async #settle(tx: Tx, resolved: readonly LeaseSettlement[]): Promise<readonly (SettledItem & Carried)[]> {
-    const settled = await settleLeases(tx, this.#deps.sql, resolved, this.#now())
+    const settled = await settleLeases(tx, this.#deps.sql, resolved)
     if (settled.length > 0) await this.#deps.conclude(tx, settled)
     return settled
-  }
-
-  #now(): Date | null {
-    return this.#deps.now?.() ?? null
   }
 }
 
@@ -215,8 +209,6 @@ export interface RunQueueDeps {
   readonly database: Database
   /** A number in [0, 1). */
   readonly random: () => number
-  /** Moves the database's clock, for tests. */
-  readonly now?: (() => Date) | undefined
   readonly policy?: QueuePolicy | undefined
 }
 
@@ -247,7 +239,6 @@ export class RunQueue {
       sql: RUN_QUEUE,
       policy: this.#policy,
       random: deps.random,
-      now: deps.now,
       conclude: (tx, settled) => this.#conclude(tx, settled),
       findEndings: findRunEndings,
     })
@@ -274,12 +265,7 @@ export class RunQueue {
    * @throws a unique violation when a tick has its run already
    */
   async enqueueTicks(tx: Tx, triggers: readonly TriggerTicks[]): Promise<void> {
-    await insertTicks(
-      tx,
-      triggers,
-      { webhook: WEBHOOK_QUEUE_GROUP, daemonPrefix: DAEMON_QUEUE_GROUP_PREFIX },
-      this.#now(),
-    )
+    await insertTicks(tx, triggers, { webhook: WEBHOOK_QUEUE_GROUP, daemonPrefix: DAEMON_QUEUE_GROUP_PREFIX })
   }
 
   /**
@@ -292,7 +278,7 @@ export class RunQueue {
     return await this.#deps.database.transaction(async (tx) => {
       const leases = await this.#queue.claim(claim, tx)
       if (leases.length === 0) return []
-      const begun = await withPreviousRunDates(tx, await markRunsRunning(tx, leases, this.#now()))
+      const begun = await withPreviousRunDates(tx, await markRunsRunning(tx, leases))
       const work = new Map(begun.map((each) => [each.id, each]))
       const orphans = leases.filter(({ id }) => !work.has(id))
       if (orphans.length > 0) await dropLeases(tx, orphans) // their day was dropped while they waited
@@ -315,7 +301,7 @@ export class RunQueue {
     ending: DecidedEnding | null = null,
   ): Promise<{ readonly isStopRequested: boolean }> {
     const { pool: direct } = this.#deps.database
-    const saved = await saveRunProgress(direct, lease, checkpoint, stats, ending, this.#policy.leaseMs, this.#now())
+    const saved = await saveRunProgress(direct, lease, checkpoint, stats, ending, this.#policy.leaseMs)
     if (saved === undefined) throw leaseLost(lease.id)
     return saved
   }
@@ -342,17 +328,13 @@ export class RunQueue {
   }
 
   async #conclude(tx: Tx, settled: readonly (SettledItem & RunCarried)[]): Promise<void> {
-    const ended = await updateSettledRuns(tx, settled, this.#now())
+    const ended = await updateSettledRuns(tx, settled)
     const moved = ended.flatMap(({ resources, resourceStats, args, destination, ...run }) => {
       const isMovable = areFullyDelivered(resources, resourceStats)
       const keys = resourceKeys({ resources, args, destination })
       return keys.flatMap((resourceKey, index) => (isMovable[index] ? [{ ...run, resourceKey }] : []))
     })
     await advancePreviousRuns(tx, moved)
-  }
-
-  #now(): Date | null {
-    return this.#deps.now?.() ?? null
   }
 }
 

@@ -12,19 +12,9 @@ import { DAEMON_QUEUE_GROUP_PREFIX, type Run, WEBHOOK_QUEUE_GROUP } from './run.
 import { findRun, listRuns as listRunRecords, type RunFilter, type RunRecord } from './sql/run.ts'
 import { findRunWaits, type RunWaitRow } from './sql/run-wait.ts'
 
-/**
- * A run, and what it waits for.
- *
- * @param now moves the database's clock, for tests
- * @throws Failure RESOURCE_NOT_FOUND
- */
-export async function getRun(
-  tx: Tx,
-  environmentId: string,
-  id: string,
-  now: Date | null = null,
-): Promise<RunView<RunRecord>> {
-  return await withWaitState(tx, await getRunRecord(tx, environmentId, id), now)
+/** A run, and what it waits for. @throws Failure RESOURCE_NOT_FOUND */
+export async function getRun(tx: Tx, environmentId: string, id: string): Promise<RunView<RunRecord>> {
+  return await withWaitState(tx, await getRunRecord(tx, environmentId, id))
 }
 
 /** The run as it is stored. @throws Failure RESOURCE_NOT_FOUND */
@@ -93,17 +83,14 @@ export function isWaiting({ status }: Pick<Run, 'status'>): boolean {
 
 /**
  * The runs with what they wait for, in their order. Computed, not stored: one statement for those that wait, none without any.
- *
- * @param now moves the database's clock, for tests
  */
 export async function withWaitStates<Stored extends Run>(
   tx: Tx,
   runs: readonly Stored[],
-  now: Date | null = null,
 ): Promise<readonly RunView<Stored>[]> {
   const ids = runs.filter(isWaiting).map(({ id }) => id)
   if (ids.length === 0) return runs
-  const found = await findRunWaits(tx, ids, WEBHOOK_QUEUE_GROUP, DAEMON_QUEUE_GROUP_PREFIX, QUEUE_POLICY.leaseMs, now)
+  const found = await findRunWaits(tx, ids, WEBHOOK_QUEUE_GROUP, DAEMON_QUEUE_GROUP_PREFIX, QUEUE_POLICY.leaseMs)
   const waits = new Map(found.map((wait) => [wait.id, wait]))
   return runs.map((run) => {
     const wait = waits.get(run.id)
@@ -112,12 +99,8 @@ export async function withWaitStates<Stored extends Run>(
 }
 
 /** One run with what it waits for. */
-export async function withWaitState<Stored extends Run>(
-  tx: Tx,
-  run: Stored,
-  now: Date | null = null,
-): Promise<RunView<Stored>> {
-  const [shown = run] = await withWaitStates(tx, [run], now)
+export async function withWaitState<Stored extends Run>(tx: Tx, run: Stored): Promise<RunView<Stored>> {
+  const [shown = run] = await withWaitStates(tx, [run])
   return shown
 }
 

@@ -25,8 +25,6 @@ import { findAccountState } from './sql/run-references.ts'
 /** What changing runs needs. */
 export interface RunActionDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
-  /** Moves the database's clock, for tests. */
-  readonly now?: (() => Date) | undefined
 }
 
 /** What creating a run needs beside that. */
@@ -79,9 +77,9 @@ export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: stri
 /** Stores a run by hand and lets it wait. @throws Failure GROUP_FULL */
 export async function enqueueNewRun(deps: RunActionDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<RunView> {
   await assertCapacity(deps, tx, input.environmentId, input.destination)
-  const run = await insertManualRun(tx, { ...input, id: newId() }, deps.now?.() ?? null)
+  const run = await insertManualRun(tx, { ...input, id: newId() })
   await deps.queue.enqueue(tx, [run])
-  return await withWaitState(tx, run, deps.now?.())
+  return await withWaitState(tx, run)
 }
 
 /** @throws Failure GROUP_FULL when GROUP_QUEUED_MAX runs wait in the destination's group already */
@@ -113,12 +111,11 @@ const STOP_ATTEMPTS_MAX = 5
  *
  * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT when it completed (partially), failed or was skipped
  */
-export async function stopRun(deps: RunActionDeps, tx: Tx, environmentId: string, id: string): Promise<Run> {
-  const now = deps.now?.() ?? null
+export async function stopRun(tx: Tx, environmentId: string, id: string): Promise<Run> {
   for (let attempt = 1; attempt <= STOP_ATTEMPTS_MAX; attempt++) {
-    const found = await requestStop(tx, environmentId, id, now)
+    const found = await requestStop(tx, environmentId, id)
     if (found !== undefined && found.scheduledFor !== null) {
-      await markStopped(tx, id, found.scheduledFor, now)
+      await markStopped(tx, id, found.scheduledFor)
       if (found.triggerId !== null) await updateLastRunStatus(tx, found.triggerId, id, 'stopped')
       const run = await getRunRecord(tx, environmentId, id)
       return run
@@ -142,11 +139,11 @@ export async function retryRun(deps: RunActionDeps, tx: Tx, environmentId: strin
   if (state === undefined) throw stateConflict(run, 'its account is gone')
   assertRunnable(state)
   await assertCapacity(deps, tx, environmentId, run.destination)
-  const again = await requeueRun(tx, run, deps.now?.() ?? null)
+  const again = await requeueRun(tx, run)
   if (again === undefined) throw stateConflict(run, 'only failed and stopped runs are retried')
   await deps.queue.enqueue(tx, [again])
   if (again.triggerId !== null) await updateLastRunStatus(tx, again.triggerId, id, 'created')
-  return await withWaitState(tx, again, deps.now?.())
+  return await withWaitState(tx, again)
 }
 
 function stateConflict(run: RunRecord, because: string): Failure {

@@ -1,4 +1,12 @@
-import { type FailureReason, invalidFields, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
+import {
+  type Clock,
+  type FailureReason,
+  invalidFields,
+  type JsonObject,
+  newId,
+  notFound,
+  type Violation,
+} from '../base/index.ts'
 import { isForeignKeyViolation, type Tx } from '../database/index.ts'
 import {
   destinationRequired,
@@ -20,8 +28,7 @@ export interface TriggerDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
   readonly minTickGapSeconds: number
   readonly catchUp?: CatchUpPolicy | undefined
-  /** Moves the clocks of process and database, for tests. */
-  readonly now?: (() => Date) | undefined
+  readonly clock: Pick<Clock, 'now'>
   /** Everything that keeps resources from replacing those of the job, with fields below `resources`. */
   checkResources(
     tx: Tx,
@@ -84,15 +91,14 @@ export async function createTrigger(
     cronExpression: input.cronExpression,
     shard: shardOf(id),
     region: subject.region,
-    nextFireAt: firstTick(input.cronExpression, deps.now?.() ?? subject.now),
+    nextFireAt: firstTick(input.cronExpression, subject.now),
   }
   return await mapReferenceErrors(trigger, () => insertTrigger(tx, trigger))
 }
 
 /** The violations of an expression that is about to be stored. */
-export function checkCron({ minTickGapSeconds, now }: TriggerDeps, expression: string): readonly Violation[] {
-  const from = now?.() ?? new Date()
-  return checkCronExpression(expression, { minTickGapSeconds, from, field: 'cron_expression' })
+export function checkCron({ minTickGapSeconds, clock }: TriggerDeps, expression: string): readonly Violation[] {
+  return checkCronExpression(expression, { minTickGapSeconds, from: clock.now(), field: 'cron_expression' })
 }
 
 /** The first tick of a checked expression after a moment. */

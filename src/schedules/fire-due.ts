@@ -7,8 +7,6 @@ import { suspendSchedule } from './sql/trigger.ts'
 /** What a pass over the schedules needs. */
 export interface FireDueDeps extends FireDeps {
   readonly database: Database
-  /** Moves the database's clock, for tests. Absent: the database decides what is due. */
-  readonly now?: (() => Date) | undefined
   /** Only triggers whose account lives in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
   /** Told how late each tick was, in seconds by the database's clock, once it is committed. */
@@ -43,8 +41,8 @@ const SHARD_CONCURRENCY = 4
  * @throws whatever the database throws; what was committed before stays, the rest is still due
  */
 export async function fireDue(deps: FireDueDeps, scan: ShardCursors): Promise<PassReport> {
-  const { database, now, regions = null } = deps
-  const heads = await findNextDue(database.pool, scan.startPass(performance.now()), regions, now?.() ?? null)
+  const { database, regions = null } = deps
+  const heads = await findNextDue(database.pool, scan.startPass(performance.now()), regions)
   const began = heads[0]?.now ?? new Date()
   const due = heads.filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= began)
   const reports: FireReport[] = []

@@ -63,11 +63,11 @@ export async function listTicks(
  * @throws Failure CRON_EXPRESSION_INVALID
  */
 export function previewTicks(
-  deps: Pick<TriggerDeps, 'minTickGapSeconds' | 'now'>,
+  deps: Pick<TriggerDeps, 'minTickGapSeconds' | 'clock'>,
   expression: string,
   options: { readonly count?: number | undefined; readonly after?: Date | undefined },
 ): readonly Date[] {
-  const { count = PREVIEW_DEFAULT, after: from = deps.now?.() ?? new Date() } = options
+  const { count = PREVIEW_DEFAULT, after: from = deps.clock.now() } = options
   const { minTickGapSeconds } = deps
   const violations = checkCronExpression(expression, { minTickGapSeconds, from, field: 'cron_expression' })
   if (violations.length > 0) throw invalidFields(violations, 'CRON_EXPRESSION_INVALID')

@@ -7,8 +7,6 @@ import { SHARDS } from './shard-cursors.ts'
 export interface SchedulerMonitorDeps {
   readonly database: Pick<Database, 'pool'>
   readonly clock: Pick<Clock, 'sleep'>
-  /** Moves the database's clock, for tests. */
-  readonly now?: (() => Date) | undefined
 }
 
 /** How often the schedule is looked at. */
@@ -60,10 +58,10 @@ export class SchedulerMonitor implements AsyncDisposable {
 
   /** One look. Never rejects. */
   async poll(): Promise<void> {
-    const { database, now } = this.#deps
+    const { database } = this.#deps
     const askedMs = performance.now()
     try {
-      this.#ageSeconds = await findOldestDueAge(database.pool, SHARDS, now?.() ?? null)
+      this.#ageSeconds = await findOldestDueAge(database.pool, SHARDS)
       this.#unknownSinceMs = undefined
     } catch {
       this.#unknownSinceMs ??= askedMs

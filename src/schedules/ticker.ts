@@ -18,8 +18,6 @@ export interface TickerDeps {
   readonly catchUp?: CatchUpPolicy | undefined
   /** Only triggers whose account lives in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
-  /** Moves the database's clock, for tests. */
-  readonly now?: (() => Date) | undefined
   /** Told how late ticks were; see `FireDueDeps`. */
   readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
   /** Called after a pass that made runs, so that this process looks at its queue. */

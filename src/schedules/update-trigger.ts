@@ -102,7 +102,7 @@ export async function lockAndFireDue(
   tx: Tx,
   triggerId: string,
 ): Promise<{ readonly isPaused: boolean; readonly now: Date }> {
-  const schedule = await lockSchedule(tx, triggerId, deps.now?.() ?? null)
+  const schedule = await lockSchedule(tx, triggerId)
   if (schedule === undefined) throw new Error('a trigger without a schedule')
   const { queue, catchUp = CATCH_UP } = deps
   if (schedule.nextFireAt !== null && schedule.nextFireAt <= schedule.now) {

@@ -50,7 +50,7 @@ export function workerPresence(database: Database, holder: string, regions: read
     name: 'presence',
     intervalMs: HEARTBEAT_INTERVAL_MS,
     async runOnce() {
-      await touchWorker(database.pool, holder, regions, null)
+      await touchWorker(database.pool, holder, regions)
       return false
     },
   }
@@ -128,7 +128,7 @@ export function retention(deps: RetentionDeps, days: number): PollLoopSpec {
       }
       const { pool: direct } = deps.database
       const checkpoints = await deleteOrphanedCheckpoints(direct, before, ROW_BATCH)
-      const previousRuns = await deleteExpiredPreviousRuns(direct, deps.clock.now(), ROW_BATCH)
+      const previousRuns = await deleteExpiredPreviousRuns(direct, ROW_BATCH)
       return checkpoints === ROW_BATCH || previousRuns === ROW_BATCH
     },
   }

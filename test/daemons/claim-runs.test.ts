@@ -13,10 +13,10 @@ import {
 } from '../../src/daemons/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { createRun, getRun, type LeaseKey, RunQueue } from '../../src/runs/index.ts'
-import { testDatabase } from '../support/database.ts'
-import { createTenant, type Tenant, TestClock } from '../support/tenant.ts'
+import { clockedDatabase } from '../support/database.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const STATS = {
   resource: 'repos',
   method: 'list',
@@ -29,7 +29,6 @@ const STATS = {
 const signal = new AbortController().signal
 
 let tenant: Tenant
-let clock: TestClock
 let queue: RunQueue
 let deps: ClaimDeps & { queue: RunQueue }
 let defects: string[]
@@ -39,8 +38,8 @@ let load: () => SyncableAccount
 beforeEach(async () => {
   await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, daemon')
   tenant = await createTenant(database, 2)
-  clock = new TestClock()
-  queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
+  await clock.stop()
+  queue = new RunQueue({ database, random: () => 0.5 })
   const empty = { actions: new Map(), resources: new Map() }
   const definition = { plan: empty, environmentVariables: {} }
   const account = { tenantId: 'acme', context: {} }
@@ -64,7 +63,7 @@ async function create(account = 0): Promise<string> {
     integratedAccountId: accountIds[account] ?? '',
     destination: { kind: 'daemon', groupKey: 'g' } as const,
   }
-  const runDeps = { queue, now: clock.now, resolveArgs: async () => ({}) }
+  const runDeps = { queue, resolveArgs: async () => ({}) }
   return (await database.transaction((tx) => createRun(runDeps, tx, environmentId, input))).id
 }
 
@@ -90,7 +89,7 @@ describe('a daemon that dies', () => {
     await reportProgress(deps, environmentId, stale, { checkpoint: { page: 3 }, stats: [STATS] })
     expect(await claim(heir)).toEqual([])
 
-    clock.advance(30_001)
+    await clock.advance(30_001)
     expect(await queue.reap()).toBe(1)
     const taken = await claim(heir)
 
@@ -108,7 +107,7 @@ describe('a daemon that dies', () => {
     const daemon = await register()
     for (let attempt = 1; attempt <= 5; attempt++) {
       expect(await claim(daemon)).toMatchObject([{ run: { id, attempt } }])
-      clock.advance(30_001)
+      await clock.advance(30_001)
       await queue.reap()
     }
     expect(await claim(daemon)).toEqual([])

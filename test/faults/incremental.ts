@@ -8,7 +8,9 @@
  */
 
 import fc from 'fast-check'
+import { Database } from '../../src/database/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
+import { DatabaseClock } from '../support/database-clock.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { commands } from '../syncs/incremental-model.ts'
 import { World } from '../syncs/incremental-world.ts'
@@ -20,10 +22,12 @@ const DAEMONS_EVERY = 4
 const random = seededRandom('incremental')
 const lives = fc.sample(commands, { numRuns: LIVES, seed: Math.floor(random() * 2 ** 31) })
 await using server = await startDurableDatabase()
+await using clock = await DatabaseClock.install(server.url)
+await using database = new Database({ target: { kind: 'url', url: server.url } })
 const counts = { faults: 0, crashes: 0, lost: 0, full: 0 }
 
 for (const [index, days] of lives.entries()) {
-  const world = await World.create(server.database, index % DAEMONS_EVERY === 0 ? 'daemon' : 'webhook')
+  const world = await World.create(database, clock, index % DAEMONS_EVERY === 0 ? 'daemon' : 'webhook')
   for (const command of days) await world.perform(command)
   const lost = await world.findLost()
   if (lost.length > 0) process.stderr.write(`${JSON.stringify({ lost, days })}\n`)

@@ -17,21 +17,20 @@ import {
 import { HeldRun } from '../../src/runs/lease.ts'
 import { SettlementBatcher } from '../../src/runs/settlement-batcher.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
-import { testDatabase } from '../support/database.ts'
-import { createTenant, type Tenant, TestClock } from '../support/tenant.ts'
+import { clockedDatabase } from '../support/database.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const FAILURE = { reason: 'UPSTREAM_ERROR', message: 'it broke' }
 
 let tenant: Tenant
-let clock: TestClock
 let queue: RunQueue
 
 beforeEach(async () => {
   await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
   tenant = await createTenant(database, 20)
-  clock = new TestClock()
-  queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
+  await clock.stop()
+  queue = new RunQueue({ database, random: () => 0.5 })
 })
 
 interface ExecutorOptions {
@@ -53,7 +52,7 @@ function executorOf(executeRun: ExecuteRun<ClaimedRun>, { queue: given = queue, 
 
 async function create(account = 0): Promise<Run> {
   const { environmentId, syncJobId, webhookId, accountIds } = tenant
-  const deps = { queue, now: clock.now, resolveArgs: async () => ({}) }
+  const deps = { queue, resolveArgs: async () => ({}) }
   const destination = { kind: 'webhook', webhookId } as const
   const input = { syncJobId, integratedAccountId: accountIds[account] ?? '', destination }
   return await database.transaction((tx) => createRun(deps, tx, environmentId, input))
@@ -152,15 +151,15 @@ describe('an executor', () => {
       return { kind: 'completed' }
     })
     await executor.claimOnce()
-    clock.advance(30_000)
+    await clock.advance(30_000)
     await queue.reap()
     await executor.claimOnce()
     ends[0]?.resolve()
     while (executor.stats.leasesLost === 0) await new Promise((resolve) => setImmediate(resolve))
     await new Promise((resolve) => setImmediate(resolve))
-    clock.advance(20_000)
+    await clock.advance(20_000)
     await executor.heartbeatOnce()
-    clock.advance(20_000)
+    await clock.advance(20_000)
     expect(await queue.reap()).toBe(0)
     ends[1]?.resolve()
     await executor.drain(10_000)
@@ -191,7 +190,7 @@ describe('an executor', () => {
     })
     await executor.claimOnce()
     await first.promise
-    await database.transaction((tx) => stopRun({ queue, now: clock.now }, tx, tenant.environmentId, id))
+    await database.transaction((tx) => stopRun(tx, tenant.environmentId, id))
     more.resolve()
     await executor.drain(10_000)
     expect(await read(id)).toMatchObject({ status: 'stopped' })
@@ -209,7 +208,7 @@ describe('an executor', () => {
     })
     await executor.claimOnce()
     await began.promise
-    clock.advance(30_000)
+    await clock.advance(30_000)
     await queue.reap()
     const [other] = await queue.claim({ group: 'webhook', holder: 'other', limit: 1 })
     expect(other).toMatchObject({ id, attempt: 2 })
@@ -230,9 +229,9 @@ describe('an executor', () => {
     })
     await executor.claimOnce()
     await began.promise
-    clock.advance(20_000)
+    await clock.advance(20_000)
     await executor.heartbeatOnce()
-    clock.advance(20_000)
+    await clock.advance(20_000)
     expect(await queue.reap()).toBe(0)
     end.resolve()
     await executor.drain(10_000)

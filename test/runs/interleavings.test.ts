@@ -11,11 +11,11 @@ import {
   retryRun,
   stopRun,
 } from '../../src/runs/index.ts'
-import { beforeCommit, testDatabase } from '../support/database.ts'
-import { createTenant, type Tenant, TestClock } from '../support/tenant.ts'
+import { beforeCommit, clockedDatabase } from '../support/database.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 import { QueueModel } from './queue-model.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const ACCOUNTS = 3
 const STATS = { resource: 'repos', method: 'list', fetched: 0, delivered: 0, failed: 0, complete: false }
 const FAILURE = { reason: 'UPSTREAM_ERROR', message: 'it broke' }
@@ -77,10 +77,9 @@ const step = fc.oneof(
 
 /** A queue and the model of it, under one clock. */
 class Bench {
-  readonly clock = new TestClock('2026-11-05T12:00:00Z')
   readonly model = new QueueModel()
   readonly leases: ClaimedRun[] = []
-  readonly #queue = new RunQueue({ database, random: () => 0.5, now: this.clock.now })
+  readonly #queue = new RunQueue({ database, random: () => 0.5 })
   readonly #tenant: Tenant
 
   constructor(tenant: Tenant) {
@@ -88,7 +87,7 @@ class Bench {
   }
 
   get nowMs(): number {
-    return this.clock.now().getTime()
+    return clock.now().getTime()
   }
 
   async perform(each: Step): Promise<void> {
@@ -116,16 +115,16 @@ class Bench {
       case 'reap':
         return await this.#reap(each.reapers)
       case 'wait':
-        return this.clock.advance(each.seconds * 1_000)
+        return await clock.advance(each.seconds * 1_000)
       case 'clock back':
-        return this.clock.advance(-each.seconds * 1_000)
+        return await clock.advance(-each.seconds * 1_000)
     }
   }
 
   /** Lets everything that waits be done, whatever it takes; nothing may be left. */
   async finish(): Promise<void> {
     for (let round = 0; round < 200 && this.model.runs.some(({ status }) => isOpen(status)); round++) {
-      this.clock.advance(61_000)
+      await clock.advance(61_000)
       await this.#reap(1)
       for (const group of ['webhook', 'daemon'] as const) await this.#claim(this.#group(group), 5, 1)
       for (const lease of this.leases) await this.#settle(lease, { kind: 'completed' })
@@ -210,7 +209,7 @@ class Bench {
   async #crash(lease: ClaimedRun | undefined, ended: Outcome): Promise<void> {
     if (lease === undefined) return
     const dies = beforeCommit(database, () => Promise.reject(new Error('killed before the commit')))
-    const dying = new RunQueue({ database: dies, random: () => 0.5, now: this.clock.now })
+    const dying = new RunQueue({ database: dies, random: () => 0.5 })
     await dying.settle([{ ...lease, outcome: ended }]).catch(() => undefined)
   }
 
@@ -238,7 +237,7 @@ class Bench {
   async #stop(id: string | undefined): Promise<void> {
     if (id === undefined) return
     const { environmentId } = this.#tenant
-    const stopped = database.transaction((tx) => stopRun(this.#deps, tx, environmentId, id))
+    const stopped = database.transaction((tx) => stopRun(tx, environmentId, id))
     expect(await reasonOf(stopped)).toBe(this.model.stop(id, this.nowMs) ? 'accepted' : 'RUN_STATE_CONFLICT')
   }
 
@@ -258,7 +257,7 @@ class Bench {
   }
 
   get #deps() {
-    return { queue: this.#queue, now: this.clock.now }
+    return { queue: this.#queue }
   }
 
   #destination(kind: Destination): RunDestination {
@@ -291,6 +290,7 @@ describe('whatever happens in whatever order', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
         await execute(database.pool, `truncate ${TABLES}`)
+        await clock.set('2026-11-05T12:00:00Z')
         const at = new Bench(tenant)
         for (const each of steps) {
           await at.perform(each)

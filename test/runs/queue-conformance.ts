@@ -4,13 +4,13 @@ import type { Database } from '../../src/database/index.ts'
 import type { Outcome } from '../../src/runs/index.ts'
 import type { Claim, Queue } from '../../src/runs/queue.ts'
 import type { TakenLease } from '../../src/runs/sql/queue.ts'
-import type { TestClock } from '../support/tenant.ts'
+import type { DatabaseClock } from '../support/database-clock.ts'
 
 /** One implementation under test, on an empty queue. */
 export interface QueueUnderTest {
   readonly queue: Pick<Queue<unknown>, 'claim' | 'heartbeat' | 'settle' | 'reap'>
   readonly database: Database
-  readonly clock: TestClock
+  readonly clock: DatabaseClock
   /** Names a flow; the same number is the same flow. */
   flowId(flow: number): string
   /** Stores records and puts them into the queue, in one transaction, and returns their ids. */
@@ -75,9 +75,9 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
 
       it('takes nothing before it is available', async () => {
         await at.enqueue([{ flow: 1, availableAt: new Date(at.clock.now().getTime() + 1000) }])
-        at.clock.advance(999)
+        await at.clock.advance(999)
         expect(await claim(1)).toEqual([])
-        at.clock.advance(1)
+        await at.clock.advance(1)
         expect(await claim(1)).toHaveLength(1)
       })
 
@@ -117,7 +117,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         for (const _ of ids.slice(0, 15)) await settle(await claimOne(), { kind: 'completed' })
         const late = await claimOne()
         await settle(late, outcome)
-        at.clock.advance(10_000)
+        await at.clock.advance(10_000)
         const order: string[] = []
         for (const _ of ids.slice(15)) {
           const lease = await claimOne()
@@ -164,7 +164,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
       it('renews every lease it names, in one call', async () => {
         await at.enqueue(flows(3))
         const leases = await claim(3)
-        at.clock.advance(20_000)
+        await at.clock.advance(20_000)
         const answers = await at.queue.heartbeat(leases)
         const expiresAt = new Date(at.clock.now().getTime() + LEASE_MS)
         expect(answers).toEqual(leases.map(({ id }) => ({ kind: 'held', id, expiresAt, isStopRequested: false })))
@@ -173,9 +173,9 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
       it('keeps a lease from being taken back', async () => {
         await at.enqueue([{ flow: 1 }])
         const lease = await claimOne()
-        at.clock.advance(20_000)
+        await at.clock.advance(20_000)
         await at.queue.heartbeat([lease])
-        at.clock.advance(20_000)
+        await at.clock.advance(20_000)
         expect(await at.queue.reap()).toBe(0)
       })
 
@@ -190,7 +190,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
       it('is taken back, and the next holder’s attempt is counted', async () => {
         const [id = ''] = await at.enqueue([{ flow: 1 }])
         const stale = await claimOne()
-        at.clock.advance(LEASE_MS)
+        await at.clock.advance(LEASE_MS)
         expect(await at.queue.reap()).toBe(1)
         expect(await at.statusOf(id)).toMatchObject({ status: 'created', error: { reason: 'lease_expired' } })
         expect(await claimOne()).toMatchObject({ id, attempt: 2 })
@@ -200,7 +200,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
       it('lets its holder settle nothing', async () => {
         const [id = ''] = await at.enqueue([{ flow: 1 }])
         const stale = await claimOne()
-        at.clock.advance(LEASE_MS)
+        await at.clock.advance(LEASE_MS)
         await at.queue.reap()
         const fresh = await claimOne()
         expect(await settle(stale, { kind: 'completed' })).toEqual({ kind: 'lost', id })
@@ -211,7 +211,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
       it('is told from the one that followed it, whoever asks about both at once', async () => {
         const [id = ''] = await at.enqueue([{ flow: 1 }])
         const stale = await claimOne()
-        at.clock.advance(LEASE_MS)
+        await at.clock.advance(LEASE_MS)
         await at.queue.reap()
         const fresh = await claimOne()
         expect(await at.queue.heartbeat([stale, fresh])).toMatchObject([
@@ -229,7 +229,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         const [id = ''] = await at.enqueue([{ flow: 1 }])
         for (let attempt = 1; attempt <= 6; attempt++) {
           expect(await claimOne()).toMatchObject({ attempt })
-          at.clock.advance(LEASE_MS)
+          await at.clock.advance(LEASE_MS)
           await at.queue.reap()
         }
         expect(await at.statusOf(id)).toMatchObject({ status: 'failed', error: { reason: 'lease_expired' } })
@@ -239,7 +239,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
       it('is taken back once when two reapers look at the same moment', async () => {
         await at.enqueue(flows(20))
         await claim(20)
-        at.clock.advance(LEASE_MS)
+        await at.clock.advance(LEASE_MS)
         const taken = await Promise.all([at.queue.reap(), at.queue.reap(), at.queue.reap()])
         expect(taken.reduce((sum, each) => sum + each)).toBe(20)
       })
@@ -286,21 +286,21 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         for (const delayMs of [5_000, 10_000, 20_000, 40_000]) {
           await settle(await claimOne(), { kind: 'retry', error: FAILURE })
           expect(await at.statusOf(id)).toMatchObject({ status: 'created', error: FAILURE })
-          at.clock.advance(delayMs / 2 - 1) // the jitter leaves at least half
+          await at.clock.advance(delayMs / 2 - 1) // the jitter leaves at least half
           expect(await claim(1)).toEqual([])
-          at.clock.advance(delayMs / 2 + 1)
+          await at.clock.advance(delayMs / 2 + 1)
         }
         expect(await settle(await claimOne(), { kind: 'retry', error: FAILURE })).toMatchObject({ status: 'failed' })
-        at.clock.advance(3_600_000)
+        await at.clock.advance(3_600_000)
         expect(await claim(1)).toEqual([])
       })
 
       it('retry waits at least as long as it asks', async () => {
         await at.enqueue([{ flow: 1 }])
         await settle(await claimOne(), { kind: 'retry', error: FAILURE, afterMs: 60_000 })
-        at.clock.advance(59_999)
+        await at.clock.advance(59_999)
         expect(await claim(1)).toEqual([])
-        at.clock.advance(1)
+        await at.clock.advance(1)
         expect(await claim(1)).toHaveLength(1)
       })
 
@@ -312,7 +312,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
           await settle(lease, { kind: 'rate_limited', afterMs: 1_000 })
           expect(await at.statusOf(id)).toMatchObject({ status: 'rate_limited' })
           expect(await claim(1)).toEqual([])
-          at.clock.advance(1_000)
+          await at.clock.advance(1_000)
         }
         expect(await claim(1)).toHaveLength(1)
       })
@@ -337,11 +337,11 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         const lease = await claimOne()
         await at.requestStop(id)
         for (let beat = 0; beat < 5; beat++) {
-          at.clock.advance(10_000)
+          await at.clock.advance(10_000)
           await at.queue.heartbeat([lease])
           expect(await at.queue.reap()).toBe(0)
         }
-        at.clock.advance(10_000)
+        await at.clock.advance(10_000)
         expect(await at.queue.reap()).toBe(1)
         expect(await at.queue.heartbeat([lease])).toEqual([{ kind: 'lost', id }])
         expect(await at.statusOf(id)).toMatchObject({ status: 'stopped' })
@@ -356,7 +356,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         const lease = await claimOne()
         await at.requestStop(id)
         expect(await settle(lease, outcome)).toEqual({ kind: 'settled', id, status: 'stopped' })
-        at.clock.advance(3_600_000)
+        await at.clock.advance(3_600_000)
         expect(await claim(1)).toEqual([])
       })
 
@@ -364,7 +364,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         const [id = ''] = await at.enqueue([{ flow: 1 }])
         await claimOne()
         await at.requestStop(id)
-        at.clock.advance(LEASE_MS)
+        await at.clock.advance(LEASE_MS)
         await at.queue.reap()
         expect(await at.statusOf(id)).toMatchObject({ status: 'stopped' })
       })

@@ -5,11 +5,11 @@ import { QUEUE_POLICY, RunQueue } from '../../src/runs/index.ts'
 import { type Claim, TableQueue } from '../../src/runs/queue.ts'
 import { enqueueItems, RUN_QUEUE, requestStop } from '../../src/runs/sql/queue.ts'
 import { queueSql } from '../../src/runs/sql/queue-table.ts'
-import { testDatabase } from '../support/database.ts'
-import { readOne, TestClock } from '../support/tenant.ts'
+import { clockedDatabase } from '../support/database.ts'
+import { readOne } from '../support/tenant.ts'
 import { describeQueue, type QueueUnderTest, type TestItem } from './queue-conformance.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const ENVIRONMENT = newId()
 
 // What a further kind of work would bring: its own record, no day, no exclusive flow.
@@ -64,8 +64,8 @@ async function enqueueWith(
 
 async function openRuns(): Promise<QueueUnderTest> {
   await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease')
-  const clock = new TestClock()
-  const queue = new RunQueue({ database, random: () => 0.999, now: clock.now })
+  await clock.stop()
+  const queue = new RunQueue({ database, random: () => 0.999 })
   const claim = async (request: Claim) =>
     (await queue.claim(request)).map((run) => ({
       id: run.id,
@@ -96,13 +96,13 @@ async function openRuns(): Promise<QueueUnderTest> {
           )
           const carried = { scheduledFor, triggerId: null }
           const waiting = items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), ...carried }))
-          await enqueueItems(tx, RUN_QUEUE, waiting, clock.now())
+          await enqueueItems(tx, RUN_QUEUE, waiting)
         },
         beforeCommit,
       ),
     statusOf: (id) => readOne(database, 'select status, attempt, error from sync_job_run where id = ?', [id]),
     requestStop: async (id) => {
-      await requestStop(database.pool, ENVIRONMENT, id, clock.now())
+      await requestStop(database.pool, ENVIRONMENT, id)
     },
   }
 }
@@ -119,12 +119,11 @@ function bound(queue: RunQueue, claim: QueueUnderTest['queue']['claim']): QueueU
 
 async function openParcels(): Promise<QueueUnderTest> {
   await execute(database.pool, 'truncate parcel, parcel_queue, parcel_lease')
-  const clock = new TestClock()
+  await clock.stop()
   const queue = new TableQueue({
     database,
     sql: PARCEL_QUEUE,
     policy: QUEUE_POLICY,
-    now: clock.now,
     random: () => 0.999,
     findEndings: async () => new Map(),
     conclude: async (tx, settled) => {

@@ -16,28 +16,27 @@ import {
   touchWorker,
 } from '../../src/runs/index.ts'
 import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
-import { testDatabase } from '../support/database.ts'
-import { createTenant, type Tenant, TestClock } from '../support/tenant.ts'
+import { clockedDatabase } from '../support/database.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const GROUP: RunDestination = { kind: 'daemon', groupKey: 'warehouse' }
 const ERROR = { reason: 'UPSTREAM_UNREACHABLE', message: 'connection refused' }
 
 let tenant: Tenant
-let clock: TestClock
 let queue: RunQueue
 
 beforeEach(async () => {
   await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, daemon, worker')
   tenant = await createTenant(database, 2)
-  clock = new TestClock()
-  queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
-  await touchWorker(database.pool, 'worker-1', [], clock.now())
+  await clock.stop()
+  queue = new RunQueue({ database, random: () => 0.5 })
+  await touchWorker(database.pool, 'worker-1', [])
 })
 
 async function create(account = 0, destination?: RunDestination): Promise<Run> {
   const { environmentId, syncJobId, webhookId, accountIds } = tenant
-  const deps = { queue, now: clock.now, resolveArgs: async () => ({}) }
+  const deps = { queue, resolveArgs: async () => ({}) }
   const input = { syncJobId, integratedAccountId: accountIds[account] ?? '' }
   return await database.transaction((tx) =>
     createRun(deps, tx, environmentId, { ...input, destination: destination ?? { kind: 'webhook', webhookId } }),
@@ -54,7 +53,7 @@ async function settle(run: ClaimedRun, outcome: Outcome): Promise<void> {
   await queue.settle([{ ...run, outcome }])
 }
 
-const waitingOf = async (id: string) => (await getRun(database.pool, tenant.environmentId, id, clock.now())).waiting
+const waitingOf = async (id: string) => (await getRun(database.pool, tenant.environmentId, id)).waiting
 
 describe('a run that waits says for what', () => {
   it('for its next attempt, until when, and why the last one failed', async () => {
@@ -89,9 +88,9 @@ describe('a run that waits says for what', () => {
   it('for a worker of its region, and then for one that has room', async () => {
     const { id } = await create()
     expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
-    await touchWorker(database.pool, 'worker-1', ['eu'], clock.now())
+    await touchWorker(database.pool, 'worker-1', ['eu'])
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_worker', message: expect.stringContaining('region wnam') })
-    await touchWorker(database.pool, 'worker-2', ['eu', 'wnam'], clock.now())
+    await touchWorker(database.pool, 'worker-2', ['eu', 'wnam'])
     expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
     await deleteWorker(database.pool, 'worker-2')
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_worker' })
@@ -99,7 +98,7 @@ describe('a run that waits says for what', () => {
 
   it('for a worker once the only one was not heard of for the length of a lease', async () => {
     const { id } = await create()
-    clock.advance(30_000)
+    await clock.advance(30_000)
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_worker' })
   })
 

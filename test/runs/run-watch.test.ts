@@ -146,7 +146,7 @@ describe('a watcher', () => {
 
   it('is told when what the run waits for changes', async () => {
     const [first, second] = [await create(), await create()]
-    await touchWorker(database.pool, 'worker', [], null)
+    await touchWorker(database.pool, 'worker', [])
     const watcher = follow(second)
     expect((await watcher.next()).value).toMatchObject({ waiting: { reason: 'capacity' } })
     const lease = await claim()

@@ -18,10 +18,10 @@ import {
   stopRun,
 } from '../../src/runs/index.ts'
 import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
-import { testDatabase } from '../support/database.ts'
-import { createTenant, readOne, type Tenant, TestClock } from '../support/tenant.ts'
+import { clockedDatabase } from '../support/database.ts'
+import { createTenant, readOne, type Tenant } from '../support/tenant.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const STATS: ResourceStats = {
   resource: 'repos',
   method: 'list',
@@ -34,16 +34,15 @@ const STATS: ResourceStats = {
 const FAILURE = { reason: 'UPSTREAM_ERROR', message: 'it broke' }
 
 let tenant: Tenant
-let clock: TestClock
 let queue: RunQueue
 let deps: CreateRunDeps
 
 beforeEach(async () => {
   await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
   tenant = await createTenant(database, 3)
-  clock = new TestClock('2026-11-05T12:00:00Z')
-  queue = new RunQueue({ database, random: () => 0.5, now: clock.now })
-  deps = { queue, now: clock.now, resolveArgs: async (_, given) => ({ ...given, limit: 10 }) }
+  await clock.set('2026-11-05T12:00:00Z')
+  queue = new RunQueue({ database, random: () => 0.5 })
+  deps = { queue, resolveArgs: async (_, given) => ({ ...given, limit: 10 }) }
 })
 
 async function create(input: Partial<RunInput> & { readonly account?: number } = {}): Promise<Run> {
@@ -64,7 +63,7 @@ async function claimOne() {
 }
 
 const read = (id: string) => getRun(database.pool, tenant.environmentId, id)
-const stop = (id: string) => database.transaction((tx) => stopRun(deps, tx, tenant.environmentId, id))
+const stop = (id: string) => database.transaction((tx) => stopRun(tx, tenant.environmentId, id))
 const retry = (id: string) => database.transaction((tx) => retryRun(deps, tx, tenant.environmentId, id))
 
 async function reasonOf(work: Promise<unknown>): Promise<unknown> {
@@ -149,9 +148,9 @@ describe('progress', () => {
   it('renews the lease with the checkpoint', async () => {
     await create()
     const lease = await claimOne()
-    clock.advance(29_000)
+    await clock.advance(29_000)
     await queue.save(lease, {}, [])
-    clock.advance(29_000)
+    await clock.advance(29_000)
     expect(await queue.reap()).toBe(0)
   })
 
@@ -159,7 +158,7 @@ describe('progress', () => {
     const { id } = await create()
     const stale = await claimOne()
     await queue.save(stale, { page: 1 }, [STATS])
-    clock.advance(30_000)
+    await clock.advance(30_000)
     await queue.reap()
     const fresh = await claimOne()
     expect(fresh).toMatchObject({ attempt: 2, checkpoint: { page: 1 }, resourceStats: [{ pages: 1 }] })
@@ -215,9 +214,9 @@ describe('an incremental sync', () => {
   it('begins two minutes before the start of the last run that read everything', async () => {
     const first = await run()
     expect(first.previousRunDates).toEqual([null])
-    clock.advance(60_000)
+    await clock.advance(60_000)
     await finish(first, [0])
-    clock.advance(3_600_000)
+    await clock.advance(3_600_000)
     const second = await run()
     expect(second.previousRunDates).toEqual([LATER])
     await finish(second, [0], { kind: 'failed', error: FAILURE })
@@ -276,7 +275,7 @@ describe('an incremental sync', () => {
     const { id } = await create()
     const first = await claimOne()
     await finish(first, [], { kind: 'failed', error: FAILURE })
-    clock.advance(3_600_000)
+    await clock.advance(3_600_000)
     await finish(await run(), [0])
     await retry(id)
     await finish(await claimOne(), [0])
@@ -332,7 +331,7 @@ describe('stopping a run', () => {
 
   it('of another environment is not found', async () => {
     const { id } = await create()
-    const stranger = database.transaction((tx) => stopRun(deps, tx, newId(), id))
+    const stranger = database.transaction((tx) => stopRun(tx, newId(), id))
     expect(await reasonOf(stranger)).toBe('RESOURCE_NOT_FOUND')
     expect(await read(id)).toMatchObject({ status: 'created' })
   })
@@ -344,7 +343,7 @@ describe('the runs of one account', () => {
     for (let made = 0; made < 5; made++) ids.push((await create()).id)
     const hanging = await claimOne()
     await queue.settle([{ ...hanging, outcome: { kind: 'retry', error: FAILURE } }])
-    clock.advance(20_000)
+    await clock.advance(20_000)
     const order: string[] = []
     for (const _ of ids) {
       const lease = await claimOne()
@@ -358,7 +357,7 @@ describe('the runs of one account', () => {
 describe('a run that fails again and again', () => {
   /** Claims, saves what is given, and fails in a way that passes. @returns the status afterwards */
   async function failAfter(pages: number): Promise<string> {
-    clock.advance(15 * 60_000)
+    await clock.advance(15 * 60_000)
     const lease = await claimOne()
     await queue.save(lease, { page: pages }, [{ ...STATS, pages }])
     await queue.settle([{ ...lease, outcome: { kind: 'retry', error: FAILURE } }])
@@ -383,7 +382,7 @@ describe('a run that fails again and again', () => {
     for (let page = 1; page <= 7; page++) {
       const lease = await claimOne()
       await queue.save(lease, { page }, [{ ...STATS, pages: page }])
-      clock.advance(30_000)
+      await clock.advance(30_000)
       await queue.reap()
     }
     expect(await claimOne()).toMatchObject({ id, attempt: 8, attemptsMax: 11 })
@@ -407,7 +406,7 @@ describe('a run whose ending is decided', () => {
     const { id } = await create()
     await queue.save(await claimOne(), {}, [STATS], ending)
     await stop(id)
-    clock.advance(30_000)
+    await clock.advance(30_000)
     await queue.reap()
     expect(await read(id)).toMatchObject({ status: 'completed', error: null, finishedAt: clock.now() })
   })
@@ -416,7 +415,7 @@ describe('a run whose ending is decided', () => {
     const { id } = await create()
     await queue.save(await claimOne(), {}, [STATS], ending)
     for (let holders = 1; holders <= 6; holders++) {
-      clock.advance(30_000)
+      await clock.advance(30_000)
       await queue.reap()
       if (holders < 6) expect(await claimOne()).toMatchObject({ id, ending })
     }
@@ -473,7 +472,7 @@ describe('listing runs', () => {
     const ids: string[] = []
     for (let round = 0; round < 5; round++) {
       ids.unshift((await create({ account: round % 3 })).id)
-      clock.advance(1000)
+      await clock.advance(1000)
     }
     const seen: string[] = []
     let pageToken = ''
@@ -523,7 +522,7 @@ describe('the days of the runs', () => {
       'sync_job_run_20310302',
       'sync_job_run_20310303',
     ])
-    clock.set('2031-02-28T23:59:59.999Z')
+    await clock.set('2031-02-28T23:59:59.999Z')
     const { id } = await create()
     const found = await readOne(database, 'select tableoid::regclass::text as name from sync_job_run where id = ?', [
       id,
@@ -532,7 +531,7 @@ describe('the days of the runs', () => {
   })
 
   it('that have runs without a partition keep them where they are', async () => {
-    clock.set('2032-05-05T10:00:00Z')
+    await clock.set('2032-05-05T10:00:00Z')
     const { id } = await create()
     expect(await ensure('2032-05-04', 3)).toEqual(['sync_job_run_20320504', 'sync_job_run_20320506'])
     expect(await read(id)).toMatchObject({ status: 'created' })

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { query } from '../../src/database/database.ts'
 import { pauseTrigger, resumeTrigger, updateTrigger } from '../../src/schedules/index.ts'
-import { testDatabase } from '../support/database.ts'
+import { clockedDatabase } from '../support/database.ts'
 import { createTenant } from '../support/tenant.ts'
 import { ScheduleModel } from './schedule-model.ts'
 import { clearTriggers, TriggerFixture } from './trigger-fixture.ts'
 
-const { database } = await testDatabase()
+const { database, clock: testClock } = await clockedDatabase()
 const EXPRESSIONS = ['*/10 * * * * *', '*/7 * * * * *', '*/1 * * * *', '30 * * * * *', '0 0 1 1 *'] as const
 const START = '2026-11-05T12:00:00Z'
 const ROUNDS = 50
@@ -52,16 +52,17 @@ class Pair {
 
   static async create(text: string): Promise<Pair> {
     await clearTriggers(database)
-    const at = new TriggerFixture(database, await createTenant(database), START)
+    await testClock.set(START)
+    const at = new TriggerFixture(database, await createTenant(database), testClock)
     const { id } = await at.create({ cronExpression: text })
-    return new Pair(at, id, new ScheduleModel(text, at.clock.now().getTime()))
+    return new Pair(at, id, new ScheduleModel(text, testClock.now().getTime()))
   }
 
   async perform(each: Step): Promise<void> {
-    const now = this.#at.clock.now().getTime()
+    const now = testClock.now().getTime()
     switch (each.kind) {
       case 'clock':
-        return this.#at.clock.advance(each.seconds * 1_000)
+        return await testClock.advance(each.seconds * 1_000)
       case 'fire':
         this.#model.fire(now)
         await Promise.all(Array.from({ length: each.workers }, () => this.#at.fire()))

@@ -6,12 +6,15 @@ import { RunQueue } from '../../src/runs/index.ts'
 import { Ticker } from '../../src/schedules/index.ts'
 import type { Logger } from '../../src/telemetry/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
-import { testDatabase } from '../support/database.ts'
+import { clockedDatabase } from '../support/database.ts'
 import { createTenant } from '../support/tenant.ts'
 import { clearTriggers, TriggerFixture } from './trigger-fixture.ts'
 
-const { database, target } = await testDatabase()
-beforeEach(() => clearTriggers(database))
+const { database, target, clock } = await clockedDatabase()
+beforeEach(async () => {
+  await clock.reset()
+  await clearTriggers(database)
+})
 
 /** Resolves once per call of `ring`, in order. */
 class Bell {
@@ -42,7 +45,7 @@ function tickerOn(pool: Database, onFired: () => void, logger: Logger = silentLo
 
 /** A trigger every second, under the database's own clock. */
 async function everySecond(): Promise<{ readonly at: TriggerFixture; readonly id: string }> {
-  const at = new TriggerFixture(database, await createTenant(database), new Date().toISOString())
+  const at = new TriggerFixture(database, await createTenant(database), clock)
   return { at, id: (await at.create({ cronExpression: '* * * * * *' })).id }
 }
 
@@ -59,7 +62,7 @@ describe('a ticker', () => {
     }
     const fired = await at.ticksOf(id)
     expect(fired.length).toBeGreaterThan(0)
-    at.clock.advance(3_600_000)
+    await clock.advance(3_600_000)
     expect(await at.ticksOf(id)).toEqual(fired)
   })
 

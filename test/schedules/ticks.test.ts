@@ -7,14 +7,17 @@ import { deleteTrigger, listTicks } from '../../src/schedules/index.ts'
 import { ShardCursors } from '../../src/schedules/shard-cursors.ts'
 import { suspendSchedule } from '../../src/schedules/sql/trigger.ts'
 import { insertTriggers, schedule, YEARLY } from '../bench/support/trigger-population.ts'
-import { beforeCommit, testDatabase } from '../support/database.ts'
+import { beforeCommit, clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
 import { clearTriggers, TriggerFixture } from './trigger-fixture.ts'
 
-const { database, target } = await testDatabase()
+const { database, target, clock } = await clockedDatabase()
 beforeEach(() => clearTriggers(database))
 
-const bench = async (accounts = 1) => new TriggerFixture(database, await createTenant(database, accounts))
+const bench = async (accounts = 1) => {
+  await clock.set('2026-11-05T12:00:00Z')
+  return new TriggerFixture(database, await createTenant(database, accounts), clock)
+}
 
 /** Resolves once some statement of this database waits for a lock. */
 async function waitUntilBlocked(): Promise<void> {
@@ -27,7 +30,7 @@ describe('a tick', () => {
     const at = await bench()
     const trigger = await at.create({ args: { since: '2026' } })
     expect(trigger.nextRunAt?.toISOString()).toBe('2026-11-05T12:00:10.000Z')
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     const nextDueAt = new Date('2026-11-05T12:00:20Z')
     expect(await at.fire()).toMatchObject({ fired: 1, skipped: {}, oldestDueAgeSeconds: 0, nextDueAt })
     const [run] = await at.claim()
@@ -45,7 +48,7 @@ describe('a tick', () => {
   it('waits for the daemons of the trigger’s group when it has one', async () => {
     const at = await bench()
     const { id } = await at.create({ destination: { kind: 'daemon', groupKey: 'warehouse' } })
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     expect(await at.claim()).toEqual([])
     const group = daemonQueueGroup(at.tenant.environmentId, 'warehouse')
@@ -55,7 +58,7 @@ describe('a tick', () => {
   it('syncs the trigger’s own resources when it has some', async () => {
     const at = await bench()
     await at.create({ resources: [{ resource: 'issues', method: 'list' }] })
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     expect((await at.claim())[0]?.resources).toEqual([{ resource: 'issues', method: 'list' }])
   })
@@ -67,7 +70,7 @@ describe('a tick', () => {
     const at = await bench()
     await execute(database.pool, `update sync_job set error_handling = 'batch' where id = ?`, [at.tenant.syncJobId])
     await at.create({ errorHandling: own })
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     expect((await at.claim())[0]?.errorHandling).toBe(expected)
   })
@@ -75,7 +78,7 @@ describe('a tick', () => {
   it('does not come due a millisecond early', async () => {
     const at = await bench()
     const { id } = await at.create()
-    at.clock.advance(9_999)
+    await clock.advance(9_999)
     await at.fire()
     expect(await at.ticksOf(id)).toEqual([])
   })
@@ -84,7 +87,7 @@ describe('a tick', () => {
     const at = await bench(40)
     const triggers = await Promise.all(Array.from({ length: 40 }, (_, account) => at.create({ account })))
     for (let tick = 0; tick < 3; tick++) {
-      at.clock.advance(10_000)
+      await clock.advance(10_000)
       const passes = await Promise.all(Array.from({ length: 6 }, () => at.fire()))
       expect(passes.reduce((sum, { fired, skipped }) => sum + fired + (skipped.overlap ?? 0), 0)).toBe(40)
     }
@@ -94,7 +97,7 @@ describe('a tick', () => {
   it('stays due when its transaction dies before the commit', async () => {
     const at = await bench()
     const { id } = await at.create()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     const dies = beforeCommit(database, () => Promise.reject(new Error('killed')))
     await expect(at.fire({ database: dies })).rejects.toThrow('killed')
     expect(await at.ticksOf(id)).toEqual([])
@@ -105,13 +108,13 @@ describe('a tick', () => {
   it('that has its run already makes no second one, and the schedule moves past it', async () => {
     const at = await bench()
     const { id } = await at.create()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
       id,
     ])
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     expect(await at.ticksOf(id)).toEqual(['12:00:10', '12:00:20'])
   })
@@ -122,10 +125,10 @@ describe('a tick', () => {
     const ids = triggers.map(({ id }) => id)
     // One shard, so that all of them share a batch.
     await execute(database.pool, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [ids])
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     await at.completeWaiting()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
       ids[2] ?? '',
@@ -141,7 +144,7 @@ describe('a tick', () => {
   it('that has its run already leaves the latest run on the schedule as it is', async () => {
     const at = await bench()
     const { id } = await at.create()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
       new Date('2026-11-05T12:00:10Z'),
@@ -154,7 +157,7 @@ describe('a tick', () => {
   it('is fired by workers of its account’s region alone', async () => {
     const at = await bench()
     const { id } = await at.create()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     expect(await at.fire({ regions: ['eu', 'apac'] })).toMatchObject({ fired: 0 })
     expect(await at.fire({ regions: ['wnam'] })).toMatchObject({ fired: 1 })
     expect(await at.ticksOf(id)).toHaveLength(1)
@@ -168,7 +171,7 @@ describe('a tick', () => {
       [held.id, free.id],
     ])
     const scan = new ShardCursors(0)
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await database.transaction(async (tx) => {
       await execute(tx, 'select from trigger_schedule where trigger_id = ? for update', [held.id])
       expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
@@ -183,10 +186,10 @@ describe('the statements of a batch', () => {
     await insertTriggers(database, { environments: 2, accountsPerEnvironment: 500, triggersPerAccount: 2 })
     await schedule(database, YEARLY)
     await using single = new Database({ target, poolMax: 1 })
-    const at = new TriggerFixture(single, await createTenant(database))
+    const at = new TriggerFixture(single, await createTenant(database), clock)
     await at.create()
     for (let batch = 0; batch < 12; batch++) {
-      at.clock.advance(10_000)
+      await clock.advance(10_000)
       await at.fire()
     }
     const plans = await query<{ custom: number }>(
@@ -202,7 +205,7 @@ describe('missed ticks', () => {
   it('inside the window each get a run of their own tick', async () => {
     const at = await bench()
     const { id } = await at.create({ cronExpression: '*/10 * * * *' })
-    at.clock.set('2026-11-05T12:45:00Z')
+    await clock.set('2026-11-05T12:45:00Z')
     await at.fire()
     expect(await at.ticksOf(id)).toEqual(['12:10:00', '12:20:00', '12:30:00', '12:40:00'])
     expect(await at.scheduleOf(id)).toEqual({ nextFireAt: '12:50:00', lastRunAt: '12:40:00', fired: 2, skipped: 2 })
@@ -211,7 +214,7 @@ describe('missed ticks', () => {
   it('before the window are one entry of the ledger', async () => {
     const at = await bench()
     const { id } = await at.create({ cronExpression: '0 * * * *' })
-    at.clock.set('2026-11-05T20:30:00Z')
+    await clock.set('2026-11-05T20:30:00Z')
     expect(await at.fire()).toMatchObject({ fired: 1, missed: 7 })
     const { items } = await listTicks(database.pool, at.tenant.environmentId, id, {})
     expect(items).toMatchObject([
@@ -228,7 +231,7 @@ describe('missed ticks', () => {
   it('are recorded while somebody deletes the trigger, and neither waits for the other in vain', async () => {
     const at = await bench()
     const { id } = await at.create({ cronExpression: '0 * * * *' })
-    at.clock.set('2026-11-05T20:30:00Z')
+    await clock.set('2026-11-05T20:30:00Z')
     let deleted: Promise<void> = Promise.resolve()
     const queue = {
       countWaiting: at.queue.countWaiting.bind(at.queue),
@@ -248,7 +251,7 @@ describe('missed ticks', () => {
     const triggers = await Promise.all(
       Array.from({ length: 30 }, (_, account) => at.create({ account, cronExpression: '* * * * * *' })),
     )
-    at.clock.advance(100_000)
+    await clock.advance(100_000)
     const report = await at.fire()
     expect(report.fired + (report.skipped.overlap ?? 0)).toBe(3_000)
     for (const { id } of triggers) expect(await at.ticksOf(id)).toHaveLength(100)
@@ -259,12 +262,12 @@ describe('a tick is recorded as skipped', () => {
   it('while one run of the trigger runs and one waits', async () => {
     const at = await bench()
     const { id } = await at.create()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     const [running] = await at.claim()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 0, skipped: { overlap: 1 } })
     const statuses = (await at.runsOf(id)).map(({ status, reason }) => [status, reason])
     expect(statuses).toEqual([
@@ -273,7 +276,7 @@ describe('a tick is recorded as skipped', () => {
       ['skipped', 'overlap'],
     ])
     if (running !== undefined) await at.queue.settle([{ ...running, outcome: { kind: 'completed' } }])
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 1 })
   })
 
@@ -286,7 +289,7 @@ describe('a tick is recorded as skipped', () => {
         status,
         at.tenant.accountIds[0] ?? '',
       ])
-      at.clock.advance(10_000)
+      await clock.advance(10_000)
       await at.fire()
       expect(await at.runsOf(id)).toMatchObject([{ status: 'skipped', reason: `account_${status}` }])
       expect(await at.claim()).toEqual([])
@@ -299,7 +302,7 @@ describe('a tick is recorded as skipped', () => {
     await execute(database.pool, 'update environment_integration set is_enabled = false where id = ?', [
       at.tenant.installationId,
     ])
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     expect(await at.runsOf(id)).toMatchObject([{ status: 'skipped', reason: 'integration_disabled' }])
   })
@@ -316,7 +319,7 @@ describe('a tick is recorded as skipped', () => {
        from generate_series(1, 10000)`,
       [at.tenant.environmentId],
     )
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 1, skipped: { group_full: 1 } })
     expect(await at.runsOf(full.id)).toMatchObject([{ status: 'skipped', reason: 'group_full' }])
     expect(await at.runsOf(other.id)).toMatchObject([{ status: 'created', groupKey: 'warehouse' }])
@@ -332,7 +335,7 @@ describe('a trigger that cannot be evaluated', () => {
     await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
       bad.id,
     ])
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 1, parked: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(good.id)).toHaveLength(1)
     const parked = await readOne<{ next: Date | null; error: string }>(
@@ -372,7 +375,7 @@ describe('a trigger that cannot be evaluated', () => {
       database.pool,
       `alter table sync_job_run_default add constraint spoiled check (trigger_id is distinct from '${bad.id}')`,
     )
-    at.clock.set('2031-01-01T00:00:00Z') // a day without a partition: the rows go where the constraint is
+    await clock.set('2031-01-01T00:00:00Z') // a day without a partition: the rows go where the constraint is
     await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = any(?::uuid[])', [
       new Date('2031-01-01T00:00:00Z'),
       triggers.map(({ id }) => id),
@@ -389,7 +392,7 @@ describe('the ledger', () => {
     const at = await bench()
     const { id } = await at.create()
     for (let tick = 0; tick < 7; tick++) {
-      at.clock.advance(10_000)
+      await clock.advance(10_000)
       await at.fire()
     }
     const seen: string[] = []
@@ -406,7 +409,7 @@ describe('the ledger', () => {
     const at = await bench()
     const { id } = await at.create()
     for (let tick = 0; tick < 3; tick++) {
-      at.clock.advance(10_000)
+      await clock.advance(10_000)
       await at.fire()
     }
     const [run] = await at.runsOf(id)

@@ -1,4 +1,4 @@
-import { newId } from '../../src/base/index.ts'
+import { type Clock, newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import type { Database } from '../../src/database/index.ts'
 import { type ClaimedRun, type Run, RunQueue } from '../../src/runs/index.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../src/schedules/index.ts'
 import { QueueDepthCache } from '../../src/schedules/queue-depth-cache.ts'
 import { ShardCursors } from '../../src/schedules/shard-cursors.ts'
-import { type Tenant, TestClock } from '../support/tenant.ts'
+import type { Tenant } from '../support/tenant.ts'
 
 /** A run as the tests look at it. */
 export interface StoredRun {
@@ -33,24 +33,21 @@ interface FireOptions {
   readonly queue?: Pick<RunQueue, 'enqueueTicks' | 'countWaiting'>
 }
 
-/** Schedules of one tenant under a clock that stands until it is moved. */
+/** Schedules of one tenant, in a database whose time the clock tells. */
 export class TriggerFixture {
-  readonly clock: TestClock
   readonly queue: RunQueue
   readonly deps: UpdateDeps
   readonly tenant: Tenant
   readonly #database: Database
 
-  constructor(database: Database, tenant: Tenant, start = '2026-11-05T12:00:00Z') {
+  constructor(database: Database, tenant: Tenant, clock: Pick<Clock, 'now'>) {
     this.#database = database
     this.tenant = tenant
-    this.clock = new TestClock(start)
-    const { now } = this.clock
-    this.queue = new RunQueue({ database, random: () => 0.5, now })
+    this.queue = new RunQueue({ database, random: () => 0.5 })
     this.deps = {
       database,
       queue: this.queue,
-      now,
+      clock,
       minTickGapSeconds: 1,
       checkResources: async () => [],
       resolveArgs: async (_, given) => given,
@@ -74,9 +71,9 @@ export class TriggerFixture {
 
   /** One pass of a ticker that remembers nothing, or what its scan does. */
   async fire(more: FireOptions = {}): Promise<PassReport> {
-    const { queue, clock } = this
+    const { queue } = this
     const room = new QueueDepthCache(queue)
-    const pass = { database: this.#database, queue, room, catchUp: CATCH_UP, now: clock.now }
+    const pass = { database: this.#database, queue, room, catchUp: CATCH_UP }
     const { scan = new ShardCursors(0), ...other } = more
     return await fireDue({ ...pass, ...other }, scan)
   }

@@ -13,12 +13,15 @@ import {
   type TriggerInput,
   updateTrigger,
 } from '../../src/schedules/index.ts'
-import { beforeCommit, testDatabase } from '../support/database.ts'
+import { beforeCommit, clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
 import { clearTriggers, TriggerFixture } from './trigger-fixture.ts'
 
-const { database } = await testDatabase()
-const bench = async (accounts = 1) => new TriggerFixture(database, await createTenant(database, accounts))
+const { database, clock } = await clockedDatabase()
+const bench = async (accounts = 1) => {
+  await clock.set('2026-11-05T12:00:00Z')
+  return new TriggerFixture(database, await createTenant(database, accounts), clock)
+}
 beforeEach(() => clearTriggers(database))
 
 /** The reason of the refusal. */
@@ -122,7 +125,7 @@ describe('updating a trigger', () => {
 
   it('with the expression it has moves nothing, not even a tick that is due', async () => {
     const { trigger, update, at } = await withTrigger()
-    at.clock.advance(25_000)
+    await clock.advance(25_000)
     expect(await update({ cronExpression: trigger.cronExpression })).toEqual(trigger)
     expect(await update({ cronExpression: trigger.cronExpression, destination: daemon })).toMatchObject({
       version: 2,
@@ -135,20 +138,20 @@ describe('updating a trigger', () => {
 
   it('with a new expression counts from now', async () => {
     const { trigger, update, at } = await withTrigger()
-    at.clock.advance(5_000)
+    await clock.advance(5_000)
     expect(await update({ cronExpression: '30 * * * *' })).toMatchObject({
       cronExpression: '30 * * * *',
       nextRunAt: new Date('2026-11-05T12:30:00Z'),
       version: 2,
     })
-    at.clock.advance(60_000)
+    await clock.advance(60_000)
     await at.fire()
     expect(await at.ticksOf(trigger.id)).toEqual([])
   })
 
   it('with a new expression still fires a tick that is due, under the old one and to the old destination', async () => {
     const { trigger, update, at } = await withTrigger()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await update({ cronExpression: '0 0 1 1 *', destination: daemon })
     expect(await at.runsOf(trigger.id)).toMatchObject([
       {
@@ -158,14 +161,14 @@ describe('updating a trigger', () => {
         groupKey: null,
       },
     ])
-    at.clock.advance(60_000)
+    await clock.advance(60_000)
     await at.fire()
     expect(await at.ticksOf(trigger.id)).toHaveLength(1)
   })
 
   it('leaves runs that exist the destination they were created with', async () => {
     const { update, at } = await withTrigger()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     await update({ destination: daemon })
     expect((await at.claim())[0]?.destination).toEqual({ kind: 'webhook', webhookId: at.tenant.webhookId })
@@ -182,7 +185,7 @@ describe('updating a trigger', () => {
     await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
       trigger.id,
     ])
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     const updated = await update({ cronExpression: '*/20 * * * * *' })
     expect(updated).toMatchObject({ error: null, nextRunAt: new Date('2026-11-05T12:00:20Z') })
@@ -244,7 +247,7 @@ describe('updating a trigger', () => {
 
   it('waits for a tick that is being fired, and loses neither', async () => {
     const { trigger, update, at } = await withTrigger()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     let updated: Promise<unknown> = Promise.resolve()
     const meanwhile = beforeCommit(database, async () => {
       updated = update({ cronExpression: '*/15 * * * * *' })
@@ -252,7 +255,7 @@ describe('updating a trigger', () => {
     })
     await at.fire({ database: meanwhile })
     await updated
-    at.clock.advance(5_000)
+    await clock.advance(5_000)
     await at.fire()
     expect(await at.ticksOf(trigger.id)).toEqual(['12:00:10', '12:00:15'])
   })
@@ -265,11 +268,11 @@ describe('pausing and resuming', () => {
     const { id } = await at.create()
     const paused = await database.transaction((tx) => pauseTrigger(at.deps, tx, environmentId, id))
     expect(paused).toMatchObject({ isPaused: true, nextRunAt: null })
-    at.clock.advance(600_000)
+    await clock.advance(600_000)
     await at.fire()
     const resumed = await database.transaction((tx) => resumeTrigger(at.deps, tx, environmentId, id))
     expect(resumed).toMatchObject({ isPaused: false, nextRunAt: new Date('2026-11-05T12:10:10Z') })
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     expect(await at.ticksOf(id)).toEqual(['12:10:10'])
   })
@@ -277,7 +280,7 @@ describe('pausing and resuming', () => {
   it('fires what is due when the pause arrives', async () => {
     const at = await bench()
     const { id } = await at.create()
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await database.transaction((tx) => pauseTrigger(at.deps, tx, at.tenant.environmentId, id))
     expect(await at.ticksOf(id)).toEqual(['12:00:10'])
   })
@@ -290,7 +293,7 @@ describe('pausing and resuming', () => {
     const resume = () => database.transaction((tx) => resumeTrigger(at.deps, tx, environmentId, id))
     expect(await pause()).toEqual(await pause())
     const resumed = await resume()
-    at.clock.advance(5_000)
+    await clock.advance(5_000)
     expect(await resume()).toEqual(resumed)
   })
 })
@@ -352,7 +355,7 @@ describe('reading triggers', () => {
     const at = await bench()
     const { id } = await at.create()
     const status = async () => (await getTrigger(database.pool, at.tenant.environmentId, id)).lastRunStatus
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     expect(await status()).toBe('created')
     const [run] = await at.claim()
@@ -363,11 +366,11 @@ describe('reading triggers', () => {
   })
 
   it('previews an expression without storing anything', () => {
-    const now = () => new Date('2026-11-05T12:00:00Z')
-    const ticks = previewTicks({ minTickGapSeconds: 1, now }, '0 */6 * * *', { count: 2 })
+    const deps = { minTickGapSeconds: 1, clock: { now: () => new Date('2026-11-05T12:00:00Z') } }
+    const ticks = previewTicks(deps, '0 */6 * * *', { count: 2 })
     expect(ticks).toEqual([new Date('2026-11-05T18:00:00Z'), new Date('2026-11-06T00:00:00Z')])
-    expect(previewTicks({ minTickGapSeconds: 1, now }, '@hourly', {})).toHaveLength(5)
-    expect(() => previewTicks({ minTickGapSeconds: 1, now }, '@reboot', {})).toThrow('CRON_EXPRESSION_INVALID')
+    expect(previewTicks(deps, '@hourly', {})).toHaveLength(5)
+    expect(() => previewTicks(deps, '@reboot', {})).toThrow('CRON_EXPRESSION_INVALID')
   })
 })
 
@@ -376,7 +379,7 @@ describe('deleting a trigger', () => {
     const at = await bench()
     const { environmentId } = at.tenant
     const { id } = await at.create({ cronExpression: '0 * * * *' })
-    at.clock.advance(8 * 3_600_000)
+    await clock.advance(8 * 3_600_000)
     await at.fire()
     await deleteTrigger(database.pool, environmentId, id, undefined)
     expect(await reasonOf(getTrigger(database.pool, environmentId, id))).toBe('RESOURCE_NOT_FOUND')

@@ -7,12 +7,10 @@ import pg from 'pg'
 const SCHEMA = `
   create schema test_clock;
   create table test_clock.moment (at timestamptz);
-  insert into test_clock.moment values (null);
-  create function test_clock.now() returns timestamptz stable
-    return coalesce((select at from test_clock.moment), pg_catalog.now());
-  create function test_clock.clock_timestamp() returns timestamptz stable
-    return coalesce((select at from test_clock.moment), pg_catalog.clock_timestamp());
-`
+  insert into test_clock.moment values (null);`
+
+/** A function of PostgreSQL that tells the time. */
+type TimeFunction = 'now' | 'clock_timestamp'
 
 /**
  * The clock of one test database, for the statements of all of its connections and processes: the real time until it is set,
@@ -26,11 +24,22 @@ export class DatabaseClock implements AsyncDisposable {
     this.#client = client
   }
 
-  /** @param url of a database that no other connection uses yet: connections read the search path when they open */
-  static async install(url: string): Promise<DatabaseClock> {
+  /**
+   * @param url of a database that no other connection uses yet: connections read the search path when they open
+   * @param functions what the clock replaces; statements call `now()` per row, which is slower then
+   */
+  static async install(
+    url: string,
+    functions: readonly TimeFunction[] = ['now', 'clock_timestamp'],
+  ): Promise<DatabaseClock> {
     const client = new pg.Client({ connectionString: url })
     await client.connect()
     await client.query(SCHEMA)
+    for (const name of functions)
+      await client.query(
+        `create function test_clock.${name}() returns timestamptz stable
+           return coalesce((select at from test_clock.moment), pg_catalog.${name}())`,
+      )
     const { rows } = await client.query('select quote_ident(current_database()) as name')
     await client.query(`alter database ${rows[0].name} set search_path = test_clock, pg_catalog, public`)
     return new DatabaseClock(client)
@@ -47,6 +56,12 @@ export class DatabaseClock implements AsyncDisposable {
   /** Stops the clock at the second that has just begun. */
   async stop(): Promise<void> {
     await this.set(new Date(Math.floor(Date.now() / 1_000) * 1_000))
+  }
+
+  /** Lets the clock tell the real time again. */
+  async reset(): Promise<void> {
+    this.#now = undefined
+    await this.#client.query('update test_clock.moment set at = null')
   }
 
   /** Moves the stopped clock. */

@@ -2,22 +2,6 @@ import { newId } from '../../src/base/index.ts'
 import { execute, jsonb, query } from '../../src/database/database.ts'
 import type { Database } from '../../src/database/index.ts'
 
-/** A clock that stands until it is moved; handed to queue and schedule, it moves the database's as well. */
-export class TestClock {
-  #now: Date
-  constructor(start: string | Date = new Date()) {
-    this.#now = new Date(start)
-    this.#now.setMilliseconds(0)
-  }
-  readonly now = (): Date => new Date(this.#now)
-  advance(ms: number): void {
-    this.#now = new Date(this.#now.getTime() + ms)
-  }
-  set(time: string | Date): void {
-    this.#now = new Date(time)
-  }
-}
-
 /** One environment with a job, an installation, a webhook and any number of accounts. */
 export interface Tenant {
   readonly environmentId: string

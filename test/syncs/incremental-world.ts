@@ -26,6 +26,7 @@ import { createProxySource, methodFacts } from '../../src/syncs/page-source.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { createWebhook } from '../../src/webhooks/index.ts'
 import { clearTriggers, TriggerFixture } from '../schedules/trigger-fixture.ts'
+import type { DatabaseClock } from '../support/database-clock.ts'
 import { createTenant } from '../support/tenant.ts'
 import { BOXES, type Command, DEFINITION, resourcesOf, ThirdParty, type Work } from './incremental-model.ts'
 
@@ -55,6 +56,7 @@ export class World {
   readonly #daemons: readonly string[]
   readonly #triggerId: string
   readonly #clock: Clock
+  readonly #databaseClock: DatabaseClock
   /** By destination, the latest version of each record. */
   readonly #delivered = DESTINATIONS.map(() => new Map<string, number>())
   readonly #jobRuns = new Set<number>()
@@ -66,6 +68,7 @@ export class World {
 
   private constructor(
     database: Database,
+    clock: DatabaseClock,
     kind: Kind,
     at: TriggerFixture,
     destinations: readonly RunDestination[],
@@ -78,16 +81,18 @@ export class World {
     this.#destinations = destinations
     this.#daemons = daemons
     this.#triggerId = triggerId
-    this.#clock = { ...STILL, now: at.clock.now, sleep: async (ms) => at.clock.advance(ms) }
-    this.#thirdParty = new ThirdParty(at.clock.now)
+    this.#clock = { ...STILL, now: clock.now, sleep: (ms) => clock.advance(ms) }
+    this.#databaseClock = clock
+    this.#thirdParty = new ThirdParty(clock.now)
   }
 
   /** The database is this world's alone until the next one is created. */
-  static async create(database: Database, kind: Kind): Promise<World> {
+  static async create(database: Database, databaseClock: DatabaseClock, kind: Kind): Promise<World> {
     await clearTriggers(database)
+    await databaseClock.set('2026-11-05T12:00:00Z')
     const tenant = await createTenant(database)
-    const at = new TriggerFixture(database, tenant)
-    const clock = { ...STILL, now: at.clock.now }
+    const at = new TriggerFixture(database, tenant, databaseClock)
+    const clock = { ...STILL, now: databaseClock.now }
     const destinations: RunDestination[] = []
     const daemons: string[] = []
     for (const index of DESTINATIONS) {
@@ -107,7 +112,7 @@ export class World {
     await setResources(database, tenant.syncJobId, resourcesOf('even'))
     const input = { cronExpression: EVERY_TEN_MINUTES, args: { boxes: TRIGGER_BOXES }, destination: destinations[0] }
     const { id } = await at.create(input)
-    return new World(database, kind, at, destinations, daemons, id)
+    return new World(database, databaseClock, kind, at, destinations, daemons, id)
   }
 
   get faults(): number {
@@ -119,7 +124,7 @@ export class World {
       case 'change':
         return this.#thirdParty.change(command.at)
       case 'wait':
-        return this.#at.clock.advance(command.minutes * MINUTE_MS)
+        return await this.#databaseClock.advance(command.minutes * MINUTE_MS)
       case 'tick':
         return await this.#tick()
       case 'run-trigger':
@@ -194,8 +199,8 @@ export class World {
   }
 
   async #tick(): Promise<void> {
-    const sinceTickMs = this.#at.clock.now().getTime() % (10 * MINUTE_MS)
-    this.#at.clock.advance(10 * MINUTE_MS - sinceTickMs)
+    const sinceTickMs = this.#databaseClock.now().getTime() % (10 * MINUTE_MS)
+    await this.#databaseClock.advance(10 * MINUTE_MS - sinceTickMs)
     await this.#at.fire()
   }
 
@@ -228,8 +233,10 @@ export class World {
       [environmentId, statuses],
     )
     if (run === undefined) return
-    const steer = kind === 'stop' ? stopRun : retryRun
-    await this.#database.transaction((tx) => steer(this.#at.deps, tx, environmentId, run.id))
+    await this.#database.transaction(async (tx) => {
+      if (kind === 'stop') await stopRun(tx, environmentId, run.id)
+      else await retryRun(this.#at.deps, tx, environmentId, run.id)
+    })
   }
 
   async #drain(): Promise<void> {
@@ -239,7 +246,7 @@ export class World {
     for (let rounds = 0; rounds < DRAIN_MAX; rounds++) {
       const left = await query(this.#database.pool, waiting, [environmentId, environmentId])
       if (left.length === 0) return
-      if (!(await this.#work({ faults: [], changes: [], crashAt: null }))) this.#at.clock.advance(MINUTE_MS)
+      if (!(await this.#work({ faults: [], changes: [], crashAt: null }))) await this.#databaseClock.advance(MINUTE_MS)
     }
     throw new Error('runs wait for ever')
   }
@@ -254,7 +261,7 @@ export class World {
     } catch (error) {
       if (!(error instanceof Crash)) throw error
       this.crashes++
-      this.#at.clock.advance(QUEUE_POLICY.leaseMs + 1_000)
+      await this.#databaseClock.advance(QUEUE_POLICY.leaseMs + 1_000)
       return true
     } finally {
       this.#thirdParty.behave(undefined)

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { testDatabase } from '../support/database.ts'
+import { clockedDatabase } from '../support/database.ts'
 import { commands } from './incremental-model.ts'
 import { World } from './incremental-world.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 /** The same choices in every run of the suite; `npm run faults incremental` makes others. */
 const SEED = 20_261_122
 
@@ -17,7 +17,7 @@ describe('once the third party answers and executors live', () => {
     { timeout: 120_000 },
     async ({ kind, numRuns }) => {
       const property = fc.asyncProperty(commands, async (days) => {
-        const world = await World.create(database, kind)
+        const world = await World.create(database, clock, kind)
         for (const command of days) await world.perform(command)
         expect(await world.findLost()).toEqual([])
         expect(await world.isIncremental()).toBe(true)

@@ -19,12 +19,12 @@ import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/
 import { executeWebhookRun } from '../../src/syncs/index.ts'
 import type { WebhookRunDeps } from '../../src/syncs/webhook-run.ts'
 import { createWebhook } from '../../src/webhooks/index.ts'
-import { testDatabase } from '../support/database.ts'
+import { clockedDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
-import { createTenant, type Tenant, TestClock } from '../support/tenant.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
 const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k')))
 /** The receiver is down for everything from this event on, until it is up for all. */
@@ -51,7 +51,6 @@ const LIMITED = { kind: 'rate_limited', limitedBy: 'upstream', status: 429, rate
 const PLAN = compilePlan({ base_url: 'https://api.example.com', resources: { repos: { list: { path: '/repos' } } } })
 
 let tenant: Tenant
-let clock: TestClock
 let queue: RunQueue
 let webhookId: string
 let seen: number
@@ -59,8 +58,8 @@ let seen: number
 beforeEach(async () => {
   await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
   tenant = await createTenant(database)
-  clock = new TestClock()
-  queue = new RunQueue({ database, random: () => 0, now: clock.now })
+  await clock.stop()
+  queue = new RunQueue({ database, random: () => 0 })
   const webhookDeps = { secrets, clock: fastClock(), findUrlViolation: () => undefined }
   const { webhook } = await database.transaction((tx) =>
     createWebhook(webhookDeps, tx, tenant.environmentId, { targetUrl: receiver.url }),
@@ -76,7 +75,7 @@ async function create(node: JsonObject = { resource: 'repos', method: 'list', pe
   await execute(database.pool, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb([node]), syncJobId])
   const destination = { kind: 'webhook', webhookId } as const
   const input = { syncJobId, integratedAccountId: accountIds[0] ?? '', destination }
-  const deps = { queue, now: clock.now, resolveArgs: async () => ({}) }
+  const deps = { queue, resolveArgs: async () => ({}) }
   const run = await database.transaction((tx) => createRun(deps, tx, environmentId, input))
   return run.id
 }
@@ -104,7 +103,7 @@ async function work(
   }
   const outcome = await executeWebhookRun(all, run, progress, new AbortController().signal)
   if (isLost) {
-    clock.advance(30_000)
+    await clock.advance(30_000)
     await queue.reap()
   } else await queue.settle([{ ...run, outcome }])
   return { run, outcome }
@@ -136,7 +135,7 @@ describe('a run whose receiver goes down', () => {
       expect(await read(id)).toMatchObject({ status: 'rate_limited', attempt: 0, finishedAt: null })
       expect((await read(id)).error?.message).toContain('the webhook did not answer')
       expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })).toEqual([])
-      clock.advance(15 * 60_000)
+      await clock.advance(15 * 60_000)
     }
     expect([...new Set(names())]).toEqual(['started', 'record1', 'record2'])
     downFrom = undefined
@@ -176,9 +175,9 @@ describe('a run whose third party asks to wait', () => {
       finishedAt: null,
       resourceStats: [{ fetched: 1, delivered: 1 }],
     })
-    clock.advance(30_000)
+    await clock.advance(30_000)
     expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })).toEqual([])
-    clock.advance(1_000)
+    await clock.advance(1_000)
     expect((await work()).outcome).toEqual({ kind: 'completed' })
     expect(names()).toEqual(['started', 'record1', 'record2', 'record3', 'completed'])
     expect(await read(id)).toMatchObject({ status: 'completed', attempt: 1 })
@@ -199,7 +198,7 @@ describe('a run whose workers are lost one after another', () => {
       expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'lost', limit: 1 })).toMatchObject([
         { id, attempt },
       ])
-      clock.advance(30_001)
+      await clock.advance(30_001)
       await queue.reap()
     }
     const error = { reason: 'lease_expired' }
@@ -247,8 +246,7 @@ describe('the ending of a run', () => {
 
   it('is taken back when the run is retried by hand, and the next one has an id of its own', async () => {
     const id = await create()
-    const retried = () =>
-      database.transaction((tx) => retryRun({ queue, now: clock.now }, tx, tenant.environmentId, id))
+    const retried = () => database.transaction((tx) => retryRun({ queue }, tx, tenant.environmentId, id))
     await work({ loadAccount: gone })
     await retried()
     await work({ loadAccount: gone })
@@ -281,7 +279,7 @@ describe('a run that may not begin', () => {
     expect((await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })).outcome.kind).toBe('rate_limited')
     isReceiverUp = true
     seen = receiver.received.length
-    clock.advance(60_000)
+    await clock.advance(60_000)
     await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })
     expect(names()).toEqual(['failed'])
     expect(await read(id)).toMatchObject({ status: 'failed' })
@@ -292,7 +290,7 @@ describe('a run that may not begin', () => {
     for (let attempt = 1; attempt <= 5; attempt++) {
       expect(names()).toEqual([])
       await work({ loadAccount: refusal('TOKEN_REQUEST_FAILED') })
-      clock.advance(15 * 60_000)
+      await clock.advance(15 * 60_000)
     }
     expect(names()).toEqual(['failed'])
     expect(await read(id)).toMatchObject({ status: 'failed', attempt: 5 })

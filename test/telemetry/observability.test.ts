@@ -10,10 +10,10 @@ import { pauseTrigger, SchedulerMonitor, STALLED_AFTER_SECONDS } from '../../src
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { clearTriggers, TriggerFixture } from '../schedules/trigger-fixture.ts'
-import { testDatabase } from '../support/database.ts'
+import { clockedDatabase } from '../support/database.ts'
 import { createTenant } from '../support/tenant.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const config = readConfig({ PATCHBAY_PORT: '0', PATCHBAY_METRICS_PORT: '0' })
 const storage = {
   database,
@@ -30,11 +30,14 @@ afterAll(async () => {
   await operating[Symbol.asyncDispose]()
 })
 
-beforeEach(() => clearTriggers(database))
+beforeEach(async () => {
+  await clock.reset()
+  await clearTriggers(database)
+})
 
 /** A trigger whose tick came due so long ago. */
 async function overdue(seconds: number) {
-  const at = new TriggerFixture(database, await createTenant(database), new Date().toISOString())
+  const at = new TriggerFixture(database, await createTenant(database), clock)
   const { id } = await at.create()
   await execute(
     database.pool,
@@ -68,7 +71,7 @@ describe('the health of the schedule', () => {
     expect(await scheduler()).toEqual(['SERVING', 200, 200])
     await execute(database.pool, `update trigger_schedule set next_fire_at = next_fire_at - interval '20 seconds'`)
     expect(await scheduler()).toEqual(['NOT_SERVING', 503, 503])
-    at.clock.set(new Date())
+    await clock.set(new Date())
     await at.fire()
     expect(await scheduler()).toEqual(['SERVING', 200, 200])
   })
@@ -82,13 +85,13 @@ describe('the health of the schedule', () => {
 
   it('does not wait for a trigger that is paused', async () => {
     const { id, at } = await overdue(3_600)
-    at.clock.set(new Date())
+    await clock.set(new Date())
     await database.transaction((tx) => pauseTrigger(at.deps, tx, at.tenant.environmentId, id))
     expect(await scheduler()).toEqual(['SERVING', 200, 200])
   })
 
   it('turns when the database cannot be asked for as long', async () => {
-    await overdue(STALLED_AFTER_SECONDS)
+    await overdue(STALLED_AFTER_SECONDS - 1)
     const away = new Database({ target: { kind: 'url', url: 'postgres://nobody@127.0.0.1:1/none' } })
     let target: Pick<Database, 'pool'> = database
     const watch = new SchedulerMonitor({
@@ -98,7 +101,6 @@ describe('the health of the schedule', () => {
           return target.pool
         },
       },
-      now: () => new Date(Date.now() - 1_000),
     })
     const seen: boolean[] = []
     watch.subscribe((isStalled) => seen.push(isStalled))
@@ -160,19 +162,17 @@ describe('the depth of the queue', () => {
   }
 
   it('tells what is ready, what waits and what is held, by kind of group', async () => {
-    const at = new TriggerFixture(database, await createTenant(database, 2), '2026-11-05T12:00:00Z')
+    await clock.set('2026-11-05T12:00:00Z')
+    const at = new TriggerFixture(database, await createTenant(database, 2), clock)
     await at.create({ account: 0 })
     await at.create({ account: 1 })
     await at.create({ account: 0, destination: { kind: 'daemon', groupKey: 'warehouse' } })
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     const [run] = await at.claim()
     const depth = async () =>
       Object.fromEntries(
-        (await countQueueDepth(database.pool, at.clock.now())).map(({ group, state, runs }) => [
-          `${group} ${state}`,
-          runs,
-        ]),
+        (await countQueueDepth(database.pool)).map(({ group, state, runs }) => [`${group} ${state}`, runs]),
       )
     expect(await depth()).toEqual({ ...NOTHING, 'webhook ready': 1, 'webhook held': 1, 'daemon ready': 1 })
     if (run === undefined) throw new Error('no run')

@@ -6,10 +6,10 @@ import { getTrigger, listTicks } from '../../src/schedules/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { retention } from '../../src/worker/maintenance.ts'
 import { clearTriggers, TriggerFixture } from '../schedules/trigger-fixture.ts'
-import { testDatabase } from '../support/database.ts'
+import { clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
 
-const { database } = await testDatabase()
+const { database, clock } = await clockedDatabase()
 const FIRST_DAY = '2031-03-01'
 const DAY_MS = 86_400_000
 const FAILURE = { reason: 'UPSTREAM_ERROR', message: 'it broke' }
@@ -21,7 +21,8 @@ beforeEach(async () => {
   await clearTriggers(database)
   for (const table of DAY_TABLES)
     await database.transaction((tx) => ensureDayPartitions(tx, table, new Date(FIRST_DAY), 40))
-  at = new TriggerFixture(database, await createTenant(database, 3), `${FIRST_DAY}T11:59:50Z`)
+  await clock.set(`${FIRST_DAY}T11:59:50Z`)
+  at = new TriggerFixture(database, await createTenant(database, 3), clock)
 })
 
 /** The partitions of the days these tests are about. */
@@ -40,8 +41,8 @@ async function keptDays(table: (typeof DAY_TABLES)[number], count: number): Prom
   return texts.filter((day) => names.has(`${table}_${day.replaceAll('-', '')}`))
 }
 
-const forget = (days = 30) => retention({ database, clock: at.clock, logger: silentLogger }, days).runOnce()
-const daysLater = (days: number) => at.clock.set(new Date(Date.parse(`${FIRST_DAY}T12:00:00Z`) + days * DAY_MS))
+const forget = (days = 30) => retention({ database, clock, logger: silentLogger }, days).runOnce()
+const daysLater = (days: number) => clock.set(new Date(Date.parse(`${FIRST_DAY}T12:00:00Z`) + days * DAY_MS))
 /** Ends a run that has read everything. */
 async function complete(run: ClaimedRun) {
   const counters = { pages: 1, fetched: 0, delivered: 0, failed: 0, complete: true }
@@ -55,7 +56,7 @@ async function complete(run: ClaimedRun) {
 /** Fires a daily trigger at noon of the first day and claims its run. */
 async function runOfFirstDay() {
   const { id } = await at.create({ cronExpression: '0 12 * * *' })
-  at.clock.advance(10_000)
+  await clock.advance(10_000)
   await at.fire()
   const [run] = await at.claim()
   if (run === undefined) throw new Error('no run')
@@ -66,10 +67,10 @@ describe('retention', () => {
   it('drops a day whole once it is older than the days that are kept, and not before', async () => {
     const { run } = await runOfFirstDay()
     await complete(run)
-    daysLater(30)
+    await daysLater(30)
     await forget()
     expect(await keptDays('sync_job_run', 3)).toEqual(['2031-03-01', '2031-03-02', '2031-03-03'])
-    daysLater(31)
+    await daysLater(31)
     await forget()
     expect(await keptDays('sync_job_run', 3)).toEqual(['2031-03-02', '2031-03-03'])
     expect(await keptDays('missed_ticks', 3)).toEqual(['2031-03-02', '2031-03-03'])
@@ -88,10 +89,10 @@ describe('retention', () => {
     ],
   ])('keeps the day of a run that %s until the run is over', async (_, prepare) => {
     await at.create({ cronExpression: '0 12 * * *' })
-    at.clock.advance(10_000)
+    await clock.advance(10_000)
     await at.fire()
     await prepare()
-    daysLater(35)
+    await daysLater(35)
     await forget()
     expect(await keptDays('sync_job_run', 6)).toEqual(['2031-03-01', '2031-03-06'])
     await at.queue.reap()
@@ -105,7 +106,7 @@ describe('retention', () => {
   it('lets a trigger show its latest run, and an incremental sync begin where the last one did', async () => {
     const { triggerId, run } = await runOfFirstDay()
     await complete(run)
-    daysLater(32)
+    await daysLater(32)
     await forget()
     expect(await keptDays('sync_job_run', 1)).toEqual([])
     const shown = await getTrigger(database.pool, at.tenant.environmentId, triggerId)
@@ -121,13 +122,13 @@ describe('retention', () => {
 
   it('forgets the ledger of a day with the day, stretches that were missed as well', async () => {
     const { id } = await at.create({ cronExpression: '0 * * * *' })
-    at.clock.set(`${FIRST_DAY}T22:30:00Z`)
+    await clock.set(`${FIRST_DAY}T22:30:00Z`)
     await at.fire()
     const ledger = async () =>
       (await listTicks(database.pool, at.tenant.environmentId, id, {})).items.map(({ outcome }) => outcome)
     expect(await ledger()).toEqual(['fired', 'missed'])
     for (const run of await at.claim()) await complete(run)
-    daysLater(31)
+    await daysLater(31)
     await forget()
     expect(await ledger()).toEqual([])
   })
@@ -140,7 +141,7 @@ describe('retention', () => {
       return run
     }
     await failOne()
-    daysLater(31)
+    await daysLater(31)
     const { id } = await database.transaction((tx) =>
       createRun(at.deps, tx, at.tenant.environmentId, {
         syncJobId: at.tenant.syncJobId,
@@ -160,14 +161,14 @@ describe('retention', () => {
     const { run } = await runOfFirstDay()
     const count = () => readOne(database, 'select count(*) as count from sync_job_run_default')
     expect(await count()).toEqual({ count: 1 })
-    daysLater(31)
+    await daysLater(31)
     await forget()
     expect(await count()).toEqual({ count: 1 })
     await complete(run)
-    daysLater(29)
+    await daysLater(29)
     await forget()
     expect(await count()).toEqual({ count: 1 })
-    daysLater(31)
+    await daysLater(31)
     await forget()
     expect(await count()).toEqual({ count: 0 })
   })
@@ -175,7 +176,7 @@ describe('retention', () => {
   it('gives way to whoever uses the table, and is done the next time', async () => {
     const { run } = await runOfFirstDay()
     await complete(run)
-    daysLater(31)
+    await daysLater(31)
     await database.transaction(async (tx) => {
       await query(tx, 'select from sync_job_run limit 1')
       await forget()
@@ -188,10 +189,10 @@ describe('retention', () => {
   it('never drops a run that is retried at the same moment', async () => {
     const { run } = await runOfFirstDay()
     await at.queue.settle([{ ...run, outcome: { kind: 'failed', error: FAILURE } }])
-    daysLater(31)
+    await daysLater(31)
     const { environmentId } = at.tenant
     const [retried] = await Promise.allSettled([
-      database.transaction((tx) => retryRun({ queue: at.queue, now: at.clock.now }, tx, environmentId, run.id)),
+      database.transaction((tx) => retryRun({ queue: at.queue }, tx, environmentId, run.id)),
       forget(),
     ])
     const kept = await keptDays('sync_job_run', 1)

@@ -13,7 +13,7 @@ const { database } = await testDatabase()
 
 describe('a worker', () => {
   it('turns ticks into runs and executes them, and its drain leaves none held', async () => {
-    const at = new TriggerFixture(database, await createTenant(database), new Date().toISOString())
+    const at = new TriggerFixture(database, await createTenant(database), systemClock)
     const { id } = await at.create({ cronExpression: '* * * * * *' })
     const executed = Promise.withResolvers<string | null>()
     const worker = createWorker({

@@ -36,7 +36,7 @@ export function syncJobRunService(deps: SyncJobRunServiceDeps): ServiceDefinitio
     stopSyncJobRun: {
       access: 'environment',
       handle: async ({ id }, { principal: { environmentId } }) =>
-        syncJobRunToProto(await database.transaction((tx) => stopRun(runs, tx, environmentId, id))),
+        syncJobRunToProto(await database.transaction((tx) => stopRun(tx, environmentId, id))),
     },
     retrySyncJobRun: {
       access: 'environment',

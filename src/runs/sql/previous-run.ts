@@ -1,5 +1,4 @@
 import { execute, query, type Tx } from '../../database/index.ts'
-import type { NowOverride } from './queue.ts'
 
 /** Stands for "no trigger", since a primary key cannot hold null. */
 const NO_TRIGGER = '00000000-0000-0000-0000-000000000000'
@@ -70,15 +69,15 @@ export async function advancePreviousRuns(tx: Tx, runs: readonly PreviousRun[]):
  * Deletes rows of runs without a trigger that have not moved for `KEPT_DAYS`, at most `limit`; returns how many. Rides on
  * previous_run_without_trigger.
  */
-export async function deleteExpiredPreviousRuns(tx: Tx, now: NowOverride, limit: number): Promise<number> {
+export async function deleteExpiredPreviousRuns(tx: Tx, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from previous_run where ctid = any(array(
        select ctid from previous_run
        where trigger_id = '${NO_TRIGGER}'
-         and started_at < coalesce(?::timestamptz, now()) - interval '${KEPT_DAYS} days'
+         and started_at < now() - interval '${KEPT_DAYS} days'
        limit ?))`,
-    [now, limit],
+    [limit],
   )
 }
 

@@ -45,7 +45,7 @@ export interface QueueSql<Carried extends CarriedValues> {
  * How the rows of a CTE are put into a queue. They have the columns of an item, `available_at` (null: now) and `attempt`.
  */
 interface EnqueueSql {
-  /** CTEs the insert reads. Takes one parameter, the override of the clock; the clock's CTE is named `clock`. */
+  /** CTEs the insert reads. */
   readonly ctes: string
   readonly insert: string
 }
@@ -64,9 +64,6 @@ const FLOW_BACKLOG_MAX = 1_000
  */
 const CLAIM_MAX = 1_000
 
-/** The moment a statement calls now: the database's clock, unless a test moves it. Takes one parameter. */
-const CLOCK = 'clock as (select coalesce(?::timestamptz, now()) as at)'
-const NOW = '(select at from clock)'
 /**
  * Derives the statements of a queue.
  *
@@ -98,10 +95,10 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
   const joinAhead = (alias: string) => `full join ahead on ahead.${flow} = ${alias}.${flow}`
   const behind = `${FLOW_WEIGHT_MS} * coalesce(ahead.items, 0)`
   const enqueueFrom = (source: string): EnqueueSql => ({
-    ctes: `${CLOCK}, ${ahead(source)}`,
+    ctes: ahead(source),
     insert: `insert into ${waiting} (${columns}, available_at, attempt, attempt_base, fair_rank)
-      select ${of('v')}, coalesce(v.available_at, ${NOW}), v.attempt, v.attempt,
-        ${rank(`coalesce(v.available_at, ${NOW})`)} + ${behind}
+      select ${of('v')}, coalesce(v.available_at, now()), v.attempt, v.attempt,
+        ${rank(`coalesce(v.available_at, now())`)} + ${behind}
           + ${FLOW_WEIGHT_MS} * row_number() over (partition by v.${flow} order by v.${item})
       from ${source} v ${joinAhead('v')}`,
   })
@@ -117,11 +114,10 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
 
     enqueueFrom,
 
-    claim: `with ${CLOCK},
-      candidate as materialized (
+    claim: `with candidate as materialized (
         select c.* from (
           select q.* from ${waiting} q
-          where q.queue_group = ? and q.available_at <= ${NOW} and (?::text[] is null or q.region = any(?))
+          where q.queue_group = ? and q.available_at <= (select now()) and (?::text[] is null or q.region = any(?))
             and not exists (select from ${lease} l where l.${flow} = q.${flow})
           order by q.fair_rank, q.${item}
           limit ${CLAIM_MAX}
@@ -133,7 +129,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
       numbered as (select c.*, row_number() over (order by c.fair_rank, c.${item}) as place from candidate c),
       leased as (
         insert into ${lease} (${columns}, lease_id, holder, attempt, attempt_base, claimed_at, expires_at)
-        select ${of('c')}, (?::uuid[])[c.place], ?, c.attempt + 1, c.attempt_base, ${NOW}, ${NOW} + make_interval(secs => ?)
+        select ${of('c')}, (?::uuid[])[c.place], ?, c.attempt + 1, c.attempt_base, now(), now() + make_interval(secs => ?)
         from numbered c order by c.${flow}, c.place
         on conflict do nothing
         returning *
@@ -143,17 +139,15 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         h.attempt, h.attempt_base as "attemptBase", h.expires_at as "expiresAt", ${fields('h')}
       from leased h`,
 
-    heartbeat: `with ${CLOCK},
-      held as (
+    heartbeat: `with held as (
         select l.${item} from ${lease} l where l.${item} = any(?::uuid[]) and l.lease_id = any(?::uuid[])
         order by l.${item} for update of l
       )
-      update ${lease} l set expires_at = ${NOW} + make_interval(secs => ?)
+      update ${lease} l set expires_at = now() + make_interval(secs => ?)
       where l.${item} = any(array(select h.${item} from held h))
       returning l.${item} as id, l.lease_id as "leaseId", l.expires_at as "expiresAt", l.stop_requested_at is not null as "isStopRequested"`,
 
-    settle: `with ${CLOCK},
-      v as materialized (
+    settle: `with v as materialized (
         select * from unnest(?::uuid[], ?::uuid[], ?::text[], ?::jsonb[], ?::integer[], ?::double precision[])
           as v (item, lease_id, status, error, attempt, delay_ms)
       ),
@@ -165,7 +159,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
       h as materialized (
         select ${of('l')}, l.lease_id, v.error, v.attempt, l.attempt_base,
           case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
-          case when l.stop_requested_at is null then ${NOW} + make_interval(secs => v.delay_ms / 1000.0) end as available_at
+          case when l.stop_requested_at is null then now() + make_interval(secs => v.delay_ms / 1000.0) end as available_at
         from held l join v on l.${item} = v.item and l.lease_id = v.lease_id
       ),
       gone as (delete from ${lease} l where l.${item} = any(array(select h.${item} from h))),
@@ -175,7 +169,7 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
         insert into ${waiting} (${columns}, available_at, attempt, attempt_base, fair_rank)
         select ${of('h')}, h.available_at, h.attempt, h.attempt_base,
           greatest(${rank('h.available_at')} + ${behind},
-            case when h.available_at > ${NOW} then ahead.last_rank + ${FLOW_WEIGHT_MS} end)
+            case when h.available_at > now() then ahead.last_rank + ${FLOW_WEIGHT_MS} end)
         from waits h ${joinAhead('h')}
       )
       select h.${item} as id, h.lease_id as "leaseId", h.environment_id as "environmentId", h.${flow} as "flowId", h.status,
@@ -185,11 +179,10 @@ export function queueSql<Carried extends CarriedValues>(table: QueueTable<Carrie
     attemptBases: `select l.${item} as id, l.attempt_base as "attemptBase"
       from ${lease} l where l.${item} = any(?::uuid[])`,
 
-    expired: `with ${CLOCK}
-      select l.${item} as id, l.lease_id as "leaseId", l.attempt, l.attempt_base as "attemptBase",
+    expired: `select l.${item} as id, l.lease_id as "leaseId", l.attempt, l.attempt_base as "attemptBase",
         l.stop_requested_at is not null as "isStopRequested"
       from ${lease} l
-      where l.expires_at <= ${NOW} or l.stop_requested_at <= ${NOW} - make_interval(secs => ?)
+      where l.expires_at <= now() or l.stop_requested_at <= now() - make_interval(secs => ?)
       order by l.${item} limit ? for update skip locked`,
 
     count: `select v.environment_id as "environmentId", v.queue_group as "group", (

@@ -2,9 +2,6 @@ import type { Json } from '../../base/index.ts'
 import { execute, jsonb, query, queryOne, type SqlValue, type Tx } from '../../database/index.ts'
 import { type CarriedValues, type QueueSql, queueSql } from './queue-table.ts'
 
-/** Overrides the database's clock; for tests. */
-export type NowOverride = Date | null
-
 /** An item to be put into a queue. */
 export interface WaitingItem {
   readonly id: string
@@ -98,7 +95,6 @@ export async function enqueueItems<Carried extends CarriedValues>(
   tx: Tx,
   sql: QueueSql<Carried>,
   items: readonly (WaitingItem & Carried)[],
-  now: NowOverride,
 ): Promise<void> {
   await execute(tx, sql.enqueue, [
     items.map(({ id }) => id),
@@ -109,7 +105,6 @@ export async function enqueueItems<Carried extends CarriedValues>(
     ...sql.carried.map(({ field }) => items.map((item) => item[field])),
     items.map(({ availableAt }) => availableAt ?? null),
     items.map(({ attempt }) => attempt ?? 0),
-    now,
   ])
 }
 
@@ -123,11 +118,10 @@ export async function claimItems<Carried extends CarriedValues>(
   tx: Tx,
   sql: QueueSql<Carried>,
   request: LeaseRequest,
-  now: NowOverride,
 ): Promise<readonly (TakenLease & Carried)[]> {
   const { group, regions, leaseIds, heldMax, holder, leaseMs } = request
   const wanted: SqlValue[] = [leaseIds.length, heldMax, heldMax, group, leaseIds, holder, leaseMs / 1000]
-  return await query(tx, sql.claim, [now, group, regions, regions, ...wanted])
+  return await query(tx, sql.claim, [group, regions, regions, ...wanted])
 }
 
 /** Renews the leases that are still the given ones, and returns those. */
@@ -136,14 +130,8 @@ export async function renewLeases(
   sql: QueueSql<never>,
   held: readonly LeaseKey[],
   leaseMs: number,
-  now: NowOverride,
 ): Promise<readonly RenewedLease[]> {
-  return await query(tx, sql.heartbeat, [
-    now,
-    held.map(({ id }) => id),
-    held.map(({ leaseId }) => leaseId),
-    leaseMs / 1000,
-  ])
+  return await query(tx, sql.heartbeat, [held.map(({ id }) => id), held.map(({ leaseId }) => leaseId), leaseMs / 1000])
 }
 
 /**
@@ -155,10 +143,8 @@ export async function settleLeases<Carried extends CarriedValues>(
   tx: Tx,
   sql: QueueSql<Carried>,
   settlements: readonly LeaseSettlement[],
-  now: NowOverride,
 ): Promise<readonly (SettledItem & Carried)[]> {
   return await query(tx, sql.settle, [
-    now,
     settlements.map(({ id }) => id),
     settlements.map(({ leaseId }) => leaseId),
     settlements.map(({ status }) => status),
@@ -184,9 +170,8 @@ export async function lockExpiredLeases(
   sql: QueueSql<never>,
   stopGraceMs: number,
   limit: number,
-  now: NowOverride,
 ): Promise<readonly ExpiredLease[]> {
-  return await query(tx, sql.expired, [now, stopGraceMs / 1000, limit])
+  return await query(tx, sql.expired, [stopGraceMs / 1000, limit])
 }
 
 /** Counts what waits in each of the groups, up to `atMost`. Rides on the group index. */
@@ -235,23 +220,18 @@ export interface StopFound {
  *
  * Finds neither when a claim moves the run at this very moment: ask again.
  */
-export async function requestStop(
-  tx: Tx,
-  environmentId: string,
-  runId: string,
-  now: NowOverride,
-): Promise<StopFound | undefined> {
+export async function requestStop(tx: Tx, environmentId: string, runId: string): Promise<StopFound | undefined> {
   return await queryOne(
     tx,
     `with waiting as (
        delete from run_queue where run_id = ? and environment_id = ? returning scheduled_for, trigger_id
      ), held as (
-       update run_lease set stop_requested_at = coalesce(stop_requested_at, ?::timestamptz, now())
+       update run_lease set stop_requested_at = coalesce(stop_requested_at, now())
        where run_id = ? and environment_id = ? returning run_id
      )
      select scheduled_for as "scheduledFor", trigger_id as "triggerId", false as "isHeld" from waiting
      union all select null, null, true from held`,
-    [runId, environmentId, now, runId, environmentId],
+    [runId, environmentId, runId, environmentId],
   )
 }
 

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../base/index.ts'
 import { jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination } from '../run.ts'
-import type { LeaseKey, NowOverride } from './queue.ts'
+import type { LeaseKey } from './queue.ts'
 import { destinationFromColumns } from './run.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -28,15 +28,10 @@ export interface RunToBegin {
  * Marks leased runs running and returns what to do: their snapshot and what the last attempt saved. A run whose day was
  * dropped is not in the answer. Belongs in the transaction that took the leases.
  */
-export async function markRunsRunning(
-  tx: Tx,
-  runs: readonly RunToBegin[],
-  now: NowOverride,
-): Promise<readonly RunWork[]> {
+export async function markRunsRunning(tx: Tx, runs: readonly RunToBegin[]): Promise<readonly RunWork[]> {
   const begun: RunWork[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await query<WorkRow>(tx, MARK_RUNNING, [
-      now,
       items.map(({ id }) => id),
       items.map(({ scheduledFor }) => scheduledFor),
       items.map(({ attempt }) => attempt),
@@ -49,11 +44,10 @@ export async function markRunsRunning(
   return begun
 }
 
-const MARK_RUNNING = `with clock as (select coalesce(?::timestamptz, now()) as at)
-  update sync_job_run r
-  set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, clock.at), updated_at = clock.at,
+const MARK_RUNNING = `update sync_job_run r
+  set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, now()), updated_at = now(),
     version = r.version + 1
-  from clock, unnest(?::uuid[], ?::timestamptz[], ?::integer[]) as v (id, scheduled_for, attempt)
+  from unnest(?::uuid[], ?::timestamptz[], ?::integer[]) as v (id, scheduled_for, attempt)
     left join run_checkpoint c on c.run_id = v.id
   where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
   returning r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
@@ -78,13 +72,12 @@ export async function saveRunProgress(
   stats: readonly ResourceStats[] | null,
   ending: DecidedEnding | null,
   leaseMs: number,
-  now: NowOverride,
 ): Promise<{ readonly isStopRequested: boolean } | undefined> {
   const counters = stats && jsonb(stats)
   return await queryOne(
     tx,
     `with held as (
-       update run_lease set expires_at = coalesce(?::timestamptz, now()) + make_interval(secs => ?),
+       update run_lease set expires_at = now() + make_interval(secs => ?),
          attempt_base = case when ${progressSql('?::jsonb')} >
            coalesce((select ${progressSql('c.resource_stats')} from run_checkpoint c where c.run_id = run_lease.run_id), 0)
            then greatest(attempt_base, attempt - 1) else attempt_base end
@@ -94,7 +87,7 @@ export async function saveRunProgress(
        insert into run_checkpoint (run_id, scheduled_for, environment_id, checkpoint, resource_stats, ending, saves,
          saved_at)
        select run_id, scheduled_for, environment_id, v.checkpoint, coalesce(v.resource_stats, '[]'), v.ending, 1,
-         coalesce(?::timestamptz, now())
+         now()
        from held, (select ?::jsonb as checkpoint, ?::jsonb as resource_stats, ?::jsonb as ending) v
        on conflict (run_id) do update set checkpoint = coalesce(excluded.checkpoint, run_checkpoint.checkpoint),
          resource_stats = coalesce(?::jsonb, run_checkpoint.resource_stats),
@@ -103,12 +96,10 @@ export async function saveRunProgress(
      )
      select stop_requested_at is not null as "isStopRequested" from held`,
     [
-      now,
       leaseMs / 1000,
       counters,
       lease.id,
       lease.leaseId,
-      now,
       checkpoint && jsonb(checkpoint),
       counters,
       ending && jsonb(ending),
@@ -170,11 +161,7 @@ interface CompletedRow extends Omit<CompletedRun, 'destination'> {
  *
  * @returns the runs that are `completed` or `partially_completed`
  */
-export async function updateSettledRuns(
-  tx: Tx,
-  runs: readonly SettledRun[],
-  now: NowOverride,
-): Promise<readonly CompletedRun[]> {
+export async function updateSettledRuns(tx: Tx, runs: readonly SettledRun[]): Promise<readonly CompletedRun[]> {
   const ended: CompletedRun[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await query<CompletedRow>(tx, UPDATE_SETTLED, [
@@ -184,8 +171,6 @@ export async function updateSettledRuns(
       items.map(({ error }) => (error === null ? null : jsonb(error))),
       items.map(({ attempt }) => attempt),
       items.map(({ isOver }) => isOver),
-      now,
-      now,
       from,
       to,
     ])
@@ -200,8 +185,8 @@ const UPDATE_SETTLED = `with v as (
       as v (id, scheduled_for, status, error, attempt, is_over)
   ), marked as (
     update sync_job_run r
-    set status = v.status, error = v.error, attempt = v.attempt, updated_at = coalesce(?::timestamptz, now()),
-      finished_at = case when v.is_over then coalesce(?::timestamptz, now()) end,
+    set status = v.status, error = v.error, attempt = v.attempt, updated_at = now(),
+      finished_at = case when v.is_over then now() end,
       version = r.version + 1 + coalesce(c.saves, 0),
       resource_stats = coalesce(c.resource_stats, r.resource_stats)
     from v left join run_checkpoint c on c.run_id = v.id

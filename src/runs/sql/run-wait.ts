@@ -1,5 +1,4 @@
 import { execute, query, type Tx } from '../../database/index.ts'
-import type { NowOverride } from './queue.ts'
 
 /** What a run that waits in the queue waits for, as far as the tables say. */
 export interface RunWaitRow {
@@ -32,11 +31,10 @@ export async function findRunWaits(
   webhookGroup: string,
   groupPrefix: string,
   lostAfterMs: number,
-  now: NowOverride,
 ): Promise<readonly RunWaitRow[]> {
   return await query(
     tx,
-    `with clock as (select coalesce(?::timestamptz, now())::timestamptz(3) as at, make_interval(secs => ?) as lost_after)
+    `with clock as (select now()::timestamptz(3) as at, make_interval(secs => ?) as lost_after)
      select q.run_id as id, q.region, q.queue_group as "group",
        case when q.available_at > clock.at then q.available_at end as "notBefore", l.run_id as "runningRunId",
        case when q.queue_group = ? then exists (
@@ -49,7 +47,7 @@ export async function findRunWaits(
        ) end as "hasTaker"
      from clock, run_queue q left join run_lease l on l.integrated_account_id = q.integrated_account_id
      where q.run_id = any(?::uuid[])`,
-    [now, lostAfterMs / 1000, webhookGroup, groupPrefix, ids],
+    [lostAfterMs / 1000, webhookGroup, groupPrefix, ids],
   )
 }
 
@@ -61,14 +59,13 @@ const WORKER_RETENTION = `interval '1 hour'`
  *
  * @param regions whose runs it takes; empty: all
  */
-export async function touchWorker(tx: Tx, id: string, regions: readonly string[], now: NowOverride): Promise<void> {
+export async function touchWorker(tx: Tx, id: string, regions: readonly string[]): Promise<void> {
   await execute(
     tx,
-    `with clock as (select coalesce(?::timestamptz, now()) as at),
-     gone as (delete from worker where last_seen_at < (select at from clock) - ${WORKER_RETENTION} and id <> ?)
-     insert into worker (id, regions, last_seen_at) select ?, ?::text[], at from clock
+    `with gone as (delete from worker where last_seen_at < now() - ${WORKER_RETENTION} and id <> ?)
+     insert into worker (id, regions, last_seen_at) values (?, ?::text[], now())
      on conflict (id) do update set regions = excluded.regions, last_seen_at = excluded.last_seen_at`,
-    [now, id, id, regions],
+    [id, id, regions],
   )
 }
 

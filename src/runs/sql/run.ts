@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../base/index.ts'
 import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import type { ErrorHandling, ResourceStats, Run, RunDestination, RunError, RunKind, RunStatus } from '../run.ts'
-import type { NowOverride } from './queue.ts'
 
 /** A run to be stored, waiting. */
 export interface NewRun {
@@ -78,11 +77,11 @@ interface RunRow {
  * `scheduled_for` is now, or the first free millisecond after it: the tick index holds for manual runs too, and nobody
  * should be refused for asking in the same millisecond as another.
  */
-export async function insertManualRun(tx: Tx, run: NewRun, now: NowOverride): Promise<RunRecord> {
+export async function insertManualRun(tx: Tx, run: NewRun): Promise<RunRecord> {
   const inserted = await queryOne<RunRow>(
     tx,
     `with recursive free (at) as (
-       select date_trunc('milliseconds', coalesce(?::timestamptz, clock_timestamp()))
+       select date_trunc('milliseconds', clock_timestamp())
        union all
        select at + interval '1 millisecond' from free
        where exists (select from sync_job_run t where t.trigger_id = ? and t.scheduled_for = free.at and t.kind = 'manual')
@@ -94,7 +93,6 @@ export async function insertManualRun(tx: Tx, run: NewRun, now: NowOverride): Pr
      )
      select ${COLUMNS} from r left join run_checkpoint c on c.run_id = r.id`,
     [
-      now,
       run.triggerId,
       run.id,
       run.environmentId,
@@ -167,30 +165,30 @@ export async function listRuns(
 }
 
 /** Marks a run that has left the queue stopped; undefined when it was not waiting. */
-export async function markStopped(tx: Tx, id: string, scheduledFor: Date, now: NowOverride): Promise<void> {
+export async function markStopped(tx: Tx, id: string, scheduledFor: Date): Promise<void> {
   await query(
     tx,
-    `update sync_job_run set status = 'stopped', finished_at = coalesce(?::timestamptz, now()),
-       updated_at = coalesce(?::timestamptz, now()), version = version + 1
+    `update sync_job_run set status = 'stopped', finished_at = now(),
+       updated_at = now(), version = version + 1
      where id = ? and scheduled_for = ? and status in ('created', 'rate_limited')`,
-    [now, now, id, scheduledFor],
+    [id, scheduledFor],
   )
 }
 
 /** Makes a failed or stopped run wait again; its attempts are counted on, and an ending that
  * was decided is taken back. Undefined in any other status. */
-export async function requeueRun(tx: Tx, run: RunRecord, now: NowOverride): Promise<RunRecord | undefined> {
+export async function requeueRun(tx: Tx, run: RunRecord): Promise<RunRecord | undefined> {
   const again = await queryOne<RunRow>(
     tx,
     `with r as (
        update sync_job_run set status = 'created', error = null, finished_at = null,
-         updated_at = coalesce(?::timestamptz, now()), version = version + 1
+         updated_at = now(), version = version + 1
        where id = ? and scheduled_for = ? and status in ('failed', 'stopped') returning *
      ), goes_on as (
        update run_checkpoint set ending = null where run_id = (select id from r)
      )
      select ${COLUMNS} from r left join run_checkpoint c on c.run_id = r.id`,
-    [now, run.id, run.scheduledFor],
+    [run.id, run.scheduledFor],
   )
   return again && runFromRow(again)
 }

@@ -1,5 +1,5 @@
 import { execute, query, type Tx } from '../../database/index.ts'
-import { type NowOverride, RUN_QUEUE } from './queue.ts'
+import { RUN_QUEUE } from './queue.ts'
 
 /** A tick that becomes a run, or a skipped one when there is a reason. */
 export interface NewTick {
@@ -89,12 +89,7 @@ const INSERT_TICKS = `with tick as materialized (
  * @throws when a tick has its run already, a unique violation, which is what makes "exactly one run row per tick" hold
  * whatever happened before; `findTicksWithRun` tells which
  */
-export async function insertTicks(
-  tx: Tx,
-  triggers: readonly TriggerTicks[],
-  groups: QueueGroupNames,
-  now: NowOverride,
-): Promise<void> {
+export async function insertTicks(tx: Tx, triggers: readonly TriggerTicks[], groups: QueueGroupNames): Promise<void> {
   const ticks = triggers.flatMap(tickRows)
   await execute(tx, INSERT_TICKS, [
     ticks.map(({ tick }) => tick?.runId ?? null),
@@ -106,7 +101,6 @@ export async function insertTicks(
     ticks.map(({ nextFireAt }) => nextFireAt),
     groups.daemonPrefix,
     groups.webhook,
-    now,
   ])
 }
 

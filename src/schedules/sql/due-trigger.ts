@@ -1,5 +1,5 @@
 import { query, type SqlValue, type Tx } from '../../database/index.ts'
-import { destinationFromColumns, type NowOverride, type RunDestination } from '../../runs/index.ts'
+import { destinationFromColumns, type RunDestination } from '../../runs/index.ts'
 
 /** Where in the due index of a shard to look on: just above this key. */
 export interface DueCursor {
@@ -53,12 +53,11 @@ export async function findNextDue(
   tx: Tx,
   positions: ReadonlyMap<number, DueCursor>,
   regions: readonly string[] | null,
-  now: NowOverride,
 ): Promise<readonly NextDue[]> {
   const low = [...positions.values()]
   return await query(
     tx,
-    `select v.shard, head.next_fire_at as "nextFireAt", coalesce(?::timestamptz, clock_timestamp())::timestamptz(3) as now
+    `select v.shard, head.next_fire_at as "nextFireAt", clock_timestamp()::timestamptz(3) as now
      from unnest(?::smallint[], ?::timestamptz[], ?::uuid[]) as v (shard, low_at, low_id)
      left join lateral (
        select s.next_fire_at from trigger_schedule s
@@ -66,7 +65,7 @@ export async function findNextDue(
          and (?::text[] is null or s.region = any(?))
        order by s.next_fire_at, s.trigger_id limit 1
      ) head on true`,
-    [now, [...positions.keys()], low.map(({ at }) => at), low.map(({ triggerId }) => triggerId), regions, regions],
+    [[...positions.keys()], low.map(({ at }) => at), low.map(({ triggerId }) => triggerId), regions, regions],
   )
 }
 

@@ -5,7 +5,6 @@ import {
   destinationColumns,
   destinationFromColumns,
   type ErrorHandling,
-  type NowOverride,
   type RunDestination,
   type RunStatus,
 } from '../../runs/index.ts'
@@ -241,15 +240,15 @@ export interface LockedSchedule {
 }
 
 /** Takes the schedule's row; waits for a tick that is being fired from it. */
-export async function lockSchedule(tx: Tx, triggerId: string, now: NowOverride): Promise<LockedSchedule | undefined> {
+export async function lockSchedule(tx: Tx, triggerId: string): Promise<LockedSchedule | undefined> {
   return await queryOne(
     tx,
     `with locked as (
        select is_paused, error, next_fire_at from trigger_schedule where trigger_id = ? for update
      )
      select is_paused as "isPaused", error, next_fire_at as "nextFireAt",
-       coalesce(?::timestamptz, clock_timestamp())::timestamptz(3) as now from locked`,
-    [triggerId, now],
+       clock_timestamp()::timestamptz(3) as now from locked`,
+    [triggerId],
   )
 }
 

@@ -17,10 +17,8 @@ export class TickerFleet implements AsyncDisposable {
     this.#peers = peers
   }
 
-  /** @param moment fires what is due then, and a minute later each further time; absent: what is due now */
-  static async start(url: string, moment?: Date): Promise<TickerFleet> {
-    const args = moment === undefined ? [url] : [url, moment.toISOString()]
-    const peers = Array.from({ length: PROCESSES }, () => new Peer<Drained>('ticker-main.ts', args))
+  static async start(url: string): Promise<TickerFleet> {
+    const peers = Array.from({ length: PROCESSES }, () => new Peer<Drained>('ticker-main.ts', [url]))
     await Promise.all(peers.map((peer) => peer.next()))
     return new TickerFleet(peers)
   }

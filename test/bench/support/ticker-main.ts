@@ -1,8 +1,8 @@
 /**
  * The part of a worker that fires ticks, as a process of its own.
  *
- * `ticker-main.ts <database url> [<moment>]`, forked: after every message it fires until nothing is due any more and sends
- * what that took. With a moment, that is what is due then, and a minute later at every further message.
+ * `ticker-main.ts <database url>`, forked: after every message it fires until nothing is due any more and sends what that
+ * took.
  */
 
 import { systemClock } from '../../../src/base/index.ts'
@@ -17,18 +17,14 @@ export interface Drained {
   readonly cpuMs: number
 }
 
-const MINUTE_MS = 60_000
-
-const [url = '', moment] = process.argv.slice(2)
+const [url = ''] = process.argv.slice(2)
 const database = new Database({ target: { kind: 'url', url } })
-let nowMs = moment === undefined ? undefined : Date.parse(moment)
 const ticker = new Ticker({
   database,
   queue: new RunQueue({ database, random: Math.random }),
   clock: systemClock,
   random: Math.random,
   logger: createLogger('warn'),
-  now: nowMs === undefined ? undefined : () => new Date(nowMs ?? 0),
 })
 
 async function drain(): Promise<Drained> {
@@ -36,7 +32,6 @@ async function drain(): Promise<Drained> {
   const before = ticker.stats.fired
   for (let fired = 1; fired > 0; ) fired = (await ticker.runOnce()).fired
   const { user, system } = process.cpuUsage(cpu)
-  if (nowMs !== undefined) nowMs += MINUTE_MS
   return { fired: ticker.stats.fired - before, cpuMs: (user + system) / 1_000 }
 }
 
