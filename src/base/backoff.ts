@@ -1,9 +1,9 @@
-/** How a delay grows with the attempts already made. */
+/** Exponential backoff with jitter. */
 export interface BackoffPolicy {
   readonly baseMs: number
   readonly factor: number
   readonly maxMs: number
-  /** Lowest share of the computed delay that jitter may leave: 0 is full jitter, 0.5 the upper half. */
+  /** Lowest share of the computed delay that is left after jitter: 0 is full jitter, 0.5 equal jitter. */
   readonly jitterFloor: number
 }
 
@@ -11,7 +11,7 @@ export interface BackoffPolicy {
 export type Random = () => number
 
 /**
- * The wait before the next attempt: `min(max, base · factor^(attempt-1))`, scaled by a random share.
+ * The delay before the next attempt in milliseconds: `min(max, base · factor^(attempt-1))`, scaled by jitter.
  *
  * @param attempt attempts made so far, from 1
  */

@@ -1,9 +1,9 @@
-/** Time as a dependency, so that tests move it instead of sleeping. */
+/** Clock as a dependency: tests move it instead of sleeping. */
 export interface Clock {
   now(): Date
   /** Milliseconds since an arbitrary moment; never goes back when the machine's time is corrected. For durations. */
   monotonicMs(): number
-  /** Resolves after `ms`, or at once when `signal` aborts; never rejects. */
+  /** Resolves after `ms`, or as soon as `signal` aborts; never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 

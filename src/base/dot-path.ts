@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from './json.ts'
 /** A parsed path: object keys and array indexes, in order. */
 export type DotPath = readonly (string | number)[]
 
-/** A path as it was read, or what is wrong with it: a clause that goes on after the field's name. */
+/** A parsed path, or the problem with its text, worded to follow the field's name. */
 export type DotPathResult = { readonly steps: DotPath } | { readonly problem: string }
 
 /** Longest text of a path. */
@@ -14,15 +14,15 @@ const PATH_LENGTH_MAX = 1024
 const NAME = /[^\s.[\]"'`\\{}]+/y
 const PLAIN_NAME = /^[^\s.[\]"'`\\{}]+$/
 const INDEX = /\[(\d{1,9})\]/y
-/** `["any name"]` or `['any name']`; a backslash stands before the quote and before itself. */
+/** `["any name"]` or `['any name']`; quotes and backslashes are escaped with a backslash. */
 const QUOTED = /\[(?:"((?:[^"\\]|\\["'\\])*)"|'((?:[^'\\]|\\["'\\])*)')\]/y
 const WILDCARD = /\[\*\]|(?:^|\.)\*(?=\.|\[|$)|\.\./
 
 /**
- * Reads a path into a JSON value: `data.items[0].id`, `["@odata.nextLink"]`, `['a.b'][0].c`, with or without a leading `$`.
+ * Parses a path into a JSON value: `data.items[0].id`, `["@odata.nextLink"]`, `['a.b'][0].c`, with or without a leading `$`.
  *
- * Names follow each other with dots; a name with dots, blanks, brackets or quotes stands in brackets and quotes. A step of
- * digits (`items.0.id`) addresses an index of a list or a key of that name. Takes time proportional to the text.
+ * Names are separated by dots; a name with dots, blanks, brackets or quotes is written in brackets and quotes. A step of
+ * digits (`items.0.id`) is an index of a list or a key of that name. Linear in the length of the text.
  */
 export function tryParseDotPath(text: string): DotPathResult {
   const steps = text.length > PATH_LENGTH_MAX ? undefined : scanPath(text)
@@ -30,7 +30,7 @@ export function tryParseDotPath(text: string): DotPathResult {
   return { problem: `must be a path such as data.items or ["@odata.nextLink"]${suggestPath(text)}` }
 }
 
-/** The steps of a path, none of an empty text. @throws Failure DEFINITION_INVALID; a checked definition never does */
+/** The steps of a path; an empty text has none. @throws Failure DEFINITION_INVALID, never for a checked definition */
 export function parseDotPath(text: string): DotPath {
   if (text === '') return []
   const read = tryParseDotPath(text)
@@ -41,7 +41,7 @@ export function parseDotPath(text: string): DotPath {
   )
 }
 
-/** The text of a path behind `prefix`, as `tryParseDotPath` reads it: `fields[2].name`, `headers["x.y"]`. */
+/** The text of a path after `prefix`, as `tryParseDotPath` reads it: `fields[2].name`, `headers["x.y"]`. */
 export function formatDotPath(path: DotPath, prefix = ''): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`
@@ -54,8 +54,8 @@ export function formatDotPath(path: DotPath, prefix = ''): string {
 /**
  * The value at the path, or `undefined` when any step is missing. Only own keys are followed.
  *
- * A dot may be part of a name: where an object has no key of a step, the step and those after it are tried as one name, the
- * shortest first, so that `@odata.nextLink` finds the key of that name.
+ * A dot may be part of a key: where an object has no key for a step, the step and the following ones are tried as one key,
+ * the shortest first, so that `@odata.nextLink` finds the key of that name.
  */
 export function getAtPath(value: Json | undefined, path: DotPath): Json | undefined {
   let current: Json | undefined = value
@@ -74,7 +74,7 @@ export function getAtPath(value: Json | undefined, path: DotPath): Json | undefi
   return current
 }
 
-/** How many steps from `at` on are together, with dots between them, the shortest of the names; `undefined`: none are. */
+/** How many steps from `at` on, joined with dots, make the shortest key of the object; `undefined` when none do. */
 function dottedNameLength(object: JsonObject, path: DotPath, at: number): number | undefined {
   if (typeof path[at + 1] !== 'string') return undefined
   const rest = path.slice(at)
@@ -121,7 +121,7 @@ function unescapeQuoted(text: string): string {
   return text.replaceAll(/\\(.)/g, '$1')
 }
 
-/** The spelling that was probably meant by JSON pointers, jq, escaped dots and names with blanks; empty when none is likely. */
+/** Suggests a path for JSON pointers, jq filters, escaped dots and names with blanks; empty when no path is likely. */
 function suggestPath(text: string): string {
   if (text.length > PATH_LENGTH_MAX) return `, at most ${PATH_LENGTH_MAX} characters long`
   if (text.includes('{{')) return ': placeholders have no effect here'

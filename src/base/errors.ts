@@ -1,9 +1,9 @@
 import type { Json } from './json.ts'
 
 /**
- * The one error type that may cross a room's border on purpose.
+ * The expected error: the one type that a module throws on purpose.
  *
- * A refusal names its reason from the public catalogue; the edge (`api/errors.ts`) turns the reason into a
+ * It names a reason of the public catalogue (`ErrorReason` in the contract); the API maps the reason to a
  * gRPC code, an HTTP status and error details. Anything else that is thrown is a bug and becomes INTERNAL there.
  */
 export class Failure extends Error {
@@ -18,7 +18,7 @@ export class Failure extends Error {
   readonly resource: ResourceRef | undefined
   /** Lower bound for the next attempt, seconds; absent when retrying does not help. */
   readonly retryAfterSeconds: number | undefined
-  /** HTTP status of this one refusal over REST, instead of its reason's. */
+  /** HTTP status of this one error over REST, instead of its reason's. */
   readonly httpStatus: number | undefined
   /** What a third party answered, for a caller who asked to see it. */
   readonly raw: Json | undefined
@@ -41,13 +41,13 @@ export class Failure extends Error {
     this.headers = details.headers ?? {}
   }
 
-  /** The code the reason stands for. */
+  /** The gRPC status code of the reason. */
   get code(): StatusCode {
     return FAILURE_REASONS[this.reason].code
   }
 }
 
-/** What may accompany a refusal. */
+/** Optional details of a `Failure`. */
 export interface FailureDetails {
   readonly metadata?: Readonly<Record<string, string>>
   readonly violations?: readonly Violation[]
@@ -190,7 +190,7 @@ export function isTransient({ reason }: Failure): boolean {
   return TRANSIENT_REASONS.has(reason)
 }
 
-/** Refuses fields of a request, all at once. */
+/** Validation error: every invalid field of a request in one error. */
 export function invalidFields(violations: readonly Violation[], reason: FailureReason = 'INVALID_FIELD'): Failure {
   const [first] = violations
   const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : ''
@@ -222,14 +222,14 @@ const ACCOUNT_ADVICE: Readonly<Record<string, string>> = {
   needs_reauth: 'give new credentials; last_error says why the present ones are refused',
 }
 
-/** The refusal of what only an active account may do. @param id absent where it is not known */
+/** Error for an operation that needs an active account. @param id absent where it is not known */
 export function accountNotActive(status: string, id?: string): Failure {
   const message = `the account is ${status}, not active: ${ACCOUNT_ADVICE[status] ?? 'it has to be active first'}`
   const resource = id === undefined ? {} : { resource: { type: 'integrated_account', id } }
   return new Failure('ACCOUNT_NOT_ACTIVE', message, { ...resource, metadata: { status } })
 }
 
-/** The caller decided on a state of the resource that is no longer there. */
+/** Optimistic concurrency error: the etag that the caller sent is not the current one. */
 export function etagMismatch(type: string, id: string): Failure {
   const message = `the ${type} has changed since it was read: read it again, then repeat the change`
   return new Failure('ETAG_MISMATCH', message, { resource: { type, id } })

@@ -1,19 +1,19 @@
 /**
- * A limited number of places, such as open streams, shared so that one owner cannot keep the others out: an owner may
- * hold no more places than are free (the dynamic threshold of shared buffers). One owner alone gets half of them, two
- * get a third each, and a newcomer gets a place whenever one is free.
+ * Semaphore with fair shares: limits how many permits (open streams, for example) all owners hold together, so that one
+ * owner cannot starve the others. An owner may hold no more permits than are free (the dynamic threshold of shared
+ * buffers): a single owner gets half of them, two get a third each, and a new owner gets one whenever one is free.
  */
 export class FairSemaphore {
   readonly #max: number
   readonly #held = new Map<string, number>()
   #total = 0
 
-  /** @param max places of all owners together */
+  /** @param max permits of all owners together */
   constructor(max: number) {
     this.#max = max
   }
 
-  /** Takes a place. `undefined` when the owner has its share; else a function that gives the place back, once. */
+  /** Acquires a permit. `undefined` when the owner has its share, else a function that releases the permit; idempotent. */
   tryAcquire(owner: string): (() => void) | undefined {
     const held = this.#held.get(owner) ?? 0
     if (held >= this.#max - this.#total) return undefined

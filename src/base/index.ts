@@ -1,5 +1,5 @@
 /**
- * The ground every room stands on: time, ids, JSON, paths, back-off and the one error type.
+ * What every module builds on: time, ids, JSON, dot paths, backoff, caches and the one error type.
  *
  * Nothing here knows the product's nouns, opens a socket or keeps state.
  */
@@ -27,13 +27,9 @@ export {
   deepMerge,
   exceedsJsonSize,
   FORBIDDEN_KEYS,
-  findUnstorable,
-  findUnstorableText,
   isJsonObject,
-  isStorableNumber,
   JSON_DEPTH_MAX,
   type Json,
-  type JsonFinding,
   type JsonObject,
 } from './json.ts'
 export {
@@ -57,7 +53,7 @@ export {
 } from './json-parse.ts'
 export { parseJsonInSlices, yieldToEventLoop } from './json-parse-sliced.ts'
 export { chunkJson, stringifyJson } from './json-stringify.ts'
-export { toJsonbText } from './jsonb.ts'
+export { findUnstorable, findUnstorableText, isStorableNumber, type JsonFinding, toJsonbText } from './jsonb.ts'
 export { LongPollHub } from './long-poll-hub.ts'
 export { MicroBatcher } from './micro-batcher.ts'
 export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'

@@ -4,7 +4,7 @@ declare global {
   interface JSON {
     /** A value that `JSON.stringify` writes as this text (ECMA-262, JSON.rawJSON). @throws SyntaxError for anything but a JSON primitive */
     rawJSON(text: string): object
-    /** Like the two-argument form; `context.source` is the text of a primitive as it stands in the document. */
+    /** Like the two-argument form; `context.source` is the source text of a primitive. */
     parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): Json
   }
 }
@@ -16,7 +16,7 @@ declare global {
  * comparisons it is the nearest double. Every other number is an ordinary `number`.
  */
 export class JsonNumber {
-  /** As it stands in the document. */
+  /** Source text in the document. */
   readonly text: string
 
   /** @param text a JSON number */
@@ -38,7 +38,7 @@ export class JsonNumber {
   }
 }
 
-/** Tells whether the value is a JSON number, in either form. */
+/** True for a JSON number in either form. */
 export function isJsonNumber(value: unknown): value is number | JsonNumber {
   return typeof value === 'number' || value instanceof JsonNumber
 }
@@ -48,7 +48,7 @@ export function toDouble<Value>(value: Value): Exclude<Value, JsonNumber> | numb
   return value instanceof JsonNumber ? value.valueOf() : (value as Exclude<Value, JsonNumber>)
 }
 
-/** The value with every number as the nearest double, where only doubles are understood; the value itself when nothing changes. */
+/** The value with every number as the nearest double, for code that knows doubles only; the same object when nothing changes. */
 export function toDoubles(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof JsonNumber) return finite(value.valueOf())
@@ -83,7 +83,7 @@ const PARTS = /^(-?)0*(\d*?)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /**
  * A JSON number as sign, digits without zeros at either end, and power of ten: `1.50e2` is `15e1`. Equal numbers have equal
- * forms, however they are written and whatever a double makes of them.
+ * forms, however they are written, including those that a double cannot represent.
  */
 export function decimalForm(value: number | JsonNumber): { readonly text: string; readonly exponent: number } {
   const [, sign = '', whole = '', fraction = '', power = '0'] = PARTS.exec(String(value)) ?? []
@@ -96,7 +96,7 @@ export function decimalForm(value: number | JsonNumber): { readonly text: string
   return { text: `${sign}${digits}e${exponent}`, exponent }
 }
 
-/** Tells whether a double, written as JSON, reads differently from the text it was read from. */
+/** True when a double, written as JSON, differs from the text it was parsed from. */
 export function isInexact(double: number, text: string): boolean {
   return Object.is(double, -0) || String(double) !== text
 }

@@ -23,27 +23,26 @@ const CLOSE_OBJECT = 0x7d
 /** A list or object whose end has not been reached. */
 interface OpenContainer {
   readonly isList: boolean
-  /** Where it opens. */
+  /** Offset of the opening bracket. */
   readonly open: number
-  /** What was parsed of it already; absent while all of it is still to be parsed as part of what is around it. */
+  /** The entries parsed so far; absent while the container can still be parsed as a part of the one around it. */
   value: Json[] | Record<string, Json> | undefined
   /** Elements or members parsed so far. */
   count: number
-  /** From where on its text has not been parsed. */
+  /** Offset of the text that has not been parsed yet. */
   rest: number
-  /** Where the latest text in it begins and ends; in an object the key is the latest text before a value. */
+  /** Start and end of the latest string in it; in an object, the latest string before a value is its key. */
   key: readonly [start: number, end: number]
-  /** Its latest entry was parsed in slices, so that only blanks may stand before the next comma or the end. */
+  /** The latest entry was parsed in slices: only blanks may follow before the next comma or the end. */
   isEntryDone: boolean
 }
 
 /**
- * `parseRequestJson` without holding the event loop for longer than a slice takes.
+ * `parseJson` that yields to the event loop after each slice.
  *
- * One scan finds the lists and objects that are longer than a slice; what lies between is parsed in pieces of
- * whole entries, and the pieces are put together. A single string is never divided. What cannot be divided either is
- * refused: an object with more than 65 536 members, a list with more than 1 000 000 elements, a number or blanks of more
- * than a MiB.
+ * One scan finds the lists and objects that are longer than a slice; the text between is parsed in pieces of whole entries,
+ * and the pieces are merged. A single string is never divided. Errors are what cannot be divided: an object with more than
+ * 65 536 members, a list with more than 1 000 000 elements, a number or blanks of more than 1 MiB.
  *
  * @throws JsonTextError
  */
@@ -54,7 +53,7 @@ export async function parseJsonInSlices(text: string): Promise<Json> {
   return parser.result()
 }
 
-/** Resolves when other work of the event loop has had its turn. */
+/** Yields: resolves after the other pending work of the event loop. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
@@ -63,9 +62,9 @@ class SliceParser {
   readonly #text: string
   readonly #frames: OpenContainer[] = []
   #at = 0
-  /** A string stands outside of any list and object, so it must be all there is. */
+  /** A string outside of any list and object: it must be the whole document. */
   #hasString = false
-  /** Behind the latest string, bracket or comma. */
+  /** Offset after the latest string, bracket or comma. */
   #runStart = 0
   #root: { readonly value: Json; readonly end: number } | undefined
 
@@ -73,7 +72,7 @@ class SliceParser {
     this.#text = text
   }
 
-  /** Scans the next slice, and parses what it completes. @returns whether the text is at its end */
+  /** Scans the next slice and parses what it completes. @returns true at the end of the text */
   scanSlice(): boolean {
     const limit = Math.min(this.#text.length, this.#at + SLICE_LENGTH)
     for (; this.#at < limit; this.#at += 1) {
@@ -131,14 +130,14 @@ class SliceParser {
     else this.#addEntry(around, value, end)
   }
 
-  /** The last entries of a frame that was parsed in slices. */
+  /** Parses the last entries of a container that was parsed in slices. */
   #finish(frame: OpenContainer): Json {
     if (frame.isEntryDone) this.#requireBlank(frame.rest, this.#at)
     else this.#parseEntries(frame, this.#at)
     return frame.value ?? null
   }
 
-  /** At a comma: parses the entries of the frame when they have become a slice. @returns whether it did */
+  /** At a comma: parses the entries of the container when they fill a slice. @returns true when it parsed */
   #endEntry(): boolean {
     const frame = this.#frames.at(-1)
     if (frame === undefined) throw notJson()
@@ -155,7 +154,7 @@ class SliceParser {
     return true
   }
 
-  /** Parses what stands before the frame that opens at `open`, in every frame around it. */
+  /** In every enclosing container, parses the entries before the container that opens at `open`. */
   #parseBefore(open: number): void {
     const around = this.#frames.filter((frame) => frame.open < open)
     for (const [depth, frame] of around.entries()) {
@@ -164,7 +163,7 @@ class SliceParser {
     }
   }
 
-  /** Parses the entries before the one that opens at `inner`; of that one the key, if it has one, is kept for later. */
+  /** Parses the entries before the one that opens at `inner`, whose key (in an object) is read later. */
   #parseUpTo(frame: OpenContainer, inner: number): void {
     const [start, end] = frame.isList ? [inner, inner] : frame.key
     const isKeyed = frame.isList || /^[ \t\r\n]*:[ \t\r\n]*$/.test(this.#text.slice(end, inner))
@@ -213,14 +212,14 @@ function tooLarge(part: string): JsonTextError {
   return new JsonTextError('size', `holds ${part}`)
 }
 
-/** Without JSON's blanks at the end, of which there are fewer than `trimEnd` takes. */
+/** Trims JSON's four blanks at the end; `String.trimEnd` trims more. */
 function trimBlanks(text: string): string {
   let end = text.length
   while (end > 0 && ' \t\r\n'.includes(text[end - 1] ?? '')) end -= 1
   return text.slice(0, end)
 }
 
-/** Like JSON.parse: `__proto__` is a key as any other. */
+/** Sets an own property, as JSON.parse does: `__proto__` is an ordinary key. */
 function setOwn(target: Record<string, Json>, key: string, value: Json): void {
   if (key === '__proto__')
     Object.defineProperty(target, key, { value, configurable: true, enumerable: true, writable: true })

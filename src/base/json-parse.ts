@@ -3,12 +3,12 @@ import type { Json } from './json.ts'
 import { isInexact, JsonNumber } from './json-number.ts'
 
 /**
- * Deepest nesting of a JSON text that is read. Whatever walks or writes the value recurses; no real document comes near, and
- * no stack does.
+ * Deepest nesting of a JSON text. Code that walks or writes a value recurses: this depth is far above real documents and
+ * far below the stack's limit.
  */
 export const JSON_NESTING_MAX = 256
 
-/** Most values of a JSON text that a client sends, as `JsonScan.values` counts them: what is done with each takes microseconds. */
+/** Most values of a JSON text that a client sends, as `JsonScan.values` counts them; each costs microseconds later. */
 export const JSON_VALUES_MAX = 50_000
 
 /** The text is not JSON that can be read. The message begins with a verb and holds nothing of the text. */
@@ -67,7 +67,7 @@ export function parseJson(text: string, nestingMax = JSON_NESTING_MAX): Json {
   return parseScanned(text, scanJson(text), nestingMax)
 }
 
-/** `parseRequestJson` for a text that was scanned. @throws JsonTextError */
+/** `parseJson` for a text that was scanned. @throws JsonTextError */
 export function parseScanned(text: string, scan: JsonScan, nestingMax: number): Json {
   if (scan.nesting > nestingMax) throw nestedTooDeep(nestingMax)
   try {
@@ -87,17 +87,17 @@ export function notJson(cause?: unknown): JsonTextError {
   return new JsonTextError('syntax', 'is not valid JSON', cause)
 }
 
-/** Begins the strings that stand for numbers during a parse; random, so that no document contains it. */
+/** Prefix of the strings that replace numbers during a parse; random, so that no document contains it. */
 const PLACEHOLDER = randomUUID()
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const COLON_NEXT = /\s*:/y
 
 /**
- * Parses with a placeholder string for each of the given numbers, which are put back afterwards: five times faster than a
- * reviver, which is called for every value.
+ * Parses with a placeholder string for each of the given numbers and replaces the placeholders afterwards: five times
+ * faster than a reviver, which is called for every value.
  *
- * Only a well-formed number that is no key is replaced, so that a text that is not JSON does not become JSON: a string may
- * stand wherever a number may, and otherwise only as a key.
+ * Only well-formed numbers that are not keys are replaced, so that a text that is not JSON does not become JSON: a string is
+ * allowed wherever a number is, and otherwise only as a key.
  */
 function parseExactly(text: string, inexact: readonly number[]): Json {
   const pieces: string[] = []
@@ -116,8 +116,8 @@ function parseExactly(text: string, inexact: readonly number[]): Json {
 }
 
 /**
- * Puts numbers in the place of their placeholders, in a value that was just parsed. Plain loops that write nothing else take
- * a third of the time.
+ * Replaces the placeholders by their numbers, in place, in a value that was just parsed. Plain loops take a third of the time
+ * of a copy.
  */
 function withNumbers(value: unknown, numbers: readonly JsonNumber[]): unknown {
   if (typeof value === 'string')

@@ -1,26 +1,25 @@
 import { exceedsJsonSize, isJsonObject, type Json, type JsonObject } from './json.ts'
 import { yieldToEventLoop } from './json-parse-sliced.ts'
 
-/** Characters of a value that is printed at once, some milliseconds of work. */
+/** Largest value that is stringified without yielding, in characters; takes some milliseconds. */
 const DIRECT_LENGTH_MAX = 512 * 1024
 
-/** Characters that are printed between two yields to the event loop: about a millisecond of work. */
+/** Characters between two yields to the event loop: about a millisecond of work. */
 const SLICE_LENGTH = 64 * 1024
 
-/** Pieces between two turns: each may have cost a look at a slice, however short its text is. */
+/** Pieces between two yields: measuring a piece may cost as much as a slice, however short its text is. */
 const PIECES_PER_TURN = 16
 
-/** Elements or members that are tried as one part. */
+/** Most elements or members of one chunk. */
 const PART_ENTRIES_MAX = 8_192
 
-/** A value as JSON: a text where it is small, else UTF-8 that is made in slices. */
+/** `JSON.stringify`: a text for small values, else UTF-8 made in slices with yields between them. */
 export function stringifyJson(value: Json): string | Promise<Buffer> {
   return exceedsJsonSize(value, DIRECT_LENGTH_MAX) ? stringifyInSlices(value) : JSON.stringify(value)
 }
 
 /**
- * `JSON.stringify` in UTF-8 without holding the event loop: the text is made in pieces, with other work in between. Members
- * that are `undefined` are left out.
+ * `JSON.stringify` to UTF-8 that yields to the event loop between slices. Members that are `undefined` are left out.
  */
 async function stringifyInSlices(value: Json): Promise<Buffer> {
   const slices: Buffer[] = []
@@ -39,15 +38,15 @@ async function stringifyInSlices(value: Json): Promise<Buffer> {
   return Buffer.concat(slices)
 }
 
-/** Some entries of a list or object as one of their own, or a single entry that is larger than a part may be. */
+/** Some entries of a list or object as a smaller list or object, or a single entry that exceeds the size of a chunk. */
 export type JsonChunk =
   | { readonly kind: 'entries'; readonly value: readonly Json[] | JsonObject }
   | { readonly kind: 'large'; readonly key: string; readonly value: Json }
 
 /**
- * Divides a list or an object into parts, in order.
+ * Splits a list or an object into chunks, in order.
  *
- * @param lengthMax of a part, characters as JSON
+ * @param lengthMax size of a chunk, characters as JSON
  */
 export function* chunkJson(value: readonly Json[] | JsonObject, lengthMax: number): Generator<JsonChunk> {
   const object = isJsonObject(value) ? value : undefined
@@ -75,7 +74,7 @@ export function* chunkJson(value: readonly Json[] | JsonObject, lengthMax: numbe
   }
 }
 
-/** The text of a value, in order. */
+/** The text of a value in pieces, in order. */
 function* piecesOf(value: Json): Generator<string> {
   if (typeof value === 'string') yield* piecesOfText(value)
   else if (Array.isArray(value) || isJsonObject(value)) {

@@ -1,9 +1,9 @@
 /**
- * A set whose members come and go with every request, as an array with a list of its free places.
+ * Slab: a set whose members come and go with every request, as an array with a free list.
  *
- * Map and Set are the wrong shape for that: V8 links each outgrown hash table to its successor, and one such table in the
- * old generation keeps the members of all later ones alive until a full garbage collection. For calls under way that was
- * 2 KB of garbage a call, promoted, and 8 µs of collection.
+ * Map and Set do not fit: V8 links each outgrown hash table to its successor, and one such table in the old generation
+ * keeps the members of all later ones alive until a full garbage collection. For active calls that was 2 KB of promoted
+ * garbage and 8 µs of collection per call.
  */
 export class Slab<Item extends object> implements Iterable<Item> {
   readonly #items: (Item | undefined)[] = []
@@ -16,7 +16,7 @@ export class Slab<Item extends object> implements Iterable<Item> {
     return slot
   }
 
-  /** To be called once for each `add`. */
+  /** Frees the slot; to be called once for each `add`. */
   remove(slot: number): void {
     this.#items[slot] = undefined
     this.#free.push(slot)

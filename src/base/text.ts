@@ -1,17 +1,17 @@
-/** Edits that still look like a typing error, by the length of the word. */
+/** Maximum edit distance of a suggestion, by the length of the word. */
 const EDITS_MAX = 3
 const LETTERS_PER_EDIT = 3
 
 /** Longest word that is compared, in UTF-16 units. */
 const WORD_LENGTH_MAX = 64
 
-/** Known words that one word is compared with; the rest is not suggested. */
+/** Most candidates that one word is compared with. */
 const CANDIDATES_MAX = 500
 
-/** Suggestions that one `createSuggester` makes. */
+/** Most suggestions of one `createSuggester`. */
 const SUGGESTIONS_MAX = 100
 
-/** `suggest`, for the words of one document: after the first 100 it says nothing, so that many mistakes cost no more. */
+/** `suggest` for the words of one document, which makes no suggestion after the first 100: bounds the cost of garbage. */
 export function createSuggester(): typeof suggest {
   let left = SUGGESTIONS_MAX
   return (word, known) => (left-- > 0 ? suggest(word, known) : '')
@@ -20,7 +20,7 @@ export function createSuggester(): typeof suggest {
 /**
  * `, did you mean x?` when a known word is close to the given one, else nothing.
  *
- * The cost is bounded whatever the arguments: long words are not compared, and no more than the first candidates are.
+ * The cost is bounded for any arguments: long words are not compared, and only the first candidates are.
  */
 export function suggest(word: string, known: Iterable<string>): string {
   if (word.length > WORD_LENGTH_MAX) return ''
@@ -37,7 +37,7 @@ export function suggest(word: string, known: Iterable<string>): string {
   return nearest === undefined ? '' : `, did you mean ${nearest}?`
 }
 
-/** Levenshtein distance with swapped neighbours counted as one edit; `limit` when it is that or more. */
+/** Damerau-Levenshtein distance (a transposition is one edit); `limit` when it is that or more. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let beforePrevious: number[] = []

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 
-/** An unused thread is ended after this long. */
+/** Idle timeout: an unused thread is stopped after this long. */
 const IDLE_MS = 30_000
 
 export interface WorkerThreadLimits {
@@ -11,8 +11,8 @@ export interface WorkerThreadLimits {
 }
 
 /**
- * A worker thread for work that would hold the event loop. It starts with the first task, does one after the other, and ends
- * when it has been idle, or when a task takes too long or too much memory.
+ * A worker thread for work that would block the event loop. It starts with the first task, runs one task at a time, and
+ * stops when it is idle, or when a task exceeds its time or memory.
  */
 export class WorkerThread<Task, Answer> {
   readonly #module: URL
@@ -21,13 +21,13 @@ export class WorkerThread<Task, Answer> {
   #idleTimer: NodeJS.Timeout | undefined
   #latest: Promise<unknown> = Promise.resolve()
 
-  /** @param module posts one answer to its `parentPort` for every task it is posted */
+  /** @param module posts one answer to its `parentPort` for every task */
   constructor(module: URL, limits: WorkerThreadLimits) {
     this.#module = module
     this.#limits = limits
   }
 
-  /** @throws Error when the task needs more time or memory than it may; the message begins with a verb */
+  /** Queues a task. @throws Error when it exceeds its time or memory; the message begins with a verb */
   run(task: Task): Promise<Answer> {
     const answered = this.#latest.then(() => this.#post(task))
     this.#latest = answered.catch(() => undefined)
