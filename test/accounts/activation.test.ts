@@ -295,7 +295,7 @@ describe('workers', () => {
     await connectTo(VERIFIED)
     const claim = { leaseMs: 60_000, regions: undefined }
     await database.transaction(async (other) => {
-      expect(await claimConnectingAccount(other, { ...claim, leaseId: newId() })).toMatchObject({ tries: 1 })
+      expect(await claimConnectingAccount(other, { ...claim, leaseId: newId() })).toMatchObject({ attempts: 1 })
       expect(await claimConnectingAccount(tx, { ...claim, leaseId: newId() })).toBeUndefined()
     })
   })
