@@ -1,9 +1,9 @@
+import { MicroBatcher } from '../base/index.ts'
 import { isDatabaseUnavailable } from '../database/index.ts'
 import type { RunLeases } from './executor.ts'
-import type { RunQueue } from './queue.ts'
+import type { RunQueue, Settled, Settlement } from './queue.ts'
 import { HEARTBEAT_INTERVAL_MS, QUEUE_POLICY } from './retry-policy.ts'
 import { type ClaimedRun, WEBHOOK_QUEUE_GROUP } from './run.ts'
-import { SettlementBatcher } from './settlement-batcher.ts'
 
 /** Which runs a worker claims, and as whom. */
 export interface QueueLeasesOptions {
@@ -13,6 +13,8 @@ export interface QueueLeasesOptions {
   readonly regions?: readonly string[] | undefined
 }
 
+/** Runs that end while a transaction is under way share the next one: a worker of many short runs commits once per batch. */
+const SETTLEMENTS_PER_TRANSACTION_MAX = 200
 /** Pause before a write is repeated while the database is unavailable. */
 const UNAVAILABLE_PAUSE_MS = 250
 
@@ -21,7 +23,11 @@ export function createQueueLeases(
   queue: Pick<RunQueue, 'claim' | 'save' | 'heartbeat' | 'settle'>,
   { holder, regions }: QueueLeasesOptions,
 ): RunLeases<ClaimedRun> {
-  const settlements = new SettlementBatcher(queue)
+  const settlements = new MicroBatcher<Settlement, Settled>({
+    concurrencyMax: 1,
+    batchMax: SETTLEMENTS_PER_TRANSACTION_MAX,
+    process: (batch) => queue.settle(batch),
+  })
   return {
     heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS,
     saveIntervalMs: 0,
@@ -32,7 +38,7 @@ export function createQueueLeases(
     heartbeat: (runs) => queue.heartbeat(runs),
     save: (run, { checkpoint, stats, ending }) => queue.save(run, checkpoint, stats, ending),
     async settle(run, outcome) {
-      const settled = await settlements.settle({ ...run, outcome })
+      const settled = await settlements.run({ ...run, outcome })
       return settled.kind === 'settled' ? settled.status : undefined
     },
     retryDelayMs: (error) => (isDatabaseUnavailable(error) ? UNAVAILABLE_PAUSE_MS : undefined),

@@ -15,7 +15,6 @@ import {
   stopRun,
 } from '../../src/runs/index.ts'
 import { HeldRun } from '../../src/runs/lease.ts'
-import { SettlementBatcher } from '../../src/runs/settlement-batcher.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
@@ -363,37 +362,5 @@ describe('a held run', () => {
     await Promise.resolve()
     expect(held.signal.aborted).toBe(false)
     held.release()
-  })
-})
-
-describe('settling', () => {
-  it('groups what ends while a transaction is on its way', async () => {
-    const groups: number[] = []
-    const first = gate()
-    const settler = new SettlementBatcher({
-      settle: async (settlements) => {
-        groups.push(settlements.length)
-        if (groups.length === 1) await first.promise
-        return settlements.map(({ id }) => ({ kind: 'settled', id, status: 'completed' }))
-      },
-    })
-    const settle = (id: string) => settler.settle({ id, leaseId: id, attempt: 1, outcome: { kind: 'completed' } })
-    const all = Promise.all(['a', 'b', 'c', 'd'].map(settle))
-    first.resolve()
-    expect((await all).map(({ id }) => id)).toEqual(['a', 'b', 'c', 'd'])
-    expect(groups).toEqual([1, 3])
-  })
-
-  it('tells everybody of a group that failed, and goes on with the next', async () => {
-    let calls = 0
-    const settler = new SettlementBatcher({
-      settle: async (settlements) => {
-        if (++calls === 1) throw outage()
-        return settlements.map(({ id }) => ({ kind: 'lost', id }))
-      },
-    })
-    const settle = () => settler.settle({ id: 'a', leaseId: 'b', attempt: 1, outcome: { kind: 'completed' } })
-    await expect(settle()).rejects.toThrow('ECONNREFUSED')
-    expect(await settle()).toEqual({ kind: 'lost', id: 'a' })
   })
 })
