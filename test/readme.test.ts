@@ -1,10 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { getOption } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
+import { Access, access } from '../gen/patchbay/v1/access_pb.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { SETTINGS } from '../src/config.ts'
 import { METRICS } from '../src/telemetry/metric-table.ts'
 import { readJourneys } from './support/journeys.ts'
+import { SERVICES } from './support/operations.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const README = join(ROOT, 'README.md')
@@ -41,6 +44,34 @@ function metricsTable(): string {
   })
   return ['| name | type | labels | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n')
 }
+
+const CONTRACT_README = join(import.meta.dirname, '../proto/README.md')
+const ACCESS_TABLE = /(<!-- access -->\n)[\s\S]*?(\n<!-- \/access -->)/
+const ACCESS_COLUMNS = [Access.TEAM, Access.ENVIRONMENT, Access.TOKEN, Access.PUBLIC]
+
+/** Which RPCs each kind of caller may call, as the contract's README shows it. */
+function accessTable(): string {
+  const rows = SERVICES.map(({ name, methods }) => {
+    const cells = ACCESS_COLUMNS.map((rule) => {
+      const allowed = methods.filter((method) => getOption(method, access) === rule)
+      if (allowed.length === methods.length) return 'all'
+      return allowed.length === 0 ? '–' : allowed.map((method) => method.name).join(', ')
+    })
+    return `| \`${name}\` | ${cells.join(' | ')} |`
+  })
+  const head = ['| service | team token | environment token or header | either kind of token | no token |']
+  return [...head, '| --- | --- | --- | --- | --- |', ...rows].join('\n')
+}
+
+describe('the README of the contract', () => {
+  it('lists who may call each RPC, as its option says (npm run docs writes the table anew)', () => {
+    const text = readFileSync(CONTRACT_README, 'utf8')
+    expect(text).toMatch(ACCESS_TABLE)
+    const fresh = text.replace(ACCESS_TABLE, (_, open, close) => `${open}${accessTable()}${close}`)
+    if (process.env.WRITE_DOCS === '1') writeFileSync(CONTRACT_README, fresh)
+    else expect(text).toBe(fresh)
+  })
+})
 
 describe('the README of the metrics', () => {
   it('lists every metric as the code exposes it (npm run docs writes the table anew)', () => {

@@ -21,6 +21,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { field_behavior } from '../../gen/google/api/field_behavior_pb.ts'
+import { Access, access } from '../../gen/patchbay/v1/access_pb.ts'
 import { generateInto, staleFiles } from '../../src/codegen/check-fresh.ts'
 import { printValidateProto } from '../../src/codegen/print-validate-proto.ts'
 
@@ -83,6 +84,10 @@ describe('the contract', () => {
   ])('keeps the specified address of %s: %s %s, with the whole body as the request', (name, verb, path) => {
     const method = methods.find((candidate) => candidate.name === name)
     expect(method && [verbOf(method), pathOf(method), rule(method).body]).toEqual([verb, path, '*'])
+  })
+
+  it('says of every RPC who may call it', () => {
+    expect(namesOf(methods.filter((method) => getOption(method, access) === Access.UNSPECIFIED))).toEqual([])
   })
 
   it('says of every field what a caller may do with it', () => {

@@ -23,10 +23,15 @@ export interface HttpBinding {
 /** What a caller may do with a field; a name of `google.api.FieldBehavior`. */
 type FieldBehavior = 'REQUIRED' | 'OPTIONAL' | 'OUTPUT_ONLY' | 'INPUT_ONLY' | 'IMMUTABLE' | 'IDENTIFIER'
 
-/** Reads the annotations of `google.api` from descriptors. */
+/** Who may call an RPC: a name of `patchbay.v1.Access` without its prefix, in lower case. */
+export type AccessName = 'public' | 'token' | 'environment' | 'team'
+
+/** Reads the annotations of `google.api` and `patchbay.v1` from descriptors. */
 export interface Annotations {
   /** The binding, or undefined for an RPC without one. Bindings with a custom verb or a body other than `*` throw. */
   httpBinding(method: DescMethod): HttpBinding | undefined
+  /** The access rule of an RPC. @throws Error for one without */
+  access(method: DescMethod): AccessName
   hasBehavior(field: DescField, behavior: FieldBehavior): boolean
 }
 
@@ -40,6 +45,8 @@ export function readAnnotations(files: readonly DescFile[]): Annotations {
   const registry = createRegistry(...files)
   const http = extension(registry, 'google.api.http')
   const behavior = extension(registry, 'google.api.field_behavior')
+  const access = extension(registry, 'patchbay.v1.access')
+  const accessNames = new Map(access.enum?.values.map((v) => [v.number, v.name.replace('ACCESS_', '').toLowerCase()]))
   const numbers = new Map(behavior.fieldKind === 'list' ? behavior.enum?.values.map((v) => [v.name, v.number]) : [])
 
   return {
@@ -47,6 +54,12 @@ export function readAnnotations(files: readonly DescFile[]): Annotations {
       if (!hasOption(method, http)) return undefined
       const rule: unknown = getOption(method, http)
       return isMessage(rule) && http.message ? parseBinding(toJson(http.message, rule), method) : undefined
+    },
+    access(method) {
+      const rule = hasOption(method, access) ? accessNames.get(Number(getOption(method, access))) : undefined
+      if (rule === undefined)
+        throw new Error(`${method.parent.typeName}.${method.name} has no option patchbay.v1.access`)
+      return rule as AccessName
     },
     hasBehavior(field, name) {
       const set: unknown = getOption(field, behavior)

@@ -1,5 +1,5 @@
 import type { DescField, DescMethod, JsonObject } from '@bufbuild/protobuf'
-import { type Annotations, type HttpBinding, paragraphs, pathFields } from './annotations.ts'
+import { type AccessName, type Annotations, type HttpBinding, paragraphs, pathFields } from './annotations.ts'
 import { RATE_LIMIT_HEADERS } from './errors.ts'
 import type { SchemaBook } from './schemas.ts'
 
@@ -29,6 +29,14 @@ export const PARAMETER_COMPONENTS: JsonObject = {
   },
 }
 
+/** The access rule of an operation in words; `x-access` repeats it for programs. */
+const ACCESS_TEXTS: Readonly<Record<AccessName, string>> = {
+  public: 'Needs no token.',
+  token: 'Needs an API token of either kind.',
+  environment: 'Needs an environment token, or a team token with the header `patchbay-environment`.',
+  team: 'Needs a team token.',
+}
+
 /** One RPC as an OpenAPI operation. */
 export function operation(
   method: DescMethod,
@@ -38,12 +46,15 @@ export function operation(
 ): JsonObject {
   const [summary = '', ...rest] = paragraphs(method)
   const inPath = pathFields(binding.path)
+  const access = annotations.access(method)
   const body = binding.hasBody ? book.bodyRef(method.input, inPath) : undefined
   return {
     operationId: method.name,
     tags: [method.parent.name],
     summary: firstSentence(summary),
-    description: [summary, ...rest].join('\n\n'),
+    description: [summary, ...rest, ACCESS_TEXTS[access]].join('\n\n'),
+    'x-access': access,
+    ...(access === 'public' && { security: [] }),
     parameters: parameters(method, binding, inPath, book),
     ...(body && { requestBody: requestBody(method, inPath, body, annotations) }),
     responses: {
