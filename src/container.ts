@@ -231,7 +231,7 @@ export function createApi({
   const { database } = storage
   const domain = createContainer({ config, storage, logger })
   const services = createServices(domain)
-  const admission = createAuthenticator({
+  const authenticator = createAuthenticator({
     database,
     clock: systemClock,
     onWriteError: (error) => logger.warn(describeError(error), 'the last use of a token could not be stored'),
@@ -241,7 +241,7 @@ export function createApi({
   operating?.watchProblem((problem) => health.set('', problem))
   const server = createApiServer({
     services,
-    admission,
+    authenticator,
     clock: systemClock,
     logger,
     health,
@@ -276,7 +276,7 @@ export function createApi({
     async [Symbol.asyncDispose]() {
       domain.daemons.waits.close()
       await server[Symbol.asyncDispose]()
-      await admission[Symbol.asyncDispose]()
+      await authenticator[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()
     },
   }

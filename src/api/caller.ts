@@ -1,44 +1,38 @@
-import type { PresentedToken, Principal } from '../tenancy/index.ts'
+import { createContextKey, type HandlerContext } from '@connectrpc/connect'
+import type { Principal } from '../tenancy/index.ts'
 
-/** A principal whose environment is settled. */
+export type { Principal }
+
+/** A caller that acts in one environment. */
 export interface EnvironmentPrincipal extends Principal {
   readonly environmentId: string
 }
 
-/** Turns a presented token into a principal. */
-export interface Admission {
-  /** Reads the text after `Bearer ` without a look-up; `undefined` when it cannot be a token. */
-  parseToken(token: string): PresentedToken | undefined
-  /**
-   * @param environmentHeader the header `patchbay-environment`, unchecked
-   * @throws Failure TOKEN_INVALID for an unknown, expired or revoked token, RESOURCE_NOT_FOUND for an environment
-   *   of another team
-   */
-  authenticate(token: PresentedToken | undefined, environmentHeader: string | undefined): Promise<Principal>
+/** Context value of a call: its authenticated caller; absent for operations with access `public`. */
+export const callerKey = createContextKey<Principal | undefined>(undefined, { description: 'caller' })
+
+/** What identifies the caller: a `HandlerContext` of an RPC, or the context of another request. */
+type CallerContext = Pick<HandlerContext, 'values'>
+
+/** The authenticated caller. @throws Error in an operation with access `public`, which has none */
+export function callerOf({ values }: CallerContext): Principal {
+  const caller = values.get(callerKey)
+  if (caller === undefined) throw new Error('an operation with public access has no caller')
+  return caller
 }
 
-/**
- * What an operation asks of its caller: nothing, any token, a token with an environment, or a team token.
- */
-export type Access = 'public' | 'token' | 'environment' | 'team'
-
-/** What a handler knows about the call beside its message. The same on every protocol. */
-export interface Call {
-  /** Reading it in a `public` operation is a bug and throws. */
-  readonly principal: Principal
-  /** The client's `X-Request-Id`, or one made here; on every log line and answer. */
-  readonly requestId: string
-  /** Aborts with a `Failure` when the deadline passes, the client goes away, or the server shuts down. */
-  readonly signal: AbortSignal
-  /** Milliseconds until the deadline, never below 0; `Infinity` for a stream without one. */
-  remainingMs(): number
-  /** A request header (gRPC: metadata) by name, of any case; repeated ones joined with `, `. */
-  requestHeader(name: string): string | undefined
-  /** Adds a response header; without effect once a stream has sent its first message. */
-  setHeader(name: string, value: string): void
+/** The caller of an operation with access `environment`. */
+export function environmentCallerOf(context: CallerContext): EnvironmentPrincipal {
+  // The access rule was enforced before the handler runs: the environment is known.
+  return callerOf(context) as EnvironmentPrincipal
 }
 
-/** The call of an operation with access `environment`. */
-export interface EnvironmentCall extends Call {
-  readonly principal: EnvironmentPrincipal
+/** The environment in which an operation with access `environment` acts. */
+export function environmentIdOf(context: CallerContext): string {
+  return environmentCallerOf(context).environmentId
+}
+
+/** The team whose token the caller has. */
+export function teamIdOf(context: CallerContext): string {
+  return callerOf(context).teamId
 }

@@ -2,19 +2,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Message } from '@bufbuild/protobuf'
 import {
+  Code,
   ConnectError,
-  type ConnectRouter,
   type ContextValues,
   createContextKey,
-  createContextValues,
+  type HandlerContext,
+  type Interceptor,
 } from '@connectrpc/connect'
 import { connectNodeAdapter } from '@connectrpc/connect-node'
-import type { Failure } from '../base/index.ts'
+import type { StatusCode } from '../base/index.ts'
 import type { Exchange } from './exchange.ts'
-import type { DuplexOperation, ResultInit } from './operation.ts'
+import { JSON_WRITE_OPTIONS } from './messages/codec.ts'
+import type { Operation, ServiceDefinition } from './operation.ts'
 import { authenticate } from './pipeline/authenticate.ts'
 import { startDeadline } from './pipeline/deadline.ts'
 import { failureDetails, failureHeaders, grpcCode, toFailure } from './pipeline/errors.ts'
+import { completeExchange } from './pipeline/respond.ts'
 import { acquireStreamSlot, type ServerContext } from './pipeline/server-context.ts'
 import { assertValid } from './pipeline/validate.ts'
 import type { RequestContext } from './request-context.ts'
@@ -24,113 +27,163 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest
 /** The response that goes with a `NodeRequest`. */
 export type NodeResponse = ServerResponse | Http2ServerResponse
 
-/** Serves an interleaved stream whose exchange was opened for these two. */
-export type ServeDuplex = (exchange: Exchange, request: NodeRequest, response: NodeResponse) => void
+/** Serves an RPC whose exchange was opened for these two. */
+export type ServeConnect = (exchange: Exchange, request: NodeRequest, response: NodeResponse) => void
 
-const EXCHANGE = createContextKey<Exchange | undefined>(undefined)
+/** Context value of the calls that connect-node serves. */
+const exchangeKey = createContextKey<Exchange | undefined>(undefined, { description: 'exchange' })
 
 /**
- * Streams in both directions, which connect-node speaks for us in all three protocols. Gate, deadline, validation and
- * error details are the pipeline's own.
+ * Serves the services through connect-node, on one `ConnectRouter`: streams in both directions, and any RPC when the
+ * protocols of this server are left out. Authentication, deadline, validation and error details are those of all
+ * requests.
  */
-export function createDuplexServer(core: ServerContext, operations: readonly DuplexOperation[]): ServeDuplex {
+export function createConnectServer(
+  { limits }: ServerContext,
+  services: readonly ServiceDefinition[],
+  operations: ReadonlyMap<string, Operation>,
+): ServeConnect {
   const exchanges = new WeakMap<NodeRequest, Exchange>()
   const serve = connectNodeAdapter({
-    readMaxBytes: core.limits.requestBytesMax,
-    jsonOptions: { useProtoFieldName: true, alwaysEmitImplicit: true, ignoreUnknownFields: false },
-    contextValues: (request) => createContextValues().set(EXCHANGE, exchanges.get(request)),
-    routes: (router) => {
-      for (const operation of operations) addRoute(core, router, operation)
+    readMaxBytes: limits.requestBytesMax,
+    jsonOptions: { ...JSON_WRITE_OPTIONS, ignoreUnknownFields: false },
+    contextValues: (request) => valuesOf(exchanges.get(request)),
+    // Runs before connect-node reads a byte of the request message.
+    requestGate: (context) => startCall(context, operations),
+    interceptors: [serveCall(operations)],
+    routes(router) {
+      for (const { desc, implementation } of services) router.service(desc, implementation)
     },
   })
   return (exchange, request, response) => {
     exchanges.set(request, exchange)
     // Errors of connect-node carry their headers in trailers; these must be in the head (CORS).
-    for (const [name, value] of Object.entries(exchange.call.responseHeaders)) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(exchange.context.responseHeaders)) response.setHeader(name, value)
     serve(request, response)
   }
 }
 
-function addRoute(core: ServerContext, router: ConnectRouter, operation: DuplexOperation): void {
-  router.rpc(
-    operation.method,
-    (requests, { values, responseHeader }) => {
-      const { call } = exchangeOf(values)
-      return runDuplex(core, operation, call, requests, responseHeader)
-    },
-    { requestGate: ({ values }) => openGate(core, operation, exchangeOf(values).call) },
-  )
+function valuesOf(exchange: Exchange | undefined): ContextValues {
+  if (exchange === undefined) throw new Error('the exchange was not opened')
+  return exchange.context.values.set(exchangeKey, exchange)
 }
 
-/** Runs before connect-node reads a byte of the request. */
-async function openGate(core: ServerContext, operation: DuplexOperation, call: RequestContext): Promise<void> {
+function exchangeOf(values: ContextValues): Exchange {
+  const exchange = values.get(exchangeKey)
+  if (exchange === undefined) throw new Error('the exchange was not opened')
+  return exchange
+}
+
+function operationOf(
+  operations: ReadonlyMap<string, Operation>,
+  { service, method }: Pick<HandlerContext, 'service' | 'method'>,
+): Operation {
+  const path = `/${service.typeName}/${method.name}`
+  const operation = operations.get(path)
+  if (operation === undefined) throw new Error(`${path} is no operation`)
+  return operation
+}
+
+async function startCall(handler: HandlerContext, operations: ReadonlyMap<string, Operation>): Promise<void> {
+  const exchange = exchangeOf(handler.values)
+  const operation = operationOf(operations, handler)
+  const { context, server, response } = exchange
+  const isUnary = operation.kind === 'unary'
+  const { deadlineDefaultMs, deadlineMaxMs } = server.limits
+  exchange.operationPath = operation.path
+  // A request that connect-node itself rejects ends here and nowhere else.
+  response.once('close', () => {
+    if (!context.isDone) completeExchange(exchange, 'INVALID_ARGUMENT')
+  })
   try {
-    startDeadline(call, { defaultMs: undefined, maxMs: undefined })
-    await authenticate(core.gate, operation.access, call)
-    acquireStreamSlot(core, operation.access, call)
+    startDeadline(context, isUnary ? { defaultMs: deadlineDefaultMs, maxMs: deadlineMaxMs } : {})
+    await authenticate(exchange, operation.access)
+    if (!isUnary) acquireStreamSlot(exchange, operation.access)
   } catch (error) {
-    throw close(core, operation, call, error)
+    throw endCall(exchange, error)
   }
 }
 
-/**
- * The answers of the operation until it ends or the call is interrupted.
- *
- * @param responseHeader sent with the first answer, so that the handler may add to it until then
- */
-async function* runDuplex(
-  core: ServerContext,
-  operation: DuplexOperation,
-  call: RequestContext,
-  requests: AsyncIterable<Message>,
-  responseHeader: Headers,
-): AsyncGenerator<ResultInit> {
-  core.openStreams.add(call)
-  try {
-    const answers = operation.handle(validated(operation, requests), call)[Symbol.asyncIterator]()
-    for (let isFirst = true; ; isFirst = false) {
-      const next = await call.raceInterrupt(answers.next())
-      if (isFirst) copyHeaders(call, responseHeader)
-      if (next.done === true) break
-      yield next.value
+/** Validates what a call receives, ends it when its request is interrupted, and adds the response headers. */
+function serveCall(operations: ReadonlyMap<string, Operation>): Interceptor {
+  return (next) => async (request) => {
+    const exchange = exchangeOf(request.contextValues)
+    const operation = operationOf(operations, request)
+    const { context, server } = exchange
+    try {
+      if (!request.stream) {
+        assertValid(operation, { message: request.message, findings: [] })
+        const response = await context.raceInterrupt(next({ ...request, signal: context.signal }))
+        copyHeaders(context, response.header)
+        completeExchange(exchange, 'OK')
+        return response
+      }
+      server.openStreams.add(context)
+      context.onClose(() => server.openStreams.delete(context))
+      const messages = validated(operation, request.message)
+      const response = await next({ ...request, message: messages, signal: context.signal })
+      if (!response.stream) return response
+      return { ...response, message: untilInterrupted(exchange, response.message, response.header) }
+    } catch (error) {
+      throw endCall(exchange, error)
     }
-    close(core, operation, call, undefined)
-  } catch (error) {
-    throw close(core, operation, call, error)
-  } finally {
-    core.openStreams.delete(call)
   }
 }
 
-async function* validated(operation: DuplexOperation, requests: AsyncIterable<Message>): AsyncGenerator<Message> {
+async function* validated(operation: Operation, requests: AsyncIterable<Message>): AsyncGenerator<Message> {
   for await (const message of requests) {
     assertValid(operation, { message, findings: [] })
     yield message
   }
 }
 
-/** Closes the call and turns what ended it into the error connect-node sends. */
-function close(core: ServerContext, operation: DuplexOperation, call: RequestContext, error: unknown): unknown {
-  const failure = error === undefined ? undefined : toFailure(core, error, call, operation.path)
-  call.close()
-  const durationMs = performance.now() - call.startedMs
-  core.observe?.({ operation: operation.path, wire: 'grpc', outcome: failure?.code ?? 'OK', durationMs })
-  // An error of connect-node itself, such as a broken envelope, already says what it is.
-  return failure === undefined || error instanceof ConnectError ? error : connectError(failure, call)
+/**
+ * The messages of a stream until it ends or its request is interrupted.
+ *
+ * @param responseHeader sent with the first message, so that the handler may add to it until then
+ */
+async function* untilInterrupted(
+  exchange: Exchange,
+  messages: AsyncIterable<Message>,
+  responseHeader: Headers,
+): AsyncGenerator<Message> {
+  const { context } = exchange
+  try {
+    const answers = messages[Symbol.asyncIterator]()
+    for (let isFirst = true; ; isFirst = false) {
+      const next = await context.raceInterrupt(answers.next())
+      if (isFirst) copyHeaders(context, responseHeader)
+      if (next.done === true) break
+      yield next.value
+    }
+    completeExchange(exchange, 'OK')
+  } catch (error) {
+    throw endCall(exchange, error)
+  }
 }
 
-function connectError(failure: Failure, call: RequestContext): ConnectError {
+/** Completes the exchange and returns the error that connect-node is to send. */
+function endCall(exchange: Exchange, error: unknown): ConnectError {
+  // An error of connect-node, such as one about framing, says already what is wrong.
+  if (error instanceof ConnectError) {
+    completeExchange(exchange, codeOf(error))
+    return error
+  }
+  const failure = toFailure(exchange, error)
+  completeExchange(exchange, failure.code)
   const details = failureDetails(failure).map(({ desc, message }) => ({ desc, value: message }))
-  const headers = { ...call.responseHeaders, ...failureHeaders(failure) }
+  const headers = { ...exchange.context.responseHeaders, ...failureHeaders(failure) }
   return new ConnectError(failure.publicMessage, grpcCode(failure), headers, details, failure)
 }
 
-function exchangeOf(values: ContextValues): Exchange {
-  const exchange = values.get(EXCHANGE)
-  if (exchange === undefined) throw new Error('the exchange was not opened')
-  return exchange
+/** The code of connect-node's own errors, which are about requests that break the protocol. */
+function codeOf({ code }: ConnectError): StatusCode {
+  if (code === Code.Canceled) return 'CANCELLED'
+  if (code === Code.DeadlineExceeded) return 'DEADLINE_EXCEEDED'
+  if (code === Code.ResourceExhausted) return 'RESOURCE_EXHAUSTED'
+  return code === Code.Unimplemented ? 'UNIMPLEMENTED' : 'INVALID_ARGUMENT'
 }
 
-function copyHeaders({ responseHeaders: answerHeaders }: RequestContext, target: Headers): void {
-  for (const [name, value] of Object.entries(answerHeaders)) target.set(name, value)
+function copyHeaders({ responseHeaders }: RequestContext, target: Headers): void {
+  for (const [name, value] of Object.entries(responseHeaders)) target.set(name, value)
 }

@@ -19,16 +19,16 @@ const PREFLIGHT_MAX_AGE_SECONDS = 7_200
  */
 export function applyCors(
   origins: CorsOrigins,
-  { request, call }: Exchange,
+  { request, context }: Exchange,
 ): Readonly<Record<string, string>> | undefined {
   if (origins.length === 0) return undefined
   const isOpen = origins.includes('*')
   // Said to other origins too, or a cache would serve them what was meant for one.
-  if (!isOpen) call.setHeader('vary', 'Origin')
+  if (!isOpen) context.setHeader('vary', 'Origin')
   const { origin } = request.headers
   if (origin === undefined || !(isOpen || origins.includes(origin))) return undefined
-  call.setHeader('access-control-allow-origin', isOpen ? '*' : origin)
-  call.setHeader('access-control-expose-headers', '*')
+  context.setHeader('access-control-allow-origin', isOpen ? '*' : origin)
+  context.setHeader('access-control-expose-headers', '*')
   const method = request.headers['access-control-request-method']
   if (request.method !== 'OPTIONS' || method === undefined) return undefined
   const headers = request.headers['access-control-request-headers']

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Http2Stream } from 'node:http2'
 import type { Readable, Writable } from 'node:stream'
-import type { Slab } from '../base/index.ts'
+import type { Protocol } from './pipeline/protocol.ts'
+import type { ServerContext } from './pipeline/server-context.ts'
 import { RequestContext } from './request-context.ts'
 
 /** What the API uses of a request of `node:http` or of the compatibility layer of `node:http2`. */
@@ -24,38 +25,48 @@ export interface ApiResponse extends Writable {
   addTrailers(trailers: Readonly<Record<string, string>>): void
 }
 
-/** One request on its way through the pipeline. */
+/** One HTTP request and its response. */
 export interface Exchange {
+  readonly server: ServerContext
   readonly request: ApiRequest
   readonly response: ApiResponse
-  readonly call: RequestContext
+  readonly context: RequestContext
+  /** Path of the operation or HTTP route, for logs and metrics; never text of the client. */
+  operationPath: string
+  /** How an error is written: in the form of REST until another protocol is known. */
+  protocol: Protocol
 }
 
-/**
- * Opens the call of a request; a client that goes away before the answer interrupts it.
- *
- * @param open holds the exchange until its response is closed
- */
-export function openExchange(open: Slab<Exchange>, request: ApiRequest, response: ApiResponse): Exchange {
-  const exchange = { request, response, call: new RequestContext(request) }
-  const slot = open.add(exchange)
+/** Operation of a request that leads nowhere, in logs and metrics. */
+const UNKNOWN_OPERATION = 'unknown'
+
+/** Opens the exchange of a request until its response is closed; a client that disconnects before that interrupts it. */
+export function openExchange(
+  server: ServerContext,
+  request: ApiRequest,
+  response: ApiResponse,
+  protocol: Protocol,
+): Exchange {
+  const context = new RequestContext(request)
+  const exchange = { server, request, response, context, operationPath: UNKNOWN_OPERATION, protocol }
+  const slot = server.openExchanges.add(exchange)
   response.once('close', () => {
-    open.remove(slot)
-    exchange.call.onClientDisconnect()
+    server.openExchanges.remove(slot)
+    context.onClientDisconnect()
   })
   return exchange
 }
 
-/** Sends a whole answer with the call's headers. Nothing happens when the client is gone. */
+/** Sends a whole response with the headers of the context. Does nothing when the client has disconnected. */
 export function sendResponse(
-  { request, response, call }: Exchange,
+  { request, response, context }: Exchange,
   status: number,
   contentType: string,
   body: string | Uint8Array,
 ): void {
-  if (call.isClientGone) return
+  if (context.isClientGone) return
   const length = Buffer.byteLength(body)
-  response.writeHead(status, { ...call.responseHeaders, 'content-type': contentType, 'content-length': length })
+  response.writeHead(status, { ...context.responseHeaders, 'content-type': contentType, 'content-length': length })
   // HTTP/1.1 drops the body of an answer to HEAD by itself, HTTP/2 fails on it.
   response.end(request.method === 'HEAD' ? undefined : body)
 }

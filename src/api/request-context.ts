@@ -1,37 +1,46 @@
 import { type IncomingHttpHeaders, validateHeaderValue } from 'node:http'
 import { type BlockList, isIP, isIPv6 } from 'node:net'
+import type { DescMethod, DescService } from '@bufbuild/protobuf'
+import { type ContextValues, createContextValues, type HandlerContext } from '@connectrpc/connect'
 import { Failure, newId } from '../base/index.ts'
 import type { PresentedToken, Principal } from '../tenancy/index.ts'
-import type { Call, EnvironmentPrincipal } from './caller.ts'
+import { callerKey } from './caller.ts'
 
 /** Characters of a client's request id that are safe in a header and a log line. */
 const REQUEST_ID = /^[\w.:@+/=-]{1,128}$/
 
-/** What a call keeps of its request. */
+/** What a context keeps of its request. */
 export interface RequestHead {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
   readonly headers: IncomingHttpHeaders
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
-/** A timer set to more fires at once. */
+/** Longest delay of a timer of Node's; a longer one fires at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1
 
 /**
- * The life of one call: who, until when, and whether it is over.
+ * Context of one request: caller, deadline, cancellation, response headers. RPC handlers get it as their
+ * `HandlerContext`.
  *
- * The abort signal is made on first use: most handlers never look at it, and a controller per request cost 8 % of the
- * processor in a profile.
+ * Abort signal, context values and `Headers` objects are made on first use: most handlers never look at them, and an
+ * AbortController per request cost 8 % of the processor in a profile.
  */
-export class RequestContext implements Call {
+export class RequestContext implements HandlerContext {
   readonly requestId: string
-  /** Headers of the answer, whatever its outcome. */
-  readonly responseHeaders: Record<string, string>
   readonly startedMs = performance.now()
   readonly #request: RequestHead
-  /** What a log line about the call also says: ids and names of the contract, never a value of the caller's. */
+  readonly #headers: Record<string, string>
+  /** Ids and names of the contract that log lines about the request also show, never a value of the caller's. */
   logFields: Readonly<Record<string, string>> | undefined
-  #principal: Principal | undefined
-  #token: PresentedToken | undefined
+  /** The token that the request was authenticated with. */
+  token: PresentedToken | undefined
+  #method: DescMethod | undefined
+  #protocolName = ''
+  #values: ContextValues | undefined
+  #requestHeader: Headers | undefined
+  #responseHeader: Headers | undefined
   #timeoutMs: number | undefined
   #deadlineMs = Number.POSITIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
@@ -46,15 +55,63 @@ export class RequestContext implements Call {
     this.#request = request
     const given = request.headers['x-request-id']
     this.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
-    this.responseHeaders = { 'x-request-id': this.requestId }
+    this.#headers = { 'x-request-id': this.requestId }
   }
 
-  get principal(): EnvironmentPrincipal {
-    if (this.#principal === undefined) throw new Error('a public operation has no principal')
-    // The gate refused the call already if the operation needs an environment and there is none.
-    return this.#principal as EnvironmentPrincipal
+  /** Sets the RPC that the request turned out to call, and the protocol it speaks. */
+  setMethod(method: DescMethod, protocolName: string): void {
+    this.#method = method
+    this.#protocolName = protocolName
   }
 
+  /** @throws Error while no RPC is known, as on an HTTP route */
+  get method(): DescMethod {
+    if (this.#method === undefined) throw new Error('the request calls no RPC')
+    return this.#method
+  }
+
+  get service(): DescService {
+    return this.method.parent
+  }
+
+  get protocolName(): string {
+    return this.#protocolName
+  }
+
+  get requestMethod(): string {
+    return this.#request.method ?? ''
+  }
+
+  get url(): string {
+    return this.#request.url ?? ''
+  }
+
+  get values(): ContextValues {
+    this.#values ??= createContextValues()
+    return this.#values
+  }
+
+  get requestHeader(): Headers {
+    if (this.#requestHeader === undefined) {
+      this.#requestHeader = new Headers()
+      for (const name of Object.keys(this.#request.headers))
+        if (!name.startsWith(':')) this.#requestHeader.set(name, this.header(name) ?? '')
+    }
+    return this.#requestHeader
+  }
+
+  /** Headers that a handler adds to the response; without effect once a stream has sent its first message. */
+  get responseHeader(): Headers {
+    this.#responseHeader ??= new Headers()
+    return this.#responseHeader
+  }
+
+  /** @throws Error always: REST and Connect over HTTP/1.1 have no trailers */
+  get responseTrailer(): Headers {
+    throw new Error('trailers are not sent: set a header')
+  }
+
+  /** Aborts with a `Failure` when the deadline passes, the client disconnects, or the server shuts down. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -63,7 +120,13 @@ export class RequestContext implements Call {
     return this.#controller.signal
   }
 
-  /** Answered, or interrupted: nothing more may be done for this call. */
+  /** Milliseconds until the deadline, at least 0; undefined without a deadline. */
+  timeoutMs(): number | undefined {
+    if (this.#deadlineMs === Number.POSITIVE_INFINITY) return undefined
+    return Math.max(0, this.#deadlineMs - performance.now())
+  }
+
+  /** Answered, or interrupted: nothing more may be done for this request. */
   get isDone(): boolean {
     return this.#isClosed || this.#interruption !== undefined
   }
@@ -73,41 +136,40 @@ export class RequestContext implements Call {
     return this.#isClientGone
   }
 
-  remainingMs(): number {
-    return Math.max(0, this.#deadlineMs - performance.now())
-  }
-
   /** The address that the request is counted under while it has no valid token; see `clientAddress`. */
   clientAddress(trustedProxies: BlockList): string {
     return clientAddress(this.#request, trustedProxies)
   }
 
-  requestHeader(name: string): string | undefined {
+  /** A request header (gRPC: metadata) by name, of any case; repeated ones joined with `, `. */
+  header(name: string): string | undefined {
     const value = this.#request.headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value
   }
 
+  /** All headers of the response, whatever its outcome. */
+  get responseHeaders(): Readonly<Record<string, string>> {
+    return this.#responseHeader === undefined
+      ? this.#headers
+      : { ...this.#headers, ...Object.fromEntries(this.#responseHeader) }
+  }
+
+  /** Sets a response header. @throws TypeError for a value that no header can carry, here rather than when it is sent */
   setHeader(name: string, value: string): void {
-    // Refused here, where it is the handler's error; at the end it would take the whole answer down.
     validateHeaderValue(name, value)
-    this.responseHeaders[name.toLowerCase()] = value
+    this.#headers[name.toLowerCase()] = value
   }
 
   removeHeader(name: string): void {
-    delete this.responseHeaders[name.toLowerCase()]
+    delete this.#headers[name.toLowerCase()]
   }
 
-  /** The token that the call was admitted with. */
-  get token(): PresentedToken | undefined {
-    return this.#token
+  setCaller(caller: Principal, token: PresentedToken | undefined): void {
+    this.values.set(callerKey, caller)
+    this.token = token
   }
 
-  admitAs(principal: Principal, token: PresentedToken | undefined): void {
-    this.#principal = principal
-    this.#token = token
-  }
-
-  /** Interrupts the call with DEADLINE_EXCEEDED after `timeoutMs`, which timers bound to 24 days. */
+  /** Interrupts the request with DEADLINE_EXCEEDED after `timeoutMs`, at most 24 days. */
   startDeadline(timeoutMs: number): void {
     this.#timeoutMs = timeoutMs
     this.#deadlineMs = performance.now() + timeoutMs
@@ -119,7 +181,7 @@ export class RequestContext implements Call {
     )
   }
 
-  /** Lets the call take as long as it needs, for a body whose length only its sender knows. */
+  /** Suspends the deadline while a body passes through whose length only its sender knows. */
   pauseDeadline(): void {
     clearTimeout(this.#timer)
     this.#deadlineMs = Number.POSITIVE_INFINITY
@@ -131,7 +193,7 @@ export class RequestContext implements Call {
     if (this.#timeoutMs !== undefined && !this.isDone) this.startDeadline(this.#timeoutMs)
   }
 
-  /** The result of `work`, or the failure that interrupts the call first; `work` itself is then ignored. */
+  /** The result of `work`, or the failure that interrupts the request first; `work` itself is then ignored. */
   raceInterrupt<Result>(work: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.#interruption !== undefined) reject(this.#interruption)
@@ -140,7 +202,7 @@ export class RequestContext implements Call {
     })
   }
 
-  /** Ends the call from outside. Without effect on one that is over. */
+  /** Ends the request from outside. Without effect on one that is done. */
   interrupt(failure: Failure): void {
     if (this.isDone) return
     this.#interruption = failure
@@ -150,11 +212,11 @@ export class RequestContext implements Call {
 
   onClientDisconnect(): void {
     this.#isClientGone = true
-    // Every answer ends in a closed response; an error made for each would cost more than the gate.
+    // Every response ends with this event: creating an error for each would cost more than authentication.
     if (!this.isDone) this.interrupt(new Failure('CANCELLED', 'the client went away'))
   }
 
-  /** Calls back when the call is closed, whatever its outcome. */
+  /** Calls back when the request is closed, whatever its outcome. */
   onClose(listener: () => void): void {
     this.#closeListeners ??= []
     this.#closeListeners.push(listener)
@@ -176,7 +238,10 @@ export class RequestContext implements Call {
  *
  * @param trustedProxies `PATCHBAY_TRUSTED_PROXIES`; what any other peer says in the header is ignored
  */
-export function clientAddress({ socket, headers }: RequestHead, trustedProxies: BlockList): string {
+export function clientAddress(
+  { socket, headers }: Pick<RequestHead, 'socket' | 'headers'>,
+  trustedProxies: BlockList,
+): string {
   let address = withoutMapping(socket.remoteAddress ?? '')
   const forwarded = headers['x-forwarded-for']
   const hops = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',')

@@ -3,8 +3,7 @@ import type { DescFile } from '@bufbuild/protobuf'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts'
 import { type Clock, Failure, FairSemaphore, Slab } from '../base/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import type { Admission } from './caller.ts'
-import { createDuplexServer } from './connect-server.ts'
+import { createConnectServer } from './connect-server.ts'
 import type { CorsOrigins } from './cors.ts'
 import { createDispatch } from './dispatch.ts'
 import type { Exchange } from './exchange.ts'
@@ -13,7 +12,8 @@ import { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
 import { BoundPort } from './listener/bound-port.ts'
 import { Listener } from './listener/listener.ts'
 import type { TlsKeys } from './listener/protocol-detection.ts'
-import { compileOperations, type DuplexOperation, type ServiceDefinition } from './operation.ts'
+import { compileOperations, type ServiceDefinition } from './operation.ts'
+import type { AccessControl } from './pipeline/authenticate.ts'
 import { RateLimiter } from './pipeline/rate-limiter.ts'
 import { Reauthenticator } from './pipeline/reauthenticator.ts'
 import type { Observation, ServerContext } from './pipeline/server-context.ts'
@@ -24,7 +24,7 @@ import { reflectionServices } from './services/reflection.ts'
 /** What the API is made of. */
 export interface ApiServerOptions {
   readonly services: readonly ServiceDefinition[]
-  readonly admission: Admission
+  readonly authenticator: AccessControl['authenticator']
   readonly clock: Clock
   readonly logger: Logger
   /** Reported by `grpc.health.v1`; a drain turns it off. */
@@ -35,11 +35,11 @@ export interface ApiServerOptions {
   readonly reflectionFiles?: readonly DescFile[]
   /** Plain HTTP endpoints beside the contract. */
   readonly extraRoutes?: readonly HttpRoute[]
-  /** Recognises errors of other layers; what it does not know is INTERNAL. */
+  /** Maps errors of other layers; unknown ones are INTERNAL. */
   readonly translateError?: (error: unknown) => Failure | undefined
   /** Called when a drain stops taking requests, to end calls that wait for something to happen. */
   readonly onClosing?: () => void
-  /** Told of every finished call. */
+  /** Called with every completed request. */
   readonly observe?: ((observation: Observation) => void) | undefined
   /** Peers whose `X-Forwarded-For` names the client; none by default. */
   readonly trustedProxies?: BlockList
@@ -47,6 +47,8 @@ export interface ApiServerOptions {
   readonly tls?: TlsKeys
   /** Origins whose pages may call the API from a browser; absent: none. */
   readonly corsOrigins?: CorsOrigins
+  /** Serves every RPC by connect-node instead of `protocols/`, to compare the two; false by default. */
+  readonly isConnectOnly?: boolean
 }
 
 /** A server that may be listening. */
@@ -64,47 +66,26 @@ export interface ApiServer extends AsyncDisposable {
 
 /** Builds the API on one port: every protocol, every service, health, reflection and the extra routes. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
-  const limits = { ...DEFAULT_LIMITS, ...options.limits }
-  const openExchanges = new Slab<Exchange>()
-  const readmission = new Reauthenticator(options.admission, options.clock, openExchanges)
-  const core: ServerContext = {
-    gate: {
-      admission: options.admission,
-      clock: options.clock,
-      tokenLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
-      addressLimiter: new RateLimiter(limits.rateAddressMax, limits.rateWindowMs),
-      trustedProxies: options.trustedProxies ?? new BlockList(),
-      readmission,
-    },
-    limits,
-    logger: options.logger,
-    translateError: options.translateError,
-    observe: options.observe,
-    openExchanges,
-    openStreams: new Set(),
-    streamPlaces: new FairSemaphore(limits.streamsMax),
-    publicStreamPlaces: new FairSemaphore(limits.publicStreamsMax),
-  }
-  const own = [...options.services, healthService(options.health)]
+  const server = createServerContext(options)
+  const { limits, accessControl } = server
+  const services = [...options.services, healthService(options.health)]
   const details = [file_google_rpc_error_details, ...(options.reflectionFiles ?? [])]
-  const operations = compileOperations([
-    ...own,
+  services.push(
     ...reflectionServices(
-      own.map(({ desc }) => desc),
+      services.map(({ desc }) => desc),
       details,
     ),
-  ])
-  const duplex = [...operations.values()].filter(
-    (operation): operation is DuplexOperation => operation.kind === 'duplex',
   )
-  const dispatch = createDispatch(core, {
+  const operations = compileOperations(services)
+  const dispatch = createDispatch(server, {
     operations,
     rest: createRestRouter(operations.values()),
-    plain: createHttpRouter(options.extraRoutes ?? []),
-    serveDuplex: createDuplexServer(core, duplex),
+    http: createHttpRouter(options.extraRoutes ?? []),
+    serveConnect: createConnectServer(server, services, operations),
+    isConnectOnly: options.isConnectOnly ?? false,
     corsOrigins: options.corsOrigins ?? [],
   })
-  const listener = new Listener(dispatch, openExchanges, limits, options.tls)
+  const listener = new Listener(dispatch, server.openExchanges, limits, options.tls)
   return {
     listen: async (host, port) => await listener.listen(await BoundPort.bind(host, port)),
     listenOn: (port) => listener.listen(port),
@@ -114,22 +95,46 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       listener.endReuse()
       if (graceMs > 0) await options.clock.sleep(graceMs)
       options.onClosing?.()
-      await close(core, listener, deadlineMs - graceMs)
+      await close(server, listener, deadlineMs - graceMs)
     },
     async [Symbol.asyncDispose]() {
-      readmission[Symbol.dispose]()
+      accessControl.reauthenticator[Symbol.dispose]()
       await listener[Symbol.asyncDispose]()
     },
   }
 }
 
-async function close(core: ServerContext, listener: Listener, deadlineMs: number): Promise<void> {
+function createServerContext(options: ApiServerOptions): ServerContext {
+  const { authenticator, clock } = options
+  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const openExchanges = new Slab<Exchange>()
+  return {
+    accessControl: {
+      authenticator,
+      clock,
+      tokenLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
+      addressLimiter: new RateLimiter(limits.rateAddressMax, limits.rateWindowMs),
+      trustedProxies: options.trustedProxies ?? new BlockList(),
+      reauthenticator: new Reauthenticator(authenticator, clock, openExchanges),
+    },
+    limits,
+    logger: options.logger,
+    translateError: options.translateError,
+    observe: options.observe,
+    openExchanges,
+    openStreams: new Set(),
+    streamSlots: new FairSemaphore(limits.streamsMax),
+    publicStreamSlots: new FairSemaphore(limits.publicStreamsMax),
+  }
+}
+
+async function close({ openStreams, limits }: ServerContext, listener: Listener, deadlineMs: number): Promise<void> {
   const endStreams = setTimeout(
     () => {
       const failure = new Failure('SHUTTING_DOWN', 'the server is shutting down; connect again')
-      for (const call of core.openStreams) call.interrupt(failure)
+      for (const context of openStreams) context.interrupt(failure)
     },
-    Math.min(core.limits.streamDrainMs, deadlineMs),
+    Math.min(limits.streamDrainMs, deadlineMs),
   )
   await listener.close(deadlineMs)
   clearTimeout(endStreams)

@@ -39,7 +39,7 @@ describe('the deadline of a client', () => {
     )
     expect(error?.code).toBe(Code.DeadlineExceeded)
     const waiting = await harness.events.waiting.promise
-    expect(waiting.remainingMs()).toBeLessThan(60)
+    expect(waiting.timeoutMs()).toBeLessThan(60)
     await expect.poll(() => harness.observations[0]?.outcome).toMatch(/DEADLINE_EXCEEDED|CANCELLED/)
   })
 
@@ -77,8 +77,8 @@ it('a call knows how much time it has left', async () => {
   const headers = { ...AS_ENVIRONMENT, 'x-server-timeout': '5' }
   await http1(harness.baseUrl, `/widget/${WIDGET_ID}`, { headers })
   const [call] = harness.events.calls
-  expect(call?.remainingMs()).toBeGreaterThan(3_000)
-  expect(call?.remainingMs()).toBeLessThanOrEqual(5_000)
+  expect(call?.timeoutMs()).toBeGreaterThan(3_000)
+  expect(call?.timeoutMs()).toBeLessThanOrEqual(5_000)
 })
 
 it('the deadline covers the admission too', async () => {

@@ -9,6 +9,7 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
+import { environmentIdOf } from '../../src/api/caller.ts'
 import type { HttpRoute } from '../../src/api/http/routes.ts'
 import { documentRoute } from '../../src/api/index.ts'
 import { Failure } from '../../src/base/index.ts'
@@ -142,8 +143,8 @@ describe('a plain route', () => {
     verbs: ['GET', 'POST'],
     path,
     access,
-    async handle({ response, call }) {
-      response.writeHead(200, { ...call.responseHeaders, 'content-type': 'text/plain' })
+    async handle({ response, context }) {
+      response.writeHead(200, { ...context.responseHeaders, 'content-type': 'text/plain' })
       response.end(path)
     },
     ...rest,
@@ -154,9 +155,9 @@ describe('a plain route', () => {
     text('/raw/', 'environment', { isPrefix: true }),
     text('/raw/deep/', 'public', { isPrefix: true }),
     text('/whose', 'environment', {
-      async handle({ response, call }) {
-        response.writeHead(200, call.responseHeaders)
-        response.end(call.principal.environmentId)
+      async handle({ response, context }) {
+        response.writeHead(200, context.responseHeaders)
+        response.end(environmentIdOf(context))
       },
     }),
     text('/refuses', 'public', {

@@ -147,7 +147,10 @@ function watchServer() {
   })
   return createApiServer({
     services: [service],
-    admission: { parseToken: (hash) => ({ hash, knownId: principal.tokenId }), authenticate: async () => principal },
+    authenticator: {
+      parseToken: (hash) => ({ hash, knownId: principal.tokenId }),
+      authenticate: async () => principal,
+    },
     clock: systemClock,
     logger: silentLogger,
     health: new Health([service.desc.typeName]),

@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http'
 import { invalidFields } from '../../base/index.ts'
+import { environmentIdOf } from '../caller.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import type { Finding } from '../operation.ts'
 import { hasNoBody } from '../pipeline/body.ts'
@@ -27,10 +28,10 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
     access: 'environment',
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {
-      const { request, call, path } = exchange
+      const { request, context, path } = exchange
       const { accountId, isDryRun, rest } = takeParameters(exchange.query)
-      const { environmentId } = call.principal
-      call.logFields = { integrated_account_id: accountId }
+      const environmentId = environmentIdOf(context)
+      context.logFields = { integrated_account_id: accountId }
       const upstreamPath = `/${path.slice(CUSTOM_PREFIX.length)}${rest === '' ? '' : `?${rest}`}`
       const target = { kind: 'path', verb: request.method ?? '', path: upstreamPath } as const
       if (isDryRun) {
@@ -43,9 +44,9 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
         target,
         headers: { ...body?.headers, ...streamedHeaders(request.headers) },
         bodyStream: body?.bytes,
-        signal: call.signal,
+        signal: context.signal,
       })
-      showRateLimit(call, outcome.rateLimit)
+      showRateLimit(context, outcome.rateLimit)
       if (outcome.kind !== 'stream') throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: true })
       await sendStream(exchange, outcome)
     },

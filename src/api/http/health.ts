@@ -13,14 +13,14 @@ export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly HttpR
     verbs: ['GET'],
     path,
     access: 'public',
-    async handle({ request, response, call }) {
+    async handle({ request, response, context }) {
       const problem = health.problemOf(service)
       const isServing = problem === undefined
       const body = Buffer.from(
         JSON.stringify(isServing ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason: problem }),
       )
       const headers = { 'content-type': 'application/json', 'content-length': body.length, 'cache-control': 'no-store' }
-      response.writeHead(isServing ? 200 : 503, { ...call.responseHeaders, ...headers })
+      response.writeHead(isServing ? 200 : 503, { ...context.responseHeaders, ...headers })
       response.end(request.method === 'HEAD' ? undefined : body)
     },
   }))

@@ -6,7 +6,7 @@ import { parseRequestJsonInSlices } from '../messages/json-text.ts'
 import { isStorable } from '../messages/storable.ts'
 import { hasNoBody, readBody, sendContinue } from '../pipeline/body.ts'
 import { codingOf, decompress } from '../pipeline/compression.ts'
-import { isJsonType } from '../protocols/content-types.ts'
+import { isJsonType } from '../pipeline/media-type.ts'
 import type { HttpExchange } from './routes.ts'
 
 /** The body of a call: a value that the definition can read, or bytes that pass through. */
@@ -25,7 +25,10 @@ const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'c
  * @throws Failure as `decodeRawBody` and `parseRequestJson` do; INVALID_FIELD for what no message could hold
  */
 export async function readProxyBody(exchange: HttpExchange): Promise<ProxyBody> {
-  const { request, limits } = exchange
+  const {
+    request,
+    server: { limits },
+  } = exchange
   if (hasNoBody(request)) return { kind: 'value', value: undefined }
   if (!isJsonType(request.headers['content-type'])) return { kind: 'bytes', ...streamedBody(exchange) }
   const body = await readBody(exchange, limits, limits.requestBytesMax)
@@ -47,14 +50,14 @@ export function streamedBody(exchange: Exchange): { readonly bytes: Readable; re
  * The bytes of a request as a stream of their own: whoever destroys it leaves the request open, or its client would never see
  * the answer that came before the end.
  */
-function arriving({ request, call }: Exchange): Readable {
+function arriving({ request, context }: Exchange): Readable {
   const onData = (chunk: Buffer) => {
     if (!bytes.push(chunk)) request.pause()
   }
   const onEnd = () => {
     // A request closes as soon as it has ended, while its last bytes may still wait here.
     request.off('close', onBroken)
-    call.resumeDeadline()
+    context.resumeDeadline()
     bytes.push(null)
   }
   const onBroken = () => bytes.destroy(new Failure('CANCELLED', 'the client went away'))
@@ -66,7 +69,7 @@ function arriving({ request, call }: Exchange): Readable {
       done(error)
     },
   })
-  call.pauseDeadline()
+  context.pauseDeadline()
   request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken).pause()
   return bytes
 }

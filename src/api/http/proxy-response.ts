@@ -38,34 +38,34 @@ export async function sendJson(exchange: Exchange, members: Readonly<Record<stri
 /** Sends what a dry run found; a body that is still arriving is not waited for. */
 export async function sendPreview(exchange: HttpExchange, preview: RequestPreview): Promise<void> {
   await sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
-  drainRequest(exchange, exchange.limits.drainTimeoutMs)
+  drainRequest(exchange, exchange.server.limits.drainTimeoutMs)
 }
 
 /** Passes a third party's answer on as it arrives, as fast as the client reads. */
 export async function sendStream(exchange: HttpExchange, answer: StreamedResponse): Promise<void> {
-  const { request, response, call, limits } = exchange
+  const { request, response, context, server } = exchange
   try {
     response.writeHead(answer.status, {
       ...forwardableHeaders(answer.headers),
-      ...call.responseHeaders,
-      ...varyOf(answer, call),
+      ...context.responseHeaders,
+      ...varyOf(answer, context),
     })
-    call.pauseDeadline()
-    if (request.method !== 'HEAD') await writeBody(exchange, answer.body, limits.writeTimeoutMs)
+    context.pauseDeadline()
+    if (request.method !== 'HEAD') await writeBody(exchange, answer.body)
     response.end()
   } finally {
     answer.body.destroy()
   }
-  drainRequest(exchange, limits.drainTimeoutMs)
+  drainRequest(exchange, server.limits.drainTimeoutMs)
 }
 
 /** Shows the third party's rate limit in place of this service's own, where it tells of one. */
-export function showRateLimit(call: RequestContext, info: RateLimitInfo | undefined): void {
+export function showRateLimit(context: RequestContext, info: RateLimitInfo | undefined): void {
   if (info === undefined) return
   for (const part of RATE_LIMIT_PARTS) {
     const value = info[part]
-    if (value !== undefined && HEADER_VALUE.test(value)) call.setHeader(`ratelimit-${part}`, value)
-    else call.removeHeader(`ratelimit-${part}`)
+    if (value !== undefined && HEADER_VALUE.test(value)) context.setHeader(`ratelimit-${part}`, value)
+    else context.removeHeader(`ratelimit-${part}`)
   }
 }
 

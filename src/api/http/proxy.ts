@@ -1,6 +1,7 @@
 import type { ResolvedAccount } from '../../accounts/index.ts'
 import { invalidFields, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
+import { environmentIdOf } from '../caller.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import { methodNotAllowed } from '../pipeline/errors.ts'
 import { dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
@@ -30,15 +31,19 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
     access: 'environment',
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {
-      const { request, call } = exchange
+      const { request, context } = exchange
       const { target, id, otherVerbs } = requireTarget(exchange)
       const query = parseProxyQuery(exchange.query)
-      call.logFields = { integrated_account_id: query.accountId, ...target }
+      context.logFields = { integrated_account_id: query.accountId, ...target }
       const { body, args } = separateArgs(target, query, await readProxyBody(exchange))
       if (query.isDryRun) return preview(deps, exchange, { target, id, query, body, args })
-      const account = await deps.readyAccount(call.principal.environmentId, query.accountId)
+      const account = await deps.readyAccount(environmentIdOf(context), query.accountId)
       if (otherVerbs !== undefined && !isDefined(account, target))
-        throw methodNotAllowed(call, otherVerbs, '; POST calls a method of the resource, and it has none of this name')
+        throw methodNotAllowed(
+          context,
+          otherVerbs,
+          '; POST calls a method of the resource, and it has none of this name',
+        )
       const asked = { target, id, query, body, args, account }
       if (body.kind === 'bytes' || answersBytes(account, target)) return streamThrough(deps, exchange, asked)
       const { plan, access } = account
@@ -50,9 +55,9 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
         args,
         headers: upstreamHeaders(request.headers),
         page: { limit: query.limit, cursor: query.cursor },
-        signal: call.signal,
+        signal: context.signal,
       })
-      showRateLimit(call, outcome.rateLimit)
+      showRateLimit(context, outcome.rateLimit)
       if (outcome.kind !== 'ok')
         throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
       await sendJson(exchange, answerJson(outcome, query.includeRaw))
@@ -60,11 +65,11 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
   }
 }
 
-function requireTarget({ request, path, call }: HttpExchange): Extract<ProxyPath, { kind: 'target' }> {
+function requireTarget({ request, path, context }: HttpExchange): Extract<ProxyPath, { kind: 'target' }> {
   const verb = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
   const address = parseProxyPath(verb, path.slice(PROXY_PREFIX.length))
   if (address.kind === 'target') return address
-  throw methodNotAllowed(call, address.allow)
+  throw methodNotAllowed(context, address.allow)
 }
 
 /** Tells whether the definition has the method; of a resource that it does not have, the call tells more. */
@@ -103,7 +108,7 @@ async function preview(
   exchange: HttpExchange,
   { target, id, query, body, args }: Omit<ProxyCall, 'account'>,
 ): Promise<void> {
-  const { environmentId } = exchange.call.principal
+  const environmentId = environmentIdOf(exchange.context)
   const preview = await dryRun(
     deps,
     { environmentId, accountId: query.accountId },
@@ -122,18 +127,18 @@ async function preview(
 }
 
 async function streamThrough(deps: ProxyCallDeps, exchange: HttpExchange, asked: ProxyCall): Promise<void> {
-  const { request, call } = exchange
+  const { request, context } = exchange
   const { target, id, query, body, args, account } = asked
   const outcome = await deps.proxy.stream(account.plan, account.access, {
     target,
     id,
     query: query.query,
     args,
-    signal: call.signal,
+    signal: context.signal,
     headers: { ...(body.kind === 'bytes' ? body.headers : {}), ...streamedHeaders(request.headers) },
     ...(body.kind === 'bytes' ? { bodyStream: body.bytes } : { body: body.value }),
   })
-  showRateLimit(call, outcome.rateLimit)
+  showRateLimit(context, outcome.rateLimit)
   if (outcome.kind !== 'stream')
     throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
   await sendStream(exchange, outcome)

@@ -1,16 +1,14 @@
 import type { StatusCode } from '../../base/index.ts'
-import type { Access } from '../caller.ts'
+import type { Access } from '../access.ts'
 import type { Exchange } from '../exchange.ts'
-import type { ApiLimits } from '../limits.ts'
 import { authenticate } from '../pipeline/authenticate.ts'
 import { startDeadline } from '../pipeline/deadline.ts'
 import { completeExchange, sendError } from '../pipeline/respond.ts'
-import { acquireStreamSlot, type ServerContext } from '../pipeline/server-context.ts'
-import { restErrors } from '../rest/rest.ts'
+import { acquireStreamSlot } from '../pipeline/server-context.ts'
 
 /**
- * An HTTP endpoint beside the contract: documents, metrics, raw passthrough, inbound webhooks. It shares the gate, the
- * deadline and the error answers of the pipeline; body and answer are its own.
+ * An HTTP endpoint beside the contract. It has the authentication, deadline and errors of all requests; body and
+ * response are its own.
  */
 export interface HttpRoute {
   /** HTTP verbs; GET includes HEAD. */
@@ -23,17 +21,16 @@ export interface HttpRoute {
   readonly access: Access
   /** Deadline when the client names none; absent: none. */
   readonly deadlineDefaultMs?: number
-  /** Writes the answer with `call.answerHeaders` among its headers; a `Failure` thrown before that becomes a REST error. */
+  /** Writes the response with `context.responseHeaders` among its headers; a `Failure` thrown before that is sent as a REST error. */
   handle(exchange: HttpExchange): Promise<void>
 }
 
-/** What a plain route works with. */
+/** The exchange of an HTTP route. */
 export interface HttpExchange extends Exchange {
   /** Of the request, not decoded. */
   readonly path: string
   /** The text after `?`, or empty. */
   readonly query: string
-  readonly limits: ApiLimits
 }
 
 /** Finds the routes of a path. */
@@ -55,40 +52,35 @@ export function createHttpRouter(routes: readonly HttpRoute[]): HttpRouter {
   return (path) => exact.get(path) ?? longestFirst.find(([prefix]) => path.startsWith(prefix))?.[1] ?? NO_ROUTES
 }
 
-/** Serves one request of a plain route. Never rejects. */
-export async function serveHttpRoute(
-  core: ServerContext,
-  route: HttpRoute,
-  exchange: Exchange,
-  { path, query }: Pick<HttpExchange, 'path' | 'query'>,
-): Promise<void> {
-  const { call } = exchange
-  const { limits } = core
+/** Serves one request of an HTTP route. Never rejects. */
+export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
+  const { context, server } = exchange
+  exchange.operationPath = route.path
   let outcome: StatusCode | 'OK' = 'OK'
   try {
-    startDeadline(call, { defaultMs: route.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
-    await call.raceInterrupt(runHttpRoute(core, route, { ...exchange, path, query, limits }))
+    startDeadline(context, { defaultMs: route.deadlineDefaultMs, maxMs: server.limits.deadlineMaxMs })
+    await context.raceInterrupt(runHttpRoute({ ...exchange, path, query }, route))
   } catch (error) {
-    outcome = sendError(core, route.path, restErrors, exchange, error).code
+    outcome = sendError(exchange, error).code
   }
-  completeExchange(core, route.path, restErrors, exchange, outcome)
+  completeExchange(exchange, outcome)
 }
 
-async function runHttpRoute(core: ServerContext, route: HttpRoute, exchange: HttpExchange): Promise<void> {
-  await authenticate(core.gate, route.access, exchange.call)
-  if (route.access !== 'public') acquireStreamSlot(core, route.access, exchange.call)
+async function runHttpRoute(exchange: HttpExchange, route: HttpRoute): Promise<void> {
+  await authenticate(exchange, route.access)
+  if (route.access !== 'public') acquireStreamSlot(exchange, route.access)
   await route.handle(exchange)
 }
 
-/** A route that serves one JSON document, readable by anyone. */
+/** A route that serves one JSON document without a token. */
 export function documentRoute(path: string, document: unknown): HttpRoute {
   const body = Buffer.from(JSON.stringify(document))
   return {
     verbs: ['GET'],
     path,
     access: 'public',
-    async handle({ request, response, call }) {
-      const headers = { ...call.responseHeaders, 'content-type': 'application/json', 'content-length': body.length }
+    async handle({ request, response, context }) {
+      const headers = { ...context.responseHeaders, 'content-type': 'application/json', 'content-length': body.length }
       response.writeHead(200, headers)
       response.end(request.method === 'HEAD' ? undefined : body)
     },

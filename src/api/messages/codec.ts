@@ -26,7 +26,7 @@ import { validateJsonShape } from './json-shape.ts'
 import { tooManyValues } from './json-text.ts'
 
 /** Names as the contract spells them; fields without presence are written even when they hold their default. */
-const JSON_WRITE = { useProtoFieldName: true, alwaysEmitImplicit: true } as const
+export const JSON_WRITE_OPTIONS = { useProtoFieldName: true, alwaysEmitImplicit: true } as const
 
 /** A decoded request and what was wrong with its form. The message holds everything that could be read. */
 export interface DecodedRequest {
@@ -83,7 +83,7 @@ export function encodeBinary(desc: DescMessage, init: ResultInit): Uint8Array {
 /** The message as JSON: the contract's spelling, defaults written, times with milliseconds, free-form values as they are. */
 export function encodeJson(desc: DescMessage, init: ResultInit): JsonObject {
   const fields = freeFormFields(desc)
-  const json = toJson(desc, create(desc, mapFreeForm(fields, init, placeholderOf)), JSON_WRITE) as JsonObject
+  const json = toJson(desc, create(desc, mapFreeForm(fields, init, placeholderOf)), JSON_WRITE_OPTIONS) as JsonObject
   formatTimestamps(desc, json as JsonValue)
   fillJson(fields, json, init)
   return json

@@ -25,16 +25,16 @@ const GRPC_UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000
  * @throws Failure INVALID_FIELD when a deadline header is malformed
  */
 export function startDeadline(
-  call: RequestContext,
-  { defaultMs, maxMs }: { readonly defaultMs: number | undefined; readonly maxMs: number | undefined },
+  context: RequestContext,
+  { defaultMs, maxMs }: { readonly defaultMs?: number | undefined; readonly maxMs?: number | undefined },
 ): void {
-  const wantedMs = clientDeadlineMs(call) ?? defaultMs
-  if (wantedMs !== undefined) call.startDeadline(Math.min(wantedMs, maxMs ?? wantedMs))
+  const wantedMs = clientDeadlineMs(context) ?? defaultMs
+  if (wantedMs !== undefined) context.startDeadline(Math.min(wantedMs, maxMs ?? wantedMs))
 }
 
-function clientDeadlineMs(call: RequestContext): number | undefined {
+function clientDeadlineMs(context: RequestContext): number | undefined {
   for (const { header, pattern, toMs } of DEADLINE_HEADERS) {
-    const text = call.requestHeader(header)
+    const text = context.header(header)
     if (text === undefined) continue
     const match = pattern.exec(text)
     if (match !== null) return toMs(match)

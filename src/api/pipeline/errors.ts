@@ -7,8 +7,8 @@ import {
   RetryInfoSchema,
 } from '../../../gen/google/rpc/error_details_pb.ts'
 import { FAILURE_REASONS, Failure, type Json, type StatusCode, type Violation } from '../../base/index.ts'
-import { describeError, type Logger, summariseError } from '../../telemetry/index.ts'
-import type { Call } from '../caller.ts'
+import { describeError, summariseError } from '../../telemetry/index.ts'
+import type { Exchange } from '../exchange.ts'
 import { JsonValue } from '../messages/free-form.ts'
 import { fitsMessage, valueFrom } from '../messages/struct.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -171,27 +171,26 @@ function delayOf(seconds: number): { seconds: bigint; nanos: number } {
   return { seconds: BigInt(whole), nanos: Math.round((seconds - whole) * 1e9) }
 }
 
-/** What the funnel needs to judge an error it does not know. */
-export interface ErrorMapperDeps {
-  readonly logger: Logger
-  /** Recognises errors of other layers, e.g. a statement timeout of the database. */
-  readonly translateError: ((error: unknown) => Failure | undefined) | undefined
-}
-
 /**
- * The one way from anything thrown to an answer: failures pass, known errors are translated, everything else is a bug,
- * logged and shown as nothing but "internal error".
+ * Maps anything thrown to the failure that is sent: failures as they are, known errors of other layers by
+ * `translateError`, everything else is a bug, logged and sent as "internal error".
  *
- * What an upstream said goes to the caller alone: it may quote what it was sent.
+ * The log does not get what an upstream answered: it may quote what it was sent.
  */
-export function toFailure(deps: ErrorMapperDeps, error: unknown, call: RequestContext, operation: string): Failure {
-  const failure = error instanceof Failure ? error : (deps.translateError?.(error) ?? internal(error))
-  const fields = { request_id: call.requestId, operation, ...call.logFields, reason: failure.reason }
+export function toFailure({ server, context, operationPath }: Exchange, error: unknown): Failure {
+  const { logger, translateError } = server
+  const failure = error instanceof Failure ? error : (translateError?.(error) ?? internal(error))
+  const fields = {
+    request_id: context.requestId,
+    operation: operationPath,
+    ...context.logFields,
+    reason: failure.reason,
+  }
   if (restStatus(failure) === 500)
-    deps.logger.error({ ...fields, ...describeError(failure.cause ?? failure) }, 'call failed')
+    logger.error({ ...fields, ...describeError(failure.cause ?? failure) }, 'call failed')
   else if (restStatus(failure) > 500 && failure.reason !== 'UPSTREAM_ERROR')
-    deps.logger.warn({ ...fields, ...summariseError(failure) }, 'call failed')
-  else deps.logger.debug(fields, 'call refused')
+    logger.warn({ ...fields, ...summariseError(failure) }, 'call failed')
+  else logger.debug(fields, 'call rejected')
   return failure
 }
 
@@ -204,8 +203,8 @@ export function allowHeader(verbs: readonly string[]): string {
   return [...new Set([...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].sort().join(', ')
 }
 
-/** Refuses the verb of a request, with those that would do in the message and in the header `Allow`. */
-export function methodNotAllowed(call: Pick<Call, 'setHeader'>, verbs: readonly string[], detail = ''): Failure {
-  call.setHeader('allow', allowHeader(verbs))
+/** The failure for a verb that a path does not take; those it takes are in the message and in the header `Allow`. */
+export function methodNotAllowed(context: RequestContext, verbs: readonly string[], detail = ''): Failure {
+  context.setHeader('allow', allowHeader(verbs))
   return new Failure('METHOD_NOT_ALLOWED', `this path takes ${verbs.join(', ')}${detail}`)
 }

@@ -1,30 +1,31 @@
 import { type Clock, Failure, type Slab } from '../../base/index.ts'
-import type { Admission } from '../caller.ts'
+import type { Authenticator } from '../../tenancy/index.ts'
+import { callerOf } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 
-/** With the cache TTL of admission (500 ms), less than a second from a revocation to the end of the call. */
+/** With the cache TTL of authentication (500 ms), less than a second from a revocation to the end of the request. */
 const INTERVAL_MS = 400
 
 /**
- * Admits the calls under way again, for as long as they last: a stream, a long poll or a body that passes through ends
- * when its token is revoked or expires. Calls of one token and environment are admitted together; calls that end within
- * an interval are never looked at, and nothing runs while there are none.
+ * Authenticates requests in progress again for as long as they last: a stream, a long poll or a streamed body ends when
+ * its token is revoked or expires. Requests of one token and environment are authenticated together; those that end
+ * within an interval are never looked at, and no timer runs while there are none.
  */
 export class Reauthenticator implements Disposable {
-  readonly #admission: Admission
+  readonly #authenticator: Pick<Authenticator, 'authenticate'>
   readonly #clock: Clock
   readonly #openExchanges: Slab<Exchange>
   readonly #disposed = new AbortController()
   #isRunning = false
 
-  constructor(admission: Admission, clock: Clock, openExchanges: Slab<Exchange>) {
-    this.#admission = admission
+  constructor(authenticator: Pick<Authenticator, 'authenticate'>, clock: Clock, openExchanges: Slab<Exchange>) {
+    this.#authenticator = authenticator
     this.#clock = clock
     this.#openExchanges = openExchanges
   }
 
-  /** Goes on until no call is open. */
+  /** Starts the loop, which ends when no request is open. */
   start(): void {
     if (!this.#isRunning) void this.#run()
   }
@@ -37,28 +38,28 @@ export class Reauthenticator implements Disposable {
     this.#isRunning = true
     while (!this.#openExchanges.isEmpty && !this.#disposed.signal.aborted) {
       await this.#clock.sleep(INTERVAL_MS, this.#disposed.signal)
-      for (const calls of this.#longCalls()) await this.#admitAgain(calls)
+      for (const contexts of this.#longRequests()) await this.#reauthenticate(contexts)
     }
     this.#isRunning = false
   }
 
-  /** The calls that have lasted an interval, by token and environment. */
-  #longCalls(): Iterable<readonly RequestContext[]> {
+  /** The requests that have lasted an interval, by token and environment. */
+  #longRequests(): Iterable<readonly RequestContext[]> {
     const before = performance.now() - INTERVAL_MS
-    const calls = [...this.#openExchanges].flatMap(({ call }) =>
-      call.token === undefined || call.isDone || call.startedMs > before ? [] : [call],
+    const contexts = [...this.#openExchanges].flatMap(({ context }) =>
+      context.token === undefined || context.isDone || context.startedMs > before ? [] : [context],
     )
-    return Map.groupBy(calls, ({ token, principal }) => `${token?.hash} ${principal.environmentId}`).values()
+    return Map.groupBy(contexts, (context) => `${context.token?.hash} ${callerOf(context).environmentId}`).values()
   }
 
-  async #admitAgain(calls: readonly RequestContext[]): Promise<void> {
-    const [first] = calls
+  async #reauthenticate(contexts: readonly RequestContext[]): Promise<void> {
+    const [first] = contexts
     if (first === undefined) return
     try {
-      await this.#admission.authenticate(first.token, first.principal.environmentId)
+      await this.#authenticator.authenticate(first.token, callerOf(first).environmentId)
     } catch (error) {
-      // A database that is away revokes nothing: the next interval asks again.
-      if (error instanceof Failure) for (const call of calls) call.interrupt(error)
+      // An unavailable database revokes nothing: the next interval tries again.
+      if (error instanceof Failure) for (const context of contexts) context.interrupt(error)
     }
   }
 }

@@ -6,44 +6,39 @@ import { readBody } from './body.ts'
 import { startDeadline } from './deadline.ts'
 import type { UnaryProtocol } from './protocol.ts'
 import { completeExchange, enforceWriteTimeout, sendError } from './respond.ts'
-import type { ServerContext } from './server-context.ts'
 import { assertValidInSlices } from './validate.ts'
 
-/** An answer that leaves more than this unsent is watched; below it, waiting for the client costs next to nothing. */
+/** A response that leaves more than this unsent gets a write timeout; below it, waiting for the client costs next to nothing. */
 const LARGE_BACKLOG_BYTES = 64 * 1024
 
-/** Serves one unary call on any protocol: runs its stages and sends what comes of them. Never rejects. */
+/** Serves one unary call on any protocol: runs its steps and sends the result. Never rejects. */
 export async function serveUnary(
-  core: ServerContext,
-  operation: UnaryOperation,
-  wire: UnaryProtocol,
   exchange: Exchange,
+  operation: UnaryOperation,
+  protocol: UnaryProtocol,
 ): Promise<void> {
+  exchange.operationPath = operation.path
+  exchange.protocol = protocol
+  exchange.context.setMethod(operation.method, protocol.name)
   let outcome: StatusCode | 'OK' = 'OK'
   try {
-    const result = await exchange.call.raceInterrupt(runUnary(core, operation, wire, exchange))
-    await wire.sendResult(operation, exchange, result)
-    if (exchange.response.writableLength > LARGE_BACKLOG_BYTES)
-      enforceWriteTimeout(exchange, core.limits.writeTimeoutMs)
+    const result = await exchange.context.raceInterrupt(runUnary(exchange, operation, protocol))
+    await protocol.sendResult(operation, exchange, result)
+    if (exchange.response.writableLength > LARGE_BACKLOG_BYTES) enforceWriteTimeout(exchange)
   } catch (error) {
-    outcome = sendError(core, operation.path, wire, exchange, error).code
+    outcome = sendError(exchange, error).code
   }
-  completeExchange(core, operation.path, wire, exchange, outcome)
+  completeExchange(exchange, outcome)
 }
 
-/** The stages of a unary call, in order. Each throws a `Failure` to refuse. */
-async function runUnary(
-  core: ServerContext,
-  operation: UnaryOperation,
-  wire: UnaryProtocol,
-  exchange: Exchange,
-): Promise<ResultInit> {
-  const { limits } = core
-  const { call } = exchange
-  startDeadline(call, { defaultMs: limits.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
-  await authenticate(core.gate, operation.access, call)
-  const body = await readBody(exchange, limits, wire.bodyBytesMax(limits.requestBytesMax))
-  const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
-  await assertValidInSlices(operation, draft, body)
-  return operation.handle(draft.message, call)
+/** The steps of a unary call, in order. Each throws a `Failure` to reject it. */
+async function runUnary(exchange: Exchange, operation: UnaryOperation, protocol: UnaryProtocol): Promise<ResultInit> {
+  const { server, context } = exchange
+  const { limits } = server
+  startDeadline(context, { defaultMs: limits.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
+  await authenticate(exchange, operation.access)
+  const body = await readBody(exchange, limits, protocol.bodyBytesMax(limits.requestBytesMax))
+  const request = await protocol.decode(operation, exchange, body, limits.requestBytesMax)
+  await assertValidInSlices(operation, request, body)
+  return operation.handle(request.message, context)
 }

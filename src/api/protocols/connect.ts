@@ -21,8 +21,8 @@ export function createConnectProtocol(codec: MessageFormat): UnaryProtocol {
   return {
     name: 'connect',
     bodyBytesMax: (bytesMax) => bytesMax,
-    async decode(operation, { call }, body, bytesMax) {
-      const coding = codingOf(call.requestHeader('content-encoding'))
+    async decode(operation, { context }, body, bytesMax) {
+      const coding = codingOf(context.header('content-encoding'))
       return decodePayload(operation, codec, await decompress(body, coding, bytesMax))
     },
     async sendResult(operation, exchange, result) {
@@ -91,28 +91,28 @@ const FLAG_END = 0x02
 
 /** The Connect protocol for streams: always HTTP 200, the outcome in the last envelope. */
 export function createConnectStreamProtocol(codec: MessageFormat): StreamProtocol {
-  const open = ({ response, call }: Exchange) => {
+  const open = ({ response, context }: Exchange) => {
     response.writeHead(200, {
-      ...call.responseHeaders,
+      ...context.responseHeaders,
       'content-type': `application/connect+${codec}`,
       'connect-accept-encoding': ACCEPTED_ENCODINGS,
     })
   }
   const frame = async (operation: Operation, result: ResultInit) =>
     encodeFrame(0, await encodePayload(operation, codec, result))
-  const end = ({ response, call }: Exchange, failure: Failure | undefined) => {
+  const end = ({ response, context }: Exchange, failure: Failure | undefined) => {
     const outcome = failure === undefined ? {} : { error: connectErrorJson(failure) }
-    if (!call.isClientGone) response.end(encodeFrame(FLAG_END, Buffer.from(JSON.stringify(outcome))))
+    if (!context.isClientGone) response.end(encodeFrame(FLAG_END, Buffer.from(JSON.stringify(outcome))))
   }
   return {
     name: 'connect',
     bodyBytesMax: (bytesMax) => bytesMax + FRAME_HEADER_BYTES,
-    async decode(operation, { call }, body, bytesMax) {
-      const payload = await decodeSingleFrame(body, call.requestHeader('connect-content-encoding'), bytesMax)
+    async decode(operation, { context }, body, bytesMax) {
+      const payload = await decodeSingleFrame(body, context.header('connect-content-encoding'), bytesMax)
       return decodePayload(operation, codec, payload)
     },
     sendError(exchange, failure) {
-      if (exchange.call.isClientGone) return
+      if (exchange.context.isClientGone) return
       open(exchange)
       end(exchange, failure)
     },

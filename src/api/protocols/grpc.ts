@@ -27,7 +27,7 @@ type GrpcTrailers = Readonly<Record<string, string>>
 
 /** How gRPC's forms differ: where the trailers go, and whether everything travels as text. */
 export interface GrpcForm {
-  readonly name: 'grpc' | 'grpc_web'
+  readonly name: 'grpc' | 'grpc-web'
   /** How bytes travel when not as they are. */
   readonly text?: {
     bytesMax(bytesMax: number): number
@@ -54,9 +54,9 @@ export function createGrpcProtocol(
   codec: MessageFormat,
   contentType: string,
 ): UnaryProtocol & StreamProtocol {
-  const open = ({ response, call }: Exchange) => {
+  const open = ({ response, context }: Exchange) => {
     response.writeHead(200, {
-      ...call.responseHeaders,
+      ...context.responseHeaders,
       'content-type': contentType,
       'grpc-accept-encoding': ACCEPTED_ENCODINGS,
     })
@@ -68,14 +68,14 @@ export function createGrpcProtocol(
     return text === undefined ? bytes : text.encode(bytes)
   }
   const finish = (exchange: Exchange, last: Uint8Array | undefined, trailers: GrpcTrailers) => {
-    if (!exchange.call.isClientGone) form.finish(exchange, last, trailers)
+    if (!exchange.context.isClientGone) form.finish(exchange, last, trailers)
   }
   return {
     name: form.name,
     bodyBytesMax: (bytesMax) => text?.bytesMax(bytesMax + FRAME_HEADER_BYTES) ?? bytesMax + FRAME_HEADER_BYTES,
-    async decode(operation, { call }, body, bytesMax) {
+    async decode(operation, { context }, body, bytesMax) {
       const bytes = text === undefined ? body : text.decode(body)
-      const payload = await decodeSingleFrame(bytes, call.requestHeader('grpc-encoding'), bytesMax)
+      const payload = await decodeSingleFrame(bytes, context.header('grpc-encoding'), bytesMax)
       return decodePayload(operation, codec, payload)
     },
     async sendResult(operation, exchange, result) {
@@ -84,7 +84,7 @@ export function createGrpcProtocol(
       finish(exchange, message, OK)
     },
     sendError(exchange, failure) {
-      if (exchange.call.isClientGone) return
+      if (exchange.context.isClientGone) return
       open(exchange)
       finish(exchange, undefined, failureTrailers(failure))
     },
@@ -120,7 +120,7 @@ const FLAG_TRAILERS = 0x80
 
 /** gRPC for browsers: the trailers are a last envelope. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md */
 export const grpcWebForm: GrpcForm = {
-  name: 'grpc_web',
+  name: 'grpc-web',
   finish({ response }, last, trailers) {
     const end = trailersEnvelope(trailers)
     response.end(last === undefined ? end : Buffer.concat([last, end]))
@@ -132,7 +132,7 @@ export const grpcWebForm: GrpcForm = {
  * text only. Each envelope is encoded by itself, so padding occurs in the middle.
  */
 export const grpcWebTextForm: GrpcForm = {
-  name: 'grpc_web',
+  name: 'grpc-web',
   text: {
     bytesMax: (bytesMax) => Math.ceil(bytesMax / 3) * 4,
     decode: decodeBase64,

@@ -1,61 +1,62 @@
 import type { StatusCode } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
-import type { StreamOperation } from '../operation.ts'
+import type { ServerStreamingOperation } from '../operation.ts'
 import { authenticate } from '../pipeline/authenticate.ts'
 import { readBody } from '../pipeline/body.ts'
 import { startDeadline } from '../pipeline/deadline.ts'
 import { toFailure } from '../pipeline/errors.ts'
 import type { StreamProtocol } from '../pipeline/protocol.ts'
 import { completeExchange, enforceWriteTimeout, sendError, writeFrame } from '../pipeline/respond.ts'
-import { acquireStreamSlot, type ServerContext } from '../pipeline/server-context.ts'
+import { acquireStreamSlot } from '../pipeline/server-context.ts'
 import { assertValidInSlices } from '../pipeline/validate.ts'
 
 /**
- * Serves one server stream: the stages of a unary call, then a message at a time, never faster than the client reads.
+ * Serves one server stream: the steps of a unary call, then one message at a time, never faster than the client reads.
  * Never rejects.
  */
 export async function serveStream(
-  core: ServerContext,
-  operation: StreamOperation,
-  wire: StreamProtocol,
   exchange: Exchange,
+  operation: ServerStreamingOperation,
+  protocol: StreamProtocol,
 ): Promise<void> {
-  const { call, response } = exchange
+  const { server, context, response } = exchange
+  exchange.operationPath = operation.path
+  exchange.protocol = protocol
+  context.setMethod(operation.method, protocol.name)
   let outcome: StatusCode | 'OK' = 'OK'
-  core.openStreams.add(call)
+  server.openStreams.add(context)
   try {
-    await call.raceInterrupt(runStream(core, operation, wire, exchange))
-    wire.end(exchange, undefined)
+    await context.raceInterrupt(runStream(exchange, operation, protocol))
+    protocol.end(exchange, undefined)
   } catch (error) {
     if (response.headersSent) {
-      const failure = toFailure(core, error, call, operation.path)
-      wire.end(exchange, failure)
+      const failure = toFailure(exchange, error)
+      protocol.end(exchange, failure)
       outcome = failure.code
-    } else outcome = sendError(core, operation.path, wire, exchange, error).code
+    } else outcome = sendError(exchange, error).code
   }
-  core.openStreams.delete(call)
-  enforceWriteTimeout(exchange, core.limits.writeTimeoutMs)
-  completeExchange(core, operation.path, wire, exchange, outcome)
+  server.openStreams.delete(context)
+  enforceWriteTimeout(exchange)
+  completeExchange(exchange, outcome)
 }
 
 async function runStream(
-  core: ServerContext,
-  operation: StreamOperation,
-  wire: StreamProtocol,
   exchange: Exchange,
+  operation: ServerStreamingOperation,
+  protocol: StreamProtocol,
 ): Promise<void> {
-  const { limits } = core
-  const { call, response } = exchange
-  startDeadline(call, { defaultMs: undefined, maxMs: undefined })
-  await authenticate(core.gate, operation.access, call)
-  acquireStreamSlot(core, operation.access, call)
-  const body = await readBody(exchange, limits, wire.bodyBytesMax(limits.requestBytesMax))
-  const draft = await wire.decode(operation, exchange, body, limits.requestBytesMax)
-  await assertValidInSlices(operation, draft, body)
-  for await (const result of operation.handle(draft.message, call)) {
-    const frame = await wire.frame(operation, result)
-    if (!response.headersSent) wire.open(exchange)
-    await writeFrame(exchange, frame, limits.writeTimeoutMs)
+  const { server, context, response } = exchange
+  const { limits } = server
+  startDeadline(context, { defaultMs: undefined, maxMs: undefined })
+  await authenticate(exchange, operation.access)
+  acquireStreamSlot(exchange, operation.access)
+  const body = await readBody(exchange, limits, protocol.bodyBytesMax(limits.requestBytesMax))
+  const request = await protocol.decode(operation, exchange, body, limits.requestBytesMax)
+  await assertValidInSlices(operation, request, body)
+  for await (const result of operation.handle(request.message, context)) {
+    const frame = await protocol.frame(operation, result)
+    if (!response.headersSent) protocol.open(exchange)
+    await writeFrame(exchange, frame)
   }
-  if (!call.isDone && !response.headersSent) wire.open(exchange)
+  if (!context.isDone && !response.headersSent) protocol.open(exchange)
 }

@@ -120,7 +120,7 @@ export interface RequestJson {
  *
  * @throws Failure MALFORMED_BODY
  */
-export async function requestJson(request: RestRequest, body: Buffer, call: RequestContext): Promise<RequestJson> {
+export async function requestJson(request: RestRequest, body: Buffer, context: RequestContext): Promise<RequestJson> {
   const findings: Finding[] = []
   const fromBody = await bodyJson(request, body)
   // A body that is no object is judged by the shape check, which needs it as it is.
@@ -128,7 +128,7 @@ export async function requestJson(request: RestRequest, body: Buffer, call: Requ
   // Nothing else holds what was just parsed, and a copy of many members takes as long as parsing them.
   const json = fromBody as JsonDraft
   addQuery(json, request, findings)
-  addHeaders(json, request, call)
+  addHeaders(json, request, context)
   addPath(json, request, findings)
   return { json, findings }
 }
@@ -217,9 +217,9 @@ const FIELD_HEADERS = [
   { header: 'if-match', field: 'etag', value: (text: string) => /^(?:W\/)?"(.*)"$/.exec(text)?.[1] ?? text },
 ] as const
 
-function addHeaders(json: JsonDraft, { binding }: RestRequest, call: RequestContext): void {
+function addHeaders(json: JsonDraft, { binding }: RestRequest, context: RequestContext): void {
   for (const { header, field: name, value } of FIELD_HEADERS) {
-    const text = call.requestHeader(header)
+    const text = context.header(header)
     if (text === undefined || text === '*') continue
     const field = fieldNamed(binding.operation.input, name)
     if (field === undefined || json[field.name] !== undefined || json[field.jsonName] !== undefined) continue

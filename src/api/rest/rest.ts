@@ -7,20 +7,16 @@ import { decodeJson, encodeJson } from '../messages/codec.ts'
 import type { Operation, UnaryOperation } from '../operation.ts'
 import { codingOf, decompress } from '../pipeline/compression.ts'
 import { detailJson, failureDetails, restStatus } from '../pipeline/errors.ts'
+import { isJsonType, unsupportedMediaType } from '../pipeline/media-type.ts'
 import type { Protocol, UnaryProtocol } from '../pipeline/protocol.ts'
-import { isJsonType, unsupportedMediaType } from '../protocols/content-types.ts'
 import { fieldsAt, isPathVariable, type RestRequest, requestJson } from './request.ts'
 import { PathRouter, parsePathTemplate } from './router.ts'
 
 const JSON_TYPE = 'application/json'
 
-/** How REST refuses, also where no operation was found. */
+/** Errors in the form of REST, also where no operation was found. */
 export const restErrors: Protocol = {
   name: 'rest',
-  bodyBytesMax: (bytesMax) => bytesMax,
-  decode() {
-    throw new Error('nothing is decoded outside an operation')
-  },
   sendError(exchange, failure) {
     sendResponse(exchange, restStatus(failure), JSON_TYPE, JSON.stringify({ error: restErrorJson(failure) }))
   },
@@ -30,23 +26,24 @@ export const restErrors: Protocol = {
 export function createRestProtocol(request: RestRequest): UnaryProtocol {
   return {
     ...restErrors,
-    async decode({ input }, { call }, body, bytesMax) {
-      requireJson(call.requestHeader('content-type'), body)
-      const bytes = await decompress(body, codingOf(call.requestHeader('content-encoding')), bytesMax)
-      const { json, findings } = await requestJson(request, bytes, call)
-      const draft = decodeJson(input, json)
-      return { message: draft.message, findings: [...findings, ...draft.findings] }
+    bodyBytesMax: (bytesMax) => bytesMax,
+    async decode({ input }, { context }, body, bytesMax) {
+      assertJsonType(context.header('content-type'), body)
+      const bytes = await decompress(body, codingOf(context.header('content-encoding')), bytesMax)
+      const { json, findings } = await requestJson(request, bytes, context)
+      const decoded = decodeJson(input, json)
+      return { message: decoded.message, findings: [...findings, ...decoded.findings] }
     },
     async sendResult({ output }, exchange, result) {
       const json = encodeJson(output, result)
-      if (typeof json.etag === 'string' && json.etag !== '') exchange.call.setHeader('etag', `"${json.etag}"`)
+      if (typeof json.etag === 'string' && json.etag !== '') exchange.context.setHeader('etag', `"${json.etag}"`)
       const body = stringifyJson(json)
       sendResponse(exchange, 200, JSON_TYPE, typeof body === 'string' ? body : await body)
     },
   }
 }
 
-/** A failure as AIP-193 writes it, and beside it what the definition tells of it and what a third party answered. */
+/** A failure as in AIP-193, with the members `result` (from the definition) and `raw` (the upstream's answer) beside it. */
 function restErrorJson(failure: Failure): Record<string, unknown> {
   return {
     code: restStatus(failure),
@@ -61,7 +58,7 @@ function restErrorJson(failure: Failure): Record<string, unknown> {
   }
 }
 
-function requireJson(contentType: string | undefined, body: Buffer): void {
+function assertJsonType(contentType: string | undefined, body: Buffer): void {
   if (body.length === 0 || isJsonType(contentType)) return
   throw unsupportedMediaType(contentType, 'send the body as application/json')
 }

@@ -11,6 +11,7 @@ import {
   revokeApiToken,
   updateApiToken,
 } from '../../tenancy/index.ts'
+import { callerOf, teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
@@ -20,45 +21,26 @@ import { dateFrom, timestampFrom, toEtag, versionFrom } from './values.convert.t
 export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
   const { database } = deps
   return defineService(ApiTokenService, {
-    createApiToken: {
-      access: 'team',
-      handle: (request, { principal }) =>
-        runIdempotent(deps, principal.teamId, ApiTokenService.method.createApiToken, request, async (tx) => {
-          const { apiToken, token } = await createApiToken(tx, principal, apiTokenInputFromProto(request))
-          return apiTokenToProto(apiToken, token)
-        }),
+    createApiToken: (request, context) =>
+      runIdempotent(deps, teamIdOf(context), ApiTokenService.method.createApiToken, request, async (tx) => {
+        const { apiToken, token } = await createApiToken(tx, callerOf(context), apiTokenInputFromProto(request))
+        return apiTokenToProto(apiToken, token)
+      }),
+    getApiToken: async ({ id }, context) => apiTokenToProto(await getApiToken(database.pool, teamIdOf(context), id)),
+    listApiTokens: async (request, context) => {
+      const query = queryOf('api_token', teamIdOf(context))
+      const page = await pageById(query, request, (range) => listApiTokens(database.pool, teamIdOf(context), range))
+      return { apiTokens: page.items.map((token) => apiTokenToProto(token)), nextPageToken: page.nextPageToken }
     },
-    getApiToken: {
-      access: 'team',
-      handle: async ({ id }, { principal: { teamId } }) =>
-        apiTokenToProto(await getApiToken(database.pool, teamId, id)),
+    updateApiToken: async ({ id, name, expiresAt, etag }, context) => {
+      const input = { id, name, expiresAt: dateFrom(expiresAt), version: versionFrom(etag) }
+      return apiTokenToProto(await updateApiToken(database.pool, teamIdOf(context), input))
     },
-    listApiTokens: {
-      access: 'team',
-      handle: async (request, { principal: { teamId } }) => {
-        const query = queryOf('api_token', teamId)
-        const page = await pageById(query, request, (range) => listApiTokens(database.pool, teamId, range))
-        return { apiTokens: page.items.map((token) => apiTokenToProto(token)), nextPageToken: page.nextPageToken }
-      },
-    },
-    updateApiToken: {
-      access: 'team',
-      handle: async ({ id, name, expiresAt, etag }, { principal: { teamId } }) => {
-        const input = { id, name, expiresAt: dateFrom(expiresAt), version: versionFrom(etag) }
-        return apiTokenToProto(await updateApiToken(database.pool, teamId, input))
-      },
-    },
-    revokeApiToken: {
-      access: 'team',
-      handle: async ({ id }, { principal: { teamId } }) =>
-        apiTokenToProto(await revokeApiToken(database.pool, teamId, id)),
-    },
-    deleteApiToken: {
-      access: 'team',
-      handle: async ({ id, etag }, { principal: { teamId } }) => {
-        await deleteApiToken(database.pool, teamId, { id, version: versionFrom(etag) })
-        return {}
-      },
+    revokeApiToken: async ({ id }, context) =>
+      apiTokenToProto(await revokeApiToken(database.pool, teamIdOf(context), id)),
+    deleteApiToken: async ({ id, etag }, context) => {
+      await deleteApiToken(database.pool, teamIdOf(context), { id, version: versionFrom(etag) })
+      return {}
     },
   })
 }

@@ -15,6 +15,7 @@ import {
   reportProgress,
 } from '../../daemons/index.ts'
 import type { RunQueue } from '../../runs/index.ts'
+import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import {
   assignmentToProto,
@@ -41,84 +42,67 @@ const ANSWER_MS = 250
 /** Hands runs to daemons. */
 export function daemonService({ daemons }: DaemonServiceDeps): ServiceDefinition {
   const { pool: direct } = daemons.database
-  return defineService(DaemonService, {
-    registerDaemon: {
-      access: 'environment',
-      handle: async ({ label, groupKey, regions, version }, { principal: { environmentId } }) => ({
-        daemonId: await registerDaemon(direct, environmentId, { label, groupKey, regions, version }),
+  return defineService(
+    DaemonService,
+    {
+      registerDaemon: async ({ label, groupKey, regions, version }, context) => ({
+        daemonId: await registerDaemon(direct, environmentIdOf(context), { label, groupKey, regions, version }),
         heartbeatSeconds: HEARTBEAT_SECONDS,
         leaseSeconds: LEASE_SECONDS,
       }),
-    },
-    listDaemons: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
+      listDaemons: async (request, context) => {
         const { groupKey } = request
-        const query = queryOf('daemon', environmentId, { groupKey })
-        const page = await pageById(query, request, (range) => listDaemons(direct, environmentId, { groupKey }, range))
+        const query = queryOf('daemon', environmentIdOf(context), { groupKey })
+        const page = await pageById(query, request, (range) =>
+          listDaemons(direct, environmentIdOf(context), { groupKey }, range),
+        )
         return { daemons: page.items.map(daemonToProto), nextPageToken: page.nextPageToken }
       },
-    },
-    listDaemonGroups: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
-        const page = await listDaemonGroups(direct, environmentId, request)
+      listDaemonGroups: async (request, context) => {
+        const page = await listDaemonGroups(direct, environmentIdOf(context), request)
         return { daemonGroups: page.items.map(daemonGroupToProto), nextPageToken: page.nextPageToken }
       },
-    },
-    claimRuns: {
-      access: 'environment',
-      handle: async ({ daemonId, capacity, waitSeconds }, call) => {
-        const waitMs = Math.min(waitSeconds * 1_000, call.remainingMs() - ANSWER_MS)
+      claimRuns: async ({ daemonId, capacity, waitSeconds }, context) => {
+        const waitMs = Math.min(waitSeconds * 1_000, (context.timeoutMs() ?? Number.POSITIVE_INFINITY) - ANSWER_MS)
         const input = { daemonId, capacity: capacity === 0 ? 1 : capacity, waitMs }
-        const runs = await claimRuns(daemons, call.principal.environmentId, input, call.signal)
+        const runs = await claimRuns(daemons, environmentIdOf(context), input, context.signal)
         return { runs: runs.map(assignmentToProto) }
       },
-    },
-    heartbeat: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
-        const held = await heartbeat(daemons, environmentId, heartbeatFromProto(request))
+      heartbeat: async (request, context) => {
+        const held = await heartbeat(daemons, environmentIdOf(context), heartbeatFromProto(request))
         return { held: held.map(heldStateToProto) }
       },
-    },
-    reportProgress: {
-      access: 'environment',
-      check: progressFindings,
-      handle: async (request, { principal: { environmentId } }) => {
+      reportProgress: async (request, context) => {
         const progress = progressFromProto(request)
-        const saved = await reportProgress(daemons, environmentId, leaseFromProto(request), progress)
+        const saved = await reportProgress(daemons, environmentIdOf(context), leaseFromProto(request), progress)
         return { stopRequested: saved.isStopRequested }
       },
-    },
-    completeRun: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
+      completeRun: async (request, context) => {
         const progress = progressFromProto(request)
-        return syncJobRunToProto(await completeRun(daemons, environmentId, leaseFromProto(request), progress))
+        return syncJobRunToProto(
+          await completeRun(daemons, environmentIdOf(context), leaseFromProto(request), progress),
+        )
       },
-    },
-    failRun: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
+      failRun: async (request, context) => {
         const { error, retryable: isRetryable, waitSeconds } = request
         if (error === undefined) throw new Error('the contract let a failure without an error through')
         const { reason, message } = error
         const how = { error: { reason, message }, isRetryable, waitMs: millisecondsOf(waitSeconds) }
         const progress = progressFromProto(request)
-        return syncJobRunToProto(await failRun(daemons, environmentId, leaseFromProto(request), progress, how))
+        return syncJobRunToProto(
+          await failRun(daemons, environmentIdOf(context), leaseFromProto(request), progress, how),
+        )
       },
-    },
-    releaseRun: {
-      access: 'environment',
-      check: progressFindings,
-      handle: async (request, { principal: { environmentId } }) => {
+      releaseRun: async (request, context) => {
         const waitMs = millisecondsOf(request.waitSeconds)
         const progress = progressFromProto(request)
-        return syncJobRunToProto(await releaseRun(daemons, environmentId, leaseFromProto(request), progress, waitMs))
+        return syncJobRunToProto(
+          await releaseRun(daemons, environmentIdOf(context), leaseFromProto(request), progress, waitMs),
+        )
       },
     },
-  })
+    { reportProgress: progressFindings, releaseRun: progressFindings },
+  )
 }
 
 function millisecondsOf(seconds: number | undefined): number | undefined {

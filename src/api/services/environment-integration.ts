@@ -11,6 +11,7 @@ import {
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
 } from '../../integrations/index.ts'
+import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import {
   environmentIntegrationChangeFromProto,
@@ -32,59 +33,50 @@ export interface EnvironmentIntegrationServiceDeps extends IdempotencyDeps {
 /** Installs integrations in an environment and overrides their config there. */
 export function environmentIntegrationService(deps: EnvironmentIntegrationServiceDeps): ServiceDefinition {
   const { database, integrations } = deps
-  return defineService(EnvironmentIntegrationService, {
-    createEnvironmentIntegration: {
-      access: 'environment',
-      check: ({ override }) => overrideFindings(override),
-      handle: (request, { principal }) => {
+  return defineService(
+    EnvironmentIntegrationService,
+    {
+      createEnvironmentIntegration: (request, context) => {
         const { createEnvironmentIntegration: method } = EnvironmentIntegrationService.method
         const input = environmentIntegrationInputFromProto(request)
-        return runIdempotent(deps, principal.environmentId, method, request, async (tx) =>
-          environmentIntegrationToProto(await createEnvironmentIntegration(integrations, tx, principal, input)),
+        return runIdempotent(deps, environmentIdOf(context), method, request, async (tx) =>
+          environmentIntegrationToProto(
+            await createEnvironmentIntegration(integrations, tx, environmentCallerOf(context), input),
+          ),
         )
       },
-    },
-    getEnvironmentIntegration: {
-      access: 'environment',
-      handle: async ({ id }, { principal }) =>
-        environmentIntegrationToProto(await getEnvironmentIntegration(database.pool, principal, id)),
-    },
-    listEnvironmentIntegrations: {
-      access: 'environment',
-      handle: async (request, { principal }) => {
+      getEnvironmentIntegration: async ({ id }, context) =>
+        environmentIntegrationToProto(await getEnvironmentIntegration(database.pool, environmentCallerOf(context), id)),
+      listEnvironmentIntegrations: async (request, context) => {
         const filter = environmentIntegrationFilterFromProto(request)
         const view = viewFromProto(request.view)
-        const query = queryOf('environment_integration', principal.environmentId, { ...filter, view })
+        const query = queryOf('environment_integration', environmentIdOf(context), { ...filter, view })
         const page = await pageById(query, request, (range) =>
-          listEnvironmentIntegrations(database.pool, principal, filter, { ...range, view }),
+          listEnvironmentIntegrations(database.pool, environmentCallerOf(context), filter, { ...range, view }),
         )
         const environmentIntegrations = page.items.map(environmentIntegrationToProto)
         return { environmentIntegrations, nextPageToken: page.nextPageToken }
       },
-    },
-    updateEnvironmentIntegration: {
-      access: 'environment',
-      handle: async (request, { principal }) => {
+      updateEnvironmentIntegration: async (request, context) => {
         const change = environmentIntegrationChangeFromProto(request)
         return environmentIntegrationToProto(
-          await database.transaction((tx) => updateEnvironmentIntegration(integrations, tx, principal, change)),
+          await database.transaction((tx) =>
+            updateEnvironmentIntegration(integrations, tx, environmentCallerOf(context), change),
+          ),
         )
       },
-    },
-    deleteEnvironmentIntegration: {
-      access: 'environment',
-      handle: async ({ id, etag, force }, { principal }) => {
+      deleteEnvironmentIntegration: async ({ id, etag, force }, context) => {
         const input = { id, version: versionFrom(etag), force }
-        await database.transaction((tx) => deleteEnvironmentIntegration(integrations, tx, principal, input))
+        await database.transaction((tx) =>
+          deleteEnvironmentIntegration(integrations, tx, environmentCallerOf(context), input),
+        )
         return {}
       },
+      resolveEnvironmentIntegration: async ({ id }, context) =>
+        resolvedConfigToProto(await resolveEnvironmentIntegration(database.pool, environmentCallerOf(context), id)),
     },
-    resolveEnvironmentIntegration: {
-      access: 'environment',
-      handle: async ({ id }, { principal }) =>
-        resolvedConfigToProto(await resolveEnvironmentIntegration(database.pool, principal, id)),
-    },
-  })
+    { createEnvironmentIntegration: ({ override }) => overrideFindings(override) },
+  )
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   listEnvironments,
   updateEnvironment,
 } from '../../tenancy/index.ts'
+import { teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
@@ -24,38 +25,25 @@ export interface EnvironmentServiceDeps extends IdempotencyDeps {
 export function environmentService(deps: EnvironmentServiceDeps): ServiceDefinition {
   const { database } = deps
   return defineService(EnvironmentService, {
-    createEnvironment: {
-      access: 'team',
-      handle: (request, { principal: { teamId } }) =>
-        runIdempotent(deps, teamId, EnvironmentService.method.createEnvironment, request, async (tx) =>
-          environmentToProto(await createEnvironment(tx, teamId, request)),
-        ),
+    createEnvironment: (request, context) =>
+      runIdempotent(deps, teamIdOf(context), EnvironmentService.method.createEnvironment, request, async (tx) =>
+        environmentToProto(await createEnvironment(tx, teamIdOf(context), request)),
+      ),
+    getEnvironment: async ({ id }, context) =>
+      environmentToProto(await getEnvironment(database.pool, teamIdOf(context), id)),
+    listEnvironments: async (request, context) => {
+      const query = queryOf('environment', teamIdOf(context))
+      const page = await pageById(query, request, (range) => listEnvironments(database.pool, teamIdOf(context), range))
+      return { environments: page.items.map(environmentToProto), nextPageToken: page.nextPageToken }
     },
-    getEnvironment: {
-      access: 'team',
-      handle: async ({ id }, { principal: { teamId } }) =>
-        environmentToProto(await getEnvironment(database.pool, teamId, id)),
-    },
-    listEnvironments: {
-      access: 'team',
-      handle: async (request, { principal: { teamId } }) => {
-        const query = queryOf('environment', teamId)
-        const page = await pageById(query, request, (range) => listEnvironments(database.pool, teamId, range))
-        return { environments: page.items.map(environmentToProto), nextPageToken: page.nextPageToken }
-      },
-    },
-    updateEnvironment: {
-      access: 'team',
-      handle: async ({ id, name, etag }, { principal: { teamId } }) =>
-        environmentToProto(await updateEnvironment(database.pool, teamId, { id, name, version: versionFrom(etag) })),
-    },
-    deleteEnvironment: {
-      access: 'team',
-      handle: async ({ id, etag, force }, { principal: { teamId } }) => {
-        const input = { id, version: versionFrom(etag), force }
-        await database.transaction((tx) => deleteEnvironment(deps, tx, teamId, input))
-        return {}
-      },
+    updateEnvironment: async ({ id, name, etag }, context) =>
+      environmentToProto(
+        await updateEnvironment(database.pool, teamIdOf(context), { id, name, version: versionFrom(etag) }),
+      ),
+    deleteEnvironment: async ({ id, etag, force }, context) => {
+      const input = { id, version: versionFrom(etag), force }
+      await database.transaction((tx) => deleteEnvironment(deps, tx, teamIdOf(context), input))
+      return {}
     },
   })
 }

@@ -84,26 +84,17 @@ export class Health {
 /** `grpc.health.v1.Health`, open to everyone. */
 export function healthService(health: Health): ServiceDefinition {
   return defineService(HealthService, {
-    check: {
-      access: 'public',
-      async handle({ service }) {
-        const isServing = health.isServing(service)
-        if (isServing === undefined) throw new Failure('RESOURCE_NOT_FOUND', 'no service of this name')
-        return { status: isServing ? SERVING : NOT_SERVING }
-      },
+    async check({ service }) {
+      const isServing = health.isServing(service)
+      if (isServing === undefined) throw new Failure('RESOURCE_NOT_FOUND', 'no service of this name')
+      return { status: isServing ? SERVING : NOT_SERVING }
     },
-    list: {
-      access: 'public',
-      async handle() {
-        const entries = health.services.map((name) => [name, { status: statusOf(health.isServing(name)) }] as const)
-        return { statuses: Object.fromEntries(entries) }
-      },
+    async list() {
+      const entries = health.services.map((name) => [name, { status: statusOf(health.isServing(name)) }] as const)
+      return { statuses: Object.fromEntries(entries) }
     },
-    watch: {
-      access: 'public',
-      async *handle({ service }, { signal }) {
-        for await (const isServing of health.watch(service, signal)) yield { status: statusOf(isServing) }
-      },
+    async *watch({ service }, context) {
+      for await (const isServing of health.watch(service, context.signal)) yield { status: statusOf(isServing) }
     },
   })
 }

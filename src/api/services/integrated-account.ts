@@ -13,6 +13,7 @@ import {
   updateIntegratedAccount,
 } from '../../accounts/index.ts'
 import type { JsonObject } from '../../base/index.ts'
+import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import {
@@ -35,85 +36,65 @@ export interface IntegratedAccountServiceDeps extends IdempotencyDeps {
 /** Connects customers' accounts and keeps them. */
 export function integratedAccountService(deps: IntegratedAccountServiceDeps): ServiceDefinition {
   const { database, accounts } = deps
-  return defineService(IntegratedAccountService, {
-    createIntegratedAccount: {
-      access: 'environment',
-      check: ({ context }) => contextFindings(context),
-      handle: (request, { principal }) => {
+  return defineService(
+    IntegratedAccountService,
+    {
+      createIntegratedAccount: (request, context) => {
         const { createIntegratedAccount: method } = IntegratedAccountService.method
         const input = integratedAccountInputFromProto(request)
-        return runIdempotent(deps, principal.environmentId, method, request, async (tx) =>
-          integratedAccountToProto(await createIntegratedAccount(accounts, tx, principal, input)),
+        return runIdempotent(deps, environmentIdOf(context), method, request, async (tx) =>
+          integratedAccountToProto(await createIntegratedAccount(accounts, tx, environmentCallerOf(context), input)),
         )
       },
-    },
-    getIntegratedAccount: {
-      access: 'environment',
-      handle: async ({ id }, { principal }) =>
-        integratedAccountToProto(await getIntegratedAccount(accounts, database.pool, principal, id)),
-    },
-    listIntegratedAccounts: {
-      access: 'environment',
-      handle: async (request, { principal }) => {
+      getIntegratedAccount: async ({ id }, context) =>
+        integratedAccountToProto(await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)),
+      listIntegratedAccounts: async (request, context) => {
         const filter = integratedAccountFilterFromProto(request)
         const view = viewFromProto(request.view)
-        const query = queryOf('integrated_account', principal.environmentId, { ...filter, view })
+        const query = queryOf('integrated_account', environmentIdOf(context), { ...filter, view })
         const page = await pageById(query, request, (range) =>
-          listIntegratedAccounts(database.pool, principal, filter, { ...range, view }),
+          listIntegratedAccounts(database.pool, environmentCallerOf(context), filter, { ...range, view }),
         )
         return { integratedAccounts: page.items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
       },
-    },
-    updateIntegratedAccount: {
-      access: 'environment',
-      check: ({ context }) => contextFindings(context),
       // One statement, so it needs no transaction of its own.
-      handle: async (request, { principal }) => {
+      updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
-        return integratedAccountToProto(await updateIntegratedAccount(accounts, database.pool, principal, change))
-      },
-    },
-    updateIntegratedAccountCredentials: {
-      access: 'environment',
-      handle: async (request, { principal }) => {
-        const change = credentialsChangeFromProto(request)
         return integratedAccountToProto(
-          await database.transaction((tx) => updateCredentials(accounts, tx, principal, change)),
+          await updateIntegratedAccount(accounts, database.pool, environmentCallerOf(context), change),
         )
       },
-    },
-    refreshIntegratedAccountCredentials: {
-      access: 'environment',
-      handle: async ({ id }, { principal }) =>
-        integratedAccountToProto(await refreshCredentials(accounts, principal.environmentId, id)),
-    },
-    runIntegratedAccountActions: {
-      access: 'environment',
-      handle: async ({ id }, { principal }) =>
+      updateIntegratedAccountCredentials: async (request, context) => {
+        const change = credentialsChangeFromProto(request)
+        return integratedAccountToProto(
+          await database.transaction((tx) => updateCredentials(accounts, tx, environmentCallerOf(context), change)),
+        )
+      },
+      refreshIntegratedAccountCredentials: async ({ id }, context) =>
+        integratedAccountToProto(await refreshCredentials(accounts, environmentIdOf(context), id)),
+      runIntegratedAccountActions: async ({ id }, context) =>
         integratedAccountToProto(
-          await database.transaction((tx) => runAccountActions(accounts, tx, principal, { id })),
+          await database.transaction((tx) => runAccountActions(accounts, tx, environmentCallerOf(context), { id })),
         ),
-    },
-    deleteIntegratedAccount: {
-      access: 'environment',
-      handle: async ({ id, etag, force }, { principal }) => {
+      deleteIntegratedAccount: async ({ id, etag, force }, context) => {
         const input = { id, version: versionFrom(etag), force }
-        await database.transaction((tx) => deleteIntegratedAccount(accounts, tx, principal, input))
+        await database.transaction((tx) => deleteIntegratedAccount(accounts, tx, environmentCallerOf(context), input))
         return {}
       },
-    },
-    listIntegratedAccountHistory: {
-      access: 'environment',
-      handle: async (request, { principal }) => {
+      listIntegratedAccountHistory: async (request, context) => {
         const { id } = request
-        const query = queryOf('integrated_account_history', principal.environmentId, { id })
+        const query = queryOf('integrated_account_history', environmentIdOf(context), { id })
         const page = await pageById(query, request, (range) =>
-          listIntegratedAccountHistory(database.pool, principal, id, range),
+          listIntegratedAccountHistory(database.pool, environmentCallerOf(context), id, range),
         )
         return { historyEntries: page.items.map(historyEntryToProto), nextPageToken: page.nextPageToken }
       },
     },
-  })
+    {
+      createIntegratedAccount: ({ context }) => contextFindings(context),
+      updateIntegratedAccount: ({ context }) => contextFindings(context),
+    },
+  )
 }
 
 /** Keys of a given context that are refused, to be told together with everything else that is wrong with the request. */

@@ -1,3 +1,4 @@
+import type { ServiceImpl } from '@connectrpc/connect'
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
 import { decodePageToken, type PageCursor, readPageSize, toPage } from '../../database/index.ts'
 import { listTools } from '../../definitions/index.ts'
@@ -15,7 +16,8 @@ import {
   listIntegrations,
   updateIntegration,
 } from '../../integrations/index.ts'
-import { defineService, type ServiceDefinition, type ServiceHandlers } from '../operation.ts'
+import { teamIdOf } from '../caller.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
 import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import {
   findingToProto,
@@ -38,58 +40,39 @@ export interface IntegrationServiceDeps extends IdempotencyDeps {
 export function integrationService(deps: IntegrationServiceDeps): ServiceDefinition {
   const { database, integrations } = deps
   return defineService(IntegrationService, {
-    createIntegration: {
-      access: 'team',
-      handle: (request, { principal: { teamId } }) =>
-        runIdempotent(deps, teamId, IntegrationService.method.createIntegration, request, async (tx) =>
-          integrationToProto(await createIntegration(integrations, tx, teamId, integrationInputFromProto(request))),
+    createIntegration: (request, context) =>
+      runIdempotent(deps, teamIdOf(context), IntegrationService.method.createIntegration, request, async (tx) =>
+        integrationToProto(
+          await createIntegration(integrations, tx, teamIdOf(context), integrationInputFromProto(request)),
         ),
+      ),
+    getIntegration: async ({ id }, context) =>
+      integrationToProto(await getIntegration(database.pool, teamIdOf(context), id)),
+    listIntegrations: async (request, context) => {
+      const view = viewFromProto(request.view)
+      const page = await pageById(queryOf('integration', teamIdOf(context), { view }), request, (range) =>
+        listIntegrations(database.pool, teamIdOf(context), { ...range, view }),
+      )
+      return { integrations: page.items.map(integrationToProto), nextPageToken: page.nextPageToken }
     },
-    getIntegration: {
-      access: 'token',
-      handle: async ({ id }, { principal: { teamId } }) =>
-        integrationToProto(await getIntegration(database.pool, teamId, id)),
+    updateIntegration: async (request, context) => {
+      const change = integrationChangeFromProto(request)
+      return integrationToProto(
+        await database.transaction((tx) => updateIntegration(integrations, tx, teamIdOf(context), change)),
+      )
     },
-    listIntegrations: {
-      access: 'token',
-      handle: async (request, { principal: { teamId } }) => {
-        const view = viewFromProto(request.view)
-        const page = await pageById(queryOf('integration', teamId, { view }), request, (range) =>
-          listIntegrations(database.pool, teamId, { ...range, view }),
-        )
-        return { integrations: page.items.map(integrationToProto), nextPageToken: page.nextPageToken }
-      },
+    deleteIntegration: async ({ id, etag, force }, context) => {
+      const input = { id, version: versionFrom(etag), force }
+      await database.transaction((tx) => deleteIntegration(integrations, tx, teamIdOf(context), input))
+      return {}
     },
-    updateIntegration: {
-      access: 'team',
-      handle: async (request, { principal: { teamId } }) => {
-        const change = integrationChangeFromProto(request)
-        return integrationToProto(
-          await database.transaction((tx) => updateIntegration(integrations, tx, teamId, change)),
-        )
-      },
+    checkIntegration: async ({ config = {}, kind }) => {
+      const findings = await checkDefinition(integrations, config, kind === 'override' ? 'override' : 'integration')
+      return { valid: findings.length === 0, findings: findings.map(findingToProto) }
     },
-    deleteIntegration: {
-      access: 'team',
-      handle: async ({ id, etag, force }, { principal: { teamId } }) => {
-        const input = { id, version: versionFrom(etag), force }
-        await database.transaction((tx) => deleteIntegration(integrations, tx, teamId, input))
-        return {}
-      },
-    },
-    checkIntegration: {
-      access: 'token',
-      handle: async ({ config = {}, kind }) => {
-        const findings = await checkDefinition(integrations, config, kind === 'override' ? 'override' : 'integration')
-        return { valid: findings.length === 0, findings: findings.map(findingToProto) }
-      },
-    },
-    listIntegrationTools: {
-      access: 'token',
-      handle: async ({ id, methods, tags }, { principal: { teamId } }) => {
-        const { config = {} } = await getIntegration(database.pool, teamId, id)
-        return { tools: listTools(config, { methods, tags }).map(toolToProto) }
-      },
+    listIntegrationTools: async ({ id, methods, tags }, context) => {
+      const { config = {} } = await getIntegration(database.pool, teamIdOf(context), id)
+      return { tools: listTools(config, { methods, tags }).map(toolToProto) }
     },
     ...integrationGrantHandlers(deps),
   })
@@ -98,37 +81,26 @@ export function integrationService(deps: IntegrationServiceDeps): ServiceDefinit
 type GrantMethod = 'createIntegrationGrant' | 'listIntegrationGrants' | 'deleteIntegrationGrant'
 
 /** The owner's side of `sharing: ask`: who else may install an integration. Part of the integration service. */
-function integrationGrantHandlers(
-  deps: IdempotencyDeps,
-): Pick<ServiceHandlers<typeof IntegrationService>, GrantMethod> {
+function integrationGrantHandlers(deps: IdempotencyDeps): Pick<ServiceImpl<typeof IntegrationService>, GrantMethod> {
   const { database } = deps
   return {
-    createIntegrationGrant: {
-      access: 'team',
-      handle: (request, { principal: { teamId } }) =>
-        runIdempotent(deps, teamId, IntegrationService.method.createIntegrationGrant, request, async (tx) =>
-          integrationGrantToProto(await createIntegrationGrant(tx, teamId, request)),
-        ),
+    createIntegrationGrant: (request, context) =>
+      runIdempotent(deps, teamIdOf(context), IntegrationService.method.createIntegrationGrant, request, async (tx) =>
+        integrationGrantToProto(await createIntegrationGrant(tx, teamIdOf(context), request)),
+      ),
+    listIntegrationGrants: async (request, context) => {
+      const { integrationId } = request
+      const query = queryOf('integration_grant', teamIdOf(context), { integrationId })
+      const size = readPageSize(request)
+      const after = positionOf(decodePageToken(query, request.pageToken, ['time', 'uuid']))
+      const range = { after, limit: size + 1 }
+      const found = await listIntegrationGrants(database.pool, teamIdOf(context), integrationId, range)
+      const page = toPage(query, found, size, (grant) => [grant.createdAt.getTime(), grant.teamId])
+      return { integrationGrants: page.items.map(integrationGrantToProto), nextPageToken: page.nextPageToken }
     },
-    listIntegrationGrants: {
-      access: 'team',
-      handle: async (request, { principal: { teamId } }) => {
-        const { integrationId } = request
-        const query = queryOf('integration_grant', teamId, { integrationId })
-        const size = readPageSize(request)
-        const after = positionOf(decodePageToken(query, request.pageToken, ['time', 'uuid']))
-        const range = { after, limit: size + 1 }
-        const found = await listIntegrationGrants(database.pool, teamId, integrationId, range)
-        const page = toPage(query, found, size, (grant) => [grant.createdAt.getTime(), grant.teamId])
-        return { integrationGrants: page.items.map(integrationGrantToProto), nextPageToken: page.nextPageToken }
-      },
-    },
-    deleteIntegrationGrant: {
-      access: 'team',
-      handle: async (request, { principal: { teamId } }) => {
-        await deleteIntegrationGrant(database.pool, teamId, request)
-        return {}
-      },
+    deleteIntegrationGrant: async (request, context) => {
+      await deleteIntegrationGrant(database.pool, teamIdOf(context), request)
+      return {}
     },
   }
 }

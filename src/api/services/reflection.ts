@@ -47,8 +47,8 @@ export function reflectionServices(
       }
   }
   return [
-    defineService(ServerReflection, { serverReflectionInfo: { access: 'public', handle: answers } }),
-    defineService(ServerReflectionAlpha, { serverReflectionInfo: { access: 'public', handle: answers } }),
+    defineService(ServerReflection, { serverReflectionInfo: answers }),
+    defineService(ServerReflectionAlpha, { serverReflectionInfo: answers }),
   ]
 }
 

@@ -13,6 +13,7 @@ import {
   type UpdateDeps,
   updateTrigger,
 } from '../../schedules/index.ts'
+import { environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
@@ -36,79 +37,60 @@ export interface SyncJobCronTriggerServiceDeps extends IdempotencyDeps {
 /** Schedules sync jobs and tells what became of every tick. */
 export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): ServiceDefinition {
   const { database, triggers } = deps
-  return defineService(SyncJobCronTriggerService, {
-    createSyncJobCronTrigger: {
-      access: 'environment',
-      check: ({ cronExpression }) => cronFindings(triggers, cronExpression),
-      handle: (request, { principal: { environmentId } }) =>
-        runIdempotent(deps, environmentId, createSyncJobCronTrigger, request, async (tx) =>
-          syncJobCronTriggerToProto(await createTrigger(triggers, tx, environmentId, triggerInputFromProto(request))),
+  return defineService(
+    SyncJobCronTriggerService,
+    {
+      createSyncJobCronTrigger: (request, context) =>
+        runIdempotent(deps, environmentIdOf(context), createSyncJobCronTrigger, request, async (tx) =>
+          syncJobCronTriggerToProto(
+            await createTrigger(triggers, tx, environmentIdOf(context), triggerInputFromProto(request)),
+          ),
         ),
-    },
-    getSyncJobCronTrigger: {
-      access: 'environment',
-      handle: async ({ id }, { principal: { environmentId } }) =>
-        syncJobCronTriggerToProto(await getTrigger(database.pool, environmentId, id)),
-    },
-    listSyncJobCronTriggers: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
+      getSyncJobCronTrigger: async ({ id }, context) =>
+        syncJobCronTriggerToProto(await getTrigger(database.pool, environmentIdOf(context), id)),
+      listSyncJobCronTriggers: async (request, context) => {
         const filter = triggerFilterFromProto(request)
-        const query = queryOf('sync_job_cron_trigger', environmentId, { ...filter })
+        const query = queryOf('sync_job_cron_trigger', environmentIdOf(context), { ...filter })
         const page = await pageById(query, request, (range) =>
-          listTriggers(database.pool, environmentId, filter, range),
+          listTriggers(database.pool, environmentIdOf(context), filter, range),
         )
         const syncJobCronTriggers = page.items.map(syncJobCronTriggerToProto)
         return { syncJobCronTriggers, nextPageToken: page.nextPageToken }
       },
-    },
-    updateSyncJobCronTrigger: {
-      access: 'environment',
-      check: ({ cronExpression }) => cronFindings(triggers, cronExpression),
-      handle: async (request, { principal: { environmentId } }) =>
+      updateSyncJobCronTrigger: async (request, context) =>
         syncJobCronTriggerToProto(
-          await updateTrigger(triggers, environmentId, request.id, triggerChangeFromProto(request)),
+          await updateTrigger(triggers, environmentIdOf(context), request.id, triggerChangeFromProto(request)),
         ),
-    },
-    deleteSyncJobCronTrigger: {
-      access: 'environment',
-      handle: async ({ id, etag }, { principal: { environmentId } }) => {
-        await database.transaction((tx) => deleteTrigger(tx, environmentId, id, versionFrom(etag)))
+      deleteSyncJobCronTrigger: async ({ id, etag }, context) => {
+        await database.transaction((tx) => deleteTrigger(tx, environmentIdOf(context), id, versionFrom(etag)))
         return {}
       },
-    },
-    pauseSyncJobCronTrigger: {
-      access: 'environment',
-      handle: async ({ id }, { principal: { environmentId } }) =>
-        syncJobCronTriggerToProto(await database.transaction((tx) => pauseTrigger(triggers, tx, environmentId, id))),
-    },
-    resumeSyncJobCronTrigger: {
-      access: 'environment',
-      handle: async ({ id }, { principal: { environmentId } }) =>
-        syncJobCronTriggerToProto(await database.transaction((tx) => resumeTrigger(triggers, tx, environmentId, id))),
-    },
-    runSyncJobCronTrigger: {
-      access: 'environment',
-      handle: (request, { principal: { environmentId } }) =>
-        runIdempotent(deps, environmentId, runSyncJobCronTrigger, request, async (tx) =>
-          syncJobRunToProto(await runTriggerNow(triggers, tx, environmentId, request.id)),
+      pauseSyncJobCronTrigger: async ({ id }, context) =>
+        syncJobCronTriggerToProto(
+          await database.transaction((tx) => pauseTrigger(triggers, tx, environmentIdOf(context), id)),
         ),
-    },
-    listSyncJobCronTriggerTicks: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
-        const page = await listTicks(database.pool, environmentId, request.id, request)
+      resumeSyncJobCronTrigger: async ({ id }, context) =>
+        syncJobCronTriggerToProto(
+          await database.transaction((tx) => resumeTrigger(triggers, tx, environmentIdOf(context), id)),
+        ),
+      runSyncJobCronTrigger: (request, context) =>
+        runIdempotent(deps, environmentIdOf(context), runSyncJobCronTrigger, request, async (tx) =>
+          syncJobRunToProto(await runTriggerNow(triggers, tx, environmentIdOf(context), request.id)),
+        ),
+      listSyncJobCronTriggerTicks: async (request, context) => {
+        const page = await listTicks(database.pool, environmentIdOf(context), request.id, request)
         return { ticks: page.items.map(tickToProto), nextPageToken: page.nextPageToken }
       },
-    },
-    previewSyncJobCronTrigger: {
-      access: 'environment',
-      handle: async ({ cronExpression, count, after }) => {
+      previewSyncJobCronTrigger: async ({ cronExpression, count, after }) => {
         const ticks = previewTicks(triggers, cronExpression, { count, after: dateFrom(after) })
         return { ticks: ticks.map((tick) => timestampFrom(tick)) }
       },
     },
-  })
+    {
+      createSyncJobCronTrigger: ({ cronExpression }) => cronFindings(triggers, cronExpression),
+      updateSyncJobCronTrigger: ({ cronExpression }) => cronFindings(triggers, cronExpression),
+    },
+  )
 }
 
 /**

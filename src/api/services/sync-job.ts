@@ -1,6 +1,7 @@
 import { SyncJobService } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
 import type { Clock } from '../../base/index.ts'
 import { createSyncJob, deleteSyncJob, getSyncJob, listSyncJobs, updateSyncJob } from '../../syncs/index.ts'
+import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
@@ -16,40 +17,27 @@ export interface SyncJobServiceDeps extends IdempotencyDeps {
 export function syncJobService(deps: SyncJobServiceDeps): ServiceDefinition {
   const { database } = deps
   return defineService(SyncJobService, {
-    createSyncJob: {
-      access: 'environment',
-      handle: (request, { principal: { environmentId } }) =>
-        runIdempotent(deps, environmentId, SyncJobService.method.createSyncJob, request, async (tx) =>
-          syncJobToProto(await createSyncJob(deps, tx, environmentId, syncJobInputFromProto(request))),
-        ),
+    createSyncJob: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), SyncJobService.method.createSyncJob, request, async (tx) =>
+        syncJobToProto(await createSyncJob(deps, tx, environmentIdOf(context), syncJobInputFromProto(request))),
+      ),
+    getSyncJob: async ({ id }, context) =>
+      syncJobToProto(await getSyncJob(database.pool, environmentIdOf(context), id)),
+    listSyncJobs: async (request, context) => {
+      const query = queryOf('sync_job', environmentIdOf(context))
+      const page = await pageById(query, request, (range) =>
+        listSyncJobs(database.pool, environmentIdOf(context), range),
+      )
+      return { syncJobs: page.items.map(syncJobToProto), nextPageToken: page.nextPageToken }
     },
-    getSyncJob: {
-      access: 'environment',
-      handle: async ({ id }, { principal: { environmentId } }) =>
-        syncJobToProto(await getSyncJob(database.pool, environmentId, id)),
+    updateSyncJob: async (request, context) => {
+      const change = syncJobChangeFromProto(request)
+      return syncJobToProto(await database.transaction((tx) => updateSyncJob(tx, environmentIdOf(context), change)))
     },
-    listSyncJobs: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
-        const query = queryOf('sync_job', environmentId)
-        const page = await pageById(query, request, (range) => listSyncJobs(database.pool, environmentId, range))
-        return { syncJobs: page.items.map(syncJobToProto), nextPageToken: page.nextPageToken }
-      },
-    },
-    updateSyncJob: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
-        const change = syncJobChangeFromProto(request)
-        return syncJobToProto(await database.transaction((tx) => updateSyncJob(tx, environmentId, change)))
-      },
-    },
-    deleteSyncJob: {
-      access: 'environment',
-      handle: async ({ id, etag, force }, { principal: { environmentId } }) => {
-        const input = { id, version: versionFrom(etag), force }
-        await database.transaction((tx) => deleteSyncJob(tx, environmentId, input))
-        return {}
-      },
+    deleteSyncJob: async ({ id, etag, force }, context) => {
+      const input = { id, version: versionFrom(etag), force }
+      await database.transaction((tx) => deleteSyncJob(tx, environmentIdOf(context), input))
+      return {}
     },
   })
 }

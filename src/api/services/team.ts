@@ -15,6 +15,7 @@ import {
   type TeamRecord,
   updateTeam,
 } from '../../tenancy/index.ts'
+import { callerOf, teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
@@ -29,38 +30,25 @@ export interface TeamServiceDeps extends IdempotencyDeps {
 export function teamService(deps: TeamServiceDeps): ServiceDefinition {
   const { database } = deps
   return defineService(TeamService, {
-    createTeam: {
-      access: 'team',
-      handle: (request, { principal }) =>
-        runIdempotent(deps, principal.teamId, TeamService.method.createTeam, request, async (tx) =>
-          teamToProto(await createTeam(tx, principal, { ...teamChangeFromProto(request), name: request.name })),
-        ),
+    createTeam: (request, context) =>
+      runIdempotent(deps, teamIdOf(context), TeamService.method.createTeam, request, async (tx) =>
+        teamToProto(await createTeam(tx, callerOf(context), { ...teamChangeFromProto(request), name: request.name })),
+      ),
+    getTeam: async ({ id }, context) => teamToProto(await getTeam(database.pool, callerOf(context), id)),
+    listTeams: async (request, context) => {
+      const query = queryOf('team', teamIdOf(context))
+      const page = await pageById(query, request, (range) => listTeams(database.pool, callerOf(context), range))
+      return { teams: page.items.map(teamToProto), nextPageToken: page.nextPageToken }
     },
-    getTeam: {
-      access: 'team',
-      handle: async ({ id }, { principal }) => teamToProto(await getTeam(database.pool, principal, id)),
+    updateTeam: async (request, context) => {
+      const input = { ...teamChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
+      return teamToProto(await updateTeam(database.pool, callerOf(context), input))
     },
-    listTeams: {
-      access: 'team',
-      handle: async (request, { principal }) => {
-        const query = queryOf('team', principal.teamId)
-        const page = await pageById(query, request, (range) => listTeams(database.pool, principal, range))
-        return { teams: page.items.map(teamToProto), nextPageToken: page.nextPageToken }
-      },
-    },
-    updateTeam: {
-      access: 'team',
-      handle: async (request, { principal }) => {
-        const input = { ...teamChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
-        return teamToProto(await updateTeam(database.pool, principal, input))
-      },
-    },
-    deleteTeam: {
-      access: 'team',
-      handle: async ({ id, etag, force }, { principal }) => {
-        await database.transaction((tx) => deleteTeam(deps, tx, principal, { id, version: versionFrom(etag), force }))
-        return {}
-      },
+    deleteTeam: async ({ id, etag, force }, context) => {
+      await database.transaction((tx) =>
+        deleteTeam(deps, tx, callerOf(context), { id, version: versionFrom(etag), force }),
+      )
+      return {}
     },
   })
 }

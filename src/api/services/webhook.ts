@@ -12,6 +12,7 @@ import {
   type WebhookDeps,
   type WebhookRecord,
 } from '../../webhooks/index.ts'
+import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
@@ -26,51 +27,40 @@ export interface WebhookServiceDeps extends IdempotencyDeps {
 export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
   const { database, webhooks } = deps
   return defineService(WebhookService, {
-    createWebhook: {
-      access: 'environment',
-      handle: (request, { principal: { environmentId } }) =>
-        runIdempotent(deps, environmentId, WebhookService.method.createWebhook, request, async (tx) => {
-          const { webhook, secret } = await createWebhook(webhooks, tx, environmentId, request)
-          return webhookToProto(webhook, secret)
-        }),
+    createWebhook: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), WebhookService.method.createWebhook, request, async (tx) => {
+        const { webhook, secret } = await createWebhook(webhooks, tx, environmentIdOf(context), request)
+        return webhookToProto(webhook, secret)
+      }),
+    getWebhook: async ({ id }, context) =>
+      webhookToProto(await getWebhook(database.pool, environmentIdOf(context), id)),
+    listWebhooks: async (request, context) => {
+      const query = queryOf('webhook', environmentIdOf(context))
+      const page = await pageById(query, request, (range) =>
+        listWebhooks(database.pool, environmentIdOf(context), range),
+      )
+      return { webhooks: page.items.map((webhook) => webhookToProto(webhook)), nextPageToken: page.nextPageToken }
     },
-    getWebhook: {
-      access: 'environment',
-      handle: async ({ id }, { principal: { environmentId } }) =>
-        webhookToProto(await getWebhook(database.pool, environmentId, id)),
+    updateWebhook: async (request, context) => {
+      const input = { ...webhookChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
+      return webhookToProto(await updateWebhook(webhooks, database.pool, environmentIdOf(context), input))
     },
-    listWebhooks: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
-        const query = queryOf('webhook', environmentId)
-        const page = await pageById(query, request, (range) => listWebhooks(database.pool, environmentId, range))
-        return { webhooks: page.items.map((webhook) => webhookToProto(webhook)), nextPageToken: page.nextPageToken }
-      },
+    deleteWebhook: async ({ id, etag, force }, context) => {
+      const input = { id, version: versionFrom(etag), force }
+      await database.transaction((tx) => deleteWebhook(webhooks, tx, environmentIdOf(context), input))
+      return {}
     },
-    updateWebhook: {
-      access: 'environment',
-      handle: async (request, { principal: { environmentId } }) => {
-        const input = { ...webhookChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
-        return webhookToProto(await updateWebhook(webhooks, database.pool, environmentId, input))
-      },
-    },
-    deleteWebhook: {
-      access: 'environment',
-      handle: async ({ id, etag, force }, { principal: { environmentId } }) => {
-        const input = { id, version: versionFrom(etag), force }
-        await database.transaction((tx) => deleteWebhook(webhooks, tx, environmentId, input))
-        return {}
-      },
-    },
-    rotateWebhookSecret: {
-      access: 'environment',
-      handle: (request, { principal: { environmentId } }) =>
-        runIdempotent(deps, environmentId, WebhookService.method.rotateWebhookSecret, request, async (tx) => {
-          // Secrets are sealed for the text of the id, of which a uuid has two spellings.
-          const { webhook, secret } = await rotateWebhookSecret(webhooks, tx, environmentId, request.id.toLowerCase())
-          return webhookToProto(webhook, secret)
-        }),
-    },
+    rotateWebhookSecret: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), WebhookService.method.rotateWebhookSecret, request, async (tx) => {
+        // Secrets are sealed for the text of the id, of which a uuid has two spellings.
+        const { webhook, secret } = await rotateWebhookSecret(
+          webhooks,
+          tx,
+          environmentIdOf(context),
+          request.id.toLowerCase(),
+        )
+        return webhookToProto(webhook, secret)
+      }),
   })
 }
 

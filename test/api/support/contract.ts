@@ -44,6 +44,7 @@ function compile(): Buffer {
   try {
     cpSync(join(PROJECT, 'proto/google'), join(workspace, 'google'), { recursive: true })
     cpSync(join(PROJECT, 'proto/buf'), join(workspace, 'buf'), { recursive: true })
+    cpSync(join(PROJECT, 'proto/patchbay/v1/access.proto'), join(workspace, 'patchbay/v1/access.proto'))
     cpSync(TEST_PROTOS, workspace, { recursive: true })
     writeFileSync(join(workspace, 'buf.yaml'), 'version: v2\n')
     const out = join(workspace, 'out.binpb')

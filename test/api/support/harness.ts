@@ -1,5 +1,4 @@
 import type { AddressInfo } from 'node:net'
-import type { Admission } from '../../../src/api/caller.ts'
 import { createApiServer, Health } from '../../../src/api/index.ts'
 import type { ApiLimits } from '../../../src/api/limits.ts'
 import type { Observation } from '../../../src/api/pipeline/server-context.ts'
@@ -21,7 +20,7 @@ const TEAM: Principal = {
 }
 
 /** Three tokens: `env`, `team` (names an environment by header) and `slow`, which is admitted when the test says so. */
-function createAdmission(slow: Promise<void>): Admission {
+function createAuthenticator(slow: Promise<void>): ApiServerOptions['authenticator'] {
   return {
     parseToken: (token) => ({ hash: token, knownId: ['team', 'env'].includes(token) ? token : undefined }),
     async authenticate(presented, environmentHeader) {
@@ -68,7 +67,7 @@ export async function startHarness({ limits, clock, ...options }: HarnessOptions
   const health = new Health(['widget.v1.WidgetService'])
   const server = createApiServer({
     services: [widgetService(events)],
-    admission: createAdmission(slow.promise),
+    authenticator: createAuthenticator(slow.promise),
     clock: clock ?? systemClock,
     logger: createRecorder(log),
     health,

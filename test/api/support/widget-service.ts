@@ -1,6 +1,6 @@
 import { type Message, toJson } from '@bufbuild/protobuf'
-import type { EnvironmentCall } from '../../../src/api/caller.ts'
-import type { ServiceDefinition } from '../../../src/api/operation.ts'
+import type { HandlerContext } from '@connectrpc/connect'
+import { defineService, type ServiceDefinition } from '../../../src/api/operation.ts'
 import { Failure, notFound } from '../../../src/base/index.ts'
 import { WidgetService } from './contract.ts'
 
@@ -19,9 +19,9 @@ const FAILURES: Readonly<Record<string, () => unknown>> = {
 /** What the handlers told the test about. */
 export interface WidgetEvents {
   /** The last call that reached a handler. */
-  readonly calls: EnvironmentCall[]
+  readonly calls: HandlerContext[]
   /** Resolves when a handler is waiting. */
-  waiting: PromiseWithResolvers<EnvironmentCall>
+  waiting: PromiseWithResolvers<HandlerContext>
   /** Lets waiting handlers answer. */
   release: PromiseWithResolvers<void>
   /** Resolves when a stream's handler was closed. */
@@ -42,73 +42,60 @@ export function createEvents(): WidgetEvents {
 
 /** Handlers that answer with what they were asked. */
 export function widgetService(events: WidgetEvents): ServiceDefinition {
-  const echo = async (request: Message, call: EnvironmentCall) => {
-    events.calls.push(call)
+  const echo = async (request: Message, context: HandlerContext) => {
+    events.calls.push(context)
     return widgetOf(request)
   }
-  const inEnvironment = { access: 'environment' as const, handle: echo }
+  const reflect = async (request: Message) => widgetOf(request)
   // The descriptor is known at run time only, so there are no types that `defineService` could check.
-  const handlers: ServiceDefinition['handlers'] = {
-    get: inEnvironment,
-    list: {
-      access: 'environment',
-      handle: async (request: Message) => ({ widgets: [], request: jsonOf(request) }),
+  const implementation = {
+    get: echo,
+    list: async (request: Message) => ({ widgets: [], request: jsonOf(request) }),
+    create: echo,
+    update: echo,
+    replacePart: echo,
+    archive: echo,
+    preview: echo,
+    find: echo,
+    transcode: echo,
+    delete: async () => ({}),
+    teamOnly: reflect,
+    anyToken: reflect,
+    open: reflect,
+    async wait(request: Message, context: HandlerContext) {
+      events.waiting.resolve(context)
+      await events.release.promise
+      return widgetOf(request)
     },
-    create: {
-      ...inEnvironment,
-      check: (request: Message) =>
-        read(request, 'name') === 'forbidden'
-          ? [{ field: 'name', description: 'is forbidden', rule: 'name.forbidden', reason: 'NAME_TAKEN' as const }]
-          : [],
+    async fail(request: Message) {
+      throw FAILURES[String(read(request, 'how'))]?.()
     },
-    update: inEnvironment,
-    replacePart: inEnvironment,
-    archive: inEnvironment,
-    preview: inEnvironment,
-    find: inEnvironment,
-    transcode: inEnvironment,
-    delete: { access: 'environment', handle: async () => ({}) },
-    teamOnly: { access: 'team', handle: async (request: Message) => widgetOf(request) },
-    anyToken: { access: 'token', handle: async (request: Message) => widgetOf(request) },
-    open: { access: 'public', handle: async (request: Message) => widgetOf(request) },
-    wait: {
-      access: 'environment',
-      async handle(request: Message, call: EnvironmentCall) {
-        events.waiting.resolve(call)
-        await events.release.promise
-        return widgetOf(request)
-      },
-    },
-    fail: {
-      access: 'environment',
-      async handle(request: Message) {
-        throw FAILURES[String(read(request, 'how'))]?.()
-      },
-    },
-    watch: { access: 'environment', handle: (request: Message, call: EnvironmentCall) => watch(events, request, call) },
-    chat: {
-      access: 'environment',
-      async *handle(requests: AsyncIterable<Message>, call: EnvironmentCall) {
-        for await (const request of requests) {
-          call.setHeader('widget-chat', 'open')
-          yield widgetOf(request)
-        }
-        call.setHeader('widget-chat', 'ended')
-      },
+    watch: (request: Message, context: HandlerContext) => watch(events, request, context),
+    async *chat(requests: AsyncIterable<Message>, context: HandlerContext) {
+      for await (const request of requests) {
+        context.responseHeader.set('widget-chat', 'open')
+        yield widgetOf(request)
+      }
+      context.responseHeader.set('widget-chat', 'ended')
     },
   }
-  return { desc: WidgetService, handlers }
+  return defineService(WidgetService, implementation as never, {
+    create: (request: Message) =>
+      read(request, 'name') === 'forbidden'
+        ? [{ field: 'name', description: 'is forbidden', rule: 'name.forbidden', reason: 'NAME_TAKEN' as const }]
+        : [],
+  })
 }
 
-async function* watch(events: WidgetEvents, request: Message, call: EnvironmentCall) {
+async function* watch(events: WidgetEvents, request: Message, context: HandlerContext) {
   try {
     for (let at = 0; at < Number(read(request, 'count')); at += 1) {
       events.streamed += 1
       yield { ...widgetOf(request), name: `${at}`, tags: ['x'.repeat(Number(read(request, 'padding')))] }
     }
     const afterwards = String(read(request, 'afterwards'))
-    events.waiting.resolve(call)
-    if (afterwards === 'wait') await new Promise((resolve) => call.signal.addEventListener('abort', resolve))
+    events.waiting.resolve(context)
+    if (afterwards === 'wait') await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
     else if (afterwards !== '') throw FAILURES[afterwards]?.()
   } finally {
     events.streamClosed.resolve()

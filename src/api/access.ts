@@ -1,0 +1,27 @@
+import { type DescMethod, getOption } from '@bufbuild/protobuf'
+import { Access as AccessRule, access as accessOption } from '../../gen/patchbay/v1/access_pb.ts'
+
+/** Who may call an operation: anybody, any token, a caller in an environment, or a team token. */
+export type Access = 'public' | 'token' | 'environment' | 'team'
+
+const ACCESS: Readonly<Record<number, Access>> = {
+  [AccessRule.PUBLIC]: 'public',
+  [AccessRule.TOKEN]: 'token',
+  [AccessRule.ENVIRONMENT]: 'environment',
+  [AccessRule.TEAM]: 'team',
+}
+
+/** Health checks and reflection: published contracts, which cannot carry the option and are open to everybody. */
+const PUBLIC_PACKAGES = /^grpc\.(?:health|reflection)\./
+
+/**
+ * The access rule of an RPC: its option `(patchbay.v1.access)` in the contract.
+ *
+ * @throws Error for an RPC without one, when the server starts
+ */
+export function accessOf(method: DescMethod): Access {
+  if (PUBLIC_PACKAGES.test(method.parent.typeName)) return 'public'
+  const access = ACCESS[getOption(method, accessOption)]
+  if (access === undefined) throw new Error(`${method.parent.typeName}/${method.name} has no option patchbay.v1.access`)
+  return access
+}
