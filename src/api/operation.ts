@@ -77,7 +77,7 @@ export interface ServerStreamingOperation extends OperationBase {
 }
 
 /** Many requests, many answers, interleaved; served by connect-node. */
-export interface BidiStreamingOperation extends OperationBase {
+interface BidiStreamingOperation extends OperationBase {
   readonly kind: 'bidi_streaming'
 }
 

@@ -173,7 +173,7 @@ const REST_BINDING = {
   body: { kind: 'none' },
   pattern: '',
 } as never
-const CALL = { requestHeader: () => undefined } as never
+const CALL = { header: () => undefined } as never
 
 const REQUESTS: readonly Reader[] = [
   {
@@ -239,7 +239,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'content type of a request',
-    covers: ['api/protocols/content-types.ts#isJsonType'],
+    covers: ['api/pipeline/media-type.ts#isJsonType'],
     lengthMax: QUERY,
     read: (input) => [protocolForContentType(input), isJsonType(input)],
     refuses: never,
