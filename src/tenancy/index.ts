@@ -14,7 +14,13 @@ export {
   revokeApiToken,
   updateApiToken,
 } from './api-tokens.ts'
-export { type Authenticator, createAuthenticator, type PresentedToken, type Principal, type TeamActor } from './authenticate.ts'
+export {
+  type Authenticator,
+  createAuthenticator,
+  type PresentedToken,
+  type Principal,
+  type TeamActor,
+} from './authenticate.ts'
 export { bootstrap, type FirstStart } from './bootstrap.ts'
 export {
   type CascadeDelete,
