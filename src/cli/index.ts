@@ -5,7 +5,7 @@
 
 import { CommanderError } from 'commander'
 import { Failure } from '../base/index.ts'
-import { ServerUnavailable } from '../client/index.ts'
+import { ServerUnavailable, UnexpectedAnswer } from '../client/index.ts'
 import { ConfigError } from '../config.ts'
 import { UsageError } from './command.ts'
 import { FileError } from './definition-file.ts'
@@ -40,7 +40,8 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
 function errorText(error: unknown): string {
   if (error instanceof Failure) return failureText(error)
   if (error instanceof ServerUnavailable) return `the server is unavailable: ${error.message}`
-  if (error instanceof UsageError || error instanceof ConfigError || error instanceof FileError) return error.message
+  const isExpected = [UsageError, ConfigError, FileError, UnexpectedAnswer].some((each) => error instanceof each)
+  if (error instanceof Error && isExpected) return error.message
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 

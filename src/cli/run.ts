@@ -1,5 +1,5 @@
 import { Failure, isUuid, systemClock } from '../base/index.ts'
-import { createRunsClient, type FollowedRun, followRun, type RunsClient } from '../client/index.ts'
+import { createRunsClient, type FollowedRun, followRun, hasReason, type RunsClient } from '../client/index.ts'
 import { type RunCommand, UsageError } from './command.ts'
 import { LinesDisplay, type RunDisplay } from './run-lines.ts'
 import { ScreenDisplay } from './run-screen.ts'
@@ -74,5 +74,5 @@ function createDisplay(stream: NodeJS.WriteStream): RunDisplay {
 }
 
 function isNotFound(error: unknown): boolean {
-  return error instanceof Failure && error.reason === 'RESOURCE_NOT_FOUND'
+  return hasReason(error, 'RESOURCE_NOT_FOUND')
 }

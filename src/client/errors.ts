@@ -2,52 +2,89 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { FAILURE_REASONS, Failure, type FailureReason } from '../base/index.ts'
 
-/** The server cannot be reached, or can do nothing at the moment: the same call may succeed later. */
+/** The server cannot be reached, or cannot serve anything at the moment: the same call may succeed later. */
 export class ServerUnavailable extends Error {
-  /** The least it asked to wait. */
+  /** Retry-After: the least wait that the server asks for, ms. */
   readonly afterMs: number
 
   constructor(message: string, afterMs: number, cause: unknown) {
     super(message, { cause })
-    this.name = 'ServerAway'
+    this.name = 'ServerUnavailable'
     this.afterMs = afterMs
   }
 }
 
-/** How long the server asks to wait; `undefined` when it does not. */
-export function retryAfterSecondsOf(error: ConnectError): number | undefined {
+/** The server answered with an error outside the contract: a defect of it, or another kind of server at the address. */
+export class UnexpectedAnswer extends Error {
+  readonly code: Code
+
+  constructor(error: ConnectError) {
+    super(`the server answered ${Code[error.code]}: ${error.rawMessage}`, { cause: error })
+    this.name = 'UnexpectedAnswer'
+    this.code = error.code
+  }
+}
+
+/** Reasons about the server instead of the request: the call is repeated, here or at another server. */
+const UNAVAILABLE_REASONS: ReadonlySet<string> = new Set([
+  'RATE_LIMITED',
+  'REQUEST_STALLED',
+  'SHUTTING_DOWN',
+  'DATABASE_UNAVAILABLE',
+])
+/** Codes of answers without a reason that come from a wrong address, such as a proxy; any other is a broken connection. */
+const WRONG_ADDRESS_CODES: ReadonlySet<Code> = new Set([
+  Code.Unauthenticated,
+  Code.PermissionDenied,
+  Code.Unimplemented,
+])
+const NO_ACCESS_CODES: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED'])
+
+/**
+ * Classifies the error of a call: `Failure` with the server's reason, `ServerUnavailable` or `UnexpectedAnswer`. An error
+ * that is no answer to a call is returned unchanged.
+ */
+export function callErrorFrom(error: unknown): unknown {
+  if (!(error instanceof ConnectError)) return error
+  const info = error.findDetails(ErrorInfoSchema)[0]
+  const retryAfterSeconds = retryAfterSecondsOf(error)
+  const afterMs = (retryAfterSeconds ?? 0) * 1_000
+  if (info === undefined) {
+    if (WRONG_ADDRESS_CODES.has(error.code)) return new UnexpectedAnswer(error)
+    return new ServerUnavailable(connectionErrorText(error), afterMs, error)
+  }
+  if (UNAVAILABLE_REASONS.has(info.reason)) return new ServerUnavailable(error.rawMessage, afterMs, error)
+  if (!isContractReason(info.reason)) return new UnexpectedAnswer(error)
+  return new Failure(info.reason, error.rawMessage, {
+    metadata: info.metadata,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    cause: error,
+  })
+}
+
+/** Tells whether the server rejects every call of this client: the token or the address is wrong. */
+export function isAccessDenied(error: unknown): boolean {
+  if (error instanceof Failure) return NO_ACCESS_CODES.has(error.code) || error.reason === 'ENVIRONMENT_REQUIRED'
+  return error instanceof UnexpectedAnswer && WRONG_ADDRESS_CODES.has(error.code)
+}
+
+/** Tells whether the error has this reason. */
+export function hasReason(error: unknown, reason: FailureReason): error is Failure {
+  return error instanceof Failure && error.reason === reason
+}
+
+function retryAfterSecondsOf(error: ConnectError): number | undefined {
   const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
   return delay === undefined ? undefined : Number(delay.seconds) + delay.nanos / 1e9
 }
 
-/** Refusals that another moment, or another server, may not repeat. */
-const TRANSIENT_CODES: ReadonlySet<Code> = new Set([Code.Unavailable, Code.ResourceExhausted, Code.DeadlineExceeded])
-/** Of calls without a reason, these never came to the service, or broke on the way back. */
-const TRANSIENT_WITHOUT_REASON: ReadonlySet<Code> = new Set([
-  ...TRANSIENT_CODES,
-  Code.Aborted,
-  Code.Canceled,
-  Code.Internal,
-  Code.Unknown,
-])
-
-/** What the error of a call means: a refusal with its reason, `ServerUnavailable`, or something else that answers there. */
-export function clientErrorFrom(error: unknown): unknown {
-  const refused = ConnectError.from(error)
-  const reason = refused.findDetails(ErrorInfoSchema)[0]?.reason
-  const passing = reason === undefined ? TRANSIENT_WITHOUT_REASON : TRANSIENT_CODES
-  if (passing.has(refused.code))
-    return new ServerUnavailable(connectionErrorText(refused), (retryAfterSecondsOf(refused) ?? 0) * 1_000, error)
-  if (reason !== undefined && isFailureReason(reason)) return new Failure(reason, refused.rawMessage, { cause: error })
-  return new Failure('INTERNAL', `the server answered ${Code[refused.code]}: ${refused.rawMessage}`, { cause: error })
-}
-
-/** Node's own words for a server that is not there name the address; Connect's add nothing to them. */
+/** Node's message names the address; Connect's adds nothing to it. */
 function connectionErrorText({ cause, rawMessage }: ConnectError): string {
   if (cause instanceof AggregateError) return cause.errors.map((each) => String(each?.message ?? each)).join(', ')
   return cause instanceof Error && cause.message !== '' ? cause.message : rawMessage
 }
 
-function isFailureReason(text: string): text is FailureReason {
-  return Object.hasOwn(FAILURE_REASONS, text)
+/** INTERNAL is a defect of the server: it says nothing about the request. */
+function isContractReason(reason: string): reason is FailureReason {
+  return reason !== 'INTERNAL' && Object.hasOwn(FAILURE_REASONS, reason)
 }

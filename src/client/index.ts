@@ -1,11 +1,11 @@
 /**
- * The service as somebody outside sees it: the way to a server, and the few operations that the command line calls, over
- * the public contract, so that they work against any server.
+ * Clients of a server over its public contract, for the command line and for daemons: the transport, the classification of
+ * errors, and the few operations that the command line calls.
  *
- * Nothing here knows the database or writes to a terminal. What daemons call, and what refusals mean to them, is theirs.
+ * Never here: the database, a terminal, or what only daemons call.
  */
 
-export { retryAfterSecondsOf, ServerUnavailable } from './errors.ts'
+export { callErrorFrom, hasReason, isAccessDenied, ServerUnavailable, UnexpectedAnswer } from './errors.ts'
 export { followRun, type RunEvent } from './follow-run.ts'
 export { createRunsClient, type FollowedRun, isFinished, type ResourceProgress, type RunsClient } from './runs.ts'
 export { connectTransport, type ServerAddress } from './transport.ts'

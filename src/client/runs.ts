@@ -3,7 +3,7 @@ import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_t
 import type { ResourceStats, SyncJobRun } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { newId } from '../base/index.ts'
-import { clientErrorFrom } from './errors.ts'
+import { callErrorFrom } from './errors.ts'
 import { connectTransport, type ServerAddress } from './transport.ts'
 
 /** Status of a run; a newer server may send others. */
@@ -111,19 +111,19 @@ export function createRunsClient(address: ServerAddress): RunsClient {
     async start(id) {
       const request = { id, requestId: newId() }
       const started = triggers.runSyncJobCronTrigger(request, { timeoutMs: START_TIMEOUT_MS })
-      return followedRunFromProto(await started.catch(throwClientError))
+      return followedRunFromProto(await started.catch(throwCallError))
     },
     async *watch(id, signal) {
       try {
         for await (const { syncJobRun } of runs.watchSyncJobRun({ id }, { signal }))
           yield syncJobRun && followedRunFromProto(syncJobRun)
       } catch (error) {
-        throwClientError(error)
+        throwCallError(error)
       }
     },
   }
 }
 
-function throwClientError(error: unknown): never {
-  throw clientErrorFrom(error)
+function throwCallError(error: unknown): never {
+  throw callErrorFrom(error)
 }

@@ -6,7 +6,7 @@ import type {
   ReleaseRunRequestSchema,
 } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { assertNever, backoffMs, Failure, type PollLoopDeps } from '../base/index.ts'
-import { ServerUnavailable } from '../client/index.ts'
+import { callErrorFrom, hasReason, isAccessDenied, ServerUnavailable } from '../client/index.ts'
 import {
   type ClaimedRuns,
   type HeartbeatState,
@@ -20,7 +20,6 @@ import {
 import { describeError, type Logger } from '../telemetry/index.ts'
 import { type DaemonRun, daemonRunFromProto } from './daemon-run.ts'
 import { SERVICE_RETRY_POLICY, type ServiceClients } from './service.ts'
-import { daemonCallErrorFrom, hasReason, isFatal } from './service-errors.ts'
 
 /** What leases on runs of the service need. */
 export interface ServiceLeasesDeps {
@@ -134,14 +133,16 @@ export class ServiceLeases implements RunLeases<DaemonRun> {
   }
 
   retryDelayMs(error: unknown, failures: number): number | undefined {
-    if (!(error instanceof ServerUnavailable)) return undefined
-    return Math.max(error.afterMs, backoffMs(SERVICE_RETRY_POLICY, failures, this.#deps.random))
+    const isRetryable = error instanceof ServerUnavailable || hasReason(error, 'DEADLINE_EXCEEDED')
+    if (!isRetryable) return undefined
+    const afterMs = error instanceof ServerUnavailable ? error.afterMs : 0
+    return Math.max(afterMs, backoffMs(SERVICE_RETRY_POLICY, failures, this.#deps.random))
   }
 
   /** For the loops that claim and renew: a wrong token or address ends them, everything else is tried again. */
   readonly onLoopError: PollLoopDeps['onError'] = (error, loop, failures) => {
     const { logger } = this.#deps
-    if (isFatal(error)) throw error
+    if (isAccessDenied(error)) throw error
     if (error instanceof ServerUnavailable) {
       if (!this.#isUnavailable)
         logger.warn({ error: error.message }, 'the service is unavailable, the daemon waits for it')
@@ -162,7 +163,7 @@ export class ServiceLeases implements RunLeases<DaemonRun> {
       this.#isUnavailable = false
       return answer
     } catch (cause) {
-      const error = daemonCallErrorFrom(cause)
+      const error = callErrorFrom(cause)
       // Claim and heartbeat may both get this answer: the first of them registers again for both.
       const isForgotten = hasReason(error, 'RESOURCE_NOT_FOUND') || this.#registration === undefined
       if (isForgotten && this.#registering === registering) this.#registering = undefined
@@ -191,7 +192,7 @@ async function underLease<Answer>(
   try {
     return await call({ runId, leaseId }, { timeoutMs: CALL_TIMEOUT_MS })
   } catch (cause) {
-    const error = daemonCallErrorFrom(cause)
+    const error = callErrorFrom(cause)
     if (isLeaseLost(error) || !hasReason(error, 'RESOURCE_NOT_FOUND')) throw error
     throw new Failure('LEASE_LOST', 'the service does not know the run any more', { cause })
   }

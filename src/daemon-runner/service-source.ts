@@ -11,11 +11,10 @@ import {
   type JsonObject,
   parseJson,
 } from '../base/index.ts'
-import { ServerUnavailable } from '../client/index.ts'
+import { callErrorFrom, hasReason, ServerUnavailable } from '../client/index.ts'
 import { type ListingRequest, type PageOutcome, type PageSource, upstreamErrorOutcome } from '../syncs/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
 import { SERVICE_RETRY_POLICY, type ServiceClients } from './service.ts'
-import { hasReason, serviceErrorFrom } from './service-errors.ts'
 
 /** A record that is a whole answer is in a list here. */
 const PAGE_NESTING_MAX = JSON_NESTING_MAX + 1
@@ -69,7 +68,7 @@ async function* listPages(
   try {
     for await (const { step } of service.proxy.listPages(request, { signal })) yield toPageOutcome(step)
   } catch (cause) {
-    const error = serviceErrorFrom(cause)
+    const error = callErrorFrom(cause)
     if (!hasReason(error, 'UPSTREAM_ERROR')) throw error
     yield upstreamErrorFrom(error)
     return

@@ -51,7 +51,10 @@ describe('a daemon whose service is away', () => {
     const busy = () => {
       refused++
       if (refused > 3) return {}
-      throw refused % 2 === 0 ? serviceError(Code.Unavailable, 'SHUTTING_DOWN') : new Error('no answer of the product')
+      if (refused === 1) throw new Error('no answer of the product')
+      throw refused === 2
+        ? serviceError(Code.Unavailable, 'SHUTTING_DOWN')
+        : serviceError(Code.DeadlineExceeded, 'DEADLINE_EXCEEDED')
     }
     await using service = await startScriptedService({ [name]: busy })
     await using daemon = daemonOf(service)
