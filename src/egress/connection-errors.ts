@@ -1,19 +1,29 @@
 import { Failure, type FailureReason } from '../base/index.ts'
-import { DecodingError } from './content-decoding.ts'
-import { ConnectionLostError } from './response-handler.ts'
+import { ConnectionLostError } from './response.ts'
 
-/** Whether the request met a connection that the other side had already given up. */
-function isStaleConnection(error: unknown): boolean {
+/** A stale connection: the server closed it before the request arrived. */
+export function isStaleConnection(error: unknown): boolean {
   return error instanceof ConnectionLostError && CONNECTION_LOST_CODES.has(errorCode(error.cause))
 }
 
-/** Turns what undici, the socket or zlib threw into a failure that names the host and says what happened. */
+/** Maps errors of undici, sockets and zlib to a failure that names the host and the cause. */
 export function toUpstreamFailure(host: string, error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof ConnectionLostError) return toUpstreamFailure(host, error.cause)
   const [reason, what] = error instanceof DecodingError ? decodingProblem(error) : connectionProblem(errorCode(error))
   const subject = reason === 'INVALID_FIELD' ? 'the request to' : 'the call to'
   return new Failure(reason, `${subject} "${host}" failed: ${what}`, { metadata: { host }, cause: error })
+}
+
+/** The body does not match its `content-encoding`, or is larger decoded than allowed. */
+export class DecodingError extends Error {
+  readonly kind: 'unknown' | 'corrupt' | 'too_large'
+
+  constructor(kind: DecodingError['kind'], cause?: unknown) {
+    super(`content decoding: ${kind}`, { cause })
+    this.name = 'DecodingError'
+    this.kind = kind
+  }
 }
 
 const CONNECTION_LOST_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
@@ -61,37 +71,4 @@ function errorCode(error: unknown): string {
   // undici's parser names only some of its errors by code.
   if (error instanceof Error && error.name === 'HTTPParserError') return error.name
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-}
-
-/** Methods that may be repeated without asking: a server that did the work twice is no different. */
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-
-/** What decides about a repetition. */
-export interface StaleRetryRules {
-  readonly host: string
-  readonly method: string
-  /** The body can be sent only once. */
-  readonly isBodyConsumed?: boolean
-}
-
-/**
- * A kept-alive connection may close under a request. If nothing of an answer arrived and repeating is harmless, the
- * request is made once more.
- *
- * @throws Failure for whatever `attempt` rejects with
- */
-export async function retryStaleConnection<T>(
-  { host, method, isBodyConsumed: isSpent = false }: StaleRetryRules,
-  attempt: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await attempt()
-  } catch (error) {
-    if (isSpent || !SAFE_METHODS.has(method) || !isStaleConnection(error)) throw toUpstreamFailure(host, error)
-  }
-  try {
-    return await attempt()
-  } catch (error) {
-    throw toUpstreamFailure(host, error)
-  }
 }

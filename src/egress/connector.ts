@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { type EgressPolicy, egressBlocked } from './policy.ts'
 
-/** What a connector needs. */
+/** Options of `createGuardedConnector`. */
 export interface ConnectorOptions {
   readonly policy: EgressPolicy
   readonly resolveAll: ResolveAll
@@ -11,9 +11,9 @@ export interface ConnectorOptions {
 }
 
 /**
- * Opens sockets for undici, each checked three times: a literal address before the socket exists (a literal never
- * reaches `lookup`), every resolved address before dialling, and the peer's address once connected, in case the first
- * two were talked past.
+ * The connector of undici, with three address checks: a literal address before the socket exists (a literal never
+ * reaches `lookup`), every resolved address before connecting, and the peer's address once connected, in case the first
+ * two were bypassed.
  *
  * HTTP/1.1 only: one protocol whose size limits are known.
  */
@@ -42,20 +42,20 @@ export function createGuardedConnector(options: ConnectorOptions): buildConnecto
 /** Resolves a name to every address it has. */
 export type ResolveAll = (hostname: string) => Promise<readonly LookupAddress[]>
 
-/** The machine's resolver: hosts file, search domains and all. */
+/** The resolver of the operating system, with hosts file and search domains. */
 export const resolveWithSystem: ResolveAll = (hostname) =>
   new Promise((resolve, reject) => {
     systemLookup(hostname, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
   })
 
 /**
- * A `lookup` for sockets that refuses a name as soon as one of its addresses is not allowed.
+ * A `lookup` for sockets that rejects a name when one of its addresses is not allowed.
  *
- * One bad answer among good ones is how rebinding mixes its way in, so it refuses the whole name. The addresses that
- * were checked are the ones that are dialled: there is no second resolution. Callers that ask for the same name at the
- * same time share one query, because the system's resolver occupies a thread for as long as it takes.
+ * DNS rebinding mixes one internal address among public ones, so the whole name is rejected. The socket connects to the
+ * checked addresses: there is no second resolution. Concurrent look-ups of a name share one query, because the resolver of
+ * the system occupies a thread for each.
  *
- * Ends in EGRESS_BLOCKED, or in the resolver's own error.
+ * Fails with EGRESS_BLOCKED, or the error of the resolver.
  */
 function createGuardedLookup(policy: EgressPolicy, resolveAll: ResolveAll): LookupFunction {
   const inFlight = new Map<string, Promise<readonly LookupAddress[]>>()

@@ -11,20 +11,20 @@ import {
   zstdDecompress,
   zstdDecompressSync,
 } from 'node:zlib'
-import { toUpstreamFailure } from './connection-errors.ts'
+import { DecodingError, toUpstreamFailure } from './connection-errors.ts'
 import type { HttpHeaders } from './headers.ts'
 
-/** A body without its content encoding, and the headers that are true of it. */
+/** A decoded body with its headers. */
 export interface DecodedContent {
   readonly headers: HttpHeaders
   readonly body: Uint8Array
 }
 
 /**
- * Undoes the `content-encoding` of a whole body, for whoever has streamed it and wants to read it after all.
+ * Decodes the `content-encoding` of a whole body that was streamed.
  *
  * @param host named in the failure
- * @param bytesMax of the decoded body
+ * @param bytesMax size limit of the decoded body
  * @throws Failure UPSTREAM_INVALID_RESPONSE
  */
 export async function decodeContent(
@@ -42,31 +42,20 @@ export async function decodeContent(
   }
 }
 
-/** The content encodings that are asked for and understood. */
+/** The value of `accept-encoding`. */
 export const ACCEPTED_ENCODINGS = 'gzip, deflate, br, zstd'
 
-/** More layers than this are an attack or a fault, never a service. */
+/** Content codings of one body; more are an attack or a fault. */
 const LAYERS_MAX = 2
 
-/** Up to this many decoded bytes are produced on the spot; a thread's round trip would cost more than the work. */
+/** Up to this size decoding is synchronous: a round trip to the thread pool costs more. */
 const INLINE_BYTES_MAX = 256 * 1024
 
-/** The body was not what its `content-encoding` says, or became larger than allowed. */
-export class DecodingError extends Error {
-  readonly kind: 'unknown' | 'corrupt' | 'too_large'
-
-  constructor(kind: DecodingError['kind'], cause?: unknown) {
-    super(`content decoding: ${kind}`, { cause })
-    this.name = 'DecodingError'
-    this.kind = kind
-  }
-}
-
 /**
- * Undoes `content-encoding`, the last applied first.
+ * Decodes the content codings of a body, the last applied first.
  *
- * @param encoding the header's value; absent, empty and names that mean "as is" return the body itself
- * @param bytesMax cap of the decoded size; inflation stops there, so a bomb costs no more than the cap
+ * @param encoding the header's value; absent, empty and names for no encoding return the body itself
+ * @param bytesMax size limit of the decoded body; inflation stops there, which bounds decompression bombs
  * @throws DecodingError
  */
 export async function decodeBody(encoding: string | undefined, body: Buffer, bytesMax: number): Promise<Buffer> {
@@ -82,7 +71,7 @@ export async function decodeBody(encoding: string | undefined, body: Buffer, byt
   return decoded
 }
 
-/** Seen in the wild for bodies that are not encoded at all. */
+/** Names that servers send for bodies without encoding. */
 const IDENTITY_NAMES: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8', 'utf8', 'binary'])
 
 async function decodeLayer(layer: string, body: Buffer, bytesMax: number): Promise<Buffer> {

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Failure } from '../base/index.ts'
 
-/** Response or request headers by lower-case name. */
+/** Headers by lower-case name. */
 export type HttpHeaders = Readonly<Record<string, string>>
 
-/** Set by the connection itself, or able to redirect or smuggle a request; a caller's value is dropped. */
+/** Set by the client itself, or usable for request smuggling; a caller's value is dropped. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -19,7 +19,7 @@ const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Speak about one connection only (RFC 9110 §7.6.1); what arrived on it is handed on without them. */
+/** Hop-by-hop headers (RFC 9110 §7.6.1), removed from responses. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -31,7 +31,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** The only request headers that follow a redirect to another origin: none of them can carry a credential. */
+/** Request headers that are kept on a redirect to another origin: none of them can carry a credential. */
 const CROSS_ORIGIN_HEADERS: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
@@ -45,9 +45,9 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /**
- * The headers to put on the wire: names in lower case, connection headers left out.
+ * Request headers as sent: names in lower case, connection headers left out.
  *
- * @throws Failure INVALID_FIELD for a name that is no token or a value that would break the header apart
+ * @throws Failure INVALID_FIELD for a name that is no token or a value with characters that no header can carry
  */
 export function outgoingHeaders(headers: HttpHeaders): Record<string, string> {
   const outgoing: Record<string, string> = {}
@@ -64,7 +64,7 @@ export function outgoingHeaders(headers: HttpHeaders): Record<string, string> {
   return outgoing
 }
 
-/** What is left of the headers when a redirect leaves the origin. */
+/** Request headers after a redirect to another origin. */
 export function headersAcrossOrigins(headers: HttpHeaders): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => CROSS_ORIGIN_HEADERS.has(name.toLowerCase())))
 }
@@ -83,7 +83,7 @@ export function incomingHeaders(headers: IncomingHttpHeaders): Record<string, st
   return incoming
 }
 
-/** What nearly every `connection` header says; anything else names further headers of the connection. */
+/** The common values of `connection`; any other value names further hop-by-hop headers. */
 const KEEP_ALIVE_OR_CLOSE = /^(?:keep-alive|close)$/i
 
 function printable(text: string): string {

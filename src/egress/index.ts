@@ -1,11 +1,12 @@
 /**
- * The guarded way out: every request to a third party, a webhook receiver or a token endpoint leaves through here.
+ * Egress: the guarded HTTP client that sends every request to a third party, a webhook receiver or a token endpoint.
  *
- * Lives here: the address policy and the HTTP client that enforces it. Never here: credentials, retries, rate limits,
- * or any idea of what is called and why.
+ * Here: the address policy (SSRF protection), the client that enforces it, and the retry hints of HTTP responses. Never here:
+ * credentials, retries of calls, rate limits, knowledge of what is called and why.
  */
 
 export { decodeContent } from './content-decoding.ts'
-export { createHttpClient, type EgressResponse, type EgressStreamResponse, type HttpClient } from './http-client.ts'
+export { createHttpClient, type HttpClient } from './http-client.ts'
 export { createEgressPolicy, findUrlViolation } from './policy.ts'
+export type { EgressResponse, EgressStreamResponse } from './response.ts'
 export { isTransientStatus, parseRetryAfter } from './retry-hints.ts'

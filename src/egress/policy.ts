@@ -2,23 +2,22 @@ import { isIP } from 'node:net'
 import { Failure } from '../base/index.ts'
 import { type AddressRange, isInRanges, isPublicAddress, parseRange } from './address.ts'
 
-/** Decides which addresses may be dialled. */
+/** Address policy: which addresses may be connected to. */
 export interface EgressPolicy {
   /** @param address an IP address in canonical text, without brackets */
   allows(address: string): boolean
 }
 
-/** What an operator opens beside the public internet. */
+/** Options of `createEgressPolicy`. */
 export interface EgressPolicyOptions {
-  /** `PATCHBAY_EGRESS_ALLOW`: CIDR ranges or addresses, IPv4 and IPv6, separated by commas; empty opens nothing. */
+  /** `PATCHBAY_EGRESS_ALLOW`: CIDR ranges or addresses, IPv4 and IPv6, separated by commas; empty allows none. */
   readonly allow: string
 }
 
 /**
- * The policy every outward connection is checked against: the public internet plus the operator's ranges.
+ * The address policy of every outbound connection: the public internet plus the ranges of the operator.
  *
- * A range may open loopback and private networks, and with them what runs there; it is meant for development and for
- * operators who call their own services.
+ * A range may allow loopback and private networks, for development and for operators who call their own services.
  *
  * @throws Failure INVALID_FIELD naming the entry that is no range
  */
@@ -32,11 +31,10 @@ export function createEgressPolicy(options: EgressPolicyOptions): EgressPolicy {
 }
 
 /**
- * What is wrong with a URL before any name is resolved, or `undefined`: scheme, user information, a literal address or
- * a well-known internal name that the policy does not allow, a port that speaks another protocol.
+ * The violation of a URL without name resolution, or `undefined`: scheme, user information, a literal address or a
+ * well-known internal name that the policy does not allow, a port of another protocol.
  *
- * Good for refusing a URL when it is written. It does not look up the name: what a name points to is checked when the
- * connection is made, each time.
+ * For validation when a URL is stored. The addresses of a name are checked when a connection is made, each time.
  *
  * @returns a predicate that completes "the URL …", e.g. `must use http or https`
  */
@@ -53,12 +51,12 @@ export function findUrlViolation(policy: EgressPolicy, url: string | URL): strin
   return undefined
 }
 
-/** The host as a socket wants it: an IPv6 literal without brackets, a name without its trailing dot. */
+/** The host for a socket: an IPv6 literal without brackets, a name without its trailing dot. */
 export function hostOf(url: URL): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname.replace(/\.$/, '')
 }
 
-/** Refuses a destination; the message names the host as the caller wrote it, never what it resolved to. */
+/** The error of a rejected destination. It names the host as the caller wrote it, never the address. */
 export function egressBlocked(host: string, why: string): Failure {
   return new Failure('EGRESS_BLOCKED', `the host "${host}" may not be called: ${why}`, { metadata: { host } })
 }
@@ -72,7 +70,7 @@ function parseAllowedRange(entry: string): AddressRange {
   )
 }
 
-/** Names that mean an internal address wherever they resolve; refused without asking the resolver. */
+/** Names of internal services, rejected without resolution, with the address they stand for in the policy. */
 const INTERNAL_NAMES: ReadonlyMap<string, string> = new Map([
   ['localhost', '127.0.0.1'],
   ['metadata', '169.254.169.254'],
@@ -86,7 +84,7 @@ function internalNameAddress(host: string): string | undefined {
   return host.endsWith('.localhost') ? '127.0.0.1' : INTERNAL_NAMES.get(host)
 }
 
-/** Services that take lines of text and would read an HTTP request as commands. */
+/** Ports of line-based protocols, whose servers could read an HTTP request as commands. */
 const NON_HTTP_PORTS: ReadonlySet<string> = new Set(
   [21, 22, 23, 25, 53, 110, 119, 143, 465, 587, 993, 995, 3306, 5432, 6379, 6667, 11211].map(String),
 )

@@ -1,52 +1,137 @@
 import { Readable } from 'node:stream'
 import type { Agent } from 'undici'
 import { Failure } from '../base/index.ts'
-import { retryStaleConnection, toUpstreamFailure } from './connection-errors.ts'
+import { isStaleConnection, toUpstreamFailure } from './connection-errors.ts'
 import { decodeContent } from './content-decoding.ts'
 import { incomingHeaders } from './headers.ts'
-import type { EgressRequest, EgressResponse, EgressStreamRequest, EgressStreamResponse } from './http-client.ts'
+import { type EgressPolicy, hostOf } from './policy.ts'
 import {
+  type EgressRequest,
+  type EgressStreamRequest,
   followRedirect,
-  type GuardedAgent,
   type OutgoingRequest,
   parseAllowedUrl,
   REDIRECTS_MAX,
   toDispatchOptions,
   tooManyRedirects,
-} from './outgoing-request.ts'
-import { hostOf } from './policy.ts'
-import { ResponseHandler, type ResponseHead } from './response-handler.ts'
+} from './request.ts'
+import { type EgressResponse, type EgressStreamResponse, ResponseHandler, type ResponseHead } from './response.ts'
 
-/** Makes the request, follows redirects, reads and decodes the whole answer; see `HttpClient`. */
-export async function send(outlet: GuardedAgent, request: EgressRequest): Promise<EgressResponse> {
+/** The connection pools, and the policy that every URL is checked against. */
+export interface GuardedAgent {
+  readonly agent: Agent
+  readonly policy: EgressPolicy
+}
+
+/** Sends a request, follows redirects, reads and decodes the whole response; see `HttpClient`. */
+export async function send({ agent, policy }: GuardedAgent, request: EgressRequest): Promise<EgressResponse> {
   const deadlineAt = performance.now() + request.timeoutMs
+  const { url, response } = await sendFollowingRedirects(
+    policy,
+    request,
+    (target, sent) => readWhole(agent, target, sent, deadlineAt),
+    () => {},
+  )
+  const { head, body } = response
+  const headers = incomingHeaders(head.headers)
+  if (headers['content-encoding'] === undefined) return { status: head.status, headers, body, url: url.href }
+  const content = await decodeContent(hostOf(url), headers, body, request.maxResponseBytes)
+  return { status: head.status, ...content, url: url.href }
+}
+
+/** Sends a request and resolves as soon as the head of the response is there; see `HttpClient`. */
+export async function stream(
+  { agent, policy }: GuardedAgent,
+  request: EgressStreamRequest,
+): Promise<EgressStreamResponse> {
+  const deadlineAt = performance.now() + request.timeoutMs
+  const { response } = await sendFollowingRedirects(
+    policy,
+    withReadableBody(request),
+    (url, sent) => openResponse(agent, url, sent, deadlineAt),
+    ({ body }) => body.destroy(),
+  )
+  const { head, body } = response
+  return { status: head.status, headers: incomingHeaders(head.headers), body }
+}
+
+/** Sends a request to its URL, then to where redirects lead, each checked by the policy. @param discard of a redirect's response */
+async function sendFollowingRedirects<Response extends { readonly head: ResponseHead }>(
+  policy: EgressPolicy,
+  request: OutgoingRequest,
+  dispatch: (url: URL, request: OutgoingRequest) => Promise<Response>,
+  discard: (response: Response) => void,
+): Promise<{ readonly url: URL; readonly response: Response }> {
   const redirectsMax = Math.min(request.redirects ?? 0, REDIRECTS_MAX)
-  let current: OutgoingRequest = request
+  let current = request
   for (let redirects = 0; ; redirects++) {
-    const url = parseAllowedUrl(outlet.policy, current.url)
+    const url = parseAllowedUrl(policy, current.url)
     const sent = current
-    const rules = { host: hostOf(url), method: sent.method }
-    const answer = await retryStaleConnection(rules, () => sendBuffered(outlet.agent, url, sent, deadlineAt))
-    const next = redirectsMax === 0 ? undefined : followRedirect(sent, url, answer.head)
-    if (next === undefined) return decodeResponseBody(url, answer, request.maxResponseBytes)
+    const response = await retryStaleConnection(url, sent, () => dispatch(url, sent))
+    const next = redirectsMax === 0 ? undefined : redirected(sent, url, response, discard)
+    if (next === undefined) return { url, response }
     if (redirects === redirectsMax) throw tooManyRedirects(url, redirectsMax)
     current = next
   }
 }
 
-interface BufferedResponse {
+/** The request to the target of a redirect, whose own response is discarded; `undefined` when the response is no redirect. */
+function redirected<Response extends { readonly head: ResponseHead }>(
+  request: OutgoingRequest,
+  url: URL,
+  response: Response,
+  discard: (response: Response) => void,
+): OutgoingRequest | undefined {
+  try {
+    const next = followRedirect(request, url, response.head)
+    if (next !== undefined) discard(response)
+    return next
+  } catch (error) {
+    discard(response)
+    throw error
+  }
+}
+
+/** Methods whose repetition has no effect (RFC 9110 §9.2.1). */
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Connection retry: a kept-alive connection may close under a request. When no byte of a response has arrived and the method
+ * is safe, the request is sent once more on another connection.
+ *
+ * @throws Failure for every rejection of `dispatch`
+ */
+async function retryStaleConnection<Response>(
+  url: URL,
+  { method, body }: OutgoingRequest,
+  dispatch: () => Promise<Response>,
+): Promise<Response> {
+  const isRepeatable = SAFE_METHODS.has(method) && !(body instanceof Readable)
+  try {
+    return await dispatch()
+  } catch (error) {
+    if (!isRepeatable || !isStaleConnection(error)) throw toUpstreamFailure(hostOf(url), error)
+  }
+  try {
+    return await dispatch()
+  } catch (error) {
+    throw toUpstreamFailure(hostOf(url), error)
+  }
+}
+
+interface WholeResponse {
   readonly head: ResponseHead
   readonly body: Buffer
 }
 
-function sendBuffered(agent: Agent, url: URL, request: OutgoingRequest, deadlineAt: number): Promise<BufferedResponse> {
-  const wire = toDispatchOptions(url, request)
+function readWhole(agent: Agent, url: URL, request: OutgoingRequest, deadlineAt: number): Promise<WholeResponse> {
+  const options = toDispatchOptions(url, request)
   const { signal, timeoutMs, maxResponseBytes: bytesMax } = request
   const limits = { host: hostOf(url), signal, deadlineAt, timeoutMs, bytesMax }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let head: ResponseHead | undefined
-    const exchange = new ResponseHandler(limits, {
+    const handler = new ResponseHandler(limits, {
       head: (arrived) => {
         head = arrived
       },
@@ -56,36 +141,23 @@ function sendBuffered(agent: Agent, url: URL, request: OutgoingRequest, deadline
       },
       fail: reject,
     })
-    agent.dispatch(wire, exchange)
+    agent.dispatch(options, handler)
   })
 }
 
-/** Most answers arrive in one piece, which needs no copy. */
+/** Most responses arrive in one chunk, which needs no copy. */
 function concatChunks(chunks: readonly Buffer[]): Buffer {
   const [only] = chunks
   return chunks.length === 1 && only ? only : Buffer.concat(chunks)
 }
 
-async function decodeResponseBody(
-  url: URL,
-  { head, body }: BufferedResponse,
-  bytesMax: number,
-): Promise<EgressResponse> {
-  const headers = incomingHeaders(head.headers)
-  if (headers['content-encoding'] === undefined) return { status: head.status, headers, body, url: url.href }
-  const content = await decodeContent(hostOf(url), headers, body, bytesMax)
-  return { status: head.status, ...content, url: url.href }
-}
-
-/** Makes the request and answers as soon as the response's head is there; see `HttpClient`. */
-export async function stream(outlet: GuardedAgent, request: EgressStreamRequest): Promise<EgressStreamResponse> {
-  const { body, ...rest } = request
-  if (body === undefined) return streamFollowingRedirects(outlet, rest)
-  if (typeof body === 'string' || body instanceof Uint8Array) return streamFollowingRedirects(outlet, { ...rest, body })
+function withReadableBody({ body, ...request }: EgressStreamRequest): OutgoingRequest {
+  if (body === undefined) return request
+  if (typeof body === 'string' || body instanceof Uint8Array) return { ...request, body }
   const source = body instanceof Readable ? body : Readable.from(body, { objectMode: false })
-  // Without a listener, a source that is released because the call failed would end the process.
+  // Without a listener, a source that is destroyed because the call failed would end the process.
   source.on('error', () => {})
-  return streamFollowingRedirects(outlet, { ...rest, body: source })
+  return { ...request, body: source }
 }
 
 interface OpenResponse {
@@ -93,43 +165,21 @@ interface OpenResponse {
   readonly body: Readable
 }
 
-async function streamFollowingRedirects(outlet: GuardedAgent, request: OutgoingRequest): Promise<EgressStreamResponse> {
-  const deadlineAt = performance.now() + request.timeoutMs
-  const redirectsMax = Math.min(request.redirects ?? 0, REDIRECTS_MAX)
-  let current = request
-  for (let redirects = 0; ; redirects++) {
-    const url = parseAllowedUrl(outlet.policy, current.url)
-    const sent = current
-    const rules = { host: hostOf(url), method: sent.method, isSpent: sent.body instanceof Readable }
-    const { head, body } = await retryStaleConnection(rules, () => openResponse(outlet, url, sent, deadlineAt))
-    const next = redirectsMax === 0 ? undefined : followRedirect(sent, url, head)
-    if (next === undefined) return { status: head.status, headers: incomingHeaders(head.headers), body }
-    body.destroy()
-    if (redirects === redirectsMax) throw tooManyRedirects(url, redirectsMax)
-    current = next
-  }
-}
-
-/** Resolves with the head; what happens after it happens to the body. */
-function openResponse(
-  outlet: GuardedAgent,
-  url: URL,
-  request: OutgoingRequest,
-  deadlineAt: number,
-): Promise<OpenResponse> {
-  const wire = toDispatchOptions(url, request)
+/** Resolves with the head; later errors are errors of the body. */
+function openResponse(agent: Agent, url: URL, request: OutgoingRequest, deadlineAt: number): Promise<OpenResponse> {
+  const options = toDispatchOptions(url, request)
   const host = hostOf(url)
   const { signal, timeoutMs, maxResponseBytes: bytesMax, idleTimeoutMs: idleMs } = request
   return new Promise((resolve, reject) => {
     const body = new Readable({
-      read: () => exchange.resume(),
+      read: () => handler.resume(),
       destroy: (error, done) => {
-        exchange.abort(new Failure('CANCELLED', 'the reader of the answer went away'))
+        handler.abort(new Failure('CANCELLED', 'the reader of the answer went away'))
         done(error)
       },
     })
     body.on('error', () => {})
-    const exchange = new ResponseHandler(
+    const handler = new ResponseHandler(
       { host, signal, deadlineAt, timeoutMs, idleMs, bytesMax },
       {
         head: (head) => resolve({ head, body }),
@@ -141,12 +191,12 @@ function openResponse(
         },
       },
     )
-    if (wire.body instanceof Readable) wire.body.once('error', (error) => exchange.abort(bodySourceFailure(error)))
-    outlet.agent.dispatch(wire, exchange)
+    if (options.body instanceof Readable) options.body.once('error', (error) => handler.abort(bodySourceFailure(error)))
+    agent.dispatch(options, handler)
   })
 }
 
-/** undici destroys a source whose call failed with the failure of the call; any other error is the source's own. */
+/** undici destroys a source whose call failed with the error of the call; any other error is the source's own. */
 function bodySourceFailure(error: Error): Error {
   const isOfCall = 'code' in error && String(error.code).startsWith('UND_ERR')
   return isOfCall ? error : new Failure('CANCELLED', 'the body of the request broke off', { cause: error })

@@ -107,6 +107,17 @@ describe('an answer', () => {
     answered.body.destroy()
   })
 
+  it('of a redirect that cannot be followed closes its connection', async () => {
+    let closed: Promise<unknown> | undefined
+    await using upstream = await startRawUpstream((socket) => {
+      closed = once(socket, 'close')
+      socket.write('HTTP/1.1 302 Found\r\nLocation: http://[\r\nContent-Length: 50000000\r\n\r\nstart')
+    })
+    const call = client.stream({ ...STREAM, redirects: 1, timeoutMs: 60_000, url: `${upstream.origin}/` })
+    await expect(call).rejects.toMatchObject({ reason: 'UPSTREAM_INVALID_RESPONSE' })
+    await closed
+  })
+
   it('that redirects on and on fails', async () => {
     await using upstream = await startUpstream((_request, response) => {
       response.writeHead(302, { location: '/' }).end()

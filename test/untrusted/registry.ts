@@ -39,7 +39,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'formats/response/response.ts#decodeUtf8': 'a decoder of the platform',
   'formats/credential/token-response.ts#readStandardTokenResponse': 'picks fields of a parsed response',
   'formats/credential/token-response.ts#readTokenResponse': 'picks fields of a parsed response',
-  'egress/outgoing-request.ts#parseAllowedUrl': 'the URL parser of the platform and the address policy, which has rows',
+  'egress/request.ts#parseAllowedUrl': 'the URL parser of the platform and the address policy, which has rows',
   'api/services/values.convert.ts#parseEtag': 'one anchored expression over a short text',
   'api/http/proxy-request.ts#readProxyBody': 'collects bytes up to a limit; parseJson has a row',
   'database/keyset-pages.ts#readPageSize': 'compares numbers',

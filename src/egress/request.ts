@@ -1,30 +1,53 @@
 import { Readable } from 'node:stream'
-import type { Agent, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { Failure } from '../base/index.ts'
 import { ACCEPTED_ENCODINGS } from './content-decoding.ts'
-import { headersAcrossOrigins, outgoingHeaders } from './headers.ts'
-import type { EgressStreamRequest } from './http-client.ts'
+import { type HttpHeaders, headersAcrossOrigins, outgoingHeaders } from './headers.ts'
 import { type EgressPolicy, egressBlocked, findUrlViolation, hostOf } from './policy.ts'
-import type { ResponseHead } from './response-handler.ts'
+import type { ResponseHead } from './response.ts'
 
-/** Where requests leave: the connection pools, and the policy their URLs are held against. */
-export interface GuardedAgent {
-  readonly agent: Agent
-  readonly policy: EgressPolicy
+/** One request to a third party. */
+export interface EgressRequest {
+  /** Upper case. CONNECT and TRACE are rejected. */
+  readonly method: string
+  readonly url: string
+  /** Connection headers (`host`, `content-length`, `transfer-encoding`, …) are set by the client; given ones are dropped. */
+  readonly headers: HttpHeaders
+  readonly body?: string | Uint8Array
+  readonly signal?: AbortSignal
+  /** Deadline of the whole call: waiting for a connection, redirects, and the last byte of the body. */
+  readonly timeoutMs: number
+  /** Limit of the body, both as sent and as decoded. */
+  readonly maxResponseBytes: number
+  /** Redirects that are followed, 0 to 3; default 0, which returns the redirect itself. */
+  readonly redirects?: number
 }
 
-/** A request whose body is at hand, or a stream that undici reads at its own pace. */
+/** A request whose bodies are streamed. */
+export interface EgressStreamRequest extends Omit<EgressRequest, 'body'> {
+  /**
+   * An iterable is released when the call ends, successful or not: destroyed, or its iterator returned. It stays its owner's
+   * when not a byte was read: the request was rejected, or no connection was made.
+   */
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
+  /** Length of an iterable body, where known: sent as `content-length`, and enforced. */
+  readonly bodyBytes?: number
+  /** Idle timeout: no byte of either body has moved for this long. Default: only `timeoutMs` counts. */
+  readonly idleTimeoutMs?: number
+}
+
+/** A request with its body in memory, or as a stream that undici reads with backpressure. */
 export interface OutgoingRequest extends Omit<EgressStreamRequest, 'body'> {
   readonly body?: string | Uint8Array | Readable
 }
 
-/** Larger bodies go out in pieces, so that a connection is dropped, not reused, when the answer overtakes them. */
+/** Larger bodies are sent in slices, so that a connection is closed, not reused, when the response arrives before the end. */
 const SINGLE_WRITE_BYTES_MAX = 64 * 1024
 
-/** Would turn the connection into something else, or echo the credentials. */
+/** CONNECT opens a tunnel, TRACE echoes the credentials. */
 const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'TRACE'])
 
-/** @throws Failure EGRESS_BLOCKED before anything is resolved or opened */
+/** Parses a URL that the policy allows. @throws Failure EGRESS_BLOCKED, before any name is resolved */
 export function parseAllowedUrl(policy: EgressPolicy, text: string): URL {
   const url = URL.parse(text)
   if (!url) throw new Failure('EGRESS_BLOCKED', 'the request has no absolute URL')
@@ -33,27 +56,23 @@ export function parseAllowedUrl(policy: EgressPolicy, text: string): URL {
   return url
 }
 
-/**
- * The request as undici takes it.
- *
- * @throws Failure INVALID_FIELD for a method or header that must not be sent
- */
+/** The options of undici's `dispatch`. @throws Failure INVALID_FIELD for a method or header that must not be sent */
 export function toDispatchOptions(url: URL, request: OutgoingRequest): Dispatcher.DispatchOptions {
   const { method, body } = request
   if (FORBIDDEN_METHODS.has(method.toUpperCase()))
     throw new Failure('INVALID_FIELD', `the method ${method} is not allowed`)
   const headers = outgoingHeaders(request.headers)
   headers['accept-encoding'] ??= ACCEPTED_ENCODINGS
-  const wire = { origin: url.origin, path: `${url.pathname}${url.search}`, method, headers }
-  if (body === undefined) return wire
+  const options = { origin: url.origin, path: `${url.pathname}${url.search}`, method, headers }
+  if (body === undefined) return options
   if (body instanceof Readable) {
     if (request.bodyBytes !== undefined) headers['content-length'] = String(request.bodyBytes)
-    return { ...wire, body }
+    return { ...options, body }
   }
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  if (bytes.byteLength <= SINGLE_WRITE_BYTES_MAX) return { ...wire, body: bytes }
+  if (bytes.byteLength <= SINGLE_WRITE_BYTES_MAX) return { ...options, body: bytes }
   headers['content-length'] = String(bytes.byteLength)
-  return { ...wire, body: Readable.from(slices(bytes)) }
+  return { ...options, body: Readable.from(slices(bytes)) }
 }
 
 function* slices(bytes: Uint8Array): Generator<Uint8Array> {
@@ -62,14 +81,14 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-/** What a caller may ask for at most. */
+/** Upper bound of `redirects`. */
 export const REDIRECTS_MAX = 3
 
 /**
- * The request a redirect asks for, or `undefined` when the answer is not one.
+ * The request to the target of a redirect; `undefined` when the response is no redirect.
  *
  * 301 and 302 turn a POST into a GET and 303 turns anything but HEAD into one, as browsers do; 307 and 308 repeat
- * method and body. Across origins (scheme, host or port differ) only headers that cannot carry a credential go along.
+ * method and body. Across origins (scheme, host or port differ) only headers that cannot carry a credential are kept.
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when the target is no URL, or a body would have to go to another origin
  */
@@ -97,7 +116,7 @@ function withoutBody(request: OutgoingRequest): OutgoingRequest {
   return { ...rest, method: 'GET', headers: Object.fromEntries(headers) }
 }
 
-/** The refusal to follow any further. */
+/** The error after the last redirect that is followed. */
 export function tooManyRedirects(from: URL, redirectsMax: number): Failure {
   return new Failure('UPSTREAM_INVALID_RESPONSE', `"${hostOf(from)}" redirected more than ${redirectsMax} times`)
 }

@@ -1,6 +1,27 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Failure } from '../base/index.ts'
+import type { HttpHeaders } from './headers.ts'
+
+/** A whole response, of any status. */
+export interface EgressResponse {
+  readonly status: number
+  /** Names in lower case, repeated ones joined by a comma; without `set-cookie`, and without `content-encoding` once decoded. */
+  readonly headers: HttpHeaders
+  /** Content-decoded. */
+  readonly body: Uint8Array
+  /** URL of the response, after redirects. */
+  readonly url: string
+}
+
+/** A response whose body is streamed exactly as sent: not content-decoded, `content-encoding` kept. */
+export interface EgressStreamResponse {
+  readonly status: number
+  readonly headers: HttpHeaders
+  /** Read it to the end, leave the loop, or destroy it; each releases the connection. Fails with the failures of `send`. */
+  readonly body: Readable
+}
 
 /** Status and headers as undici parsed them. */
 export interface ResponseHead {
@@ -8,7 +29,7 @@ export interface ResponseHead {
   readonly headers: IncomingHttpHeaders
 }
 
-/** Where an answer goes; after `end` or `fail` nothing more comes. */
+/** Receives the response; `end` or `fail` is the last call. */
 export interface ResponseListener {
   head(head: ResponseHead): void
   /** @returns false to pause until `resume` */
@@ -17,21 +38,21 @@ export interface ResponseListener {
   fail(error: unknown): void
 }
 
-/** What bounds an exchange. */
+/** Limits of one request and its response. */
 export interface ResponseLimits {
   readonly host: string
   readonly signal: AbortSignal | undefined
   /** On the scale of `performance.now()`. */
   readonly deadlineAt: number
-  /** How long that is after the beginning, for the message. */
+  /** The same from the beginning of the call, for the message. */
   readonly timeoutMs: number
-  /** How long nothing may move in either direction. */
+  /** Idle timeout of both directions. */
   readonly idleMs?: number | undefined
-  /** Of the body as sent. */
+  /** Size limit of the body as sent. */
   readonly bytesMax: number
 }
 
-/** The connection was lost before anything of the answer arrived. */
+/** The connection was lost before a byte of the response arrived. */
 export class ConnectionLostError extends Error {
   constructor(cause: unknown) {
     super('the connection was lost before an answer', { cause })
@@ -40,10 +61,10 @@ export class ConnectionLostError extends Error {
 }
 
 /**
- * One request and its answer: counts bytes, keeps the deadline, watches the signal.
+ * undici's handler of one request: enforces size limit, deadline, idle timeout and abort signal.
  *
- * It settles once. Aborting before undici has assigned a connection settles at once and cancels the request when its
- * turn comes, so that nothing is sent for a caller who has gone.
+ * It settles once. An abort before undici has assigned a connection settles immediately, and the request is cancelled when
+ * its turn comes, so that nothing is sent for a caller who has disconnected.
  */
 export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly #limits: ResponseLimits
@@ -63,7 +84,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     else limits.signal?.addEventListener('abort', this.#onSignal)
   }
 
-  /** Ends the exchange with the error; the connection is closed, not reused. Nothing happens once it has ended. */
+  /** Ends the request with the error and closes its connection. Does nothing once it has ended. */
   abort(error: Error): void {
     if (this.#outcome) return
     this.#settle(error)
@@ -71,7 +92,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#sink.fail(error)
   }
 
-  /** Lets the body flow again after `chunk` returned false. */
+  /** Resumes the body after `chunk` returned false. */
   resume(): void {
     this.#controller?.resume()
   }
@@ -116,7 +137,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
 
   readonly #onSignal = () => this.abort(cancelled())
 
-  /** Sleeps until the exchange could be over time, looks, and sleeps again when bytes have moved meanwhile. */
+  /** One timer for deadline and idle timeout: re-armed when bytes have moved since it was set. */
   #watch(): void {
     const { deadlineAt, idleMs = Number.POSITIVE_INFINITY } = this.#limits
     const idleAt = this.#movedAt + idleMs
@@ -132,7 +153,6 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The answer's body is larger than the caller takes. */
 function responseTooLarge(limits: Pick<ResponseLimits, 'host' | 'bytesMax'>): Failure {
   const message = `the answer of "${limits.host}" is larger than ${limits.bytesMax} bytes`
   return new Failure('UPSTREAM_INVALID_RESPONSE', message, { metadata: { host: limits.host } })
@@ -150,5 +170,5 @@ function cancelled(): Failure {
 }
 
 function asError(value: unknown): Error {
-  return value instanceof Error ? value : new Error('the exchange has ended')
+  return value instanceof Error ? value : new Error('the request has ended')
 }
