@@ -1,5 +1,5 @@
-import { formatQuantity, type JsonObject, type Violation } from '../base/index.ts'
-import { checkConfig, checkOverride, compilePlan, listTools, secretPaths, writePath } from '../definitions/index.ts'
+import { formatDotPath, formatQuantity, type JsonObject, type Violation } from '../base/index.ts'
+import { checkConfig, checkOverride, compilePlan, listTools, secretPaths } from '../definitions/index.ts'
 import type { RunCommand } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
 
@@ -32,7 +32,7 @@ function checkDefinition(file: string, blamed: string, override: JsonObject | un
 /** Literal secrets are findings here only: a stored definition encrypts them, a file does not. */
 function findProblems(config: JsonObject): Violation[] {
   const secrets = secretPaths(config).map((path) => ({
-    field: writePath('', path),
+    field: formatDotPath(path),
     description: 'is a secret in a file: write {{environment_variables.<KEY>}} and set it in the override',
     rule: 'secret.literal',
   }))

@@ -5,13 +5,13 @@ import { expressionText, fieldList, refineWith, templateMap } from '../formats/i
 import { identifierText, type MethodDefinition, methodSchema } from './method-schema.ts'
 import type { ActionPlan, ContextSource, MethodPlan, StepPlan } from './plan.ts'
 
-/** What expressions of steps start from; earlier results are variables. */
+/** Root names of expressions in steps; earlier results are variables. */
 const CALL_ROOTS = ['context', 'args', 'query', 'body', 'id'] as const
 
-/** What an expression may be written as: the text, or `{expression}`. */
+/** Both forms of an expression: the text, or `{expression}`. */
 const expression = z.union([expressionText(CALL_ROOTS), z.strictObject({ expression: expressionText(CALL_ROOTS) })])
 
-/** Context keys by name. An object that holds `expression` alone is left to the other option of the union. */
+/** Context keys by name. An object with `expression` alone belongs to the other option of the union. */
 const contextKeys = templateMap().superRefine(refineWith(findLongExpression, 'expression.syntax'))
 
 const stepTypes = [
@@ -54,15 +54,15 @@ export const actionSchema = z.union([z.discriminatedUnion('type', stepTypes), st
 export type ActionDefinition = z.output<typeof actionSchema>
 type StepDefinition = z.output<typeof step>
 
-/** Names of actions that the life of an account runs; no caller may. */
+/** Names of actions that run in the life cycle of an account and cannot be called. */
 export const RESERVED_ACTIONS = ['post_install', 'validation', 'refresh_token', 'post_connect_user_form'] as const
 
-/** The name of a step, given or not. @param index from 0 */
+/** The name of a step, or its default. @param index from 0 */
 export function stepName({ name, type }: { readonly name?: string | undefined; readonly type: string }, index: number) {
   return name ?? `${type}_${index + 1}`
 }
 
-/** Whether a config of `update_context` is the long form of an expression, `{expression: "…"}`. */
+/** True for the long form of an expression, `{expression: "…"}`. */
 function isLongExpression(config: object): config is { readonly expression: string } {
   return 'expression' in config && typeof config.expression === 'string' && Object.keys(config).length === 1
 }
@@ -86,7 +86,7 @@ export function compileAction(name: string, action: ActionDefinition, compileReq
   return { name, steps, isWrite, parentPaths: findParentPaths(action, steps) }
 }
 
-/** Requests name what the integration reads for them too; contexts are updated by templates of the step alone. */
+/** Reads of parent records by the steps, including those by templates of the integration in requests. */
 function findParentPaths(action: ActionDefinition, steps: readonly StepPlan[]): DotPath[] {
   const own = listPlaceholderPaths(action as Json).flatMap((path) => (path.root === 'resources' ? [path.steps] : []))
   return [...own, ...steps.flatMap((step) => (step.type === 'request' ? step.request.parentPaths : []))]

@@ -10,16 +10,16 @@ import {
 import { listPlaceholderPaths, listVariablePaths } from '../expressions/index.ts'
 import { ACTION_RESOURCE, type RESERVED_ACTIONS, stepName } from './actions.ts'
 import { resolvedSchema } from './config-schema.ts'
-import { writePath } from './findings.ts'
+import { type ConfigFinding, toViolations } from './findings.ts'
 import { listFields } from './schema-walk.ts'
 
-/** The action whose steps ask a person. */
+/** The action whose steps are forms. */
 const FORM_ACTION = 'post_connect_user_form' satisfies (typeof RESERVED_ACTIONS)[number]
 
-/** The action that asks for the next token. */
+/** The action that refreshes the token. */
 const REFRESH_ACTION = 'refresh_token' satisfies (typeof RESERVED_ACTIONS)[number]
 
-/** One step of an action as it is written, wherever the schema allows it to be. */
+/** One step of an action as it is written, with its default name. */
 interface StepAt {
   readonly name: string
   readonly step: JsonObject
@@ -27,8 +27,8 @@ interface StepAt {
 }
 
 /**
- * What no schema can say about actions: names taken twice, results read before they are there or outside of any action,
- * steps where they cannot run.
+ * Semantic problems of actions: duplicate names, results read before they exist or outside of any action, steps where they
+ * cannot run.
  *
  * @param path prefix of the reported fields: `config`, `override`
  */
@@ -47,15 +47,10 @@ export function findActionProblems(config: JsonObject, path: string): Violation[
     ]
   })
   const outside = reads.filter(({ at }) => at[0] !== 'actions').map(unreadable)
-  return [...findShadowedResource(config), ...found, ...outside].map(({ at, ...finding }) => ({
-    field: writePath(path, at),
-    ...finding,
-  }))
+  return toViolations([...findShadowedResource(config), ...found, ...outside], path)
 }
 
-type ActionFinding = Omit<Violation, 'field'> & { readonly at: DotPath }
-
-function findShadowedResource({ resources }: JsonObject): ActionFinding[] {
+function findShadowedResource({ resources }: JsonObject): ConfigFinding[] {
   if (!isJsonObject(resources) || resources[ACTION_RESOURCE] === undefined) return []
   const description = 'is the name under which actions are called: no call would reach this resource'
   return [{ at: ['resources', ACTION_RESOURCE], description, rule: 'resources.reserved_name' }]
@@ -75,7 +70,7 @@ function stepsOf(action: string, definition: Json): StepAt[] {
   })
 }
 
-function findTakenNames(steps: readonly StepAt[]): ActionFinding[] {
+function findTakenNames(steps: readonly StepAt[]): ConfigFinding[] {
   const taken = new Set<string>()
   return steps.flatMap(({ name, path }) => {
     if (taken.size < taken.add(name).size) return []
@@ -84,7 +79,7 @@ function findTakenNames(steps: readonly StepAt[]): ActionFinding[] {
   })
 }
 
-function findMisplacedSteps(action: string, steps: readonly StepAt[]): ActionFinding[] {
+function findMisplacedSteps(action: string, steps: readonly StepAt[]): ConfigFinding[] {
   const rule = 'actions.wrong_step'
   const misplaced = steps.flatMap(({ step, path }) => {
     const description = describeMisplaced(action, step.type)
@@ -94,7 +89,7 @@ function findMisplacedSteps(action: string, steps: readonly StepAt[]): ActionFin
   return [...misplaced, { at: ['actions', action], description: 'must have a step that sends a request', rule }]
 }
 
-/** Forms ask a person and nothing else does. What a token brings for the context, `context_from_token` takes. */
+/** Forms belong to one action. In `refresh_token` the context is updated by `context_from_token`. */
 function describeMisplaced(action: string, type: Json | undefined): string | undefined {
   if (action === FORM_ACTION) return type === 'form' ? undefined : `must be form in ${FORM_ACTION}`
   if (type === 'form') return `is possible in ${FORM_ACTION} only`
@@ -102,13 +97,13 @@ function describeMisplaced(action: string, type: Json | undefined): string | und
   return undefined
 }
 
-function findPagination({ step: { type, config }, path }: StepAt): ActionFinding[] {
+function findPagination({ step: { type, config }, path }: StepAt): ConfigFinding[] {
   if (type !== 'request' || !isJsonObject(config) || !isJsonObject(config.pagination)) return []
   const description = 'is not possible: a step sends one request; write a method of a resource for a list'
   return [{ at: [...path, 'config', 'pagination'], description, rule: 'actions.pagination' }]
 }
 
-/** A result that is read by a template or an expression: `$previous`, or `$steps` and a name. */
+/** A reference to a result in a template or an expression: `$previous`, or `$steps` and a name. */
 interface ResultRead {
   readonly kind: 'template' | 'expression'
   readonly root: 'previous' | 'steps'
@@ -116,7 +111,7 @@ interface ResultRead {
   readonly at: DotPath
 }
 
-/** Reads by the place of their step: `["actions", name]`, or `["actions", name, "steps", index]`, as JSON. */
+/** References by the path of their step as JSON: `["actions", name]`, or `["actions", name, "steps", index]`. */
 function groupByStep(reads: readonly ResultRead[]): ReadonlyMap<string, readonly ResultRead[]> {
   const groups = new Map<string, ResultRead[]>()
   for (const read of reads)
@@ -133,7 +128,7 @@ function findUnknownResults(
   steps: readonly StepAt[],
   readsByPlace: ReadonlyMap<string, readonly ResultRead[]>,
   suggester: typeof suggest,
-): ActionFinding[] {
+): ConfigFinding[] {
   const names = new Set<string>()
   return steps.flatMap((step) => {
     const reads = readsByPlace.get(JSON.stringify(step.path)) ?? []
@@ -143,15 +138,15 @@ function findUnknownResults(
   })
 }
 
-/** @param names of the steps before */
+/** @param names of the previous steps */
 function findUnknownResult(
   read: ResultRead,
   { step, path }: StepAt,
   names: ReadonlySet<string>,
   suggester: typeof suggest,
-): ActionFinding[] {
+): ConfigFinding[] {
   const { kind, root, step: name, at } = read
-  // What judges an answer (error_expression and the like) sees the answer alone.
+  // Expressions that classify a response (error_expression for example) see the response alone.
   if (kind === 'expression' && step.type === 'request' && at[path.length] === 'config') return [unreadable(read)]
   if (root === 'previous' && names.size === 0)
     return [{ at, description: 'reads $previous, but this is the first step', rule: 'actions.unknown_step' }]
@@ -160,7 +155,7 @@ function findUnknownResult(
   return [{ at, description, rule: 'actions.unknown_step' }]
 }
 
-function unreadable({ root, at }: ResultRead): ActionFinding {
+function unreadable({ root, at }: ResultRead): ConfigFinding {
   const description = `reads $${root}, which is there in templates, transform, update_context and run_if of actions only`
   return { at, description, rule: 'actions.result_outside' }
 }

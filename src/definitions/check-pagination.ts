@@ -1,13 +1,12 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { type DotPath, formatDotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { findFilteredList, listPlaceholderPaths } from '../expressions/index.ts'
-import { writePath } from './findings.ts'
 
-/** The key under which a format sends its position. */
+/** The setting that names the parameter for the position, by format. */
 const POSITION_KEYS: Readonly<Record<string, string>> = { page: 'page_key', offset: 'offset_key', cursor: 'cursor_key' }
 
 /**
- * Paginations that would ask for the first page again and again: no key to send the position under, and no
- * `{{pagination.…}}` in the config that places it.
+ * Paginations that would request the first page forever: no parameter for the position, and no `{{pagination.…}}` in the
+ * config.
  */
 export function findKeylessPaginations(config: JsonObject, path: string): Violation[] {
   if (listPlaceholderPaths(config).some(({ root }) => root === 'pagination')) return []
@@ -15,7 +14,7 @@ export function findKeylessPaginations(config: JsonObject, path: string): Violat
     const key = missingKey(value)
     if (key === undefined) return []
     const description = `is required, unless a template of the definition places {{pagination.${value.format}}} itself`
-    return [{ field: writePath(path, [...at, 'config', key]), description, rule: 'pagination.key_missing' }]
+    return [{ field: formatDotPath([...at, 'config', key], path), description, rule: 'pagination.key_missing' }]
   })
 }
 
@@ -26,12 +25,12 @@ function missingKey({ format, config }: JsonObject): string | undefined {
   return settings[key] === undefined && settings.is_link !== true ? key : undefined
 }
 
-/** Formats that end at an empty page unless they say otherwise. */
+/** Formats that end at an empty page by default. */
 const ENDED_BY_EMPTY: ReadonlySet<string> = new Set(['page', 'offset', 'range'])
 
 /**
- * Lists that would end in silence at the first page that `response_path` leaves empty: it filters something computed, so
- * it cannot be told whether the upstream sent entries.
+ * Lists that would end silently at the first page whose records are all filtered out: `response_path` filters a computed
+ * list, so that the number of entries of the upstream is not known.
  */
 export function findHiddenEmptyPages(config: JsonObject, path: string): Violation[] {
   return listMethods(config).flatMap(({ method, path: at }) => {
@@ -42,7 +41,7 @@ export function findHiddenEmptyPages(config: JsonObject, path: string): Violatio
     if (list.kind !== 'filtered' || list.source !== undefined) return []
     const description =
       'filters a list that it computes, and a page whose records are all left out would end the listing: write the condition at the list, as in $.results[active], or set stop_on_empty to false beside another rule'
-    return [{ field: writePath(path, [...at, 'response_path']), description, rule: 'pagination.hidden_empty_page' }]
+    return [{ field: formatDotPath([...at, 'response_path'], path), description, rule: 'pagination.hidden_empty_page' }]
   })
 }
 

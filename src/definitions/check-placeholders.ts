@@ -9,34 +9,33 @@ import {
 } from '../base/index.ts'
 import { listPlaceholderPaths, listRootNames } from '../expressions/index.ts'
 import { resolvedSchema } from './config-schema.ts'
-import { FINDINGS_MAX, writePath } from './findings.ts'
+import { type ConfigFinding, FINDINGS_MAX, toViolations } from './findings.ts'
 import { listBareNames } from './placeholder-names.ts'
 import { type FieldAt, listFields } from './schema-walk.ts'
 
 /**
- * Texts that would find nothing when they are evaluated: placeholders of unknown names, placeholders where none are
- * evaluated, and expressions that start from names that are not there.
+ * Texts that would resolve to nothing: placeholders with unknown names, placeholders in settings without templates, and
+ * expressions with unknown root names.
  *
  * @param path prefix of the reported fields: `config`, `override`
  */
 export function findPlaceholderProblems(config: JsonObject, path: string): Violation[] {
   const places = listFields(resolvedSchema, config)
-  return [
+  const findings = [
     ...findUnknownPlaceholders(config, places),
     ...places.flatMap(findLiteralPlaceholder),
     ...places.flatMap(findUnknownNames),
-  ].map(({ at, ...finding }) => ({ field: writePath(path, at), ...finding }))
+  ]
+  return toViolations(findings, path)
 }
 
-type PlaceholderFinding = Omit<Violation, 'field'> & { readonly at: DotPath }
-
-function findUnknownPlaceholders(config: JsonObject, places: readonly FieldAt[]): PlaceholderFinding[] {
+function findUnknownPlaceholders(config: JsonObject, places: readonly FieldAt[]): ConfigFinding[] {
   const known = listBareNames(config)
   const templates = places
     .filter(({ role }) => role.kind === 'template' || role.kind === 'url')
     .flatMap(({ value, path }) => listTexts(value, path))
   const suggester = createSuggester()
-  const findings: PlaceholderFinding[] = []
+  const findings: ConfigFinding[] = []
   for (const { value, path: at } of templates) {
     if (findings.length >= FINDINGS_MAX) break
     for (const { root, text, steps } of listPlaceholderPaths(value)) {
@@ -48,8 +47,8 @@ function findUnknownPlaceholders(config: JsonObject, places: readonly FieldAt[])
   return findings
 }
 
-/** Names of entries are literal everywhere, also inside the JSON of a template. */
-function findLiteralPlaceholder({ role, value, path }: FieldAt): PlaceholderFinding[] {
+/** Keys are literal everywhere, also inside the JSON of a template. */
+function findLiteralPlaceholder({ role, value, path }: FieldAt): ConfigFinding[] {
   const literals = role.kind === 'literal' ? [{ value, path }] : role.kind === 'template' ? listNames(value, path) : []
   return literals
     .filter((literal) => typeof literal.value === 'string' && literal.value.includes('{{'))
@@ -60,7 +59,7 @@ function findLiteralPlaceholder({ role, value, path }: FieldAt): PlaceholderFind
     }))
 }
 
-function findUnknownNames({ role, value, path: at }: FieldAt): PlaceholderFinding[] {
+function findUnknownNames({ role, value, path: at }: FieldAt): ConfigFinding[] {
   if (role.kind !== 'expression' || role.roots === undefined || typeof value !== 'string') return []
   const { roots } = role
   const findings = listRootNames(value).flatMap(({ name, next }) => {

@@ -1,4 +1,4 @@
-/** The worker thread of `checkConfigAsync` and `checkOverrideAsync`. */
+/** Entry point of the worker thread of `checkConfigAsync` and `checkOverrideAsync`: a thread needs a file of its own. */
 
 import { parentPort } from 'node:worker_threads'
 import { type JsonObject, parseJson, type Violation } from '../base/index.ts'

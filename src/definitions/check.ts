@@ -1,6 +1,7 @@
 import {
   createSuggester,
   exceedsJsonSize,
+  formatDotPath,
   isJsonObject,
   JSON_DEPTH_MAX,
   type JsonObject,
@@ -11,7 +12,7 @@ import { findActionProblems } from './check-actions.ts'
 import { findHiddenEmptyPages, findKeylessPaginations } from './check-pagination.ts'
 import { findPlaceholderProblems } from './check-placeholders.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
-import { FINDINGS_MAX, findSchemaViolations, writePath } from './findings.ts'
+import { FINDINGS_MAX, findSchemaViolations } from './findings.ts'
 import { alignCredentials, resolveConfig } from './merge.ts'
 import { listMethodsWithoutVerb } from './method-schema.ts'
 import { deepPartial } from './override-schema.ts'
@@ -21,14 +22,13 @@ export const CONFIG_LENGTH_MAX = 256 * 1024
 
 const TOO_LARGE = 'config.max'
 
-/** Which document is checked: a whole definition, or a layer that is merged over one. */
+/** The document that is checked: a whole definition, or an override that is merged over one. */
 export type ConfigKind = 'integration' | 'override'
 
 /**
- * Every finding about a config, all at once, the first 100 of them; an empty list means that it may be stored and compiled.
+ * Validates a config: all findings in one list, the first 100 of them; a config without findings may be stored and compiled.
  *
- * An override alone is judged key by key, since the definition below may supply the rest; `checkOverride` judges it together
- * with that definition.
+ * An override is validated key by key, since its definition may supply the rest; `checkOverride` validates both together.
  *
  * @param path prefix of the reported fields: `config`, `override`
  */
@@ -42,8 +42,8 @@ export function checkConfig(config: JsonObject, kind: ConfigKind, path: string):
 }
 
 /**
- * Every finding about an override over its definition: those of the override alone, and those that only the merged config
- * shows. Findings that the definition has by itself are not the override's.
+ * Validates an override over its definition: findings of the override alone, and those that only the merged config has.
+ * Findings of the definition by itself are left out.
  */
 export function checkOverride(config: JsonObject, override: JsonObject, path: string): Violation[] {
   const alone = checkConfig(override, 'override', path)
@@ -56,7 +56,7 @@ export function checkOverride(config: JsonObject, override: JsonObject, path: st
   return [...alone, ...together.filter(({ field, rule }) => !known.has(`${field} ${rule}`))]
 }
 
-/** A field of which the schema says something already is not told a second time that placeholders have no effect in it. */
+/** A field with a finding of the schema gets no second one that placeholders have no effect in it. */
 function mergeFindings(ofSchema: readonly Violation[], ofMeaning: readonly Violation[]): Violation[] {
   const fields = new Set(ofSchema.map(({ field }) => field))
   return [...ofSchema, ...ofMeaning.filter(({ field, rule }) => rule !== 'placeholder.no_effect' || !fields.has(field))]
@@ -67,7 +67,7 @@ function tooLarge(field: string): Violation {
   return { field, description, rule: TOO_LARGE }
 }
 
-/** What no schema can say: shapes that contradict each other, names that lead nowhere. */
+/** Rules between fields: contradicting shapes, references to unknown names. */
 function findSemanticProblems(config: JsonObject, path: string): Violation[] {
   return [
     ...findMixedCredentials(config, path),
@@ -85,21 +85,21 @@ function findMixedCredentials({ credentials }: JsonObject, path: string): Violat
   const others = Object.keys(credentials).filter((key) => key !== 'format' && key !== 'config')
   if (others.length === 0) return []
   const description = `mixes both shapes: one definition {format, config} and the map entries ${others.join(', ')}`
-  return [{ field: writePath(path, ['credentials']), description, rule: 'credentials.mixed_shapes' }]
+  return [{ field: formatDotPath(['credentials'], path), description, rule: 'credentials.mixed_shapes' }]
 }
 
 function findMissingVerbs({ resources }: JsonObject, path: string): Violation[] {
   if (!isJsonObject(resources)) return []
   return Object.entries(resources).flatMap(([resource, methods]) =>
     (isJsonObject(methods) ? listMethodsWithoutVerb(methods) : []).map((method) => ({
-      field: writePath(path, ['resources', resource, method, 'method']),
+      field: formatDotPath(['resources', resource, method, 'method'], path),
       description: 'is required: only reading methods have a default',
       rule: 'required',
     })),
   )
 }
 
-/** Tags of resources that are not there, which no tool would ever have. */
+/** Tags of unknown resources: no tool would have them. */
 function findUnknownTagged({ tool_tags, resources }: JsonObject, path: string): Violation[] {
   if (!isJsonObject(tool_tags)) return []
   const suggest = createSuggester()
@@ -107,16 +107,16 @@ function findUnknownTagged({ tool_tags, resources }: JsonObject, path: string): 
   return Object.keys(tool_tags)
     .filter((name) => !known.has(name))
     .map((name) => ({
-      field: writePath(path, ['tool_tags', name]),
+      field: formatDotPath(['tool_tags', name], path),
       description: `is not a resource of the definition${suggest(name, known)}`,
       rule: 'tool_tags.unknown_resource',
     }))
 }
 
-/** Configs up to this length are checked at once, characters as JSON; a check costs up to a millisecond per KiB and more. */
+/** Largest config that is checked in this thread, characters as JSON; a check takes a millisecond per KiB and more. */
 const INLINE_LENGTH_MAX = 16 * 1024
 
-/** What the worker thread checks; configs as JSON text. */
+/** A task of the worker thread; configs as JSON text. */
 export type CheckTask =
   | { readonly config: string; readonly kind: ConfigKind; readonly path: string }
   | { readonly config: string; readonly override: string; readonly path: string }
@@ -126,12 +126,12 @@ const thread = new WorkerThread<CheckTask, readonly Violation[]>(new URL('./chec
   heapMegabytes: 512,
 })
 
-/** Tells whether a check of the config would hold the event loop. */
+/** True when a check of the config would block the event loop. */
 export function isLargeConfig(config: JsonObject): boolean {
   return exceedsJsonSize(config, INLINE_LENGTH_MAX, JSON_DEPTH_MAX)
 }
 
-/** `checkConfig` without holding the event loop: large configs are checked in a worker thread. */
+/** `checkConfig` without blocking the event loop: large configs are checked in a worker thread. */
 export async function checkConfigAsync(
   config: JsonObject,
   kind: ConfigKind,
@@ -141,7 +141,7 @@ export async function checkConfigAsync(
   return await checkInThread({ config: JSON.stringify(config), kind, path })
 }
 
-/** `checkOverride` without holding the event loop: large configs are checked in a worker thread. */
+/** `checkOverride` without blocking the event loop: large configs are checked in a worker thread. */
 export async function checkOverrideAsync(
   config: JsonObject,
   override: JsonObject,

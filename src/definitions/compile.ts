@@ -46,23 +46,23 @@ import type {
 } from './plan.ts'
 import { settingsAsDoubles } from './schema-walk.ts'
 
-/** Methods that read by their name; all others count as writing, whatever HTTP method they use, unless they say otherwise. */
+/** Methods that read by their name; all others count as writing for any HTTP method, unless `read_only` is set. */
 const READING_METHODS: readonly string[] = ['list', 'get']
 
-/** A third party that hangs holds up the other runs of its account for so long, five times with pauses between. */
+/** An upstream that hangs delays the other runs of its account for so long, five times with pauses between. */
 const TIMEOUT_SECONDS_DEFAULT = 20
 
 /** HTTP methods that read, for paths that the definition does not describe. */
 const READING_VERBS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
-/** The name under which the product introduces itself; some APIs refuse requests without one. */
+/** Default User-Agent; some APIs reject requests without one. */
 const USER_AGENT = 'Patchbay'
 
 /**
- * Compiles a resolved config, once: a call then only evaluates.
+ * Compiles a resolved config.
  *
- * @throws Failure DEFINITION_INVALID with every violation when the config does not pass its schema, for example because an
- * override was stored before the definition below it changed
+ * @throws Failure DEFINITION_INVALID when the config does not match its schema, for example because an override was stored
+ * before its definition changed
  */
 export function compilePlan(written: JsonObject): Plan {
   const config = settingsAsDoubles(resolvedSchema, written) as JsonObject
@@ -75,7 +75,7 @@ export function compilePlan(written: JsonObject): Plan {
   return {
     resources: new Map(resources),
     passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
-    // From the config as written: parsing sorts the map's keys.
+    // From the config as written: parsing sorts the keys of the map.
     credentials: listCredentials(config.credentials).map((choice) => compileConnect(parsed, choice)),
     actions: new LazyMap(parsed.actions ?? {}, (name, action) =>
       compileAction(name, action, (request) => compileStepRequest(parsed, name, request)),
@@ -87,7 +87,7 @@ export function compilePlan(written: JsonObject): Plan {
   }
 }
 
-/** Tells whether a call to a path that no method describes changes something upstream. */
+/** True when a call with this HTTP method, to a path that no method describes, may change something upstream. */
 export function isWritingVerb(verb: string): boolean {
   return !READING_VERBS.includes(verb.toUpperCase())
 }
@@ -110,7 +110,7 @@ function compileConnect(config: IntegrationConfig, choice: CredentialChoice): Co
   }
 }
 
-/** Headers and parameters of the integration may hold the token that is only being asked for: they are left out. */
+/** Without headers and parameters of the integration: they may hold the token that this request is for. */
 function compileTokenRequest({ base_url }: IntegrationConfig, request: RequestDefinition): MethodPlan {
   return compileRequest(base_url === undefined ? {} : { base_url }, '', 'token', request)
 }
@@ -145,14 +145,14 @@ function compileMethod(
   }
 }
 
-/** A request of an action is never paged, and what the caller gave reaches it only where its templates read it. */
+/** A request of an action is never paged, and parameters of the caller are sent only where its templates read them. */
 function compileStepRequest(config: IntegrationConfig, action: string, request: MethodDefinition): MethodPlan {
   const plan = compileMethod(config, ACTION_RESOURCE, action, request)
   const consumed = { ...plan.consumed, isQueryConsumed: true, isBodyConsumed: true }
   return { ...plan, isList: false, isWrite: isWritingVerb(plan.verb), pagination: undefined, consumed }
 }
 
-/** The request part, with everything else as the integration has it. */
+/** The request, with all other settings of the integration. */
 function compileRequest(
   config: IntegrationConfig,
   resource: string,
@@ -196,7 +196,7 @@ function compileRequest(
   }
 }
 
-/** Whatever of the integration may take part in a request, and of the method itself. */
+/** Reads of parent records by templates of the method, and by those of the integration that a request uses. */
 function findParentPaths(config: IntegrationConfig, method: MethodDefinition): DotPath[] {
   const shared = [config.base_url, config.headers, config.query, config.authorization, config.pagination]
   const own = [method.base_url, method.path, method.headers, method.query, method.body]
@@ -208,7 +208,7 @@ function findParentPaths(config: IntegrationConfig, method: MethodDefinition): D
 
 type HeaderValues = Readonly<Record<string, string | number | boolean | null>>
 
-/** Later levels win, whatever the case of the names; `null` removes. */
+/** Later levels win, names are case-insensitive; `null` removes. */
 function mergeHeaders(...levels: readonly (HeaderValues | undefined)[]): Record<string, string> {
   const merged: Record<string, string> = {}
   for (const level of levels) {
@@ -291,10 +291,10 @@ const WINDOW_SECONDS = { second: 1, minute: 60, hour: 3_600, day: 86_400 } as co
 const KEY_LENGTH = 16
 
 /**
- * The rules that count a call.
+ * The limits that apply to a call.
  *
- * @param called what is called; nothing for a path that no method describes, which only rules without `match` count
- * @param owner of rules that are the method's own and count nothing else; absent: shared by all that they match
+ * @param called resource and method; empty for a path that no method describes, to which only rules without `match` apply
+ * @param owner the method, for rules of its own; absent: the counter is shared by all methods that match
  */
 function compileBudgets(
   definitions: BudgetDefinition | undefined,
@@ -319,13 +319,13 @@ function budgetKey(owner: string, definition: BudgetDefinition[number]): string 
     .slice(0, KEY_LENGTH)
 }
 
-/** A map whose values are computed when they are first read, and kept. */
+/** A map whose values are computed lazily and cached. */
 class LazyMap<Source, Value> {
   readonly #sources: ReadonlyMap<string, Source>
   readonly #compute: (key: string, source: Source) => Value
   readonly #values = new Map<string, Value>()
 
-  /** @param compute what it throws is thrown by `get`, each time */
+  /** @param compute its errors are thrown by `get`, each time */
   constructor(sources: Readonly<Record<string, Source>>, compute: (key: string, source: Source) => Value) {
     this.#sources = new Map(Object.entries(sources))
     this.#compute = compute

@@ -29,7 +29,7 @@ import {
   timeoutSchema,
 } from './method-schema.ts'
 
-/** How inbound webhooks of the third party are handled; evaluated by the webhooks room, data here. */
+/** How inbound webhooks of the third party are handled. */
 const webhookSchema = z.strictObject({
   payload_transform: expressionText(['body', 'headers', 'query'])
     .optional()
@@ -48,7 +48,7 @@ const webhookSchema = z.strictObject({
     .describe('How the receiving accounts of an environment-level address are found.'),
 })
 
-/** Keys of an integration config. The same objects validate, give the types and become the published JSON Schema. */
+/** Keys of an integration config. The same objects validate, give the types and are published as JSON Schema. */
 const configKeys = {
   label: plainText().optional().describe('Human-readable name.'),
   logo: webAddress().optional().describe('URL of the logo; square, 256x256 recommended.'),
@@ -91,7 +91,7 @@ const configKeys = {
 /** An integration config. */
 export const configSchema = z.strictObject(configKeys).meta({ title: 'Integration config' })
 
-/** What an override may hold beyond the config's keys; these never reach an integration. */
+/** Keys of an override only. */
 const overrideOnlyKeys = {
   description: plainText().optional().describe('Environment-specific description shown in the catalog.'),
   tags: listOf(rawText()).optional().describe('Environment-specific tags shown in the catalog.'),
@@ -110,7 +110,7 @@ let cachedJsonSchema: JsonObject | undefined
 /**
  * JSON Schema (draft 2020-12) of the integration config, made from the objects that validate it.
  *
- * It describes shapes. What only a check can see (placeholder names, expressions, rules between fields) is not in it.
+ * It describes shapes only: placeholder names, expressions and rules between fields need `checkConfig`.
  */
 export function integrationConfigSchema(): JsonObject {
   if (cachedJsonSchema !== undefined) return cachedJsonSchema

@@ -1,10 +1,17 @@
-import { type DotPath, getAtPath, isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import {
+  type DotPath,
+  formatDotPath,
+  getAtPath,
+  isJsonNumber,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+} from '../base/index.ts'
 import { findTemplateProblem, listPlaceholderPaths } from '../expressions/index.ts'
 import { resolvedSchema } from './config-schema.ts'
-import { writePath } from './findings.ts'
 import { listFields } from './schema-walk.ts'
 
-/** An address written out in a config. */
+/** A literal URL in a config. */
 export interface Address {
   /** JSON path of the setting. */
   readonly path: string
@@ -12,16 +19,16 @@ export interface Address {
 }
 
 /**
- * The addresses that calls would go to, as far as they can be judged before a call: those whose text has no placeholder.
+ * The URLs that calls would go to, as far as they are known before a call: those without placeholders.
  *
- * The config need not be valid; what is not a text is skipped.
+ * The config need not be valid; values that are not texts are skipped.
  *
  * @param prefix of the reported paths, e.g. `override`
  */
 export function listAddresses(config: JsonObject, prefix: string): Address[] {
   return listFields(resolvedSchema, config).flatMap(({ role, value, path }) =>
     role.kind === 'url' && typeof value === 'string' && isLiteralAddress(value)
-      ? [{ path: writePath(prefix, path), url: value }]
+      ? [{ path: formatDotPath(path, prefix), url: value }]
       : [],
   )
 }
@@ -30,16 +37,16 @@ function isLiteralAddress(text: string): boolean {
   return findTemplateProblem(text) === undefined && listPlaceholderPaths(text).length === 0
 }
 
-/** Names under which people keep secrets: variables, headers, parameters. */
+/** Names of variables, headers and parameters that usually hold secrets. */
 const SECRET_NAME =
   /secret|token(?!_?(?:path|host|url))|password|passwd|private_?key|api[-_]?key|access[-_]?key|^(?:proxy-)?authorization$|^cookie$/i
 
 /**
- * The leaves of a config, or of an override, that are credential material and are stored encrypted and shown masked.
+ * The leaves of a config or override that are credential material: stored encrypted, shown masked.
  *
- * These are: client secrets, literal tokens, keys and passwords in credentials, authorization and signature settings;
- * literal headers and parameters whose name says secret; environment variables whose name does. A text with a placeholder
- * is not a secret, it only points at one. The config need not be valid.
+ * These are client secrets, literal tokens, keys and passwords in credentials, authorization and signature settings; literal
+ * headers, parameters and environment variables with the name of a secret. A text with a placeholder is not a secret but a
+ * reference to one. The config need not be valid.
  */
 export function secretPaths(config: JsonObject): DotPath[] {
   const marked = listFields(resolvedSchema, config).flatMap(({ role, value, path }) =>
@@ -49,7 +56,7 @@ export function secretPaths(config: JsonObject): DotPath[] {
   return [...marked, ...variables]
 }
 
-/** The texts of those leaves. */
+/** The values at `secretPaths`, as texts. */
 export function secretTexts(config: JsonObject): string[] {
   const values = secretPaths(config).map((path) => getAtPath(config, path))
   return values.flatMap((value) => (typeof value === 'string' || isJsonNumber(value) ? [String(value)] : []))
@@ -60,7 +67,7 @@ function secretLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] 
   return children(value, path).flatMap(([item, at]) => secretLeaves(item, at, isSecret))
 }
 
-/** Everything below a secret name is secret, whatever its type, `null` and empty texts aside. */
+/** All leaves below a secret name, of any type, except `null` and empty texts. */
 function variableLeaves(value: Json, path: DotPath, isSecret: boolean): DotPath[] {
   if (isJsonObject(value) || Array.isArray(value))
     return children(value, path).flatMap(([item, at]) => variableLeaves(item, at, isSecret || hasSecretName(at)))

@@ -28,10 +28,18 @@ export function findSchemaViolations(schema: z.ZodType, value: Json, prefix: str
 
 type Issue = z.core.$ZodIssue
 
-/** Findings that one check reports; the first ones help, and a document of garbage would have millions. */
+/** A finding at a path of the config. */
+export type ConfigFinding = Omit<Violation, 'field'> & { readonly at: DotPath }
+
+/** Findings as violations. @param prefix of the fields: `config`, `override` */
+export function toViolations(findings: readonly ConfigFinding[], prefix: string): Violation[] {
+  return findings.map(({ at, ...finding }) => ({ field: formatDotPath(at, prefix), ...finding }))
+}
+
+/** Most findings of one check: a document of garbage would have millions. */
 export const FINDINGS_MAX = 100
 
-/** Unknown keys share one issue; their descriptions travel as lines of its message, because zod drops the schema. */
+/** Unknown keys share one issue; their descriptions are lines of its message, because zod drops the schema. */
 const LINE = '\n'
 
 const RULES: Readonly<Record<Issue['code'], string>> = {
@@ -51,7 +59,7 @@ const RULES: Readonly<Record<Issue['code'], string>> = {
 function violationsOf(issue: Issue, parent: DotPath, prefix: string): Violation[] {
   const path = [...parent, ...(issue.path as DotPath)]
   const at = (steps: DotPath, description: string, rule: string): Violation => ({
-    field: writePath(prefix, steps),
+    field: formatDotPath(steps, prefix),
     description,
     rule,
   })
@@ -76,7 +84,7 @@ function violationsOf(issue: Issue, parent: DotPath, prefix: string): Violation[
   }
 }
 
-/** The option of a union that came closest: the fewest complaints about the value as a whole, then the fewest of all. */
+/** The closest option of a union: the fewest issues about the value as a whole, then the fewest of all. */
 function likeliestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   const ranked = branches
     .filter((issues) => issues.length > 0)
@@ -91,7 +99,7 @@ function complaintWeight(issue: Issue): number {
   return issue.path.length <= 1 && issue.code !== 'custom' ? 100 : 1
 }
 
-/** The sentence of a finding, worded so that it reads behind the field's path. */
+/** The description of a finding, worded to follow the field's path. */
 function describeIssue(issue: z.core.$ZodRawIssue, suggester: typeof suggest): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -153,9 +161,4 @@ function nounOf(expected: string): string {
 function keysOf(schema: unknown): string[] {
   const def = (schema as Partial<z.core.$ZodTypes> | undefined)?._zod?.def
   return def?.type === 'object' ? Object.keys(def.shape) : []
-}
-
-/** A path as findings write it: `override.resources.issues.list.path`, `fields[2].name`, `headers["x.y"]`. */
-export function writePath(prefix: string, path: DotPath): string {
-  return formatDotPath(path, prefix)
 }

@@ -1,8 +1,8 @@
 /**
- * The definition of a third-party API as data: its schema, its check, the merge of an override, and the plan it is
- * compiled to.
+ * The definition of a third-party API as data: its schema, its validation, the merge of an override, and its compilation to
+ * a plan.
  *
- * Everything here is a pure function of JSON. Nothing here performs a call, and no other room reads a config by hand.
+ * Pure functions of JSON. Nothing here performs a call, and no other module reads a config by hand.
  */
 
 export { ACTION_RESOURCE, RESERVED_ACTIONS } from './actions.ts'
@@ -17,7 +17,6 @@ export {
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { listAddresses, secretPaths, secretTexts } from './config-values.ts'
-export { writePath } from './findings.ts'
 export { type ResolvedConfig, resolveConfig } from './merge.ts'
 export type {
   ActionPlan,

@@ -1,21 +1,20 @@
-import { deepMerge, FORBIDDEN_KEYS, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { writePath } from './findings.ts'
+import { deepMerge, FORBIDDEN_KEYS, formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 
-/** Which document a leaf of a resolved config came from. */
+/** The document that a leaf of a resolved config comes from. */
 type Layer = 'integration' | 'override'
 
 /** A definition with an override merged over it. */
 export interface ResolvedConfig {
   readonly config: JsonObject
-  /** JSON path of every leaf (scalars, lists, empty objects) → the document it came from. */
+  /** JSON path of every leaf (scalars, lists, empty objects) → its document. */
   readonly layers: Readonly<Record<string, Layer>>
 }
 
 /**
  * Merges an override over a definition: objects merge, lists and scalars replace, `null` removes.
  *
- * One kind of `null` stays: on a method, where `null` is itself a setting (`pagination: null` turns paging off, a `null`
- * header is not sent). Removing it there would bring back the integration-wide setting, the opposite of what was written.
+ * On a method, `null` is itself a setting (`pagination: null` turns paging off, a `null` header is not sent) and stays:
+ * removing it would bring back the setting of the integration.
  */
 export function resolveConfig(config: JsonObject, override: JsonObject): ResolvedConfig {
   const { below, above } = alignCredentials(config, override)
@@ -26,8 +25,8 @@ export function resolveConfig(config: JsonObject, override: JsonObject): Resolve
 }
 
 /**
- * Definition and override with their credentials in the same shape: where one has a single `{format, config}` and the other
- * a map by format, the single one becomes a map of one entry.
+ * Definition and override with credentials of the same shape: where one has a single `{format, config}` and the other a map
+ * by format, the single one becomes a map of one entry.
  */
 export function alignCredentials(
   config: JsonObject,
@@ -54,7 +53,7 @@ function withCredentialMap(layer: JsonObject): JsonObject {
   return { ...layer, credentials: { [String(format)]: rest } }
 }
 
-/** Method settings for which `null` says something. */
+/** Method settings for which `null` is a value. */
 const NULLABLE_SETTINGS: ReadonlySet<string> = new Set([
   'pagination',
   'authorization',
@@ -63,7 +62,7 @@ const NULLABLE_SETTINGS: ReadonlySet<string> = new Set([
   'error_expression',
 ])
 
-/** Maps of a method in which a `null` entry says something. */
+/** Maps of a method in which a `null` entry is a value. */
 const NULLABLE_ENTRIES: ReadonlySet<string> = new Set(['headers', 'query'])
 
 function keepMethodNulls(merged: JsonObject, override: JsonObject): JsonObject {
@@ -80,7 +79,7 @@ function keepMethodNulls(merged: JsonObject, override: JsonObject): JsonObject {
   return { ...merged, resources }
 }
 
-/** Rebuilds the entries that are objects on both sides; all others stay. */
+/** Merges the entries that are objects on both sides; all others stay. */
 function mergeShared(
   base: JsonObject,
   change: JsonObject,
@@ -111,6 +110,6 @@ function collectLayers(
     for (const [key, item] of Object.entries(value))
       collectLayers(layers, item, Object.hasOwn(over, key) ? over[key] : undefined, [...path, key])
   } else if (path.length > 0) {
-    layers[writePath('', path)] = above === undefined ? 'integration' : 'override'
+    layers[formatDotPath(path)] = above === undefined ? 'integration' : 'override'
   }
 }

@@ -17,7 +17,7 @@ import {
   requestKeys,
 } from '../formats/index.ts'
 
-/** How a response is recognised as rate-limited, and what it says about the limit. */
+/** How a rate-limited response is recognised, and where it names the limit. */
 export const rateLimitSchema = z
   .strictObject({
     is_rate_limited: expressionText(RESPONSE_ROOTS)
@@ -32,7 +32,7 @@ export const rateLimitSchema = z
   })
   .meta({ id: 'RateLimit' })
 
-/** When a failed request is sent again. Durations in seconds. */
+/** Retry policy of one request. Durations in seconds. */
 export const retrySchema = z
   .strictObject({
     max_attempts: z.int().min(1).max(10).default(6).describe('Requests in all, the first one included.'),
@@ -54,7 +54,7 @@ export const retrySchema = z
   })
   .meta({ id: 'Retry' })
 
-/** Longest wait for an answer: below the 30 seconds that a call may take, so that the call can still say who was slow. */
+/** Longest request timeout: below the 30 seconds of a call, so that the call can still report a slow upstream. */
 const TIMEOUT_SECONDS_MAX = 29
 
 /** How long one request may take. */
@@ -66,7 +66,7 @@ export const timeoutSchema = z
   })
   .describe('Seconds the API has for one whole answer; then the request has failed. Default: 20.')
 
-/** Proactive limits, shared by everything that calls upstream. */
+/** Proactive rate limits, shared by all calls to the upstream. */
 export const budgetSchema = z
   .array(
     z.strictObject({
@@ -92,7 +92,7 @@ export const budgetSchema = z
 
 export type BudgetDefinition = z.output<typeof budgetSchema>
 
-/** JSON Schema, kept as it is and handed on in the tools listing. */
+/** JSON Schema, stored unchanged and part of the tools listing. */
 const jsonSchema = mapOf(nameText(), anyJson())
 
 const responsePath = z
@@ -145,7 +145,7 @@ export const resourceSchema = mapOf(identifierText('method'), methodSchema).desc
   'Methods by name: list, get, create, update, delete or names of your own.',
 )
 
-/** Names of writing methods for which no HTTP method is written. */
+/** Names of writing methods without an HTTP method. */
 export function listMethodsWithoutVerb(resource: { readonly [method: string]: unknown }): string[] {
   return WRITING_METHODS.filter((name) => {
     const method = resource[name]
@@ -153,7 +153,7 @@ export function listMethodsWithoutVerb(resource: { readonly [method: string]: un
   })
 }
 
-/** A name that can stand in a URL path and in a placeholder. */
+/** A name that is valid in a URL path and in a placeholder. */
 export function identifierText(noun: string): z.ZodString {
   return z
     .string()

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { anyJson, mapOf } from '../formats/index.ts'
 
 /**
- * The schema of a layer over `schema`: every key may be absent or `null`, at every depth; lists stay whole because they
- * replace. Cross-field rules are left to the check of the merged config.
+ * The deep partial of a schema, for overrides: every key may be absent or `null`, at every depth; lists stay whole because
+ * they replace. Rules between fields are checked in the merged config.
  *
- * A choice by `format` may leave `format` out: it then changes the config of whatever format lies below.
+ * A `{format, config}` may leave `format` out: it then changes the config of the definition's format.
  */
 export function deepPartial(schema: z.core.$ZodType): z.ZodType {
   const known = cache.get(schema)
@@ -38,7 +38,7 @@ function buildPartial(schema: z.core.$ZodType): z.ZodType {
   }
 }
 
-/** The limit that `mapOf` has noted. */
+/** The limit in the metadata of `mapOf`. */
 function entriesMaxOf(schema: z.core.$ZodType): number | undefined {
   return z.globalRegistry.get(schema)?.maxProperties as number | undefined
 }
@@ -48,7 +48,7 @@ function partialObject(shape: Shape): z.ZodObject {
   return z.strictObject(Object.fromEntries(keys))
 }
 
-/** A family: `format` names the option; without it `config` may hold the keys of any option. */
+/** A union over `format`; without `format`, `config` may have the keys of any option. */
 function partialFormatUnion(options: readonly z.core.$ZodType[]): z.ZodType {
   const shapes = options.map(shapeOf).filter((shape) => shape !== undefined)
   const named = shapes.map((shape) => {

@@ -2,10 +2,10 @@ import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { listPlaceholderPaths } from '../expressions/index.ts'
 import { listCredentials } from '../formats/index.ts'
 
-/** Bare names that exist whatever the definition says: the specification's own root for collected keys. */
+/** Bare names that exist in every definition. */
 const ALWAYS_KNOWN = ['api_key']
 
-/** Fields of the formats that ask for something when `fields` is left out. */
+/** Default fields of formats whose `fields` are left out. */
 const DEFAULT_FIELDS: Readonly<Record<string, readonly string[]>> = {
   oauth2_client_credentials: ['client_id', 'client_secret'],
 }
@@ -22,10 +22,10 @@ export function listBareNames(config: JsonObject): ReadonlySet<string> {
   return new Set([...ALWAYS_KNOWN, ...fromCredentials, ...fromActions])
 }
 
-/** Formats of authorization that put values into a header as they are. */
+/** Formats of authorization that send values in a header unchanged. */
 const PLAIN_AUTHORIZATIONS: ReadonlySet<Json> = new Set(['bearer', 'header'])
 
-/** The bare names whose values the definition puts into headers as they are: no header can carry a line break. */
+/** The bare names whose values are sent in headers unchanged: such values must not hold line breaks. */
 export function listNamesInHeaders(config: Json): ReadonlySet<string> {
   if (Array.isArray(config)) return new Set(config.flatMap((item: Json) => [...listNamesInHeaders(item)]))
   if (!isJsonObject(config)) return new Set()

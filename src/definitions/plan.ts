@@ -10,19 +10,19 @@ import type {
   TokenRules,
 } from '../formats/index.ts'
 
-/** Plans by name. Each is compiled when it is first read, so that a large definition costs what is used of it. */
+/** Plans by name, compiled lazily: a large definition costs what is used of it. */
 type PlansByName<Item> = Pick<ReadonlyMap<string, Item>, 'get' | 'has' | 'size'> & { keys(): Iterable<string> }
 
-/** A definition ready to be called: everything parsed, tokenised and decided that does not depend on the call. */
+/** A compiled definition: everything is parsed and decided that does not depend on the call. */
 export interface Plan {
   /** Resource → method. */
   readonly resources: ReadonlyMap<string, PlansByName<MethodPlan>>
-  /** Calls to paths that the definition does not describe: its address, headers, authorization and error rules. */
+  /** For calls to paths that the definition does not describe: base URL, headers, authorization and error rules. */
   readonly passthrough: MethodPlan
-  /** Ways of connecting an account, in the order in which they are written. */
+  /** Ways of connecting an account, in the order of the definition. */
   readonly credentials: readonly ConnectPlan[]
   readonly actions: PlansByName<ActionPlan>
-  /** Credential material that is written out in the definition; whoever shows something of a call masks it. */
+  /** Credential material that is written out in the definition; must be masked in everything that shows a call. */
   readonly secrets: readonly string[]
 }
 
@@ -31,9 +31,9 @@ export interface ConnectPlan extends Omit<CredentialPlan, 'verification' | 'toke
   readonly label: string | undefined
   /** A request that must succeed before the account counts as connected. */
   readonly verification: MethodPlan | undefined
-  /** How tokens are had and kept; absent where the collected fields are all there is. */
+  /** How tokens are requested and refreshed; absent where the collected fields are the whole credential. */
   readonly token: TokenRules<MethodPlan> | undefined
-  /** Names of collected fields whose values the definition puts into headers as they are. */
+  /** Names of collected fields whose values are sent in headers unchanged. */
   readonly sentInHeaders: ReadonlySet<string>
 }
 
@@ -45,34 +45,34 @@ export interface MethodPlan {
   readonly verb: string
   /** The result is a list of records. */
   readonly isList: boolean
-  /** Changes something upstream; refused for sandbox accounts. Every method but `list` and `get`. */
+  /** Changes something upstream; rejected for sandbox accounts. Default: every method but `list` and `get`. */
   readonly isWrite: boolean
-  /** Absent when neither method nor integration name a base address. */
+  /** Absent when neither method nor integration has a base URL. */
   readonly url: UrlTemplate | undefined
   readonly headers: readonly NamedTemplate[]
   readonly query: readonly NamedJsonTemplate[]
   readonly queryArrayFormat: QueryArrayFormat
   readonly body: JsonTemplate | undefined
   readonly bodyFormat: BodyFormat
-  /** Absent: chosen by the content type of the answer. */
+  /** Absent: chosen by the content type of the response. */
   readonly responseFormat: ResponseFormat | undefined
-  /** What the definition places itself and is therefore not passed on as it is. */
+  /** The caller's parameters that templates consume: they are not forwarded. */
   readonly consumed: ConsumedParams
   readonly authorize: Authorize
   readonly pagination: Pagination | undefined
   readonly rateLimit: RateLimitRules
   readonly errorExpression: string | undefined
   readonly retry: RetryRules
-  /** For one request, until its answer is whole. */
+  /** For one request, until its response is complete. */
   readonly timeoutMs: number
-  /** Requests per window that may be made, counted together with others. */
+  /** Proactive rate limits: requests per window, counted by all processes together. */
   readonly budgets: readonly BudgetRule[]
-  /** Calls of one account that may be in flight at once. */
+  /** Most calls of one account in flight. */
   readonly concurrencyMax: number | undefined
   readonly responsePath: ResponsePath | undefined
-  /** Where a record's identifier is. */
+  /** Path of a record's identifier. */
   readonly idPath: DotPath
-  /** What an answer looks like, where the definition gives an example. */
+  /** The definition's example of a response. */
   readonly exampleResponse: Json | undefined
   /** What its templates read of parent records: paths below the root `resources`. */
   readonly parentPaths: readonly DotPath[]
@@ -90,54 +90,54 @@ interface NamedJsonTemplate {
 }
 
 /**
- * Names of the caller's query parameters and body fields that templates of the method read.
+ * The caller's query parameters and body fields that templates of the method read, by name.
  *
- * `{{query.owner}}` in a path, say, means that `owner` has found its place: it is not sent as a query parameter as well.
+ * With `{{query.owner}}` in a path, `owner` is consumed: it is not sent as a query parameter as well.
  */
 export interface ConsumedParams {
   readonly query: ReadonlySet<string>
   readonly body: ReadonlySet<string>
-  /** `{{query}}` as a whole is read. */
+  /** `{{query}}` is read as a whole. */
   readonly isQueryConsumed: boolean
-  /** `{{body}}` as a whole is read. */
+  /** `{{body}}` is read as a whole. */
   readonly isBodyConsumed: boolean
 }
 
-/** JSONata where the definition gives some; absent: the default rule. */
+/** JSONata expressions of the definition; absent: the default rule. */
 export interface RateLimitRules {
   readonly isRateLimited: string | undefined
   readonly retryAfter: string | undefined
   readonly rateLimit: string | undefined
 }
 
-/** When a failed request is sent again. */
+/** Retry policy of one request. */
 export interface RetryRules {
   readonly attemptsMax: number
   readonly elapsedMaxMs: number
   readonly baseMs: number
   readonly factor: number
   readonly waitMaxMs: number
-  /** Methods that are not idempotent are repeated too. */
+  /** Also for methods that are not idempotent. */
   readonly isUnsafeAllowed: boolean
 }
 
-/** At most `limit` requests in any stretch of `windowMs`. */
+/** Sliding-window limit: at most `limit` requests in any `windowMs`. */
 export interface BudgetRule {
-  /** Methods whose rule has the same key count together; it changes with the rule. */
+  /** Methods whose rule has the same key share a counter; the key changes with the rule. */
   readonly key: string
   readonly limit: number
   readonly windowMs: number
-  /** What shares the count: one account, all accounts of a tenant, or all of an installation. */
+  /** Who shares the counter: one account, all accounts of a tenant, or all of an installation. */
   readonly scope: 'account' | 'tenant' | 'integration'
 }
 
-/** Where the result is in a body. */
+/** Location of the result in a response body. */
 export type ResponsePath =
   | { readonly kind: 'path'; readonly steps: DotPath }
   | {
       readonly kind: 'expression'
       readonly text: string
-      /** Of the list that it filters, where it does. */
+      /** Expression of the list that it filters, where it does. */
       readonly source: string | undefined
     }
 
@@ -145,7 +145,7 @@ export type ResponsePath =
 export interface ActionPlan {
   readonly name: string
   readonly steps: readonly StepPlan[]
-  /** One of its requests may change something upstream: it is neither GET, HEAD nor OPTIONS. */
+  /** One of its requests may change something upstream: its HTTP method is not GET, HEAD or OPTIONS. */
   readonly isWrite: boolean
   /** What its templates read of parent records: paths below the root `resources`. */
   readonly parentPaths: readonly DotPath[]
@@ -160,7 +160,7 @@ interface AnyStepPlan {
   readonly runIf: string | undefined
 }
 
-/** Sends one request. What the caller gave reaches it only where its templates read it. */
+/** Sends one request. Parameters of the caller are sent only where its templates read them. */
 interface RequestStepPlan extends AnyStepPlan {
   readonly type: 'request'
   readonly request: MethodPlan
@@ -176,12 +176,12 @@ interface UpdateContextStepPlan extends AnyStepPlan {
   readonly patch: ContextSource
 }
 
-/** Asks a person; nothing that runs without one can act on it. */
+/** Asks a person; has no effect in a run without one. */
 interface FormStepPlan extends AnyStepPlan {
   readonly type: 'form'
 }
 
-/** Where the keys of an `update_context` come from. */
+/** Source of the keys of an `update_context`. */
 export type ContextSource =
   | { readonly kind: 'previous' }
   | { readonly kind: 'expression'; readonly text: string }

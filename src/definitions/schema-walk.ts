@@ -2,9 +2,9 @@ import type { z } from 'zod'
 import { type DotPath, isJsonNumber, isJsonObject, type Json, toDouble } from '../base/index.ts'
 import { type FieldRole, fieldRoles } from '../formats/index.ts'
 
-/** A place of a config whose schema has a role. */
+/** A field of a config whose schema has a role. */
 export interface FieldAt {
-  /** `literal`: a text, or the name of an entry, that is taken as it is. */
+  /** `literal`: a text or a key without placeholders. */
   readonly role: FieldRole | { readonly kind: 'literal' }
   readonly value: Json
   readonly path: DotPath
@@ -13,9 +13,9 @@ export interface FieldAt {
 type Schema = z.core.$ZodType
 
 /**
- * Walks schema and config side by side and reports every place that has a role.
+ * Walks schema and config together and lists every field that has a role.
  *
- * The config need not be valid: places that no schema describes are skipped.
+ * The config need not be valid: fields that no schema describes are skipped.
  */
 export function listFields(schema: Schema, value: Json, path: DotPath = []): FieldAt[] {
   const role = fieldRoles.get(schema) ?? (isText(schema) ? LITERAL : undefined)
@@ -59,8 +59,8 @@ function isText(schema: Schema): boolean {
 }
 
 /**
- * The config with every number that its schema reads as a setting, such as a page size, as a double: `1e2` is 100 there. Numbers
- * of free-form values, such as a literal in a body, stay as they were written.
+ * The config with numeric settings, such as a page size, as doubles: `1e2` is 100 there. Numbers in free-form values, such
+ * as a literal in a body, keep their text.
  */
 export function settingsAsDoubles(schema: Schema, value: Json): Json {
   const def = (schema as z.core.$ZodTypes)._zod.def
@@ -96,7 +96,7 @@ function mapEntries(value: Json, change: (key: string, item: Json) => Json): Jso
     : value
 }
 
-/** The option of a union that a value was meant for: by `format` or `type`, else by the keys it has in common. */
+/** The option of a union that fits a value best: by `format` or `type`, else by common keys. */
 function likeliestOption(options: readonly Schema[], value: Json): Schema | undefined {
   if (!isJsonObject(value)) return options.find((option) => acceptsType(option, value))
   const objects = options.map((option) => ({ option, score: matchScore(option, value) }))
@@ -104,7 +104,7 @@ function likeliestOption(options: readonly Schema[], value: Json): Schema | unde
     .option
 }
 
-/** Keys in common; a literal key that fits outweighs any number of others, one that does not rules the option out. */
+/** Number of common keys; a literal key that fits outweighs all others, one that does not excludes the option. */
 function matchScore(option: Schema, value: { readonly [key: string]: Json }): number {
   const def = (option as z.core.$ZodTypes)._zod.def
   if (def.type === 'record') return 0

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { compileTemplate, type Placeholder } from '../expressions/index.ts'
 
-/** A described method, as something that a language model or a menu can offer. */
+/** A tool: a described method, for language models and menus. */
 export interface Tool {
   /** `<method>_<resource>`. */
   readonly name: string
@@ -16,17 +16,17 @@ export interface Tool {
   readonly required: readonly string[]
 }
 
-/** Which tools to list; an empty list does not restrict. */
+/** Filter of the tools listing; an empty list does not restrict. */
 export interface ToolFilter {
   readonly methods: readonly string[]
   /** Resources with at least one of these. */
   readonly tags: readonly string[]
 }
 
-/** What a caller of a method can give. */
+/** Placeholder roots that a caller of a method provides. */
 const CALLER_ROOTS: ReadonlySet<string> = new Set(['id', 'query', 'body', 'args'])
 
-/** The tools of a config, by resource and method. A method without a description is nothing to offer. */
+/** The tools of a config, by resource and method. Methods without a description are left out. */
 export function listTools(config: JsonObject, filter: ToolFilter): readonly Tool[] {
   return sortedEntries(config.resources).flatMap(([resource, methods]) => {
     const tags = textsOf(entryOf(config.tool_tags, resource))
@@ -51,7 +51,7 @@ function toolOf(resource: string, method: string, definition: Json, tags: readon
   return [{ name, resource, method, description, tags, querySchema, bodySchema, required: [...required] }]
 }
 
-/** What a path cannot be written without: placeholders that only the caller can fill. */
+/** Parameters that a path requires: placeholders that only the caller can fill. */
 function requiredByPath(path: Json | undefined): readonly string[] {
   if (typeof path !== 'string') return []
   const template = compileTemplate(path)

@@ -1,5 +1,4 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
-import { writePath } from '../definitions/index.ts'
+import { type DotPath, formatDotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { storedSecretNames } from './stored-config.ts'
 
 /** Any key. */
@@ -44,7 +43,7 @@ export function findSecretExfiltrationPaths(override: JsonObject): readonly DotP
 export function checkSecretExfiltration(config: JsonObject, override: JsonObject, path: string): readonly Violation[] {
   if (storedSecretNames(config).length === 0) return []
   return findSecretExfiltrationPaths(override).map((at) => ({
-    field: writePath(path, at),
+    field: formatDotPath(at, path),
     description: "could send secrets of the integration's owner elsewhere: copy the integration to change this",
     rule: 'override.diverts_secrets',
   }))

@@ -1,6 +1,7 @@
 import {
   type DotPath,
   Failure,
+  formatDotPath,
   invalidFields,
   isJsonObject,
   type Json,
@@ -9,7 +10,7 @@ import {
   type Violation,
 } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { secretPaths, writePath } from '../definitions/index.ts'
+import { secretPaths } from '../definitions/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
 import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
@@ -86,7 +87,7 @@ export function separateSecrets(
     if (value !== SECRET_MASK && !isSecret) return value
     if (value !== SECRET_MASK) given[name] = JSON.stringify(value)
     else if (isSecret && storedNames.has(name)) kept.push(name)
-    else violations.push(maskViolation(writePath(path, at)))
+    else violations.push(maskViolation(formatDotPath(at, path)))
     return SECRET_MASK
   })
   return { masked: isJsonObject(masked) ? masked : {}, given, kept, violations }
@@ -123,7 +124,7 @@ export function storedSecretNames(masked: JsonObject): readonly string[] {
 /** The first masks in a config that is new: no secret is stored in their places. @param path prefix of the reported fields */
 export function findMasks(config: JsonObject, path: string): readonly Violation[] {
   const masks = listMasks(config, []).slice(0, FINDINGS_MAX)
-  return masks.map((at) => maskViolation(writePath(path, at)))
+  return masks.map((at) => maskViolation(formatDotPath(at, path)))
 }
 
 /** Where the mask stands. */

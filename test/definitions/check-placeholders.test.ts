@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { checkConfig, writePath } from '../../src/definitions/index.ts'
+import { formatDotPath, type Json, type JsonObject } from '../../src/base/index.ts'
+import { checkConfig } from '../../src/definitions/index.ts'
 import { AUTHORIZATION_FORMATS } from '../../src/formats/authorization/index.ts'
 import type { Format } from '../../src/formats/format.ts'
 import { CREDENTIAL_FORMATS, fieldRoles } from '../../src/formats/index.ts'
@@ -193,7 +193,7 @@ describe('a placeholder stands where it is evaluated', () => {
     expect(leaves.length).toBeGreaterThan(80)
     for (const [format, path, configWith, prefix] of leaves) {
       const fields = checkConfig(configWith('{{context.x}}'), 'integration', 'config').map(({ field }) => field)
-      expect(fields, `${format} ${path.join('.')}`).toContain(writePath(prefix, path))
+      expect(fields, `${format} ${path.join('.')}`).toContain(formatDotPath(path, prefix))
     }
   })
 
