@@ -15,9 +15,9 @@ const TABLE = /(<!-- settings -->\n)[\s\S]*?(\n<!-- \/settings -->)/
 
 /** The settings as the README shows them. */
 function settingsTable(): string {
-  const rows = Object.values(SETTINGS).map(({ variable, fallback, meaning }) => {
-    const shown = fallback === undefined || fallback === '' ? '–' : `\`${fallback}\``
-    return `| \`${variable}\` | ${shown} | ${meaning} |`
+  const rows = Object.values(SETTINGS).map(({ variable, defaultText = '', description }) => {
+    const shown = defaultText === '' ? '–' : `\`${defaultText}\``
+    return `| \`${variable}\` | ${shown} | ${description} |`
   })
   return ['| variable | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')
 }

@@ -102,7 +102,7 @@ function helpFooter(parser: Parser, { variables = [], examples }: Command): stri
 
 function describeVariable(variable: Variable): readonly [string, string] {
   if (variable === 'PATCHBAY_TOKEN') return [variable, TOKEN_MEANING]
-  const { variable: name, meaning, fallback } = SETTINGS[variable]
-  const plain = meaning.replaceAll('`', '')
-  return [name, fallback === undefined || fallback === '' ? plain : `${plain} Default: ${fallback}.`]
+  const { variable: name, description, defaultText = '' } = SETTINGS[variable]
+  const plain = description.replaceAll('`', '')
+  return [name, defaultText === '' ? plain : `${plain} Default: ${defaultText}.`]
 }
