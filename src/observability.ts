@@ -54,7 +54,7 @@ export function createObservability(
   { database, databaseWatch }: Pick<Storage, 'database' | 'databaseWatch'>,
 ): Observability {
   const { metricsHost, metricsPort } = config
-  const schedule = new SchedulerMonitor({ database, clock: systemClock })
+  const schedule = new SchedulerMonitor({ database, clock: systemClock, random: Math.random })
   const metrics = metricsPort === undefined ? undefined : new Metrics()
   metrics?.readOldestDueAge(() => schedule.oldestDueAgeSeconds)
   metrics?.readQueue(() => countQueueDepth(database.pool))

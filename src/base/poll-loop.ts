@@ -28,7 +28,7 @@ export interface PollLoopDeps {
 /** Share of the interval that is added at random, so that the loops of many processes do not run in step. */
 const JITTER = 0.1
 /** Pause after a failed round. */
-const ERROR_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 2_000, jitterFloor: 0.5 }
+const ERROR_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 1_000, jitterFloor: 0.5 }
 
 /** Poll loop: runs rounds until it is disposed. A failed round is followed by a backoff, not by the end. */
 export class PollLoop {

@@ -62,7 +62,7 @@ export type { LeaseKey } from './sql/queue.ts'
 export { destinationColumns, destinationFromColumns, findRun, findRuns, type RunFilter } from './sql/run.ts'
 export { hasWebhook } from './sql/run-references.ts'
 export { deleteWorker, touchWorker } from './sql/run-wait.ts'
-export { countQueueDepth, findOldestDueAge } from './sql/stats.ts'
+export { countQueueDepth } from './sql/stats.ts'
 export {
   deleteMissedTicks,
   findTicksWithRun,

@@ -18,18 +18,17 @@ import {
   webhookNotFound,
 } from '../runs/index.ts'
 import type { CatchUpPolicy } from './catch-up.ts'
-import { checkCronExpression } from './check-cron-expression.ts'
-import { cronExpression } from './cron-expression.ts'
 import { shardOf } from './shard-cursors.ts'
 import { insertTrigger, type TriggerRecord } from './sql/trigger.ts'
+import { checkCron, firstTick } from './trigger-schedule.ts'
 
-/** What looking after triggers needs. */
+/** What the functions of triggers need. */
 export interface TriggerDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
   readonly minTickGapSeconds: number
   readonly catchUp?: CatchUpPolicy | undefined
   readonly clock: Pick<Clock, 'now'>
-  /** Everything that keeps resources from replacing those of the job, with fields below `resources`. */
+  /** Violations of resources that are to replace those of the job, with fields below `resources`. */
   checkResources(
     tx: Tx,
     environmentId: string,
@@ -44,7 +43,7 @@ export interface TriggerDeps {
   resolveArgs(rules: RunReferences['argsRules'], given: JsonObject): Promise<JsonObject>
 }
 
-/** Asks for a trigger. */
+/** A trigger to be created. */
 export interface TriggerInput {
   readonly syncJobId: string
   readonly integratedAccountId: string
@@ -74,10 +73,10 @@ export async function createTrigger(
     ...checkCron(deps, input.cronExpression),
     ...(resources.length === 0 ? [] : await deps.checkResources(tx, environmentId, syncJobId, resources)),
   ]
-  if (violations.length > 0) throw invalidFields(violations, reasonOf(violations))
+  if (violations.length > 0) throw invalidFields(violations, violationReason(violations))
   if (destination === undefined) throw destinationRequired()
-  const subject = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
-  const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
+  const references = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  const args = await deps.resolveArgs(references.argsRules, input.args ?? {})
   const id = newId()
   const trigger = {
     id,
@@ -90,39 +89,27 @@ export async function createTrigger(
     errorHandling,
     cronExpression: input.cronExpression,
     shard: shardOf(id),
-    region: subject.region,
-    nextFireAt: firstTick(input.cronExpression, subject.now),
+    region: references.region,
+    nextFireAt: firstTick(input.cronExpression, references.now),
   }
   return await mapReferenceErrors(trigger, () => insertTrigger(tx, trigger))
 }
 
-/** The violations of an expression that is about to be stored. */
-export function checkCron({ minTickGapSeconds, clock }: TriggerDeps, expression: string): readonly Violation[] {
-  return checkCronExpression(expression, { minTickGapSeconds, from: clock.now(), field: 'cron_expression' })
-}
-
-/** The first tick of a checked expression after a moment. */
-export function firstTick(expression: string, after: Date): Date {
-  const tick = cronExpression(expression).next(after)
-  if (tick === undefined) throw new Error('a checked expression has no tick')
-  return tick
-}
-
-/** The particular reason when all violations share it. */
-function reasonOf(violations: readonly Violation[]): FailureReason {
+/** The specific reason, when all violations share it. */
+function violationReason(violations: readonly Violation[]): FailureReason {
   if (violations.every(({ rule }) => rule.startsWith('cron.'))) return 'CRON_EXPRESSION_INVALID'
   if (violations.every(({ field }) => field.startsWith('resources'))) return 'RESOURCES_INVALID'
   return 'INVALID_FIELD'
 }
 
-/** What a trigger refers to. */
+/** The rows that a trigger refers to. */
 interface TriggerReferences {
   readonly syncJobId?: string
   readonly integratedAccountId?: string
   readonly destination: RunDestination
 }
 
-/** Runs a write of a trigger; what was deleted since it was looked up is refused as if it had never been there. */
+/** Runs a write of a trigger; a reference that was deleted since it was looked up gives its not-found error. */
 export async function mapReferenceErrors<Result>(
   references: TriggerReferences,
   write: () => Promise<Result>,

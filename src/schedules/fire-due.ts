@@ -9,7 +9,7 @@ export interface FireDueDeps extends FireDeps {
   readonly database: Database
   /** Only triggers whose account lives in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
-  /** Told how late each tick was, in seconds by the database's clock, once it is committed. */
+  /** Called with the lateness of each committed tick, in seconds by the database's clock. */
   readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
 }
 
@@ -18,10 +18,10 @@ export interface PassReport {
   readonly fired: number
   readonly skipped: Readonly<Record<string, number>>
   readonly missed: number
-  readonly parked: readonly SuspendedTrigger[]
+  readonly suspended: readonly SuspendedTrigger[]
   /** The database's clock when the pass began. */
   readonly now: Date
-  /** How late the latest trigger was when the pass began. */
+  /** Lateness of the oldest due tick when the pass began. */
   readonly oldestDueAgeSeconds: number
   /** The earliest tick that lies ahead; undefined without any. */
   readonly nextDueAt: Date | undefined
@@ -38,35 +38,40 @@ const SHARD_CONCURRENCY = 4
  * Any number of processes may do this at the same moment: each locks the rows it takes and passes over those that are
  * taken. Killed at any point, the transaction in flight leaves nothing behind, and its triggers are still due.
  *
- * @throws whatever the database throws; what was committed before stays, the rest is still due
+ * @throws errors of the database; what was committed before stays, the rest is still due
  */
-export async function fireDue(deps: FireDueDeps, scan: ShardCursors): Promise<PassReport> {
+export async function fireDue(deps: FireDueDeps, cursors: ShardCursors): Promise<PassReport> {
   const { database, regions = null } = deps
-  const heads = await findNextDue(database.pool, scan.startPass(performance.now()), regions)
-  const began = heads[0]?.now ?? new Date()
-  const due = heads.filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= began)
+  const shardHeads = await findNextDue(database.pool, cursors.startPass(performance.now()), regions)
+  const now = shardHeads[0]?.now ?? new Date()
+  const due = shardHeads.filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= now)
   const reports: FireReport[] = []
   const beganMs = performance.now()
   const shards = due.map(({ shard }) => shard)
   const worker = async (): Promise<void> => {
     for (let shard = shards.shift(); shard !== undefined; shard = shards.shift())
-      for await (const { ticks, ...report } of fireShard(deps, scan, shard, began)) {
+      for await (const { ticks, ...report } of fireShard(deps, cursors, shard, now)) {
         reports.push({ ...report, ticks: [] }) // a burst has a million
-        const nowMs = began.getTime() + performance.now() - beganMs
+        const nowMs = now.getTime() + performance.now() - beganMs
         deps.onTicks?.(ticks.map((tick) => (nowMs - tick.getTime()) / 1_000))
       }
   }
   await Promise.all(Array.from({ length: SHARD_CONCURRENCY }, worker))
-  return passReport(heads, began, reports)
+  return passReport(shardHeads, now, reports)
 }
 
-async function* fireShard(deps: FireDueDeps, scan: ShardCursors, shard: number, now: Date): AsyncGenerator<FireReport> {
-  // Rows to take one by one, because one of them spoils its batch: a value the database refuses, a tick that has its run.
+async function* fireShard(
+  deps: FireDueDeps,
+  cursors: ShardCursors,
+  shard: number,
+  now: Date,
+): AsyncGenerator<FireReport> {
+  // Triggers to fire one by one, because one of them fails its batch: a value that the database rejects, a tick with a run.
   let isolateCount = 0
   for (let isDone = false; !isDone; ) {
     const batch: ClaimedBatch = { claimed: [], limit: isolateCount > 0 ? 1 : BATCH_MAX }
     try {
-      const report = await fireBatch(deps, scan, shard, now, batch)
+      const report = await fireBatch(deps, cursors, shard, now, batch)
       isDone = batch.claimed.length < batch.limit && report.handled === batch.claimed.length
       yield report
     } catch (error) {
@@ -77,10 +82,10 @@ async function* fireShard(deps: FireDueDeps, scan: ShardCursors, shard: number, 
     }
     isolateCount = Math.max(0, isolateCount - 1)
   }
-  scan.finishShard(shard, now)
+  cursors.finishShard(shard, now)
 }
 
-/** What a transaction claimed, kept for when it fails. */
+/** Triggers that a transaction claimed, kept for when it fails. */
 interface ClaimedBatch {
   claimed: readonly DueTrigger[]
   readonly limit: number
@@ -88,25 +93,25 @@ interface ClaimedBatch {
 
 async function fireBatch(
   deps: FireDueDeps,
-  scan: ShardCursors,
+  cursors: ShardCursors,
   shard: number,
   now: Date,
   batch: ClaimedBatch,
 ): Promise<FireReport> {
   const report = await deps.database.transaction(async (tx) => {
-    batch.claimed = await claimDueTriggers(tx, shard, scan.cursor(shard), now, deps.regions ?? null, batch.limit)
+    batch.claimed = await claimDueTriggers(tx, shard, cursors.cursor(shard), now, deps.regions ?? null, batch.limit)
     return batch.claimed.length === 0 ? NOTHING : await fireTicks(deps, tx, batch.claimed, now, batch.limit > 1)
   })
   const last = batch.claimed[report.handled - 1]
-  if (last !== undefined) scan.advance(shard, { at: last.nextFireAt, triggerId: last.triggerId })
+  if (last !== undefined) cursors.advance(shard, { at: last.nextFireAt, triggerId: last.triggerId })
   return report
 }
 
 async function suspend({ database }: FireDueDeps, trigger: DueTrigger, cause: unknown): Promise<FireReport> {
   const { triggerId, nextFireAt } = trigger
   const message = cause instanceof Error ? cause.message : String(cause)
-  const isParked = await suspendSchedule(database.pool, triggerId, nextFireAt, message)
-  return { ...NOTHING, handled: 1, parked: isParked ? [{ triggerId, error: message }] : [] }
+  const isSuspended = await suspendSchedule(database.pool, triggerId, nextFireAt, message)
+  return { ...NOTHING, handled: 1, suspended: isSuspended ? [{ triggerId, error: message }] : [] }
 }
 
 const NOTHING: FireReport = {
@@ -114,13 +119,13 @@ const NOTHING: FireReport = {
   fired: 0,
   skipped: {},
   missed: 0,
-  parked: [],
+  suspended: [],
   ticks: [],
   nextDueAt: undefined,
 }
 
-function passReport(heads: readonly NextDue[], now: Date, reports: readonly FireReport[]): PassReport {
-  const ticks = heads.flatMap(({ nextFireAt }) => nextFireAt ?? [])
+function passReport(shardHeads: readonly NextDue[], now: Date, reports: readonly FireReport[]): PassReport {
+  const ticks = shardHeads.flatMap(({ nextFireAt }) => nextFireAt ?? [])
   const oldest = earliest(ticks.filter((tick) => tick <= now)) ?? now
   const skipped: Record<string, number> = {}
   for (const report of reports)
@@ -129,7 +134,7 @@ function passReport(heads: readonly NextDue[], now: Date, reports: readonly Fire
     fired: sum(reports.map(({ fired }) => fired)),
     skipped,
     missed: sum(reports.map(({ missed }) => missed)),
-    parked: reports.flatMap(({ parked }) => parked),
+    suspended: reports.flatMap(({ suspended }) => suspended),
     now,
     oldestDueAgeSeconds: (now.getTime() - oldest.getTime()) / 1000,
     nextDueAt: earliest([...ticks.filter((tick) => tick > now), ...reports.map(({ nextDueAt }) => nextDueAt)]),

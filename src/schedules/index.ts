@@ -5,10 +5,11 @@
  */
 
 export { CATCH_UP, type CatchUpPolicy } from './catch-up.ts'
-export { checkCron, createTrigger, type TriggerInput } from './create-trigger.ts'
+export { createTrigger, type TriggerInput } from './create-trigger.ts'
 export { getTrigger, listTicks, listTriggers, previewTicks } from './read-triggers.ts'
 export { SchedulerMonitor, STALLED_AFTER_SECONDS } from './scheduler-monitor.ts'
 export type { TriggerFilter, TriggerRecord } from './sql/trigger.ts'
 export { Ticker, type TickerStats } from './ticker.ts'
 export { deleteTrigger, pauseTrigger, resumeTrigger, runTriggerNow } from './trigger-actions.ts'
+export { checkCron } from './trigger-schedule.ts'
 export { type TriggerChange, type UpdateDeps, updateTrigger } from './update-trigger.ts'

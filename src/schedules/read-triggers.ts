@@ -1,4 +1,4 @@
-import { invalidFields, notFound } from '../base/index.ts'
+import { invalidFields } from '../base/index.ts'
 import {
   decodePageToken,
   type ListPage,
@@ -17,14 +17,17 @@ import {
   type TriggerFilter,
   type TriggerRecord,
 } from './sql/trigger.ts'
+import { triggerNotFound } from './trigger-schedule.ts'
 
-/** Ticks a preview shows when it is not told how many, and at most. */
+/** Ticks that a preview has by default, and at most. */
 const PREVIEW_DEFAULT = 5
 const PREVIEW_MAX = 100
 
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord> {
-  return (await findTrigger(tx, environmentId, id)) ?? missingTrigger(id)
+  const trigger = await findTrigger(tx, environmentId, id)
+  if (trigger === undefined) throw triggerNotFound(id)
+  return trigger
 }
 
 /** At most `limit` triggers below the id `before`, newest first; filters combine with and. */
@@ -38,8 +41,8 @@ export async function listTriggers(
 }
 
 /**
- * A page of the ledger, latest tick first: every tick that came due is in it, as a run, as skipped with the reason, or
- * within a missed stretch.
+ * A page of the tick ledger, latest tick first: every tick that came due is in it, as a run, as skipped with the reason, or
+ * within a range of missed ticks.
  *
  * @throws Failure RESOURCE_NOT_FOUND, PAGE_TOKEN_INVALID
  */
@@ -72,9 +75,4 @@ export function previewTicks(
   const violations = checkCronExpression(expression, { minTickGapSeconds, from, field: 'cron_expression' })
   if (violations.length > 0) throw invalidFields(violations, 'CRON_EXPRESSION_INVALID')
   return nextTicks(expression, from, Math.min(count, PREVIEW_MAX))
-}
-
-/** @throws Failure RESOURCE_NOT_FOUND, always */
-export function missingTrigger(id: string): never {
-  throw notFound('sync_job_cron_trigger', id)
 }

@@ -1,48 +1,45 @@
-import type { Clock } from '../base/index.ts'
+import { type Clock, PollLoop, type Random } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
-import { findOldestDueAge } from '../runs/index.ts'
 import { SHARDS } from './shard-cursors.ts'
+import { findOldestDueAge } from './sql/due-trigger.ts'
 
-/** What watching the schedule needs. */
-export interface SchedulerMonitorDeps {
-  readonly database: Pick<Database, 'pool'>
-  readonly clock: Pick<Clock, 'sleep'>
-}
-
-/** How often the schedule is looked at. */
 const POLL_INTERVAL_MS = 5_000
 /**
- * A tick that waits longer than this means that nobody fires: no worker is there, for one region at least, or none gets
- * through. Under load ticks are late by a second, after an outage they are caught up within half a minute.
+ * A tick that waits longer means that no worker fires it: none runs, for one region at least, or none gets through. Under
+ * load ticks are late by a second, after an outage they are caught up within half a minute.
  */
 export const STALLED_AFTER_SECONDS = 60
 
-/**
- * Watches from outside whether ticks fire, whoever fires them: how long ago the oldest tick that waits came due. Looks every
- * few seconds, however many ask.
- */
+/** Monitors whether ticks fire, in any worker: the age of the oldest due tick, polled every few seconds. */
 export class SchedulerMonitor implements AsyncDisposable {
-  readonly #deps: SchedulerMonitorDeps
-  readonly #stop = new AbortController()
+  readonly #database: Pick<Database, 'pool'>
+  readonly #loop: PollLoop
   readonly #listeners: ((isStalled: boolean) => void)[] = []
-  #running: Promise<void> | undefined
   #ageSeconds = 0
-  /** Since when the age is not known any better. */
-  #unknownSinceMs: number | undefined
+  /** When polls began to fail; undefined: the age is current. */
+  #failingSinceMs: number | undefined
   #wasStalled = false
 
-  constructor(deps: SchedulerMonitorDeps) {
-    this.#deps = deps
+  constructor(deps: { readonly database: Pick<Database, 'pool'>; readonly clock: Clock; readonly random: Random }) {
+    this.#database = deps.database
+    const runOnce = async () => {
+      await this.poll()
+      return false
+    }
+    this.#loop = new PollLoop(
+      { ...deps, onError: () => undefined },
+      { name: 'scheduler-monitor', intervalMs: POLL_INTERVAL_MS, runOnce },
+    )
   }
 
-  /** Begins to look; later calls do nothing. */
+  /** Begins to poll; later calls do nothing. */
   start(): void {
-    this.#running ??= this.#run()
+    this.#loop.start()
   }
 
-  /** Grows while the database cannot be asked: then nothing fires either. */
+  /** Grows while the database cannot be asked: then no tick fires either. */
   get oldestDueAgeSeconds(): number {
-    const since = this.#unknownSinceMs
+    const since = this.#failingSinceMs
     return this.#ageSeconds + (since === undefined ? 0 : (performance.now() - since) / 1_000)
   }
 
@@ -56,32 +53,23 @@ export class SchedulerMonitor implements AsyncDisposable {
     listener(this.isStalled)
   }
 
-  /** One look. Never rejects. */
+  /** One poll. Never rejects. */
   async poll(): Promise<void> {
-    const { database } = this.#deps
-    const askedMs = performance.now()
+    const startedMs = performance.now()
     try {
-      this.#ageSeconds = await findOldestDueAge(database.pool, SHARDS)
-      this.#unknownSinceMs = undefined
+      this.#ageSeconds = await findOldestDueAge(this.#database.pool, SHARDS)
+      this.#failingSinceMs = undefined
     } catch {
-      this.#unknownSinceMs ??= askedMs
+      this.#failingSinceMs ??= startedMs
     }
-    this.#tell()
+    this.#notifyListeners()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort()
-    await this.#running
+    await this.#loop[Symbol.asyncDispose]()
   }
 
-  async #run(): Promise<void> {
-    while (!this.#stop.signal.aborted) {
-      await this.poll()
-      await this.#deps.clock.sleep(POLL_INTERVAL_MS, this.#stop.signal)
-    }
-  }
-
-  #tell(): void {
+  #notifyListeners(): void {
     const { isStalled } = this
     if (isStalled === this.#wasStalled) return
     this.#wasStalled = isStalled

@@ -1,11 +1,11 @@
 import type { DueCursor } from './sql/due-trigger.ts'
 
-/** The schedules are divided into so many shards by a hash of their trigger's id. */
+/** Number of shards of the due index; a trigger's shard is a hash of its id. */
 export const SHARDS = 64
 
-/** Everything is looked at again this often: rows that were locked, rolled back, or moved into the past. */
+/** Interval of full scans, which find rows that were locked, rolled back, or moved into the past. */
 const RESCAN_MS = 5_000
-/** The latest seconds are looked at at every pass, so that a row somebody else had locked waits for one pass alone. */
+/** Ticks of the latest seconds are read again by every pass, so that a row which was locked waits for one pass only. */
 const RECENT_MS = 2_000
 const INITIAL_CURSOR: DueCursor = { at: new Date(0), triggerId: '00000000-0000-0000-0000-000000000000' }
 
@@ -15,48 +15,47 @@ export function shardOf(triggerId: string): number {
 }
 
 /**
- * How far the due index has been read, per shard, so that a pass does not wade through the entries of ticks that already
- * fired: while a long query holds vacuum back they stay at the head of the index.
+ * Read cursors into the due index, one per shard: a pass skips the entries of ticks that have fired, which stay at the head
+ * of the index while a long query holds vacuum back.
  *
- * A memory, not a truth: forgetting it costs time, and it forgets everything every RESCAN_MS.
+ * Only an optimisation: all cursors are reset every RESCAN_MS.
  */
 export class ShardCursors {
-  readonly #positions = new Map<number, DueCursor>()
+  readonly #cursors = new Map<number, DueCursor>()
   readonly #firstShard: number
   #rescannedMs: number | undefined
 
-  /** @param firstShard where passes begin, so that workers do not all start at the same place */
+  /** @param firstShard where passes begin, so that workers do not all begin with the same shard */
   constructor(firstShard: number) {
     this.#firstShard = firstShard % SHARDS
-    this.#forget()
+    this.#reset()
   }
 
-  /** Begins a pass: the position of every shard, in the order to visit them. */
+  /** Begins a pass: the cursor of every shard, in the order in which to visit them. */
   startPass(monotonicMs: number): ReadonlyMap<number, DueCursor> {
     if (this.#rescannedMs === undefined || monotonicMs - this.#rescannedMs >= RESCAN_MS) {
-      this.#forget()
+      this.#reset()
       this.#rescannedMs = monotonicMs
     }
-    return this.#positions
+    return this.#cursors
   }
 
   cursor(shard: number): DueCursor {
-    return this.#positions.get(shard) ?? INITIAL_CURSOR
+    return this.#cursors.get(shard) ?? INITIAL_CURSOR
   }
 
-  /** Notes that everything up to the position was taken or passed over. */
-  advance(shard: number, position: DueCursor): void {
-    this.#positions.set(shard, position)
+  /** Everything up to the cursor was fired or passed over. */
+  advance(shard: number, cursor: DueCursor): void {
+    this.#cursors.set(shard, cursor)
   }
 
-  /** Ends a shard's part of a pass: what was passed over lately is looked at again in the next. */
+  /** Ends a shard's part of a pass; the next pass reads the latest seconds again. */
   finishShard(shard: number, now: Date): void {
     const recent = new Date(now.getTime() - RECENT_MS)
-    if (this.cursor(shard).at >= recent) this.#positions.set(shard, { at: recent, triggerId: INITIAL_CURSOR.triggerId })
+    if (this.cursor(shard).at >= recent) this.#cursors.set(shard, { at: recent, triggerId: INITIAL_CURSOR.triggerId })
   }
 
-  #forget(): void {
-    for (let place = 0; place < SHARDS; place++)
-      this.#positions.set((this.#firstShard + place) % SHARDS, INITIAL_CURSOR)
+  #reset(): void {
+    for (let index = 0; index < SHARDS; index++) this.#cursors.set((this.#firstShard + index) % SHARDS, INITIAL_CURSOR)
   }
 }

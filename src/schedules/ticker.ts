@@ -1,7 +1,7 @@
-import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
-import { type Database, isDatabaseUnavailable } from '../database/index.ts'
+import { type Clock, PollLoop } from '../base/index.ts'
+import { type Database, logLoopErrors } from '../database/index.ts'
 import type { RunQueue } from '../runs/index.ts'
-import { describeError, type Logger } from '../telemetry/index.ts'
+import type { Logger } from '../telemetry/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './catch-up.ts'
 import { fireDue, type PassReport } from './fire-due.ts'
 import { QueueDepthCache } from './queue-depth-cache.ts'
@@ -12,119 +12,109 @@ export interface TickerDeps {
   readonly database: Database
   readonly queue: Pick<RunQueue, 'enqueueTicks' | 'countWaiting'>
   readonly clock: Clock
-  /** A number in [0, 1). */
   readonly random: () => number
   readonly logger: Logger
   readonly catchUp?: CatchUpPolicy | undefined
   /** Only triggers whose account lives in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
-  /** Told how late ticks were; see `FireDueDeps`. */
   readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
   /** Called after a pass that made runs, so that this process looks at its queue. */
   readonly onFired?: (() => void) | undefined
 }
 
-/** What a ticker has done and how it stands. */
+/** Counters of a ticker since it was created. */
 export interface TickerStats {
   readonly passes: number
   readonly failedPasses: number
   readonly fired: number
   readonly skipped: Readonly<Record<string, number>>
   readonly missed: number
-  readonly parked: number
-  /** How late the latest trigger was at the last pass. Grows while passes fail: a stalled schedule shows. */
+  readonly suspended: number
+  /** Lateness of the oldest due tick at the last pass; grows while passes fail, so that a stalled schedule shows. */
   readonly oldestDueAgeSeconds: number
 }
 
-/** Longest sleep: what another process schedules in the meantime is late by no more. */
-const SLEEP_MS_MAX = 1_000
-/** Shortest sleep: under steady load a pass then takes what came due in the meantime, instead of one row at a time. */
-const SLEEP_MS_MIN = 50
-/** Added to the sleep at random, so that workers do not wake in step; every tick is late by it. */
+/** Longest pause: a tick that another process schedules meanwhile is late by no more. */
+const PAUSE_MS_MAX = 1_000
+/** Shortest pause: under steady load a pass then takes everything that came due meanwhile, instead of one row at a time. */
+const PAUSE_MS_MIN = 50
+/** Added to the pause at random, so that workers do not wake in step; every tick is late by it. */
 const JITTER_MS_MAX = 20
-/** An outage ends the sleep between attempts within so much. */
-const OUTAGE_BACKOFF: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 1_000, jitterFloor: 0.5 }
 
-/**
- * Fires ticks, pass after pass, until it is disposed. Nothing that goes wrong in a pass ends it: it waits and goes on.
- */
+/** Fires ticks, pass after pass, until it is disposed. A failed pass is repeated. */
 export class Ticker {
   readonly #deps: TickerDeps
-  readonly #scan: ShardCursors
-  readonly #room: QueueDepthCache
-  readonly #stop = new AbortController()
-  #running: Promise<void> | undefined
+  readonly #cursors: ShardCursors
+  readonly #depths: QueueDepthCache
+  readonly #loop: PollLoop
   #stats: Omit<TickerStats, 'oldestDueAgeSeconds'> = {
     passes: 0,
     failedPasses: 0,
     fired: 0,
     skipped: {},
     missed: 0,
-    parked: 0,
+    suspended: 0,
   }
   #oldestDueAgeSeconds = 0
-  #observedMs = performance.now()
-  #failures = 0
+  #measuredMs = performance.now()
+  #hasFailed = false
 
   constructor(deps: TickerDeps) {
     this.#deps = deps
-    this.#scan = new ShardCursors(Math.floor(deps.random() * SHARDS))
-    this.#room = new QueueDepthCache(deps.queue)
+    this.#cursors = new ShardCursors(Math.floor(deps.random() * SHARDS))
+    this.#depths = new QueueDepthCache(deps.queue)
+    const logError = logLoopErrors(deps.logger)
+    this.#loop = new PollLoop(
+      {
+        ...deps,
+        onError: (...failure) => {
+          this.#hasFailed = true
+          this.#stats = { ...this.#stats, failedPasses: this.#stats.failedPasses + 1 }
+          return logError(...failure)
+        },
+      },
+      { name: 'ticker', intervalMs: PAUSE_MS_MAX, runOnce: () => this.#passAndPause() },
+    )
   }
 
   /** Begins the loop; later calls do nothing. */
   start(): void {
-    this.#running ??= this.#run()
+    this.#loop.start()
   }
 
-  /** One pass. @throws whatever the database throws */
+  /** One pass. @throws errors of the database; the ticks that were not fired are still due */
   async runOnce(): Promise<PassReport> {
     const { catchUp = CATCH_UP, ...deps } = this.#deps
-    const report = await fireDue({ ...deps, catchUp, room: this.#room }, this.#scan)
-    this.#note(report)
-    for (const { triggerId, error } of report.parked)
+    const report = await fireDue({ ...deps, catchUp, depths: this.#depths }, this.#cursors)
+    this.#record(report)
+    for (const { triggerId, error } of report.suspended)
       this.#deps.logger.error(
         { trigger_id: triggerId, error },
-        'a trigger is parked: it fires again once it is changed or resumed',
+        'a trigger is suspended: it fires again once it is changed or resumed',
       )
     if (report.fired > 0) this.#deps.onFired?.()
     return report
   }
 
   get stats(): TickerStats {
-    const sinceSeconds = this.#failures === 0 ? 0 : (performance.now() - this.#observedMs) / 1000
+    const sinceSeconds = this.#hasFailed ? (performance.now() - this.#measuredMs) / 1000 : 0
     return { ...this.#stats, oldestDueAgeSeconds: this.#oldestDueAgeSeconds + sinceSeconds }
   }
 
   /** Ends the loop after the pass in flight. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort()
-    await this.#running
+    await this.#loop[Symbol.asyncDispose]()
   }
 
-  async #run(): Promise<void> {
-    const { clock } = this.#deps
-    while (!this.#stop.signal.aborted) await clock.sleep(await this.#passAndWait(), this.#stop.signal)
-  }
-
-  /** Makes a pass and says how long to sleep after it. */
-  async #passAndWait(): Promise<number> {
-    const { random, logger } = this.#deps
+  /** @returns the pause before the next pass, ms */
+  async #passAndPause(): Promise<number> {
     const beganMs = performance.now()
-    try {
-      const report = await this.runOnce()
-      this.#failures = 0
-      return sleepMs(report, performance.now() - beganMs, random)
-    } catch (error) {
-      this.#failures++
-      this.#stats = { ...this.#stats, failedPasses: this.#stats.failedPasses + 1 }
-      if (!isDatabaseUnavailable(error)) logger.error(describeError(error), 'a pass over the schedules failed')
-      else if (this.#failures === 1) logger.warn({}, 'the database is unavailable, ticks wait')
-      return backoffMs(OUTAGE_BACKOFF, this.#failures, random)
-    }
+    const report = await this.runOnce()
+    this.#hasFailed = false
+    return pauseMs(report, performance.now() - beganMs, this.#deps.random)
   }
 
-  #note(report: PassReport): void {
+  #record(report: PassReport): void {
     const skipped: Record<string, number> = { ...this.#stats.skipped }
     for (const [reason, count] of Object.entries(report.skipped)) skipped[reason] = (skipped[reason] ?? 0) + count
     this.#stats = {
@@ -133,15 +123,15 @@ export class Ticker {
       fired: this.#stats.fired + report.fired,
       skipped,
       missed: this.#stats.missed + report.missed,
-      parked: this.#stats.parked + report.parked.length,
+      suspended: this.#stats.suspended + report.suspended.length,
     }
     this.#oldestDueAgeSeconds = report.oldestDueAgeSeconds
-    this.#observedMs = performance.now()
+    this.#measuredMs = performance.now()
   }
 }
 
-/** Until the next tick, or the longest sleep; by the database's clock, less what the pass took. */
-function sleepMs({ nextDueAt, now }: PassReport, passMs: number, random: () => number): number {
-  const untilMs = nextDueAt === undefined ? SLEEP_MS_MAX : nextDueAt.getTime() - now.getTime() - passMs
-  return Math.min(SLEEP_MS_MAX, Math.max(SLEEP_MS_MIN, untilMs)) + JITTER_MS_MAX * random()
+/** Until the next tick by the database's clock, less what the pass took. */
+function pauseMs({ nextDueAt, now }: PassReport, passMs: number, random: () => number): number {
+  const untilMs = nextDueAt === undefined ? PAUSE_MS_MAX : nextDueAt.getTime() - now.getTime() - passMs
+  return Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, untilMs)) + JITTER_MS_MAX * random()
 }

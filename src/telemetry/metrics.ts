@@ -45,7 +45,7 @@ export interface WorkerCounters {
     readonly fired: number
     readonly skipped: Readonly<Record<string, number>>
     readonly missed: number
-    readonly parked: number
+    readonly suspended: number
   }
   readonly runs: {
     readonly running: number
@@ -129,8 +129,10 @@ export class Metrics {
   readWorker(read: () => WorkerCounters): void {
     this.#gauge(METRICS.runsHeld, (gauge) => gauge.set(read().runs.running))
     this.#externalCounter(METRICS.ticks, () => {
-      const { fired, skipped, missed, parked } = read().ticker
-      const plain = Object.entries({ fired, missed, parked }).map(([outcome, count]) => [outcome, '', count] as const)
+      const { fired, skipped, missed, suspended } = read().ticker
+      const plain = Object.entries({ fired, missed, parked: suspended }).map(
+        ([outcome, count]) => [outcome, '', count] as const,
+      )
       const reasons = Object.entries(skipped).map(([reason, count]) => ['skipped', reason, count] as const)
       return [...plain, ...reasons].map(([outcome, reason, count]) => [{ outcome, reason }, count])
     })

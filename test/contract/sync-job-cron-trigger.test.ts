@@ -282,9 +282,9 @@ describe.each(clients)('pausing over $wire', (client) => {
     const { id } = await make(client)
     const sql = 'update trigger_schedule set next_fire_at = null, error = ? where trigger_id = ?'
     await execute(app.database.pool, sql, ['no such month', String(id)])
-    const parked = await client.ok(get, { id })
-    expect(parked).toMatchObject({ paused: false, schedule_error: 'no such month' })
-    expect(parked).not.toHaveProperty('next_run_at')
+    const suspended = await client.ok(get, { id })
+    expect(suspended).toMatchObject({ paused: false, schedule_error: 'no such month' })
+    expect(suspended).not.toHaveProperty('next_run_at')
     expect(await client.ok(resume, { id })).not.toHaveProperty('schedule_error')
   })
 })

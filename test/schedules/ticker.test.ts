@@ -57,7 +57,7 @@ describe('a ticker', () => {
       await using ticker = tickerOn(database, bell.ring)
       ticker.start()
       await bell.heard()
-      expect(ticker.stats).toMatchObject({ failedPasses: 0, parked: 0 })
+      expect(ticker.stats).toMatchObject({ failedPasses: 0, suspended: 0 })
       expect(ticker.stats.fired).toBeGreaterThan(0)
     }
     const fired = await at.ticksOf(id)
@@ -66,7 +66,7 @@ describe('a ticker', () => {
     expect(await at.ticksOf(id)).toEqual(fired)
   })
 
-  it('says in the log which trigger it parked and why', async () => {
+  it('says in the log which trigger it suspended and why', async () => {
     const { id } = await everySecond()
     await execute(
       database.pool,

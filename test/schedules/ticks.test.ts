@@ -133,7 +133,7 @@ describe('a tick', () => {
       new Date('2026-11-05T12:00:10Z'),
       ids[2] ?? '',
     ])
-    expect(await at.fire()).toMatchObject({ fired: 4, skipped: {}, parked: [] })
+    expect(await at.fire()).toMatchObject({ fired: 4, skipped: {}, suspended: [] })
     for (const id of ids) {
       expect(await at.ticksOf(id)).toEqual(['12:00:10', '12:00:20'])
       expect(await at.scheduleOf(id)).toEqual({ nextFireAt: '12:00:30', lastRunAt: '12:00:20', fired: 2, skipped: 0 })
@@ -150,7 +150,7 @@ describe('a tick', () => {
       new Date('2026-11-05T12:00:10Z'),
       id,
     ])
-    expect(await at.fire()).toMatchObject({ fired: 0, skipped: {}, parked: [] })
+    expect(await at.fire()).toMatchObject({ fired: 0, skipped: {}, suspended: [] })
     expect(await at.scheduleOf(id)).toEqual({ nextFireAt: '12:00:20', lastRunAt: '12:00:10', fired: 1, skipped: 0 })
   })
 
@@ -170,13 +170,13 @@ describe('a tick', () => {
     await execute(database.pool, 'update trigger_schedule set shard = 3 where trigger_id = any(?::uuid[])', [
       [held.id, free.id],
     ])
-    const scan = new ShardCursors(0)
+    const cursors = new ShardCursors(0)
     await clock.advance(10_000)
     await database.transaction(async (tx) => {
       await execute(tx, 'select from trigger_schedule where trigger_id = ? for update', [held.id])
-      expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
+      expect(await at.fire({ cursors })).toMatchObject({ fired: 1 })
     })
-    expect(await at.fire({ scan })).toMatchObject({ fired: 1 })
+    expect(await at.fire({ cursors })).toMatchObject({ fired: 1 })
     expect(await at.ticksOf(held.id)).toEqual(['12:00:10'])
   })
 })
@@ -328,7 +328,7 @@ describe('a tick is recorded as skipped', () => {
 })
 
 describe('a trigger that cannot be evaluated', () => {
-  it('is parked with the reason and does not hold up the others', async () => {
+  it('is suspended with the reason and does not hold up the others', async () => {
     const at = await bench(2)
     const bad = await at.create({ account: 0 })
     const good = await at.create({ account: 1 })
@@ -336,18 +336,18 @@ describe('a trigger that cannot be evaluated', () => {
       bad.id,
     ])
     await clock.advance(10_000)
-    expect(await at.fire()).toMatchObject({ fired: 1, parked: [{ triggerId: bad.id }] })
+    expect(await at.fire()).toMatchObject({ fired: 1, suspended: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(good.id)).toHaveLength(1)
-    const parked = await readOne<{ next: Date | null; error: string }>(
+    const suspended = await readOne<{ next: Date | null; error: string }>(
       database,
       'select next_fire_at as next, error from trigger_schedule where trigger_id = ?',
       [bad.id],
     )
-    expect(parked.next).toBeNull()
-    expect(parked.error).not.toBe('')
+    expect(suspended.next).toBeNull()
+    expect(suspended.error).not.toBe('')
   })
 
-  it('is not parked when its schedule has moved since', async () => {
+  it('is not suspended when its schedule has moved since', async () => {
     const at = await bench()
     const { id } = await at.create()
     const { pool: direct } = database
@@ -361,7 +361,7 @@ describe('a trigger that cannot be evaluated', () => {
     expect(error).toBe('this error')
   })
 
-  it('is found and parked when the database refuses its row in the middle of a batch', async () => {
+  it('is found and suspended when the database refuses its row in the middle of a batch', async () => {
     const at = await bench(12)
     const triggers = await Promise.all(Array.from({ length: 12 }, (_, account) => at.create({ account })))
     const [first] = triggers
@@ -380,7 +380,7 @@ describe('a trigger that cannot be evaluated', () => {
       new Date('2031-01-01T00:00:00Z'),
       triggers.map(({ id }) => id),
     ])
-    expect(await at.fire()).toMatchObject({ fired: 11, parked: [{ triggerId: bad.id }] })
+    expect(await at.fire()).toMatchObject({ fired: 11, suspended: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(bad.id)).toEqual([])
     expect(await at.ticksOf(first.id)).toEqual(['00:00:00'])
     await execute(database.pool, 'alter table sync_job_run_default drop constraint spoiled')

@@ -29,7 +29,7 @@ export interface StoredRun {
 interface FireOptions {
   readonly regions?: readonly string[]
   readonly database?: Database
-  readonly scan?: ShardCursors
+  readonly cursors?: ShardCursors
   readonly queue?: Pick<RunQueue, 'enqueueTicks' | 'countWaiting'>
 }
 
@@ -69,13 +69,13 @@ export class TriggerFixture {
     )
   }
 
-  /** One pass of a ticker that remembers nothing, or what its scan does. */
+  /** One pass of a new ticker, or of one with these cursors. */
   async fire(more: FireOptions = {}): Promise<PassReport> {
     const { queue } = this
-    const room = new QueueDepthCache(queue)
-    const pass = { database: this.#database, queue, room, catchUp: CATCH_UP }
-    const { scan = new ShardCursors(0), ...other } = more
-    return await fireDue({ ...pass, ...other }, scan)
+    const depths = new QueueDepthCache(queue)
+    const pass = { database: this.#database, queue, depths, catchUp: CATCH_UP }
+    const { cursors = new ShardCursors(0), ...other } = more
+    return await fireDue({ ...pass, ...other }, cursors)
   }
 
   /** Every run of a trigger, in the order of their ticks. */

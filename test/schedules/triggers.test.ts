@@ -180,7 +180,7 @@ describe('updating a trigger', () => {
     expect(await update({ cronExpression: '@hourly' })).toMatchObject({ isPaused: true, nextRunAt: null })
   })
 
-  it('gives a parked trigger a new start', async () => {
+  it('gives a suspended trigger a new start', async () => {
     const { trigger, update, at } = await withTrigger()
     await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
       trigger.id,

@@ -4,7 +4,7 @@ import { METRICS } from '../../src/telemetry/metric-table.ts'
 import { throttledRead } from '../../src/telemetry/metrics.ts'
 
 const FIGURES = {
-  ticker: { passes: 5, failedPasses: 1, fired: 7, skipped: { overlap: 2, group_full: 3 }, missed: 4, parked: 1 },
+  ticker: { passes: 5, failedPasses: 1, fired: 7, skipped: { overlap: 2, group_full: 3 }, missed: 4, suspended: 1 },
   runs: { running: 2, outcomes: { completed: 6, failed: 1 }, leasesLost: 1, pages: 30, records: 2_900 },
   leasesExpired: 2,
 }

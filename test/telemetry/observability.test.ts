@@ -96,6 +96,7 @@ describe('the health of the schedule', () => {
     let target: Pick<Database, 'pool'> = database
     const watch = new SchedulerMonitor({
       clock: systemClock,
+      random: Math.random,
       database: {
         get pool() {
           return target.pool

@@ -1,23 +1,4 @@
-import { query, queryOne, type Tx } from '../../database/index.ts'
-
-/**
- * How long ago the oldest tick that waits came due, in seconds; 0 when none is due. Paused and parked triggers do not wait.
- *
- * One probe of the due index per shard, whatever the number of triggers.
- */
-export async function findOldestDueAge(tx: Tx, shards: number): Promise<number> {
-  const found = await queryOne<{ readonly seconds: number }>(
-    tx,
-    `select coalesce(greatest(0, extract(epoch from
-       clock_timestamp() - min(head.next_fire_at))), 0)::float8 as seconds
-     from generate_series(0, ? - 1) as shard cross join lateral (
-       select s.next_fire_at from trigger_schedule s where s.shard = shard.shard::smallint and s.next_fire_at is not null
-       order by s.next_fire_at, s.trigger_id limit 1
-     ) head`,
-    [shards],
-  )
-  return found?.seconds ?? 0
-}
+import { query, type Tx } from '../../database/index.ts'
 
 const GROUPS = ['webhook', 'daemon'] as const
 const STATES = ['ready', 'later', 'held'] as const

@@ -1,13 +1,13 @@
-import { query, type SqlValue, type Tx } from '../../database/index.ts'
+import { query, queryOne, type SqlValue, type Tx } from '../../database/index.ts'
 import { destinationFromColumns, type RunDestination } from '../../runs/index.ts'
 
-/** Where in the due index of a shard to look on: just above this key. */
+/** Key in the due index of a shard; what lies above it is unread. */
 export interface DueCursor {
   readonly at: Date
   readonly triggerId: string
 }
 
-/** The earliest tick of a shard above a position. */
+/** The earliest tick of a shard above a cursor. */
 export interface NextDue {
   readonly shard: number
   /** Null: nothing is scheduled in the shard. */
@@ -28,7 +28,7 @@ export interface DueTrigger {
   readonly accountStatus: string
   readonly isIntegrationEnabled: boolean
   /** Runs of the trigger that wait or run. */
-  readonly openRuns: number
+  readonly activeRuns: number
 }
 
 /** Due rows with what is joined to them; `due` is a CTE of locked trigger_schedule rows. */
@@ -38,7 +38,7 @@ const DUE_COLUMNS = `due.trigger_id as "triggerId", due.environment_id as "envir
   a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled",
   (select count(*) from run_queue q where q.integrated_account_id = t.integrated_account_id and q.trigger_id = t.id)
   + (select count(*) from run_lease l where l.integrated_account_id = t.integrated_account_id and l.trigger_id = t.id)
-    as "openRuns"`
+    as "activeRuns"`
 const DUE_JOINS = `due
   join sync_job_cron_trigger t on t.environment_id = due.environment_id and t.id = due.trigger_id
   join integrated_account a on a.environment_id = t.environment_id and a.id = t.integrated_account_id
@@ -108,6 +108,25 @@ export async function findDueTrigger(tx: Tx, triggerId: string, until: Date): Pr
      select ${DUE_COLUMNS} from ${DUE_JOINS}`,
     [triggerId, until],
   )
+}
+
+/**
+ * Age of the oldest due tick, in seconds; 0 when none is due. Paused and suspended triggers have none.
+ *
+ * One probe of the due index per shard, however many triggers there are.
+ */
+export async function findOldestDueAge(tx: Tx, shards: number): Promise<number> {
+  const found = await queryOne<{ readonly seconds: number }>(
+    tx,
+    `select coalesce(greatest(0, extract(epoch from
+       clock_timestamp() - min(head.next_fire_at))), 0)::float8 as seconds
+     from generate_series(0, ? - 1) as shard cross join lateral (
+       select s.next_fire_at from trigger_schedule s where s.shard = shard.shard::smallint and s.next_fire_at is not null
+       order by s.next_fire_at, s.trigger_id limit 1
+     ) head`,
+    [shards],
+  )
+  return found?.seconds ?? 0
 }
 
 async function dueRows(tx: Tx, sql: string, bindings: readonly SqlValue[]): Promise<readonly DueTrigger[]> {
