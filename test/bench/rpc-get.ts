@@ -6,8 +6,8 @@ import { GetSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/sync_j
 import { overGrpcSessions, overHttp1 } from './rpc-patch.ts'
 import { jsonRequest } from './support/http1-connection.ts'
 import { type LoadResult, measureInterleaved } from './support/load.ts'
-import { reportAtLeast, reportBaseline } from './support/report.ts'
-import { POOL_SIZE, type RpcBench, withRpcBench } from './support/rpc-bench.ts'
+import { reportAtLeast, reportBaseline, reportSpeedUp } from './support/report.ts'
+import { type BenchTarget, POOL_SIZE, type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
 const RATIO_MIN = 0.5
 
@@ -17,23 +17,25 @@ export async function run(): Promise<void> {
     const token = bench.product.bootstrap.environment_token
     const idOf = (lane: number) => bench.triggerIds[lane % bench.triggerIds.length] ?? ''
     const method = 'SyncJobCronTriggerService/GetSyncJobCronTrigger'
-    const { floor, ...protocols } = await measureInterleaved({
+    const message = (lane: number) =>
+      toBinary(GetSyncJobCronTriggerRequestSchema, create(GetSyncJobCronTriggerRequestSchema, { id: idOf(lane) }))
+    const overConnect = ({ port }: BenchTarget) =>
+      overHttp1(port, (lane) => jsonRequest('POST', `/patchbay.v1.${method}`, token, { id: idOf(lane) }))
+    const { floor, rest, connect, connectByConnectNode, grpc, grpcByConnectNode } = await measureInterleaved({
       floor: () => bareSelect(bench, idOf),
       rest: () =>
         overHttp1(bench.product.port, (lane) =>
           jsonRequest('GET', `/sync-job-cron-trigger/${idOf(lane)}`, token, undefined),
         ),
-      connect: () =>
-        overHttp1(bench.product.port, (lane) =>
-          jsonRequest('POST', `/patchbay.v1.${method}`, token, { id: idOf(lane) }),
-        ),
-      grpc: () =>
-        overGrpcSessions(bench, method, (lane) =>
-          toBinary(GetSyncJobCronTriggerRequestSchema, create(GetSyncJobCronTriggerRequestSchema, { id: idOf(lane) })),
-        ),
+      connect: () => overConnect(bench.product),
+      connectByConnectNode: () => overConnect(bench.connectNode),
+      grpc: () => overGrpcSessions(bench, bench.product, method, message),
+      grpcByConnectNode: () => overGrpcSessions(bench, bench.connectNode, method, message),
     })
     reportBaseline('rpc-get/floor', floor.perSecond, 'ops/s')
-    for (const [protocol, result] of Object.entries(protocols)) {
+    reportSpeedUp('rpc-get/connect', connect, connectByConnectNode)
+    reportSpeedUp('rpc-get/grpc', grpc, grpcByConnectNode)
+    for (const [protocol, result] of Object.entries({ rest, connect, grpc })) {
       reportBaseline(`rpc-get/${protocol}`, result.perSecond, 'ops/s')
       reportAtLeast(`rpc-get/${protocol}/ratio`, result.perSecond / floor.perSecond, 'x floor', RATIO_MIN)
     }

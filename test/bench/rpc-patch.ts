@@ -4,8 +4,8 @@ import { UpdateSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/syn
 import { GrpcConnection, grpcFrame } from './support/grpc-connection.ts'
 import { Http1Connection, jsonRequest } from './support/http1-connection.ts'
 import { type LoadPlan, type LoadResult, measure, measureInterleaved, STANDARD_LOAD } from './support/load.ts'
-import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
-import { type RpcBench, withRpcBench } from './support/rpc-bench.ts'
+import { reportAtLeast, reportAtMost, reportBaseline, reportSpeedUp } from './support/report.ts'
+import { type BenchTarget, type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
 const RATIO_MIN = 0.35
 const P99_MS_MAX = 25
@@ -66,14 +66,18 @@ async function compare(
   measureFloor: (bench: RpcBench) => Promise<LoadResult>,
   patch: PatchCase,
 ): Promise<void> {
-  const { floor, ...protocols } = await measureInterleaved({
+  const { floor, rest, connect, connectByConnectNode, grpc, grpcByConnectNode } = await measureInterleaved({
     floor: () => measureFloor(bench),
     rest: () => overRest(bench, patch),
-    connect: () => overConnect(bench, patch),
-    grpc: () => overGrpc(bench, patch),
+    connect: () => overConnect(bench, bench.product, patch),
+    connectByConnectNode: () => overConnect(bench, bench.connectNode, patch),
+    grpc: () => overGrpcSessions(bench, bench.product, patch.service, patch.message),
+    grpcByConnectNode: () => overGrpcSessions(bench, bench.connectNode, patch.service, patch.message),
   })
   reportBaseline(`rpc-patch/${name}/floor`, floor.perSecond, 'ops/s')
-  for (const [protocol, result] of Object.entries(protocols)) {
+  reportSpeedUp(`rpc-patch/${name}/connect`, connect, connectByConnectNode)
+  reportSpeedUp(`rpc-patch/${name}/grpc`, grpc, grpcByConnectNode)
+  for (const [protocol, result] of Object.entries({ rest, connect, grpc })) {
     reportBaseline(`rpc-patch/${name}/${protocol}`, result.perSecond, 'ops/s')
     reportAtLeast(`rpc-patch/${name}/${protocol}/ratio`, result.perSecond / floor.perSecond, 'x floor', RATIO_MIN)
     reportAtMost(`rpc-patch/${name}/${protocol}/p99`, result.p99Ms, 'ms', P99_MS_MAX)
@@ -86,8 +90,8 @@ async function overRest(bench: RpcBench, patch: PatchCase): Promise<LoadResult> 
   )
 }
 
-async function overConnect(bench: RpcBench, patch: PatchCase): Promise<LoadResult> {
-  return await overHttp1(bench.product.port, (lane, count) =>
+async function overConnect(bench: RpcBench, { port }: BenchTarget, patch: PatchCase): Promise<LoadResult> {
+  return await overHttp1(port, (lane, count) =>
     jsonRequest('POST', `/patchbay.v1.${patch.service}`, bench.product.bootstrap.environment_token, {
       id: patch.id(lane),
       ...patch.body(count),
@@ -114,17 +118,14 @@ export async function overHttp1(
   }
 }
 
-async function overGrpc(bench: RpcBench, patch: PatchCase): Promise<LoadResult> {
-  return await overGrpcSessions(bench, patch.service, patch.message)
-}
-
 /** Runs messages over a few h2c sessions. */
 export async function overGrpcSessions(
   bench: RpcBench,
+  { url }: BenchTarget,
   method: string,
   message: (lane: number, count: number) => Uint8Array,
 ): Promise<LoadResult> {
-  const { url, bootstrap } = bench.product
+  const { bootstrap } = bench.product
   const sessions = Array.from(
     { length: SESSIONS },
     () => new GrpcConnection(url, `/patchbay.v1.${method}`, bootstrap.environment_token),

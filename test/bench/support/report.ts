@@ -1,3 +1,8 @@
+import type { LoadResult } from './load.ts'
+
+/** How many times as fast as connect-node this server's own protocols have to be to be kept. */
+const SPEED_UP_MIN = 1.5
+
 /** One measured figure, printed as one JSON line. */
 export interface Figure {
   readonly name: string
@@ -21,6 +26,12 @@ export function reportAtMost(name: string, value: number, unit: string, most: nu
 /** Prints a figure that others are compared with. */
 export function reportBaseline(name: string, value: number, unit: string): void {
   report({ name, value: rounded(value), unit, target: 'floor', ok: true })
+}
+
+/** Prints what connect-node does with the same handlers, and how many times as fast this server is. */
+export function reportSpeedUp(name: string, own: LoadResult, connectNode: LoadResult): void {
+  reportBaseline(`${name}/connect-node`, connectNode.perSecond, 'ops/s')
+  reportAtLeast(`${name}/speed-up`, own.perSecond / connectNode.perSecond, 'x connect-node', SPEED_UP_MIN)
 }
 
 function report(figure: Figure): void {

@@ -1,10 +1,27 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { Pool } from 'pg'
-import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../../support/product.ts'
+import {
+  bareEnvironment,
+  type RunningProduct,
+  removeDataDir,
+  startProduct,
+  temporaryDataDir,
+} from '../../support/product.ts'
 import { type Seed, seedChain } from '../../support/seed.ts'
+
+/** Where a server listens. */
+export interface BenchTarget {
+  readonly url: string
+  readonly port: number
+}
 
 /** A running product with rows to hit, and a pool on the very same database for the floor. */
 export interface RpcBench {
   readonly product: RunningProduct
+  /** The same handlers on the same database, served by connect-node alone. */
+  readonly connectNode: BenchTarget
   readonly seed: Seed
   readonly pool: Pool
   readonly triggerIds: readonly string[]
@@ -16,16 +33,18 @@ export const POOL_SIZE = 16
 /** Rows that calls are spread over, so that they do not queue for one row lock. */
 const ROWS = 64
 
+const ENVIRONMENT = {
+  PATCHBAY_RATE_LIMIT: '0',
+  PATCHBAY_DATABASE_POOL: String(POOL_SIZE),
+  PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8',
+}
+
 /** Starts the product without its own rate limit, seeds rows, runs `work` and takes everything down. */
 export async function withRpcBench(work: (bench: RpcBench) => Promise<void>): Promise<void> {
   const dataDir = temporaryDataDir()
   const product = await startProduct({
     dataDir,
-    environment: {
-      PATCHBAY_RATE_LIMIT: '0',
-      PATCHBAY_DATABASE_POOL: String(POOL_SIZE),
-      PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8',
-    },
+    environment: ENVIRONMENT,
   })
   const pool = new Pool({
     host: `${dataDir}/postgres`,
@@ -44,11 +63,27 @@ export async function withRpcBench(work: (bench: RpcBench) => Promise<void>): Pr
     })
     const triggerIds = await multiply(pool, 'sync_job_cron_trigger', seed.triggerId)
     const accountIds = await multiply(pool, 'integrated_account', seed.integratedAccountId)
-    await work({ product, seed, pool, triggerIds, accountIds })
+    await withConnectNode(dataDir, (connectNode) => work({ product, connectNode, seed, pool, triggerIds, accountIds }))
   } finally {
     await pool.end()
     await product.stop()
     removeDataDir(dataDir)
+  }
+}
+
+/** Runs the handlers under connect-node as a process of their own, as the product is one. */
+async function withConnectNode(dataDir: string, work: (target: BenchTarget) => Promise<void>): Promise<void> {
+  const server = spawn(process.execPath, [join(import.meta.dirname, 'connect-node-server.ts')], {
+    env: { ...bareEnvironment(), ...ENVIRONMENT, PATCHBAY_DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  try {
+    const [line] = await once(server.stdout, 'data')
+    const port = Number(String(line))
+    await work({ port, url: `http://127.0.0.1:${port}` })
+  } finally {
+    server.kill()
+    await once(server, 'exit')
   }
 }
 
