@@ -15,7 +15,6 @@ const PATHS = [
   '/widget.v1.WidgetService/Create',
   '/widget.v1.WidgetService/List',
   '/widget.v1.WidgetService/Watch',
-  '/shelf/row/1/box/2',
   '/grpc.health.v1.Health/Check',
   '/%',
   '/find/%ff',

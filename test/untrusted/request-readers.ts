@@ -168,11 +168,7 @@ const MESSAGES: readonly Reader[] = [
   },
 ]
 
-const REST_BINDING = {
-  operation: { input: CreateIntegrationRequestSchema },
-  body: { kind: 'none' },
-  pattern: '',
-} as never
+const REST_BINDING = { operation: { input: CreateIntegrationRequestSchema }, hasBody: false } as never
 const CALL = { header: () => undefined } as never
 
 const REQUESTS: readonly Reader[] = [

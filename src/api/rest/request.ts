@@ -16,7 +16,7 @@ type JsonDraft = Record<string, Json>
  *
  * @param path at least one name
  */
-export function fieldsAt(desc: DescMessage, path: readonly string[]): readonly DescField[] | undefined {
+function fieldsAt(desc: DescMessage, path: readonly string[]): readonly DescField[] | undefined {
   const [name = '', ...inner] = path
   const field = fieldNamed(desc, name)
   if (field === undefined) return undefined
@@ -74,14 +74,6 @@ function jsonOrUndefined(text: string): Json | undefined {
   }
 }
 
-/** The value at a path of fields, each in either spelling; undefined when there is none. */
-function valueAt(json: Json | undefined, fields: readonly DescField[]): Json | undefined {
-  return fields.reduce<Json | undefined>(
-    (value, { name, jsonName }) => (isJsonObject(value) ? (value[name] ?? value[jsonName]) : undefined),
-    json,
-  )
-}
-
 /** Puts a value at a path of fields, adding the objects in between; fields on the way get the contract's spelling. */
 function setAt(target: JsonDraft, fields: readonly DescField[], value: Json): void {
   const [field, ...inner] = fields
@@ -133,9 +125,8 @@ export async function requestJson(request: RestRequest, body: Buffer, context: R
   return { json, findings }
 }
 
-async function bodyJson({ binding: { body } }: RestRequest, bytes: Buffer): Promise<Json> {
-  if (body.kind === 'request') return parseRequestJsonInSlices(bytes)
-  if (body.kind === 'field') return bytes.length === 0 ? {} : { [body.name]: await parseRequestJsonInSlices(bytes) }
+async function bodyJson({ binding }: RestRequest, bytes: Buffer): Promise<Json> {
+  if (binding.hasBody) return parseRequestJsonInSlices(bytes)
   if (/^(?:\{\s*\})?$/.test(bytes.toString('latin1').trim())) return {}
   throw new Failure('MALFORMED_BODY', 'this operation takes no body; its parameters go into the query')
 }
@@ -170,16 +161,15 @@ function addQuery(json: JsonDraft, request: RestRequest, findings: Finding[]): v
   for (const field of given.values()) addGivenField(json, field, findings)
 }
 
-/** The fields to what a query parameter may set; undefined when it names none, or one that the body or path gives. */
+/** The fields that a query parameter names; undefined when it names none, or one that body or path give. */
 function queryField({ binding, variables }: RestRequest, name: string): readonly DescField[] | undefined {
-  const { operation, body } = binding
-  if (body.kind === 'request') return undefined
+  const { operation, hasBody } = binding
+  if (hasBody) return undefined
   const fields = fieldsAt(operation.input, name.split('.'))
-  const [first, last] = [fields?.[0], fields?.at(-1)]
+  const last = fields?.at(-1)
   if (fields === undefined || last === undefined || !isTextual(last)) return undefined
-  if (body.kind === 'field' && first?.name === body.name) return undefined
   const path = nameOfPath(fields)
-  return variables.some(({ variable }) => variable.fieldPath.join('.') === path) ? undefined : fields
+  return variables.some(({ field }) => field === path) ? undefined : fields
 }
 
 function addGivenField(json: JsonDraft, { name, fields, texts }: GivenField, findings: Finding[]): void {
@@ -194,11 +184,10 @@ function addGivenField(json: JsonDraft, { name, fields, texts }: GivenField, fin
   else findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
 }
 
-function unknownParameter({ operation, body }: RestBinding, name: string): Finding {
+function unknownParameter({ operation, hasBody }: RestBinding, name: string): Finding {
   const rule = 'unknown_parameter'
   const field = name.slice(0, NAME_LENGTH_MAX)
-  if (body.kind === 'request')
-    return { field, description: 'cannot be a query parameter here; it belongs into the body', rule }
+  if (hasBody) return { field, description: 'cannot be a query parameter here; it belongs into the body', rule }
   const known = fieldsAt(operation.input, name.split('.'))?.at(-1)
   if (known === undefined) {
     const { description } = unknownField(operation.input, name, name)
@@ -228,36 +217,24 @@ function addHeaders(json: JsonDraft, { binding }: RestRequest, context: RequestC
 }
 
 function addPath(json: JsonDraft, { binding, variables }: RestRequest, findings: Finding[]): void {
-  for (const { variable, text } of variables) {
-    const path = variable.fieldPath
-    const fields = fieldsAt(binding.operation.input, path)
-    const field = fields?.at(-1)
-    const decoded = percentDecode(text, variable.isMulti)
+  for (const { field: name, text } of variables) {
+    const field = fieldNamed(binding.operation.input, name)
+    const decoded = percentDecode(text)
     const value = field && decoded !== undefined ? jsonOfText(field, decoded) : undefined
-    if (fields === undefined || value === undefined) {
-      findings.push({ field: path.join('.'), description: 'is not valid percent-encoding', rule: 'percent_encoding' })
+    if (field === undefined || value === undefined) {
+      findings.push({ field: name, description: 'is not valid percent-encoding', rule: 'percent_encoding' })
       continue
     }
-    const given = valueAt(json, fields)
+    const given = json[field.name] ?? json[field.jsonName]
     if (given !== undefined && given !== null && given !== value)
-      findings.push({
-        field: nameOfPath(fields),
-        description: 'differs from the one in the path',
-        rule: 'path_conflict',
-      })
-    setAt(json, fields, value)
+      findings.push({ field: field.name, description: 'differs from the one in the path', rule: 'path_conflict' })
+    setAt(json, [field], value)
   }
 }
 
-/** Decodes a variable; one over several segments keeps `%2F`, or its slashes would be lost among those that separate. */
-function percentDecode(text: string, isMulti: boolean): string | undefined {
+function percentDecode(text: string): string | undefined {
   try {
-    return isMulti
-      ? text
-          .split(/(%2f)/i)
-          .map((part, at) => (at % 2 === 0 ? decodeURIComponent(part) : part))
-          .join('')
-      : decodeURIComponent(text)
+    return decodeURIComponent(text)
   } catch {
     return undefined
   }

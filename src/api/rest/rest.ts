@@ -1,16 +1,17 @@
-import { type DescMethod, getOption, hasOption } from '@bufbuild/protobuf'
+import { getOption, hasOption } from '@bufbuild/protobuf'
 import { http as httpRule } from '../../../gen/google/api/annotations_pb.ts'
 import type { HttpRule } from '../../../gen/google/api/http_pb.ts'
 import { type Failure, stringifyJson } from '../../base/index.ts'
 import { sendResponse } from '../exchange.ts'
 import { decodeJson, encodeJson } from '../messages/codec.ts'
+import { fieldNamed } from '../messages/json-shape.ts'
 import type { Operation, UnaryOperation } from '../operation.ts'
 import { codingOf, decompress } from '../pipeline/compression.ts'
 import { detailJson, failureDetails, restStatus } from '../pipeline/errors.ts'
 import { isJsonType, unsupportedMediaType } from '../pipeline/media-type.ts'
 import type { Protocol, UnaryProtocol } from '../pipeline/protocol.ts'
-import { fieldsAt, isPathVariable, type RestRequest, requestJson } from './request.ts'
-import { PathRouter, parsePathTemplate } from './router.ts'
+import { isPathVariable, type RestRequest, requestJson } from './request.ts'
+import { PathRouter, parsePathPattern } from './router.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -63,48 +64,40 @@ function assertJsonType(contentType: string | undefined, body: Buffer): void {
   throw unsupportedMediaType(contentType, 'send the body as application/json')
 }
 
-/** One REST form of an operation. */
+/** The REST form of an operation. */
 export interface RestBinding {
   readonly operation: UnaryOperation
-  /** What the body holds: the whole request, one field of it, or nothing. */
-  readonly body: { readonly kind: 'request' | 'none' } | { readonly kind: 'field'; readonly name: string }
-  /** The contract's pattern, for metrics. */
-  readonly pattern: string
+  /** Whether the body holds the request message; otherwise the query does. */
+  readonly hasBody: boolean
 }
 
-/** The REST routes of every unary operation, as `google.api.http` in the contract lays them down. */
+/**
+ * The REST routes of every unary operation, as `google.api.http` in the contract says.
+ *
+ * @throws Error when the server starts, for a form of `google.api.http` that is not served
+ */
 export function createRestRouter(operations: Iterable<Operation>): PathRouter<RestBinding> {
   const router = new PathRouter<RestBinding>()
-  for (const operation of operations) {
-    if (operation.kind !== 'unary' || !hasOption(operation.method, httpRule)) continue
-    const rule = getOption(operation.method, httpRule)
-    for (const form of [rule, ...rule.additionalBindings]) addForm(router, operation, form)
-  }
+  for (const operation of operations)
+    if (operation.kind === 'unary' && hasOption(operation.method, httpRule))
+      addRoute(router, operation, getOption(operation.method, httpRule))
   return router
 }
 
-function addForm(router: PathRouter<RestBinding>, operation: UnaryOperation, rule: HttpRule): void {
-  const { verb, pattern } = verbAndPattern(rule, operation.method)
-  if (rule.responseBody !== '') throw new Error(`${pattern}: response_body is not served`)
-  const template = parsePathTemplate(pattern)
-  for (const { fieldPath } of template.variables)
-    if (!isPathVariable(fieldsAt(operation.input, fieldPath)?.at(-1)))
-      throw new Error(`${pattern}: ${fieldPath.join('.')} is no field that a path can hold`)
-  router.add(verb, template, { operation, body: bodyOf(rule, operation), pattern })
+function addRoute(router: PathRouter<RestBinding>, operation: UnaryOperation, rule: HttpRule): void {
+  const { pattern, body, responseBody, additionalBindings } = rule
+  if (pattern.case === undefined || pattern.case === 'custom')
+    throw unsupportedRule(operation, 'its pattern has none of the verbs GET, PUT, POST, DELETE and PATCH')
+  if (body !== '' && body !== '*') throw unsupportedRule(operation, 'its body is one field; "*" and none are served')
+  if (responseBody !== '') throw unsupportedRule(operation, 'it has a response_body')
+  if (additionalBindings.length > 0) throw unsupportedRule(operation, 'it has additional_bindings')
+  const path = parsePathPattern(pattern.value)
+  for (const segment of path)
+    if (segment.kind === 'variable' && !isPathVariable(fieldNamed(operation.input, segment.field)))
+      throw unsupportedRule(operation, `${segment.field} is no field that a path can hold`)
+  router.add(pattern.case.toUpperCase(), path, { operation, hasBody: body === '*' })
 }
 
-function verbAndPattern(
-  { pattern }: HttpRule,
-  method: DescMethod,
-): { readonly verb: string; readonly pattern: string } {
-  if (pattern.case === undefined) throw new Error(`${method.name}: a REST binding without a path`)
-  if (pattern.case === 'custom') return { verb: pattern.value.kind, pattern: pattern.value.path }
-  return { verb: pattern.case.toUpperCase(), pattern: pattern.value }
-}
-
-function bodyOf({ body }: HttpRule, { input }: UnaryOperation): RestBinding['body'] {
-  if (body === '') return { kind: 'none' }
-  if (body === '*') return { kind: 'request' }
-  if (fieldsAt(input, [body]) === undefined) throw new Error(`${input.typeName}: no field ${body} for the body`)
-  return { kind: 'field', name: body }
+function unsupportedRule({ path }: UnaryOperation, why: string): Error {
+  return new Error(`${path}: this google.api.http rule is not served: ${why}`)
 }

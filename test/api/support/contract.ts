@@ -21,6 +21,9 @@ const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, compile(
 /** `widget.v1.WidgetService`. */
 export const WidgetService: DescService = known(registry.getService('widget.v1.WidgetService'))
 
+/** `unserved.v1.UnservedService`: forms of google.api.http that the server rejects. */
+export const UnservedService: DescService = known(registry.getService('unserved.v1.UnservedService'))
+
 /** A message of the test contract by its short name. */
 export function message(name: string): DescMessage {
   return known(registry.getMessage(`widget.v1.${name}`))
