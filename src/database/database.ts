@@ -1,8 +1,8 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { type Json, parseJson, toJsonbText } from '../base/index.ts'
-import { isRetryable } from './errors.ts'
-import { NamedStatementClient } from './prepared-statements.ts'
+import { isCachedPlanInvalid, isRetryable } from './errors.ts'
+import { bindParameters, forgetStatement, preparedStatement, type SqlParameters } from './prepared-statements.ts'
 
 /** Where the database is: a URL, or the embedded server's socket. */
 export type DatabaseTarget =
@@ -30,7 +30,7 @@ const POOL_MAX_DEFAULT = 16
 const STATEMENT_TIMEOUT_MS_DEFAULT = 30_000
 /** Waiting for a lock holds a connection of the pool: it ends well before the statement would. */
 const LOCK_TIMEOUT_MS = 10_000
-/** A transaction that its client forgot (SIGSTOP, a stalled event loop) gives its row locks back after this long. */
+/** A transaction that its client forgot (SIGSTOP, a stalled event loop) loses its row locks after this long. */
 const IDLE_IN_TRANSACTION_MS = 15_000
 const ACQUIRE_TIMEOUT_MS = 10_000
 /** Of one connection, until the server has greeted it: below the time a caller waits, so that the caller learns why. */
@@ -38,30 +38,20 @@ const CONNECT_TIMEOUT_MS = 8_000
 const TRANSACTION_ATTEMPTS_MAX = 4
 
 /**
- * What a statement runs on: the pool (each statement its own transaction) or one open transaction.
+ * What a statement runs on: the pool, where each statement is its own transaction, or one open transaction.
  *
- * Other rooms hand it through and cannot look inside: every statement lives in `storage/tables/`.
+ * Only the SQL files of a module (`sql.ts`, `sql/`) build and run statements; other files hand it through.
  */
-export class Tx {
-  readonly #knex: Knex
-  constructor(knexOrTransaction: Knex) {
-    this.#knex = knexOrTransaction
-  }
-  /** For `storage/` only. */
-  static knexOf(tx: Tx): Knex {
-    return tx.#knex
-  }
-}
+export type Tx = Knex
 
 /** The connection pool of one process. */
 export class Database {
   /** Runs each statement on its own, for single reads and writes. */
   readonly pool: Tx
-  readonly #knex: Knex
 
   constructor(options: DatabaseOptions) {
-    this.#knex = knex({
-      client: NamedStatementClient,
+    this.pool = knex({
+      client: 'pg',
       connection: connectionOf(options),
       pool: { min: 0, max: options.poolMax ?? POOL_MAX_DEFAULT, idleTimeoutMillis: 60_000 },
       acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
@@ -70,7 +60,6 @@ export class Database {
       // Knex prints to the console what it also throws; the caller logs it once, where it decides what it means.
       log: { debug() {}, warn() {}, error() {}, deprecate() {} },
     })
-    this.pool = new Tx(this.#knex)
   }
 
   /**
@@ -82,7 +71,7 @@ export class Database {
   async transaction<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#knex.transaction((trx) => work(new Tx(trx)))
+        return await this.pool.transaction(work)
       } catch (error) {
         if (attempt === TRANSACTION_ATTEMPTS_MAX || !isRetryable(error)) throw error
       }
@@ -90,40 +79,44 @@ export class Database {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#knex.destroy()
+    await this.pool.destroy()
   }
 }
 
-/** Runs one documented statement with `?` bindings and returns its rows. `storage/` only. */
-export async function query<Row>(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<Row[]> {
-  const result: { rows: Row[] } = await Tx.knexOf(tx).raw(sql, bindings as Knex.RawBinding[])
-  return result.rows
+/**
+ * Runs one raw statement and returns its rows.
+ *
+ * The text should be constant: it is compiled to `$n` once, and each connection parses and plans it once, as a prepared
+ * statement under a name. A placeholder is `:name`; a name used twice is one parameter. `::type` is a cast as usual.
+ */
+export async function query<Row>(tx: Tx, sql: string, parameters: SqlParameters = []): Promise<Row[]> {
+  return (await run<{ rows: Row[] }>(tx, sql, parameters)).rows
 }
 
-/** Like `rows`, for a statement that yields at most one. */
-export async function queryOne<Row>(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<Row | undefined> {
-  return (await query<Row>(tx, sql, bindings))[0]
+/** Like `query`, for a statement that yields at most one row. */
+export async function queryOne<Row>(tx: Tx, sql: string, parameters: SqlParameters = []): Promise<Row | undefined> {
+  return (await run<{ rows: Row[] }>(tx, sql, parameters)).rows[0]
 }
 
-/** Runs a statement and returns how many rows it touched. */
-export async function execute(tx: Tx, sql: string, bindings: readonly SqlValue[] = []): Promise<number> {
-  const result: { rowCount: number | null } = await Tx.knexOf(tx).raw(sql, bindings as Knex.RawBinding[])
-  return result.rowCount ?? 0
+/** Runs one raw statement and returns how many rows it changed. */
+export async function execute(tx: Tx, sql: string, parameters: SqlParameters = []): Promise<number> {
+  return (await run<{ rowCount: number | null }>(tx, sql, parameters)).rowCount ?? 0
 }
 
-/** A value a statement can be given. JSON goes through `jsonb()`; an array becomes a PostgreSQL array. */
-export type SqlValue =
-  | string
-  | number
-  | boolean
-  | null
-  | Date
-  | Uint8Array
-  | readonly (string | number | boolean | null | Date)[]
-
-/** A JSON value as the text that a `::jsonb` parameter takes, also where it holds what a third party sent. */
+/** A JSON value as the text that a `jsonb` parameter takes, also where it holds what a third party sent. */
 export function jsonb(value: Json): string {
   return toJsonbText(value)
+}
+
+async function run<Result>(tx: Tx, sql: string, parameters: SqlParameters): Promise<Result> {
+  const { text, keys, name } = preparedStatement(sql)
+  try {
+    // Knex merges the options into the configuration of the driver's `query()`, which knows prepared statements.
+    return await tx.raw(text).options({ name, values: bindParameters(keys, parameters) })
+  } catch (error) {
+    if (isCachedPlanInvalid(error)) forgetStatement(sql)
+    throw error
+  }
 }
 
 function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {

@@ -8,6 +8,8 @@ const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 const QUERY_CANCELED = '57014'
 const LOCK_NOT_AVAILABLE = '55P03'
+/** "cached plan must not change result type". */
+const FEATURE_NOT_SUPPORTED = '0A000'
 const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
   '57P01',
   '57P02',
@@ -41,6 +43,11 @@ function sqlState(error: unknown): string {
 export function isRetryable(error: unknown): boolean {
   const code = sqlState(error)
   return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED
+}
+
+/** Tells whether a prepared statement's plan is no longer valid because a table has changed; preparing it anew helps. */
+export function isCachedPlanInvalid(error: unknown): boolean {
+  return sqlState(error) === FEATURE_NOT_SUPPORTED
 }
 
 /** Tells whether the database, not the statement, is the problem: loops wait and go on, calls answer UNAVAILABLE. */

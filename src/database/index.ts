@@ -3,6 +3,7 @@
  * table. Only this room knows Knex and pg; it returns records, never rows or query builders, and decides nothing.
  */
 
+export { newestFirst, nextVersion, whereVersion } from './crud.ts'
 export { createDataDirectory, DataDirectoryLock } from './data-directory.ts'
 export {
   Database,
@@ -12,8 +13,7 @@ export {
   jsonb,
   query,
   queryOne,
-  type SqlValue,
-  Tx,
+  type Tx,
 } from './database.ts'
 export { type EmbeddedServer, startEmbeddedServer } from './embedded-server.ts'
 export {
@@ -38,3 +38,4 @@ export {
   toPage,
 } from './keyset-pages.ts'
 export { migrate } from './migrate.ts'
+export type { SqlParameters, SqlValue } from './prepared-statements.ts'

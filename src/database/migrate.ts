@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type Database, Tx } from './database.ts'
+import type { Database } from './database.ts'
 import { isLockTimeout } from './errors.ts'
 import { CONFIGURATION_SCHEMA } from './migrations/0001-configuration.ts'
 import { RATE_LIMITS_SCHEMA } from './migrations/0001-rate-limits.ts'
@@ -41,12 +41,11 @@ export async function migrate(database: Database): Promise<MigrationReport> {
 
 async function migrateOnce(database: Database): Promise<MigrationReport> {
   return await database.transaction(async (tx) => {
-    const knex = Tx.knexOf(tx)
-    await knex.raw('set local statement_timeout = 0')
-    await knex.raw('set local lock_timeout = 0')
-    await knex.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
-    await knex.raw(`set local lock_timeout = '${DDL_LOCK_TIMEOUT}'`)
-    const [, applied]: [number, string[]] = await knex.migrate.latest({
+    await tx.raw('set local statement_timeout = 0')
+    await tx.raw('set local lock_timeout = 0')
+    await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+    await tx.raw(`set local lock_timeout = '${DDL_LOCK_TIMEOUT}'`)
+    const [, applied]: [number, string[]] = await tx.migrate.latest({
       migrationSource: source,
       disableTransactions: true,
     })

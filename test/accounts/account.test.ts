@@ -13,7 +13,7 @@ import {
 import type { LoadPurpose } from '../../src/accounts/load-account.ts'
 import { changeAccountStatus } from '../../src/accounts/status.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { execute, query, Tx } from '../../src/database/database.ts'
+import { execute, query } from '../../src/database/database.ts'
 import { updateEnvironmentIntegration } from '../../src/integrations/index.ts'
 import type { EnvironmentScope } from '../../src/tenancy/index.ts'
 import { FIRST_PAGE } from '../integrations/fixture.ts'
@@ -336,7 +336,7 @@ async function addTrigger(accountId: string): Promise<void> {
 async function statementsOf(work: () => Promise<unknown>): Promise<readonly string[]> {
   const statements: string[] = []
   const note = ({ sql }: { sql: string }) => statements.push(sql)
-  const knex = Tx.knexOf(tx).on('query', note)
+  const knex = tx.on('query', note)
   await work()
   knex.removeListener('query', note)
   return statements

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createTokenProvider, loadAccountForCall, refreshCredentials } from '../../src/accounts/index.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
-import { Tx } from '../../src/database/database.ts'
 import { CLIENT_CREDENTIALS, refusal, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()
@@ -23,7 +22,7 @@ const tokenOf = async (loading: ReturnType<ReturnType<typeof process>['load']>) 
 async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   const statements: string[] = []
   const note = ({ sql }: { sql: string }) => statements.push(sql)
-  const knex = Tx.knexOf(database.pool)
+  const knex = database.pool
   knex.on('query', note)
   await work().finally(() => knex.removeListener('query', note))
   return statements

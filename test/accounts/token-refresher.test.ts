@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { TokenRefresher } from '../../src/accounts/index.ts'
-import { Tx } from '../../src/database/database.ts'
 import { updateIntegration } from '../../src/integrations/index.ts'
 import { CLIENT_CREDENTIALS, refusal, tokensFixture } from './token-fixture.ts'
 
@@ -63,7 +62,7 @@ describe('the background', () => {
 
   it('looks once when nothing is due', async () => {
     const statements: string[] = []
-    const knex = Tx.knexOf(database.pool)
+    const knex = database.pool
     const note = ({ sql }: { sql: string }) => statements.push(sql)
     knex.on('query', note)
     expect(await worker().runOnce()).toBe(false)

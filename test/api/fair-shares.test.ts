@@ -5,7 +5,6 @@ import { Health as HealthService } from '../../gen/grpc/health/v1/health_pb.ts'
 import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
 import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
-import { Tx } from '../../src/database/database.ts'
 import { mintToken } from '../../src/tenancy/token-format.ts'
 import { startTestApp } from '../support/app.ts'
 import { createApiEnvironment, createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
@@ -17,7 +16,7 @@ const LIMIT = 20
 const limits = { PATCHBAY_RATE_LIMIT: String(LIMIT), PATCHBAY_RATE_LIMIT_ADDRESS: String(LIMIT) }
 const [app, limited] = [await startTestApp(), await startTestApp(limits)]
 let statements: string[] = []
-Tx.knexOf(limited.database.pool).on('query', ({ sql }: { sql: string }) => statements.push(sql))
+limited.database.pool.on('query', ({ sql }: { sql: string }) => statements.push(sql))
 
 /** Status codes of `count` requests with the token, one after the other, and the statements they cost. */
 async function ask(count: number, token: () => string, environmentId?: () => string) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Clock, newId } from '../../src/base/index.ts'
-import { execute, Tx } from '../../src/database/database.ts'
+import { execute } from '../../src/database/database.ts'
 import {
   type CreateRunDeps,
   createRun,
@@ -28,7 +28,7 @@ const STATS: ResourceStats = {
 
 const { database } = await testDatabase()
 let statements: string[] = []
-Tx.knexOf(database.pool).on('query', ({ sql }: { sql: string }) => statements.push(sql))
+database.pool.on('query', ({ sql }: { sql: string }) => statements.push(sql))
 
 /** A clock that stands until it is moved. */
 class ManualClock implements Clock {

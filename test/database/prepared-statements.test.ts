@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { execute, query, queryOne } from '../../src/database/index.ts'
+import { testDatabase } from '../support/database.ts'
+
+const { database } = await testDatabase()
+const tx = database.pool
+
+/** The only row's only column, in an array of one. */
+async function readValue(sql: string, parameters?: Parameters<typeof query>[2]): Promise<unknown> {
+  return (await queryOne<{ value: unknown }>(tx, sql, parameters))?.value
+}
+
+describe('a placeholder', () => {
+  it.each<[string, string, Record<string, string>, unknown]>([
+    ['has a cast', `select :n::int + 1 as value`, { n: '1' }, 2],
+    ['is one parameter where it is used twice', `select :a::text || :a as value`, { a: 'x' }, 'xx'],
+    ['is none in a literal', `select 'it''s :a ?' || :a as value`, { a: '!' }, `it's :a ?!`],
+    ['is none in a quoted name', `select ":a" as value from (select :a::text as ":a") as t`, { a: 'y' }, 'y'],
+    ['is none in a comment', `select :a::text as value -- :b ?`, { a: 'z' }, 'z'],
+    ['is none when the question mark is escaped', `select '{"k":1}'::jsonb \\? :key as value`, { key: 'k' }, true],
+  ])('%s', async (_, sql, parameters, value) => {
+    expect(await readValue(sql, parameters)).toBe(value)
+  })
+
+  it('without a value is an error, and null is one', async () => {
+    await expect(readValue('select :a::text as value', {})).rejects.toThrow('parameter a has no value')
+    expect(await readValue('select :a::text as value', { a: null })).toBeNull()
+  })
+
+  it('by order has as many values as there are placeholders', async () => {
+    expect(await readValue('select ?::int - ?::int as value', [3, 2])).toBe(1)
+    await expect(readValue('select ?::int - ?::int as value', [3, 2, 1])).rejects.toThrow('2 parameters, not 3')
+  })
+})
+
+describe('a statement', () => {
+  const prepared = `select statement from pg_prepared_statements where statement like :pattern`
+
+  it('is prepared once by a connection that runs it twice', async () => {
+    await database.transaction(async (connection) => {
+      for (const a of ['1', '2']) await query(connection, 'select :a::int as prepared_once', { a })
+      const found = await query<{ statement: string }>(connection, prepared, { pattern: '%prepared_once' })
+      expect(found).toEqual([{ statement: 'select $1::int as prepared_once' }])
+    })
+  })
+
+  it('without parameters is not prepared', async () => {
+    await database.transaction(async (connection) => {
+      await query(connection, 'select 1 as never_prepared')
+      expect(await query(connection, prepared, { pattern: '%never_prepared' })).toEqual([])
+    })
+  })
+
+  it('fails at most once after the type of a column has changed', async () => {
+    await execute(tx, 'create table changed (a int)')
+    const read = () => query(tx, 'select a from changed where a::text <> :a', { a: '' })
+    await read()
+    await execute(tx, 'alter table changed alter a type text')
+    await expect(read()).rejects.toThrow('cached plan must not change result type')
+    expect(await read()).toEqual([])
+  })
+
+  it('reports an error without the values', async () => {
+    await expect(readValue('select :a::int as value', { a: 'secret' })).rejects.toThrow('select $1::int as value')
+  })
+})
