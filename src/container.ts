@@ -150,7 +150,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
     daemons: {
       database,
       queue,
-      waits: new ClaimLongPolls({ database, clock }),
+      longPolls: new ClaimLongPolls({ database, clock }),
       loadAccount: (environmentId, id) => getSyncableAccount({ definitions }, database.pool, environmentId, id),
       redact: (environmentId, id, text) => redactAccountSecrets(accounts, environmentId, id, text),
       onDefect: (error, runId) =>
@@ -260,7 +260,7 @@ export function createApi({
       customRoute(domain.calls),
       ...healthzRoutes(health),
     ],
-    onClosing: () => domain.daemons.waits.close(),
+    onClosing: () => domain.daemons.longPolls.close(),
     trustedProxies: config.trustedProxies,
     translateError: mapDatabaseError,
     observe: operating?.metrics?.observeCall,
@@ -274,7 +274,7 @@ export function createApi({
     },
     drain: () => server.drain(config.drainMs),
     async [Symbol.asyncDispose]() {
-      domain.daemons.waits.close()
+      domain.daemons.longPolls.close()
       await server[Symbol.asyncDispose]()
       await authenticator[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()

@@ -4,7 +4,7 @@ import { secretPaths } from '../definitions/index.ts'
 import type { ClaimedRun, Run } from '../runs/index.ts'
 import { methodFacts, readSyncResources } from '../syncs/index.ts'
 
-/** A run that a daemon holds, with everything it needs to execute it but the records. Holds no credential. */
+/** A claimed run with everything that a daemon needs to execute it, except records and credentials. */
 export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'attemptsMax'> {
   readonly run: Run
   readonly tenantId: string
@@ -16,16 +16,16 @@ export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt
   readonly resources: readonly AssignedResource[]
 }
 
-/** What a daemon has to know of the definition of one method. */
+/** What a daemon needs of the definition of one method. */
 interface AssignedResource {
   readonly idPath: readonly string[]
   /** Dotted, below the root `resources`. */
   readonly parentPaths: readonly string[]
-  /** `null`: everything is to be read. */
+  /** `null`: a full sync. */
   readonly previousRunDate: Date | null
 }
 
-/** What is handed out with a claimed run. */
+/** Composes the assignment of a claimed run. */
 export function createAssignment(claimed: ClaimedRun, run: Run, { account, definition }: SyncableAccount): Assignment {
   const { leaseId, leaseExpiresAt, checkpoint, previousRunDates, attemptsMax } = claimed
   const { idPath, parentPaths } = methodFacts(definition.plan)
@@ -52,19 +52,21 @@ function earliestDate(dates: readonly (Date | null)[]): Date | null {
   return known.length < dates.length ? null : new Date(Math.min(...known.map((date) => date.getTime())))
 }
 
-/** The environment variables of a definition that are no secrets, for those who may read everything else. */
+/** The environment variables of a definition without secrets. */
 function publicVariables(variables: JsonObject): JsonObject {
   const root = 'environment_variables'
-  const hidden = new Set(secretPaths({ [root]: variables }).map((path) => JSON.stringify(path)))
-  const shown = withoutPaths(variables, [root], hidden)
-  return isJsonObject(shown) ? shown : {}
+  const secrets = new Set(secretPaths({ [root]: variables }).map((path) => JSON.stringify(path)))
+  const result = withoutPaths(variables, [root], secrets)
+  return isJsonObject(result) ? result : {}
 }
 
-function withoutPaths(value: Json, path: readonly (string | number)[], hidden: ReadonlySet<string>): Json | undefined {
-  if (hidden.has(JSON.stringify(path))) return undefined
+function withoutPaths(value: Json, path: readonly (string | number)[], secrets: ReadonlySet<string>): Json | undefined {
+  if (secrets.has(JSON.stringify(path))) return undefined
   if (Array.isArray(value))
-    return value.map((item: Json, index) => withoutPaths(item, [...path, index], hidden) ?? null)
+    return value.map((item: Json, index) => withoutPaths(item, [...path, index], secrets) ?? null)
   if (!isJsonObject(value)) return value
-  const entries = Object.entries(value).map(([key, item]) => [key, withoutPaths(item, [...path, key], hidden)] as const)
+  const entries = Object.entries(value).map(
+    ([key, item]) => [key, withoutPaths(item, [...path, key], secrets)] as const,
+  )
   return Object.fromEntries(entries.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined))
 }

@@ -2,13 +2,13 @@ import { type Clock, Failure, FairSemaphore, LongPollHub, withTimeout } from '..
 import type { Database } from '../database/index.ts'
 import { type AwaitedGroup, countClaimable, findDraining } from './sql.ts'
 
-/** What waiting needs. */
+/** What long polls need. */
 export interface ClaimLongPollsDeps {
   readonly database: Pick<Database, 'pool'>
   readonly clock: Pick<Clock, 'sleep'>
 }
 
-/** Who waits, and for what. */
+/** A waiting daemon and the runs it waits for. */
 export interface ClaimWait extends Omit<AwaitedGroup, 'atMost'> {
   readonly environmentId: string
   readonly daemonId: string
@@ -16,7 +16,7 @@ export interface ClaimWait extends Omit<AwaitedGroup, 'atMost'> {
 
 interface Waiter extends ClaimWait {
   /** Ends the wait; whether a claim may find a run. */
-  readonly end: (isWorth: boolean) => void
+  readonly end: (mayClaim: boolean) => void
   readonly fail: (error: unknown) => void
 }
 
@@ -25,7 +25,7 @@ const POLL_INTERVAL_MS = 1_000
 /** Daemons that wait in one process at once, shared fairly between environments. */
 const WAITERS_MAX = 1_000
 
-const TOO_MANY_WAITERS = 'as many daemons of this environment wait here as may; ask again, or another server'
+const TOO_MANY_WAITERS = 'too many daemons of this environment are waiting on this server; retry later'
 
 /**
  * Long polls of daemons for runs to claim. A poll wakes as many daemons as there are runs for, in the order of their arrival;
@@ -64,7 +64,7 @@ export class ClaimLongPolls {
   }
 
   /** Ends the waits of a daemon that claims no more; those in other processes end with their next poll. */
-  release(daemonId: string): void {
+  endWaitsOf(daemonId: string): void {
     for (const waiter of this.#hub.waiters) if (waiter.daemonId === daemonId) waiter.end(false)
   }
 

@@ -1,48 +1,31 @@
 import type { SyncableAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import { type Database, isDatabaseUnavailable } from '../database/index.ts'
-import {
-  type ClaimedRun,
-  daemonQueueGroup,
-  findRuns,
-  LEASE_EXPIRED,
-  type Outcome,
-  type RunQueue,
-} from '../runs/index.ts'
+import { isDatabaseUnavailable } from '../database/index.ts'
+import { type ClaimedRun, daemonQueueGroup, findRuns, LEASE_EXPIRED, type Outcome } from '../runs/index.ts'
 import { startFailureOutcome } from '../syncs/index.ts'
 import { type Assignment, createAssignment } from './assignment.ts'
-import type { ClaimLongPolls } from './claim-long-polls.ts'
-import { markDaemonSeen } from './daemon.ts'
+import { type DaemonsDeps, markDaemonSeen } from './daemon.ts'
 import type { ActiveDaemon } from './sql.ts'
 
-/** What claiming needs. */
-export interface ClaimDeps {
-  readonly database: Pick<Database, 'pool'>
-  readonly queue: Pick<RunQueue, 'claim' | 'settle'>
-  readonly waits: ClaimLongPolls
-  /** @throws Failure when the account may not be called */
-  readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<SyncableAccount>
-  /** Is told of a run that cannot be handed out because of a bug. */
-  readonly onDefect: (error: unknown, runId: string) => void
-}
-
-/** Asks for runs. */
+/** A claim of a daemon. */
 export interface ClaimRequest {
   readonly daemonId: string
   readonly capacity: number
   readonly waitMs: number
 }
 
+type ClaimDeps = Pick<DaemonsDeps, 'database' | 'queue' | 'longPolls' | 'loadAccount' | 'onDefect'>
+
 const ASSIGNMENT_FAILED: Outcome = {
   kind: 'retry',
-  error: { reason: 'INTERNAL', message: 'the run could not be handed out' },
+  error: { reason: 'INTERNAL', message: 'the run could not be assigned to a daemon' },
 }
 
 /**
- * Takes runs of the daemon's group and regions, and waits for the first when there is none. A run whose account may not be
- * called ends here. A claimant that goes away takes nothing with it: what was claimed for it goes back.
+ * Claims runs of the daemon's group and regions by long poll: waits for the first when there is none. A run whose account
+ * may not be called is settled here. When the caller disconnects, runs claimed for it are released.
  *
- * @returns nothing after the wait, and at once when the daemon drains or this process ends
+ * @returns no runs after the wait, and at once when the daemon drains or this process shuts down
  * @throws Failure RESOURCE_NOT_FOUND for an unknown daemon, RATE_LIMITED when too many wait
  */
 export async function claimRuns(
@@ -53,12 +36,13 @@ export async function claimRuns(
 ): Promise<readonly Assignment[]> {
   for (const endMs = performance.now() + waitMs; ; ) {
     const daemon = await markDaemonSeen(deps.database.pool, environmentId, daemonId)
-    if (daemon.isDraining || deps.waits.isClosed) return []
+    if (daemon.isDraining || deps.longPolls.isClosed) return []
     const group = daemonQueueGroup(environmentId, daemon.groupKey)
     const runs = await claimOnce(deps, daemon, group, capacity, signal)
-    const restMs = endMs - performance.now()
-    if (runs.length > 0 || restMs <= 0) return runs
-    if (!(await deps.waits.wait({ environmentId, daemonId, group, regions: daemon.regions }, restMs, signal))) return []
+    const remainingMs = endMs - performance.now()
+    if (runs.length > 0 || remainingMs <= 0) return runs
+    if (!(await deps.longPolls.wait({ environmentId, daemonId, group, regions: daemon.regions }, remainingMs, signal)))
+      return []
   }
 }
 
@@ -74,21 +58,21 @@ async function claimOnce(
   const claimed = await deps.queue.claim(claim)
   if (claimed.length === 0) return []
   const runs = new Map((await findRuns(deps.database.pool, claimed)).map((run) => [run.id, run]))
-  const handedOut: { readonly lease: ClaimedRun; readonly assignment: Assignment }[] = []
+  const assigned: { readonly lease: ClaimedRun; readonly assignment: Assignment }[] = []
   const ended: { readonly lease: ClaimedRun; readonly outcome: Outcome }[] = []
   for (const lease of claimed) {
     const run = runs.get(lease.id)
     const account = await loadAccountOrOutcome(deps, lease)
     if ('kind' in account) ended.push({ lease, outcome: account })
-    else if (run !== undefined) handedOut.push({ lease, assignment: createAssignment(lease, run, account) })
+    else if (run !== undefined) assigned.push({ lease, assignment: createAssignment(lease, run, account) })
   }
   if (signal.aborted)
-    ended.push(...handedOut.splice(0).map(({ lease }) => ({ lease, outcome: { kind: 'handed_back' } as const })))
+    ended.push(...assigned.splice(0).map(({ lease }) => ({ lease, outcome: { kind: 'handed_back' } as const })))
   await deps.queue.settle(ended.map(({ lease, outcome }) => ({ ...lease, outcome })))
-  return handedOut.map(({ assignment }) => assignment)
+  return assigned.map(({ assignment }) => assignment)
 }
 
-/** The account, or how the run ends without it. @throws while the database is away: then the leases run out */
+/** The account, or the outcome of a run without it. @throws while the database is unavailable: then the leases expire */
 async function loadAccountOrOutcome(deps: ClaimDeps, run: ClaimedRun): Promise<SyncableAccount | Outcome> {
   if (run.attempt > run.attemptsMax) return { kind: 'failed', error: LEASE_EXPIRED }
   try {

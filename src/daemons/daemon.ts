@@ -1,3 +1,4 @@
+import type { SyncableAccount } from '../accounts/index.ts'
 import { newId, notFound } from '../base/index.ts'
 import {
   type Database,
@@ -24,26 +25,26 @@ import {
   deleteStaleDaemons,
   findActiveLeases,
   insertDaemon,
-  selectDaemons as listDaemonRecords,
-  selectDaemonGroups as listGroupRecords,
   type NewDaemon,
+  selectDaemonGroups,
+  selectDaemons,
   touchDaemon,
 } from './sql.ts'
 
-/** How often daemons are to be heard of. */
+/** Interval of heartbeats that a daemon is asked for. */
 export const HEARTBEAT_SECONDS = HEARTBEAT_INTERVAL_MS / 1_000
-/** How long what they hold is theirs without that. */
+/** A lease expires after so long without a heartbeat. */
 export const LEASE_SECONDS = QUEUE_POLICY.leaseMs / 1_000
 
-/** Whether a daemon takes runs; whatever a lost one held is with others. */
+/** `draining` claims no more runs; the leases of a `lost` daemon have expired. */
 type DaemonStatus = 'online' | 'draining' | 'lost'
 
-/** A daemon as it stands now. */
+/** A registered daemon. */
 export interface Daemon extends Omit<DaemonRecord, 'isDraining' | 'isLost'> {
   readonly status: DaemonStatus
 }
 
-/** Makes a process known; returns the id it goes by from now on. */
+/** Registers a daemon. @returns its id */
 export async function registerDaemon(tx: Tx, environmentId: string, daemon: Omit<NewDaemon, 'id' | 'environmentId'>) {
   const id = newId()
   await insertDaemon(tx, { ...daemon, id, environmentId })
@@ -57,16 +58,16 @@ export async function listDaemons(
   filter: { readonly groupKey?: string | undefined },
   { before, limit }: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly Daemon[]> {
-  const found = await listDaemonRecords(tx, environmentId, filter, QUEUE_POLICY.leaseMs, before, limit)
+  const found = await selectDaemons(tx, environmentId, filter, QUEUE_POLICY.leaseMs, before, limit)
   return found.map(({ isDraining, isLost, ...daemon }) => {
     return { ...daemon, status: isLost ? 'lost' : isDraining ? 'draining' : 'online' }
   })
 }
 
 /**
- * Notes that a daemon lives.
+ * Updates the time the daemon was last seen.
  *
- * @param isDraining undefined: as it said last
+ * @param isDraining absent: as in its last heartbeat
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function markDaemonSeen(
@@ -80,46 +81,52 @@ export async function markDaemonSeen(
   return seen
 }
 
-/** What heartbeats need. */
-export interface HeartbeatDeps {
+/** What the service's side of daemons needs. */
+export interface DaemonsDeps {
   readonly database: Pick<Database, 'pool'>
-  readonly queue: Pick<RunQueue, 'heartbeat'>
-  readonly waits: Pick<ClaimLongPolls, 'release'>
+  readonly queue: Pick<RunQueue, 'claim' | 'heartbeat' | 'save' | 'settle'>
+  readonly longPolls: ClaimLongPolls
+  /** @throws Failure when the account may not be called */
+  readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<SyncableAccount>
+  /** Removes the secrets of an account from a text. */
+  readonly redact: (environmentId: string, integratedAccountId: string, text: string) => Promise<string>
+  /** Called for a run that cannot be assigned because of a defect. */
+  readonly onDefect: (error: unknown, runId: string) => void
 }
 
-/** What a daemon says of itself. */
+/** A heartbeat of a daemon. */
 export interface HeartbeatInput {
   readonly daemonId: string
   readonly isDraining: boolean
-  /** What it believes to hold. */
+  /** Leases it holds as far as it knows. */
   readonly held: readonly LeaseKey[]
 }
 
-/** What has become of one lease. */
+/** Whether one lease still holds. */
 export type LeaseState = HeartbeatResult & LeaseKey
 
 /**
- * Notes that a daemon lives and renews what it holds.
+ * Heartbeat: updates the time the daemon was last seen and renews its leases.
  *
  * @returns one state per lease, in the order given; a lease of another environment is lost like any that is not held
  * @throws Failure RESOURCE_NOT_FOUND for an unknown daemon; then nothing is renewed
  */
 export async function heartbeat(
-  { database, queue, waits }: HeartbeatDeps,
+  { database, queue, longPolls }: Pick<DaemonsDeps, 'database' | 'queue' | 'longPolls'>,
   environmentId: string,
   { daemonId, isDraining, held }: HeartbeatInput,
 ): Promise<readonly LeaseState[]> {
   await markDaemonSeen(database.pool, environmentId, daemonId, isDraining)
-  if (isDraining) waits.release(daemonId)
+  if (isDraining) longPolls.endWaitsOf(daemonId)
   const own = held.length === 0 ? [] : await findActiveLeases(database.pool, environmentId, held)
-  const renewed = new Map((await queue.heartbeat(own)).map((state, place) => [own[place]?.leaseId, state]))
+  const renewed = new Map((await queue.heartbeat(own)).map((state, index) => [own[index]?.leaseId, state]))
   return held.map(({ id, leaseId }) => ({ ...(renewed.get(leaseId) ?? { kind: 'lost', id }), id, leaseId }))
 }
 
-/** The daemons that share the runs of one key, and how these stand. */
+/** A daemon group with its counters. */
 export type DaemonGroup = DaemonGroupRecord
 
-/** A page of groups that have daemons, or runs that wait or run, by key. @throws Failure PAGE_TOKEN_INVALID */
+/** A page of the groups that have daemons or unfinished runs, by key. @throws Failure PAGE_TOKEN_INVALID */
 export async function listDaemonGroups(
   tx: Tx,
   environmentId: string,
@@ -129,15 +136,15 @@ export async function listDaemonGroups(
   const size = readPageSize(request)
   const [after] = decodePageToken(query, request.pageToken, ['text']) ?? []
   const prefix = daemonQueueGroup(environmentId, '')
-  const found = await listGroupRecords(tx, environmentId, prefix, QUEUE_POLICY.leaseMs, after?.toString(), size + 1)
+  const found = await selectDaemonGroups(tx, environmentId, prefix, QUEUE_POLICY.leaseMs, after?.toString(), size + 1)
   return toPage(query, found, size, ({ groupKey }) => [groupKey])
 }
 
-/** A daemon that was not heard of for so long is not coming back. */
+/** A daemon that was not seen for so long is deleted. */
 const STALE_AFTER_MS = 24 * 60 * 60 * 1000
 const PRUNE_BATCH = 1_000
 
-/** Forgets daemons that have not been heard of for a day. @returns whether there may be more */
-export async function pruneDaemons({ pool: direct }: Pick<Database, 'pool'>): Promise<boolean> {
-  return (await deleteStaleDaemons(direct, STALE_AFTER_MS, PRUNE_BATCH)) === PRUNE_BATCH
+/** Deletes daemons that were not seen for a day. @returns whether there may be more */
+export async function pruneDaemons({ pool }: Pick<Database, 'pool'>): Promise<boolean> {
+  return (await deleteStaleDaemons(pool, STALE_AFTER_MS, PRUNE_BATCH)) === PRUNE_BATCH
 }

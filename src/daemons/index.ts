@@ -1,17 +1,17 @@
 /**
- * Daemons: processes of the customer that execute runs of a group and keep the records themselves. Who they are, what they
- * claim, and what they report.
+ * The service's side of daemons: registration, claims by long poll, heartbeats, reports.
  *
- * A run is queued, leased and settled by the queue like any other; here is what makes a stranger its holder: everything is
- * confined to an environment, and nothing handed out holds a credential. Never here: how a sync is executed.
+ * Runs are queued, leased and settled by `runs/` like any other; here a process of the customer holds them, so everything is
+ * confined to an environment and no assignment contains a credential. Never here: how a sync is executed.
  */
 
 export type { Assignment } from './assignment.ts'
 export { ClaimLongPolls } from './claim-long-polls.ts'
-export { type ClaimDeps, claimRuns } from './claim-runs.ts'
+export { claimRuns } from './claim-runs.ts'
 export {
   type Daemon,
   type DaemonGroup,
+  type DaemonsDeps,
   HEARTBEAT_SECONDS,
   type HeartbeatInput,
   heartbeat,
@@ -22,4 +22,4 @@ export {
   pruneDaemons,
   registerDaemon,
 } from './daemon.ts'
-export { completeRun, type FailureDeps, failRun, type ReportedProgress, releaseRun, reportProgress } from './report.ts'
+export { completeRun, failRun, type ReportedProgress, releaseRun, reportProgress } from './report.ts'

@@ -1,5 +1,4 @@
 import { invalidFields, type JsonObject, notFound, type Violation } from '../base/index.ts'
-import type { Database } from '../database/index.ts'
 import {
   completedStatusOf,
   findRun,
@@ -11,18 +10,14 @@ import {
   type ResourceStats,
   type Run,
   type RunError,
-  type RunQueue,
 } from '../runs/index.ts'
 import { findIncompleteness } from '../syncs/index.ts'
+import type { DaemonsDeps } from './daemon.ts'
 import { type ActiveLease, findActiveLeases } from './sql.ts'
 
-/** What reports need. */
-export interface ReportDeps {
-  readonly database: Pick<Database, 'pool'>
-  readonly queue: Pick<RunQueue, 'save' | 'settle'>
-}
+type ReportDeps = Pick<DaemonsDeps, 'database' | 'queue'>
 
-/** How far a run has come; what is absent stays as it was reported last. */
+/** Reported progress of a run; what is absent stays as in the last report. */
 export interface ReportedProgress {
   readonly checkpoint?: JsonObject | undefined
   /** From the beginning of the run. Empty: absent. */
@@ -30,7 +25,7 @@ export interface ReportedProgress {
 }
 
 /**
- * Stores how far a run has come and renews its lease, both or neither.
+ * Stores the progress of a run and renews its lease, both or neither.
  *
  * @throws Failure RESOURCE_NOT_FOUND for a run that the environment does not have, LEASE_LOST
  */
@@ -47,7 +42,7 @@ export async function reportProgress(
  * Ends a run that is done: as `completed` when its final counters say that every resource is complete.
  *
  * @throws Failure like `reportProgress`; INVALID_FIELD when the final counters are not those of the run's resources, or
- * contradict themselves: then the lease goes on
+ * contradict themselves: then the lease still holds
  */
 export async function completeRun(
   deps: ReportDeps,
@@ -63,7 +58,7 @@ export async function completeRun(
   return await settleReported(deps, environmentId, key, progress, { kind: completedStatusOf(resources, final) })
 }
 
-/** Where the next run begins depends on these, so a daemon may not say more than it has done. */
+/** Incremental syncs continue from these counters, so a daemon may not report more than it has done. */
 function checkFinalStats(resources: readonly JsonObject[], final: readonly ResourceStats[]): readonly Violation[] {
   const finding = (field: string, description: string) => [{ field, description, rule: 'resource_stats.final' }]
   if (final.length !== resources.length)
@@ -77,20 +72,14 @@ function checkFinalStats(resources: readonly JsonObject[], final: readonly Resou
   })
 }
 
-/** What reporting a failure needs. */
-export interface FailureDeps extends ReportDeps {
-  /** Takes the secrets of an account out of a text. */
-  readonly redact: (environmentId: string, integratedAccountId: string, text: string) => Promise<string>
-}
-
 /**
- * Ends an attempt; the run goes on later when that may help and attempts are left. A daemon may quote what a third party
- * said: its message is stored without the secrets of the account.
+ * Ends an attempt; the run is retried when the error is retryable and attempts are left. The message may contain what a
+ * third party answered: it is stored without the secrets of the account.
  *
  * @throws Failure like `reportProgress`
  */
 export async function failRun(
-  deps: FailureDeps,
+  deps: Pick<DaemonsDeps, 'database' | 'queue' | 'redact'>,
   environmentId: string,
   key: LeaseKey,
   progress: ReportedProgress,
@@ -105,8 +94,8 @@ export async function failRun(
 }
 
 /**
- * Gives a run back unfinished, and no attempt is counted: to the next daemon at once, or after the wait that a third party
- * asked for. A run that was to stop is stopped.
+ * Releases a run without counting an attempt: for the next daemon at once, or after the wait that a third party asked for.
+ * A run that should stop is stopped.
  *
  * @throws Failure like `reportProgress`
  */
@@ -140,7 +129,7 @@ async function saveReported({ queue }: ReportDeps, lease: ActiveLease, { checkpo
 }
 
 /**
- * The lease, if it is one of the environment. Whatever is written afterwards names it too, so it may be lost in between.
+ * The lease, if it is one of the environment. It may be lost right afterwards: every later write names it too.
  *
  * @throws Failure RESOURCE_NOT_FOUND, LEASE_LOST
  */

@@ -11,32 +11,36 @@ export interface DaemonRecord {
   readonly regions: readonly string[]
   readonly version: string
   readonly isDraining: boolean
-  /** Not heard of within the time the statement was given. */
+  /** Not seen within the time given to the statement. */
   readonly isLost: boolean
-  /** Leases that name it as their holder. */
+  /** Leases it holds. */
   readonly runningCount: number
   readonly registeredAt: Date
   readonly lastSeenAt: Date
 }
 
-/** A daemon to be stored. */
+/** A daemon to be inserted. */
 export type NewDaemon = Pick<DaemonRecord, 'id' | 'environmentId' | 'label' | 'groupKey' | 'regions' | 'version'>
 
-/** What its claims go by. */
+/** What a claim needs of a daemon. */
 export type ActiveDaemon = Pick<DaemonRecord, 'id' | 'groupKey' | 'regions' | 'isDraining'>
 
-/** A lease, and how often its run has been taken up. */
+/** A lease with the attempt of its run. */
 export interface ActiveLease extends LeaseKey {
   readonly attempt: number
 }
 
-/** Stores a daemon. */
+/** Inserts a daemon. */
 export async function insertDaemon(tx: Tx, { id, environmentId, ...rest }: NewDaemon): Promise<void> {
   const sql = 'insert into daemon (environment_id, id, label, group_key, regions, version) values (?, ?, ?, ?, ?, ?)'
   await execute(tx, sql, [environmentId, id, rest.label, rest.groupKey, rest.regions, rest.version])
 }
 
-/** Notes that a daemon lives, and whether it drains when that is known; undefined when the environment has no such daemon. */
+/**
+ * Updates when the daemon was last seen, and whether it drains unless `isDraining` is null. Uses the primary key.
+ *
+ * @returns undefined when the environment has no such daemon
+ */
 export async function touchDaemon(
   tx: Tx,
   environmentId: string,
@@ -51,7 +55,7 @@ export async function touchDaemon(
   )
 }
 
-/** Those of the daemons that take no more runs, or are not known any more. Rides on the primary key. */
+/** Ids of those daemons that drain or do not exist any more. Uses the primary key. */
 export async function findDraining(
   tx: Tx,
   daemons: readonly Pick<DaemonRecord, 'environmentId' | 'id'>[],
@@ -67,8 +71,8 @@ export async function findDraining(
 }
 
 /**
- * Daemons of the environment below `before` (all when undefined), newest first. Rides on the primary key; leases, which are
- * few, are read whole.
+ * Daemons of the environment with ids below `before` (all when undefined), newest first. Uses the primary key; the leases of
+ * the environment are few and read completely.
  */
 export async function selectDaemons(
   tx: Tx,
@@ -100,17 +104,17 @@ export async function selectDaemons(
   )
 }
 
-/** Forgets daemons that were not heard of for so long; returns how many, at most `limit`. */
-export async function deleteStaleDaemons(tx: Tx, unheardMs: number, limit: number): Promise<number> {
+/** Deletes daemons that were not seen for so long, at most `limit`. @returns how many */
+export async function deleteStaleDaemons(tx: Tx, unseenMs: number, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from daemon where ctid = any(array(
        select ctid from daemon where last_seen_at < now() - make_interval(secs => ?) limit ?))`,
-    [unheardMs / 1000, limit],
+    [unseenMs / 1000, limit],
   )
 }
 
-/** Those of the leases that are still the given ones and of the environment. Rides on the primary key. */
+/** Those of the leases that still hold and belong to the environment. Uses the primary key. */
 export async function findActiveLeases(
   tx: Tx,
   environmentId: string,
@@ -125,36 +129,36 @@ export async function findActiveLeases(
   )
 }
 
-/** The daemons of an environment that share the runs of one key, and how these stand. */
+/** A daemon group: its daemons and runs, counted. */
 export interface DaemonGroupRecord {
   readonly groupKey: string
-  /** Daemons that were heard of lately. */
+  /** Daemons that are not lost. */
   readonly daemonCount: number
   readonly runningCount: number
   readonly waitingCount: number
-  /** `null`: none is due. */
+  /** `null`: no run is due. */
   readonly oldestDueAt: Date | null
 }
 
-/** A group of which somebody waits for runs. */
+/** A group with daemons that wait for its runs. */
 export interface AwaitedGroup {
   readonly group: string
   /** Only runs of these regions; empty: of any. */
   readonly regions: readonly string[]
-  /** More need not be counted. */
+  /** Counting ends here. */
   readonly atMost: number
 }
 
-/** Groups of one environment are looked through this far. */
+/** Groups of one environment that are read at most. */
 const GROUPS_MAX = 10_000
 
 /**
- * Groups of an environment that have daemons, or runs that wait or run, in the order of the bytes of their keys.
+ * Groups of an environment with daemons or unfinished runs, in the byte order of their keys.
  *
- * The groups that wait are found by leaps over the group index, one per group and not per run; only those of the page are
- * counted.
+ * Groups with waiting runs are found by a loose index scan over the group index, one step per group and not per run; runs are
+ * counted for the groups of the page only.
  *
- * @param prefix what stands before the key in the queue's name of a group
+ * @param prefix of the key in the queue's name of the group
  */
 export async function selectDaemonGroups(
   tx: Tx,
@@ -207,8 +211,8 @@ export async function selectDaemonGroups(
 }
 
 /**
- * How many runs could be claimed in each of the groups now, up to what is asked for: due, of an account that runs nothing. In
- * the order of the request; one statement for any number of groups, over the claim index.
+ * Number of runs that could be claimed now in each of the groups, up to `atMost`: due, and of an account without a running
+ * run. In the order of the groups; one statement for any number of them. Uses the claim index.
  */
 export async function countClaimable(tx: Tx, groups: readonly AwaitedGroup[]): Promise<readonly number[]> {
   const found = await query<{ readonly runs: number }>(

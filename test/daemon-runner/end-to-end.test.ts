@@ -73,7 +73,7 @@ function oneList(records: readonly Json[]): UpstreamScript['records'] {
 }
 
 describe('a daemon', () => {
-  it('stores every record of a run of its group and tells how it ended', async () => {
+  it('stores every record of a run of its group and reports the outcome', async () => {
     await using customer = await makeCustomer({ records: oneList(contacts(8)) })
     const id = await customer.run()
     await using daemon = customer.daemon()
@@ -96,7 +96,7 @@ describe('a daemon', () => {
     })
   })
 
-  it('stores children with what their parents give them, and passes over those that fail', async () => {
+  it('stores children of listed parents, and skips those whose listing fails', async () => {
     const records = (path: string) => {
       if (path === '/contacts') return contacts(4)
       const [, , parent] = path.split('/')
@@ -126,7 +126,7 @@ describe('a daemon', () => {
     })
   })
 
-  it('fails a run for good at the first error when the run says so', async () => {
+  it('fails a run at the first error with fail_fast', async () => {
     await using customer = await makeCustomer({ records: () => undefined })
     const id = await customer.run({ error_handling: 'fail_fast' })
     await using daemon = customer.daemon()
@@ -137,7 +137,7 @@ describe('a daemon', () => {
     })
   })
 
-  it('updates what it stored before, and asks only for what changed since', async () => {
+  it('updates stored records, and asks only for those changed since', async () => {
     let version = 1
     await using customer = await makeCustomer({ records: () => contacts(2, { version }) })
     const query = { since: '{{previous_run_date}}' }
@@ -152,7 +152,7 @@ describe('a daemon', () => {
     expect(customer.upstream.requests.at(-1)).toMatch(/since=20\d\d-/)
   })
 
-  it('hands its run on when it drains, and the next one goes on behind the last page', async () => {
+  it('releases its run when it drains, and the next daemon resumes after the last page', async () => {
     const [reached, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     await using customer = await makeCustomer({
       records: oneList(contacts(14)),
@@ -181,7 +181,7 @@ describe('a daemon', () => {
     })
   })
 
-  it('writes nothing more once another one holds its run', async () => {
+  it('writes nothing more once another daemon holds its run', async () => {
     const [reached, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let version = 'first'
     await using customer = await makeCustomer({
@@ -208,7 +208,7 @@ describe('a daemon', () => {
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({ status: 'completed', attempt: 2 })
   })
 
-  it('ends a run that somebody stops at its next page', async () => {
+  it('ends a stopped run at its next page', async () => {
     const reached = Promise.withResolvers<void>()
     await using customer = await makeCustomer({
       records: oneList(contacts(30)),
@@ -228,7 +228,7 @@ describe('a daemon', () => {
     expect(resource_stats[0].delivered).toBeLessThan(30)
   })
 
-  it('lets a run wait while its store is away, and no attempt is counted', async () => {
+  it('lets a run wait while its store is unavailable, without counting an attempt', async () => {
     await using customer = await makeCustomer({ records: oneList(contacts(3)) })
     const id = await customer.run()
     await using daemon = customer.daemon({ store: 'postgres://nobody@127.0.0.1:1/nothing' })
@@ -236,7 +236,7 @@ describe('a daemon', () => {
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({ status: 'rate_limited', attempt: 0 })
   })
 
-  it('gives up when the service does not let it in', async () => {
+  it('ends when the service rejects its token', async () => {
     await using daemon = startDaemon({ url: app.url, token: `wrong-${randomUUID()}`, group: 'g', store: storeUrl })
     await expect(daemon.ended).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })

@@ -24,7 +24,7 @@ const argumentsFor = (url: string) => [
 ]
 
 describe('patchbay daemon', () => {
-  it('speaks TLS to a service whose certificate Node trusts, and never writes its token', async () => {
+  it('connects by TLS to a service with a trusted certificate, and never prints its token', async () => {
     const ca = join(directory, 'ca.pem')
     writeFileSync(ca, TLS_KEYS.cert)
     await using service = await startScriptedService({}, TLS_KEYS)
@@ -37,14 +37,14 @@ describe('patchbay daemon', () => {
     expect(daemon.output).not.toContain(TOKEN)
   })
 
-  it('does not talk to a service whose certificate nobody vouches for', async () => {
+  it('does not connect to a service with an untrusted certificate', async () => {
     await using service = await startScriptedService({}, TLS_KEYS)
     await using daemon = new DaemonProcess(argumentsFor(service.url), { PATCHBAY_TOKEN: TOKEN })
     await daemon.waitForOutput('the service is unavailable')
     expect(service.calls).toEqual([])
   })
 
-  it('finishes its page on SIGTERM, hands the run back and ends with 0', async () => {
+  it('finishes its page on SIGTERM, releases the run and exits with 0', async () => {
     const [reached, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     await using service = await startScriptedService({
       async beforePage(page) {
@@ -95,7 +95,7 @@ describe('patchbay daemon', () => {
       says: 'takes an id',
     },
     { what: 'an unknown option', args: ['--colour', 'red'], says: '--colour' },
-  ])('says how it is called when there is $what', async ({ args, says }) => {
+  ])('explains its usage when there is $what', async ({ args, says }) => {
     const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
     expect(await runCommand(['daemon', ...args], {})).toBe(2)
     const text = written.mock.calls.join('')

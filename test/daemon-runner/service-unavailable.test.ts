@@ -24,8 +24,8 @@ function stored({ runId }: ScriptedService): readonly number[] {
 
 const ALL = Array.from({ length: 10 }, (_, index) => index + 1)
 
-describe('a daemon whose service is away', () => {
-  it('goes on at the page where it was once the service is back', async () => {
+describe('a daemon whose service is unavailable', () => {
+  it('resumes at its page once the service is available again', async () => {
     const reached = Promise.withResolvers<void>()
     await using service = await startScriptedService({
       async beforePage(page) {
@@ -46,41 +46,41 @@ describe('a daemon whose service is away', () => {
     expect(service.calls.filter((call) => call.startsWith('list'))).toEqual(['list 1', 'list 3'])
   })
 
-  it.each(['reportProgress', 'completeRun'] as const)('asks again when %s is not answered', async (name) => {
-    let refused = 0
+  it.each(['reportProgress', 'completeRun'] as const)('repeats %s until it is answered', async (name) => {
+    let rejections = 0
     const busy = () => {
-      refused++
-      if (refused > 3) return {}
-      if (refused === 1) throw new Error('no answer of the product')
-      throw refused === 2
+      rejections++
+      if (rejections > 3) return {}
+      if (rejections === 1) throw new Error('no answer of the product')
+      throw rejections === 2
         ? serviceError(Code.Unavailable, 'SHUTTING_DOWN')
         : serviceError(Code.DeadlineExceeded, 'DEADLINE_EXCEEDED')
     }
     await using service = await startScriptedService({ [name]: busy })
     await using daemon = daemonOf(service)
     await daemon.logged(ENDED, { outcome: 'completed' })
-    expect(refused).toBeGreaterThan(3)
+    expect(rejections).toBeGreaterThan(3)
     expect(stored(service)).toEqual(ALL)
   })
 
-  it('writes nothing more once its lease may be over', async () => {
-    const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>()
+  it('writes nothing more once its lease may have expired', async () => {
+    const { promise: mayContinue, resolve: proceed } = Promise.withResolvers<void>()
     await using service = await startScriptedService({
       leaseSeconds: 1,
-      beforePage: (page) => (page === 3 ? mayGoOn : undefined),
+      beforePage: (page) => (page === 3 ? mayContinue : undefined),
       heartbeat: () => {
         throw serviceError(Code.Unavailable, 'DATABASE_UNAVAILABLE')
       },
     })
     await using daemon = daemonOf(service)
     await daemon.logged(ENDED, { outcome: 'lost' })
-    goOn()
+    proceed()
     await service.called('claim', 2)
     expect(stored(service)).toEqual([1, 2, 3, 4])
     expect(service.calls.filter((call) => /complete|fail|release/.test(call))).toEqual([])
   })
 
-  it('says nothing more of a run that is held by somebody else', async () => {
+  it('reports nothing more about a run that another daemon holds', async () => {
     let reports = 0
     await using service = await startScriptedService({
       reportProgress: () => {
@@ -95,7 +95,7 @@ describe('a daemon whose service is away', () => {
     expect(stored(service)).toEqual([1, 2, 3, 4])
   })
 
-  it('gives a run up as soon as a heartbeat says that it is lost', async () => {
+  it('stops executing a run as soon as a heartbeat says that its lease is lost', async () => {
     await using service = await startScriptedService({
       beforePage: (page) => (page === 2 ? new Promise(() => {}) : undefined),
       heartbeat: ({ held }) => {
@@ -108,12 +108,12 @@ describe('a daemon whose service is away', () => {
     expect(stored(service)).toEqual([1, 2])
   })
 
-  it('releases a run that a heartbeat says is to stop', async () => {
-    const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>()
+  it('releases a run when a heartbeat says that it should stop', async () => {
+    const { promise: mayContinue, resolve: proceed } = Promise.withResolvers<void>()
     await using service = await startScriptedService({
-      beforePage: (page) => (page === 3 ? mayGoOn : undefined),
+      beforePage: (page) => (page === 3 ? mayContinue : undefined),
       heartbeat: ({ held }) => {
-        if (held.length > 0) goOn()
+        if (held.length > 0) proceed()
         return { held: held.map(({ runId, leaseId }) => ({ runId, leaseId, stopRequested: true })) }
       },
     })
@@ -123,7 +123,7 @@ describe('a daemon whose service is away', () => {
     expect(stored(service).length).toBeLessThan(10)
   })
 
-  it('registers again when the service has forgotten it', async () => {
+  it('registers again when the service does not know it any more', async () => {
     let claims = 0
     await using service = await startScriptedService({
       claimRuns: async (_, { signal }) => {
@@ -138,7 +138,7 @@ describe('a daemon whose service is away', () => {
     expect(service.calls.filter((call) => call === 'register')).toHaveLength(2)
   })
 
-  it('ends a drain although the service is not there', async () => {
+  it('drains although the service is unavailable', async () => {
     await using service = await startScriptedService()
     await service.stop()
     await using daemon = daemonOf(service)

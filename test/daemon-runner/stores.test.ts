@@ -66,7 +66,7 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     return async () => await store[Symbol.asyncDispose]()
   })
 
-  it('keeps what it is given, by key', async () => {
+  it('stores records by key', async () => {
     const run = randomUUID()
     await using opened = await store.open(holderOf(run))
     await opened.write(
@@ -83,7 +83,7 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     ])
   })
 
-  it('tells resources apart whose names differ at the very end', async () => {
+  it('separates resources whose names differ in their last character', async () => {
     const [run, long] = [randomUUID(), 'a'.repeat(49)]
     await using opened = await store.open(holderOf(run))
     await opened.write(pageOf(`${long}x`, 1, [{ id: 1 }]))
@@ -92,7 +92,7 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     expect(await readAll(`${long}y`, run)).toEqual([['2', { id: 2 }]])
   })
 
-  it('keeps a page that is repeated once, as it was repeated', async () => {
+  it('stores a repeated page once, with its latest records', async () => {
     const run = randomUUID()
     await using first = await store.open(holderOf(run))
     await first.write(pageOf('deals', 1, [{ id: 1 }, { id: 2, stage: 'old' }]))
@@ -109,7 +109,7 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     ])
   })
 
-  it('lets the earlier of two holders write nothing', async () => {
+  it('rejects writes of the earlier of two holders', async () => {
     const run = randomUUID()
     await using earlier = await store.open(holderOf(run))
     await earlier.write(pageOf('tickets', 1, [{ id: 1 }]))
@@ -125,7 +125,7 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     ])
   })
 
-  it('does not let a holder take a run back from a later one', async () => {
+  it('does not let an earlier holder take over the run again', async () => {
     const run = randomUUID()
     const [earlier, later] = [holderOf(run), holderOf(run)]
     await using opened = await store.open(later)
@@ -134,7 +134,7 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     expect(await readAll('tickets', run)).toHaveLength(1)
   })
 
-  it('lets many runs begin with the same new resource at once', async () => {
+  it('lets many runs create the same resource at once', async () => {
     const runs = Array.from({ length: 8 }, () => randomUUID())
     await Promise.all(
       runs.map(async (run) => {
@@ -145,7 +145,7 @@ describe.each(STORES)('a store in $name', ({ address, readAll }) => {
     for (const run of runs) expect(await readAll('invoices', run)).toEqual([['1', { id: 1 }]])
   })
 
-  it('keeps resources apart whose names differ in what a table cannot be called', async () => {
+  it('separates resources whose names differ in characters that no table name has', async () => {
     const run = randomUUID()
     await using opened = await store.open(holderOf(run))
     const names = ['crm/contacts', 'crm_contacts', 'CRM_contacts', '2024', 'patchbay_run_holder', 'x'.repeat(128)]
@@ -163,7 +163,7 @@ describe('a store in PostgreSQL', () => {
     return store
   }
 
-  it('remembers when a record was first and last seen, and by which run', async () => {
+  it('stores when a record was first and last seen, and by which run', async () => {
     await using store = open('times')
     const [one, two] = [randomUUID(), randomUUID()]
     for (const run of [one, two]) {
@@ -176,7 +176,7 @@ describe('a store in PostgreSQL', () => {
     ])
   })
 
-  it('keeps the records of two accounts apart', async () => {
+  it('separates the records of two accounts', async () => {
     await using store = open('accounts')
     for (const account of [randomUUID(), randomUUID()]) {
       await using opened = await store.open(holderOf(randomUUID(), account))
@@ -200,7 +200,7 @@ describe('a store in PostgreSQL', () => {
     expect(rows).toEqual([{ record: stored }])
   })
 
-  it('makes a table again that somebody dropped, to have everything anew', async () => {
+  it('creates a dropped table again', async () => {
     await using store = open('dropped')
     const run = randomUUID()
     await using opened = await store.open(holderOf(run))
@@ -214,14 +214,14 @@ describe('a store in PostgreSQL', () => {
     await again.write(pageOf('contacts', 3, [{ id: 3 }]))
   })
 
-  it('says that it is away when nobody answers', async () => {
+  it('is unavailable when the server does not answer', async () => {
     await using store = open('public', 'postgres://nobody@127.0.0.1:1/nothing')
     await expect(store.open(holderOf(randomUUID()))).rejects.toBeInstanceOf(StoreUnavailable)
   })
 })
 
 describe('a store in NDJSON', () => {
-  it('cuts off the page that a daemon died in', async () => {
+  it('truncates a page that was not written completely', async () => {
     await using store = openStore({ address: `ndjson:${directory}`, schema: '', writers: 1 })
     const run = randomUUID()
     await using first = await store?.open(holderOf(run))
@@ -238,7 +238,7 @@ describe('a store in NDJSON', () => {
     ])
   })
 
-  it('leaves nothing of a page that is shorter when it is repeated', async () => {
+  it('leaves nothing of a longer page when its repetition is shorter', async () => {
     await using store = openStore({ address: `ndjson:${directory}`, schema: '', writers: 1 })
     const run = randomUUID()
     await using first = await store?.open(holderOf(run))

@@ -10,7 +10,7 @@ import { createTenant, type Tenant } from '../support/tenant.ts'
 const { database } = await testDatabase()
 const WAIT_MS = 25_000
 
-/** Sleeps that end when the test says so; those for a second are between looks. */
+/** Sleeps that end when the test says so; those for a second are between polls. */
 class HeldClock {
   #sleeps: { readonly ms: number; readonly wake: () => void }[] = []
   readonly sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
@@ -20,7 +20,7 @@ class HeldClock {
       if (signal?.aborted) resolve()
       signal?.addEventListener('abort', () => resolve(), { once: true })
     })
-  /** Ends every sleep of that length there is. */
+  /** Ends every sleep of that length. */
   pass(ms: number): void {
     const [over, left] = [
       this.#sleeps.filter((sleep) => sleep.ms === ms),
@@ -29,8 +29,8 @@ class HeldClock {
     this.#sleeps = left
     for (const { wake } of over) wake()
   }
-  /** Looks once; resolves when another look is slept for, which is never when nobody waits any more. */
-  async look(): Promise<void> {
+  /** Lets one poll happen; resolves when the next one is scheduled, which is never when no daemon waits. */
+  async poll(): Promise<void> {
     this.pass(1_000)
     while (!this.#sleeps.some(({ ms }) => ms === 1_000)) await new Promise(setImmediate)
   }
@@ -38,35 +38,35 @@ class HeldClock {
 
 let tenant: Tenant
 let clock: HeldClock
-let waits: ClaimLongPolls
-let looks: number
+let longPolls: ClaimLongPolls
+let polls: number
 
 beforeEach(async () => {
   await execute(database.pool, 'truncate run_queue, run_lease, daemon')
   tenant = await createTenant(database, 3)
   clock = new HeldClock()
-  looks = 0
+  polls = 0
   const counted = {
     get pool() {
-      looks++
+      polls++
       return database.pool
     },
   }
-  waits = new ClaimLongPolls({ database: counted, clock })
+  longPolls = new ClaimLongPolls({ database: counted, clock })
 })
 
-afterAll(() => waits.close())
+afterAll(() => longPolls.close())
 
-/** A daemon of a group that waits; how its wait ended once it has. */
+/** Registers a daemon that waits for runs; `state.ended` is how its wait ended. */
 async function wait(groupKey = 'g', regions: readonly string[] = [], signal = new AbortController().signal) {
   const { environmentId } = tenant
   const about = { label: 'host', groupKey, regions, version: '' }
   const daemonId = await registerDaemon(database.pool, environmentId, about)
   const state: { ended: boolean | string | undefined } = { ended: undefined }
   const who = { environmentId, daemonId, group: daemonQueueGroup(environmentId, groupKey), regions }
-  const over = waits.wait(who, WAIT_MS, signal).then(
-    (isWorth) => {
-      state.ended = isWorth
+  const over = longPolls.wait(who, WAIT_MS, signal).then(
+    (mayClaim) => {
+      state.ended = mayClaim
     },
     (error) => {
       state.ended = String(error.reason ?? error.message)
@@ -84,18 +84,18 @@ async function enqueue(account: number, fields: { readonly groupKey?: string; re
   await database.transaction((tx) => queue.enqueue(tx, [{ ...run, scheduledFor: new Date(), destination }]))
 }
 
-describe('waiting for runs', () => {
-  it('ends for as many as there are runs, in the order in which they came', async () => {
+describe('a long poll for runs', () => {
+  it('ends for as many daemons as there are runs, in the order of their arrival', async () => {
     const waiting = [await wait(), await wait(), await wait()]
-    await clock.look()
+    await clock.poll()
     expect(waiting.map(({ state }) => state.ended)).toEqual([undefined, undefined, undefined])
     await enqueue(0)
     await enqueue(1)
-    await clock.look()
+    await clock.poll()
     expect(waiting.map(({ state }) => state.ended)).toEqual([true, true, undefined])
   })
 
-  it('does not end for a run of an account that runs already, of another group or another region', async () => {
+  it('does not end for a run of a busy account, of another group or of another region', async () => {
     const { state, over } = await wait('g', ['eu', 'apac'])
     await enqueue(0, { groupKey: 'other', region: 'eu' })
     await enqueue(1)
@@ -107,7 +107,7 @@ describe('waiting for runs', () => {
        values (?, now(), ?, ?, 'eu', 'webhook', ?, 'worker', 1, now(), now())`,
       [newId(), tenant.environmentId, tenant.accountIds[2] ?? '', newId()],
     )
-    await clock.look()
+    await clock.poll()
     expect(state.ended).toBe(undefined)
     await execute(database.pool, 'delete from run_lease')
     clock.pass(1_000)
@@ -115,20 +115,20 @@ describe('waiting for runs', () => {
     expect(state.ended).toBe(true)
   })
 
-  it('costs one look for all, however many wait, and none when nobody does', async () => {
-    expect(looks).toBe(0)
+  it('costs one database poll for all waiting daemons, and none when there are none', async () => {
+    expect(polls).toBe(0)
     const waiting = [await wait(), await wait('other'), await wait('g', ['eu'])]
-    await clock.look()
-    expect(looks).toBe(1)
+    await clock.poll()
+    expect(polls).toBe(1)
     clock.pass(WAIT_MS)
     await Promise.all(waiting.map(({ over }) => over))
     expect(waiting.map(({ state }) => state.ended)).toEqual([false, false, false])
     clock.pass(1_000)
     await new Promise(setImmediate)
-    expect(looks).toBe(1)
+    expect(polls).toBe(1)
   })
 
-  it('ends when the claimant goes away', async () => {
+  it('ends when the client disconnects', async () => {
     const client = new AbortController()
     const { state, over } = await wait('g', [], client.signal)
     client.abort()
@@ -136,19 +136,19 @@ describe('waiting for runs', () => {
     expect(state.ended).toBe(false)
   })
 
-  it('ends at once for a daemon that drains, and at the next look when another process was told', async () => {
+  it('ends at once for a daemon that drains, and at the next poll when another server received that heartbeat', async () => {
     const [here, elsewhere, other] = [await wait(), await wait(), await wait()]
-    waits.release(here.daemonId)
+    longPolls.endWaitsOf(here.daemonId)
     await here.over
     expect(here.state.ended).toBe(false)
     await touchDaemon(database.pool, tenant.environmentId, elsewhere.daemonId, true)
-    await clock.look()
+    await clock.poll()
     expect([elsewhere.state.ended, other.state.ended]).toEqual([false, undefined])
   })
 
-  it('ends when the process does, as does every later one', async () => {
+  it('ends when the server shuts down, as does every later one', async () => {
     const { state, over } = await wait()
-    waits.close()
+    longPolls.close()
     await over
     expect(state.ended).toBe(false)
     const late = await wait()
@@ -156,7 +156,7 @@ describe('waiting for runs', () => {
     expect(late.state.ended).toBe(false)
   })
 
-  it('fails with what a look failed with, and is looked after again when asked anew', async () => {
+  it('fails with the error of a poll, and works again when it is repeated', async () => {
     const { state, over } = await wait()
     await execute(database.pool, 'alter table run_queue rename to run_queue_away')
     clock.pass(1_000)
@@ -170,13 +170,13 @@ describe('waiting for runs', () => {
     expect(again.state.ended).toBe(true)
   })
 
-  it('leaves places for the daemons of another environment', async () => {
+  it('leaves capacity for the daemons of another environment', async () => {
     const who = { environmentId: tenant.environmentId, daemonId: newId(), group: 'g', regions: [] }
     const { signal } = new AbortController()
-    const all = Array.from({ length: 500 }, () => waits.wait(who, WAIT_MS, signal))
-    await expect(waits.wait(who, WAIT_MS, signal)).rejects.toMatchObject({ reason: 'RATE_LIMITED' })
-    all.push(waits.wait({ ...who, environmentId: newId() }, WAIT_MS, signal))
-    waits.close()
+    const all = Array.from({ length: 500 }, () => longPolls.wait(who, WAIT_MS, signal))
+    await expect(longPolls.wait(who, WAIT_MS, signal)).rejects.toMatchObject({ reason: 'RATE_LIMITED' })
+    all.push(longPolls.wait({ ...who, environmentId: newId() }, WAIT_MS, signal))
+    longPolls.close()
     expect(new Set(await Promise.all(all))).toEqual(new Set([false]))
   })
 })

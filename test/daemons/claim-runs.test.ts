@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { SyncableAccount } from '../../src/accounts/index.ts'
 import { Failure, newId } from '../../src/base/index.ts'
 import {
-  type ClaimDeps,
   ClaimLongPolls,
   claimRuns,
+  type DaemonsDeps,
   heartbeat,
   listDaemons,
   pruneDaemons,
@@ -30,9 +30,9 @@ const signal = new AbortController().signal
 
 let tenant: Tenant
 let queue: RunQueue
-let deps: ClaimDeps & { queue: RunQueue }
+let deps: DaemonsDeps
 let defects: string[]
-/** What loading an account comes to. */
+/** Result of loading an account. */
 let load: () => SyncableAccount
 
 beforeEach(async () => {
@@ -48,8 +48,9 @@ beforeEach(async () => {
   deps = {
     database,
     queue,
-    waits: new ClaimLongPolls({ database, clock: { sleep: () => new Promise(() => {}) } }),
+    longPolls: new ClaimLongPolls({ database, clock: { sleep: () => new Promise(() => {}) } }),
     loadAccount: async () => load(),
+    redact: async (_environmentId, _accountId, text) => text,
     onDefect: (_, runId) => {
       defects.push(runId)
     },
@@ -81,7 +82,7 @@ const keyOf = ([one]: Awaited<ReturnType<typeof claim>>): LeaseKey => ({
 })
 
 describe('a daemon that dies', () => {
-  it('is followed by another of its group, at its checkpoint, and can write nothing when it comes back', async () => {
+  it('is replaced by another of its group at its checkpoint, and cannot write anything afterwards', async () => {
     const { environmentId } = tenant
     const id = await create()
     const [dead, heir] = [await register(), await register()]
@@ -102,7 +103,7 @@ describe('a daemon that dies', () => {
     expect(await read(id)).toEqual(before)
   })
 
-  it('after the last attempt leaves nothing for others to try', async () => {
+  it('in its last attempt leaves no attempt for others', async () => {
     const id = await create()
     const daemon = await register()
     for (let attempt = 1; attempt <= 5; attempt++) {
@@ -114,7 +115,7 @@ describe('a daemon that dies', () => {
     expect(await read(id)).toMatchObject({ status: 'failed', error: { reason: 'lease_expired' } })
   })
 
-  it('is lost after the time of a lease, and forgotten after a day', async () => {
+  it('is lost after the time of a lease, and deleted after a day', async () => {
     const [dead, alive] = [await register(), await register()]
     const unheardFor = (interval: string) =>
       execute(database.pool, `update daemon set last_seen_at = now() - ?::interval where id = ?`, [interval, dead])
@@ -136,7 +137,7 @@ describe('a daemon that dies', () => {
   })
 })
 
-describe('a run that cannot be handed out', () => {
+describe('a run that cannot be assigned', () => {
   it.each([
     ['the account may not be called', new Failure('INTEGRATION_DISABLED', 'off'), 'failed', 'INTEGRATION_DISABLED', 1],
     ['a bug', new TypeError('x is undefined'), 'created', 'INTERNAL', 1],
@@ -150,7 +151,7 @@ describe('a run that cannot be handed out', () => {
     expect(defects).toEqual(error instanceof Failure ? [] : [id])
   })
 
-  it('because its claimant went away goes to the next, and no attempt is counted', async () => {
+  it('because its daemon disconnected goes to the next one, and no attempt is counted', async () => {
     const id = await create()
     const client = new AbortController()
     const loaded = load
@@ -166,14 +167,14 @@ describe('a run that cannot be handed out', () => {
 })
 
 describe('a claim', () => {
-  it('takes nothing once the process ends', async () => {
+  it('returns no runs once the server shuts down', async () => {
     await create()
-    deps.waits.close()
+    deps.longPolls.close()
     expect(await claim(await register())).toEqual([])
     expect(await queue.claim({ group: `daemon:${tenant.environmentId}:g`, holder: newId(), limit: 1 })).toHaveLength(1)
   })
 
-  it('takes nothing for a claimant that is gone already', async () => {
+  it('claims nothing for a client that has disconnected', async () => {
     const id = await create()
     expect(await claim(await register(), AbortSignal.abort())).toEqual([])
     expect(await read(id)).toMatchObject({ status: 'created', version: 1 })

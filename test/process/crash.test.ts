@@ -10,8 +10,8 @@ const WRITERS = 4
 /** The kill comes somewhere among this many acknowledged writes. */
 const WRITES_MAX = 120
 
-describe('kill -9 of the whole process tree in the middle of writing', () => {
-  it('loses nothing that was acknowledged, and the next start just works', async () => {
+describe('SIGKILL of the whole process tree during writes', () => {
+  it('loses no acknowledged write, and the next start succeeds', async () => {
     const dataDir = temporaryDataDir()
     const environment = { PATCHBAY_RATE_LIMIT: '0', PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
     let product = await startProduct({ dataDir, environment })

@@ -55,7 +55,7 @@ function expectOneLine({ exitCode, stderr, stdout }: CommandResult, ...words: re
   for (const word of words) expect(stderr).toMatch(word)
 }
 
-it('every command of the table has a call here', () => {
+it('every command of the table is called here', () => {
   expect(Object.keys(CALLS).sort()).toEqual(COMMANDS.map(({ name }) => name).sort())
 })
 
@@ -100,7 +100,7 @@ describe.each(staying)('while `$name` uses a data directory', (first) => {
 })
 
 describe('the database of a data directory', () => {
-  it('outlives the process that started it while another one uses it', { timeout: 60_000 }, async () => {
+  it('survives the process that started it while another one uses it', { timeout: 60_000 }, async () => {
     const dataDir = newDataDir()
     const named = (name: string) => COMMANDS.find((each) => each.name === name) as Command
     const server = begin(named('serve'), dataDir)
@@ -115,7 +115,7 @@ describe('the database of a data directory', () => {
     expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
   })
 
-  it('of a start that was killed is used by the next one, and stopped at its end', { timeout: 60_000 }, async () => {
+  it('of a killed start is adopted by the next one, and stopped at its end', { timeout: 60_000 }, async () => {
     const dataDir = newDataDir()
     const [start] = COMMANDS
     if (start === undefined) throw new Error('no commands')
@@ -131,7 +131,7 @@ describe('the database of a data directory', () => {
     expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
   })
 
-  it('is told of by health when it is gone, and is started again', { timeout: 60_000 }, async () => {
+  it('is reported by the health check when it is gone, and is started again', { timeout: 60_000 }, async () => {
     const dataDir = newDataDir()
     const port = await freePort()
     const [start] = COMMANDS

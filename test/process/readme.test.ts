@@ -12,7 +12,7 @@ function steps(): string {
   return /```sh\n([\s\S]*?)```/.exec(section)?.[1] ?? ''
 }
 
-it('the steps of the README work in their order, against the stand-in for GitHub', { timeout: 120_000 }, async () => {
+it('the steps of the README work in order against the local GitHub', { timeout: 120_000 }, async () => {
   const dataDir = temporaryDataDir()
   const product = await startProduct({ dataDir, environment: { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' } })
   onTestFinished(async () => {

@@ -9,7 +9,7 @@ import { removeDataDir, startProduct, temporaryDataDir } from '../support/produc
 
 const { url, database } = await testDatabase()
 
-it('a secret that third parties repeat is in no table, answer, event, line of the log or file', async () => {
+it('a secret that a third party repeats is in no table, response, event, log line or file', async () => {
   const dataDir = temporaryDataDir()
   const storeDir = mkdtempSync(join(tmpdir(), 'patchbay-canaries-'))
   onTestFinished(() => {

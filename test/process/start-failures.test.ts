@@ -32,7 +32,7 @@ const postgres = (port: number) => ({
   PATCHBAY_ENCRYPTION_KEYS: KEYS,
 })
 
-describe('a start that cannot succeed ends within seconds, with one line that names the setting', () => {
+describe('a start that cannot succeed exits within seconds, with one line that names the setting', () => {
   it.each<[string, NodeJS.ProcessEnv, RegExp]>([
     ['a data directory that is a file', { PATCHBAY_DATA_DIR: file }, /PATCHBAY_DATA_DIR .*\/file is a file/],
     ['a data directory below a file', { PATCHBAY_DATA_DIR: join(file, 'x') }, /PATCHBAY_DATA_DIR .*\/file is a file/],
@@ -71,7 +71,7 @@ describe('a start that cannot succeed ends within seconds, with one line that na
     expect([existsSync(unused), readdirSync(other)]).toEqual([false, []])
   })
 
-  it('keys that are not those of the data directory', { timeout: 90_000 }, async () => {
+  it('keys of another data directory', { timeout: 90_000 }, async () => {
     const kept = temporaryDataDir()
     const environment = { PATCHBAY_DATA_DIR: kept, PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
     const override = join(kept, 'override.json')
@@ -91,7 +91,7 @@ describe('a start that cannot succeed ends within seconds, with one line that na
 })
 
 describe('the first start', () => {
-  it('writes no token to an output that is kept', { timeout: 60_000 }, async () => {
+  it('prints no token when its output is not a terminal', { timeout: 60_000 }, async () => {
     const kept = temporaryDataDir()
     const product = await startProduct({ dataDir: kept })
     await product.stop()

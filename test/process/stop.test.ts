@@ -1,10 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+import { expectJson } from '../support/rest.ts'
 
 describe('stopping', () => {
   it.each([
     ['the process itself', undefined],
-    ['the npm that runs it, which passes no signal on', ['npm', 'start']],
+    ['the npm that runs it, which does not forward signals', ['npm', 'start']],
   ])(
     'by SIGTERM to %s ends the server and its database',
     async (_, command) => {
@@ -13,10 +14,29 @@ describe('stopping', () => {
       const product = await startProduct({ dataDir, ...(command === undefined ? {} : { command }) })
       await product.stop()
       await expect(fetch(`${product.url}/openapi.json`)).rejects.toThrow()
-      // A second start on the same directory finds no server to adopt: it starts its own and stops it again.
+      // The next start finds no server to adopt: it starts its own and stops it again.
       const again = await startProduct({ dataDir })
       expect(await again.stop()).toBe(0)
     },
     60_000,
   )
+
+  it('answers the long poll of a daemon with no runs, long before its time', { timeout: 30_000 }, async () => {
+    const dataDir = temporaryDataDir()
+    onTestFinished(() => removeDataDir(dataDir))
+    const product = await startProduct({ dataDir })
+    const { environment_token: token } = product.bootstrap
+    const daemon = await expectJson('POST', `${product.url}/daemon`, token, { label: 'host', group_key: 'g' })
+    const claim = `${product.url}/daemon/${daemon.daemon_id}/claim`
+    const waiting = expectJson('POST', claim, token, { wait_seconds: 25 })
+    // The answer to another call of the daemon shows that the server has read what was sent before.
+    await expectJson('POST', `${product.url}/daemon/${daemon.daemon_id}/heartbeat`, token, {})
+
+    const startedMs = performance.now()
+    const exited = product.stop()
+
+    expect(await waiting).toEqual({ runs: [] })
+    expect(await exited).toBe(0)
+    expect(performance.now() - startedMs).toBeLessThan(10_000)
+  })
 })

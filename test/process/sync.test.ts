@@ -31,8 +31,8 @@ async function startUpstream() {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-describe('a triggered sync whose receiver goes down in the middle', () => {
-  it('waits, goes on by itself where it was, and ends with every record and the verdict', async () => {
+describe('a triggered sync whose receiver fails in the middle', () => {
+  it('waits, resumes by itself, and delivers every record and the outcome', async () => {
     let isDown = false
     const isNoteOfC2 = ({ body }: Received) => body.includes('note of c2')
     const receiver = await startReceiver((request) => {

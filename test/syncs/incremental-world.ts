@@ -303,12 +303,13 @@ export class World {
   async #asDaemon(): Promise<boolean> {
     const { environmentId } = this.#at.tenant
     const { queue } = this.#at
-    const waits = new ClaimLongPolls({ database: this.#database, clock: this.#clock })
+    const longPolls = new ClaimLongPolls({ database: this.#database, clock: this.#clock })
     const loadAccount = async () => this.#account() as unknown as SyncableAccount
     const onDefect = (error: unknown) => {
       throw error
     }
-    const deps = { database: this.#database, queue, waits, loadAccount, onDefect }
+    const redact = async (_environmentId: string, _accountId: string, text: string) => text
+    const deps = { database: this.#database, queue, longPolls, loadAccount, redact, onDefect }
     const { signal } = new AbortController()
     for (const [index, daemonId] of this.#daemons.entries()) {
       const [assignment] = await claimRuns(deps, environmentId, { daemonId, capacity: 1, waitMs: 0 }, signal)
@@ -353,7 +354,7 @@ export class World {
         if (ending.call === 'releaseRun') return await releaseRun(deps, environmentId, key, nothing, waitMs)
         const { retryable: isRetryable = false, error } = ending.request
         const how = { error: { reason: error?.reason ?? '', message: error?.message ?? '' }, isRetryable, waitMs }
-        return await failRun({ ...deps, redact: async (_, __, text) => text }, environmentId, key, nothing, how)
+        return await failRun(deps, environmentId, key, nothing, how)
       })
       return true
     }

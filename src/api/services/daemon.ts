@@ -1,9 +1,8 @@
 import { DaemonService } from '../../../gen/patchbay/v1/daemon_service_pb.ts'
 import {
-  type ClaimDeps,
   claimRuns,
   completeRun,
-  type FailureDeps,
+  type DaemonsDeps,
   failRun,
   HEARTBEAT_SECONDS,
   heartbeat,
@@ -14,7 +13,6 @@ import {
   releaseRun,
   reportProgress,
 } from '../../daemons/index.ts'
-import type { RunQueue } from '../../runs/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import {
@@ -32,8 +30,7 @@ import { syncJobRunToProto } from './sync-job-run.convert.ts'
 
 /** What the service needs. */
 export interface DaemonServiceDeps {
-  readonly daemons: ClaimDeps &
-    FailureDeps & { readonly queue: Pick<RunQueue, 'claim' | 'heartbeat' | 'save' | 'settle'> }
+  readonly daemons: DaemonsDeps
 }
 
 /** The answer to a claim leaves so long before the deadline of the call, to arrive in time. */
