@@ -58,7 +58,7 @@ export interface ProcessDeps {
   readonly storage: Storage
   readonly logger: Logger
   /** Metrics and monitoring; absent in commands and tests that need none. */
-  readonly operating?: Pick<Observability, 'metrics' | 'schedule' | 'watchProblem'> | undefined
+  readonly observability?: Pick<Observability, 'metrics' | 'schedulerMonitor' | 'onHealthChange'> | undefined
 }
 
 /** The dependencies of one process, each built once. */
@@ -225,7 +225,7 @@ export function createApi({
   config,
   storage,
   logger,
-  operating,
+  observability,
   tls,
 }: ProcessDeps & { readonly tls?: TlsKeys | undefined }): Api {
   const { database } = storage
@@ -237,8 +237,10 @@ export function createApi({
     onWriteError: (error) => logger.warn(describeError(error), 'the last use of a token could not be stored'),
   })
   const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
-  operating?.schedule.subscribe((isStalled) => health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined))
-  operating?.watchProblem((problem) => health.set('', problem))
+  observability?.schedulerMonitor.subscribe((isStalled) =>
+    health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined),
+  )
+  observability?.onHealthChange((problem) => health.set('', problem))
   const server = createApiServer({
     services,
     authenticator,
@@ -263,7 +265,7 @@ export function createApi({
     onClosing: () => domain.daemons.longPolls.close(),
     trustedProxies: config.trustedProxies,
     translateError: mapDatabaseError,
-    observe: operating?.metrics?.observeCall,
+    observe: observability?.metrics?.observeCall,
     corsOrigins: config.corsOrigins,
     ...(tls === undefined ? {} : { tls }),
   })
@@ -283,7 +285,7 @@ export function createApi({
 }
 
 /** Builds the worker: ticks, webhook runs, account activation, token refresh, maintenance. */
-export function createWorkerProcess({ config, storage, logger, operating }: ProcessDeps): WorkerProcess {
+export function createWorkerProcess({ config, storage, logger, observability }: ProcessDeps): WorkerProcess {
   const { database, secrets } = storage
   const domain = createContainer({ config, storage, logger })
   const { clock, queue } = domain
@@ -311,14 +313,14 @@ export function createWorkerProcess({ config, storage, logger, operating }: Proc
     regions: config.region,
     catchUp: catchUpOf(config),
     retentionDays: config.runRetentionDays,
-    onTicks: operating?.metrics?.observeTicks,
+    onTicks: observability?.metrics?.observeTicks,
     loops: [
       ...connectLoops(connector),
       { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
       { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
     ],
   })
-  operating?.metrics?.readWorker(() => worker.stats)
+  observability?.metrics?.readWorker(() => worker.stats)
   return {
     start: () => worker.start(),
     drain() {

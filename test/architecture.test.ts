@@ -41,7 +41,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   // The configuration reads address ranges with it.
   'node:net': ['api', 'egress', 'database', '(root)'],
   'node:tls': ['api', 'egress'],
-  'node:http': ['api'],
+  'node:http': ['api', 'telemetry'],
   'node:http2': ['api'],
   'node:https': [],
   'node:dgram': [],

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { type Config, readConfig } from '../config.ts'
+import { BoundPort } from '../api/index.ts'
+import { type Config, ConfigError, readConfig } from '../config.ts'
 import { createApi, createWorkerProcess, readTlsKeys } from '../container.ts'
-import { bindMetricsPort, bindPort, createObservability } from '../observability.ts'
+import { createObservability } from '../observability.ts'
 import { openStorage, type Storage } from '../storage.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { FirstStart } from '../tenancy/index.ts'
@@ -32,11 +33,11 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   const options = { applicationName: `patchbay ${command}`, isStart: command === 'start', logger }
   await using storage = await openStorage(config, options)
   const created = command === 'worker' ? undefined : await prepareFirstStart(config, storage)
-  await using operating = createObservability(config, storage)
-  const composed = { config, storage, logger, operating }
+  await using observability = createObservability(config, storage)
+  const composed = { config, storage, logger, observability }
   await using api = apiPort === undefined ? undefined : createApi({ ...composed, tls })
   await using worker = command === 'serve' ? undefined : createWorkerProcess(composed)
-  const metrics = await operating.start(metricsPort)
+  const metrics = await observability.start(metricsPort)
   const address = await api?.listen(apiPort)
   worker?.start()
   // Before the ready line is written: a supervisor that reads it may send SIGTERM at once.
@@ -58,6 +59,26 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   await stopped
   await Promise.all([api?.drain(), worker?.drain()])
   return 0
+}
+
+/** Binds the port of the metrics server; `undefined` without one. @throws ConfigError */
+async function bindMetricsPort({ metricsHost, metricsPort }: Config): Promise<BoundPort | undefined> {
+  return metricsPort === undefined ? undefined : await bindPort(metricsHost, metricsPort, 'PATCHBAY_METRICS')
+}
+
+/** @throws ConfigError naming `<settings>_HOST` or `<settings>_PORT` */
+async function bindPort(host: string, port: number, settings: 'PATCHBAY' | 'PATCHBAY_METRICS'): Promise<BoundPort> {
+  try {
+    return await BoundPort.bind(host, port)
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    if (code === 'EADDRINUSE')
+      throw new ConfigError(`${settings}_PORT ${port} on ${host} is in use: stop what listens there, or set another`, {
+        cause,
+      })
+    if (code === 'EACCES') throw new ConfigError(`${settings}_PORT ${port} may not be used by this user`, { cause })
+    throw new ConfigError(`${settings}_HOST ${host} cannot be listened on: ${code}`, { cause })
+  }
 }
 
 function databaseLines({ embedded }: Storage): string[] {

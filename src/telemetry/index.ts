@@ -1,8 +1,9 @@
 /**
- * What the process tells about itself: log lines and metrics.
+ * Observability of a process: log lines, metrics, and the server for both metrics and health.
  *
- * Nothing here decides anything, and nothing secret passes through. The metrics are listed in README.md beside.
+ * Lives here: the table of metrics, which README.md lists. Never here: decisions, and anything secret.
  */
 
 export { createLogger, describeError, type Logger, summariseError } from './logger.ts'
 export { Metrics } from './metrics.ts'
+export { MetricsServer } from './metrics-server.ts'

@@ -21,13 +21,13 @@ const storage = {
   embedded: undefined,
   [Symbol.asyncDispose]: async () => {},
 }
-const operating = createObservability(config, storage)
-const api = createApi({ config, storage, logger: silentLogger, operating })
-const [{ url: apiUrl }, listening] = await Promise.all([api.listen(), operating.start()])
+const observability = createObservability(config, storage)
+const api = createApi({ config, storage, logger: silentLogger, observability })
+const [{ url: apiUrl }, listening] = await Promise.all([api.listen(), observability.start()])
 const url = listening?.url ?? ''
 afterAll(async () => {
   await api[Symbol.asyncDispose]()
-  await operating[Symbol.asyncDispose]()
+  await observability[Symbol.asyncDispose]()
 })
 
 beforeEach(async () => {
@@ -48,7 +48,7 @@ async function overdue(seconds: number) {
 }
 
 async function scheduler() {
-  await operating.schedule.poll()
+  await observability.schedulerMonitor.poll()
   const rpc = await fetch(`${apiUrl}/grpc.health.v1.Health/Check`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -118,7 +118,7 @@ describe('the health of the schedule', () => {
 describe('the port for metrics', () => {
   it('shows the schedule and the queue as they are in the database', async () => {
     await overdue(31) // to the millisecond, which may round up
-    await operating.schedule.poll()
+    await observability.schedulerMonitor.poll()
     expect(await metric('patchbay_oldest_due_age_seconds')).toBeGreaterThanOrEqual(30)
   })
 
@@ -131,9 +131,10 @@ describe('the port for metrics', () => {
 
   it('shows what a worker in the same process does', async () => {
     await overdue(0)
-    const worker = createWorkerProcess({ config, storage, logger: silentLogger, operating })
+    const worker = createWorkerProcess({ config, storage, logger: silentLogger, observability })
     worker.start()
-    while (!((await metric('patchbay_ticks_total{outcome="fired",reason=""}')) > 0)) await operating.schedule.poll()
+    while (!((await metric('patchbay_ticks_total{outcome="fired",reason=""}')) > 0))
+      await observability.schedulerMonitor.poll()
     await worker[Symbol.asyncDispose]()
     expect(await metric('patchbay_tick_lateness_seconds_count')).toBeGreaterThan(0)
     expect(await metric('patchbay_queue_depth{group="webhook",state="ready"}')).not.toBeLessThan(0)

@@ -1,41 +1,40 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { BoundPort } from './bound-port.ts'
 
-/** What whoever runs the process may look at. */
-export interface AdminPages {
+/** What the server shows. */
+export interface MetricsServerSources {
   /** Metrics as text, and the content type of that text. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> }
-  /** Why the process cannot work at the moment; `undefined` when it can. */
+  /** Why the process is not healthy; `undefined` when it is. */
   readonly findProblem: () => string | undefined
-  /** Why no process fires ticks; `undefined` when they fire. */
+  /** Why the scheduler is not healthy, in any process; `undefined` when it is. */
   readonly findSchedulerProblem: () => string | undefined
 }
 
-/** Scrapers and probes are few; whoever opens more connections is neither. */
+/** More than scrapers and probes need. */
 const CONNECTIONS_MAX = 64
 const REQUEST_TIMEOUT_MS = 5_000
 
-type Answer = readonly [status: number, contentType: string, body: string]
+type PlainReply = readonly [status: number, contentType: string, body: string]
 
 /**
- * The port for operators of the process: `GET /metrics`, `/healthz` and `/healthz/scheduler`.
+ * Metrics and health server for operators: `GET /metrics`, `/healthz` and `/healthz/scheduler`.
  *
- * It asks for no token, so it is a port of its own that listens on loopback unless told otherwise: the public port has no
- * address under which the figures of all tenants together could be read.
+ * It takes no token, so it has a port of its own, on loopback by default: the public port has no path that shows figures of
+ * all tenants together.
  */
-export class AdminServer implements AsyncDisposable {
-  readonly #pages: AdminPages
+export class MetricsServer implements AsyncDisposable {
+  readonly #sources: MetricsServerSources
   readonly #server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS })
 
-  constructor(pages: AdminPages) {
-    this.#pages = pages
+  constructor(sources: MetricsServerSources) {
+    this.#sources = sources
     this.#server.maxConnections = CONNECTIONS_MAX
     this.#server.on('request', (request, response) => void this.#serve(request, response))
   }
 
-  /** Resolves with the address once connections are accepted on the port. */
-  listen(port: BoundPort): Promise<AddressInfo> {
+  /** Takes over a bound port. Resolves with the address once connections are accepted. */
+  listen(port: { handOver(server: Server): Promise<AddressInfo> }): Promise<AddressInfo> {
     return port.handOver(this.#server)
   }
 
@@ -48,15 +47,15 @@ export class AdminServer implements AsyncDisposable {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.resume()
-    const [status, contentType, body] = await this.#answer(request).catch(() => plain(500, 'try again\n'))
+    const [status, contentType, body] = await this.#reply(request).catch(() => plain(500, 'try again\n'))
     response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' })
     response.end(request.method === 'HEAD' ? undefined : body)
   }
 
-  async #answer({ method, url = '/' }: IncomingMessage): Promise<Answer> {
+  async #reply({ method, url = '/' }: IncomingMessage): Promise<PlainReply> {
     if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET\n')
     const [path] = url.split('?', 1)
-    const { metrics, findProblem, findSchedulerProblem } = this.#pages
+    const { metrics, findProblem, findSchedulerProblem } = this.#sources
     if (path === '/metrics') return [200, metrics.contentType, await metrics.text()]
     if (path === '/healthz') return health(findProblem())
     if (path !== '/healthz/scheduler') return plain(404, 'only /metrics, /healthz and /healthz/scheduler\n')
@@ -64,10 +63,10 @@ export class AdminServer implements AsyncDisposable {
   }
 }
 
-function health(problem: string | undefined): Answer {
+function health(problem: string | undefined): PlainReply {
   return problem === undefined ? plain(200, 'SERVING\n') : plain(503, `NOT_SERVING: ${problem}\n`)
 }
 
-function plain(status: number, body: string): Answer {
+function plain(status: number, body: string): PlainReply {
   return [status, 'text/plain; charset=utf-8', body]
 }
