@@ -23,7 +23,6 @@ import { http } from '../../gen/google/api/annotations_pb.ts'
 import { field_behavior } from '../../gen/google/api/field_behavior_pb.ts'
 import { Access, access } from '../../gen/patchbay/v1/access_pb.ts'
 import { generateInto, staleFiles } from '../../src/codegen/check-fresh.ts'
-import { printValidateProto } from '../../src/codegen/print-validate-proto.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const VALIDATE = 'buf/validate/validate.proto'
@@ -53,10 +52,6 @@ describe('the vendored validation rules', () => {
     expect(compiled && toBinary(FileDescriptorProtoSchema, compiled)).toEqual(
       toBinary(FileDescriptorProtoSchema, file_buf_validate_validate.proto),
     )
-  })
-
-  it('are exactly what the printer prints', () => {
-    expect(readFileSync(join(ROOT, 'proto', VALIDATE), 'utf8')).toBe(printValidateProto())
   })
 })
 
