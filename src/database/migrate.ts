@@ -1,21 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Knex } from 'knex'
 import type { Database } from './database.ts'
 import { isLockTimeout } from './errors.ts'
-import { CONFIGURATION_SCHEMA } from './migrations/0001-configuration.ts'
-import { RATE_LIMITS_SCHEMA } from './migrations/0001-rate-limits.ts'
-import { RUNS_SCHEMA } from './migrations/0001-runs.ts'
 
-/** Any constant: names the one migration lock of a database. */
+/** Every migration, oldest first: its name, which is final once released, and its files in `migrations/`. */
+const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
+  '0001-initial': ['0001-configuration.sql', '0001-runs.sql', '0001-rate-limits.sql'],
+}
+
+/** Any constant: the advisory lock that serializes migrations of a database. */
 const MIGRATION_LOCK = 727_064_101
 
 /**
- * Longest wait of a statement for a table that others use: later statements queue behind it. Then everything is rolled
+ * Lock timeout of a statement that waits for a table in use: later statements queue behind it. Then everything is rolled
  * back, which lets them pass, and tried again.
  */
 const DDL_LOCK_TIMEOUT = '3s'
 const ATTEMPTS_MAX = 20
 
-/** What a migration run did. */
+/** The names of the migrations that were applied. */
 export interface MigrationReport {
   readonly applied: readonly string[]
 }
@@ -23,11 +27,11 @@ export interface MigrationReport {
 /**
  * Brings the schema up to this version; safe when any number of processes start at once.
  *
- * All pending migrations run in one transaction under a transaction-level advisory lock: the first process migrates,
- * the others wait however long that takes and find nothing to do, and a process that dies in between leaves the old schema
- * and no stale lock.
+ * All pending migrations run in one transaction under a transaction-level advisory lock: the first process migrates, the
+ * others wait however long that takes and find nothing to do, and a process that dies in between leaves the old schema and
+ * no stale lock.
  *
- * @throws an error that `isLockTimeout` knows when tables stay in use for a minute
+ * @throws an error that `isLockTimeout` recognizes when tables stay in use for a minute
  */
 export async function migrate(database: Database): Promise<MigrationReport> {
   for (let attempt = 1; ; attempt++) {
@@ -45,34 +49,26 @@ async function migrateOnce(database: Database): Promise<MigrationReport> {
     await tx.raw('set local lock_timeout = 0')
     await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
     await tx.raw(`set local lock_timeout = '${DDL_LOCK_TIMEOUT}'`)
-    const [, applied]: [number, string[]] = await tx.migrate.latest({
-      migrationSource: source,
-      disableTransactions: true,
-    })
+    const [, applied]: [number, string[]] = await tx.migrate.latest({ migrationSource, disableTransactions: true })
     return { applied }
   })
 }
 
-const source: Knex.MigrationSource<string> = {
-  getMigrations: async () => MIGRATIONS.map(({ name }) => name),
+const migrationSource: Knex.MigrationSource<string> = {
+  getMigrations: async () => Object.keys(MIGRATIONS),
   getMigrationName: (name) => name,
   getMigration: async (name) => {
-    const found = MIGRATIONS.find((each) => each.name === name)
-    if (found === undefined) throw new Error(`no migration named ${name}`)
-    return found.migration
+    const files = MIGRATIONS[name]
+    if (files === undefined) throw new Error(`no migration named ${name}`)
+    return toMigration(files)
   },
 }
 
-/** Every migration, oldest first. Names are final once released; a new one is one file and one line here. */
-const MIGRATIONS: readonly { readonly name: string; readonly migration: Knex.Migration }[] = [
-  { name: '0001-initial', migration: toMigration([...CONFIGURATION_SCHEMA, ...RUNS_SCHEMA, ...RATE_LIMITS_SCHEMA]) },
-]
-
-/** The statements one after the other. Nothing undoes them: a restored backup is the way back. */
-function toMigration(statements: readonly string[]): Knex.Migration {
+/** Nothing undoes a migration: a restored backup is the way back. */
+function toMigration(files: readonly string[]): Knex.Migration {
   return {
-    async up(knex) {
-      for (const statement of statements) await knex.raw(statement)
+    async up(tx) {
+      for (const file of files) await tx.raw(readFileSync(join(import.meta.dirname, 'migrations', file), 'utf8'))
     },
     down: () => Promise.reject(new Error('a migration is not undone: restore a backup')),
   }
