@@ -116,19 +116,26 @@ export function createContainer({ config, storage: { database, secrets }, logger
   const queue = new RunQueue({ database, random: Math.random })
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
   const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
-  const keeper = createCredentialRefresher({
+  const accountPort = createCredentialRefresher({
     ...accounts,
     onReportError: (error) =>
       logger.warn(describeError(error), 'the account status that a call reported could not be stored'),
   })
-  const budgets = createCallLimiter({
+  const callLimiter = createCallLimiter({
     database,
     clock,
     random: Math.random,
     onWriteError: (error) =>
       logger.warn(describeError(error), 'a rate limit reported by an upstream could not be shared'),
   })
-  const proxy = createProxy({ http, evaluator, clock, keeper, budgets })
+  const proxy = createProxy({
+    http,
+    evaluator,
+    clock,
+    credentialRefresher: accountPort,
+    accountReporter: accountPort,
+    callLimiter,
+  })
   return {
     database,
     secrets,

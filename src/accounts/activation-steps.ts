@@ -136,7 +136,7 @@ function outcomeOfAction(
       return action.action === 'retry'
         ? { kind: 'inconclusive', error, retryAfterMs: undefined }
         : { kind: 'failed', error }
-    case 'refused':
+    case 'failed':
       // The message of the step is redacted. Without one the action failed after its last step.
       return outcomeOfFailure(action.failure, phase, last?.error === undefined ? undefined : error)
     default:

@@ -1,5 +1,5 @@
 import { assertNever, Failure } from '../base/index.ts'
-import type { AccountAccess, AccountSignal, CredentialRefresher } from '../proxy/index.ts'
+import type { AccountAccess, AccountReporter, AccountSignal, CredentialRefresher } from '../proxy/index.ts'
 import { type IntegratedAccount, withIntegration } from './account.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
@@ -17,7 +17,7 @@ type RefresherDependencies = Pick<AccountDependencies, 'database' | 'secrets' | 
 }
 
 /** Refreshes the credentials of stored accounts when an upstream rejects them, and stores what calls report. */
-export function createCredentialRefresher(deps: RefresherDependencies): CredentialRefresher {
+export function createCredentialRefresher(deps: RefresherDependencies): CredentialRefresher & AccountReporter {
   return {
     refresh: (access, signal) => raceCancellation(refreshUnlessNewer(deps, access), signal),
     async report(access, signal) {

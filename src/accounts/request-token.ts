@@ -92,13 +92,13 @@ async function requestTokenByAction(
 ): Promise<TokenResult> {
   const target = { kind: 'action', action: REFRESH_ACTION } as const
   const { outcome, steps } = await engine.runAction(plan, access, { target, signal })
-  if (outcome.kind === 'refused') throw outcome.failure
+  if (outcome.kind === 'failed') throw outcome.failure
   const context = { clientOwner: 'integration', now: clock.now(), previous: token } as const
   const result = readStandardTokenResponse(responseOf(outcome), context)
   return result.kind === 'granted' ? result : { ...result, message: steps.at(-1)?.error ?? result.message }
 }
 
-function responseOf(outcome: Exclude<ActionOutcome, { readonly kind: 'refused' }>) {
+function responseOf(outcome: Exclude<ActionOutcome, { readonly kind: 'failed' }>) {
   switch (outcome.kind) {
     case 'ok':
       return { status: 200, headers: {}, body: outcome.result }

@@ -5,45 +5,45 @@ import { isTruthy } from '../formats/index.ts'
 import { singleOutcome } from './call.ts'
 import type { CallContext } from './call-context.ts'
 import type { CallDependencies } from './dependencies.ts'
-import type { ActionRequest, CallOutcome, SuccessOutcome } from './outcome.ts'
-import type { AccountAccess } from './request.ts'
+import type { CallOutcome, SuccessOutcome } from './outcome.ts'
+import type { AccountAccess, ActionRequest } from './request.ts'
 import { sendWithRetries } from './send.ts'
 import { evaluateSetting } from './setting-expression.ts'
 
-/** What the steps of a running action see. */
+/** The state that the steps of an action see. */
 export interface ActionState {
-  /** With the context as the steps before have changed it, and the newest credentials. */
+  /** With the context changes of the steps before, and the newest credentials. */
   readonly access: AccountAccess
   /** Absent before the first step. */
   readonly previous: Json | undefined
   /** Results by step name. */
   readonly steps: JsonObject
-  /** What the steps before have changed of the context. */
+  /** Context changes of the steps before. */
   readonly patch: JsonObject
 }
 
-/** What a step that ran came to. */
+/** The outcome of a step, and what it changes. */
 export interface StepOutcome {
   readonly outcome: CallOutcome
-  /** The credentials may have been renewed. */
+  /** With refreshed credentials, if the step refreshed them. */
   readonly access: AccountAccess
   /** Context keys to set; null removes one. */
   readonly patch: JsonObject
 }
 
-/** Decoded bytes of the answer to one step: all results are kept until the action ends. */
+/** Decoded bytes of the response to one step: all results are held in memory until the action ends. */
 const RESPONSE_BYTES_MAX = 4 * 1024 * 1024
 
 const NO_CHANGES: JsonObject = {}
 
-/** Tells whether a step is to run. @throws Failure EXPRESSION_FAILED */
+/** Whether `run_if` lets the step run. @throws Failure EXPRESSION_FAILED */
 export async function shouldRunStep(
   deps: CallDependencies,
   { runIf }: StepPlan,
   request: ActionRequest,
-  running: ActionState,
+  state: ActionState,
 ): Promise<boolean> {
-  return runIf === undefined || isTruthy(await evaluateForStep(deps, 'run_if', runIf, request, running))
+  return runIf === undefined || isTruthy(await evaluateForStep(deps, 'run_if', runIf, request, state))
 }
 
 /** Runs one step. @throws Failure of a call, EXPRESSION_FAILED, DEFINITION_INVALID for a form */
@@ -51,18 +51,18 @@ export async function runStep(
   deps: CallDependencies,
   step: StepPlan,
   request: ActionRequest,
-  running: ActionState,
+  state: ActionState,
 ): Promise<StepOutcome> {
-  const { access } = running
+  const { access } = state
   switch (step.type) {
     case 'request':
-      return await runRequestStep(deps, { method: step.request, path: '' }, request, running)
+      return await runRequestStep(deps, { method: step.request, path: '' }, request, state)
     case 'transform': {
-      const value = await evaluateForStep(deps, 'transform', step.expression, request, running)
+      const value = await evaluateForStep(deps, 'transform', step.expression, request, state)
       return { outcome: computedOutcome(value ?? null), access, patch: NO_CHANGES }
     }
     case 'update_context': {
-      const patch = await evaluateContextPatch(deps, step.patch, request, running)
+      const patch = await evaluateContextPatch(deps, step.patch, request, state)
       return { outcome: computedOutcome(patch), access, patch }
     }
     case 'form':
@@ -74,23 +74,23 @@ async function runRequestStep(
   deps: CallDependencies,
   target: CallContext['target'],
   request: ActionRequest,
-  running: ActionState,
+  state: ActionState,
 ): Promise<StepOutcome> {
   const limits = { responseBytesMax: RESPONSE_BYTES_MAX, ...request.limits }
-  const stepRequest = { ...request, headers: undefined, page: undefined, limits, action: running }
-  const job: CallContext = { target, request: stepRequest, access: running.access }
-  const answer = await sendWithRetries(deps, job)
-  return { outcome: await singleOutcome(deps, job, answer), access: job.access, patch: NO_CHANGES }
+  const stepRequest = { ...request, headers: undefined, page: undefined, limits, action: state }
+  const context: CallContext = { target, request: stepRequest, access: state.access }
+  const response = await sendWithRetries(deps, context)
+  return { outcome: await singleOutcome(deps, context, response), access: context.access, patch: NO_CHANGES }
 }
 
-/** @throws Failure EXPRESSION_FAILED when there is something to merge and it is no object */
+/** The context changes of an `update_context` step. @throws Failure EXPRESSION_FAILED when the value is no object */
 async function evaluateContextPatch(
   deps: CallDependencies,
   source: ContextSource,
   request: ActionRequest,
-  running: ActionState,
+  state: ActionState,
 ): Promise<JsonObject> {
-  const value = await evaluateContextSource(deps, source, request, running)
+  const value = await evaluateContextSource(deps, source, request, state)
   if (value === undefined || value === null) return NO_CHANGES
   if (isJsonObject(value)) return value
   throw new Failure('EXPRESSION_FAILED', 'update_context: there is no object of context keys to merge')
@@ -100,21 +100,21 @@ async function evaluateContextSource(
   deps: CallDependencies,
   source: ContextSource,
   request: ActionRequest,
-  running: ActionState,
+  state: ActionState,
 ): Promise<Json | undefined> {
   switch (source.kind) {
     case 'previous':
-      return running.previous
+      return state.previous
     case 'expression':
-      return await evaluateForStep(deps, 'update_context', source.text, request, running)
+      return await evaluateForStep(deps, 'update_context', source.text, request, state)
     case 'template': {
-      const scope: TemplateScope = { account: running.access, call: { ...request, action: running } }
+      const scope: TemplateScope = { account: state.access, call: { ...request, action: state } }
       return renderJson(source.template, scope)
     }
   }
 }
 
-/** Expressions see the account's context and what the caller gave, never credentials or variables of the environment. */
+/** Expressions see context, arguments and request of the caller, never credentials or environment variables. */
 function evaluateForStep(
   { evaluator }: CallDependencies,
   setting: string,
@@ -132,7 +132,7 @@ function evaluateForStep(
   )
 }
 
-/** The outcome of a step that asks nobody. */
+/** The outcome of a step that sends no request. */
 export function computedOutcome(result: Json): SuccessOutcome {
   return { kind: 'ok', status: 200, headers: {}, body: result, result, page: undefined, rateLimit: undefined }
 }

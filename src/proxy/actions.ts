@@ -1,26 +1,19 @@
 import { Failure } from '../base/index.ts'
-import type { ActionPlan, Plan, StepPlan } from '../definitions/index.ts'
+import type { Plan, StepPlan } from '../definitions/index.ts'
 import { type ActionState, computedOutcome, runStep, shouldRunStep } from './action-step.ts'
-import { scopedRefresher, withContextPatch } from './credential-refresh.ts'
+import { dependenciesForStep, withContextPatch } from './credential-refresh.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { assertNoScalar, toRecords } from './extract.ts'
-import type {
-  ActionOutcome,
-  ActionRequest,
-  ActionRun,
-  ActionStepResult,
-  CallOutcome,
-  NamedActionRequest,
-} from './outcome.ts'
+import type { ActionOutcome, ActionRun, ActionStepResult, CallOutcome } from './outcome.ts'
 import type { PageStep } from './pages.ts'
 import { createRedaction, redactFailure, tokensIn } from './redaction.ts'
-import type { AccountAccess } from './request.ts'
+import type { AccountAccess, ActionRequest, NamedActionRequest } from './request.ts'
 import { assertNotReserved, findAction } from './resolve-target.ts'
 
 /**
- * Runs an action for a caller; its outcome is that of its last step.
+ * Runs a named action for a caller; the outcome is that of its last step.
  *
- * @throws Failure as `call` does; METHOD_NOT_DEFINED also for the actions that are an account's own business
+ * @throws Failure as `call` does; METHOD_NOT_DEFINED also for reserved actions
  */
 export async function callAction(
   deps: CallDependencies,
@@ -29,13 +22,13 @@ export async function callAction(
   request: NamedActionRequest,
 ): Promise<CallOutcome> {
   assertNotReserved(request.target.action)
-  const { outcome: end } = await runAction(deps, plan, account, request)
-  if (end.kind === 'refused') throw end.failure
-  return end
+  const { outcome } = await runAction(deps, plan, account, request)
+  if (outcome.kind === 'failed') throw outcome.failure
+  return outcome
 }
 
 /**
- * An action as a list: of its records when the result is a list, else of its one result. Never paged.
+ * A named action as a list of one page: its records when the result is a list, else its one result.
  *
  * @throws Failure as `callAction` does; UPSTREAM_INVALID_RESPONSE when the result is a text
  */
@@ -53,22 +46,22 @@ export async function* actionPages(
       if (typeof result === 'string') assertNoScalar(outcome, result)
       yield { kind: 'page', page: 1, records: toRecords(result), state: null, stopReason: 'unpaginated', rateLimit }
     }
-    // Taking the next step after a rate limit runs the action once more.
+    // After a rate limit the next step runs the action once more.
     if (outcome.kind !== 'rate_limited') return
   }
 }
 
-/** How far an action has come. */
+/** The outcome of the last step, and the state for the next. */
 interface ActionProgress {
   readonly outcome: ActionOutcome
   readonly state: ActionState
 }
 
 /**
- * Runs a named action, reserved ones too, or the proof of a credential: its steps in order until one fails.
+ * Runs a named or reserved action, or the verification of a credential: its steps in order until one fails.
  *
- * What `update_context` steps computed is seen by later steps at once and handed to the keeper when all steps have passed;
- * of an action that fails nothing is kept. Whatever goes wrong after the start is told by `end`.
+ * Later steps see the changes of `update_context` steps; the account gets them when all steps have succeeded. A failure of a
+ * step is the outcome `failed`.
  *
  * @throws Failure METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY
  */
@@ -86,7 +79,12 @@ export async function runAction(
   }
   for (const step of action.steps) {
     const startedAt = deps.clock.now()
-    const advanced = await runNextStep(withScopedRefresher(deps, action, progress.state), step, request, progress.state)
+    const advanced = await runNextStep(
+      dependenciesForStep(deps, action.name, progress.state.patch),
+      step,
+      request,
+      progress.state,
+    )
     if (advanced === undefined) continue
     progress = advanced
     steps.push(stepResult(step, progress.outcome, startedAt, deps.clock.now()))
@@ -95,41 +93,41 @@ export async function runAction(
   return { outcome: await saveContext(deps, plan, progress), steps }
 }
 
-/** Runs the next step; `undefined` when it is to be skipped. */
+/** Runs the next step; `undefined` when `run_if` skips it. */
 async function runNextStep(
   deps: CallDependencies,
   step: StepPlan,
   request: ActionRequest,
-  running: ActionState,
+  state: ActionState,
 ): Promise<ActionProgress | undefined> {
-  // A third party may quote what an earlier step was given, a session for instance.
-  deps.redaction.setSecrets('steps', () => tokensIn(running.steps))
+  // A third party may quote results of earlier steps, such as a session token.
+  deps.redaction.setSecrets('steps', () => tokensIn(state.steps))
   try {
-    if (!(await shouldRunStep(deps, step, request, running))) return undefined
-    const { outcome, access, patch } = await runStep(deps, step, request, running)
-    if (outcome.kind !== 'ok') return { outcome: outcome, state: { ...running, access } }
+    if (!(await shouldRunStep(deps, step, request, state))) return undefined
+    const { outcome, access, patch } = await runStep(deps, step, request, state)
+    if (outcome.kind !== 'ok') return { outcome, state: { ...state, access } }
     const next: ActionState = {
       access: withContextPatch(access, patch),
       previous: outcome.result,
-      steps: { ...running.steps, [step.name]: outcome.result },
-      patch: { ...running.patch, ...patch },
+      steps: { ...state.steps, [step.name]: outcome.result },
+      patch: { ...state.patch, ...patch },
     }
-    return { outcome: outcome, state: next }
+    return { outcome, state: next }
   } catch (error) {
-    return { outcome: failedAction(redactFailure(deps.redaction, error)), state: running }
+    return { outcome: failedAction(redactFailure(deps.redaction, error)), state: state }
   }
 }
 
-/** Anybody may read the context: where a third party repeated a credential the mask is kept. */
+/** Stores the changes of the context. It is readable through the API, so credentials in it are masked. */
 async function saveContext(
-  { keeper }: CallDependencies,
+  { accountReporter }: CallDependencies,
   plan: Plan,
-  { outcome: end, state: running }: ActionProgress,
+  { outcome, state: { access, patch } }: ActionProgress,
 ): Promise<ActionOutcome> {
-  if (Object.keys(running.patch).length === 0) return end
+  if (Object.keys(patch).length === 0) return outcome
   try {
-    await keeper?.updateContext(running.access, createRedaction(plan, running.access).redactObject(running.patch))
-    return end
+    await accountReporter?.updateContext(access, createRedaction(plan, access).redactObject(patch))
+    return outcome
   } catch (error) {
     return failedAction(error)
   }
@@ -137,31 +135,31 @@ async function saveContext(
 
 function failedAction(error: unknown): ActionOutcome {
   if (!(error instanceof Failure)) throw error
-  return { kind: 'refused', failure: error }
+  return { kind: 'failed', failure: error }
 }
 
-function withScopedRefresher(deps: CallDependencies, { name }: ActionPlan, { patch }: ActionState): CallDependencies {
-  return deps.keeper === undefined ? deps : { ...deps, keeper: scopedRefresher(deps.keeper, name, patch) }
-}
-
-/** Longest error of a step that is kept. */
+/** Length limit of the error in a step report. */
 const STEP_ERROR_LENGTH_MAX = 500
 
-/** The report of a step that ran. */
-function stepResult({ name, type }: StepPlan, end: ActionOutcome, startedAt: Date, endedAt: Date): ActionStepResult {
-  const status = type === 'request' && end.kind !== 'refused' ? end.status : undefined
-  const error = end.kind === 'ok' ? undefined : describeFailure(end).slice(0, STEP_ERROR_LENGTH_MAX)
+function stepResult(
+  { name, type }: StepPlan,
+  outcome: ActionOutcome,
+  startedAt: Date,
+  endedAt: Date,
+): ActionStepResult {
+  const status = type === 'request' && outcome.kind !== 'failed' ? outcome.status : undefined
+  const error = outcome.kind === 'ok' ? undefined : describeFailure(outcome).slice(0, STEP_ERROR_LENGTH_MAX)
   const durationMs = endedAt.getTime() - startedAt.getTime()
-  return { name, type, ok: end.kind === 'ok', status, startedAt, durationMs, error }
+  return { name, type, ok: outcome.kind === 'ok', status, startedAt, durationMs, error }
 }
 
-function describeFailure(end: Exclude<ActionOutcome, { readonly kind: 'ok' }>): string {
-  switch (end.kind) {
+function describeFailure(outcome: Exclude<ActionOutcome, { readonly kind: 'ok' }>): string {
+  switch (outcome.kind) {
     case 'rate_limited':
-      return `the upstream asks to wait ${end.retryAfterSeconds} seconds`
+      return `the upstream asks to wait ${outcome.retryAfterSeconds} seconds`
     case 'upstream_error':
-      return `the upstream answered ${end.status}: ${end.message}`
-    case 'refused':
-      return end.failure.publicMessage
+      return `the upstream answered ${outcome.status}: ${outcome.message}`
+    case 'failed':
+      return outcome.failure.publicMessage
   }
 }

@@ -25,17 +25,15 @@ export interface BuiltRequest {
   readonly body: string | Uint8Array | undefined
 }
 
-/** What a header may carry: visible characters, blank, tab, Latin-1. Above all no line break. */
+/** Characters of a header value: visible, blank, tab, Latin-1; no line breaks (header injection). */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /**
- * Stage 2: address, query, headers and body of one request.
+ * Builds URL, query, headers and body of one request. Precedence, later wins: integration, method (both in the plan), caller,
+ * paging. Entries whose placeholder has no value are left out.
  *
- * Precedence, later wins: integration, method (both in the plan already), the caller, paging. Entries whose placeholder
- * resolves to nothing are left out.
- *
- * @param page what paging adds; a next link replaces the address and query altogether
- * @throws Failure PLACEHOLDER_UNRESOLVED; PAGINATION_ORIGIN for a next link that leads elsewhere; DEFINITION_INVALID
+ * @param page parameters of the page; a next link replaces URL and query
+ * @throws Failure PLACEHOLDER_UNRESOLVED; PAGINATION_ORIGIN for a next link to a foreign origin; DEFINITION_INVALID
  */
 export function buildRequest(
   { method, path }: ResolvedTarget,
@@ -124,7 +122,7 @@ function headerValue(name: string, value: Json): string {
   return text
 }
 
-/** The definition's body, the caller's over it, paging last; `undefined` when nobody gave one. */
+/** The body of the definition, merged with that of the caller and paging; `undefined` without any. */
 function mergeBody(
   method: MethodPlan,
   given: Json | undefined,
@@ -146,7 +144,7 @@ function unplacedBody(method: MethodPlan, given: Json | undefined): Json | undef
   return kept.length === 0 && method.body !== undefined ? undefined : Object.fromEntries(kept)
 }
 
-/** A copy of the body with a value at a path; objects on the way are made, lists on the way stay lists. */
+/** A copy of the body with a value at a path; missing objects are created, lists stay lists. */
 function withValueAt(body: Json | undefined, path: readonly (string | number)[], value: Json): Json {
   const [step, ...rest] = path
   if (step === undefined) return value
@@ -160,15 +158,15 @@ function encodeBody(method: MethodPlan, body: Json | undefined, nonce: () => str
   return body === undefined ? undefined : method.bodyFormat.encode(body, { nonce })
 }
 
-/** A request that may be sent. `url` without the parameters of the authorization is what logs and loop guards may see. */
+/** A request with authorization. `publicUrl` is the URL without authorization parameters, for logs and loop detection. */
 export interface AuthorizedRequest extends BuiltRequest {
   readonly publicUrl: string
 }
 
 /**
- * Stage 3: puts the credential on, last of all, so that signatures cover the request as it is sent.
+ * Adds the authorization, last of all, so that signatures cover the request as it is sent.
  *
- * @param redaction told of what is put on
+ * @param redaction learns the added secrets
  * @throws Failure PLACEHOLDER_UNRESOLVED when a part of the credential is missing; EXPRESSION_FAILED
  */
 export async function authorizeRequest(
@@ -183,7 +181,7 @@ export async function authorizeRequest(
   return applyAuthorization(built, effect)
 }
 
-/** The request with what authorization puts on it. */
+/** The request with the headers and query parameters of the authorization. */
 export function applyAuthorization(built: BuiltRequest, { headers, query }: AuthorizationEffect): AuthorizedRequest {
   return {
     ...built,

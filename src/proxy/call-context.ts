@@ -8,25 +8,25 @@ import type { AccountAccess, ProxyRequest } from './request.ts'
 import { type ResolvedTarget, resolveTarget } from './resolve-target.ts'
 import { evaluateSetting } from './setting-expression.ts'
 
-/** One call on its way: what is called, with what, and through which account. */
+/** One call: its target, its request and its account. */
 export interface CallContext {
   readonly target: ResolvedTarget
   readonly request: ProxyRequest
-  /** Replaced when credentials are renewed in mid-call, so that whatever follows goes on with the new ones. */
+  /** Replaced by a credential refresh, so that later requests of the call use the new credentials. */
   access: AccountAccess
 }
 
-/** @throws Failure METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY */
+/** Resolves the target of a call. @throws Failure METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY */
 export function createCallContext(plan: Plan, access: AccountAccess, request: ProxyRequest): CallContext {
   return { target: resolveTarget(plan, access, request.target), request, access }
 }
 
-/** What the placeholders of a call see. @param pagination values of `{{pagination.<name>}}` */
+/** The values that placeholders of the call may read. @param pagination values of `{{pagination.<name>}}` */
 export function templateScope({ access, request }: CallContext, pagination?: JsonObject): TemplateScope {
   return { account: access, call: request, pagination }
 }
 
-/** What formats may use during a call. @param setting whose expressions are evaluated, for messages */
+/** Expressions, clock and nonce for a format. @param setting named in error messages of its expressions */
 export function formatContext(deps: CallDependencies, setting: 'authorization' | 'pagination'): AuthorizationContext {
   return {
     evaluate: (expression, input) => evaluateSetting(deps.evaluator, setting, expression, input),
@@ -35,7 +35,7 @@ export function formatContext(deps: CallDependencies, setting: 'authorization' |
   }
 }
 
-/** What paging may use during a call. */
+/** Expressions, clock and scope for a pagination format. */
 export function paginationContext(deps: CallDependencies, scope: TemplateScope): ListingContext {
   const { evaluate, now } = formatContext(deps, 'pagination')
   return { evaluate, now, scope }

@@ -1,5 +1,4 @@
 import type { Plan } from '../definitions/index.ts'
-import type { Pagination } from '../formats/index.ts'
 import { type CallContext, createCallContext } from './call-context.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { extractResult } from './extract.ts'
@@ -9,11 +8,10 @@ import type { AccountAccess, ProxyRequest } from './request.ts'
 import { sendWithRetries } from './send.ts'
 
 /**
- * One call: resolve → build → authorise → budget → send → decode → rate limit → error → retry → extract.
+ * One call: resolve, build, authorize, acquire a permit, send, decode, classify, retry, extract. Of a list it reads one page,
+ * with a cursor to the next.
  *
- * Of a list it answers one page, with a cursor to the next.
- *
- * @throws Failure by the stage that refused: METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY, PLACEHOLDER_UNRESOLVED,
+ * @throws Failure of the stage that failed: METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY, PLACEHOLDER_UNRESOLVED,
  * PAGE_TOKEN_INVALID, PAGINATION_LOOP, PAGINATION_ORIGIN, EXPRESSION_FAILED, EGRESS_BLOCKED, UPSTREAM_UNREACHABLE,
  * UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED, DEFINITION_INVALID, INVALID_FIELD, TOKEN_REQUEST_FAILED
  */
@@ -23,36 +21,33 @@ export async function call(
   account: AccountAccess,
   request: ProxyRequest,
 ): Promise<CallOutcome> {
-  const job = createCallContext(plan, account, request)
-  const { isList, pagination } = job.target.method
-  if (!isList) return singleOutcome(deps, job, await sendWithRetries(deps, job))
-  const page = pagination === undefined ? await fetchUnpaged(deps, job) : await callPage(deps, job, pagination)
-  return toCallOutcome(page)
+  const context = createCallContext(plan, account, request)
+  const { isList, pagination } = context.target.method
+  if (!isList) return singleOutcome(deps, context, await sendWithRetries(deps, context))
+  if (pagination === undefined) return toCallOutcome(await fetchUnpaged(deps, context))
+  const state = await initialState(deps, context, pagination)
+  return toCallOutcome(await fetchPage(deps, context, pagination, state))
 }
 
-/** What the answer of a call that is no list comes to. @throws Failure EXPRESSION_FAILED */
+/** The outcome of a call that is no list. @throws Failure EXPRESSION_FAILED */
 export async function singleOutcome(
   deps: CallDependencies,
-  job: CallContext,
-  answer: ClassifiedResponse,
+  context: CallContext,
+  classified: ClassifiedResponse,
 ): Promise<CallOutcome> {
-  switch (answer.kind) {
+  switch (classified.kind) {
     case 'rate_limited':
-      return answer
+      return classified
     case 'upstream_error': {
-      if (answer.action !== 'ignore' && answer.action !== 'stop') return answer
-      const { status, headers, body, rateLimit } = answer
+      if (classified.action !== 'ignore' && classified.action !== 'stop') return classified
+      const { status, headers, body, rateLimit } = classified
       return { kind: 'ok', status, headers, body, result: null, page: undefined, rateLimit }
     }
     case 'success': {
-      const result = await extractResult(deps.evaluator, job.target.method, answer.response.body)
-      return { kind: 'ok', ...answer.response, result, page: undefined, rateLimit: answer.rateLimit }
+      const result = await extractResult(deps.evaluator, context.target.method, classified.response.body)
+      return { kind: 'ok', ...classified.response, result, page: undefined, rateLimit: classified.rateLimit }
     }
   }
-}
-
-async function callPage(deps: CallDependencies, job: CallContext, pagination: Pagination): Promise<ListPageOutcome> {
-  return fetchPage(deps, job, pagination, await initialState(deps, job, pagination))
 }
 
 function toCallOutcome(outcome: ListPageOutcome): CallOutcome {

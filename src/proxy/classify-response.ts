@@ -4,24 +4,17 @@ import { isTransientStatus } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies, ExpressionEvaluator } from './dependencies.ts'
-import {
-  type AttemptResult,
-  type ClassifiedResponse,
-  type ErrorAction,
-  type RateLimitInfo,
-  type UpstreamErrorOutcome,
-  withoutRetryHint,
-} from './outcome.ts'
+import type { AttemptResult, ClassifiedResponse, ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { detectRateLimit, rateLimitedOutcome, readRateLimit } from './rate-limit-headers.ts'
 import { redactOutcome, redactRateLimit } from './redaction.ts'
 import { retryAfterHeaderSeconds } from './retry.ts'
 import { evaluateSetting, responseInput } from './setting-expression.ts'
 
 /**
- * The stages behind decoding: rate limit, end of the list, error. What a third party says when it refuses may repeat what it
- * was sent: it leaves here without secrets, and so enters no message, no row, no event and no log.
+ * Classifies a decoded response: rate limit, end of the list, error or success. An error response may quote the credentials it
+ * was sent: it is redacted here, before it reaches a message, a row, an event or a log.
  *
- * @param url what was requested, without authorization parameters
+ * @param url URL of the request, without authorization parameters
  * @throws Failure EXPRESSION_FAILED
  */
 export async function classifyResponse(
@@ -32,29 +25,27 @@ export async function classifyResponse(
 ): Promise<AttemptResult<ClassifiedResponse>> {
   const rateLimit = redactRateLimit(deps.redaction, await readRateLimit(deps, method.rateLimit, response))
   const limited = await detectRateLimit(deps, method.rateLimit, response, rateLimit)
-  if (limited !== undefined) return withoutRetryHint(redactOutcome(deps.redaction, limited))
+  if (limited !== undefined) return { outcome: redactOutcome(deps.redaction, limited) }
   if (response.status === method.pagination?.paginator.endStatus)
-    return withoutRetryHint({ kind: 'success', response, rateLimit, url, isPastEnd: true })
-  const judged = await classifyError(deps.evaluator, method, response, rateLimit)
-  switch (judged.kind) {
+    return { outcome: { kind: 'success', response, rateLimit, url, isPastEnd: true } }
+  const classified = await classifyError(deps.evaluator, method, response, rateLimit)
+  switch (classified.kind) {
     case 'success':
-      return withoutRetryHint({ kind: 'success', response: judged.response, rateLimit, url, isPastEnd: false })
-    case 'rate_limited':
-      return withoutRetryHint(
-        redactOutcome(
-          deps.redaction,
-          await rateLimitedOutcome(deps, method.rateLimit, response, rateLimit, judged.retryAfterSeconds),
-        ),
-      )
+      return { outcome: { kind: 'success', response: classified.response, rateLimit, url, isPastEnd: false } }
+    case 'rate_limited': {
+      const { retryAfterSeconds } = classified
+      const outcome = await rateLimitedOutcome(deps, method.rateLimit, response, rateLimit, retryAfterSeconds)
+      return { outcome: redactOutcome(deps.redaction, outcome) }
+    }
     case 'error':
       return {
-        outcome: redactOutcome(deps.redaction, judged.outcome),
-        retryAfterSeconds: judged.retryAfterSeconds ?? retryAfterHeaderSeconds(deps.clock, response),
+        outcome: redactOutcome(deps.redaction, classified.outcome),
+        retryAfterSeconds: classified.retryAfterSeconds ?? retryAfterHeaderSeconds(deps.clock, response),
       }
   }
 }
 
-/** What stage 8 decided. */
+/** The result of the error expression and the status. */
 type ErrorClassification =
   | { readonly kind: 'success'; readonly response: DecodedResponse }
   | { readonly kind: 'error'; readonly outcome: UpstreamErrorOutcome; readonly retryAfterSeconds: number | undefined }
@@ -72,7 +63,7 @@ const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
   'stop',
 ])
 
-/** Where APIs put the sentence about what went wrong; the first text found is taken. */
+/** Fields where APIs put the error message; the first text is used. */
 const MESSAGE_PATHS = [
   'error.message',
   'error_description',
@@ -87,11 +78,9 @@ const MESSAGE_PATHS = [
 ].map(parseDotPath)
 
 /**
- * Stage 8: tells success from error.
- *
- * The error expression is asked about every response. Nothing from it (no value, null, false, 0, an empty text or list) means
- * that the status decides; an object with a status below 400 makes a success of it, with `result` as the body; any other
- * object is the error. A text is an error with that message, and whatever else is truthy an error without one.
+ * Tells success from error. The error expression is evaluated for every response. Its result: nothing (no value, null, false,
+ * 0, an empty text or list) lets the status decide; an object with a status below 400 makes it a success, with `result` as the
+ * body; any other object is the error; a text is an error with that message; any other truthy value is an error without one.
  *
  * @throws Failure EXPRESSION_FAILED
  */
@@ -101,57 +90,57 @@ async function classifyError(
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
 ): Promise<ErrorClassification> {
-  const said =
+  const computed =
     errorExpression === undefined
       ? undefined
       : await evaluateSetting(evaluator, 'error_expression', errorExpression, responseInput(response))
-  if (!isJsonObject(said) && !isTruthy(said))
+  if (!isJsonObject(computed) && !isTruthy(computed))
     return response.status < 400 ? { kind: 'success', response } : toErrorClassification(response, {}, rateLimit)
-  return classifyNormalized(response, isJsonObject(said) ? said : { message: said ?? null }, rateLimit)
+  return classifyNormalized(response, isJsonObject(computed) ? computed : { message: computed ?? null }, rateLimit)
 }
 
 function classifyNormalized(
   response: DecodedResponse,
-  said: JsonObject,
+  computed: JsonObject,
   rateLimit: RateLimitInfo | undefined,
 ): ErrorClassification {
-  const status = errorStatus(said.status, response.status)
-  if (status < 400 && said.action === undefined)
-    return { kind: 'success', response: normalizedResponse(response, said, status) }
-  return toErrorClassification({ ...response, status }, said, rateLimit)
+  const status = errorStatus(computed.status, response.status)
+  if (status < 400 && computed.action === undefined)
+    return { kind: 'success', response: normalizedResponse(response, computed, status) }
+  return toErrorClassification({ ...response, status }, computed, rateLimit)
 }
 
-function normalizedResponse(response: DecodedResponse, said: JsonObject, status: number): DecodedResponse {
-  const body = Object.hasOwn(said, 'result') ? (said.result ?? null) : response.body
-  return { status, headers: { ...response.headers, ...lowerCaseHeaders(said.headers) }, body }
+function normalizedResponse(response: DecodedResponse, computed: JsonObject, status: number): DecodedResponse {
+  const body = Object.hasOwn(computed, 'result') ? (computed.result ?? null) : response.body
+  return { status, headers: { ...response.headers, ...lowerCaseHeaders(computed.headers) }, body }
 }
 
 function toErrorClassification(
   response: DecodedResponse,
-  said: JsonObject,
+  computed: JsonObject,
   rateLimit: RateLimitInfo | undefined,
 ): ErrorClassification {
-  const retryAfter = toDouble(said.retry_after)
+  const retryAfter = toDouble(computed.retry_after)
   const retryAfterSeconds = typeof retryAfter === 'number' ? Math.max(0, retryAfter) : undefined
-  if (said.action === 'rate_limited' || (said.action === undefined && Number(said.status) === 429))
+  if (computed.action === 'rate_limited' || (computed.action === undefined && Number(computed.status) === 429))
     return { kind: 'rate_limited', retryAfterSeconds }
   const outcome: UpstreamErrorOutcome = {
     kind: 'upstream_error',
     status: response.status,
-    message: typeof said.message === 'string' ? truncateMessage(said.message) : errorMessage(response),
-    metadata: isJsonObject(said.metadata) ? said.metadata : {},
-    headers: { ...response.headers, ...lowerCaseHeaders(said.headers) },
-    ownHeaders: lowerCaseHeaders(said.headers),
+    message: typeof computed.message === 'string' ? truncateMessage(computed.message) : errorMessage(response),
+    metadata: isJsonObject(computed.metadata) ? computed.metadata : {},
+    headers: { ...response.headers, ...lowerCaseHeaders(computed.headers) },
+    ownHeaders: lowerCaseHeaders(computed.headers),
     body: response.body,
-    result: said.result,
+    result: computed.result,
     rateLimit,
-    action: errorAction(said.action, response.status),
+    action: errorAction(computed.action, response.status),
   }
   return { kind: 'error', outcome, retryAfterSeconds }
 }
 
-function errorAction(said: Json | undefined, status: number): ErrorAction {
-  if (typeof said === 'string' && ACTIONS.has(said)) return said as ErrorAction
+function errorAction(computed: Json | undefined, status: number): ErrorAction {
+  if (typeof computed === 'string' && ACTIONS.has(computed)) return computed as ErrorAction
   if (status === 401) return 'refresh_token'
   return isRetryableStatus(status) ? 'retry' : 'fail'
 }
@@ -161,9 +150,9 @@ export function isRetryableStatus(status: number): boolean {
   return isTransientStatus(status) && !NOT_RETRIED.has(status)
 }
 
-/** An error that names no status is one all the same: of a success it becomes 502, because the upstream failed. */
-function errorStatus(said: Json | undefined, status: number): number {
-  const number = typeof said === 'string' ? Number(said) : toDouble(said)
+/** The status of an error; 502 when the error expression names none for a response with a success status. */
+function errorStatus(computed: Json | undefined, status: number): number {
+  const number = typeof computed === 'string' ? Number(computed) : toDouble(computed)
   if (typeof number === 'number' && Number.isInteger(number) && number >= 100 && number <= 599) return number
   return status < 400 ? 502 : status
 }

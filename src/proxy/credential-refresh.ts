@@ -9,58 +9,59 @@ import type { AccountAccess } from './request.ts'
 const FORBIDDEN = 403
 
 /**
- * Asks, once more with renewed credentials when the first ones were refused, and tells the keeper what the answer says about
- * the account. Without a keeper, and for the proof of a credential, the first answer is the answer.
+ * Sends; when the credentials are rejected, refreshes them and sends once more. Then reports what the final response says
+ * about the account. The verification of a credential does neither.
  *
- * @param isRepeatable false when the body can be sent only once; the credentials are renewed all the same, for the next call
- * @throws Failure of `ask`; TOKEN_REQUEST_FAILED
+ * @param isRepeatable false when the body can be sent only once; the credentials are refreshed for the next call
+ * @throws Failure of `send`; TOKEN_REQUEST_FAILED
  */
-export async function withCredentialRefresh<A extends ClassifiedOutcome>(
-  { keeper, redaction }: Pick<CallDependencies, 'keeper' | 'redaction'>,
-  job: CallContext,
-  send: () => Promise<A>,
+export async function withCredentialRefresh<Outcome extends ClassifiedOutcome>(
+  deps: Pick<CallDependencies, 'credentialRefresher' | 'accountReporter' | 'redaction'>,
+  context: CallContext,
+  send: () => Promise<Outcome>,
   isRepeatable = true,
-): Promise<A> {
+): Promise<Outcome> {
+  const { credentialRefresher, accountReporter, redaction } = deps
   const first = await send()
-  const { request } = job
-  if (keeper === undefined || request.target.kind === 'verification') return first
-  const renewed = needsRefresh(first) ? await keeper.refresh(job.access, request.signal) : undefined
-  if (renewed !== undefined) {
-    job.access = renewed
-    redaction.setSecrets('renewed', () => accountSecrets(renewed))
+  const { request } = context
+  if (request.target.kind === 'verification') return first
+  const refreshed = needsRefresh(first) ? await credentialRefresher?.refresh(context.access, request.signal) : undefined
+  if (refreshed !== undefined) {
+    context.access = refreshed
+    redaction.setSecrets('renewed', () => accountSecrets(refreshed))
+    if (!isRepeatable) return first
   }
-  if (renewed !== undefined && !isRepeatable) return first
-  const answer = renewed === undefined ? first : await send()
-  const sign = accountSignal(job, answer, redaction)
-  if (sign !== undefined) await keeper.report(job.access, sign)
-  if (sign?.kind === 'worked') job.access = { ...job.access, needsReauth: false }
-  return answer
+  const outcome = refreshed === undefined ? first : await send()
+  const signal = accountReporter === undefined ? undefined : accountSignal(context, outcome, redaction)
+  if (signal !== undefined) await accountReporter?.report(context.access, signal)
+  if (signal?.kind === 'worked') context.access = { ...context.access, needsReauth: false }
+  return outcome
 }
 
-function needsRefresh(answer: ClassifiedOutcome): boolean {
-  return answer.kind === 'upstream_error' && answer.action === 'refresh_token'
+function needsRefresh(outcome: ClassifiedOutcome): boolean {
+  return outcome.kind === 'upstream_error' && outcome.action === 'refresh_token'
 }
 
-/** What a final answer says about the account; most say nothing. */
+/** The signal of a final response; most give none. */
 function accountSignal(
   { access, target, request }: CallContext,
-  answer: ClassifiedOutcome,
+  outcome: ClassifiedOutcome,
   redaction: Redactor,
 ): AccountSignal | undefined {
-  switch (answer.kind) {
+  switch (outcome.kind) {
     case 'rate_limited':
       return undefined
     case 'success':
     case 'stream':
       return access.needsReauth === true ? { kind: 'worked' } : undefined
     case 'upstream_error':
-      switch (answer.action) {
+      switch (outcome.action) {
         case 'refresh_token':
         case 'needs_reauth':
-          return { kind: 'unauthorized', message: answer.message }
+          return { kind: 'unauthorized', message: outcome.message }
         case 'fail':
         case 'retry':
-          return answer.status === FORBIDDEN ? forbidden(target.method, request.target, redaction) : undefined
+          return outcome.status === FORBIDDEN ? forbidden(target.method, request.target, redaction) : undefined
         case 'ignore':
         case 'stop':
           return undefined
@@ -68,7 +69,7 @@ function accountSignal(
   }
 }
 
-/** Calls to paths that no method describes are named by path and verb. */
+/** A call to a path that no method describes is named by path and verb. */
 function forbidden(
   { resource, method, verb }: CallContext['target']['method'],
   target: CallContext['request']['target'],
@@ -79,29 +80,27 @@ function forbidden(
   return { kind: 'forbidden', resource: redaction.redactText(path), method: verb }
 }
 
-/** The action by which a keeper renews credentials. */
+/** The reserved action that refreshes credentials. */
 const REFRESH_ACTION = 'refresh_token'
 
 /**
- * The keeper as the steps of an action see it: credentials that are renewed in mid-step come with the stored context, which
- * has nothing of this action yet. While the action is itself the renewal there is nobody to ask for another.
+ * The dependencies for one step of an action. Credentials that are refreshed between steps come with the stored context, which
+ * lacks the changes of this action: they are merged in. The refresh action itself neither refreshes nor reports.
  *
- * @param patch what the steps before have changed of the context
+ * @param patch changes of the context by the steps before
  */
-export function scopedRefresher(keeper: CredentialRefresher, action: string, patch: JsonObject): CredentialRefresher {
-  const updateContext: CredentialRefresher['updateContext'] = (access, change) => keeper.updateContext(access, change)
-  if (action === REFRESH_ACTION) return { refresh: async () => undefined, report: async () => {}, updateContext }
-  return {
-    async refresh(access, signal) {
-      const renewed = await keeper.refresh(access, signal)
-      return renewed === undefined ? undefined : withContextPatch(renewed, patch)
-    },
-    report: (access, sign) => keeper.report(access, sign),
-    updateContext,
+export function dependenciesForStep(deps: CallDependencies, action: string, patch: JsonObject): CallDependencies {
+  const { credentialRefresher } = deps
+  if (action === REFRESH_ACTION) return { ...deps, credentialRefresher: undefined, accountReporter: undefined }
+  if (credentialRefresher === undefined) return deps
+  const refresh: CredentialRefresher['refresh'] = async (access, signal) => {
+    const refreshed = await credentialRefresher.refresh(access, signal)
+    return refreshed === undefined ? undefined : withContextPatch(refreshed, patch)
   }
+  return { ...deps, credentialRefresher: { refresh } }
 }
 
-/** The account with a change of its context, merged as the stored one will be: a key given replaces, null removes. */
+/** The account with a change of its context, merged like the stored one: a given key replaces, null removes. */
 export function withContextPatch(access: AccountAccess, patch: JsonObject): AccountAccess {
   const merged = Object.entries({ ...access.context, ...patch })
   const kept = merged.filter(([key, value]) => value !== null || !Object.hasOwn(patch, key))

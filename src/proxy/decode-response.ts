@@ -3,12 +3,12 @@ import type { MethodPlan } from '../definitions/index.ts'
 import type { EgressResponse } from '../egress/index.ts'
 import { CharsetError, charsetOf, decodeLarge, decodeText, decodeUtf8, responseFormat } from '../formats/index.ts'
 
-/** An answer whose body has been read. */
+/** A response with its decoded body. */
 export interface DecodedResponse {
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
-  /** `null` when the answer had none. */
+  /** `null` when the response had none. */
   readonly body: Json
 }
 
@@ -19,10 +19,10 @@ const HTML_START = /^(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)[\s>]/i
 const HTML_START_BYTES = 256
 
 /**
- * Stage 6: reads the body in the format of the method, else by its content type.
+ * Decodes the body in the format of the method, else by its content type.
  *
- * Text is decoded by the charset of the content type, UTF-8 where it names none. Errors are read leniently: JSON where they say
- * so, although the method expects a file; an HTML page as text; bytes that are no text as far as they are.
+ * Text is decoded by the charset of the content type, UTF-8 by default. Error responses are decoded leniently: as JSON by their
+ * content type although the method expects a file; an HTML page as text; invalid bytes as replacement characters.
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format or the charset it claims
  */
@@ -42,12 +42,12 @@ export async function decodeResponse(
   }
 }
 
-/** Tells whether asking again is pointless: the answer itself is what cannot be read, not a part that got lost. */
+/** Whether a retry is pointless: the response itself cannot be decoded, rather than a part of it being lost. */
 export function isPermanentDecodeError({ cause }: Failure): boolean {
   return cause instanceof CharsetError || (cause instanceof JsonTextError && cause.kind !== 'syntax')
 }
 
-/** Tells whether a content type is JSON or a vendor's kind of it. */
+/** Whether a content type is JSON or `+json`. */
 export function isJsonType(contentType: string): boolean {
   return JSON_TYPE.test(contentType)
 }
@@ -70,12 +70,12 @@ async function readBody(
   return await sniffBody(decodeText(body, charset))
 }
 
-/** A login or error page, which a lenient reader (CSV, XML) would take for records. */
+/** A login or error page, which CSV and XML would read as records. */
 function isHtml(body: Uint8Array): boolean {
   return HTML_START.test(Buffer.from(body.subarray(0, HTML_START_BYTES)).toString('latin1'))
 }
 
-/** Some APIs send JSON under the name of text or none at all. */
+/** Some APIs send JSON as text or without a content type. */
 async function sniffBody(text: string): Promise<Json> {
   if (!/^\s*[[{]/.test(text)) return text
   try {

@@ -7,7 +7,7 @@ import type { RateLimitInfo } from './outcome.ts'
 import { createRedaction } from './redaction.ts'
 import type { AccountAccess } from './request.ts'
 
-/** What the engine is built from. It knows no database: accounts and plans are handed to each call. */
+/** The ports of the proxy. It knows no database: plan and account are arguments of each call. */
 export interface ProxyDependencies {
   readonly http: Pick<HttpClient, 'send' | 'stream'>
   readonly evaluator: ExpressionEvaluator
@@ -16,25 +16,26 @@ export interface ProxyDependencies {
   readonly random?: () => number
   /** A fresh unpredictable hexadecimal text. Default: 16 random bytes. */
   readonly nonce?: () => string
-  readonly keeper?: CredentialRefresher | undefined
-  readonly budgets?: CallLimiter | undefined
+  readonly credentialRefresher?: CredentialRefresher | undefined
+  readonly accountReporter?: AccountReporter | undefined
+  readonly callLimiter?: CallLimiter | undefined
 }
 
-/** The part of the sandbox that calls use. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
+/** Evaluates the expressions of a definition. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
 export type ExpressionEvaluator = Pick<Evaluator, 'evaluate'>
 
-/** Of the roots and of the result: a whole page of a list goes through `response_path`. */
+/** Size limit of input and result of an expression: `response_path` reads a whole page of a list. */
 const EXPRESSION_BYTES_MAX = 5 * 1024 * 1024
 
-/** What the stages of one call are built from. */
+/** The dependencies of one call. */
 export interface CallDependencies extends ProxyDependencies {
-  /** Knows every secret of the call; each stage adds what it puts on a request. */
+  /** Redacts every secret of the call; each stage adds the secrets it puts on a request. */
   readonly redaction: Redactor
 }
 
 /**
- * The dependencies of one call: expressions are evaluated on behalf of its environment, which is served in turn with others,
- * and texts are redacted of its secrets.
+ * The dependencies of one call: its expressions are evaluated for its environment, with which the sandbox is shared fairly,
+ * and its secrets are redacted.
  */
 export function dependenciesForCall(deps: ProxyDependencies, plan: Plan, account: AccountAccess): CallDependencies {
   const { environmentId } = account
@@ -52,46 +53,50 @@ export function dependenciesForCall(deps: ProxyDependencies, plan: Plan, account
   }
 }
 
-/** Whoever keeps accounts authorised. Without one, 401 and 403 are outcomes of a call and nothing more. */
+/** Refreshes rejected credentials. Absent: a 401 is the outcome of the call. */
 export interface CredentialRefresher {
   /**
-   * Newer credentials than those that were refused; `undefined` when there are none to be had. Asked at most once per
-   * request.
+   * Newer credentials than the rejected ones; `undefined` when there are none. Called at most once per request.
    *
-   * @throws Failure TOKEN_REQUEST_FAILED while the token endpoint cannot be asked
+   * @throws Failure TOKEN_REQUEST_FAILED while the token endpoint is unavailable
    */
   refresh(access: AccountAccess, signal?: AbortSignal): Promise<AccountAccess | undefined>
-  /** What the final answer of a call says about the account. Never rejects. */
-  report(access: AccountAccess, sign: AccountSignal): Promise<void>
-  /** Merges what `update_context` steps of an action computed into the context of the account. */
+}
+
+/** Stores what calls reveal or compute about an account. Absent: nothing is stored. */
+export interface AccountReporter {
+  /** Reports the signal of the final response of a call. Never rejects. */
+  report(access: AccountAccess, signal: AccountSignal): Promise<void>
+  /** Merges the result of the `update_context` steps of an action into the context of the account. */
   updateContext(access: AccountAccess, patch: JsonObject): Promise<void>
 }
 
 /**
- * `unauthorized`: refused, also with renewed credentials, or the definition says `needs_reauth`. `forbidden`: the credentials
- * are good, but not for this. `worked`: told only of an account that was said to need to be connected again.
+ * What a response says about its account. `unauthorized`: rejected, also with refreshed credentials, or the definition says
+ * `needs_reauth`. `forbidden`: the credentials are valid, but not for this method. `worked`: reported only of an account whose
+ * status says that it must be connected again.
  */
 export type AccountSignal =
   | { readonly kind: 'unauthorized'; readonly message: string }
   | { readonly kind: 'forbidden'; readonly resource: string; readonly method: string }
   | { readonly kind: 'worked' }
 
-/** Shared limits in front of sending: the definition's `budget` and `concurrency`. Without them nothing is held back. */
+/** Rate limits shared by all processes: `budget` and `concurrency` of the definition. Absent: calls are not limited. */
 export interface CallLimiter {
-  /** Takes one request from every budget that applies. */
+  /** Takes one request from every limit that applies. */
   acquire(method: MethodPlan, access: AccountAccess, signal?: AbortSignal): Promise<CallPermit>
-  /** Tells what an answer said about the upstream's own limits; costs the call no time. */
-  observe(method: MethodPlan, access: AccountAccess, answer: RateLimitHints): void
+  /** Records what a response says about the upstream's own limits. Returns without waiting for the write. */
+  observe(method: MethodPlan, access: AccountAccess, hints: RateLimitHints): void
 }
 
-/** What an answer tells about limits. */
+/** Rate limit of the upstream, as a response states it. */
 interface RateLimitHints {
   readonly rateLimit: RateLimitInfo | undefined
-  /** The upstream asked to wait. */
+  /** Present when the upstream asks to wait. */
   readonly retryAfterSeconds?: number
 }
 
-/** `release` is called once, when the answer is there or will not come; it never rejects. */
+/** `release` is called once, after the response or its failure; it never rejects. */
 export type CallPermit =
   | { readonly kind: 'granted'; release(): Promise<void> }
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }

@@ -22,14 +22,79 @@ import type { AccountAccess, PreviewRequest } from './request.ts'
 import { findSandboxError, findTarget } from './resolve-target.ts'
 import { attemptsMax } from './retry.ts'
 
+/** A request as it would be sent, secrets masked. */
+export interface SentRequest {
+  readonly method: string
+  readonly url: string
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+/** The result of a dry run. Every secret in it is `***`. */
+export interface RequestPreview extends SentRequest {
+  /** Changes something upstream; rejected for sandbox accounts. */
+  readonly isWrite: boolean
+  /** The error that the call would throw instead of sending; absent when it would be sent. */
+  readonly error: Failure | undefined
+  /** Attempts in all on transient errors. */
+  readonly attemptsMax: number
+  /** Present for lists. */
+  readonly paging: PagingPreview | undefined
+  /** Outcome of the sample response; absent without one. */
+  readonly outcome: SampleOutcome | undefined
+}
+
+/** Paging of a list. */
+interface PagingPreview {
+  /** Pagination format; `null`: the list is one page. */
+  readonly format: string | null
+  /** Page size of the request. */
+  readonly limit: number | undefined
+  /** Stop rules in the order of their evaluation. */
+  readonly stops: readonly StopRule[]
+}
+
+/** Outcome of a sample response. */
+export interface SampleOutcome {
+  readonly kind: CallOutcome['kind']
+  /**
+   * The part that `response_path` selects, of a list the records; of an error `{status, message, metadata, action, result?,
+   * headers?}`, of a rate limit `{status, retry_after}`.
+   */
+  readonly result: Json
+  /** Present for a page of a list, with either `stopReason` or `next`. */
+  readonly recordCount?: number | undefined
+  readonly stopReason?: string | undefined
+  readonly next?: SentRequest | undefined
+}
+
+/** A call, its masked request, and the page of a list that it reads. */
+interface DryRunCall {
+  readonly context: CallContext
+  readonly request: DryRunRequest
+  /** Absent when the method is not paged. */
+  readonly listing: ListPosition | undefined
+}
+
+interface DryRunRequest {
+  readonly masked: SentRequest
+  /** Unmasked, without authorization parameters; for internal use only. */
+  readonly url: string
+}
+
+interface ListPosition {
+  readonly pagination: Pagination
+  readonly state: ListingState
+}
+
 /**
- * A call without sending anything: resolve → build → authorise with the account's credentials, then masked; and a sample
- * answer through rate limit → error → extract → next page.
+ * Dry run: builds and authorizes the request with the account's credentials and masks it, then runs a sample response through
+ * classification, extraction and paging. Nothing is sent, no credential refreshed, no rate limit used, nothing reported.
  *
- * No credential is renewed, no budget used, nothing noted about the account. The result of a sample is the sample's own and
- * is not masked.
+ * The result of a sample is not masked.
  *
- * @throws Failure as `call` does, but for what the way out and back may throw; METHOD_NOT_DEFINED for an action
+ * @throws Failure as `call` does, except the failures of sending; METHOD_NOT_DEFINED for an action
  */
 export async function preview(
   deps: CallDependencies,
@@ -37,27 +102,28 @@ export async function preview(
   account: AccountAccess,
   request: PreviewRequest,
 ): Promise<RequestPreview> {
-  const job: CallContext = { target: findTarget(plan, request.target), request, access: account }
-  const { method } = job.target
-  const listing = await initialPosition(deps, job)
-  const draft = await buildMaskedRequest(deps, job, listing)
+  const context: CallContext = { target: findTarget(plan, request.target), request, access: account }
+  const { method } = context.target
+  const listing = await initialPosition(deps, context)
+  const dryRun = await buildMaskedRequest(deps, context, listing)
   const sample = resolveSample(method, request)
   return {
-    ...draft.masked,
+    ...dryRun.masked,
     isWrite: method.isWrite,
-    error: findSandboxError(account, job.target),
+    error: findSandboxError(account, context.target),
     attemptsMax: attemptsMax(method, request.limits),
     paging: method.isList ? describePaging(method, listing) : undefined,
-    outcome: sample === undefined ? undefined : await simulateResponse(deps, { job, request: draft, listing }, sample),
+    outcome:
+      sample === undefined ? undefined : await simulateResponse(deps, { context, request: dryRun, listing }, sample),
   }
 }
 
-async function initialPosition(deps: CallDependencies, job: CallContext): Promise<ListPosition | undefined> {
-  const { pagination } = job.target.method
-  return pagination === undefined ? undefined : { pagination, state: await initialState(deps, job, pagination) }
+async function initialPosition(deps: CallDependencies, context: CallContext): Promise<ListPosition | undefined> {
+  const { pagination } = context.target.method
+  return pagination === undefined ? undefined : { pagination, state: await initialState(deps, context, pagination) }
 }
 
-/** The caller's sample, its header names as an answer has them; else the example of the definition. */
+/** The sample of the caller with lower-case header names, else the example of the definition. */
 function resolveSample({ exampleResponse }: MethodPlan, { sample }: PreviewRequest): DecodedResponse | undefined {
   if (sample === undefined)
     return exampleResponse === undefined ? undefined : { status: 200, headers: {}, body: exampleResponse }
@@ -76,71 +142,15 @@ function describePaging(method: MethodPlan, listing: ListPosition | undefined): 
   }
 }
 
-/** Errors are told before anything else about a page is looked at. */
+/** Errors are classified before the stop rules of the pagination are evaluated. */
 const IGNORED_ERROR_RULES: readonly StopRule[] = [
   { reason: 'error_ignored', when: 'error_expression answers with the action "ignore"' },
   { reason: 'error_stopped', when: 'error_expression answers with the action "stop"' },
 ]
 const UNPAGED_RULE: StopRule = { reason: 'unpaginated', when: 'its only page was read' }
 
-/** A request as it would be sent, secrets masked. */
-export interface SentRequest {
-  readonly method: string
-  readonly url: string
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
-}
-
-/** A call that was thought through; nothing was sent. Every secret in it is `***`. */
-export interface RequestPreview extends SentRequest {
-  /** Changes something upstream; refused for sandbox accounts. */
-  readonly isWrite: boolean
-  /** Why the call would be refused instead of sent; absent when it would be sent. */
-  readonly error: Failure | undefined
-  /** Requests in all when the upstream fails in a way that passes. */
-  readonly attemptsMax: number
-  /** Present for lists. */
-  readonly paging: PagingPreview | undefined
-  /** What the sample would come to; absent where there is none. */
-  readonly outcome: SampleOutcome | undefined
-}
-
-/** How a list is paged and why it would end. */
-interface PagingPreview {
-  /** `null`: the list is one page. */
-  readonly format: string | null
-  /** The page size that is asked for. */
-  readonly limit: number | undefined
-  /** In the order in which they are evaluated. */
-  readonly stops: readonly StopRule[]
-}
-
-/** What an answer would come to. */
-export interface SampleOutcome {
-  readonly kind: CallOutcome['kind']
-  /**
-   * What `response_path` selects, of a list the records; of an error `{status, message, metadata, action, result?,
-   * headers?}`, of a rate limit `{status, retry_after}`.
-   */
-  readonly result: Json
-  /** The following are present for a page of a list: its records, and either why it is the last or how the next is asked for. */
-  readonly recordCount?: number | undefined
-  readonly stopReason?: string | undefined
-  readonly next?: SentRequest | undefined
-}
-
-/** A call that was drafted. */
-interface DryRunCall {
-  readonly job: CallContext
-  readonly request: DryRunRequest
-  /** Absent for what is not paged. */
-  readonly listing: ListPosition | undefined
-}
-
 /**
- * What an answer to a drafted request would come to: rate limit → error → extract, and of a list the request for the page
- * after it.
+ * The outcome of a response to the request of a dry run, and of a list the request for the next page.
  *
  * @throws Failure EXPRESSION_FAILED, PAGINATION_LOOP, PAGINATION_ORIGIN
  */
@@ -149,23 +159,23 @@ async function simulateResponse(
   call: DryRunCall,
   response: DecodedResponse,
 ): Promise<SampleOutcome> {
-  const { job, request: draft, listing } = call
-  const { method } = job.target
-  const { outcome: answer } = await classifyResponse(deps, method, response, draft.url)
+  const { context, request, listing } = call
+  const { method } = context.target
+  const { outcome: classified } = await classifyResponse(deps, method, response, request.url)
   if (!method.isList) {
-    const outcome = await singleOutcome(deps, job, answer)
+    const outcome = await singleOutcome(deps, context, classified)
     return outcome.kind === 'ok' ? { kind: 'ok', result: outcome.result } : errorOutcome(outcome)
   }
   const listed =
     listing === undefined
-      ? await processUnpagedResponse(deps, job, answer)
-      : await processPageResponse(deps, job, listing.pagination, listing.state, answer)
+      ? await processUnpagedResponse(deps, context, classified)
+      : await processPageResponse(deps, context, listing.pagination, listing.state, classified)
   return listed.kind === 'page' ? simulatedPage(deps, call, listed) : errorOutcome(listed)
 }
 
 async function simulatedPage(
   deps: CallDependencies,
-  { job, listing }: DryRunCall,
+  { context, listing }: DryRunCall,
   { page: { records, state, stopReason } }: FetchedPage,
 ): Promise<SampleOutcome> {
   const next = listing === undefined || state === null ? undefined : { ...listing, state }
@@ -174,7 +184,7 @@ async function simulatedPage(
     result: [...records],
     recordCount: records.length,
     stopReason,
-    next: next === undefined ? undefined : (await buildMaskedRequest(deps, job, next)).masked,
+    next: next === undefined ? undefined : (await buildMaskedRequest(deps, context, next)).masked,
   }
 }
 
@@ -190,34 +200,21 @@ function isEmpty(values: object): boolean {
   return Object.keys(values).length === 0
 }
 
-/** A request that is not sent. */
-interface DryRunRequest {
-  readonly masked: SentRequest
-  /** As it is, without authorization parameters; never shown. */
-  readonly url: string
-}
-
-/** Where a list is, and how it goes on from there. */
-interface ListPosition {
-  readonly pagination: Pagination
-  readonly state: ListingState
-}
-
-/** Builds and authorises with the account's credentials, and masks the result. @param listing absent: not paged */
+/** Builds and authorizes a request with the account's credentials, and masks it. @param listing absent: not paged */
 async function buildMaskedRequest(
   deps: CallDependencies,
-  job: CallContext,
+  context: CallContext,
   listing: ListPosition | undefined,
 ): Promise<DryRunRequest> {
   const page = listing === undefined ? undefined : pageParams(listing.pagination, listing.state)
-  const scope = templateScope(job, page?.values)
-  const tools = formatContext(deps, 'authorization')
-  const built = buildRequest(job.target, job.request, scope, page, tools.nonce)
-  const effect = await job.target.method.authorize(built, scope, tools)
+  const scope = templateScope(context, page?.values)
+  const authorization = formatContext(deps, 'authorization')
+  const built = buildRequest(context.target, context.request, scope, page, authorization.nonce)
+  const effect = await context.target.method.authorize(built, scope, authorization)
   return { masked: maskRequest(built, effect, deps.redaction), url: built.url }
 }
 
-/** A request for people's eyes: secrets in it masked, and everything that authorization puts on it. */
+/** Masks the secrets of a request, and every value that authorization adds. */
 function maskRequest(built: BuiltRequest, effect: AuthorizationEffect, redaction: Redactor): SentRequest {
   const { body } = built
   const masked: BuiltRequest = {
@@ -233,7 +230,7 @@ function maskRequest(built: BuiltRequest, effect: AuthorizationEffect, redaction
   return { method: masked.method, url, headers, body: masked.body?.toString() }
 }
 
-/** `Bearer ` and the like, which is no secret unless a credential says so. */
+/** The authentication scheme (`Bearer `), which stays visible unless a credential contains it. */
 function visibleScheme(name: string, value: string, redaction: Redactor): string {
   const [scheme = ''] = name === 'authorization' ? (/^[a-z][\w-]{0,31} (?=.)/i.exec(value) ?? []) : []
   return redaction.redactText(value).startsWith(scheme) ? scheme : ''

@@ -5,7 +5,7 @@ import type { ExpressionEvaluator } from './dependencies.ts'
 import { evaluateSetting } from './setting-expression.ts'
 
 /**
- * Stage 10: what `response_path` selects of a successful body; `null` when there is nothing.
+ * The part of a body that `response_path` selects; `null` when there is nothing.
  *
  * JSONata sees the body as `$`; a body that is not an object is wrapped for it, so that `$.body` is always the body.
  *
@@ -21,15 +21,15 @@ export async function extractResult(
   return (await evaluateSetting(evaluator, 'response_path', responsePath.text, expressionInput(body))) ?? null
 }
 
-/** What an answer holds of a list. */
+/** The records of a response. */
 export interface Extracted {
   readonly records: readonly Json[]
-  /** The entries that the upstream sent, where `response_path` filters them. */
+  /** The entries before the filter of `response_path`; absent without one. */
   readonly received: readonly Json[] | undefined
 }
 
 /**
- * Stage 10 of a list: its records. Nothing is an empty list, a single object a list of one.
+ * The records of a list. Nothing is an empty list, a single object a list of one.
  *
  * @throws Failure EXPRESSION_FAILED; UPSTREAM_INVALID_RESPONSE for a text or another scalar where records are expected,
  * which is a login page or a maintenance notice more often than a record
@@ -50,7 +50,7 @@ export async function extractRecords(
   return { records, received: toRecords(source ?? null) }
 }
 
-/** Formats whose answers are one text. */
+/** Formats whose body is one text. */
 const TEXT_FORMATS: ReadonlySet<string> = new Set(['text', 'binary'])
 const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}/
 
@@ -58,7 +58,7 @@ function assertBodyIsNoScalar({ responseFormat }: MethodPlan, response: DecodedR
   if (!TEXT_FORMATS.has(responseFormat?.format ?? '')) assertNoScalar(response, value)
 }
 
-/** Refuses a scalar where records are expected. @throws Failure UPSTREAM_INVALID_RESPONSE naming the content type */
+/** Asserts that a value can be records. @throws Failure UPSTREAM_INVALID_RESPONSE naming the content type */
 export function assertNoScalar({ status, headers }: Omit<DecodedResponse, 'body'>, value: Json): void {
   if (value === null || value === '' || Array.isArray(value) || isJsonObject(value)) return
   const [contentType = 'no content type'] = MEDIA_TYPE.exec(headers['content-type'] ?? '') ?? []

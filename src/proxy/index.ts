@@ -1,13 +1,13 @@
 /**
- * A call to a third party as a list of stages: resolve → build → authorise → budget → send → decode → rate limit → error →
- * retry → extract; the walk through the pages of a list, streams, and a call that is only thought through.
+ * Proxy: calls to third-party APIs as their definitions describe them.
  *
- * Plans, accounts, clock, HTTP, budgets and whoever renews credentials are handed in; nothing here knows a database or waits
- * for a rate limit.
+ * Here: one call (resolve, build, authorize, rate limit, send, decode, classify, retry, extract), the pages of a list, streamed
+ * calls, dry runs and actions. Never here: a database. Plan, account, clock, HTTP client, rate limits and credential refresh are
+ * passed in. Rate limits are outcomes: the caller waits.
  */
-
 export { isRetryableStatus } from './classify-response.ts'
 export type {
+  AccountReporter,
   AccountSignal,
   CallLimiter,
   CallPermit,
@@ -17,7 +17,6 @@ export type {
 export type { RequestPreview, SampleOutcome, SentRequest } from './dry-run.ts'
 export type {
   ActionOutcome,
-  ActionRequest,
   ActionStepResult,
   ListPage,
   RateLimitedOutcome,
@@ -29,5 +28,5 @@ export type {
 export type { PageDelayed, PageStep } from './pages.ts'
 export { createProxy, type Proxy } from './proxy.ts'
 export { createRedaction, tokensIn } from './redaction.ts'
-export type { AccountAccess, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
+export type { AccountAccess, ActionRequest, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
 export { sendRaw } from './send-raw.ts'

@@ -2,33 +2,32 @@ import type { Readable } from 'node:stream'
 import type { Failure, Json, JsonObject } from '../base/index.ts'
 import type { StepPlan } from '../definitions/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
-import type { CallTarget, ProxyRequest } from './request.ts'
 
-/** What a call came to. Refusals (wrong definition, blocked address, unreachable upstream) are thrown as Failures instead. */
+/** The outcome of a call that was answered. Anything else (wrong definition, blocked address, unreachable upstream) is thrown as a Failure. */
 export type CallOutcome = SuccessOutcome | RateLimitedOutcome | UpstreamErrorOutcome
 
-/** The upstream did what was asked. */
+/** Success of a call. */
 export interface SuccessOutcome {
   readonly kind: 'ok'
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Json
-  /** What `response_path` selects of the body; of a list always the records. */
+  /** The part of the body that `response_path` selects; of a list always the records. */
   readonly result: Json
   /** Present for lists. */
   readonly page: PageLinks | undefined
   readonly rateLimit: RateLimitInfo | undefined
 }
 
-/** What a streamed call came to. */
+/** The outcome of a streamed call. */
 export type StreamOutcome = StreamedResponse | RateLimitedOutcome | UpstreamErrorOutcome
 
-/** The upstream did what was asked, and its answer is on the way. */
+/** Success of a streamed call: the head is there, the body arrives. */
 export interface StreamedResponse {
   readonly kind: 'stream'
   readonly status: number
-  /** Lower-case names; without those that speak about the connection. `content-encoding` is kept. */
+  /** Lower-case names, without hop-by-hop headers. `content-encoding` is kept. */
   readonly headers: Readonly<Record<string, string>>
   /**
    * The bytes exactly as the upstream sent them. Read it to the end or destroy it; both release the connection. It fails with
@@ -38,11 +37,11 @@ export interface StreamedResponse {
   readonly rateLimit: RateLimitInfo | undefined
 }
 
-/** Where a list stands after this page. */
+/** Cursors of one page of a list. */
 interface PageLinks {
   /** Opaque; `null` at the end. */
   readonly nextCursor: string | null
-  /** Opaque; absent where the API does not tell it. */
+  /** Opaque; absent where the API has none. */
   readonly previousCursor: string | undefined
   /** Why the list ended; present at the end. */
   readonly stopReason: string | undefined
@@ -64,7 +63,7 @@ export interface ListPage<State extends JsonObject = JsonObject> {
   readonly rateLimit?: RateLimitInfo | undefined
 }
 
-/** The upstream asks to wait, or the definition's budget is used up. */
+/** Rate limit of the upstream, or of the definition's `budget` or `concurrency`. */
 export interface RateLimitedOutcome {
   readonly kind: 'rate_limited'
   /** `budget`: nothing was sent; the status is 429 and there is no body. */
@@ -76,97 +75,80 @@ export interface RateLimitedOutcome {
   readonly body: Json
 }
 
-/** Forwarded as `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`; each as the upstream or the expression gave it. */
+/** Forwarded as `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`; each as the upstream or the expression states it. */
 export interface RateLimitInfo {
   readonly limit: string | undefined
   readonly remaining: string | undefined
   readonly reset: string | undefined
 }
 
-/** The upstream refused or failed. */
+/** Error response of the upstream. */
 export interface UpstreamErrorOutcome {
   readonly kind: 'upstream_error'
-  /** Of the upstream, or as the error expression normalised it. */
+  /** Of the upstream, or of the error expression. */
   readonly status: number
-  /** For people: from the error expression, else from the usual places of the body. */
+  /** For people: from the error expression, else from the usual fields of the body. */
   readonly message: string
   readonly metadata: JsonObject
-  /** Lower-case names; those of the error expression over those of the upstream. */
+  /** Lower-case names; headers of the error expression replace those of the upstream. */
   readonly headers: Readonly<Record<string, string>>
-  /** Those of the error expression alone, which are meant for the caller. */
+  /** Headers of the error expression alone, which are forwarded to the caller. */
   readonly ownHeaders: Readonly<Record<string, string>>
   /** As the upstream sent it. */
   readonly body: Json
-  /** What the error expression tells the caller beside the message; absent where it gives nothing. */
+  /** `result` of the error expression; absent without one. */
   readonly result?: Json | undefined
   readonly rateLimit: RateLimitInfo | undefined
-  /** What the definition, or the default table, wants done about it. */
+  /** From the definition, else by the status. */
   readonly action: ErrorAction
 }
 
 /**
- * `fail`: final. `retry`: was repeated as far as the rules allow, and may succeed later. `refresh_token`: once, then
+ * `fail`: permanent. `retry`: transient, the retries of the definition are exhausted. `refresh_token`: once, then
  * `needs_reauth`. `needs_reauth`: the account must be connected again. `ignore`: an empty page that ends the list.
- * `stop`: ends the list cleanly. (`rate_limited` becomes an outcome of its own.)
+ * `stop`: ends the list without an error. (`rate_limited` becomes an outcome of its own.)
  */
 export type ErrorAction = 'fail' | 'retry' | 'refresh_token' | 'needs_reauth' | 'ignore' | 'stop'
 
-/** What one request came to, before its result is taken out. */
+/** A response after classification, before its result is extracted. */
 export type ClassifiedResponse = ClassifiedSuccess | RateLimitedOutcome | UpstreamErrorOutcome
 
+/** A response that is no error and no rate limit. */
 export interface ClassifiedSuccess {
   readonly kind: 'success'
   readonly response: DecodedResponse
   readonly rateLimit: RateLimitInfo | undefined
-  /** What was requested, without authorization parameters. */
+  /** URL of the request, without authorization parameters. */
   readonly url: string
-  /** The status says that the list is over; there is nothing to take out. */
+  /** The status says that the list has ended; the body holds no records. */
   readonly isPastEnd: boolean
 }
 
-/** Either way of answering: read to the end, or while it arrives. */
+/** A classified response, buffered or streamed. */
 export type ClassifiedOutcome = ClassifiedResponse | StreamedResponse
 
-/** What an attempt came to, and how long the upstream asked to wait before another. */
-export interface AttemptResult<A extends ClassifiedOutcome = ClassifiedResponse> {
-  readonly outcome: A
-  readonly retryAfterSeconds: number | undefined
+/** The outcome of one attempt, with the wait that the upstream asks for before the next one. */
+export interface AttemptResult<Outcome extends ClassifiedOutcome = ClassifiedResponse> {
+  readonly outcome: Outcome
+  readonly retryAfterSeconds?: number | undefined
 }
 
-/** An answer after which there is nothing to repeat. */
-export function withoutRetryHint<A extends ClassifiedOutcome>(answer: A): AttemptResult<A> {
-  return { outcome: answer, retryAfterSeconds: undefined }
-}
-
-/** What is run step by step. The proof of a credential is an action of one step, which is called `verification`. */
-export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' | 'verification' }>
-
-/** A call in steps. Headers and page of the caller do not take part. */
-export type ActionRequest = ProxyRequest & { readonly target: ActionTarget }
-
-/** A caller's call of a named action. */
-export type NamedActionRequest = ProxyRequest & { readonly target: Extract<CallTarget, { readonly kind: 'action' }> }
-
-export function isActionRequest(request: ProxyRequest): request is NamedActionRequest {
-  return request.target.kind === 'action'
-}
-
-/** What an action came to. */
+/** The outcome of an action, with a report of its steps. */
 export interface ActionRun {
   readonly outcome: ActionOutcome
-  /** The steps that ran, in order; those that `run_if` skipped left no trace. */
+  /** The steps that ran, in order, without those that `run_if` skipped. */
   readonly steps: readonly ActionStepResult[]
 }
 
 /**
- * How it ended: as the last step that ran, or as the first that failed.
+ * The outcome of the last step that ran, or of the first that failed.
  *
  * The `result` of `ok` is that of the last step, `null` when none ran; status, headers and body are those of the upstream
  * only when the last step is a request.
  */
-export type ActionOutcome = CallOutcome | { readonly kind: 'refused'; readonly failure: Failure }
+export type ActionOutcome = CallOutcome | { readonly kind: 'failed'; readonly failure: Failure }
 
-/** One step as it is reported; says nothing of what was sent or received but the status. */
+/** The report of one step. Of request and response it holds the status alone. */
 export interface ActionStepResult {
   readonly name: string
   readonly type: StepPlan['type']

@@ -4,17 +4,24 @@ import { actionPages, callAction, runAction } from './actions.ts'
 import { call } from './call.ts'
 import { type CallDependencies, dependenciesForCall, type ProxyDependencies } from './dependencies.ts'
 import { preview, type RequestPreview } from './dry-run.ts'
-import { type ActionRequest, type ActionRun, type CallOutcome, isActionRequest, type StreamOutcome } from './outcome.ts'
+import type { ActionRun, CallOutcome, StreamOutcome } from './outcome.ts'
 import { type PageStep, pages } from './pages.ts'
 import { redactFailure } from './redaction.ts'
-import type { AccountAccess, PreviewRequest, ProxyRequest, StreamRequest } from './request.ts'
+import {
+  type AccountAccess,
+  type ActionRequest,
+  isActionRequest,
+  type PreviewRequest,
+  type ProxyRequest,
+  type StreamRequest,
+} from './request.ts'
 import { stream } from './stream.ts'
 
-/** The engine: calls third-party APIs as their definitions describe them. Holds no state between calls. */
+/** Calls third-party APIs as their definitions describe them. Has no state between calls. */
 export interface Proxy {
   /** One call; of a list, one page. See `call`. */
   call(plan: Plan, account: AccountAccess, request: ProxyRequest): Promise<CallOutcome>
-  /** A named action, reserved ones too, step by step. See `runAction`. */
+  /** A named or reserved action, step by step. See `runAction`. */
   runAction(plan: Plan, account: AccountAccess, request: ActionRequest): Promise<ActionRun>
   /** A whole list, page by page, resumable. See `pages`. */
   pages(
@@ -23,15 +30,15 @@ export interface Proxy {
     request: ProxyRequest,
     state?: JsonObject | null,
   ): AsyncGenerator<PageStep, void, void>
-  /** One call that answers as soon as the head of the answer is there; raw and binary bodies stream both ways. See `stream`. */
+  /** One streamed call: raw and binary bodies in both directions. See `stream`. */
   stream(plan: Plan, account: AccountAccess, request: StreamRequest): Promise<StreamOutcome>
-  /** The request that a call would send, secrets masked, nothing sent. See `preview`. */
+  /** Dry run: the request that a call would send, secrets masked. See `preview`. */
   preview(plan: Plan, account: AccountAccess, request: PreviewRequest): Promise<RequestPreview>
 }
 
-/** Ties the engine to its way out, its sandbox and its clock. */
+/** Creates the proxy. */
 export function createProxy(deps: ProxyDependencies): Proxy {
-  /** Whatever a call throws leaves the engine without its secrets: it may quote a redirect, a body, a value of a template. */
+  /** Redacts the failures of a call: they may quote a redirect, a body, a value of a template. */
   async function redacted<Result>(
     plan: Plan,
     account: AccountAccess,

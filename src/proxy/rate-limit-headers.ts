@@ -16,7 +16,7 @@ const TOO_MANY_REQUESTS = 429
 /** Wait of a rate limit without a hint how long. */
 const RETRY_AFTER_DEFAULT_SECONDS = 60
 
-/** Stage 7: tells whether the upstream asks to wait. @throws Failure EXPRESSION_FAILED */
+/** The rate limit of a response, if it is one. @throws Failure EXPRESSION_FAILED */
 export async function detectRateLimit(
   tools: RateLimitReaders,
   rules: RateLimitRules,
@@ -37,7 +37,7 @@ export async function detectRateLimit(
   return isLimited ? rateLimitedOutcome(tools, rules, response, rateLimit) : undefined
 }
 
-/** The outcome for a response that is known to be a rate limit. @param hint seconds that an error expression named */
+/** The outcome of a rate limit response. @param hint wait in seconds from the error expression */
 export async function rateLimitedOutcome(
   tools: RateLimitReaders,
   rules: RateLimitRules,
@@ -69,7 +69,7 @@ async function readRetryAfter(
 }
 
 /**
- * What the upstream says about its limit: the expression's result, else the standard `RateLimit-*` headers where they are sent.
+ * The state of the upstream's limit: the result of the expression, else the standard `RateLimit-*` headers.
  */
 export async function readRateLimit(
   { evaluator }: Pick<RateLimitReaders, 'evaluator'>,

@@ -5,29 +5,29 @@ import { Redactor, SECRET_MASK } from '../redaction/index.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess } from './request.ts'
 
-/** Fields of a token answer that say what kind of token it is, and for how long. */
+/** Fields of a token response that are no secrets. */
 const PUBLIC_TOKEN_FIELDS: ReadonlySet<string> = new Set(['token_type', 'scope', 'expires_in', 'expires_at'])
 
-/** Texts without blanks that are so long are taken for tokens: signatures, sessions, what a step of an action was given. */
+/** Long texts without blanks are treated as tokens: signatures, sessions, results of action steps. */
 const TOKEN = /^\S{16,}$/
-/** Tokens that are looked for in the results of steps; they are guesses, and the first ones do. */
+/** Limits of the search for tokens in the results of steps. */
 const TOKENS_MAX = 1_000
 const LEAVES_MAX = 10_000
 
 /**
- * Knows every secret of a call: the account's credentials and token answer, and what the definition and the environment's
- * variables keep encrypted. What else a call learns on its way (renewed credentials, signatures) it is told.
+ * A redactor with the secrets of a call: credentials and token response of the account, encrypted values of the definition and
+ * of the environment's variables. Secrets that the call gets later (refreshed credentials, signatures) are added to it.
  */
 export function createRedaction(plan: Plan, access: AccountAccess): Redactor {
   return new Redactor(() => [...plan.secrets, ...accountSecrets(access)])
 }
 
-/** The secrets that an account contributes to its calls. */
+/** The secrets of an account. */
 export function accountSecrets({ credentials, environmentVariables }: AccountAccess): string[] {
   return [...credentialTexts(credentials), ...secretTexts({ environment_variables: environmentVariables })]
 }
 
-/** What authorization puts on a request: the values, and within them what looks like a token or a signature. */
+/** The secrets of an authorization: its values, and the tokens and signatures within them. */
 export function authorizationSecrets({ headers, query }: AuthorizationEffect): string[] {
   return [...Object.values(headers), ...Object.values(query)].flatMap((value) => {
     const words = value.split(/[\s,"]+/)
@@ -35,7 +35,7 @@ export function authorizationSecrets({ headers, query }: AuthorizationEffect): s
   })
 }
 
-/** The texts in a value that look like tokens, the first ones of very many. */
+/** The texts in a value that look like tokens, up to `TOKENS_MAX`. */
 export function tokensIn(value: Json): string[] {
   const open: Json[] = [value]
   const tokens: string[] = []
@@ -47,7 +47,7 @@ export function tokensIn(value: Json): string[] {
   return tokens
 }
 
-/** An outcome that is not a success, with the third party's words redacted. */
+/** An error or rate limit with the text of the third party redacted. */
 export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimitedOutcome>(
   redaction: Redactor,
   outcome: Outcome,
@@ -67,14 +67,14 @@ export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimited
 }
 
 /**
- * The state of a listing with a reference in the place of each query parameter of a link whose value is a secret: third
- * parties put the credential they were sent into their next links, and states are stored and given to callers.
+ * The state of a listing with references instead of secrets in the query of its links: third parties repeat the credential in
+ * their next links, and states are stored and returned to callers.
  */
 export function maskLinkSecrets(redaction: Redactor, state: ListingState): ListingState {
   return { ...state, position: mapLinks(state.position, (value) => redaction.placeholderFor(value) ?? value) }
 }
 
-/** The state with its links as they were given. A secret that is no longer known is dropped: authorization puts on the new one. */
+/** The state with the secrets of its links restored. A reference to an old secret is dropped: authorization adds the new one. */
 export function restoreLinkSecrets(redaction: Redactor, state: ListingState): ListingState {
   const reveal = (value: string) => (value.startsWith(SECRET_MASK) ? redaction.resolvePlaceholder(value) : value)
   return { ...state, position: mapLinks(state.position, reveal) }
@@ -89,10 +89,10 @@ function mapLinks(value: JsonObject, change: (parameter: string) => string | und
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, map(item)]))
 }
 
-/** Numbers need no look, which spares most calls that succeed the index of their secrets. */
+/** Numbers are not searched for secrets, so most successful calls need no index of secrets. */
 const NUMBER = /^\d{1,19}$/
 
-/** What is told about a limit, which becomes headers of the answer, also of a success. */
+/** Rate limit information, which becomes headers of the response to the caller. */
 export function redactRateLimit(redaction: Redactor, info: RateLimitInfo | undefined): RateLimitInfo | undefined {
   if (info === undefined) return undefined
   const text = (value: string | undefined) =>
@@ -100,7 +100,7 @@ export function redactRateLimit(redaction: Redactor, info: RateLimitInfo | undef
   return { limit: text(info.limit), remaining: text(info.remaining), reset: text(info.reset) }
 }
 
-/** A Failure with its texts redacted, also those for the log; anything else as it is. */
+/** A Failure with its texts redacted, also those for the log; any other error unchanged. */
 export function redactFailure(redaction: Redactor, error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   const { reason, publicMessage, metadata, violations, resource, retryAfterSeconds, httpStatus, raw, cause } = error
@@ -121,7 +121,7 @@ export function redactFailure(redaction: Redactor, error: unknown): unknown {
 }
 
 /**
- * Every text and number below, but for what a token answer says about its token. A text that is JSON counts with its leaves.
+ * Every text and number in a credential, except public token fields; also the leaves of JSON within a text.
  */
 function credentialTexts(value: Json, name = ''): string[] {
   if (PUBLIC_TOKEN_FIELDS.has(name)) return []

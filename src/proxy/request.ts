@@ -1,18 +1,18 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import type { AccountValues, ActionValues } from '../expressions/index.ts'
 
-/** What the engine needs of an account. Credentials are handed in by whoever keeps them fresh. */
+/** A connected account as a call needs it, with valid credentials. */
 export interface AccountAccess extends AccountValues {
   readonly id: string
   readonly isSandbox: boolean
-  /** Whose expressions are evaluated: environments share the sandbox fairly. Absent: shared with all who name none. */
+  /** Share of the expression sandbox that the call uses. Absent: one share for all calls without an environment. */
   readonly environmentId?: string | undefined
-  /** What else may share a limit with the account. */
+  /** Rate limits may be shared per installation and per tenant. */
   readonly environmentIntegrationId?: string | undefined
   readonly tenantId?: string | undefined
-  /** The account was said to need to be connected again when it was loaded: a call that succeeds says otherwise. */
+  /** The status of the account when it was loaded was `needs_reauth`: a success is reported. */
   readonly needsReauth?: boolean | undefined
-  /** Of the stored credentials, so that a renewal tells whether somebody else was faster. */
+  /** Version of the stored credentials: a refresh compares it to find that another call has refreshed already. */
   readonly credentialVersion?: number | undefined
 }
 
@@ -28,22 +28,22 @@ export interface ProxyRequest {
   readonly query?: JsonObject | undefined
   /** `{{body.<name>}}`; merged over the method's body template, except for the fields that the template reads. */
   readonly body?: Json | undefined
-  /** Over the definition's headers; authorization goes over these. */
+  /** Replace headers of the definition; authorization replaces these. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly args?: JsonObject | undefined
   /** Parent records, see `parentResources`. */
   readonly resources?: JsonObject | undefined
   /** RFC 3339. */
   readonly previousRunDate?: string | undefined
-  /** Inside an action: what its earlier steps came to. */
+  /** Inside an action: results of its earlier steps. */
   readonly action?: ActionValues | undefined
-  /** Which page of a list; the first one by default. Ignored by `pages`, which keeps a state of its own. */
+  /** Page of a list; default: the first. Ignored by `pages`, which has a state of its own. */
   readonly page?: PageSelection | undefined
   readonly limits?: CallLimits | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** A call whose bodies are too large to hold. */
+/** A call whose bodies are streamed. */
 export interface StreamRequest extends Omit<ProxyRequest, 'page'> {
   /**
    * Sent as it comes, instead of `body` and the definition's body; `content-type` and, where the length is known,
@@ -53,13 +53,13 @@ export interface StreamRequest extends Omit<ProxyRequest, 'page'> {
   readonly bodyStream?: AsyncIterable<Uint8Array> | undefined
 }
 
-/** A call to look at, and an answer to think through. */
+/** A dry run. */
 export interface PreviewRequest extends ProxyRequest {
   /** Default: the method's `examples.response` with status 200. */
   readonly sample?: SampleResponse | undefined
 }
 
-/** An answer as it would be read. */
+/** A response to simulate. */
 interface SampleResponse {
   readonly status: number
   /** Names in any case. */
@@ -68,8 +68,8 @@ interface SampleResponse {
 }
 
 /**
- * What is called: a described method, a path of the API that is not described, the proof of a credential, or a named action
- * of the definition.
+ * The target of a call: a method of the definition, a path of the API that no method describes, the verification request of
+ * a credential format, or a named action.
  */
 export type CallTarget =
   | { readonly kind: 'method'; readonly resource: string; readonly method: string }
@@ -77,7 +77,21 @@ export type CallTarget =
   | { readonly kind: 'verification'; readonly format: string }
   | { readonly kind: 'action'; readonly action: string }
 
-/** Bounds of a call. */
+/** A target that is run step by step. The verification of a credential is an action of one step, named `verification`. */
+export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' | 'verification' }>
+
+/** An action to run. Headers and page of the caller are ignored. */
+export type ActionRequest = ProxyRequest & { readonly target: ActionTarget }
+
+/** A caller's call of a named action. */
+export type NamedActionRequest = ProxyRequest & { readonly target: Extract<CallTarget, { readonly kind: 'action' }> }
+
+/** Whether the target is a named action. */
+export function isActionRequest(request: ProxyRequest): request is NamedActionRequest {
+  return request.target.kind === 'action'
+}
+
+/** Limits of a call. */
 export interface CallLimits {
   /** For one request, whole. Default: the definition's `timeout`, of a stream `STREAM_TIMEOUT_MS`. */
   readonly timeoutMs?: number | undefined
@@ -87,7 +101,7 @@ export interface CallLimits {
   readonly attemptsMax?: number | undefined
 }
 
-/** Which page of a listing, and how large. */
+/** Page size and cursor. */
 interface PageSelection {
   /** Page size; lowered to the API's maximum. Counts for the first page only, later ones keep it. */
   readonly limit?: number | undefined

@@ -1,18 +1,17 @@
 import { Failure, suggest } from '../base/index.ts'
 import { type ActionPlan, isWritingVerb, type MethodPlan, type Plan, RESERVED_ACTIONS } from '../definitions/index.ts'
 import { assertNoDotSegments } from '../expressions/index.ts'
-import type { ActionTarget } from './outcome.ts'
-import type { AccountAccess, CallTarget } from './request.ts'
+import type { AccountAccess, ActionTarget, CallTarget } from './request.ts'
 
-/** What is to be called, with everything the definition decides. */
+/** The method of a call, compiled from the definition. */
 export interface ResolvedTarget {
   readonly method: MethodPlan
-  /** Appended to the address as the caller wrote it; empty for described methods. */
+  /** Path of the caller, appended to the base URL; empty for methods of the definition. */
   readonly path: string
 }
 
 /**
- * Stage 1: finds the method and refuses what this account may not do.
+ * Finds the method and checks that the account may call it.
  *
  * @throws Failure METHOD_NOT_DEFINED; SANDBOX_ACCOUNT_READ_ONLY when a sandbox account would change something upstream
  */
@@ -23,18 +22,17 @@ export function resolveTarget(plan: Plan, account: AccountAccess, target: CallTa
   return resolved
 }
 
-/** Why the account may not call the target; `undefined` when it may. */
+/** The error of a write through a sandbox account, if it is one. */
 export function findSandboxError({ isSandbox }: AccountAccess, { method }: ResolvedTarget): Failure | undefined {
   return isSandbox && method.isWrite ? sandboxReadOnly() : undefined
 }
 
-/** The refusal of whatever would change something upstream through a sandbox account. */
 function sandboxReadOnly(): Failure {
   const message = 'sandbox accounts only read: this call would change something upstream'
   return new Failure('SANDBOX_ACCOUNT_READ_ONLY', message)
 }
 
-/** Finds the method, without a look at the account. @throws Failure METHOD_NOT_DEFINED */
+/** Finds the method. @throws Failure METHOD_NOT_DEFINED */
 export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
   switch (target.kind) {
     case 'method':
@@ -51,7 +49,7 @@ export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
   }
 }
 
-/** The request that proves a credential. @throws Failure METHOD_NOT_DEFINED */
+/** The verification request of a credential format. @throws Failure METHOD_NOT_DEFINED */
 function findVerification(plan: Plan, format: string): MethodPlan {
   const verification = plan.credentials.find((credential) => credential.format === format)?.verification
   if (verification !== undefined) return verification
@@ -78,7 +76,7 @@ function passthroughMethod(plan: Plan, verb: string): MethodPlan {
   return { ...plan.passthrough, verb: verb.toUpperCase(), isWrite: isWritingVerb(verb) }
 }
 
-/** A caller's path stays below the base address: it starts with one slash and climbs nowhere. */
+/** The caller's path below the base URL: with one leading slash, without dot segments. */
 function normalizePath(path: string): string {
   const rooted = `/${path.replace(/^\/+/, '')}`
   assertNoDotSegments(rooted.replaceAll('\\', '/'))
@@ -87,14 +85,14 @@ function normalizePath(path: string): string {
   return rooted
 }
 
-/** Actions that prove or renew the credential itself, which sandbox accounts need as any other. */
+/** Actions about the credential itself; sandbox accounts may run them although they write. */
 const CREDENTIAL_ACTIONS: readonly string[] = [
   'validation',
   'refresh_token',
 ] satisfies (typeof RESERVED_ACTIONS)[number][]
 
 /**
- * The action that is meant, reserved or not, if this account may run it.
+ * The named, reserved or verification action, if the account may run it.
  *
  * @throws Failure METHOD_NOT_DEFINED; SANDBOX_ACCOUNT_READ_ONLY when a sandbox account would send anything but GET, HEAD or
  * OPTIONS, unless the action is about the credential itself
@@ -107,7 +105,7 @@ export function findAction(plan: Plan, account: AccountAccess, target: ActionTar
   return action
 }
 
-/** @throws Failure METHOD_NOT_DEFINED for an action that the life of an account runs, and nobody else */
+/** @throws Failure METHOD_NOT_DEFINED for a reserved action, which only the activation of an account runs */
 export function assertNotReserved(name: string): void {
   if (!isReserved(name)) return
   throw new Failure('METHOD_NOT_DEFINED', `the action ${name} belongs to connecting an account: it cannot be called`)

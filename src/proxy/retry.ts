@@ -7,61 +7,61 @@ import type { ProxyDependencies } from './dependencies.ts'
 import type { AttemptResult, ClassifiedOutcome } from './outcome.ts'
 import type { CallLimits } from './request.ts'
 
-/** Failures of the way there and back, which another attempt may not meet. */
+/** Transient failures of sending and receiving. */
 const RETRYABLE_REASONS: ReadonlySet<FailureReason> = new Set([
   'UPSTREAM_UNREACHABLE',
   'UPSTREAM_INVALID_RESPONSE',
   'DEADLINE_EXCEEDED',
 ])
 
-/** HTTP methods whose repetition changes nothing (RFC 9110 §9.2.2). */
+/** Idempotent HTTP methods (RFC 9110 §9.2.2). */
 const IDEMPOTENT_VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'QUERY'])
 
-type AttemptEnd<A extends ClassifiedOutcome> =
-  | { readonly kind: 'answered'; readonly attempt: AttemptResult<A> }
+type AttemptEnd<Outcome extends ClassifiedOutcome> =
+  | { readonly kind: 'answered'; readonly attempt: AttemptResult<Outcome> }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
 /**
- * Stage 9: repeats what may be repeated: reading methods and idempotent verbs, on statuses and failures that pass, with
- * full jitter and the upstream's own hint as the floor. Rate limits are never waited for here: the caller decides. After a
- * request that took all its time another one begins only if it can take as long within the time for all.
+ * Retries of one call: reading methods and idempotent verbs, on transient statuses and failures, with full jitter and at least
+ * the wait that the upstream asks for. Rate limits are not retried here: the caller decides. After a timeout another attempt
+ * starts only if its timeout ends within `elapsedMaxMs`.
  *
  * @throws Failure of the last attempt
  */
-export async function withRetries<A extends ClassifiedOutcome>(
+export async function withRetries<Outcome extends ClassifiedOutcome>(
   { clock, random = Math.random }: Pick<ProxyDependencies, 'clock' | 'random'>,
   { request, target }: CallContext,
-  attempt: () => Promise<AttemptResult<A>>,
-): Promise<A> {
+  attempt: () => Promise<AttemptResult<Outcome>>,
+): Promise<Outcome> {
   const { elapsedMaxMs, baseMs, factor, waitMaxMs } = target.method.retry
-  const most = attemptsMax(target.method, request.limits)
+  const attempts = attemptsMax(target.method, request.limits)
   const startedMs = clock.monotonicMs()
-  for (let made = 1; ; made += 1) {
-    const tried = await catchRetryable(attempt)
-    if (made >= most || !isRetryable(tried) || isAborted(request.signal)) return unwrapAttempt(tried)
-    const hintMs = tried.kind === 'answered' ? (tried.attempt.retryAfterSeconds ?? 0) * 1000 : 0
-    const waitMs = Math.max(hintMs, backoffMs({ baseMs, factor, maxMs: waitMaxMs, jitterFloor: 0 }, made, random))
-    const neededMs = isTimeout(tried) ? waitMs + (request.limits?.timeoutMs ?? target.method.timeoutMs) : waitMs
-    if (clock.monotonicMs() - startedMs + neededMs > elapsedMaxMs) return unwrapAttempt(tried)
+  for (let number = 1; ; number++) {
+    const end = await catchRetryable(attempt)
+    if (number >= attempts || !isRetryable(end) || isAborted(request.signal)) return unwrapAttempt(end)
+    const hintMs = end.kind === 'answered' ? (end.attempt.retryAfterSeconds ?? 0) * 1000 : 0
+    const waitMs = Math.max(hintMs, backoffMs({ baseMs, factor, maxMs: waitMaxMs, jitterFloor: 0 }, number, random))
+    const neededMs = isTimeout(end) ? waitMs + (request.limits?.timeoutMs ?? target.method.timeoutMs) : waitMs
+    if (clock.monotonicMs() - startedMs + neededMs > elapsedMaxMs) return unwrapAttempt(end)
     await clock.sleep(waitMs, request.signal)
-    if (isAborted(request.signal)) return unwrapAttempt(tried)
+    if (isAborted(request.signal)) return unwrapAttempt(end)
   }
 }
 
-/** Requests in all that a call may make of one: 1 where a repetition could take effect twice. */
+/** Attempts in all: 1 where a repetition could take effect twice. */
 export function attemptsMax({ isWrite, verb, retry }: MethodPlan, limits: CallLimits | undefined): number {
   const canRepeat = !isWrite || IDEMPOTENT_VERBS.has(verb) || retry.isUnsafeAllowed
   return canRepeat ? Math.min(retry.attemptsMax, limits?.attemptsMax ?? retry.attemptsMax) : 1
 }
 
-/** Seconds that an error response asks to wait. */
+/** The wait that an error response asks for. */
 export function retryAfterHeaderSeconds(clock: Clock, { headers }: DecodedResponse): number | undefined {
   return parseRetryAfter(headers['retry-after'], clock.now())
 }
 
-async function catchRetryable<A extends ClassifiedOutcome>(
-  attempt: () => Promise<AttemptResult<A>>,
-): Promise<AttemptEnd<A>> {
+async function catchRetryable<Outcome extends ClassifiedOutcome>(
+  attempt: () => Promise<AttemptResult<Outcome>>,
+): Promise<AttemptEnd<Outcome>> {
   try {
     return { kind: 'answered', attempt: await attempt() }
   } catch (error) {
@@ -71,21 +71,21 @@ async function catchRetryable<A extends ClassifiedOutcome>(
   }
 }
 
-function isRetryable(tried: AttemptEnd<ClassifiedOutcome>): boolean {
-  if (tried.kind === 'failed') return true
-  const { outcome: answer } = tried.attempt
-  return answer.kind === 'upstream_error' && answer.action === 'retry'
+function isRetryable(end: AttemptEnd<ClassifiedOutcome>): boolean {
+  if (end.kind === 'failed') return true
+  const { outcome } = end.attempt
+  return outcome.kind === 'upstream_error' && outcome.action === 'retry'
 }
 
-function isTimeout(tried: AttemptEnd<ClassifiedOutcome>): boolean {
-  return tried.kind === 'failed' && tried.failure.reason === 'DEADLINE_EXCEEDED'
+function isTimeout(end: AttemptEnd<ClassifiedOutcome>): boolean {
+  return end.kind === 'failed' && end.failure.reason === 'DEADLINE_EXCEEDED'
 }
 
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true
 }
 
-function unwrapAttempt<A extends ClassifiedOutcome>(tried: AttemptEnd<A>): A {
-  if (tried.kind === 'failed') throw tried.failure
-  return tried.attempt.outcome
+function unwrapAttempt<Outcome extends ClassifiedOutcome>(end: AttemptEnd<Outcome>): Outcome {
+  if (end.kind === 'failed') throw end.failure
+  return end.attempt.outcome
 }

@@ -8,16 +8,16 @@ import { buildRequest } from './build-request.ts'
 
 const TEXT = responseFormat('text')
 
-/** An answer to `sendRaw`, of any status. */
+/** The response to `sendRaw`, of any status. */
 export interface RawResponse {
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
-  /** In the request's response format; without one, or when it does not parse, the text as it came. */
+  /** Decoded in the response format of the request; without one, or when it does not parse, the text. */
   readonly body: Json
 }
 
-/** Bounds of `sendRaw`. */
+/** Limits of `sendRaw`. */
 export interface RawSendLimits {
   readonly timeoutMs: number
   /** Decoded bytes. */
@@ -26,7 +26,7 @@ export interface RawSendLimits {
 }
 
 /**
- * Sends one request as it is written, for token endpoints: without authorization, redirect, repetition or judgement.
+ * Sends one request for a token endpoint: without authorization, redirects, retries or classification.
  *
  * @throws Failure PLACEHOLDER_UNRESOLVED, DEFINITION_INVALID, EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE,
  * DEADLINE_EXCEEDED, CANCELLED

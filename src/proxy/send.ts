@@ -6,7 +6,7 @@ import { classifyResponse } from './classify-response.ts'
 import { withCredentialRefresh } from './credential-refresh.ts'
 import { decodeResponse } from './decode-response.ts'
 import type { CallDependencies, CallPermit } from './dependencies.ts'
-import { type AttemptResult, type ClassifiedResponse, type RateLimitedOutcome, withoutRetryHint } from './outcome.ts'
+import type { AttemptResult, ClassifiedResponse, RateLimitedOutcome } from './outcome.ts'
 import { type ProxyRequest, RESPONSE_BYTES_MAX } from './request.ts'
 import { withRetries } from './retry.ts'
 
@@ -33,11 +33,11 @@ async function sendAttempt(
   const { method } = context.target
   const request = await prepare()
   const permit = await acquirePermit(deps, context)
-  if (permit.kind === 'limited') return withoutRetryHint(limitedByBudget(permit.retryAfterSeconds))
+  if (permit.kind === 'limited') return { outcome: limitedByBudget(permit.retryAfterSeconds) }
   const sent = sendHttp(deps.http, request, context.request, method.timeoutMs)
   const response = await sent.finally(() => permit.release())
   const result = await classifyResponse(deps, method, await decodeResponse(method, response), request.publicUrl)
-  deps.budgets?.observe(method, context.access, result.outcome)
+  deps.callLimiter?.observe(method, context.access, result.outcome)
   return result
 }
 
@@ -53,16 +53,19 @@ export function prepareRequest(
   return authorizeRequest(context.target.method, built, scope, authorization, deps.redaction)
 }
 
-/** Nobody shares limits: nothing is held back and nothing is to be given back. */
+/** The permit without a limiter. */
 const UNLIMITED: CallPermit = { kind: 'granted', release: async () => {} }
 const TOO_MANY_REQUESTS = 429
 
-/** Stage 4: takes one request from the budgets that the definition sets. */
-export function acquirePermit({ budgets }: CallDependencies, job: CallContext): CallPermit | Promise<CallPermit> {
-  return budgets === undefined ? UNLIMITED : budgets.acquire(job.target.method, job.access, job.request.signal)
+/** Takes one request from the limits of the definition. */
+export function acquirePermit(
+  { callLimiter }: CallDependencies,
+  { target, access, request }: CallContext,
+): CallPermit | Promise<CallPermit> {
+  return callLimiter === undefined ? UNLIMITED : callLimiter.acquire(target.method, access, request.signal)
 }
 
-/** The outcome of a request that was not sent because a budget is used up. */
+/** The outcome of a request that was not sent because a limit of the definition is reached. */
 export function limitedByBudget(retryAfterSeconds: number): RateLimitedOutcome {
   return {
     kind: 'rate_limited',
@@ -74,16 +77,14 @@ export function limitedByBudget(retryAfterSeconds: number): RateLimitedOutcome {
   }
 }
 
-/** Redirects of a reading request that are followed: APIs answer them for what was renamed. */
+/** Redirects that are followed: APIs send them for renamed objects. */
 const REDIRECTS_MAX = 3
 
 /**
- * Stage 5: sends through the guarded client.
+ * Sends through the guarded client. Redirects are followed for GET and HEAD only, without credentials across origins; for any
+ * other method the redirect is the response, so that no write is repeated at another address.
  *
- * Redirects are followed for GET and HEAD only, credentials left behind where they change the origin. Any other method is
- * answered the redirect itself: repeating a write elsewhere is not ours to decide.
- *
- * @param timeoutMs unless the call has a limit of its own
+ * @param timeoutMs default of the call's own limit
  * @throws Failure EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED
  */
 function sendHttp(
@@ -104,7 +105,6 @@ function sendHttp(
   })
 }
 
-/** How many redirects of a request are followed. */
 export function redirectsMaxFor(method: string): number {
   return method === 'GET' || method === 'HEAD' ? REDIRECTS_MAX : 0
 }

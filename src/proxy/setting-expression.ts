@@ -4,7 +4,7 @@ import type { DecodedResponse } from './decode-response.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
 
 /**
- * What `is_rate_limited`, the header expressions and `error_expression` see: `response {status, headers, body}`, and bare
+ * The input of `is_rate_limited`, the header expressions and `error_expression`: `response {status, headers, body}`, and bare
  * `status`, `headers`, `body`, `data` (the body again).
  */
 export function responseInput({
@@ -16,7 +16,7 @@ export function responseInput({
 }
 
 /**
- * Evaluates the expression of a setting; a failure names the setting, because one answer may pass several expressions.
+ * Evaluates the expression of a setting; a failure names the setting, because several expressions read one response.
  *
  * @param bindings values of variables
  * @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED and the other reasons of the evaluator

@@ -8,14 +8,7 @@ import { classifyResponse } from './classify-response.ts'
 import { withCredentialRefresh } from './credential-refresh.ts'
 import { decodeResponse, isJsonType } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
-import {
-  type AttemptResult,
-  type ClassifiedSuccess,
-  type RateLimitInfo,
-  type StreamedResponse,
-  type StreamOutcome,
-  withoutRetryHint,
-} from './outcome.ts'
+import type { AttemptResult, ClassifiedSuccess, RateLimitInfo, StreamedResponse, StreamOutcome } from './outcome.ts'
 import { readRateLimit } from './rate-limit-headers.ts'
 import { redactRateLimit } from './redaction.ts'
 import {
@@ -29,10 +22,8 @@ import { withRetries } from './retry.ts'
 import { acquirePermit, limitedByBudget, prepareRequest, redirectsMaxFor } from './send.ts'
 
 /**
- * One call whose bodies pass through: the stages of `call`, but the answer is handed on as soon as its head is there.
- *
- * Errors and rate limits are still told from successes; see `classifyStreamedResponse`. A list is asked for as its method stands,
- * without paging.
+ * A streamed call: the same stages as `call`, but the outcome is there as soon as the head of the response is. Errors and rate
+ * limits are classified; see `classifyStreamedResponse`. A list is not paged.
  *
  * @throws Failure as `call` does
  */
@@ -43,44 +34,44 @@ export async function stream(
   request: StreamRequest,
 ): Promise<StreamOutcome> {
   const { bodyStream } = request
-  const job =
+  const context =
     bodyStream === undefined ? createCallContext(plan, account, request) : createUploadContext(plan, account, request)
-  const ask = () => withRetries(deps, job, () => streamAttempt(deps, job, bodyStream))
-  return withCredentialRefresh(deps, job, ask, bodyStream === undefined)
+  const send = () => withRetries(deps, context, () => streamAttempt(deps, context, bodyStream))
+  return withCredentialRefresh(deps, context, send, bodyStream === undefined)
 }
 
-/** The body is not the definition's to write, and nothing can be repeated. */
+/** An upload replaces the body of the definition and cannot be repeated. */
 function createUploadContext(plan: Plan, account: AccountAccess, request: StreamRequest): CallContext {
   const once = { ...request, body: undefined, limits: { ...request.limits, attemptsMax: 1 } }
-  const { target, ...job } = createCallContext(plan, account, once)
-  return { ...job, target: { ...target, method: { ...target.method, body: undefined } } }
+  const { target, ...context } = createCallContext(plan, account, once)
+  return { ...context, target: { ...target, method: { ...target.method, body: undefined } } }
 }
 
 async function streamAttempt(
   deps: CallDependencies,
-  job: CallContext,
+  context: CallContext,
   bodyStream: StreamRequest['bodyStream'],
 ): Promise<AttemptResult<StreamOutcome>> {
-  const { method } = job.target
-  const ready = await prepareRequest(deps, job, undefined)
-  const grant = await acquirePermit(deps, job)
-  if (grant.kind === 'limited') return withoutRetryHint(limitedByBudget(grant.retryAfterSeconds))
-  const opened = await openStream(deps.http, ready, job.request, bodyStream, method.timeoutMs).catch(
-    async (error: unknown) => {
-      await grant.release()
-      throw error
-    },
-  )
-  opened.body.once('close', () => void grant.release())
-  const attempted = await classifyStreamedResponse(deps, method, opened, ready.publicUrl).catch((error: unknown) => {
-    opened.body.destroy()
+  const { method } = context.target
+  const request = await prepareRequest(deps, context)
+  const permit = await acquirePermit(deps, context)
+  if (permit.kind === 'limited') return { outcome: limitedByBudget(permit.retryAfterSeconds) }
+  const opened = openStream(deps.http, request, context.request, bodyStream, method.timeoutMs)
+  const response = await opened.catch(async (error: unknown) => {
+    await permit.release()
     throw error
   })
-  deps.budgets?.observe(method, job.access, attempted.outcome)
-  return attempted
+  response.body.once('close', () => void permit.release())
+  const classified = classifyStreamedResponse(deps, method, response, request.publicUrl)
+  const result = await classified.catch((error: unknown) => {
+    response.body.destroy()
+    throw error
+  })
+  deps.callLimiter?.observe(method, context.access, result.outcome)
+  return result
 }
 
-/** Sends; only encodings that the caller can read are asked for, because the bytes are handed on as they come. */
+/** Sends without content encodings, unless the caller accepts some: the bytes are passed on as they arrive. */
 function openStream(
   http: Pick<HttpClient, 'stream'>,
   { method, url, headers, body }: AuthorizedRequest,
@@ -108,20 +99,18 @@ function declaredBytes({ 'content-length': length = '' }: AuthorizedRequest['hea
   return /^\d{1,15}$/.test(length) ? Number(length) : undefined
 }
 
-/** How much of an answer is read to judge it, as sent. No error is longer. */
+/** Bytes of a response that are read to classify it, as sent; no error response is longer. */
 const CLASSIFIED_BYTES_MAX = 1024 * 1024
 
 type ClassifierDependencies = Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>
 
 /**
- * Rate limit and error of an answer whose body has not been read.
+ * Classifies a response whose body has not been read. The body is read first where that is needed: of an error status, and of
+ * JSON when the definition has expressions about it. A success passes on the bytes as they came. Any other response, and JSON
+ * longer than an error, is a success by its status.
  *
- * What has to be read to be judged is read: an error by its status, and JSON where the definition has expressions about it.
- * A success is handed on with the very bytes that came. Everything else, and JSON that is too long for an error, is a
- * success by its status.
- *
- * @param url what was requested, without authorization parameters
- * @throws Failure EXPRESSION_FAILED and, while the body is read, what the body fails with
+ * @param url URL of the request, without authorization parameters
+ * @throws Failure EXPRESSION_FAILED, and the failures of the body
  */
 async function classifyStreamedResponse(
   deps: ClassifierDependencies,
@@ -131,26 +120,26 @@ async function classifyStreamedResponse(
 ): Promise<AttemptResult<StreamOutcome>> {
   const { status, headers, body } = opened
   const isError = status >= 400
-  if (!isError && !hasExpressions(method, headers)) return withoutRetryHint(await passThrough(deps, method, opened))
+  if (!isError && !hasExpressions(method, headers)) return { outcome: await passThrough(deps, method, opened) }
   const { bytes, isWhole } = await readPrefix(body, CLASSIFIED_BYTES_MAX)
   if (!isWhole && !isError) {
     body.unshift(bytes)
-    return withoutRetryHint(await passThrough(deps, method, opened))
+    return { outcome: await passThrough(deps, method, opened) }
   }
   body.destroy()
   const content = isWhole
     ? await decodeContent(new URL(url).host, headers, bytes, RESPONSE_BYTES_MAX)
     : { headers, body: readablePrefix(opened, bytes) }
   const response = await decodeResponse(method, { status, url, ...content })
-  const { outcome: answer, ...rest } = await classifyResponse(deps, method, response, url)
-  switch (answer.kind) {
+  const { outcome, retryAfterSeconds } = await classifyResponse(deps, method, response, url)
+  switch (outcome.kind) {
     case 'rate_limited':
-      return { outcome: answer, ...rest }
+      return { outcome, retryAfterSeconds }
     case 'upstream_error':
-      if (answer.action !== 'ignore' && answer.action !== 'stop') return { outcome: answer, ...rest }
-      return withoutRetryHint(streamOfBytes(status, headers, bytes, answer.rateLimit))
+      if (outcome.action !== 'ignore' && outcome.action !== 'stop') return { outcome, retryAfterSeconds }
+      return { outcome: streamOfBytes(status, headers, bytes, outcome.rateLimit) }
     case 'success':
-      return withoutRetryHint(successStream(answer, response.body, opened, bytes))
+      return { outcome: successStream(outcome, response.body, opened, bytes) }
   }
 }
 
@@ -159,7 +148,7 @@ function hasExpressions({ errorExpression, rateLimit }: MethodPlan, headers: Egr
   return areAbout && isJsonType(headers['content-type'] ?? '')
 }
 
-/** Nothing of the body is looked at; expressions about what is left of a limit see no body. */
+/** Passes the body on unread; rate limit expressions see no body. */
 async function passThrough(
   deps: ClassifierDependencies,
   { rateLimit: rules }: MethodPlan,
@@ -170,7 +159,7 @@ async function passThrough(
   return { kind: 'stream', status, headers, body, rateLimit }
 }
 
-/** The bytes that came, unless an expression made another body of them. */
+/** The bytes as they came, unless the error expression replaced the body. */
 function successStream(
   { response, rateLimit }: ClassifiedSuccess,
   before: Json,
@@ -194,7 +183,7 @@ function streamOfBytes(
   return { kind: 'stream', status, headers, body, rateLimit }
 }
 
-/** Reads at most so much; what is left stays in the stream. */
+/** Reads the first `bytesMax` bytes; the rest stays in the stream. */
 async function readPrefix(
   body: Readable,
   bytesMax: number,
@@ -209,7 +198,7 @@ async function readPrefix(
   return { bytes: Buffer.concat(chunks), isWhole: true }
 }
 
-/** What can be read of an error that is too long: nothing when it is encoded, because only whole bodies can be decoded. */
+/** The readable part of an error that is too long; empty when it is encoded, because only whole bodies can be decoded. */
 function readablePrefix({ headers }: EgressStreamResponse, bytes: Buffer): Buffer {
   return headers['content-encoding'] === undefined ? bytes : Buffer.alloc(0)
 }

@@ -32,8 +32,14 @@ export async function activationFixture() {
   const onReportError = (error: unknown) => {
     throw error
   }
-  const keeper = createCredentialRefresher({ ...accountDeps, database, tokens, onReportError })
-  const proxy = createProxy({ http, evaluator, clock: accountDeps.clock, keeper })
+  const accountPort = createCredentialRefresher({ ...accountDeps, database, tokens, onReportError })
+  const proxy = createProxy({
+    http,
+    evaluator,
+    clock: accountDeps.clock,
+    credentialRefresher: accountPort,
+    accountReporter: accountPort,
+  })
   const deps: AccountActivatorOptions = { ...accountDeps, database, tokens, proxy, random: () => 1 }
   const worker = (given: Partial<AccountActivatorOptions> = {}) => new AccountActivator({ ...deps, ...given })
   afterEach(async () => {

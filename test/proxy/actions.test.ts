@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
-import type { AccountAccess, CredentialRefresher, ProxyRequest } from '../../src/proxy/index.ts'
-import { collect, NOW, refusalOf, startEngine } from './engine.ts'
+import type { AccountAccess, AccountReporter, CredentialRefresher, ProxyRequest } from '../../src/proxy/index.ts'
+import { collect, failureOf, NOW, startEngine } from './engine.ts'
 
-/** A keeper that remembers what it was told, and renews with what a test gives it. */
+/** Records the reports, and refreshes with what a test gives it. */
 const kept: JsonObject[] = []
 let renewed: AccountAccess | undefined
 let refusal: Failure | undefined
-const keeper: CredentialRefresher = {
+const accountPort: CredentialRefresher & AccountReporter = {
   refresh: async () => renewed,
   report: async () => {},
   async updateContext(_access, patch) {
@@ -21,7 +21,7 @@ beforeEach(() => {
   refusal = undefined
 })
 
-const engine = await startEngine({ keeper })
+const engine = await startEngine({ credentialRefresher: accountPort, accountReporter: accountPort })
 const script = engine.upstream.script
 const action = (name: string) => ({ target: { kind: 'action', action: name } as const })
 const withSteps = (...steps: JsonObject[]): JsonObject => ({ actions: { run: { steps } } })
@@ -123,7 +123,7 @@ describe('the steps of an action', () => {
 
   test('a form cannot run', async () => {
     const { outcome: end } = await run(withSteps({ type: 'form', config: { fields: [{ name: 'site' }] } }))
-    expect(end).toMatchObject({ kind: 'refused', failure: { reason: 'DEFINITION_INVALID' } })
+    expect(end).toMatchObject({ kind: 'failed', failure: { reason: 'DEFINITION_INVALID' } })
   })
 })
 
@@ -192,12 +192,12 @@ describe('update_context', () => {
   test('that the account cannot take fails the action', async () => {
     refusal = new Failure('CONTEXT_KEY_RESERVED', 'oauth is a name that the runtime owns')
     const { outcome: end } = await run(withSteps({ type: 'update_context', config: { oauth: 7 } }))
-    expect(end).toEqual({ kind: 'refused', failure: refusal })
+    expect(end).toEqual({ kind: 'failed', failure: refusal })
   })
 
   test.each(['"text"', '[1]', '7'])('of %s fails', async (config) => {
     const { outcome: end } = await run(withSteps({ type: 'update_context', config }))
-    expect(end).toMatchObject({ kind: 'refused', failure: { reason: 'EXPRESSION_FAILED' } })
+    expect(end).toMatchObject({ kind: 'failed', failure: { reason: 'EXPRESSION_FAILED' } })
   })
 })
 
@@ -235,7 +235,7 @@ describe('a step that fails', () => {
 
   test('in its expression names it', async () => {
     const { outcome: end, steps } = await run(withSteps({ type: 'transform', config: '$number("x")' }))
-    expect(end).toMatchObject({ kind: 'refused', failure: { reason: 'EXPRESSION_FAILED' } })
+    expect(end).toMatchObject({ kind: 'failed', failure: { reason: 'EXPRESSION_FAILED' } })
     expect(steps[0]?.error).toContain('transform: ')
   })
 
@@ -287,7 +287,7 @@ describe('calling an action', () => {
 
   test('refuses what a step is refused', async () => {
     const missing = { actions: { run: request('/{{args.missing}}') } }
-    expect(await refusalOf(engine.call(missing, action('run')))).toContain('PLACEHOLDER_UNRESOLVED')
+    expect(await failureOf(engine.call(missing, action('run')))).toContain('PLACEHOLDER_UNRESOLVED')
   })
 
   test.each([
@@ -296,12 +296,12 @@ describe('calling an action', () => {
     ['post_install', 'METHOD_NOT_DEFINED: the action post_install belongs to connecting an account'],
     ['validatio', 'METHOD_NOT_DEFINED: the definition has no action validatio'],
   ])('named %s is refused', async (name, message) => {
-    expect(await refusalOf(engine.call(CONFIG, action(name)))).toContain(message)
+    expect(await failureOf(engine.call(CONFIG, action(name)))).toContain(message)
   })
 
   test('that writes is refused to sandbox accounts, before its first step', async () => {
     const config = withSteps(request('/look'), request('/x', { method: 'DELETE' }))
-    const refused = await refusalOf(engine.call(config, action('run'), { isSandbox: true }))
+    const refused = await failureOf(engine.call(config, action('run'), { isSandbox: true }))
     expect(refused).toContain('SANDBOX_ACCOUNT_READ_ONLY')
     expect(engine.upstream.requests).toEqual([])
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import type { AccountAccess, ProxyRequest } from '../../src/proxy/index.ts'
 import type { ScriptedExchange } from '../support/upstream.ts'
-import { on, refusalOf, startEngine } from './engine.ts'
+import { failureOf, on, startEngine } from './engine.ts'
 
 const engine = await startEngine()
 
@@ -247,7 +247,7 @@ describe('what cannot be sent is refused before anything leaves', () => {
     ],
     ['a definition without address', { config: { base_url: null }, method: { path: '/x' } }, 'DEFINITION_INVALID'],
   ])('%s', async (_what, row, refusal) => {
-    expect(await refusalOf(callThing(row))).toContain(refusal)
+    expect(await failureOf(callThing(row))).toContain(refusal)
     expect(engine.upstream.requests).toEqual([])
   })
 })

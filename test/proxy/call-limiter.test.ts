@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { CallLimiter, CallPermit, RateLimitInfo } from '../../src/proxy/index.ts'
-import { on, refusalOf, startEngine } from './engine.ts'
+import { failureOf, on, startEngine } from './engine.ts'
 
 /** Budgets that grant what a test says, and write down what happens to them. */
 const shared = { journal: [] as string[], learned: [] as RateLimitInfo[], limitedAfter: Number.POSITIVE_INFINITY }
-const budgets: CallLimiter = {
+const callLimiter: CallLimiter = {
   acquire: async ({ resource, method }, { id }): Promise<CallPermit> => {
     shared.journal.push(`acquire ${resource}.${method} of ${id}`)
     if (shared.limitedAfter === 0) return { kind: 'limited', retryAfterSeconds: 7 }
@@ -20,7 +20,7 @@ const budgets: CallLimiter = {
     if (rateLimit !== undefined) shared.learned.push(rateLimit)
   },
 }
-const engine = await startEngine({ budgets })
+const engine = await startEngine({ callLimiter })
 
 beforeEach(() => {
   Object.assign(shared, { journal: [], learned: [], limitedAfter: Number.POSITIVE_INFINITY })
@@ -44,7 +44,7 @@ test('every request takes from the budget and gives its place back, repetitions 
 
 test('a place is given back when no answer comes', async () => {
   const config = { ...CONFIG, base_url: 'http://127.0.0.1:1' }
-  expect(await refusalOf(engine.call(config, { ...GET, limits: { attemptsMax: 1 } }))).toContain('UPSTREAM_UNREACHABLE')
+  expect(await failureOf(engine.call(config, { ...GET, limits: { attemptsMax: 1 } }))).toContain('UPSTREAM_UNREACHABLE')
   expect(shared.journal).toEqual([TAKEN, 'release'])
 })
 

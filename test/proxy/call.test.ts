@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
-import { on, refusalOf, startEngine } from './engine.ts'
+import { failureOf, on, startEngine } from './engine.ts'
 
 const engine = await startEngine()
 const CONFIG = {
@@ -27,7 +27,7 @@ describe('what is called must exist and be allowed', () => {
     ['thngs', 'list', 'has no resource thngs, did you mean things?'],
     ['things', 'delete', 'has no method delete: it has list, get, create, search'],
   ])('%s.%s', async (resource, method, message) => {
-    expect(await refusalOf(engine.call(CONFIG, on(resource, method)))).toContain(message)
+    expect(await failureOf(engine.call(CONFIG, on(resource, method)))).toContain(message)
   })
 
   test.each([
@@ -36,7 +36,7 @@ describe('what is called must exist and be allowed', () => {
     [{ kind: 'path', verb: 'post', path: '/x' }],
     [{ kind: 'path', verb: 'DELETE', path: '/x' }],
   ] as const)('a sandbox account may not call %o', async (target) => {
-    const refusal = await refusalOf(engine.call(CONFIG, { target }, { isSandbox: true }))
+    const refusal = await failureOf(engine.call(CONFIG, { target }, { isSandbox: true }))
     expect(refusal).toContain('SANDBOX_ACCOUNT_READ_ONLY')
     expect(engine.upstream.requests).toEqual([])
   })
@@ -70,7 +70,7 @@ describe('paths that no method describes', () => {
   })
 
   test.each(['/../x', '/a/../../x', '/%2e%2e/x', '/a/./b', '\\..\\x'])('%s stays below the address', async (path) => {
-    expect(await refusalOf(engine.call({}, { target: { kind: 'path', verb: 'GET', path } }))).toContain(
+    expect(await failureOf(engine.call({}, { target: { kind: 'path', verb: 'GET', path } }))).toContain(
       'PLACEHOLDER_UNRESOLVED',
     )
   })
@@ -308,7 +308,7 @@ describe('what may be repeated is repeated', () => {
 
   test('a connection that fails, until the attempts are used up', async () => {
     const config = { ...CONFIG, base_url: 'http://127.0.0.1:1', retry: { max_attempts: 3 } }
-    expect(await refusalOf(engine.call(config, { ...on('things', 'get'), id: 1 }))).toContain('UPSTREAM_UNREACHABLE')
+    expect(await failureOf(engine.call(config, { ...on('things', 'get'), id: 1 }))).toContain('UPSTREAM_UNREACHABLE')
     expect(engine.sleptMs).toEqual([250, 500])
   })
 
@@ -352,7 +352,7 @@ describe('a third party that does not answer', () => {
     const settings = { ...CONFIG, ...config, resources: { things: { get: { path: '/things/{{id}}', ...method } } } }
     engine.upstream.script({ request: 'GET /things/1', answer: { hang: true } })
     const call = engine.call(settings, { ...on('things', 'get'), id: 1, limits: { attemptsMax: 1 } })
-    expect(await refusalOf(call)).toMatch(/^DEADLINE_EXCEEDED.*"127\.0\.0\.1(:\d+)?" did not answer within 0\.1 s/)
+    expect(await failureOf(call)).toMatch(/^DEADLINE_EXCEEDED.*"127\.0\.0\.1(:\d+)?" did not answer within 0\.1 s/)
   })
 
   test.each([
@@ -361,7 +361,7 @@ describe('a third party that does not answer', () => {
   ])('is asked again only if it can take as long once more within %s s', async (max_elapsed, times) => {
     const config = { ...CONFIG, timeout: 0.1, retry: { max_elapsed } }
     engine.upstream.script({ request: 'GET /things/1', answer: { hang: true }, times })
-    expect(await refusalOf(engine.call(config, { ...on('things', 'get'), id: 1 }))).toContain('DEADLINE_EXCEEDED')
+    expect(await failureOf(engine.call(config, { ...on('things', 'get'), id: 1 }))).toContain('DEADLINE_EXCEEDED')
   })
 })
 
@@ -386,5 +386,5 @@ describe('redirects', () => {
 
 test('an address that egress does not allow is refused', async () => {
   const config = { base_url: 'http://169.254.169.254', resources: CONFIG.resources }
-  expect(await refusalOf(engine.call(config, on('things', 'list')))).toContain('EGRESS_BLOCKED')
+  expect(await failureOf(engine.call(config, on('things', 'list')))).toContain('EGRESS_BLOCKED')
 })

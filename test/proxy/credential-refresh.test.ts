@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Failure } from '../../src/base/index.ts'
-import type { AccountAccess, AccountSignal, CredentialRefresher } from '../../src/proxy/index.ts'
+import type { AccountAccess, AccountReporter, AccountSignal, CredentialRefresher } from '../../src/proxy/index.ts'
 import type { ScriptedExchange } from '../support/upstream.ts'
-import { collect, on, refusalOf, startEngine } from './engine.ts'
+import { collect, failureOf, on, startEngine } from './engine.ts'
 
-/** A keeper that hands out `token-1`, `token-2`, … until it has no more, and writes down what it is told. */
+/** Refreshes to `token-1`, `token-2`, … until there are no more, and records the reports. */
 const kept = { renewals: 0, renewable: 1, isAway: false, signs: [] as AccountSignal[], refused: [] as string[] }
-const keeper: CredentialRefresher = {
+const accountPort: CredentialRefresher & AccountReporter = {
   refresh: async (access) => {
     if (kept.isAway) throw new Failure('TOKEN_REQUEST_FAILED', 'the token endpoint does not answer')
     kept.refused.push(String(access.credentials.api_key))
@@ -19,7 +19,7 @@ const keeper: CredentialRefresher = {
   },
   updateContext: async () => {},
 }
-const engine = await startEngine({ keeper })
+const engine = await startEngine({ credentialRefresher: accountPort, accountReporter: accountPort })
 
 beforeEach(() => {
   Object.assign(kept, { renewals: 0, renewable: 1, isAway: false, signs: [], refused: [] })
@@ -107,7 +107,7 @@ describe('a credential that is refused', () => {
   test('while the token endpoint is away fails the call and says nothing about the account', async () => {
     kept.isAway = true
     engine.upstream.script(exchange('GET /things/1', 'token-0', { status: 401 }))
-    expect(await refusalOf(engine.call(CONFIG, GET, ACCOUNT))).toContain('TOKEN_REQUEST_FAILED')
+    expect(await failureOf(engine.call(CONFIG, GET, ACCOUNT))).toContain('TOKEN_REQUEST_FAILED')
     expect(kept.signs).toEqual([])
   })
 })

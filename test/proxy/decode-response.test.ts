@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../src/base/index.ts'
 import { RESPONSE_FORMATS } from '../../src/formats/response/index.ts'
 import type { CallLimits } from '../../src/proxy/request.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
-import { on, refusalOf, startEngine } from './engine.ts'
+import { failureOf, on, startEngine } from './engine.ts'
 
 const engine = await startEngine()
 
@@ -41,7 +41,7 @@ describe('the body is read by its content type', () => {
 
   test('a success that is not what it claims is a failure of the upstream', async () => {
     const answer = { text: '{"a":', headers: { 'content-type': 'application/json' } }
-    expect(await refusalOf(get({}, answer))).toContain('UPSTREAM_INVALID_RESPONSE')
+    expect(await failureOf(get({}, answer))).toContain('UPSTREAM_INVALID_RESPONSE')
   })
 
   test('an error that is not what it claims is text', async () => {
@@ -123,7 +123,7 @@ describe('text is decoded by the charset of its content type', () => {
       'is in the charset "klingon", which is not known',
     ],
   ])('refuses %s, and does not ask again', async (_what, method, answer, problem) => {
-    const refusal = await refusalOf(get(method, answer, { attemptsMax: 3 }))
+    const refusal = await failureOf(get(method, answer, { attemptsMax: 3 }))
     expect(refusal).toContain('UPSTREAM_INVALID_RESPONSE')
     expect(refusal).toContain(problem)
   })
@@ -162,6 +162,6 @@ describe('an answer is read up to a limit', () => {
     ['bytes that unfold', { bytes: gzipSync(Buffer.alloc(100_000)), headers: { 'content-encoding': 'gzip' } }],
   ])('%s', async (_what, answer) => {
     const limits = { attemptsMax: 1, responseBytesMax: 1_000 }
-    expect(await refusalOf(get({}, answer, limits))).toContain('UPSTREAM_INVALID_RESPONSE')
+    expect(await failureOf(get({}, answer, limits))).toContain('UPSTREAM_INVALID_RESPONSE')
   })
 })

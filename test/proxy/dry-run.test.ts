@@ -2,15 +2,25 @@ import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { AUTHORIZATION_FORMATS } from '../../src/formats/authorization/index.ts'
-import type { AccountAccess, CallLimiter, CredentialRefresher, PreviewRequest } from '../../src/proxy/index.ts'
-import { on, refusalOf, startEngine } from './engine.ts'
+import type {
+  AccountAccess,
+  AccountReporter,
+  CallLimiter,
+  CredentialRefresher,
+  PreviewRequest,
+} from '../../src/proxy/index.ts'
+import { failureOf, on, startEngine } from './engine.ts'
 
 const untouched = () => {
-  throw new Error('a preview leaves accounts and budgets alone')
+  throw new Error('a preview leaves accounts and callLimiter alone')
 }
-const keeper: CredentialRefresher = { refresh: untouched, report: untouched, updateContext: untouched }
-const budgets: CallLimiter = { acquire: untouched, observe: untouched }
-const engine = await startEngine({ keeper, budgets })
+const accountPort: CredentialRefresher & AccountReporter = {
+  refresh: untouched,
+  report: untouched,
+  updateContext: untouched,
+}
+const callLimiter: CallLimiter = { acquire: untouched, observe: untouched }
+const engine = await startEngine({ credentialRefresher: accountPort, accountReporter: accountPort, callLimiter })
 afterEach(() => expect(engine.upstream.requests).toEqual([]))
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -190,9 +200,9 @@ describe('a preview shows what a call would do', () => {
   })
 
   test('or why it would be refused', async () => {
-    expect(await refusalOf(engine.preview(THING, on('things', 'drop')))).toContain('METHOD_NOT_DEFINED')
+    expect(await failureOf(engine.preview(THING, on('things', 'drop')))).toContain('METHOD_NOT_DEFINED')
     const bearer = { ...THING, authorization: { format: 'bearer' } }
-    expect(await refusalOf(engine.preview(bearer, GET))).toContain('PLACEHOLDER_UNRESOLVED')
+    expect(await failureOf(engine.preview(bearer, GET))).toContain('PLACEHOLDER_UNRESOLVED')
   })
 
   test('of a write through a sandbox account with the error that the call would have', async () => {
@@ -298,6 +308,6 @@ describe('a sample answer is thought through', () => {
 
   test('a cursor that nobody gave out is refused as in a call', async () => {
     const request = { ...on('things', 'list'), page: { cursor: 'nonsense' } }
-    expect(await refusalOf(outcomeOf(request))).toContain('PAGE_TOKEN_INVALID')
+    expect(await failureOf(outcomeOf(request))).toContain('PAGE_TOKEN_INVALID')
   })
 })

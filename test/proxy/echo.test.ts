@@ -9,12 +9,12 @@ import { collect, on, startEngine } from './engine.ts'
 const noted: unknown[] = []
 const stored: JsonObject[] = []
 let renewed: AccountAccess | undefined
-const keeper = {
+const accountPort = {
   refresh: async () => renewed,
   report: async (_access: AccountAccess, sign: unknown) => void noted.push(sign),
   updateContext: async (_access: AccountAccess, patch: JsonObject) => void stored.push(patch),
 }
-const engine = await startEngine({ keeper })
+const engine = await startEngine({ credentialRefresher: accountPort, accountReporter: accountPort })
 const script = engine.upstream.script
 
 const SECRET = 'canary/of+the account&1'
@@ -104,7 +104,7 @@ describe('a third party that repeats what it was sent', () => {
     expect(await engine.call(config({ authorization }), GET, account)).toMatchObject({ message: 'bad Bearer ***, ***' })
   })
 
-  test('that was renewed meanwhile, in what the keeper is told', async () => {
+  test('that was renewed meanwhile, in what is reported', async () => {
     const access = { id: 'a', isSandbox: false, context: {}, environmentVariables: {} }
     renewed = { ...access, credentials: { api_key: 'the-renewed-key' } }
     script(
@@ -165,7 +165,7 @@ describe('a third party that repeats what it was sent', () => {
     expect(second).toMatchObject({ kind: 'page', records: [2], state: null })
   })
 
-  test('that an earlier step was given, in what the keeper is told', async () => {
+  test('that an earlier step was given, in what is reported', async () => {
     script(
       { request: 'POST /login', answer: { json: { session: 'the-session-of-a-login' } } },
       { request: 'GET /x', answer: { status: 401, json: { message: 'bad the-session-of-a-login' } } },

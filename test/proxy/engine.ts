@@ -40,8 +40,10 @@ export interface Engine {
 
 export const NOW = new Date('2026-01-01T00:00:00Z')
 
-/** Starts an engine for a test file; exchanges are verified after each test. @param ports keeper and budgets, if any */
-export async function startEngine(ports: Pick<ProxyDependencies, 'keeper' | 'budgets'> = {}): Promise<Engine> {
+/** Starts an engine for a test file; exchanges are verified after each test. @param ports credential refresh, account reports and limits, if any */
+export async function startEngine(
+  ports: Pick<ProxyDependencies, 'credentialRefresher' | 'accountReporter' | 'callLimiter'> = {},
+): Promise<Engine> {
   const upstream = await startUpstream()
   const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
   const evaluator = createEvaluator()
@@ -97,15 +99,15 @@ export async function collect(steps: AsyncIterable<PageStep>, most = 20): Promis
   return collected
 }
 
-/** The reason and message of a refusal; fails when there is none. */
-export async function refusalOf(promise: Promise<unknown>): Promise<string> {
+/** The reason and message of a failure; throws when there is none. */
+export async function failureOf(promise: Promise<unknown>): Promise<string> {
   try {
     await promise
   } catch (error) {
     if (error instanceof Failure) return `${error.reason}: ${error.publicMessage}`
     throw error
   }
-  throw new Error('nothing was refused')
+  throw new Error('nothing failed')
 }
 
 function accountOf(account: Partial<AccountAccess> = {}): AccountAccess {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { PageStep, ProxyRequest } from '../../src/proxy/index.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { collect, on, refusalOf, startEngine } from './engine.ts'
+import { collect, failureOf, on, startEngine } from './engine.ts'
 
 const engine = await startEngine()
 
@@ -65,7 +65,7 @@ describe('a list is walked page by page', () => {
     const cursored = { ...PAGED, pagination: { format: 'cursor', config: { cursor_path: 'next', cursor_key: 'c' } } }
     engine.upstream.script({ request: 'GET /items?page=1&size=2', answer: { json: { data: [1] } } })
     const [first] = await collect(engine.pages(PAGED, LIST), 1)
-    expect(await refusalOf(collect(engine.pages(cursored, LIST, first?.state)))).toContain('PAGE_TOKEN_INVALID')
+    expect(await failureOf(collect(engine.pages(cursored, LIST, first?.state)))).toContain('PAGE_TOKEN_INVALID')
   })
 })
 
@@ -223,7 +223,7 @@ describe('next links', () => {
     })
     const steps = engine.pages(linked, LIST, null, account)
     expect((await steps.next()).value).toMatchObject({ kind: 'page', records: [1] })
-    expect(await refusalOf(steps.next())).toContain('PAGINATION_ORIGIN')
+    expect(await failureOf(steps.next())).toContain('PAGINATION_ORIGIN')
     expect(elsewhere.requests).toEqual([])
   })
 
@@ -237,7 +237,7 @@ describe('next links', () => {
     const state = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as { position: { url: string } }
     state.position.url = 'http://127.0.0.2:9/steal'
     const forged = Buffer.from(JSON.stringify(state)).toString('base64url')
-    expect(await refusalOf(engine.call(linked, { ...LIST, page: { cursor: forged } }, account))).toContain(
+    expect(await failureOf(engine.call(linked, { ...LIST, page: { cursor: forged } }, account))).toContain(
       'PAGINATION_ORIGIN',
     )
   })
@@ -264,7 +264,7 @@ describe('a caller pages by cursor, whatever the upstream does', () => {
     'a wrong cursor is refused',
     async (cursor) => {
       const page: ProxyRequest['page'] = { cursor }
-      expect(await refusalOf(engine.call(PAGED, { ...LIST, page }))).toContain('PAGE_TOKEN_INVALID')
+      expect(await failureOf(engine.call(PAGED, { ...LIST, page }))).toContain('PAGE_TOKEN_INVALID')
     },
   )
 })
@@ -288,7 +288,7 @@ test('a loop is an error that names the page', async () => {
     { request: 'GET /items?page=1&size=2', answer: { json: { data: [1] } } },
     { request: 'GET /items?page=2&size=2', answer: { json: { data: [1] } } },
   )
-  expect(await refusalOf(collect(engine.pages(PAGED, LIST)))).toContain(
+  expect(await failureOf(collect(engine.pages(PAGED, LIST)))).toContain(
     'PAGINATION_LOOP: the listing makes no progress: page 2',
   )
 })
@@ -376,16 +376,16 @@ describe('a text where records are expected is an error of the upstream', () => 
     ],
   ])('%s', async (_what, method, answer, message) => {
     engine.upstream.script({ request: 'GET /items', answer: answer as never, times: 2 })
-    const refusal = await refusalOf(collect(engine.pages(one(method), LIST)))
+    const refusal = await failureOf(collect(engine.pages(one(method), LIST)))
     expect(refusal).toMatch(/^UPSTREAM_INVALID_RESPONSE/)
     expect(refusal).toContain(message)
-    expect(await refusalOf(engine.call(one(method), LIST))).toBe(refusal)
+    expect(await failureOf(engine.call(one(method), LIST))).toBe(refusal)
   })
 
   test('also of a method that is not a list, when a run reads it', async () => {
     engine.upstream.script({ request: 'GET /items', answer: { text: login, headers: html } })
     const steps = collect(engine.pages(one({}, 'get'), on('items', 'get')))
-    expect(await refusalOf(steps)).toContain('UPSTREAM_INVALID_RESPONSE')
+    expect(await failureOf(steps)).toContain('UPSTREAM_INVALID_RESPONSE')
   })
 
   test('unless the method says that its answers are text', async () => {

@@ -3,7 +3,7 @@ import { type JsonObject, systemClock } from '../../src/base/index.ts'
 import { compilePlan } from '../../src/definitions/index.ts'
 import type { EvaluationLimits } from '../../src/expressions/evaluator.ts'
 import { createProxy } from '../../src/proxy/index.ts'
-import { on, refusalOf, startEngine } from './engine.ts'
+import { failureOf, on, startEngine } from './engine.ts'
 
 const engine = await startEngine()
 const CONFIG = { resources: { things: { get: { path: '/things/{{id}}' } } } }
@@ -17,7 +17,7 @@ describe('an expression that fails', () => {
   ])('is named: %s', async (setting, settings) => {
     if (setting !== 'authorization') engine.upstream.script({ request: 'GET /things/1', answer: { json: 1 } })
     const call = engine.call({ ...CONFIG, ...settings }, { ...on('things', 'get'), id: 1 })
-    expect(await refusalOf(call)).toContain(`EXPRESSION_FAILED: ${setting}: `)
+    expect(await failureOf(call)).toContain(`EXPRESSION_FAILED: ${setting}: `)
   })
 })
 

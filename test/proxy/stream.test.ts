@@ -3,15 +3,15 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import type { CallLimiter, CredentialRefresher, StreamedResponse } from '../../src/proxy/index.ts'
+import type { AccountReporter, CallLimiter, CredentialRefresher, StreamedResponse } from '../../src/proxy/index.ts'
 import type { StreamOutcome } from '../../src/proxy/outcome.ts'
 import { startRawUpstream } from '../egress/upstream.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
 import { zeros } from '../support/zero-stream.ts'
-import { on, refusalOf, startEngine } from './engine.ts'
+import { failureOf, on, startEngine } from './engine.ts'
 
 const journal: string[] = []
-const keeper: CredentialRefresher = {
+const accountPort: CredentialRefresher & AccountReporter = {
   refresh: async (access) => {
     journal.push('renew')
     return { ...access, credentials: { api_key: 'new' } }
@@ -21,7 +21,7 @@ const keeper: CredentialRefresher = {
   },
   updateContext: async () => {},
 }
-const budgets: CallLimiter = {
+const callLimiter: CallLimiter = {
   acquire: async () => {
     journal.push('acquire')
     return {
@@ -33,7 +33,7 @@ const budgets: CallLimiter = {
   },
   observe: () => {},
 }
-const engine = await startEngine({ keeper, budgets })
+const engine = await startEngine({ credentialRefresher: accountPort, accountReporter: accountPort, callLimiter })
 const kept = () => journal.filter((entry) => entry !== 'acquire' && entry !== 'release')
 
 beforeEach(() => {
@@ -179,7 +179,7 @@ describe('a body', () => {
 
   test('does not leave through a sandbox account', async () => {
     const request = { target: UPLOAD, bodyStream: Readable.from([Buffer.from('x')]) }
-    expect(await refusalOf(engine.stream({}, request, { isSandbox: true }))).toContain('SANDBOX_ACCOUNT_READ_ONLY')
+    expect(await failureOf(engine.stream({}, request, { isSandbox: true }))).toContain('SANDBOX_ACCOUNT_READ_ONLY')
   })
 })
 
@@ -254,7 +254,7 @@ describe('nothing is held', () => {
     })
     const rate_limit = { rate_limit_header_expression: '$number("x")' }
     const call = engine.stream({ base_url: upstream.origin, rate_limit }, { target: FILE })
-    expect(await refusalOf(call)).toContain('EXPRESSION_FAILED')
+    expect(await failureOf(call)).toContain('EXPRESSION_FAILED')
     await closed
   })
 })
