@@ -5,7 +5,7 @@ import type { LeasedRun } from '../runs/index.ts'
 import { DEFAULT_ID_PATH, type ExecutableRun } from '../syncs/index.ts'
 import type { RunHolder } from './store.ts'
 
-/** A run that was handed out, as engine, source and store take it. */
+/** A claimed run as the engine, source and store need it. */
 export interface DaemonRun extends ExecutableRun, LeasedRun {
   readonly holder: RunHolder
   readonly integratedAccountId: string
@@ -18,7 +18,7 @@ export interface DaemonRun extends ExecutableRun, LeasedRun {
 
 const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const
 
-/** Reads a claimed run. `undefined` when the message says less than the contract promises. */
+/** Converts a claimed run. @returns `undefined` when a field that the contract promises is missing */
 export function daemonRunFromProto(message: ClaimedRunMessage): DaemonRun | undefined {
   const { run, leaseId, leaseExpiresAt, resources, valuesJson } = message
   const errorHandling = ERROR_HANDLING.find((each) => each === run?.errorHandling)
@@ -54,7 +54,7 @@ function optionalDate(timestamp: ClaimedResource['previousRunDate']): Date | nul
   return timestamp === undefined ? null : timestampDate(timestamp)
 }
 
-/** What `values_json` holds by the contract. */
+/** Contents of `values_json`. */
 interface ClaimedRunValues extends Pick<ExecutableRun, 'args' | 'resources' | 'checkpoint'> {
   readonly context: JsonObject
   readonly environment_variables: JsonObject

@@ -30,7 +30,7 @@ export interface DaemonOptions extends RegistrationRequest {
  * store. Its `ended` rejects when the service rejects the token, or when there is no such service at the address.
  */
 export function createDaemon(deps: DaemonDeps, { capacity, ...registration }: DaemonOptions): RunExecutor<DaemonRun> {
-  const leases = new ServiceLeases(deps, registration, deps.store.reportIntervalMs)
+  const leases = new ServiceLeases(deps, registration, deps.store.saveIntervalMs)
   return new RunExecutor({
     ...deps,
     leases,

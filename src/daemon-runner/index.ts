@@ -1,10 +1,9 @@
 /**
- * The daemon that ships with the product: a process of the customer that claims runs of a group, reads their pages through
- * the service and keeps the records in a store of the customer's.
+ * The shipped daemon: a process of the customer that claims runs of a group, reads their pages through the service and writes
+ * the records to a store of the customer.
  *
- * Lives here: the client of the service, what is held and for how long, the stores. It knows the service only as its
- * contract, so anybody may write another daemon, and the sync engine. Never here: credentials, definitions, the product's
- * database.
+ * Here: leases, source and sink over the public contract of the service, and the stores; executor and sync engine are shared
+ * with the worker. Never here: credentials, definitions, the product's database.
  */
 
 export { createDaemon, type DaemonOptions } from './daemon.ts'

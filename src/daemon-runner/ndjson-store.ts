@@ -5,19 +5,19 @@ import { isJsonObject, type Json } from '../base/index.ts'
 import { leaseLost } from '../runs/index.ts'
 import { type RunHolder, type RunStore, type Store, type StoredPage, storageName } from './store.ts'
 
-/** Where the journals of runs are. */
+/** Folder of the journals of runs. */
 const JOURNAL_DIRECTORY = '.patchbay'
 
 /**
- * Records in files, `DIR/<resource>/<account>/<run>.ndjson`: a line per record, `{"_id", "record"}`. For one machine, or a
- * file system that its daemons share.
+ * Store of NDJSON files, `DIR/<resource>/<account>/<run>.ndjson`: a line per record, `{"_id", "record"}`. For one machine,
+ * or daemons with a shared file system.
  *
- * A page counts once the journal of the run says how long its file is with it; what lies behind that, from a daemon that
- * died in the middle, is overwritten. A page that is repeated takes the place it had.
+ * A write-ahead journal per run: a page is committed when the journal records the length of its file with it. Bytes after
+ * that, of a daemon that was killed while writing, are overwritten. A repeated page reextents its earlier version.
  */
 export function openNdjsonStore(directory: string): Store {
   return {
-    reportIntervalMs: 0,
+    saveIntervalMs: 0,
     async open(holder) {
       const journal = await takeOverJournal(join(directory, JOURNAL_DIRECTORY), holder)
       return new NdjsonRun(directory, holder, journal)
@@ -52,8 +52,8 @@ class NdjsonRun implements RunStore {
   }
 
   /**
-   * The file in this holder's hands: with a copy of what counts in its place, an earlier holder goes on writing into a file
-   * that nobody sees.
+   * The file of this holder: a copy of the committed bytes is renamed over the file, so an earlier holder writes into a file
+   * without a name.
    */
   async #file(path: string): Promise<FileHandle> {
     const found = this.#files.get(path)
@@ -64,7 +64,7 @@ class NdjsonRun implements RunStore {
     if (await fileExists(target)) await copyFile(target, own, constants.COPYFILE_FICLONE)
     const file = await open(own, constants.O_RDWR | constants.O_CREAT)
     this.#files.set(path, file)
-    await file.truncate(this.#journal.lengthOf(path))
+    await file.truncate(this.#journal.committedLength(path))
     await rename(own, target)
     return file
   }
@@ -76,7 +76,7 @@ class NdjsonRun implements RunStore {
   }
 }
 
-/** Where a page lies. An alias, because only aliases are assignable to JSON. */
+/** Byte range of a committed page. An alias, because only aliases are assignable to JSON. */
 type PageExtent = {
   readonly path: string
   readonly sequence: number
@@ -84,25 +84,12 @@ type PageExtent = {
   readonly end: number
 }
 
-/** What one holder of a run has written, and its predecessors before it. */
-interface Journal extends AsyncDisposable {
-  /** How much of the file counts, bytes. */
-  lengthOf(path: string): number
-  /** Where the page begins: at the end of its file, or where it lay when it was the last one that was written. */
-  pageStart(path: string, sequence: number): number
-  /** From now on the page counts. */
-  commit(place: PageExtent): Promise<void>
-  /** @throws Failure LEASE_LOST when another holder has taken the run */
-  assertHeld(): Promise<void>
-}
-
-/** Times that somebody else may come first before taking a run over is given up. */
+/** Attempts to create the next journal, which another holder may win. */
 const TAKEOVER_ATTEMPTS_MAX = 100
 
 /**
- * Takes the journal of a run over: makes the next one of its journals, `<run>.<n>`, which begins with what the last one
- * says. There can be only one of that name, so whoever comes too late is told, and what an earlier holder still writes into
- * its own is read by nobody.
+ * Takes over the journal of a run: creates the next one, `<run>.<n>`, with the contents of the last one. Creating a file of
+ * that name succeeds once, so it fences earlier holders: their journals are not read any more.
  *
  * @throws Failure LEASE_LOST when a later holder has taken the run
  */
@@ -111,48 +98,53 @@ async function takeOverJournal(directory: string, holder: RunHolder): Promise<Jo
   for (let attempt = 1; attempt <= TAKEOVER_ATTEMPTS_MAX; attempt++) {
     const last = await latestJournalNumber(directory, holder.runId)
     const pathOf = (number: number) => join(directory, `${holder.runId}.${number}`)
-    const places = last === 0 ? [] : await readExtents(pathOf(last), holder)
-    const file = places && (await createJournal(pathOf(last + 1), holder, places))
-    if (places === undefined || file === undefined) continue
+    const extents = last === 0 ? [] : await readExtents(pathOf(last), holder)
+    const file = extents && (await createJournal(pathOf(last + 1), holder, extents))
+    if (extents === undefined || file === undefined) continue
     if (last > 0) await unlink(pathOf(last)).catch(() => {})
-    return new FileJournal(holder.runId, file, [pathOf(last + 1), pathOf(last + 2)], places)
+    return new Journal(holder.runId, file, [pathOf(last + 1), pathOf(last + 2)], extents)
   }
   throw leaseLost(holder.runId)
 }
 
-class FileJournal implements Journal {
+/** Journal of a run: the pages that this holder and earlier ones have committed. */
+class Journal implements AsyncDisposable {
   readonly #runId: string
   readonly #file: FileHandle
   readonly #own: string
   readonly #next: string
-  /** The last page of each file, the one written last at the end. */
-  readonly #places: Map<string, PageExtent>
+  /** Last page of each file, in the order of writing. */
+  readonly #extents: Map<string, PageExtent>
   #last: PageExtent | undefined
 
-  constructor(runId: string, file: FileHandle, [own, next]: readonly [string, string], places: readonly PageExtent[]) {
+  constructor(runId: string, file: FileHandle, [own, next]: readonly [string, string], extents: readonly PageExtent[]) {
     this.#runId = runId
     this.#file = file
     this.#own = own
     this.#next = next
-    this.#places = new Map(places.map((place) => [place.path, place]))
-    this.#last = places.at(-1)
+    this.#extents = new Map(extents.map((extent) => [extent.path, extent]))
+    this.#last = extents.at(-1)
   }
 
-  lengthOf(path: string): number {
-    return this.#places.get(path)?.end ?? 0
+  /** Committed length of the file, bytes. */
+  committedLength(path: string): number {
+    return this.#extents.get(path)?.end ?? 0
   }
 
+  /** Offset of the page: the committed end of its file, or its old offset when it was the last page written. */
   pageStart(path: string, sequence: number): number {
     const last = this.#last
-    return last?.sequence === sequence && last.path === path ? last.start : this.lengthOf(path)
+    return last?.sequence === sequence && last.path === path ? last.start : this.committedLength(path)
   }
 
-  async commit(place: PageExtent): Promise<void> {
-    await appendLines(this.#file, [place])
-    this.#places.set(place.path, place)
-    this.#last = place
+  /** Commits the page. */
+  async commit(extent: PageExtent): Promise<void> {
+    await appendLines(this.#file, [extent])
+    this.#extents.set(extent.path, extent)
+    this.#last = extent
   }
 
+  /** @throws Failure LEASE_LOST when another holder has taken the run */
   async assertHeld(): Promise<void> {
     if (!(await fileExists(this.#own)) || (await fileExists(this.#next))) throw leaseLost(this.#runId)
   }
@@ -162,7 +154,6 @@ class FileJournal implements Journal {
   }
 }
 
-/** Whether there is something of that name. */
 async function fileExists(path: string): Promise<boolean> {
   return await stat(path).then(
     () => true,
@@ -177,7 +168,7 @@ async function latestJournalNumber(directory: string, runId: string): Promise<nu
   return Math.max(0, ...numbers.filter(Number.isInteger))
 }
 
-/** The last place in each file, in the order in which they were written; `undefined` when the journal is gone again. */
+/** Last page of each file, in the order of writing; `undefined` when the journal has been reextentd meanwhile. */
 async function readExtents(
   path: string,
   { runId, leasedUntil }: RunHolder,
@@ -187,39 +178,39 @@ async function readExtents(
     throw error
   })
   if (text === undefined) return undefined
-  // What stands behind the last line break was not written to its end.
+  // Text after the last line break is an incomplete line.
   const [head, ...lines] = text
     .split('\n')
     .slice(0, -1)
     .map((line): Json => JSON.parse(line))
   if (isJsonObject(head) && new Date(String(head.leased_until)) > leasedUntil) throw leaseLost(runId)
-  const places = new Map<string, PageExtent>()
+  const extents = new Map<string, PageExtent>()
   for (const line of lines) {
-    const place = line as PageExtent
-    places.delete(place.path)
-    places.set(place.path, place)
+    const extent = line as PageExtent
+    extents.delete(extent.path)
+    extents.set(extent.path, extent)
   }
-  return [...places.values()]
+  return [...extents.values()]
 }
 
-/** Makes the journal with all it begins with, or nothing. @returns `undefined` when somebody else was first */
+/** Creates the journal with its first lines, atomically. @returns `undefined` when another holder has created it */
 async function createJournal(
   path: string,
   { leaseId, leasedUntil }: RunHolder,
-  places: readonly PageExtent[],
+  extents: readonly PageExtent[],
 ): Promise<FileHandle | undefined> {
-  const own = `${path}.${leaseId}`
-  const file = await open(own, 'w')
+  const temporary = `${path}.${leaseId}`
+  const file = await open(temporary, 'w')
   try {
-    await appendLines(file, [{ leased_until: leasedUntil.toISOString(), lease_id: leaseId }, ...places])
-    await link(own, path)
+    await appendLines(file, [{ leased_until: leasedUntil.toISOString(), lease_id: leaseId }, ...extents])
+    await link(temporary, path)
     return file
   } catch (error) {
     await file.close()
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined
     throw error
   } finally {
-    await unlink(own)
+    await unlink(temporary)
   }
 }
 

@@ -3,20 +3,20 @@ import { openNdjsonStore } from './ndjson-store.ts'
 import { openPostgresStore } from './postgres-store.ts'
 import type { Store } from './store.ts'
 
-/** Which store, and how it is used. */
+/** Address and use of a store. */
 export interface StoreOptions {
   /** `postgres://…` or `ndjson:DIR`. */
   readonly address: string
-  /** Of the tables in PostgreSQL. */
+  /** Schema of the tables in PostgreSQL. */
   readonly schema: string
-  /** Runs that write at once at most. */
+  /** Concurrent writers at most. */
   readonly writers: number
 }
 
 const NDJSON = 'ndjson:'
 const POSTGRES = /^postgres(ql)?:\/\//
 
-/** Opens the store that an address names, without a connection yet. @returns `undefined` for an address of no store */
+/** Opens the store at the address, without connecting yet. @returns `undefined` for an unknown kind of address */
 export function openStore({ address, schema, writers }: StoreOptions): Store | undefined {
   if (POSTGRES.test(address)) return openPostgresStore({ url: address, schema, poolMax: writers })
   const directory = address.startsWith(NDJSON) ? address.slice(NDJSON.length) : ''

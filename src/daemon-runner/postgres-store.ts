@@ -4,34 +4,34 @@ import { isDatabaseUnavailable } from '../database/index.ts'
 import { leaseLost } from '../runs/index.ts'
 import { type RunHolder, type RunStore, type Store, type StoredPage, StoreUnavailable, storageName } from './store.ts'
 
-/** Where the records go. */
+/** Address and use of the database. */
 export interface PostgresStoreOptions {
   readonly url: string
-  /** Made when it is not there. */
+  /** Created when it does not exist. */
   readonly schema: string
   /** Connections at most. */
   readonly poolMax: number
 }
 
-/** Who may write for which run. */
+/** The current holder of each run, which fences earlier ones. */
 const HOLDER_TABLE = 'patchbay_run_holder'
-/** Nobody holds a run for so long. */
+/** No run is held for so long. */
 const HOLDER_RETENTION_DAYS = 30
-/** An upsert may be repeated; reporting every page of 100 records costs more than storing it. */
-const REPORT_INTERVAL_MS = 100
+/** Pages are upserts and may be repeated, and reporting each page of 100 records costs more than storing it. */
+const SAVE_INTERVAL_MS = 100
 const STATEMENT_TIMEOUT_MS = 60_000
 const ACQUIRE_TIMEOUT_MS = 10_000
-/** Somebody else has made the same thing at the same moment (unique violation, duplicate table or schema). */
+/** SQLSTATEs of a concurrent creation: unique violation, duplicate table, duplicate schema. */
 const ALREADY_EXISTS_CODES: ReadonlySet<string> = new Set(['23505', '42P07', '42P06'])
 const DDL_ATTEMPTS_MAX = 5
-/** Somebody has dropped what was there (undefined table, undefined schema). */
+/** SQLSTATEs after a table was dropped: undefined table, undefined schema. */
 const NOT_FOUND_CODES: ReadonlySet<string> = new Set(['42P01', '3F000'])
 
 /**
- * Records in PostgreSQL, one table per resource: `integrated_account_id`, `_id`, `record`, `run_id`, `first_seen_at`,
+ * Store of PostgreSQL tables, one per resource: `integrated_account_id`, `_id`, `record`, `run_id`, `first_seen_at`,
  * `last_seen_at`. Records are upserted by account and id, and never deleted.
  *
- * A page is one statement, so that it is stored or not, and no lock outlives a holder that is suspended in the middle.
+ * A page is one statement: it is stored completely or not at all, and a suspended holder keeps no lock.
  */
 export function openPostgresStore(options: PostgresStoreOptions): Store {
   const database = knex({
@@ -44,7 +44,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     },
     pool: { min: 0, max: options.poolMax },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-    // Messages reach the log, values must not.
+    // Error messages reach the log, values must not.
     compileSqlOnError: false,
     log: { debug() {}, warn() {}, error() {}, deprecate() {} },
   })
@@ -52,10 +52,10 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
 }
 
 class PostgresStore implements Store {
-  readonly reportIntervalMs = REPORT_INTERVAL_MS
+  readonly saveIntervalMs = SAVE_INTERVAL_MS
   readonly #database: Knex
   readonly #schema: string
-  /** Tables that are known to be there, by resource. */
+  /** Tables known to exist, by resource. */
   readonly #tables = new Map<string, Promise<string>>()
   #holderTable: Promise<void> | undefined
 
@@ -72,7 +72,7 @@ class PostgresStore implements Store {
     }
   }
 
-  /** Does it once more when tables were dropped since they were last seen: it makes them again. @throws StoreUnavailable */
+  /** Repeats the work once when a table was dropped, which creates it again. @throws StoreUnavailable */
   async #withRetry(work: () => Promise<void>): Promise<void> {
     try {
       await work().catch(async (error: unknown) => {
@@ -103,7 +103,7 @@ class PostgresStore implements Store {
     if (rowCount === 0) throw leaseLost(runId)
   }
 
-  /** The row of the holder is locked first, so that a later holder waits for this page or this page is refused. */
+  /** Locks the holder's row first: a later holder waits for this page, or this page is rejected with LEASE_LOST. */
   async #write({ runId, leaseId, integratedAccountId }: RunHolder, { resource, rows }: StoredPage): Promise<void> {
     if (rows.length === 0) return
     const table = await this.#ensureTable(resource)
@@ -131,11 +131,11 @@ class PostgresStore implements Store {
 
   async #createHolderTable(): Promise<void> {
     const database = this.#database
-    const { rows } = await database.raw('select to_regnamespace(quote_ident(?)) is not null as "isThere"', [
+    const { rows } = await database.raw('select to_regnamespace(quote_ident(?)) is not null as "exists"', [
       this.#schema,
     ])
-    // `if not exists` asks for the right to create before it looks.
-    if (rows[0]?.isThere !== true) await createConcurrently(() => database.schema.createSchemaIfNotExists(this.#schema))
+    // `create schema if not exists` needs the privilege to create even when the schema exists.
+    if (rows[0]?.exists !== true) await createConcurrently(() => database.schema.createSchemaIfNotExists(this.#schema))
     await this.#createTable(HOLDER_TABLE, (table) => {
       table.uuid('run_id').primary()
       table.integer('attempt').notNullable()
@@ -153,7 +153,7 @@ class PostgresStore implements Store {
     const name = storageName(resource)
     const found = this.#tables.get(name)
     if (found !== undefined) return await found
-    const making = this.#createTable(name, (table) => {
+    const creating = this.#createTable(name, (table) => {
       table.uuid('integrated_account_id').notNullable()
       table.text('_id').notNullable()
       table.jsonb('record').notNullable()
@@ -162,9 +162,9 @@ class PostgresStore implements Store {
       table.timestamp('last_seen_at').notNullable().defaultTo(this.#database.fn.now())
       table.primary(['integrated_account_id', '_id'])
     }).then(() => this.#qualified(name))
-    this.#tables.set(name, making)
-    making.catch(() => this.#tables.delete(name))
-    return await making
+    this.#tables.set(name, creating)
+    creating.catch(() => this.#tables.delete(name))
+    return await creating
   }
 
   async #createTable(name: string, columns: (table: Knex.CreateTableBuilder) => void): Promise<void> {
@@ -184,11 +184,11 @@ class PostgresStore implements Store {
   }
 }
 
-/** Makes something that several daemons may make at once. */
-async function createConcurrently(make: () => PromiseLike<unknown>): Promise<void> {
+/** Creates something that several daemons may create at once. */
+async function createConcurrently(create: () => PromiseLike<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await make()
+      await create()
       return
     } catch (error) {
       if (!ALREADY_EXISTS_CODES.has(sqlStateOf(error)) || attempt === DDL_ATTEMPTS_MAX) throw error

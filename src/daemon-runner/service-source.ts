@@ -16,10 +16,10 @@ import { type ListingRequest, type PageOutcome, type PageSource, upstreamErrorOu
 import type { DaemonRun } from './daemon-run.ts'
 import { SERVICE_RETRY_POLICY, type ServiceClients } from './service.ts'
 
-/** A record that is a whole answer is in a list here. */
+/** One more than a record: pages are lists of records. */
 const PAGE_NESTING_MAX = JSON_NESTING_MAX + 1
 
-/** What reading through the service needs. */
+/** What a source on the service needs. */
 export interface ServiceSourceDeps {
   readonly service: Pick<ServiceClients, 'proxy'>
   readonly clock: Clock

@@ -5,23 +5,23 @@ import type { Logger } from '../telemetry/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
 import { type RunStore, type Store, type StoredRow, StoreUnavailable } from './store.ts'
 
-/** What delivering to a store needs. */
+/** What a store sink needs. */
 export interface StoreSinkDeps {
   readonly store: Store
   readonly logger: Logger
 }
 
-/** Reason on a run that waits because the store of its daemon is away. */
+/** Reason of a run that waits because the store of its daemon is unavailable. */
 const UNAVAILABLE_REASON = 'STORE_UNAVAILABLE'
-/** Every page and every problem has a number, so that it is remembered as soon as it is dealt with. */
+/** Pages and listing errors take one sequence number each, so that the checkpoint advances after each. */
 const ONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 1 }
 const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
 
 /**
- * Delivers a run into a store, which is taken over with the first page. Problems of the run have no place in a store: they
- * are counted by the engine and logged here.
+ * Sink that writes the pages of a run to a store, which is taken over with the first page. Listing errors are logged; the
+ * engine counts them.
  *
- * Nothing is written once the lease may be over. @throws Failure LEASE_LOST
+ * Nothing is written once the lease may have expired. @throws Failure LEASE_LOST
  */
 export function createStoreSink(
   { store, logger }: StoreSinkDeps,
@@ -40,7 +40,7 @@ export function createStoreSink(
       if (error instanceof StoreUnavailable)
         return {
           kind: 'unavailable',
-          error: { reason: UNAVAILABLE_REASON, message: `the store is away: ${error.message}` },
+          error: { reason: UNAVAILABLE_REASON, message: `the store is unavailable: ${error.message}` },
         }
       throw error
     }
@@ -63,7 +63,7 @@ export function createStoreSink(
   }
 }
 
-/** One row per key: of a record that is twice on a page the later one counts. */
+/** One row per key: the last one of a record that is on the page twice. */
 function rowsOf(records: readonly Json[], idPath: DotPath): readonly StoredRow[] {
   const rows = new Map<string, StoredRow>()
   for (const record of records) {

@@ -1,33 +1,33 @@
 import { createHash } from 'node:crypto'
 import type { Json } from '../base/index.ts'
 
-/** Where a daemon keeps records. Shared by all its runs. */
+/** Store of a daemon's records, shared by all its runs. */
 export interface Store extends AsyncDisposable {
-  /** How long pages may go unreported, and be stored again after a crash. 0 where only the last page may be. */
-  readonly reportIntervalMs: number
+  /** Progress is saved no oftener: pages since then are stored again after a crash. 0: after every page. */
+  readonly saveIntervalMs: number
   /**
-   * Takes the run over: from now on earlier holders of it write nothing.
+   * Takes over the run: earlier holders cannot write any more.
    *
    * @throws Failure LEASE_LOST when a later holder has taken it; StoreUnavailable
    */
   open(holder: RunHolder): Promise<RunStore>
 }
 
-/** Whoever holds the run. Of two, the later one has the later `leasedUntil`, which the service's clock counted. */
+/** The holder of a run. The later of two has the later `leasedUntil`, by the clock of the service. */
 export interface RunHolder {
   readonly runId: string
   readonly integratedAccountId: string
   readonly leaseId: string
-  /** Begins anew when somebody retries the run, so it alone does not tell who is later. */
+  /** Starts at 1 again when the run is retried by hand, so it does not order holders. */
   readonly attempt: number
-  /** When the lease ends that the run was handed out under, had nobody renewed it. */
+  /** Expiry of the lease when it was granted, before any renewal. */
   readonly leasedUntil: Date
 }
 
-/** The store of one run in the hands of one holder. One call at a time. */
+/** Writes the records of one run for one holder. One call at a time. */
 export interface RunStore extends AsyncDisposable {
   /**
-   * Stores a page, all of it or nothing; it is there when this resolves. The same page again leaves the same rows.
+   * Stores a page atomically and durably. Idempotent.
    *
    * @throws Failure LEASE_LOST when another holder has taken the run: nothing was stored; StoreUnavailable
    */
@@ -37,9 +37,9 @@ export interface RunStore extends AsyncDisposable {
 /** Records of one resource. */
 export interface StoredPage {
   readonly resource: string
-  /** Counts the pages of a run; a page that is repeated has the number it had. */
+  /** Number of the page within the run; a repeated page has its old number. */
   readonly sequence: number
-  /** Different ones have different keys. */
+  /** With distinct keys. */
   readonly rows: readonly StoredRow[]
 }
 
@@ -49,23 +49,23 @@ export interface StoredRow {
   readonly record: Json
 }
 
-/** The store cannot be reached at the moment; the same may succeed later. */
+/** The store cannot be reached at the moment: the same call may succeed later. */
 export class StoreUnavailable extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause })
-    this.name = 'StoreAway'
+    this.name = 'StoreUnavailable'
   }
 }
 
-/** Names that are tables and files as they are. Those of the store itself begin with its own word. */
+/** Resource names that can be used unchanged; the prefix is reserved for tables of the store itself. */
 const SAFE_NAME = /^(?!patchbay_)[a-z][a-z0-9_]{0,49}$/
-/** Leaves room for the digest within the 63 bytes of a name in PostgreSQL. */
+/** With the digest within the 63 bytes of a name in PostgreSQL. */
 const READABLE_LENGTH_MAX = 40
 const DIGEST_LENGTH = 8
 
 /**
- * The table or folder of a resource: its name when that is lower case, else a readable form of it and a digest, so that
- * `crm/contacts` and `crm_contacts` stay apart.
+ * Name of the table or folder of a resource: its own name if that is lower case, else a readable form with a digest, so that
+ * `crm/contacts` and `crm_contacts` do not collide.
  */
 export function storageName(resource: string): string {
   if (SAFE_NAME.test(resource)) return resource

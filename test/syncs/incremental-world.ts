@@ -395,7 +395,7 @@ export class World {
         ),
       )
     const open = async () => ({ write, async [Symbol.asyncDispose]() {} })
-    return { reportIntervalMs: 0, open, async [Symbol.asyncDispose]() {} }
+    return { saveIntervalMs: 0, open, async [Symbol.asyncDispose]() {} }
   }
 
   #keep(destination: number, resource: string, records: readonly unknown[]): void {
