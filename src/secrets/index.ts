@@ -1,9 +1,9 @@
 /**
- * Keys and tokens: sealing with AES-256-GCM, the ring of key encryption keys, API tokens, redaction of texts.
+ * Secrets at rest: envelope encryption (AES-256-GCM), the key ring, and the store of encrypted values by owner and subject.
  *
- * Nothing here stores anything or knows what a secret belongs to; `storage/secrets.ts` does.
+ * Lives here: data keys and secrets with their SQL. Never here: what a secret is for, API tokens (`tenancy`), or removing
+ * secrets from texts (`redaction`).
  */
-
 export { generateKeyRingText, type KeyRing, parseKeyRing } from './key-ring.ts'
 export { createSecretStore, findUnreadableKey, type SecretStore } from './secret-store.ts'
 export type { EncryptedSecret, SecretRef } from './sql.ts'

@@ -4,12 +4,11 @@ import { decrypt, encrypt } from './encryption.ts'
 const KEY_BYTES = 32
 const ENTRY = /^([A-Za-z0-9_.-]{1,64}):([A-Za-z0-9+/_=-]+)$/
 
-/** The key encryption keys of the installation; the first wraps new data keys, the others still open old ones. */
+/** Key encryption keys (KEK) of the service: the first wraps new data keys, the others still unwrap old ones. */
 export interface KeyRing {
-  readonly primaryId: string
-  /** Makes a data key, wrapped under the primary key. `ownerId` and `keyId` are authenticated. */
+  /** A new data key, wrapped under the first key. `ownerId` and `keyId` are authenticated (associated data). */
   createDataKey(ownerId: string, keyId: string): WrappedKey
-  /** Opens a wrapped data key. @throws Error when its key encryption key is not in the ring or the row was tampered with */
+  /** Unwraps a data key. @throws Error when its key encryption key is not in the ring or the row was tampered with */
   unwrapDataKey(wrapped: WrappedKey, ownerId: string, keyId: string): Uint8Array
 }
 
@@ -20,7 +19,7 @@ interface WrappedKey {
 }
 
 /**
- * Reads `PATCHBAY_ENCRYPTION_KEYS`: `id:base64[,id:base64…]`, 32 bytes each.
+ * Parses `PATCHBAY_ENCRYPTION_KEYS`: `id:base64[,id:base64…]`, 32 bytes each.
  *
  * @throws Error that says what is wrong and never repeats a key
  */
@@ -31,13 +30,13 @@ export function parseKeyRing(text: string): KeyRing {
     if (id === undefined || encoded === undefined) throw new Error('takes id:base64[,id:base64…]')
     const key = Buffer.from(encoded, 'base64')
     if (key.length !== KEY_BYTES) throw new Error(`key ${id} has ${key.length} bytes instead of ${KEY_BYTES}`)
-    if (keys.has(id)) throw new Error(`key ${id} is there twice`)
+    if (keys.has(id)) throw new Error(`key ${id} occurs twice`)
     keys.set(id, key)
   }
   return createKeyRing(keys)
 }
 
-/** The text of a new key ring of one random key. */
+/** The setting for a key ring of one new random key. */
 export function generateKeyRingText(id: string): string {
   return `${id}:${randomBytes(KEY_BYTES).toString('base64')}`
 }
@@ -47,7 +46,6 @@ function createKeyRing(keys: ReadonlyMap<string, Uint8Array>): KeyRing {
   if (first === undefined) throw new Error('holds no key')
   const [primaryId, primary] = first
   return {
-    primaryId,
     createDataKey: (ownerId, keyId) => ({
       keyEncryptionKeyId: primaryId,
       wrapped: encrypt(primary, dataKeyAad(ownerId, keyId), randomBytes(KEY_BYTES)),

@@ -11,11 +11,11 @@ const read = (reader: ReturnType<typeof createAccountReader>, id: string, { envi
   reader.read({ environmentId, id })
 
 describe('the reader of accounts', () => {
-  it('finds an account with its sealed secrets, and nothing for an id that is unknown or foreign', async () => {
+  it('finds an account with its encrypted secrets, and nothing for an id that is unknown or foreign', async () => {
     const reader = createAccountReader(database)
     const found = await read(reader, one.id.toUpperCase())
     expect(found?.account).toMatchObject({ id: one.id, status: 'active', isEnabled: true })
-    expect(found?.secrets.map(({ name, sealed }) => [name, sealed.length > 50])).toEqual([['api_key', true]])
+    expect(found?.secrets.map(({ name, ciphertext }) => [name, ciphertext.length > 50])).toEqual([['api_key', true]])
     expect(await read(reader, newId())).toBeUndefined()
     expect(await read(reader, one.id, other)).toBeUndefined()
   })

@@ -40,32 +40,32 @@ describe('secrets', () => {
     ['another subject', 'subject_id = gen_random_uuid()'],
     ['another name', "name = 'renamed'"],
     ['another kind of subject', "subject_type = 'integration'"],
-  ])('do not open after their row was moved to %s', async (_, change) => {
+  ])('do not decrypt after their row was moved to %s', async (_, change) => {
     const ref = refOf()
     await secrets.put(tx, ref, { token: 'abc' })
-    await execute(tx, `update secret set ${change} where subject_id = ?`, [ref.subjectId])
+    await execute(tx, `update secret set ${change} where subject_id = :subjectId`, { subjectId: ref.subjectId })
     const [moved] = await query<SecretRef>(
       tx,
-      `select owner_id as "ownerId", subject_type as "subjectType", subject_id as "subjectId" from secret where owner_id = ?`,
-      [ref.ownerId],
+      `select owner_id as "ownerId", subject_type as "subjectType", subject_id as "subjectId" from secret where owner_id = :ownerId`,
+      { ownerId: ref.ownerId },
     )
     await expect(secrets.get(tx, moved!)).rejects.toMatchObject({ reason: 'SECRET_UNREADABLE' })
   })
 
-  it('of a shredded owner are gone with the key that could open a copy', async () => {
+  it('are gone with the data keys that could decrypt a copy, once the keys of their owner are destroyed', async () => {
     const [ref, other] = [refOf(), refOf()]
     for (const each of [ref, other]) await secrets.put(tx, each, { token: 'abc' })
     await secrets.destroyKeys(tx, ref.ownerId)
     expect(await secrets.get(tx, ref)).toEqual({})
-    expect(await query(tx, 'select id from data_key where owner_id = ?', [ref.ownerId])).toEqual([])
+    expect(await query(tx, 'select id from data_key where owner_id = :ownerId', { ownerId: ref.ownerId })).toEqual([])
     expect(await secrets.get(tx, other)).toEqual({ token: 'abc' })
   })
 
   it('need the key that wrapped their data key', async () => {
     const ref = refOf()
     await secrets.put(tx, ref, { token: 'abc' })
-    const stranger = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
-    await expect(stranger.get(tx, ref)).rejects.toMatchObject({ reason: 'SECRET_UNREADABLE' })
+    const other = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
+    await expect(other.get(tx, ref)).rejects.toMatchObject({ reason: 'SECRET_UNREADABLE' })
   })
 
   it('of one owner share a data key even when two transactions make the first one at once', async () => {
@@ -75,7 +75,7 @@ describe('secrets', () => {
       refs.map((ref) => database.transaction((each) => secrets.put(each, ref, { token: ref.subjectId }))),
     )
     for (const ref of refs) expect(await secrets.get(tx, ref)).toEqual({ token: ref.subjectId })
-    expect(await query(tx, 'select id from data_key where owner_id = ?', [ownerId])).toHaveLength(1)
+    expect(await query(tx, 'select id from data_key where owner_id = :ownerId', { ownerId })).toHaveLength(1)
   })
 
   it('made in a transaction that rolls back leave no trace and do not spoil later ones', async () => {
@@ -89,11 +89,11 @@ describe('secrets', () => {
     expect(await secrets.get(tx, ref)).toEqual({ token: 'kept' })
   })
 
-  it('sealed for another column open only for their owner and place', async () => {
+  it('encrypted for another column decrypt only for their owner and associated data', async () => {
     const ownerId = newId()
-    const sealed = await secrets.encryptFor(tx, ownerId, 'answer|1', Buffer.from('bytes'))
-    expect(Buffer.from(await secrets.decryptFor(tx, ownerId, 'answer|1', sealed)).toString()).toBe('bytes')
-    await expect(secrets.decryptFor(tx, ownerId, 'answer|2', sealed)).rejects.toMatchObject({
+    const encrypted = await secrets.encryptFor(tx, ownerId, 'answer|1', Buffer.from('bytes'))
+    expect(Buffer.from(await secrets.decryptFor(tx, ownerId, 'answer|1', encrypted)).toString()).toBe('bytes')
+    await expect(secrets.decryptFor(tx, ownerId, 'answer|2', encrypted)).rejects.toMatchObject({
       reason: 'SECRET_UNREADABLE',
     })
   })

@@ -137,7 +137,7 @@ export async function findIntegratedAccount(
   )
 }
 
-/** An account with what it is an account of, and its secrets as they are sealed. */
+/** An account with what it is an account of, and its secrets as they are stored, encrypted. */
 export interface AccountWithSecrets {
   readonly account: AccountWithDefinition
   readonly secrets: readonly EncryptedSecret[]
@@ -158,7 +158,7 @@ export async function findAccountsWithSecrets(
      join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
      join (${INSTALLATION}) on ${OF_ACCOUNT}
      left join lateral (
-       select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'sealed', encode(sealed, 'base64'))) as secrets
+       select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64'))) as secrets
        from secret where owner_id = account.environment_id and subject_type = 'integrated_account' and subject_id = account.id
      ) held on true`,
     [wanted.map(({ environmentId }) => environmentId), wanted.map(({ id }) => id)],
@@ -166,12 +166,12 @@ export async function findAccountsWithSecrets(
   return found.map(({ secrets, ...account }) => ({ account, secrets: (secrets ?? []).map(secretFromRow) }))
 }
 
-interface EncodedSecret extends Omit<EncryptedSecret, 'sealed'> {
-  readonly sealed: string
+interface EncodedSecret extends Omit<EncryptedSecret, 'ciphertext'> {
+  readonly ciphertext: string
 }
 
-function secretFromRow({ sealed, ...rest }: EncodedSecret): EncryptedSecret {
-  return { ...rest, sealed: Buffer.from(sealed, 'base64') }
+function secretFromRow({ ciphertext, ...rest }: EncodedSecret): EncryptedSecret {
+  return { ...rest, ciphertext: Buffer.from(ciphertext, 'base64') }
 }
 
 /**
