@@ -76,7 +76,7 @@ function collectForMethod(connect: ConnectPlan, given: JsonObject): CollectedCre
     'credentials',
     connect.sentInHeaders,
   )
-  if (collected.kind === 'refused') throw credentialsError(collected.violations)
+  if (collected.kind === 'invalid') throw credentialsError(collected.violations)
   const [secrets, visible] = [splitImported(collected.secrets, isImport), splitImported(collected.visible, isImport)]
   const passwords = connect.fields.filter(({ type }) => type === 'password').map(({ name }) => name)
   return {

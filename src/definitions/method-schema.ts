@@ -112,11 +112,9 @@ export const methodSchema = z
     id_path: fieldPath().optional().describe('Path in a record to its identifier. Default: id.'),
     pagination: paginationSchema.nullish().describe("Instead of the integration's; `null` turns paging off."),
     authorization: authorizationSchema.nullish().describe("Instead of the integration's; `null` sends no credential."),
-    rate_limit: rateLimitSchema
-      .nullish()
-      .describe("Instead of the integration's; `null` goes back to the default rules."),
+    rate_limit: rateLimitSchema.nullish().describe("Instead of the integration's; `null` restores the default rules."),
     retry: retrySchema.nullish().describe("Instead of the integration's."),
-    timeout: timeoutSchema.nullish().describe("Instead of the integration's; `null` goes back to the default."),
+    timeout: timeoutSchema.nullish().describe("Instead of the integration's; `null` restores the default."),
     budget: budgetSchema.nullish().describe("Instead of the integration's; `null` counts none."),
     error_expression: expressionText(RESPONSE_ROOTS)
       .nullish()
@@ -125,7 +123,7 @@ export const methodSchema = z
       .boolean()
       .optional()
       .describe(
-        'Changes nothing upstream, whatever its name and verb: sandbox accounts may call it. Default: list and get.',
+        'Changes nothing upstream, for any name and HTTP method: sandbox accounts may call it. Default: list and get.',
       ),
     description: plainText().optional().describe('What the method does, for people and for tools.'),
     scopes: listOf(rawText()).optional().describe('OAuth scopes the method needs.'),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isJsonObject, type Json, type JsonObject, toDouble } from '../base/index.ts'
 
-/** What every entry of a family has in common: a name, its documentation and the schema of its `config`. */
+/** A format: its name, its documentation and the schema of its `config`. */
 export interface Format {
   /** The value of `format`. */
   readonly format: string
@@ -11,7 +11,7 @@ export interface Format {
   readonly config: z.ZodType
 }
 
-/** A choice as a definition writes it: `{"format": "bearer", "config": {…}}`. */
+/** A format as a definition chooses it: `{"format": "bearer", "config": {…}}`. */
 export interface FormatChoice {
   readonly format: string
   readonly config?: Json | undefined
@@ -21,9 +21,9 @@ export interface FormatChoice {
 export type EvaluateExpression = (expression: string, input: JsonObject) => Promise<Json | undefined>
 
 /**
- * The schema of a choice within a family: a union over `format`, so that a finding speaks about the format that was meant.
+ * The schema of `{format, config}`: a union discriminated by `format`, so that findings are about the chosen format.
  *
- * @param name of the family's definition in the published JSON Schema
+ * @param name of the type in the published JSON Schema
  */
 export function formatUnion(name: string, formats: readonly Format[]): z.ZodType<FormatChoice> {
   const [first, ...rest] = formats.map(choiceSchema)
@@ -31,7 +31,7 @@ export function formatUnion(name: string, formats: readonly Format[]): z.ZodType
   return z.discriminatedUnion('format', [first, ...rest]).meta({ id: name })
 }
 
-/** Ties behaviour to its schema: what `compile` receives has been parsed by `config`, defaults filled in. */
+/** Binds `compile` to its schema: it receives the parsed config, with defaults. */
 export function withSchema<S extends z.ZodType, R>(
   config: S,
   compile: (config: z.output<S>) => R,
@@ -39,7 +39,7 @@ export function withSchema<S extends z.ZodType, R>(
   return (raw) => compile(config.parse(raw))
 }
 
-/** The entry of that name. @throws when a checked definition names a format that the registry does not hold: a bug. */
+/** The format of that name. @throws Error for an unknown one, never for a checked definition */
 export function getFormat<F extends { readonly format: string }>(formats: readonly F[], name: string): F {
   const found = formats.find((entry) => entry.format === name)
   if (found === undefined) throw new Error(`no format ${name} in the registry`)
@@ -53,7 +53,7 @@ function choiceSchema(
   return z.strictObject({ format: z.literal(entry.format), config }).describe(entry.summary)
 }
 
-/** Truth as JSONata's boolean cast has it: empty texts, lists and objects, and no value, are false. */
+/** Truthiness of JSONata's boolean cast: empty texts, lists and objects, and no value, are false. */
 export function isTruthy(value: Json | undefined): boolean {
   if (Array.isArray(value)) return value.some(isTruthy)
   if (isJsonObject(value)) return Object.keys(value).length > 0

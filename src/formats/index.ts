@@ -1,8 +1,9 @@
 /**
- * Everything that a definition chooses by name: six families of equal anatomy, one file per format, one registry each.
+ * Everything that a definition chooses by a format's name: authorization, credentials, pagination, signatures, request bodies
+ * and responses, with one registry each.
  *
- * A format is its schema, its documentation and its behaviour. Nothing here knows a whole definition, a database or a
- * socket; adding a format touches its own file and one line of its registry.
+ * A format is its schema, its documentation and its behaviour. Nothing here knows whole definitions, a database or sockets;
+ * a new format is one file and one line of its registry.
  */
 
 export {

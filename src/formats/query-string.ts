@@ -5,7 +5,7 @@ export const QUERY_ARRAY_FORMATS = ['comma', 'brackets', 'indices', 'repeat'] as
 export type QueryArrayFormat = (typeof QUERY_ARRAY_FORMATS)[number]
 
 /**
- * Parameters as a query string or form body, without a leading `?`.
+ * Serialises parameters as a query string or form body, without a leading `?`.
  *
  * Objects nest in brackets (`filter[state]=open`), in a list under their index, so that their fields stay together; `null`
  * and empty lists are left out, booleans are `true` and `false`. Names keep their brackets and values
@@ -18,7 +18,7 @@ export function writeQuery(parameters: JsonObject, arrayFormat: QueryArrayFormat
   return pairs.join('&')
 }
 
-/** The URL with more parameters; those it has already stay. */
+/** Appends a query string to a URL. */
 export function appendQuery(url: string, query: string): string {
   if (query === '') return url
   const hashAt = url.indexOf('#')
@@ -27,7 +27,7 @@ export function appendQuery(url: string, query: string): string {
   return `${bare}${separator}${query}`
 }
 
-/** The URL with these parameters, replacing those of the same name. */
+/** Sets query parameters of a URL, replacing those of the same name. */
 export function setQuery(url: string, parameters: Readonly<Record<string, string>>): string {
   const names = Object.keys(parameters)
   if (names.length === 0) return url
@@ -39,7 +39,7 @@ export function setQuery(url: string, parameters: Readonly<Record<string, string
 }
 
 /**
- * The URL with the value of each query parameter changed, everything else as it is written.
+ * Maps the value of each query parameter of a URL; everything else stays as it is written.
  *
  * @param change given the decoded value; `undefined` drops the parameter
  */

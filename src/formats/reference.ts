@@ -33,9 +33,9 @@ const { entries, jsonLength, nameLength, textLength, urlLength } = DEFINITION_LI
 const LIMITS = `## Limits
 
 Every part of a definition or override has a limit, in characters or entries; the JSON Schema names each of them. Unless a key says
-otherwise: texts ${textLength}, base addresses ${urlLength}, names ${nameLength}, lists and maps ${entries} entries, JSON that is kept as it is (bodies, schemas,
+otherwise: texts ${textLength}, base URLs ${urlLength}, names ${nameLength}, lists and maps ${entries} entries, free-form JSON (bodies, schemas,
 examples) ${jsonLength} as JSON. One text holds at most 500 placeholders, an expression 16384 bytes, a form 100 fields.
-A definition or override as a whole has at most 1048576 characters as JSON. A check reports the first 100 findings.`
+A definition or override as a whole has at most 262144 characters as JSON. A check reports the first 100 findings.`
 
 function renderKind(name: string, formats: readonly Format[], shared: readonly string[] = []): string {
   const entries = formats.map(({ format, summary, config }) => {

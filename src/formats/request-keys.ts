@@ -6,14 +6,14 @@ import { headerMap, jsonTemplate, refineWith, templateMap, templateText, urlText
 
 const VERBS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY']
 
-/** How query parameters with several values are written. */
+/** Serialisation of lists in query parameters. */
 export const queryArrayFormatSchema = z
   .enum(QUERY_ARRAY_FORMATS)
   .describe(
     'How a list is written: comma a=1,2 · brackets a[]=1&a[]=2 · indices a[0]=1&a[1]=2 · repeat a=1&a=2 (default).',
   )
 
-/** The keys that every outgoing request shares: resource methods, verification requests, action and token steps. */
+/** The settings that all outgoing requests share: resource methods, verification requests, action and token steps. */
 export const requestKeys = {
   method: z
     .string()
@@ -35,7 +35,7 @@ export const requestKeys = {
     .describe('How the answer is read. Default: by its content type, JSON above all.'),
 } as const
 
-/** A bare request, where nothing is extracted or paged. */
+/** A request without extraction or paging. */
 export const requestSchema = z.strictObject(requestKeys).meta({ id: 'Request' })
 
 export type RequestDefinition = z.output<typeof requestSchema>

@@ -3,40 +3,40 @@ import { exceedsJsonSize, isJsonObject, JSON_DEPTH_MAX, type Json, tryParseDotPa
 import { findBaseUrlProblem, findTemplateProblem, validateExpression } from '../expressions/index.ts'
 
 /**
- * What a leaf of the config is, beyond its JSON type.
+ * The role of a field of the config, beyond its JSON type.
  *
- * One walk over schema and config together (`definition/schema-walk.ts`) reads these to find unknown placeholder roots,
- * credential material and addresses.
+ * One walk over schema and config together (`definitions/schema-walk.ts`) reads these to find unknown placeholder roots,
+ * credential material and URLs.
  */
 export type FieldRole =
   /** A text, or a JSON value of texts, with placeholders. `secret`: literal text here is credential material. */
   | { readonly kind: 'template'; readonly secret: boolean }
-  /** JSONata. `roots`: the names it starts from, where they are known. */
+  /** JSONata. `roots`: its root names, where they are known. */
   | { readonly kind: 'expression'; readonly roots: readonly string[] | undefined }
   /** A path into a JSON value. */
   | { readonly kind: 'path' }
-  /** An address that the product will call. */
+  /** A URL that the product will call. */
   | { readonly kind: 'url' }
-  /** A text for people, in which anything may stand. */
+  /** A text for people. */
   | { readonly kind: 'prose' }
 
-/** What expressions over an answer see: `response {status, headers, body}`, its parts bare, and `data`, the body again. */
+/** Root names of expressions over a response: `response {status, headers, body}`, its members, and `data`, the body again. */
 export const RESPONSE_ROOTS = ['response', 'status', 'headers', 'body', 'data'] as const
 
 /** The role of a schema; schemas without one are plain values. */
 export const fieldRoles = z.registry<FieldRole>()
 
 /**
- * How large the parts of a definition may be, in UTF-16 units and entries. Every text, list and map has one of these or a
- * smaller limit of its own, so that what a check or a call costs is bounded by the size of the definition.
+ * Limits of the parts of a definition, in UTF-16 units and entries. Every text, list and map has one of these limits or a
+ * smaller one, so that the cost of a check or a call is bounded by the size of the definition.
  */
 export const DEFINITION_LIMITS = {
-  /** Expressions and GraphQL documents are long, nothing is longer. */
+  /** The longest texts are expressions and GraphQL documents. */
   textLength: 64 * 1024,
   nameLength: 256,
   urlLength: 4_096,
   entries: 1_000,
-  /** A JSON value that is kept as it is: a body, a schema, examples. */
+  /** A free-form JSON value: a body, a schema, examples. */
   jsonLength: 128 * 1024,
 } as const
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
@@ -47,7 +47,7 @@ export function plainText(): z.ZodString {
   return withRole(rawText(), { kind: 'prose' })
 }
 
-/** Any text, taken as it is. */
+/** Any text, without placeholders. */
 export function rawText(): z.ZodString {
   return z.string().max(DEFINITION_LIMITS.textLength)
 }
@@ -75,7 +75,7 @@ export function mapOf<K extends z.core.$ZodRecordKey, V extends z.core.$ZodType>
   return z.record(key, value).superRefine(limit).meta({ maxProperties })
 }
 
-/** An address that people open: a logo, a page of documentation. */
+/** A URL that people open: a logo, a page of documentation. */
 export function webAddress(): z.ZodString {
   return z.string().max(2048).superRefine(refineWith(findWebAddressProblem, 'url.http'))
 }
@@ -105,7 +105,7 @@ export function templateMap(): z.ZodType<Record<string, Json>> {
   return mapOf(nameText(), jsonTemplate())
 }
 
-/** Any JSON value, kept as it is. */
+/** Any JSON value, without placeholders. */
 export function anyJson(): z.ZodType<Json> {
   return z
     .custom<Json>((value) => value !== undefined)
@@ -113,7 +113,7 @@ export function anyJson(): z.ZodType<Json> {
     .meta({ 'x-json-length-max': DEFINITION_LIMITS.jsonLength })
 }
 
-/** An address the product calls: absolute, or starting with a placeholder. */
+/** A URL that the product calls: absolute, or starting with a placeholder. */
 export function urlText(): z.ZodString {
   return withRole(templateString(DEFINITION_LIMITS.urlLength).superRefine(refineWith(findBaseUrlProblem, 'url')), {
     kind: 'url',
@@ -121,9 +121,9 @@ export function urlText(): z.ZodString {
 }
 
 /**
- * JSONata. Refused here when it does not parse, never when it is called.
+ * JSONata. Its syntax is checked here, before it is stored.
  *
- * @param roots the names that it starts from: any other is a finding. Absent: they depend on the API.
+ * @param roots its root names: any other one is a finding. Absent: they depend on the API
  */
 export function expressionText(roots?: readonly string[]): z.ZodString {
   const schema = z
@@ -141,23 +141,23 @@ export function fieldPath(): z.ZodString {
   })
 }
 
-/** What is wrong with a text as a path into a JSON value: a clause that goes on after the field's name. */
+/** The problem of a text as a path into a JSON value, worded to follow the field's name. */
 export function findPathProblem(text: string): string | undefined {
   const read = tryParseDotPath(text)
   return 'problem' in read ? read.problem : undefined
 }
 
-/** A name that HTTP accepts for a header. */
+/** A valid header name (RFC 9110). */
 export function headerName(): z.ZodString {
   return z.string().max(DEFINITION_LIMITS.nameLength).regex(HEADER_NAME, { error: 'must be a header name' })
 }
 
-/** What is wrong with a text as the name of a header: a clause that goes on after the field's name. */
+/** The problem of a text as a header name, worded to follow the field's name. */
 export function findHeaderNameProblem(text: string): string | undefined {
   return HEADER_NAME.test(text) ? undefined : 'must be a header name'
 }
 
-/** A whole number, or one placeholder that yields one. */
+/** A whole number, or one placeholder for one. */
 export function templatedInteger(minimum: number, maximum: number): z.ZodType<number | string> {
   const placeholder = templateText().regex(ONE_PLACEHOLDER, { error: 'must be a whole number or one placeholder' })
   return z.union([z.int().min(minimum).max(maximum), placeholder])
@@ -168,7 +168,7 @@ export function headerMap(): z.ZodType<Record<string, string | number | boolean 
   return mapOf(headerName(), z.union([templateText(), z.number(), z.boolean(), z.null()]))
 }
 
-/** Adds a cross-field or syntax rule: the finding is the sentence that `find` returns. With `abort` no later rule is tried. */
+/** Adds a rule: the finding is the problem that `find` returns. With `abort` later rules are skipped. */
 export function refineWith<T>(find: (value: T) => string | undefined, rule: string, abort = false) {
   return (value: T, context: z.RefinementCtx<T>): void => {
     const problem = find(value)

@@ -18,7 +18,7 @@ export const JWT_ALGORITHMS = [
 
 type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number]
 
-/** What a token says and what it is signed with. */
+/** Claims and signing key of a token. */
 export interface JwtInput {
   readonly algorithm: JwtAlgorithm
   /** Secret for HS algorithms, else a private key in PEM; `\n` written as two characters is understood. */

@@ -17,7 +17,7 @@ describe.each(CREDENTIAL_FORMATS.map((entry) => entry.format))('credentials %s',
     const collected = collectFields(plan.fields, given, 'credentials')
     if (violations === undefined) expect(collected).toEqual({ kind: 'collected', secrets, visible })
     else
-      expect(collected.kind === 'refused' && collected.violations.map(({ field, rule }) => `${field} ${rule}`)).toEqual(
+      expect(collected.kind === 'invalid' && collected.violations.map(({ field, rule }) => `${field} ${rule}`)).toEqual(
         violations,
       )
   })
@@ -86,7 +86,7 @@ test.each([`${'a{0,99}'.repeat(5)}b`, '(\\+\\\\+)+', '(a+)+b', '(?:a|a)*b', '(.*
   (pattern) => {
     const fields = fieldList().parse([{ name: 'a', pattern }])
     const collected = collectFields(fields, { a: 'a'.repeat(512) }, 'credentials')
-    expect(collected.kind).toBe('refused')
+    expect(collected.kind).toBe('invalid')
   },
 )
 

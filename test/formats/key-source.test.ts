@@ -29,7 +29,7 @@ describe('public keys of senders', () => {
     const { state, keys } = scripted(() => ({ status: 200, body: 'k' }))
     await Promise.all([keys.read(URL), keys.read(URL)])
     state.nowMs += 599_999
-    expect(await keys.read(URL)).toEqual({ kind: 'found', value: 'k' })
+    expect(await keys.read(URL)).toEqual({ kind: 'ok', value: 'k' })
     expect(state.fetches).toBe(1)
     state.nowMs += 1
     await keys.read(URL)
@@ -66,9 +66,9 @@ describe('public keys of senders', () => {
   test.each([
     ['an address without keys', { status: 404, body: '' }, 'answered 404'],
     ['a document without end', { status: 200, body: 'x'.repeat(256 * 1024 + 1) }, 'too long'],
-  ])('%s refuses, and is asked again after a minute', async (_what, answer, why) => {
+  ])('%s refuses, and is asked again after a minute', async (_what, answer, reason) => {
     const { state, keys } = scripted(() => answer)
-    expect(await keys.read(URL)).toEqual({ kind: 'refused', why: expect.stringContaining(why) })
+    expect(await keys.read(URL)).toEqual({ kind: 'invalid', reason: expect.stringContaining(reason) })
     state.nowMs += 60_000
     await keys.read(URL)
     expect(state.fetches).toBe(2)
@@ -101,13 +101,13 @@ describe('public keys of senders', () => {
       const scope = { account: { context: {}, credentials: {}, environmentVariables: {} }, call: {} }
       return (await verify(delivery, scope, { now, keys })).kind
     }
-    expect(await judge(before, 'old')).toBe('genuine')
+    expect(await judge(before, 'old')).toBe('valid')
     served = keySet(after, 'new')
-    expect(await judge(after, 'new')).toBe('refused')
-    expect(await judge(before, 'old')).toBe('genuine')
+    expect(await judge(after, 'new')).toBe('invalid')
+    expect(await judge(before, 'old')).toBe('valid')
     state.nowMs += 60_000
-    expect(await judge(after, 'new')).toBe('genuine')
-    expect(await judge(before, 'old')).toBe('refused')
+    expect(await judge(after, 'new')).toBe('valid')
+    expect(await judge(before, 'old')).toBe('invalid')
     expect(state.fetches).toBe(2)
   })
 })

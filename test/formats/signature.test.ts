@@ -47,7 +47,7 @@ function parse(text: string): Json {
   }
 }
 
-const GENUINE = { kind: 'genuine' }
+const VALID = { kind: 'valid' }
 
 describe.each(SIGNATURE_FORMATS.map((entry) => entry.format))('signature_verification %s', (format) => {
   const configs = SIGNATURE_CONFIG_ROWS[format] ?? []
@@ -65,14 +65,14 @@ describe.each(SIGNATURE_FORMATS.map((entry) => entry.format))('signature_verific
   })
 
   test.each(rows)('$promise', async (row) => {
-    const expected = row.why === undefined ? GENUINE : { kind: 'refused', why: expect.stringContaining(row.why) }
+    const expected = row.reason === undefined ? VALID : { kind: 'invalid', reason: expect.stringContaining(row.reason) }
     expect(await judge(format, row)).toEqual(expected)
   })
 })
 
 describe('the schemes of providers', () => {
   test.each(Object.entries(PROVIDER_ROWS))('%s is genuine', async (_provider, { format, ...row }) => {
-    expect(await judge(format, row)).toEqual(GENUINE)
+    expect(await judge(format, row)).toEqual(VALID)
   })
 
   test('the page of providers shows the configs that are tested (renew it with vitest -u)', async () => {
@@ -95,7 +95,7 @@ test('rows exist for registered formats only', () => {
 const genuine: readonly (readonly [name: string, format: string, row: Case])[] = [
   ...Object.entries(SIGNATURE_ROWS).flatMap(([format, rows]) =>
     rows
-      .filter(({ why, hasSpare }) => why === undefined && !hasSpare)
+      .filter(({ reason, hasSpare }) => reason === undefined && !hasSpare)
       .map((row) => [`${format} ${row.promise}`, format, row] as const),
   ),
   ...Object.entries(PROVIDER_ROWS).map(([provider, row]) => [provider, row.format, row] as const),
@@ -105,7 +105,7 @@ describe.each(genuine)('%s', (_name, format, row) => {
   test('nothing of a genuine delivery may change', async () => {
     const survivors: string[] = []
     for (const [what, mutated] of mutations(row))
-      if ((await judge(format, mutated)).kind === 'genuine') survivors.push(what)
+      if ((await judge(format, mutated)).kind === 'valid') survivors.push(what)
     expect(survivors).toEqual([])
   })
 
@@ -113,9 +113,9 @@ describe.each(genuine)('%s', (_name, format, row) => {
     const seconds = row.window
     if (seconds === undefined) return expect(JSON.stringify(row.config)).not.toContain('"timestamp"')
     const at = (offset: number) => new Date(Date.parse(row.now ?? NOW) + offset * 1000).toISOString()
-    for (const offset of [-seconds, seconds]) expect(await judge(format, { ...row, now: at(offset) })).toEqual(GENUINE)
+    for (const offset of [-seconds, seconds]) expect(await judge(format, { ...row, now: at(offset) })).toEqual(VALID)
     for (const offset of [-seconds - 1, seconds + 1])
-      expect(await judge(format, { ...row, now: at(offset) })).toMatchObject({ kind: 'refused' })
+      expect(await judge(format, { ...row, now: at(offset) })).toMatchObject({ kind: 'invalid' })
   })
 })
 

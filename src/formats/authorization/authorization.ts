@@ -3,15 +3,15 @@ import type { Json } from '../../base/index.ts'
 import type { TemplateScope } from '../../expressions/index.ts'
 import type { EvaluateExpression, Format } from '../format.ts'
 
-/** One way of putting a credential on an outgoing request. */
+/** One way of authorizing an outgoing request. */
 export interface AuthorizationFormat extends Format {
   readonly compile: (config: Json | undefined) => Authorize
 }
 
 /**
- * Computes what a request needs to be accepted upstream.
+ * Computes the credential headers and parameters of a request.
  *
- * Unlike other headers and parameters, a placeholder that resolves to nothing is an error here: half a credential is never sent.
+ * Unlike elsewhere, a placeholder without a value is an error here: half a credential is never sent.
  *
  * @throws Failure PLACEHOLDER_UNRESOLVED, EXPRESSION_FAILED
  */
@@ -31,25 +31,25 @@ export interface UnauthorizedRequest {
   readonly body: string | Uint8Array | undefined
 }
 
-/** What is put on the request. Both parts are credential material: masked in previews, never logged. */
+/** Headers and parameters that authorize a request: credential material, masked in dry runs, never logged. */
 export interface AuthorizationEffect {
   /** Lower-case names; they replace headers of the same name. */
   readonly headers: Readonly<Record<string, string>>
-  /** Set last, replacing parameters of the same name. */
+  /** Added last; they replace parameters of the same name. */
   readonly query: Readonly<Record<string, string>>
 }
 
 export interface AuthorizationContext {
   readonly evaluate: EvaluateExpression
   readonly now: () => Date
-  /** A fresh unpredictable hexadecimal text, for nonces. */
+  /** A random hexadecimal text, for nonces. */
   readonly nonce: () => string
 }
 
 /** Sends nothing. */
 export const NO_AUTHORIZATION: AuthorizationEffect = { headers: {}, query: {} }
 
-/** `none`: says in writing that the API needs no credential. */
+/** `none`: states explicitly that the API needs no credential. */
 export const none: AuthorizationFormat = {
   format: 'none',
   summary: 'Sends no credential. The same as `authorization: null` on a method.',

@@ -1,5 +1,5 @@
 /**
- * Family `authorization`: how a credential is put on an outgoing request. One file per format; this list is the registry.
+ * `authorization`: how outgoing requests are authorized. The registry of its formats.
  *
  * @module
  */
@@ -24,10 +24,10 @@ export const AUTHORIZATION_FORMATS: readonly AuthorizationFormat[] = [
   none,
 ]
 
-/** `{format, config}` of the family. */
+/** Schema of `authorization`. */
 export const authorizationSchema = formatUnion('Authorization', AUTHORIZATION_FORMATS)
 
-/** The behaviour of a checked choice. */
+/** Compiles a checked `{format, config}`. */
 export function compileAuthorization({ format, config }: FormatChoice): Authorize {
   return getFormat(AUTHORIZATION_FORMATS, format).compile(config)
 }

@@ -84,7 +84,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Percent-encodes as signature schemes demand: only the unreserved characters of RFC 3986 §2.3 stay. */
+/** Percent-encodes all but the unreserved characters of RFC 3986 §2.3. */
 function percentEncode(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

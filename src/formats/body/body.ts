@@ -1,22 +1,22 @@
 import { Failure, isJsonObject, type Json } from '../../base/index.ts'
 import { writeQuery } from '../query-string.ts'
 
-/** One way of writing a request body. */
+/** One way of encoding a request body. */
 export interface BodyFormat {
   readonly format: string
   readonly summary: string
-  /** @throws Failure INVALID_FIELD when the value cannot be written in this format */
+  /** @throws Failure INVALID_FIELD when the value cannot be encoded in this format */
   readonly encode: (value: Json, tools: EncodeContext) => EncodedBody
 }
 
-/** A body as it is sent. `contentType` applies unless a header says otherwise. */
+/** An encoded body. `contentType` applies unless a header sets another. */
 interface EncodedBody {
   readonly content: string | Uint8Array
   readonly contentType: string
 }
 
 interface EncodeContext {
-  /** A fresh unpredictable hexadecimal text, for multipart boundaries. */
+  /** A random hexadecimal text, for multipart boundaries. */
   readonly nonce: () => string
 }
 

@@ -1,5 +1,5 @@
 /**
- * Family `body_format`: how a request body is written. One file per format; this list is the registry.
+ * `body_format`: how request bodies are encoded. The registry of its formats.
  *
  * @module
  */

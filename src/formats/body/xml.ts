@@ -6,9 +6,11 @@ import type { BodyFormat } from './body.ts'
 const DEPTH_MAX = 64
 
 /**
- * `xml`: the convention of the response format the other way round: one key at the top is the root element, keys are
- * elements, lists repeat them, `@name` is an attribute, `#text` the text beside them. `null` is an empty element, and leaves
- * an attribute out.
+ * `xml`: the inverse of the response format: the only key at the top is the root element, keys are elements, lists repeat
+ * them, `@name` is an attribute, `#text` the text. `null` is an empty element; an attribute that is `null` is left out.
+ *
+ * Own code and not the builder of fast-xml-parser: names, depth, characters and lists must be checked first in any case,
+ * which is the larger half.
  */
 export const xml: BodyFormat = {
   format: 'xml',
@@ -58,7 +60,7 @@ function scalarText(value: Json, key: string): string {
   return value === null ? '' : String(value)
 }
 
-/** Readers take `\r` for a line end, and every blank of an attribute for a space, unless they are written as numbers. */
+/** Parsers normalise `\r` to a line end, and blanks of an attribute to spaces, unless they are character references. */
 const TEXT_ESCAPED = /[&<>\r]/g
 const ATTRIBUTE_ESCAPED = /[&<>"\t\n\r]/g
 const NAMED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }

@@ -15,7 +15,7 @@ const config = z
   })
   .prefault({})
 
-/** `api_key`: values that the customer types in; two fields and authorization `basic` make HTTP Basic. */
+/** `api_key`: fields that the customer fills in; two fields and authorization `basic` make HTTP Basic. */
 export const apiKey: CredentialFormat = {
   format: 'api_key',
   authenticationMethod: 'api_key',

@@ -16,17 +16,17 @@ import {
 } from '../schema-types.ts'
 import { JWT_ALGORITHMS } from '../sign-jwt.ts'
 
-/** What expressions over token answers see: the last one as `response` and bare, and all of them as `steps`. */
+/** Root names of expressions over token responses: the last one as `response` and its members, all of them as `steps`. */
 export const TOKEN_ROOTS = ['response', 'status', 'headers', 'body', 'steps', 'credentials', 'context'] as const
 
-/** `verification`, which every format of credentials offers. */
+/** `verification`, a setting of all credential formats. */
 export const verification = {
   verification: requestSchema
     .optional()
     .describe('A request that must succeed before the account counts as connected.'),
 } as const
 
-/** `context_from_token`, which every format with a token answer offers. */
+/** `context_from_token`, a setting of all formats with a token response. */
 export const contextFromToken = {
   context_from_token: mapOf(nameText(), fieldPath())
     .optional()
@@ -40,7 +40,7 @@ export function contextPaths(
   return Object.entries(mapping ?? {}).map(([key, path]) => [key, parseDotPath(path)] as const)
 }
 
-/** Settings that every OAuth 2 grant shares. */
+/** Settings of all OAuth 2 grants. */
 export const oauth2Keys = {
   client: z
     .strictObject({
@@ -83,8 +83,8 @@ export const oauth2Keys = {
       bodyFormat: z.enum(['form', 'json']).optional().describe('Format of token requests. Default: form.'),
     })
     .optional()
-    .describe('How the server wants to be spoken to.'),
-  scope: listOf(rawText()).optional().describe('Scopes that are always asked for.'),
+    .describe('Options of token requests.'),
+  scope: listOf(rawText()).optional().describe('Scopes that are always requested.'),
   optional_scope: listOf(rawText()).optional().describe('Scopes that the customer or an override may add.'),
   tokenParams: templateMap().optional().describe('Further parameters of the token request.'),
   refreshParams: templateMap().optional().describe('Further parameters of the refresh request.'),
@@ -112,5 +112,5 @@ export const oauth2Keys = {
 
 const settings = z.strictObject(oauth2Keys)
 
-/** What a checked config says about the grant, whichever it is. */
+/** The parsed settings of an OAuth 2 grant. */
 export type OAuth2Settings = z.output<typeof settings>

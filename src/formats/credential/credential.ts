@@ -4,88 +4,88 @@ import type { EvaluateExpression, Format, FormatChoice } from '../format.ts'
 import type { RequestDefinition } from '../request-keys.ts'
 import type { Field } from './fields.ts'
 
-/** One way of connecting an account; `format` is what the account records as `authentication_method`. */
+/** One way of connecting an account. */
 export interface CredentialFormat extends Format {
   readonly authenticationMethod: AuthenticationMethodName
   readonly compile: (config: Json | undefined) => CredentialPlan
 }
 
-/** The specification's list. */
+/** Values of an account's `authentication_method`. */
 type AuthenticationMethodName = 'api_key' | 'oauth2' | 'oauth2_client_credentials' | 'vendor_oauth'
 
-/** What connecting needs to know of a checked config. */
+/** A compiled credential format. */
 export interface CredentialPlan {
   readonly format: string
-  /** Asked of the customer: before a redirect, or as the whole credential. */
+  /** Fields for the customer: before a redirect, or as the whole credential. */
   readonly fields: readonly Field[]
   /** A request that must succeed before the account counts as connected. */
   readonly verification: RequestDefinition | undefined
-  /** How tokens are had and kept; absent where the fields are all there is. */
+  /** How tokens are requested and refreshed; absent where the fields are the whole credential. */
   readonly token?: CompileTokenRules
-  /** The first token comes from elsewhere: from the customer's consent, or imported with the fields (`IMPORTED_FIELDS`). */
+  /** The first token comes from the customer's consent, or is imported with the fields (`IMPORTED_FIELDS`). */
   readonly isTokenImported?: boolean
 }
 
-/** A credential definition under its format. */
+/** One of the credential formats of a definition. */
 export interface CredentialChoice extends FormatChoice {
   /** Shown where the customer picks one of several. */
   readonly label?: string | undefined
 }
 
-/** A token as a third party gave it out. Credential material throughout: never shown, never logged. */
+/** An access token with its refresh token and lifetime. Credential material: never shown, never logged. */
 export interface TokenSet {
   readonly accessToken: string
-  /** Buys the next token without the customer. */
+  /** Refresh token: requests the next token without the customer. */
   readonly refreshToken: string | undefined
-  /** Absent: nobody said; it is good until it is refused. */
+  /** Absent when the response names none: the token is used until it is rejected. */
   readonly expiresAt: Date | undefined
-  /** The answer with `access_token` and `refresh_token` under these names, over what the token before had: `{{oauth.token.…}}`. */
+  /** `{{oauth.token.…}}`: the response, with `access_token` and `refresh_token`, merged over the fields of the previous token. */
   readonly fields: JsonObject
 }
 
-/** What became of asking for a token. */
+/** Result of a token request. */
 export type TokenResult = { readonly kind: 'granted'; readonly token: TokenSet } | TokenError
 
-/** Why there is no token, and thereby whose matter it is. */
+/** Why a token request failed, and who has to act. */
 export interface TokenError {
   /**
-   * `grant_refused`: the account's own credentials or consent are no longer good. `client_refused`: the integration's client
-   * or its settings are wrong, the account can do nothing about it. `transient`: nothing is known, ask again later.
+   * `grant_refused`: the account's credentials or consent are invalid. `client_refused`: the integration's client or its
+   * settings are wrong. `transient`: retry later.
    */
   readonly kind: 'grant_refused' | 'client_refused' | 'transient'
-  /** For people; may repeat what was sent, so whoever shows it takes secrets out. */
+  /** For people; may quote the request, so that secrets must be redacted before it is shown. */
   readonly message: string
-  /** As the server asked. */
+  /** The server's `Retry-After`. */
   readonly retryAfterSeconds: number | undefined
 }
 
-/** How tokens of one definition are had and kept. `Request` is a request that has been compiled for whoever sends it. */
+/** How tokens of one definition are requested. `Request` is the caller's type of a compiled request. */
 export interface TokenRules<Request> {
-  /** Whether a token can be had without the customer: with the account's fields, or with the token it has. */
+  /** A token can be requested without the customer: with the account's fields, or with its previous token. */
   canRequestToken(previous: TokenSet | undefined): boolean
   /**
-   * Asks for a token, or for the next one.
+   * Requests a token, or refreshes the previous one.
    *
    * @param scope the account with `previous` as `{{oauth.token.…}}`
-   * @throws Failure whatever `send` and `evaluate` throw; PLACEHOLDER_UNRESOLVED when a part of a request has no value
+   * @throws Failure of `send` and `evaluate`; PLACEHOLDER_UNRESOLVED when a part of a request has no value
    */
   requestToken(tools: TokenContext<Request>, scope: TemplateScope, previous: TokenSet | undefined): Promise<TokenResult>
   /** Context keys that are filled from `TokenSet.fields`. */
   readonly contextFromToken: readonly (readonly [string, DotPath])[]
 }
 
-/** Compiles the requests of a grant. A format knows no definition around it, so it leaves that to whoever does. */
+/** Compiles the requests of a grant: the caller knows the definition, the format does not. */
 export type CompileTokenRules = <Request>(
   compileRequest: (request: RequestDefinition) => Request,
 ) => TokenRules<Request>
 
-/** What asking for a token may use. */
+/** Dependencies of a token request. */
 export interface TokenContext<Request> {
-  /** Sends one request: no redirect, no repetition. @throws Failure when no answer came */
+  /** Sends one request, without redirects and retries. @throws Failure when there is no response */
   readonly send: (request: Request, scope: TemplateScope) => Promise<TokenResponse>
   readonly evaluate: EvaluateExpression
   readonly now: () => Date
-  /** A fresh unpredictable text, for the id of an assertion. */
+  /** A random text, for the id of an assertion. */
   readonly nonce: () => string
 }
 

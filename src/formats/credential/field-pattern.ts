@@ -7,8 +7,8 @@ const PATTERN_VALUE_LENGTH_MAX = 512
 export const PATTERN_LENGTH_MAX = 512
 
 /**
- * Instructions of all patterns of one form together. A match costs at most one step per instruction and character of the
- * value: with the longest value tens of milliseconds for all of a form.
+ * Most instructions of all patterns of one form. A match takes at most one step per instruction and character: for the
+ * longest values tens of milliseconds for a whole form.
  */
 const PROGRAM_SIZE_MAX = 1_100
 
@@ -16,29 +16,29 @@ const PROGRAM_SIZE_MAX = 1_100
 const EXPANSION_MAX = 50_000
 
 /**
- * Code points in the ranges of a pattern that ignores case: compiling looks up the other case of each, 30 ns a code point. A
- * Unicode class such as `\pL` costs about as much as the given number.
+ * Most code points in the ranges of a case-insensitive pattern: compiling looks up the other case of each, 30 ns per code
+ * point. A Unicode class such as `\pL` counts as `UNICODE_CLASS_FOLDED`.
  */
 const FOLDED_MAX = 32_768
 const UNICODE_CLASS_FOLDED = 8_192
 
-/** A flag group that makes the pattern ignore case. */
+/** A flag group that makes the pattern case-insensitive. */
 const IGNORES_CASE = /\(\?[a-oq-z-]*i/i
 
-/** A Unicode class, or a range with both of its ends; a range ends only in a class, elsewhere it is one that costs nothing. */
+/** A Unicode class, or a range with both ends. Outside of a class it is not a range; counting it is harmless. */
 const RANGE = /\\p|(\\x\{[\da-f]+\}|\\x[\da-f]{2}|\\[0-7]{1,3}|.)-(\\x\{[\da-f]+\}|\\x[\da-f]{2}|\\[0-7]{1,3}|.)/gisu
 
-/** A counted repetition; the first group tells whether it repeats a group or another repetition, and so multiplies. */
+/** A counted repetition; the first group matches when it repeats a group or a repetition, which multiplies. */
 const COUNTED = /([)}]?)\{(\d+)(?:,(\d*))?\}/g
 
 const TOO_LARGE = 'repeats too much: use smaller numbers in {n,m}'
 const TOO_WIDE = 'has too many or too large ranges of characters for a pattern that ignores case'
 
 /**
- * A sentence about why a definition may not use this regular expression, `undefined` when it may.
+ * The problem of a regular expression, `undefined` when it is valid.
  *
- * Patterns come from the author of a definition and run in this process, so they run in RE2's linear-time engine, which has
- * no back references and no lookaround. Length and program size bound what compiling and matching cost.
+ * Patterns come from authors of definitions and run in this process, in RE2's linear time, without back references and
+ * lookaround. Limits of length and program size bound the cost of compiling and matching.
  */
 export function findPatternProblem(pattern: string): string | undefined {
   if (pattern.length > PATTERN_LENGTH_MAX) return `must have at most ${PATTERN_LENGTH_MAX} characters`
@@ -52,17 +52,17 @@ export function findPatternProblem(pattern: string): string | undefined {
   }
 }
 
-/** Whether patterns are too much for one form, although each by itself has no problem. */
+/** True when the patterns of one form, each of them valid, exceed the limit together. */
 export function areTooLargeTogether(patterns: readonly string[]): boolean {
   return patterns.reduce((sum, pattern) => sum + RE2JS.compile(pattern).programSize(), 0) > PROGRAM_SIZE_MAX
 }
 
-/** Whether the whole value matches. Only for patterns without a problem; values longer than the limit do not match. */
+/** True when the whole value matches a valid pattern; values longer than the limit do not match. */
 export function matchesPattern(pattern: string, value: string): boolean {
   return value.length <= PATTERN_VALUE_LENGTH_MAX && RE2JS.compile(pattern).testExact(value)
 }
 
-/** Code points of all ranges; never fewer than those whose case compiling looks up. */
+/** Upper bound of the code points whose case compiling looks up. */
 function foldedOf(pattern: string): number {
   let folded = 0
   for (const [, first, last] of pattern.matchAll(RANGE))
@@ -70,13 +70,13 @@ function foldedOf(pattern: string): number {
   return folded
 }
 
-/** Of a character as it is, in hexadecimal `\x{10ffff}`, `\xff`, or octal `\377`. */
+/** The code point of a character: literal, hexadecimal (`\x{10ffff}`, `\xff`) or octal (`\377`). */
 function codePointOf(text = ''): number {
   if (/^\\x/i.test(text)) return Number.parseInt(text.replace(/[\\x{}]/gi, ''), 16)
   return /^\\\d/.test(text) ? Number.parseInt(text.slice(1), 8) : (text.codePointAt(0) ?? 0)
 }
 
-/** Length of the pattern times the repetitions that can lie inside each other; never less than what compiling produces. */
+/** Upper bound of the compiled size: length of the pattern times the repetitions that may be nested. */
 function expansionOf(pattern: string): number {
   let nested = 1
   let innermost = 1

@@ -4,7 +4,7 @@ import { isPlaceholderRoot } from '../../expressions/index.ts'
 import { listOf, plainText, rawText, refineWith } from '../schema-types.ts'
 import { areTooLargeTogether, findPatternProblem, matchesPattern, PATTERN_LENGTH_MAX } from './field-pattern.ts'
 
-/** Fields that one form asks for. */
+/** Most fields of one form. */
 const FIELDS_MAX = 100
 
 /** A key that placeholders can name: `{{subdomain}}`, `{{credentials.subdomain}}`. */
@@ -15,7 +15,7 @@ const option = z.strictObject({
   label: plainText().optional().describe('Default: the value.'),
 })
 
-/** One thing that a customer is asked for when an account is connected. */
+/** One field of the form with which a customer connects an account. */
 const fieldSchema = z
   .strictObject({
     name: z
@@ -29,7 +29,7 @@ const fieldSchema = z
       .enum(['text', 'password', 'single_select'])
       .default('text')
       .describe('`password` values are credential material: stored encrypted, never shown.'),
-    required: z.boolean().default(false).describe('An empty value is refused.'),
+    required: z.boolean().default(false).describe('An empty value is rejected.'),
     default: rawText().optional().describe('Taken when the field is left empty.'),
     format: z.enum(['email', 'number', 'uuid', 'url', 'hostname_label']).optional().describe('What the value must be.'),
     pattern: z
@@ -88,23 +88,23 @@ function findDuplicateProblem(fields: readonly { readonly name: string }[]): str
   return twice === undefined ? undefined : `names the field ${twice} twice`
 }
 
-/** What a customer gave, taken apart: secrets go into encrypted storage, the rest into the account's context. */
+/** Values of a form: secrets are stored encrypted, all others in the account's context. */
 export type CollectedFields =
   | { readonly kind: 'collected'; readonly secrets: JsonObject; readonly visible: JsonObject }
-  | { readonly kind: 'refused'; readonly violations: readonly Violation[] }
+  | { readonly kind: 'invalid'; readonly violations: readonly Violation[] }
 
 /** Longest value of a field; private keys and service account files fit. */
 const VALUE_LENGTH_MAX = 16_384
 
-/** The mask that answers show instead of a secret; it is never taken as a value. */
+/** The mask that responses show instead of a secret; never accepted as a value. */
 const MASK = '***'
 
 /**
- * Validates and transforms the values given for a list of fields, all findings at once.
+ * Validates and transforms the values of a form, with all findings in one result.
  *
  * @param given values by field name; an absent, `null` or empty value counts as not given
  * @param path prefix of the reported fields, for example `credentials`
- * @param sentInHeaders names of fields whose values a header has to carry as they are
+ * @param sentInHeaders names of fields whose values are sent in headers unchanged
  */
 export function collectFields(
   fields: readonly Field[],
@@ -130,10 +130,10 @@ export function collectFields(
     if (problem !== undefined) violations.push({ field: `${path}.${field.name}`, ...problem })
     else if (typeof text === 'string') (field.type === 'password' ? secrets : visible)[field.name] = text
   }
-  return violations.length > 0 ? { kind: 'refused', violations } : { kind: 'collected', secrets, visible }
+  return violations.length > 0 ? { kind: 'invalid', violations } : { kind: 'collected', secrets, visible }
 }
 
-/** The value as it will be stored; `undefined` when nothing was given and nothing is the default. */
+/** The value to store; `undefined` when it is not given and has no default. */
 function normalise(field: Field, given: Json | undefined): Json | undefined {
   const value = isJsonNumber(given) ? String(given) : (given ?? undefined)
   if (value !== undefined && typeof value !== 'string') return value
@@ -171,7 +171,7 @@ function findValueProblem(field: Field, value: Json | undefined): Omit<Violation
   return findFormatProblem(field, value) ?? findPatternMismatch(field, value)
 }
 
-/** Line breaks and tabs are text, as in a key in PEM; other control characters come from a mistake. */
+/** Control characters but line breaks and tabs, which occur in PEM keys. */
 const CONTROL = /[^\P{Cc}\t\n\r]/u
 /** Visible characters of Latin-1, blank and tab (RFC 9110 §5.5). */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -1,5 +1,5 @@
 /**
- * Family `credentials`: how an account is connected. One file per format; this list is the registry.
+ * `credentials`: how accounts are connected. The registry of its formats.
  *
  * A definition writes one `{format, config}`, or a map from format to `{config, label?}` when the customer may choose.
  *
@@ -33,7 +33,7 @@ export const credentialsSchema = z
   .union([formatUnion('Credential', CREDENTIAL_FORMATS), credentialMap])
   .meta({ id: 'Credentials' })
 
-/** The choices of a checked config in the order in which they are written, whichever shape it has. */
+/** The credential formats of a checked config, in its order, for both shapes. */
 export function listCredentials(credentials: Json | undefined): readonly CredentialChoice[] {
   if (!isJsonObject(credentials)) return []
   const { format, config } = credentials
@@ -44,7 +44,7 @@ export function listCredentials(credentials: Json | undefined): readonly Credent
   })
 }
 
-/** What connecting by this choice needs. */
+/** Compiles one of the credential formats of a definition. */
 export function compileCredential({ format, config }: CredentialChoice): CredentialPlan {
   return getFormat(CREDENTIAL_FORMATS, format).compile(config)
 }

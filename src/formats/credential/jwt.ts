@@ -97,7 +97,7 @@ function compileAssertion(parsed: z.output<typeof config>): (scope: TemplateScop
   }
 }
 
-/** A key that does not fit is the account's: whoever connected it has to give another. */
+/** An unusable key is an error of the account: it must be connected with another key. */
 async function trySign(input: JwtInput): Promise<string | TokenResult> {
   try {
     return await signJwt(input)

@@ -14,7 +14,7 @@ const authorizeQuirks = z.strictObject({
     .optional()
     .describe('Parameters that are not sent.'),
   raw: listOf(nameText()).optional().describe('Parameters whose values are sent as they are, not percent-encoded.'),
-  fragment: plainText().optional().describe('Stands behind the address, after `#`.'),
+  fragment: plainText().optional().describe('Fragment of the address, after `#`.'),
   code_parameter: nameText().optional().describe('Where the redirect brings the code. Default: code.'),
 })
 
@@ -29,7 +29,7 @@ const oauth2Config = z.strictObject({
     .describe('Context keys filled from parameters of the redirect.'),
 })
 
-/** `oauth2`: authorisation code grant (RFC 6749 §4.1), of which tokens that exist already are imported and refreshed. */
+/** `oauth2`: authorization code grant (RFC 6749 §4.1); existing tokens are imported and refreshed. */
 export const oauth2: CredentialFormat = {
   format: 'oauth2',
   authenticationMethod: 'oauth2',
@@ -88,7 +88,7 @@ export const oauth2ClientCredentials: CredentialFormat = {
   })),
 }
 
-/** The same request every time: there is no refresh token (RFC 6749 §4.4.3), and one that is given is not used. */
+/** Always the same request: there is no refresh token (RFC 6749 §4.4.3); one in the response is ignored. */
 function clientCredentialsTokenRules(parsed: z.output<typeof clientCredentialsConfig>): CompileTokenRules {
   const clientOwner = parsed.client?.id === undefined ? 'account' : 'integration'
   const grant = { path: tokenPath(parsed), extra: parsed.tokenParams, clientOwner } as const

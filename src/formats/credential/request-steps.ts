@@ -3,7 +3,7 @@ import type { TemplateScope } from '../../expressions/index.ts'
 import type { TokenContext, TokenResponse, TokenResult, TokenSet } from './credential.ts'
 import { grantedToken, isTokenError, parseExpiry, parseLooseBody, tokenErrorFrom, tokenText } from './token-response.ts'
 
-/** How a token is read out of the answers, in JSONata. */
+/** JSONata expressions that read a token from responses. */
 export interface TokenExpressions {
   readonly accessToken: string
   readonly refreshToken: string | undefined
@@ -11,11 +11,11 @@ export interface TokenExpressions {
 }
 
 /**
- * Sends requests one after the other and reads a token out of what they were answered.
+ * Sends requests one after the other and reads a token from their responses.
  *
- * Templates see earlier answers as `{{args.step1.body.…}}`, with `status` and `headers`; expressions see the last one as
- * `response` and bare (`status`, `headers`, `body`), all of them as the list `steps`, and `credentials` and `context`. An
- * answer that is no success ends the sequence.
+ * Templates see earlier responses as `{{args.step1.body.…}}`, with `status` and `headers`; expressions see the last one as
+ * `response` and its members (`status`, `headers`, `body`), all of them as the list `steps`, and `credentials` and
+ * `context`. A response with an error ends the sequence.
  */
 export async function sendTokenRequests<Request>(
   tools: TokenContext<Request>,

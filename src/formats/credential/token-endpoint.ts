@@ -15,14 +15,14 @@ import type { OAuth2Settings } from './config-keys.ts'
 import type { TokenContext, TokenResult, TokenSet } from './credential.ts'
 import { type ClientOwner, readTokenResponse, tokenPaths } from './token-response.ts'
 
-/** One grant at a token endpoint: which parameters it has, and where its own extra ones are. */
+/** One grant at a token endpoint, with its path and its extra parameters. */
 export interface TokenGrant {
   readonly path: string
   readonly extra: OAuth2Settings['tokenParams']
   readonly clientOwner: ClientOwner
 }
 
-/** Asks the token endpoint. @param params of the grant itself @throws Failure of `send`, PLACEHOLDER_UNRESOLVED */
+/** Sends a token request. @param params of the grant itself @throws Failure of `send`, PLACEHOLDER_UNRESOLVED */
 export type RequestToken<Request> = (
   tools: TokenContext<Request>,
   scope: TemplateScope,
@@ -30,7 +30,7 @@ export type RequestToken<Request> = (
   previous: TokenSet | undefined,
 ) => Promise<TokenResult>
 
-/** Where tokens are had by default. */
+/** Default path of the token endpoint. */
 const TOKEN_PATH = '/oauth/token'
 
 /**
@@ -71,12 +71,12 @@ export function tokenPath({ auth = {} }: OAuth2Settings): string {
   return auth.tokenPath ?? TOKEN_PATH
 }
 
-/** The parameter `scope`, left out when nothing is asked for. */
+/** The parameter `scope`, left out when the definition names none. */
 export function scopeParam({ scope = [], options = {} }: OAuth2Settings): JsonObject {
   return scope.length === 0 ? {} : { scope: scope.join(options.scopeSeparator ?? ' ') }
 }
 
-/** What identifies the client in a token request. */
+/** Client authentication of a token request. */
 interface ClientAuthentication {
   /** Value of the header `Authorization`. */
   readonly authorization: string | undefined

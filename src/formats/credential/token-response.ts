@@ -12,12 +12,12 @@ import { isTransientStatus, parseRetryAfter } from '../../egress/index.ts'
 import type { TokenError, TokenResponse, TokenResult, TokenSet } from './credential.ts'
 import type { Field } from './fields.ts'
 
-/** Whose secret a token request carries besides the grant, and therefore whose fault "unknown client" is. */
+/** Whose client credentials a token request carries, and therefore whose error "unknown client" is. */
 export type ClientOwner = 'account' | 'integration'
 
 type TokenErrorKind = TokenError['kind']
 
-/** Error codes of RFC 6749 §4.1.2.1 and §5.2, OpenID Connect, and well-known servers that have their own. */
+/** Error codes of RFC 6749 §4.1.2.1 and §5.2, of OpenID Connect, and of well-known servers. */
 const ERROR_KINDS: Readonly<Record<string, TokenErrorKind>> = {
   invalid_grant: 'grant_refused',
   access_denied: 'grant_refused',
@@ -35,7 +35,7 @@ const ERROR_KINDS: Readonly<Record<string, TokenErrorKind>> = {
   slow_down: 'transient',
 }
 
-/** Codes that blame the client; they blame the account where the client is the account's own. */
+/** Codes about the client; they are errors of the account where the client is the account's own. */
 const CLIENT_ERROR_CODES: ReadonlySet<string> = new Set(['invalid_client', 'incorrect_client_credentials'])
 const GRANT_ERROR_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 422])
 
@@ -44,17 +44,17 @@ const MESSAGE_PATHS = ['error_description', 'error.message', 'message', 'error_m
 const MESSAGE_LENGTH_MAX = 300
 const RETRY_AFTER_SECONDS_MAX = 3_600
 
-/** The answer with its body read whatever its content type says: JSON, a form, else the text. */
+/** Parses the body independently of its content type: JSON, a form, else a text. */
 export function parseLooseBody(response: TokenResponse): TokenResponse {
   return typeof response.body === 'string' ? { ...response, body: parseText(response.body.trim()) } : response
 }
 
-/** Whether an answer is no token, whatever else it holds: not a success, or a success that names an error. */
+/** True for an error response: another status than 2xx, or a success that names an error. */
 export function isTokenError({ status, body }: TokenResponse): boolean {
   return status < 200 || status > 299 || errorCode(body) !== undefined
 }
 
-/** Who has to do something about an answer that holds no token. @param response as `parseLooseBody` gives it */
+/** Classifies a response without a token. @param response as `parseLooseBody` returns it */
 export function tokenErrorFrom(response: TokenResponse, clientOwner: ClientOwner, now: Date): TokenError {
   return {
     kind: kindOf(response, errorCode(response.body), clientOwner),
@@ -69,7 +69,7 @@ function kindOf({ status, body }: TokenResponse, code: string | undefined, clien
   const known = code === undefined ? undefined : ERROR_KINDS[code]
   if (known !== undefined) return known
   if (status >= 300 && status < 400) return 'client_refused'
-  // A page in HTML is not the token endpoint speaking: a firewall, a gateway, a maintenance notice.
+  // An HTML page does not come from the token endpoint but from a firewall, a gateway or a maintenance page.
   if (!isJsonObject(body) && (clientOwner === 'integration' || isMarkup(body))) return 'transient'
   if (code !== undefined) return 'grant_refused'
   if (status === 401 && clientOwner === 'integration') return 'client_refused'
@@ -95,7 +95,7 @@ function retryAfterOf({ headers }: TokenResponse, now: Date): number | undefined
   return seconds === undefined ? undefined : Math.min(seconds, RETRY_AFTER_SECONDS_MAX)
 }
 
-/** Longest answer that is read as a form; a token has some kilobytes. */
+/** Longest body that is parsed as a form; a token has some kilobytes. */
 const FORM_LENGTH_MAX = 64 * 1024
 
 function parseText(text: string): Json {
@@ -122,7 +122,7 @@ function isText(value: Json | undefined): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** Where an answer holds what. */
+/** Paths in a token response. */
 export interface TokenPaths {
   readonly accessToken: DotPath
   readonly refreshToken: DotPath
@@ -140,12 +140,12 @@ export function tokenPaths(
   }
 }
 
-/** What an answer that has the names of RFC 6749 §5.1 came to, wherever it comes from. */
+/** Reads a token response with the names of RFC 6749 §5.1. */
 export function readStandardTokenResponse(response: TokenResponse, rules: TokenResponseRules): TokenResult {
   return readTokenResponse(response, tokenPaths(), rules)
 }
 
-/** What else an answer is read by. */
+/** Context of a token response. */
 export interface TokenResponseRules {
   readonly clientOwner: ClientOwner
   readonly now: Date
@@ -153,7 +153,7 @@ export interface TokenResponseRules {
   readonly lifetimeSeconds?: number | undefined
 }
 
-/** What an answer to a standard token request came to. @param lifetimeSeconds of a token whose answer names none */
+/** Reads a token response. @param rules `lifetimeSeconds` of a token whose response names none */
 export function readTokenResponse(response: TokenResponse, paths: TokenPaths, rules: TokenResponseRules): TokenResult {
   const read = parseLooseBody(response)
   const accessToken = tokenText(getAtPath(read.body, paths.accessToken))
@@ -168,8 +168,8 @@ export function readTokenResponse(response: TokenResponse, paths: TokenPaths, ru
 }
 
 /**
- * A token over the one before it: a refresh token that was not given again is kept, and so are fields that only the first
- * answer holds.
+ * Merges a token over the previous one: a refresh token that was not issued again is kept, and so are fields that only the
+ * first response had.
  */
 export function grantedToken(
   found: Omit<TokenSet, 'fields'>,
@@ -187,21 +187,20 @@ export function grantedToken(
   return { kind: 'granted', token: { accessToken, refreshToken, expiresAt, fields } }
 }
 
-/** A value that can be a token; an empty one cannot. */
+/** A text that is not empty, as every token is. */
 export function tokenText(value: Json | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Larger numbers cannot be lifetimes: they are moments, in seconds or milliseconds since 1970. */
+/** Larger numbers are not lifetimes but epochs, in seconds or milliseconds. */
 const EPOCH_SECONDS_MIN = 1e9
 const EPOCH_MS_MIN = 1e12
 const LIFETIME_MS_MAX = 10 * 365 * 24 * 3_600_000
 
 /**
- * When a token ends, from what its answer says: seconds from now as number or text, a moment since 1970, or a date.
+ * Expiry of a token: seconds from now as number or text, an epoch, or a date.
  *
- * `undefined` when it says nothing of the kind. A lifetime of zero or less is nothing too: servers send it for tokens that do
- * not end.
+ * `undefined` for anything else, and for a lifetime of zero or less: servers send it for tokens that do not expire.
  */
 export function parseExpiry(value: Json | undefined, now: Date): Date | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : toDouble(value)
@@ -219,7 +218,7 @@ function boundExpiry(momentMs: number, now: Date): Date | undefined {
   return lifetimeMs > 0 ? new Date(now.getTime() + Math.min(lifetimeMs, LIFETIME_MS_MAX)) : undefined
 }
 
-/** What hands in a token that was granted elsewhere, beside the fields of the definition. */
+/** Fields with which an existing token is imported, beside the fields of the definition. */
 export const IMPORTED_FIELDS: readonly Field[] = [
   { name: 'access_token', label: 'Access token', type: 'password', required: true },
   { name: 'refresh_token', label: 'Refresh token', type: 'password', required: false },

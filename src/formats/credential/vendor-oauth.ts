@@ -19,7 +19,7 @@ const config = z.strictObject({
   refresh_request: requestSteps
     .optional()
     .describe(
-      'How the next token is had, with `{{oauth.token.refresh_token}}`; when it is refused, token_request is sent again. Default: token_request.',
+      'Requests the next token, with `{{oauth.token.refresh_token}}`; when it is rejected, token_request is sent again. Default: token_request.',
     ),
   token_expression: expressionText(TOKEN_ROOTS).describe(
     'JSONata that returns the access token. Roots: the last answer as `response` and bare (`body`, `status`, `headers`), all answers as `steps`, `credentials`, `context`.',
@@ -27,13 +27,13 @@ const config = z.strictObject({
   refresh_token_expression: expressionText(TOKEN_ROOTS).optional().describe('JSONata that returns the refresh token.'),
   expires_in_expression: expressionText(TOKEN_ROOTS)
     .optional()
-    .describe('Lifetime in seconds, or the moment it ends as a date. Default: until it is refused.'),
+    .describe('Lifetime in seconds, or the date of expiry. Default: until it is rejected.'),
   ...contextFromToken,
   ...verification,
   documentation_link: webAddress().optional().describe('Where the customer reads how to connect.'),
 })
 
-/** `vendor_oauth`: exchanges that no standard describes, written as requests. */
+/** `vendor_oauth`: a token exchange outside of any standard, written as requests. */
 export const vendorOauth: CredentialFormat = {
   format: 'vendor_oauth',
   authenticationMethod: 'vendor_oauth',

@@ -51,7 +51,7 @@ const config = keys
   .superRefine(refineParamNames(['limit_key']))
   .superRefine(refineNames)
 
-/** `cursor`: passes on a token that the page before held. */
+/** `cursor`: sends the token of the previous page. */
 export const cursor: PaginationFormat = {
   format: 'cursor',
   summary:
@@ -113,9 +113,9 @@ function tokenReader(parsed: CursorConfig): TokenReader {
 }
 
 /**
- * The key of the last entry that was received, or of the last record where `response_path` makes the key.
+ * Keyset paging: the key of the last received entry, or of the last record where `response_path` computes the key.
  *
- * @throws Failure UPSTREAM_INVALID_RESPONSE when there is one without that key: the listing could not go on after it
+ * @throws Failure UPSTREAM_INVALID_RESPONSE when the last entry has no such key
  */
 function keyOfLastRecord({ records, received }: ListingPage, path: DotPath, text: string): Json | undefined {
   const key = getAtPath(received.at(-1), path) ?? getAtPath(records.at(-1), path)
@@ -131,7 +131,7 @@ function paramLocationOf(parsed: CursorConfig): ParamLocation {
   return parsed.add_to_body ? 'body' : parsed.add_to_query ? 'query' : parsed.in
 }
 
-/** What the name of the parameter and the path mean depends on where they are. */
+/** The syntax of the parameter's name and of the path depends on their location. */
 function refineNames(parsed: CursorConfig, context: z.RefinementCtx<CursorConfig>): void {
   const { cursor_key, cursor_path, cursor_path_object } = parsed
   const problems = {

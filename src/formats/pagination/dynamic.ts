@@ -5,10 +5,10 @@ import { expressionText } from '../schema-types.ts'
 import { PAGE_ROOTS, type PageParam, type PageParams, type PaginationFormat, pageRoots } from './paginator.ts'
 import { commonKeys, compileRules, refineParamNames } from './rules.ts'
 
-/** What the first values are computed from. */
+/** Root names of the expression for the first values. */
 const CALL_ROOTS = ['query', 'args', 'context'] as const
 
-/** What later values are computed from: the page, and the request for it. */
+/** Root names of the expressions for later values: the page and its request. */
 const VALUES_ROOTS = [...PAGE_ROOTS, 'query', 'requestOptions', 'paginationValues'] as const
 
 const config = z
@@ -28,7 +28,7 @@ const config = z
   })
   .superRefine(refineParamNames(['limit_key']))
 
-/** `dynamic`: expressions decide; the way out for APIs that no other format describes. */
+/** `dynamic`: paging by expressions, for APIs that no other format fits. */
 export const dynamic: PaginationFormat = {
   format: 'dynamic',
   summary:

@@ -1,7 +1,7 @@
 /**
- * Family `pagination`: how the next page of a listing is asked for. One file per format; this list is the registry.
+ * `pagination`: how the next page of a listing is requested. The registry of its formats.
  *
- * A format knows only its own step. What all share (page size, stop rules, caps, loop guard, resume state) is `listing.ts`.
+ * A format knows only its own step. `listing.ts` holds what all share: page size, stop rules, caps, loop detection, state.
  *
  * @module
  */
@@ -12,10 +12,10 @@ import { INNER_PAGINATION_FORMATS, window } from './window.ts'
 
 export const PAGINATION_FORMATS: readonly PaginationFormat[] = [...INNER_PAGINATION_FORMATS, window]
 
-/** `{format, config}` of the family. */
+/** Schema of `pagination`. */
 export const paginationSchema = formatUnion('Pagination', PAGINATION_FORMATS)
 
-/** The behaviour of a checked choice. */
+/** Compiles a checked `{format, config}`. */
 export function compilePagination({ format, config }: FormatChoice): Pagination {
   return getFormat(PAGINATION_FORMATS, format).compile(config)
 }

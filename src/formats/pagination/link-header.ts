@@ -42,7 +42,7 @@ export const linkHeader: PaginationFormat = {
 /**
  * The target of the link with that relation (RFC 8288), absolute; relative targets are resolved against the page's URL.
  *
- * The first `rel` parameter of a link counts, it may hold several relations, and their case does not matter.
+ * The first `rel` parameter of a link counts; it may hold several relations, which are case-insensitive.
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE
  */
@@ -60,12 +60,12 @@ interface Link {
   readonly relations: string
 }
 
-/** The parts of a parameter, matched where the one before ended: name, and what stands before its value. */
+/** A parameter up to its value: name and `=`; sticky. */
 const PARAMETER = /\s*;\s*([\w!#$&+.^`|~*-]+)\s*(=\s*)?/y
 /** Unquoted value of a parameter. */
 const WORD = /[^\s",;]*/y
 
-/** The links of a header in one pass: each `<target>; name=value; name="value"; …`; quoted values may hold anything. */
+/** Parses the links of a header in one pass: each `<target>; name=value; name="value"; …`; linear. */
 function* readLinks(header: string): Generator<Link> {
   let position = 0
   for (;;) {
@@ -88,7 +88,7 @@ function* readLinks(header: string): Generator<Link> {
   }
 }
 
-/** The value that begins at `start`, quoted or not; a quote that does not close reaches to the end. */
+/** The value at `start`, quoted or not; an unclosed quote extends to the end. */
 function readValue(header: string, start: number): { readonly text: string; readonly end: number } {
   if (header[start] !== '"') {
     const text = matchAt(WORD, header, start)?.[0] ?? ''
@@ -104,7 +104,7 @@ function matchAt(sticky: RegExp, text: string, position: number): RegExpExecArra
   return sticky.exec(text)
 }
 
-/** The link as given when it is absolute, else resolved against the page it came from. @throws Failure UPSTREAM_INVALID_RESPONSE */
+/** The link unchanged when it is absolute, else resolved against the page's URL. @throws Failure UPSTREAM_INVALID_RESPONSE */
 export function absoluteLink(link: string, pageUrl: string): string {
   if (/^https?:\/\//i.test(link) && URL.canParse(link)) return link
   if (!URL.canParse(link, pageUrl))
@@ -113,7 +113,7 @@ export function absoluteLink(link: string, pageUrl: string): string {
 }
 
 /**
- * Refuses a next link that leaves the origin of the request and the allowed ones, before any credential is put on it.
+ * Rejects a next link to an origin other than that of the request and the allowed ones, before a credential is sent to it.
  *
  * @throws Failure PAGINATION_ORIGIN
  */

@@ -35,44 +35,44 @@ import {
 } from './paginator.ts'
 import type { PaginationRules } from './rules.ts'
 
-/** Where a listing is: plain JSON when stored, so that any process can go on after any page. */
+/** State of a listing: plain JSON, so that any process can continue after any page. Part of checkpoints and cursors. */
 export type ListingState = {
   readonly format: string
   readonly position: JsonObject
-  /** The page size asked for; that of the first page holds for the whole listing. `null`: none is sent. */
+  /** The requested page size, the same for the whole listing. `null`: none is sent. */
   readonly limit: number | null
   readonly pages: number
   /** Records delivered. */
   readonly records: number
   /** Entries received; more than the records where `response_path` filters. */
   readonly received: number
-  /** Pages in a row for which the upstream sent nothing. */
+  /** Consecutive pages without entries. */
   readonly empties: number
   readonly loop: LoopDetectorState
 }
 
-/** What a page came to. */
+/** Result of a page. */
 export interface PageResult {
   readonly records: readonly Json[]
   /** State for the next page; `null` at the end. */
   readonly state: ListingState | null
-  /** State for the page before, where the API names one. */
+  /** State for the previous page, where the API names one. */
   readonly previous: ListingState | undefined
   /** Present at the end. */
   readonly stopReason: StopReason | undefined
-  /** How many records the listing has in all, as the API claims. */
+  /** Total number of records, as the API reports it. */
   readonly total: number | undefined
 }
 
 const AT_START = { pages: 0, records: 0, received: 0, empties: 0, loop: INITIAL_LOOP_STATE } as const
 
-/** Where the identifier of a record is unless the method says otherwise. */
+/** Default path of a record's identifier. */
 const ID_PATH: DotPath = ['id']
 
-/** More empty pages in a row than any filter explains; the listing would not end. */
+/** Most consecutive empty pages; more mean that the listing does not end. */
 const EMPTY_PAGES_MAX = 1_000
 
-/** The state before the first page. @param limit the caller's wish; absent: the definition's */
+/** The state before the first page. @param limit page size of the caller; absent: that of the definition */
 export async function startListing(
   pagination: Pagination,
   limit: number | undefined,
@@ -85,7 +85,7 @@ export async function startListing(
   return { format, position, limit: size, ...AT_START }
 }
 
-/** What the next page adds to the method's request, page size included. */
+/** Parameters of the next page, including the page size. */
 export function pageParams(pagination: Pagination, state: ListingState): PageParams {
   const limit = state.limit ?? undefined
   const request = pagination.paginator.request(state.position, limit)
@@ -97,10 +97,10 @@ export function pageParams(pagination: Pagination, state: ListingState): PagePar
 }
 
 /**
- * Digests a page in the published order: stop expression → has more → total → empty → short → next token → caps → loop.
- * (Error, rate limit and extraction come before, in the call pipeline.)
+ * Advances the listing by a page. Stop rules in the documented order: stop expression → has more → total → empty → short →
+ * next token → caps → loop. (Errors, rate limits and extraction come before, in the call pipeline.)
  *
- * A page that repeats the answer to the same request delivers nothing: its records were delivered with the page before.
+ * A page that repeats the response to the same request delivers no records: they were delivered with the previous page.
  *
  * @throws Failure PAGINATION_LOOP naming the page; EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE
  */
@@ -138,7 +138,7 @@ export async function advancePage(
   return { records, state: { ...counted, position: step.position, loop }, previous, stopReason: undefined, total }
 }
 
-/** The rules that every format shares, then the format's own step. Also the inner decision of `window`. */
+/** The shared stop rules, then the step of the format. Also for the inner pagination of `window`. */
 export async function decideNextStep(
   { rules, paginator }: Pagination,
   { position, pages, received }: Pick<ListingState, 'position' | 'pages' | 'received'>,
@@ -173,7 +173,7 @@ export async function decideNextStep(
     : step
 }
 
-/** Reads a stored state or a caller's cursor. @throws Failure PAGE_TOKEN_INVALID when it is not one of this definition */
+/** Parses a stored state or a caller's cursor. @throws Failure PAGE_TOKEN_INVALID when it is not one of this definition */
 export function parseListingState(pagination: Pagination, state: JsonObject): ListingState {
   const { format, position, limit, loop } = state
   if (format !== pagination.format || !isJsonObject(position) || !isJsonObject(loop)) throw invalidPosition()
@@ -225,7 +225,7 @@ function limitParam(rules: PaginationRules, limit: number | undefined): PagePara
   ]
 }
 
-/** What the API claims, less what a filter has taken away so far: comparable with the records delivered. */
+/** The total that the API reports, less the entries filtered out so far: comparable with the records delivered. */
 function reportedTotal({ rules, paginator }: Pagination, page: UpstreamPage, { records, received }: ListingState) {
   const claimed = rules.totalPath === undefined ? paginator.total?.(page) : getAtPath(page.body, rules.totalPath)
   const total = isJsonNumber(claimed) || typeof claimed === 'string' ? Number(claimed) : Number.NaN
@@ -233,7 +233,7 @@ function reportedTotal({ rules, paginator }: Pagination, page: UpstreamPage, { r
   return page.received === undefined ? total : Math.max(0, total - (received - records))
 }
 
-/** The caps end a listing only where it would have gone on. */
+/** Caps end a listing only where it would continue. */
 function applyCaps(rules: PaginationRules, counted: ListingState, step: ListingStep): ListingStep {
   if (step.kind === 'end') return step
   if (counted.records >= rules.maxRecords) return { kind: 'end', reason: 'max_records' }
@@ -241,7 +241,7 @@ function applyCaps(rules: PaginationRules, counted: ListingState, step: ListingS
   return step
 }
 
-/** @throws Failure PAGINATION_LOOP */
+/** Loop detection: a page must lead to a new position. @throws Failure PAGINATION_LOOP */
 function detectLoop(
   paginator: Paginator,
   { pages, empties, position, loop }: ListingState,
@@ -280,7 +280,7 @@ function loopFailure(page: number, problem: string): Failure {
   })
 }
 
-/** A definite no; a missing flag says nothing. */
+/** True for a flag that is false; a missing one is not. */
 function isFalseFlag(value: Json | undefined): boolean {
   return value === false || toDouble(value) === 0 || (typeof value === 'string' && /^(?:false|0|no)$/i.test(value))
 }

@@ -2,33 +2,33 @@ import { hash } from 'node:crypto'
 import { canonicalJson, type DotPath, getAtPath, type Json, type JsonObject, stringifyJson } from '../../base/index.ts'
 
 /**
- * What a listing remembers to notice that it makes no progress; plain JSON of bounded size, part of the resume state.
+ * State of the loop detector: plain JSON of bounded size, part of the listing's state.
  *
- * The positions of the last pages are kept as short hashes: a cycle among them is noticed as soon as it closes. Longer
- * cycles are caught by Brent's method: one anchored position, moved after 1, 2, 4, 8 … pages. Of a page that leads to where
- * it was asked for, position and records count together: some APIs page with a constant token.
+ * The positions of the last pages are kept as short hashes, which detect a cycle among them as soon as it closes. Longer
+ * cycles are detected by Brent's algorithm: one anchored position, moved after 1, 2, 4, 8 … pages. Where a page leads to
+ * its own position, position and records count together: some APIs page with a constant token.
  */
 export type LoopDetectorState = {
   readonly recent: readonly string[]
   readonly anchor: string
-  /** Pages since the anchor was set, and after how many it moves. */
+  /** Pages since the anchor was set, and the number of pages after which it moves. */
   readonly steps: number
   readonly span: number
-  /** Of the page before, as hashes: the request, the records (empty after an empty page) and their identifiers. */
+  /** Hashes of the previous page: its request, its records (empty for an empty page) and their identifiers. */
   readonly asked: string
   readonly content: string
   readonly ids: string
 }
 
 /**
- * How a page compares with the one before.
+ * How a page repeats the previous one.
  *
- * `none`: it is another. `same_answer`: the same request was answered in the same way. `changed`: the same request was
- * answered with the same identifiers and other contents. `ignored`: another request was answered with the same records.
+ * `none`: it does not. `same_answer`: same request, same records. `changed`: same request, same identifiers with other
+ * contents. `ignored`: another request, same records, so that the upstream ignores the parameters.
  */
 export type Repetition = 'none' | 'same_answer' | 'changed' | 'ignored'
 
-/** Positions kept as they are. Larger cycles cost Brent's method at most three times their length. */
+/** Positions in the window of recent ones. Larger cycles take Brent's algorithm at most three times their length. */
 const RECENT_MAX = 48
 
 export const INITIAL_LOOP_STATE: LoopDetectorState = {
@@ -41,7 +41,7 @@ export const INITIAL_LOOP_STATE: LoopDetectorState = {
   ids: '',
 }
 
-/** Notes a page and compares it with the one before. @param asked what it was asked for with */
+/** Records a page and compares it with the previous one. @param asked its request key */
 export async function recordPage(
   memory: LoopDetectorState,
   asked: JsonObject,
@@ -68,16 +68,16 @@ function compareWithPrevious(
 }
 
 /**
- * Notes where the page noted last leads. `isRepeated` when the listing has been there before.
+ * Records the next position. `isRepeated` when the listing has been there before.
  *
- * @param constantTimeEqual it leads to where it was asked for
+ * @param isSame the next position is the current one
  */
 export function recordPosition(
   memory: LoopDetectorState,
   next: JsonObject,
   isSame: boolean,
 ): { readonly memory: LoopDetectorState; readonly isRepeated: boolean } {
-  // Two empty answers in a row are the same answer; one between others says nothing.
+  // Two consecutive empty pages are `same_answer`; a single one proves nothing.
   if (isSame && memory.content === '') return { memory, isRepeated: false }
   const token = fingerprint(`${isSame ? memory.content : ''} ${canonicalJson(next)}`)
   const isRepeated = memory.anchor === token || memory.recent.includes(token)
@@ -87,13 +87,13 @@ export function recordPosition(
   return { memory: { ...memory, recent, ...moved }, isRepeated }
 }
 
-/** A hash of the identifiers of the records; empty where one has none. */
+/** Hash of the identifiers of the records; empty when one has none. */
 function identifiersOf(records: readonly Json[], idPath: DotPath): string {
   const ids = records.map((record) => getAtPath(record, idPath) ?? null)
   return ids.length === 0 || ids.includes(null) ? '' : fingerprint(JSON.stringify(ids))
 }
 
-/** 60 bits: a false alarm within a million pages has odds of one in 10¹⁰. */
+/** 60 bits: within a million pages the probability of a false positive is 10⁻¹⁰. */
 function fingerprint(text: string | Buffer): string {
   return hash('sha1', text, 'base64').slice(0, 10)
 }

@@ -56,7 +56,7 @@ const offsetConfig = z
   .superRefine(refineParamNames(['offset_key', 'limit_key']))
   .superRefine(refineWith(findStepProblem, 'pagination.step'))
 
-/** `offset`: skips what was read, until a page is empty. */
+/** `offset`: skips the entries already read, until a page is empty. */
 export const offset: PaginationFormat = {
   format: 'offset',
   summary:

@@ -3,12 +3,12 @@ import type { TemplateScope } from '../../expressions/index.ts'
 import type { EvaluateExpression, Format } from '../format.ts'
 import type { PaginationRules } from './rules.ts'
 
-/** One way of asking for the next page. */
+/** One way of requesting the next page. */
 export interface PaginationFormat extends Format {
   readonly compile: (config: Json | undefined) => Pagination
 }
 
-/** A compiled strategy: the keys that every format shares, and the steps that are its own. */
+/** A compiled pagination: the shared rules, and the steps of the format. */
 export interface Pagination {
   readonly format: string
   readonly rules: PaginationRules
@@ -16,43 +16,42 @@ export interface Pagination {
 }
 
 /**
- * The steps of one format. Stateless: a position is plain JSON, so that a run can stop after any page and another process
- * can go on.
+ * The steps of one format. Stateless: a position is plain JSON, so that another process can continue after any page.
  */
 export interface Paginator {
-  /** Where a listing starts. @param limit page size, where one is known */
+  /** The position of the first page. @param limit page size, where one is known */
   readonly start: (tools: ListingContext, limit: number | undefined) => JsonObject | Promise<JsonObject>
-  /** What a position adds to the method's request. */
+  /** The request parameters of a position. */
   readonly request: (position: JsonObject, limit: number | undefined) => PageParams
-  /** Where the page leads. Called only when no common rule ended the listing before. */
+  /** The next position. Called only when no shared rule has ended the listing. */
   readonly next: (page: ListingPage, position: JsonObject, tools: ListingContext) => ListingStep | Promise<ListingStep>
-  /** The position before this page, where an API tells it. */
+  /** The position of the previous page, where an API names it. */
   readonly previous?: (page: UpstreamPage) => JsonObject | undefined
-  /** How many records there are in all, where a page of this format tells it by itself. */
+  /** Total number of records, where pages of this format carry it. */
   readonly total?: (page: UpstreamPage) => number | undefined
-  /** What a position asks for, without what is only counted in it; two that are equal are the same request. Default: all. */
+  /** Identity of the request at a position, without its counters: equal keys are the same request. Default: the position. */
   readonly requestKey?: (position: JsonObject, page: UpstreamPage) => JsonObject
   /**
-   * What it means when a page leads to the position it was asked at, and asked again holds the same: the end of the listing
-   * (an API that repeats its last token), or an error. New records go on in both cases (an API whose token is constant).
-   * Absent: a position that does not move is an error at once.
+   * When a page leads to its own position and the repeated request returns the same records: the listing ends (an API that
+   * repeats its last token), or an error. New records continue it in both cases (an API with a constant token). Absent: a
+   * position that does not move is an error.
    */
   readonly onRepeatedPage?: 'end' | 'error'
-  /** A status that means "past the end" and not an error. */
+  /** A status that means "past the end" instead of an error. */
   readonly endStatus?: number
   /** Why `next` may end the listing, for people. */
   readonly ends: readonly StopRule[]
 }
 
-/** One reason for which a listing ends, and when that is: a clause that goes on after "it ends when". */
+/** A reason for which a listing ends, with its condition, worded to follow "it ends when". */
 export interface StopRule {
   readonly reason: StopReason
   readonly when: string
 }
 
-/** What one page adds to the request of the method. */
+/** Request parameters of one page. */
 export interface PageParams {
-  /** Followed exactly as given instead of the method's URL and query; the limit is then not sent. */
+  /** A link that is followed unchanged instead of the method's URL and query; the limit is then not sent. */
   readonly url?: string | undefined
   readonly params: readonly PageParam[]
   /** Values of `{{pagination.<name>}}`. */
@@ -61,7 +60,7 @@ export interface PageParams {
   readonly omitsLimit?: boolean
 }
 
-/** One value and where it goes; in a body the key is a dotted path. */
+/** One parameter and its location; in a body the key is a dot path. */
 export interface PageParam {
   readonly location: ParamLocation
   readonly key: string
@@ -70,13 +69,13 @@ export interface PageParam {
 
 export type ParamLocation = 'query' | 'body' | 'header'
 
-/** One answered page: a success from which the records have been extracted. */
+/** One page: a successful response with its extracted records. */
 export interface UpstreamPage {
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Json
-  /** What `response_path` selects. */
+  /** The records that `response_path` selects. */
   readonly records: readonly Json[]
   /** The entries the upstream sent, where `response_path` filters them. Absent: they are the records. */
   readonly received?: readonly Json[] | undefined
@@ -90,16 +89,16 @@ export interface UpstreamPage {
   readonly limit: number | undefined
 }
 
-/** A page with its place in the listing. */
+/** A page with its counters in the listing. */
 export interface ListingPage extends UpstreamPage {
   readonly received: readonly Json[]
   /** The API's number where it numbers pages, else counted from 1. */
   readonly number: number
   /** Entries received so far, those of this page included. */
   readonly totalSeen: number
-  /** Values of `{{pagination.<name>}}` with which it was asked for. */
+  /** Values of `{{pagination.<name>}}` in its request. */
   readonly values: JsonObject
-  /** The same request was answered in the same way just before. */
+  /** The previous request and its response were the same. */
   readonly isRepeated: boolean
 }
 
@@ -109,7 +108,7 @@ export interface ListingContext {
   readonly now: () => Date
 }
 
-/** Where a page leads: to another position, or to the end. */
+/** The next step: another position, or the end. */
 export type ListingStep =
   | { readonly kind: 'next'; readonly position: JsonObject }
   | { readonly kind: 'end'; readonly reason: StopReason }
@@ -135,13 +134,13 @@ const STOP_REASONS = [
 
 export type StopReason = (typeof STOP_REASONS)[number]
 
-/** The names that every expression over a page starts from; what a page has not is `null`. */
+/** Root names of expressions over a page; missing values are `null`. */
 export const PAGE_ROOTS = [
   ...(['status', 'headers', 'body', 'records', 'count', 'last_record'] as const),
   ...(['url', 'limit', 'page', 'offset', 'cursor', 'total_seen'] as const),
 ] as const
 
-/** What the expressions of a pagination config see of a page. @param more of one expression only */
+/** The input of expressions over a page. @param more further root names of one expression */
 export function pageRoots(page: ListingPage, more: JsonObject = {}): JsonObject {
   const roots: Record<(typeof PAGE_ROOTS)[number], Json> = {
     status: page.status,
@@ -174,12 +173,12 @@ export function textAt(position: JsonObject, key: string): string {
   return value
 }
 
-/** The refusal of a position that does not belong to this definition, for example because the definition changed. */
+/** Error for a position that does not belong to this definition, for example because the definition changed. */
 export function invalidPosition(): Failure {
   return new Failure('PAGE_TOKEN_INVALID', 'the cursor does not belong to this listing: start it again without one')
 }
 
-/** Tells whether a token ends a listing: null, absent or empty text. `0`, `"0"` and `false` are values. */
+/** True for a token that ends a listing: null, absent or an empty text. `0`, `"0"` and `false` are values. */
 export function isAbsentToken(value: Json | undefined): value is null | undefined | '' {
   return value === undefined || value === null || value === ''
 }

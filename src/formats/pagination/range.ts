@@ -26,7 +26,7 @@ const config = z
   .superRefine(refineParamNames(['limit_key']))
   .prefault({})
 
-/** Size of a range when neither caller nor definition name one. */
+/** Default size of a range. */
 const RANGE_SIZE_DEFAULT = 100
 
 /** `items 0-99/1234`, the total possibly `*`. */
@@ -63,7 +63,7 @@ function rangePaginator(parsed: z.output<typeof config>): Paginator {
   }
 }
 
-/** A `*` in its place is no number, and no total. Behind the end there is a total without a range. */
+/** NaN for `*`. Past the end there is a total without a range. */
 function totalIn(headers: UpstreamPage['headers']): number {
   return Number(TOTAL.exec(headers['content-range']?.trim() ?? '')?.[1] ?? Number.NaN)
 }

@@ -16,7 +16,7 @@ import { PAGE_ROOTS, type Pagination, type ParamLocation, type StopRule } from '
 /** Largest page size a definition may ask for. */
 const LIMIT_MAX = 100_000
 
-/** The keys that every pagination format shares. */
+/** Settings of all pagination formats. */
 export const commonKeys = {
   limit: templatedInteger(1, LIMIT_MAX).optional().describe('Page size to ask for when the caller names none.'),
   limit_key: nameText().optional().describe('Name of the parameter for the page size. Without it no size is sent.'),
@@ -48,14 +48,14 @@ export const commonKeys = {
     .describe('Path in the body to a flag; false, "false", 0 or "0" ends the listing.'),
   has_more_expression: expressionText(PAGE_ROOTS)
     .optional()
-    .describe('JSONata over the page; false ends the listing, no value says nothing.'),
+    .describe('JSONata over the page; false ends the listing, no value has no effect.'),
   total_path: fieldPath()
     .optional()
     .describe('Path in the body to the number of all records; a hint unless `stop_on_total`.'),
   stop_on_total: z
     .boolean()
     .default(false)
-    .describe('The listing ends when as many records were read as `total_path` says.'),
+    .describe('The listing ends when as many records were read as `total_path` reports.'),
   stop_expression: expressionText(PAGE_ROOTS)
     .optional()
     .describe('JSONata over the page; a truthy result ends the listing after this page.'),
@@ -74,7 +74,7 @@ const commonConfig = z.strictObject(commonKeys)
 
 type CommonConfig = z.output<typeof commonConfig>
 
-/** The shared keys, compiled. */
+/** The compiled shared settings. */
 export interface PaginationRules {
   readonly limit: number | TextTemplate | undefined
   readonly limitKey: string | undefined
@@ -95,7 +95,7 @@ export interface PaginationRules {
 }
 
 /**
- * Compiles the shared keys.
+ * Compiles the shared settings.
  *
  * @param stopsOnEmpty the format's default for `stop_on_empty`
  */
@@ -120,7 +120,7 @@ export function compileRules(config: CommonConfig, stopsOnEmpty: boolean): Pagin
   }
 }
 
-/** What is wrong with the name of a page parameter: in a body it is a path, in a header a header name. */
+/** The problem of a page parameter's name: in a body it is a path, in a header a header name. */
 export function findParamNameProblem(location: ParamLocation, name: string): string | undefined {
   switch (location) {
     case 'body':
@@ -132,7 +132,7 @@ export function findParamNameProblem(location: ParamLocation, name: string): str
   }
 }
 
-/** A finding for every key of a config that names a page parameter in a way its place does not allow. */
+/** A finding for each setting whose parameter name is not valid in its location. */
 export function refineParamNames<C extends { readonly in: ParamLocation }>(names: readonly (keyof C & string)[]) {
   return (config: C, context: z.RefinementCtx<C>): void => {
     for (const key of names) {
@@ -149,7 +149,7 @@ function optionalPath(text: string | undefined): DotPath | undefined {
   return text === undefined ? undefined : parseDotPath(text)
 }
 
-/** A sentence when nothing could ever end a counted listing (`page`, `offset`). */
+/** The problem of a counted listing (`page`, `offset`) that no rule ends. */
 export function findEndlessProblem(config: Partial<CommonConfig>): string | undefined {
   if (config.stop_on_empty !== false) return undefined
   const ends = [
@@ -165,7 +165,7 @@ export function findEndlessProblem(config: Partial<CommonConfig>): string | unde
     : 'never ends: with stop_on_empty off it needs has_more_path, stop_expression, stop_on_total or max_pages'
 }
 
-/** Every reason for which a listing of this definition ends once its answers are successes, in the order of evaluation. */
+/** All stop rules of a listing, in the order of evaluation. */
 export function listStopRules({ rules, paginator }: Pagination): readonly StopRule[] {
   const { hasMorePath, totalPath, maxRecords, maxPages } = rules
   const { endStatus } = paginator

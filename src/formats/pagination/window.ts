@@ -22,7 +22,7 @@ import {
 import { range } from './range.ts'
 import { commonKeys, compileRules, type PaginationRules, refineParamNames } from './rules.ts'
 
-/** The formats that may also page inside the interval of a `window`. */
+/** The formats that may page inside an interval of `window`. */
 export const INNER_PAGINATION_FORMATS: readonly PaginationFormat[] = [page, offset, cursor, linkHeader, range, dynamic]
 
 /** An ISO 8601 duration; years and months are calendar units, all others fixed lengths in UTC. */
@@ -48,7 +48,7 @@ export function parseIsoDuration(text: string): IsoDuration | undefined {
   return duration.months === 0 && duration.ms === 0 ? undefined : duration
 }
 
-/** The moment one duration later. A day that the month lacks becomes its last day, as 31 January plus a month. */
+/** Adds a duration to a date. A day that the month lacks becomes its last day, as in 31 January plus a month. */
 function addIsoDuration(date: Date, { months, ms }: IsoDuration): Date {
   if (months === 0) return new Date(date.getTime() + ms)
   const shifted = new Date(date)
@@ -89,7 +89,7 @@ const config = z
 
 type WindowConfig = z.output<typeof config>
 
-/** `window`: walks through time in intervals. */
+/** `window`: pages by time intervals. */
 export const window: PaginationFormat = {
   format: 'window',
   summary: 'Asks for one time interval after the other, each with paging of its own where `pagination` is given.',
@@ -104,7 +104,7 @@ function compileInner({ format, config: innerConfig }: FormatChoice): Pagination
   return getFormat(INNER_PAGINATION_FORMATS, format).compile(innerConfig)
 }
 
-/** Page size and origins of the inner paging hold for the requests; its stop rules only end an interval. */
+/** Page size and origins of the inner pagination apply to the requests; its stop rules end an interval only. */
 function windowRules(parsed: WindowConfig, inner: Pagination | undefined): PaginationRules {
   const own = compileRules(parsed, false)
   if (inner === undefined) return own

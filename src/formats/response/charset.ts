@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util'
 
-/** A body cannot be read as text. The message begins with a verb and holds nothing of the body. */
+/** A body cannot be decoded as text. The message begins with a verb and holds nothing of the body. */
 export class CharsetError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
@@ -19,11 +19,10 @@ const UTF_8 = 'utf-8'
 const decoders = new Map<string, TextDecoder>([[UTF_8, new TextDecoder(UTF_8, { fatal: true })]])
 
 /**
- * The body as text. A byte order mark decides over the charset that is named, as in browsers, and is no part of the text.
+ * Decodes a body as text. A byte order mark overrides the charset, as in browsers, and is not part of the text.
  *
  * @param charset a label of the WHATWG Encoding Standard; absent: UTF-8
- * @throws CharsetError for a charset that is not known, and for bytes that are not in it: a replaced character would be a wrong
- *   value without an error
+ * @throws CharsetError for an unknown charset, and for invalid bytes: a replacement character would be a wrong value
  */
 export function decodeText(body: Uint8Array, charset: string | undefined): string {
   const label = byteOrderMark(body) ?? charset ?? UTF_8
@@ -35,14 +34,14 @@ export function decodeText(body: Uint8Array, charset: string | undefined): strin
   }
 }
 
-/** The charset that the first bytes tell. */
+/** The charset of a byte order mark. */
 function byteOrderMark(body: Uint8Array): string | undefined {
   if (body[0] === 0xff && body[1] === 0xfe) return 'utf-16le'
   if (body[0] === 0xfe && body[1] === 0xff) return 'utf-16be'
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? UTF_8 : undefined
 }
 
-/** One decoder per encoding: labels are a third party's, encodings are few. */
+/** One decoder per encoding: labels come from third parties, and many labels share an encoding. */
 function decoderOf(name: string): TextDecoder {
   const label = name.toLowerCase()
   const known = decoders.get(label)

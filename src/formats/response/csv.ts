@@ -3,19 +3,18 @@ import type { Json, JsonObject } from '../../base/index.ts'
 import { decodeText } from './charset.ts'
 import type { ResponseFormat } from './response.ts'
 
-/** Most rows of one answer; larger exports have to be paged. */
+/** Most rows of one response; larger exports have to be paged. */
 const ROWS_MAX = 500_000
 const DELIMITERS = [',', ';', '\t'] as const
 /** Most columns; spreadsheets have no more. */
 const COLUMNS_MAX = 16_384
-/** How much of the text the delimiter is looked for in. */
+/** Length of the text in which the delimiter is detected. */
 const HEAD_LENGTH_MAX = 16_384
 
 /**
  * `csv`: RFC 4180 with a header line, any line ends, quotes, an optional byte order mark. All values are texts.
  *
- * A row that ends early leaves its last columns out, a row that is longer than the header is refused, a column name that
- * repeats makes a list.
+ * A short row leaves its last columns out, a row longer than the header is an error, columns of the same name become a list.
  */
 export const csv: ResponseFormat = {
   format: 'csv',
@@ -38,7 +37,7 @@ export const csv: ResponseFormat = {
   },
 }
 
-/** The delimiter that the header line has most of outside quotes; the comma when it has none. */
+/** The most frequent delimiter of the header line outside quotes; a comma when it has none. */
 function guessDelimiter(text: string): string {
   const [line = ''] = text
     .slice(0, HEAD_LENGTH_MAX)

@@ -2,32 +2,32 @@ import { type Json, JsonTextError, parseJsonInSlices, WorkerThread } from '../..
 import { CharsetError, decodeText } from './charset.ts'
 import { decodeUtf8, type ResponseFormat } from './response.ts'
 
-/** Bodies up to this many bytes are decoded at once; XML and CSV cost up to a millisecond per KiB. */
+/** Largest body that is decoded in this thread; XML and CSV take up to a millisecond per KiB. */
 const INLINE_BYTES_MAX = 16 * 1024
 
-/** How long one body may take in the worker thread. */
+/** Timeout of one body in the worker thread. */
 const DECODE_MS_MAX = 20_000
 
-/** Heap of the worker thread, enough for the largest body as objects. */
+/** Heap of the worker thread; the largest body as objects fits. */
 const HEAP_MEGABYTES_MAX = 512
 
-/** A body that the worker thread is to decode. */
+/** A task of the worker thread. */
 export interface DecodeTask {
   readonly format: string
   readonly body: Uint8Array
   readonly charset: string | undefined
 }
 
-/** What the worker thread answers: the decoded body as JSON, or why there is none. Errors lose their class on the way. */
+/** The decoded body as JSON, or an error; errors lose their class between threads. */
 export type DecodeResult =
   | { readonly kind: 'decoded'; readonly json: Uint8Array }
   | { readonly kind: 'failed'; readonly error: 'charset' | JsonTextError['kind'] | 'other'; readonly message: string }
 
 /**
- * `ResponseFormat.decode` without holding the event loop: JSON is parsed in slices, other formats in a worker thread that is
- * ended when it takes too long or too much memory.
+ * `ResponseFormat.decode` without blocking the event loop: JSON is parsed in slices, other formats in a worker thread with
+ * limits of time and memory.
  *
- * @param charset the one that the content type names
+ * @param charset of the content type
  * @throws CharsetError, JsonTextError, or another Error when the body is not in this format
  */
 export async function decodeLarge(format: ResponseFormat, body: Uint8Array, charset?: string): Promise<Json> {

@@ -1,4 +1,4 @@
-/** The worker thread of `decodeLarge`: foreign parsers run here, where the event loop does not wait for them. */
+/** Entry point of the worker thread of `decodeLarge`: parsers of libraries cannot yield to the event loop. */
 
 import { parentPort } from 'node:worker_threads'
 import { JsonTextError } from '../../base/index.ts'

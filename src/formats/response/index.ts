@@ -1,5 +1,5 @@
 /**
- * Family `response_format`: how an answer is read. One file per format; this list is the registry.
+ * `response_format`: how responses are decoded. The registry of its formats.
  *
  * @module
  */

@@ -1,24 +1,24 @@
 import { type Json, parseJson } from '../../base/index.ts'
 import { decodeText } from './charset.ts'
 
-/** One way of reading an answer. */
+/** One way of decoding a response. */
 export interface ResponseFormat {
   readonly format: string
   readonly summary: string
-  /** Sent as `Accept` unless a header says otherwise. */
+  /** Sent as `Accept` unless a header sets another. */
   readonly accept: string
-  /** Reading costs no more than copying the body. */
+  /** Decoding costs no more than a copy of the body: no thread is needed. */
   readonly decodesInline?: true
   /**
-   * Reads a body that is not empty.
+   * Decodes a body that is not empty.
    *
-   * @param charset the one that the content type names
-   * @throws CharsetError, JsonTextError, or another Error when it is not in this format; the caller decides what that means
+   * @param charset of the content type
+   * @throws CharsetError, JsonTextError, or another Error when it is not in this format
    */
   readonly decode: (body: Uint8Array, charset?: string) => Json
 }
 
-/** Bytes as text where a wrong character does no harm: for people to read, or to recognise a body. */
+/** Lossy UTF-8 decoding, for messages and for recognising a body. */
 export function decodeUtf8(body: Uint8Array): string {
   return decoder.decode(body)
 }
@@ -53,7 +53,7 @@ export const text: ResponseFormat = {
   decode: decodeText,
 }
 
-/** `binary`: base64, where a JSON answer has to carry it. */
+/** `binary`: base64 within JSON. */
 export const binary: ResponseFormat = {
   format: 'binary',
   summary: 'Bytes; where the answer is JSON they are base64.',

@@ -8,11 +8,10 @@ const DEPTH_MAX = 64
 
 /**
  * `xml`: elements are keys with their namespace prefix, attributes `@name`, text beside other content `#text`; an element
- * with nothing but text is its text, an empty one the empty text; elements that repeat are a list. Values are never guessed
- * at: `007` stays a text. Blank text between elements is dropped, comments and processing instructions are.
+ * with nothing but text is its text, an empty one the empty text; elements that repeat are a list. Types are not guessed:
+ * `007` stays a text. Blank text between elements, comments and processing instructions are dropped.
  *
- * Document types are not read. A document that declares entities of its own is refused, so that nothing is fetched and
- * nothing grows.
+ * Document types are not read, and a document that declares entities is an error: no external entities, no entity expansion.
  */
 export const xml: ResponseFormat = {
   format: 'xml',
@@ -54,7 +53,7 @@ const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 const CODE_POINT_MAX = 0x10ffff
 
-/** Replaces what every document may use; a text never grows by it. Anything else stays as it is written. */
+/** Decodes predefined entities and character references, which never lengthens a text. Others stay as they are. */
 function decodeEntities(text: string): string {
   return text.replace(ENTITY, (whole, decimal?: string, hexadecimal?: string, name?: string) => {
     if (name !== undefined) return NAMED[name] ?? whole
@@ -64,7 +63,7 @@ function decodeEntities(text: string): string {
   })
 }
 
-/** The parser takes several elements side by side; a document has one. */
+/** The parser accepts several root elements; a document has one. */
 function oneRoot(parsed: unknown): Json {
   const names = isJsonObject(parsed) ? Object.keys(parsed) : []
   const [name = ''] = names
@@ -74,7 +73,7 @@ function oneRoot(parsed: unknown): Json {
   return parsed
 }
 
-/** Most characters of a document; a page of records has about one in ten of them. */
+/** Most characters of a document, about ten times a page of records. */
 const LENGTH_MAX = 8 * 1024 * 1024
 /** Most tags, opening and closing ones together. */
 const TAGS_MAX = 500_000
@@ -84,8 +83,7 @@ const TAG_LENGTH_MAX = 64 * 1024
 const ENCODING = /^<\?xml[^>]{0,64}?\sencoding\s*=\s*["']([\w.-]{1,40})["']/
 
 /**
- * The text of a document in the encoding that its byte order mark, its content type or its declaration names, in this order (RFC
- * 7303 §3).
+ * Decodes a document in the encoding of its byte order mark, its content type or its declaration, in this order (RFC 7303 §3).
  *
  * @throws CharsetError
  */
@@ -94,7 +92,7 @@ function decodeXml(body: Uint8Array, charset: string | undefined): string {
 }
 
 /**
- * Refuses, in one pass, what would cost a parser more than its length suggests.
+ * Rejects documents that a parser could not handle in linear time, in one pass.
  *
  * @throws when a limit is exceeded
  */
@@ -107,7 +105,7 @@ function boundXml(text: string): void {
   }
 }
 
-/** Where the search for the next `<` goes on. Comments, CDATA sections and declarations hold no attributes. */
+/** Offset at which the search for the next `<` continues. Comments, CDATA sections and declarations have no attributes. */
 function endOfMarkup(text: string, at: number): number {
   if (text.startsWith('<!--', at)) return endBefore(text, '-->', at + 4)
   if (text.startsWith('<![CDATA[', at)) return endBefore(text, ']]>', at + 9)
@@ -122,7 +120,7 @@ function endBefore(text: string, mark: string, from: number): number {
   return end === -1 ? text.length : end
 }
 
-/** Where a tag ends, `>` in quotes aside; not looked for beyond the limit. */
+/** End of a tag, ignoring `>` in quotes; not searched beyond the limit. */
 function tagEnd(text: string, start: number): number {
   const limit = start + TAG_LENGTH_MAX + 1
   let quote = ''
@@ -143,12 +141,12 @@ const NAME = `[${NAME_START}][${NAME_PART}]*`
 const QUALIFIED_NAME = new RegExp(`^${NAME}(?::${NAME})?$`, 'u')
 const ILLEGAL = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u
 
-/** Tells whether an element or attribute may have the name, with or without a namespace prefix (XML 1.0 §2.3, Namespaces §4). */
+/** True for a valid name of an element or attribute, with or without a namespace prefix (XML 1.0 §2.3, Namespaces §4). */
 export function isXmlName(text: string): boolean {
   return QUALIFIED_NAME.test(text)
 }
 
-/** Tells whether a document can hold the text at all: no control characters, no half of a pair (XML 1.0 §2.2). */
+/** True for a text that a document can hold: no control characters, no lone surrogates (XML 1.0 §2.2). */
 export function isXmlText(text: string): boolean {
   return !ILLEGAL.test(text)
 }

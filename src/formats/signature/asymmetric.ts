@@ -18,7 +18,7 @@ interface Algorithm {
 
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
 
-/** The keys that say where the public key is. */
+/** The settings that name the public key. */
 interface PublicKeySettings {
   readonly public_key?: string | undefined
   readonly certificate_url?: string | undefined
@@ -69,15 +69,15 @@ export const asymmetric: SignatureFormat = {
     const algorithm: Algorithm = ALGORITHMS[keys.algorithm]
     return async (delivery, scope, tools) => {
       const signed = readSigned(delivery, scope, tools.now())
-      if (signed.kind === 'refused') return signed
+      if (signed.kind === 'invalid') return signed
       const key = await readKey(delivery, scope, tools)
-      if (key.kind === 'refused') return key
+      if (key.kind === 'invalid') return key
       if (key.value.asymmetricKeyType !== algorithm.keyType) return invalid(`the key is not one for ${keys.algorithm}`)
       const { content, signatures } = signed.value
-      const isGenuine = signatures
+      const isValidSignature = signatures
         .map((text) => decodeExactly(text, keys.string_type))
         .some((bytes) => bytes !== undefined && isSignature(algorithm, key.value, content, bytes))
-      return isGenuine ? VALID : invalid('the signature does not match')
+      return isValidSignature ? VALID : invalid('the signature does not match')
     }
   }),
 }
@@ -87,7 +87,7 @@ function compileKey({ public_key, certificate_url, certificate_host }: PublicKey
   const template = compileTemplate(public_key ?? '')
   return async (_delivery, scope) => {
     const text = renderSetting(template, scope, 'the public key')
-    if (text.kind === 'refused') return text
+    if (text.kind === 'invalid') return text
     const key = readPublicKey(text.value)
     return key === undefined ? invalid('the public key is not readable, or too weak') : ok(key)
   }

@@ -8,7 +8,7 @@ import { jwt } from './jwt.ts'
 import { basic, bearer, compare, none } from './shared-token.ts'
 import { invalid, type SignatureFormat, VALID, type Verify } from './signature.ts'
 
-/** The formats that verify by themselves; `any_of` and `all_of` combine them. */
+/** The formats that combine no others; `any_of` and `all_of` combine them. */
 export const SINGLE_SIGNATURE_FORMATS: readonly SignatureFormat[] = [
   hmac,
   hash,
@@ -29,14 +29,14 @@ const combinationConfig = z.strictObject({
   verifications: z.array(singleSignatureSchema).min(1).max(8).describe('The verifications.'),
 })
 
-/** The behaviour of a checked choice that combines nothing. */
+/** Compiles a checked `{format, config}` that combines no others. */
 function compileSingle({ format, config }: FormatChoice): Verify {
   return getFormat(SINGLE_SIGNATURE_FORMATS, format).compile(config)
 }
 
 /**
- * A sentence when anyone could make deliveries that pass: a `hash` without a secret, unless `all_of` puts a verification with
- * one beside it. `none` says so itself and is not reported.
+ * The problem of a verification that accepts forged deliveries: a `hash` without a secret, unless `all_of` combines it with
+ * a verification that has one. `none` is explicit and not reported.
  */
 export function findInsecure(choice: FormatChoice): string | undefined {
   return isInsecure(choice)
@@ -66,7 +66,7 @@ function membersOf(verifications: Json | undefined): FormatChoice[] {
   )
 }
 
-/** `any_of`: one of several verifications is enough, for example during a change of secrets. */
+/** `any_of`: one of several verifications must pass, for example during a rotation of secrets. */
 export const anyOf: SignatureFormat = {
   format: 'any_of',
   summary: 'One of the verifications must pass.',
@@ -76,16 +76,16 @@ export const anyOf: SignatureFormat = {
     return async (delivery, scope, tools) => {
       const reasons: string[] = []
       for (const verify of all) {
-        const verdict = await verify(delivery, scope, tools)
-        if (verdict.kind === 'genuine') return VALID
-        reasons.push(verdict.why)
+        const result = await verify(delivery, scope, tools)
+        if (result.kind === 'valid') return VALID
+        reasons.push(result.reason)
       }
       return invalid(reasons.join('; '))
     }
   }),
 }
 
-/** `all_of`: every one of several verifications must pass; the first that does not gives the reason. */
+/** `all_of`: all verifications must pass; the first that fails gives the reason. */
 export const allOf: SignatureFormat = {
   format: 'all_of',
   summary: 'All of the verifications must pass.',
@@ -94,8 +94,8 @@ export const allOf: SignatureFormat = {
     const all = verifications.map(compileSingle)
     return async (delivery, scope, tools) => {
       for (const verify of all) {
-        const verdict = await verify(delivery, scope, tools)
-        if (verdict.kind === 'refused') return verdict
+        const result = await verify(delivery, scope, tools)
+        if (result.kind === 'invalid') return result
       }
       return VALID
     }

@@ -20,7 +20,7 @@ const digestKeys = {
   ...signedKeys,
 } as const
 
-/** Whether one of the signatures that were sent is the digest that was computed. All are looked at. */
+/** Compares the computed digest with every signature that was sent, in constant time; one must match. */
 function compareDigest(digest: Buffer, encoding: ByteEncoding, signatures: readonly string[]): VerificationResult {
   const expected = normaliseEncoded(digest.toString(encoding), encoding)
   const matches = signatures.filter((signature) => constantTimeEqual(expected, normaliseEncoded(signature, encoding)))
@@ -41,9 +41,9 @@ export const hmac: SignatureFormat = {
     const readSigned = compileSigned(keys)
     return async (delivery, scope, { now }) => {
       const secret = readSecret(scope)
-      if (secret.kind === 'refused') return secret
+      if (secret.kind === 'invalid') return secret
       const signed = readSigned(delivery, scope, now())
-      if (signed.kind === 'refused') return signed
+      if (signed.kind === 'invalid') return signed
       const digest = createHmac(keys.algorithm, secret.value).update(signed.value.content).digest()
       return compareDigest(digest, keys.string_type, signed.value.signatures)
     }
@@ -53,8 +53,8 @@ export const hmac: SignatureFormat = {
 const hashConfig = z.strictObject(digestKeys).superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
 
 /**
- * `hash`: a plain digest. Where it stands alone, one of the parts has to be the secret, as a placeholder; within `all_of` it
- * may prove that a body belongs to a digest which something else has signed.
+ * `hash`: a digest without a key. Alone, one of its parts must be the secret, as a placeholder; within `all_of` it may check
+ * the body against a digest that another verification has signed.
  */
 export const hash: SignatureFormat = {
   format: 'hash',
@@ -64,7 +64,7 @@ export const hash: SignatureFormat = {
     const readSigned = compileSigned(keys)
     return async (delivery, scope, { now }) => {
       const signed = readSigned(delivery, scope, now())
-      if (signed.kind === 'refused') return signed
+      if (signed.kind === 'invalid') return signed
       const digest = createHash(keys.algorithm).update(signed.value.content).digest()
       return compareDigest(digest, keys.string_type, signed.value.signatures)
     }
@@ -81,9 +81,9 @@ const standardWebhooksConfig = z.strictObject({
 })
 
 const SECRET_PREFIX = 'whsec_'
-/** Version 1 is the symmetric one; signatures of other versions stand beside it. */
+/** Version 1 is the symmetric one; a header may hold signatures of other versions too. */
 const VERSION = 'v1,'
-/** Most signatures of one delivery; a sender that changes its secret has two. */
+/** Most signatures of one delivery; during a rotation of secrets there are two. */
 const SIGNATURES_MAX = 8
 
 /** `standard_webhooks`: the public scheme of webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks 1.0.0). */
@@ -102,10 +102,10 @@ export const standardWebhooks: SignatureFormat = {
     })
     return async (delivery, scope, { now }) => {
       const key = readSecret(scope)
-      if (key.kind === 'refused') return key
+      if (key.kind === 'invalid') return key
       const signed = readSigned(delivery, scope, now())
-      if (signed.kind === 'refused') return signed
-      // Otherwise the border between id and timestamp could be moved without changing what is signed.
+      if (signed.kind === 'invalid') return signed
+      // A "." in the id would allow another split into id and timestamp with the same signed content.
       if (delivery.headers[`${header_prefix}id`]?.includes('.')) return invalid('the id of the message holds a "."')
       const digest = createHmac('sha256', key.value).update(signed.value.content).digest()
       return compareDigest(digest, 'base64', symmetricSignatures(signed.value.signatures))

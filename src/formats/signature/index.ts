@@ -1,5 +1,5 @@
 /**
- * Family `signature_verification`: how an inbound webhook is proved genuine. One file per format; this list is the registry.
+ * `signature_verification`: how inbound webhooks are authenticated. The registry of its formats.
  *
  * @module
  */
@@ -11,12 +11,12 @@ import type { SignatureFormat, Verify } from './signature.ts'
 
 export const SIGNATURE_FORMATS: readonly SignatureFormat[] = [...SINGLE_SIGNATURE_FORMATS, anyOf, allOf]
 
-/** `{format, config}` of the family. */
+/** Schema of `signature_verification`. */
 export const signatureSchema = formatUnion('SignatureVerification', SIGNATURE_FORMATS).superRefine(
   refineWith(findInsecure, 'signature.forgeable'),
 )
 
-/** The behaviour of a checked choice. */
+/** Compiles a checked `{format, config}`. */
 export function compileSignature({ format, config }: FormatChoice): Verify {
   return getFormat(SIGNATURE_FORMATS, format).compile(config)
 }

@@ -9,7 +9,7 @@ import { invalid, ok, type Result, type VerificationContext } from './signature.
 
 const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 
-/** By type of key. A public key never verifies a symmetric signature, which anyone who knows the key could make. */
+/** By type of key. A public key never verifies an HMAC: anyone who knows the key could compute it (algorithm confusion). */
 const ASYMMETRIC = {
   rsa: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ec: ['ES256', 'ES384', 'ES512'],
@@ -23,7 +23,7 @@ export const JWT_ALGORITHM_NAMES = [...SYMMETRIC, ...ALL_ASYMMETRIC]
 
 type JwtAlgorithmName = (typeof JWT_ALGORITHM_NAMES)[number]
 
-/** The keys of `jwt` that say what a token is verified with: exactly one besides `algorithms`. */
+/** The settings of the verification key: exactly one besides `algorithms`. */
 interface VerifierKeys {
   readonly secret?: string | undefined
   readonly public_key?: string | undefined
@@ -31,7 +31,7 @@ interface VerifierKeys {
   readonly algorithms?: readonly JwtAlgorithmName[] | undefined
 }
 
-/** The claims of a token whose signature, times, issuer and audience are right. */
+/** Verifies signature, times, issuer and audience of a token; the result is its claims. */
 type VerifyToken = (
   token: string,
   expected: ExpectedClaims,
@@ -39,7 +39,7 @@ type VerifyToken = (
   tools: VerificationContext,
 ) => Promise<Result<JsonObject>>
 
-/** A sentence when keys and algorithms do not fit together. */
+/** The problem when keys and algorithms do not fit together. */
 export function findKeyProblem({ secret, public_key, jwks_url, algorithms }: VerifierKeys): string | undefined {
   if ([secret, public_key, jwks_url].filter((key) => key !== undefined).length !== 1)
     return 'needs exactly one of secret, public_key or jwks_url'
@@ -58,7 +58,7 @@ function withSecret(text: string, algorithms: readonly string[]): VerifyToken {
   const readSecret = compileSecret(text, 'utf8')
   return async (token, expected, scope, tools) => {
     const secret = readSecret(scope)
-    if (secret.kind === 'refused') return secret
+    if (secret.kind === 'invalid') return secret
     return (await verifyWith(token, secret.value, algorithms, expected, tools)).claims
   }
 }
@@ -67,7 +67,7 @@ function withPublicKey(text: string, allowed: readonly string[] | undefined): Ve
   const template = compileTemplate(text)
   return async (token, expected, scope, tools) => {
     const rendered = renderSetting(template, scope, 'the public key')
-    if (rendered.kind === 'refused') return rendered
+    if (rendered.kind === 'invalid') return rendered
     const key = readPublicKey(rendered.value)
     if (key === undefined) return invalid('the public key is not readable, or too weak')
     const fitting = algorithmsOf(key).filter((name) => allowed?.includes(name) ?? true)
@@ -75,18 +75,18 @@ function withPublicKey(text: string, allowed: readonly string[] | undefined): Ve
   }
 }
 
-/** A key that the set does not hold may be a new one: the set is read again, which the source bounds. */
+/** A key that is not in the set may be a new one: the set is fetched again, at a rate that `KeySource` limits. */
 function withKeySet(address: string, algorithms: readonly string[]): VerifyToken {
   const template = compileUrl(address, '')
   return async (token, expected, scope, tools) => {
     const url = renderAddress(template, scope)
-    if (url.kind === 'refused') return url
+    if (url.kind === 'invalid') return url
     const known = await tools.keys.read(url.value)
-    if (known.kind === 'refused') return known
+    if (known.kind === 'invalid') return known
     const first = await verifyWith(token, parseKeySet(known.value), algorithms, expected, tools)
     if (!first.isKeyMissing) return first.claims
     const newer = await tools.keys.reread(url.value)
-    if (newer.kind === 'refused') return newer
+    if (newer.kind === 'invalid') return newer
     return (await verifyWith(token, parseKeySet(newer.value), algorithms, expected, tools)).claims
   }
 }
@@ -103,14 +103,14 @@ async function verifyWith(
   expected: ExpectedClaims,
   { now }: VerificationContext,
 ): Promise<JwtVerification> {
-  // Another spelling of the same signature would be another delivery to whoever remembers signatures.
+  // A second encoding of the same signature would bypass the detection of replays.
   if (!token.split('.').every(isCanonical)) return { claims: invalid('the token is not a JWT'), isKeyMissing: false }
   const options = { ...expected.options, algorithms: [...algorithms], currentDate: now() }
   try {
     const { payload } = await jwtVerify<JsonObject>(token, key, options)
     return { claims: ok(payload), isKeyMissing: false }
   } catch (error) {
-    // Also what is thrown for keys that cannot be imported: whatever went wrong, the token is not proved.
+    // Includes errors of keys that cannot be imported: on any error the token is invalid.
     return { claims: invalid(describeJwtError(error)), isKeyMissing: error instanceof errors.JWKSNoMatchingKey }
   }
 }
@@ -138,7 +138,7 @@ function algorithmsOf(key: KeyObject): readonly string[] {
   return Object.hasOwn(ASYMMETRIC, type) ? ASYMMETRIC[type as keyof typeof ASYMMETRIC] : []
 }
 
-/** Resolves keys from the document of a key set; one that is no key set has no keys. */
+/** Looks keys up in a key set (JWKS); an invalid document has none. */
 function parseKeySet(document: string): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(JSON.parse(document) as JSONWebKeySet)

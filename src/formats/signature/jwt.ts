@@ -35,7 +35,7 @@ const config = z
       .describe('Where the token is. Default: the bearer token of the Authorization header.'),
     token_prefix: rawText()
       .optional()
-      .describe('Stands before the token at the place that `token` names, for example `JWT `.'),
+      .describe('Text before the token at the location that `token` names, for example `JWT `.'),
     secret: secretText().optional().describe('Shared with the sender, for HS algorithms.'),
     public_key: templateText().optional().describe('Public key of the sender: PEM, base64 of the DER, or a JWK.'),
     jwks_url: urlText().optional().describe('Key set of the sender.'),
@@ -59,7 +59,7 @@ const config = z
 
 type JwtConfig = z.output<typeof config>
 
-/** `jwt`: a signed token in the delivery (RFC 7519). Says nothing about the body unless a claim holds its hash. */
+/** `jwt`: a signed token in the delivery (RFC 7519). The body is authenticated only when a claim holds its hash. */
 export const jwt: SignatureFormat = {
   format: 'jwt',
   summary: "A JWT, verified with a secret, a public key or the sender's key set.",
@@ -70,11 +70,11 @@ export const jwt: SignatureFormat = {
     const expect = compileExpectedClaims(keys)
     return async (delivery, scope, tools) => {
       const token = readToken(delivery, scope)
-      if (token.kind === 'refused') return token
+      if (token.kind === 'invalid') return token
       const expected = expect(scope)
-      if (expected.kind === 'refused') return expected
+      if (expected.kind === 'invalid') return expected
       const claims = await verify(token.value, expected.value, scope, tools)
-      if (claims.kind === 'refused') return claims
+      if (claims.kind === 'invalid') return claims
       const problem = checkClaims(claims.value, expected.value) ?? checkBodyHash(claims.value, keys, delivery.body)
       return problem ?? VALID
     }
@@ -85,13 +85,13 @@ function compileToken({ token, token_prefix: prefix = '' }: JwtConfig) {
   const source = token === undefined ? undefined : compileSource(token)
   return (delivery: InboundDelivery, scope: TemplateScope): Result<string> => {
     const read = source === undefined ? bearerToken(delivery) : readText(source, delivery, scope)
-    if (read.kind === 'refused' || source === undefined) return read
+    if (read.kind === 'invalid' || source === undefined) return read
     const hasPrefix = read.value.startsWith(prefix)
     return hasPrefix ? ok(read.value.slice(prefix.length)) : invalid(`the token does not start with ${prefix}`)
   }
 }
 
-/** The keys of `jwt` that say what a token has to claim. */
+/** The settings of the required claims. */
 interface ClaimKeys {
   readonly issuer?: string | undefined
   readonly audience?: string | undefined
@@ -106,15 +106,15 @@ interface BodyHashKeys {
   readonly body_hash_type: ByteEncoding
 }
 
-/** What a token has to claim, placeholders resolved. */
+/** The required claims, placeholders resolved. */
 export interface ExpectedClaims {
-  /** What the library checks: times, issuer, audience. */
+  /** Options of jose: times, issuer, audience. */
   readonly options: JWTVerifyOptions
-  /** Claims of the definition's own. */
+  /** Further claims of the definition. */
   readonly claims: JsonObject
 }
 
-/** A claim that is expected but whose placeholder has no value refuses; it is never just not looked at. */
+/** A required claim whose placeholder has no value makes the delivery invalid: it is never skipped. */
 function compileExpectedClaims(keys: ClaimKeys): (scope: TemplateScope) => Result<ExpectedClaims> {
   const issuer = compileOptional(keys.issuer, 'the issuer')
   const audience = compileOptional(keys.audience, 'the audience')
@@ -124,11 +124,11 @@ function compileExpectedClaims(keys: ClaimKeys): (scope: TemplateScope) => Resul
   const times = { ...age, clockTolerance: keys.tolerance_seconds, requiredClaims: needsEnd ? ['exp'] : [] }
   return (scope) => {
     const iss = issuer(scope)
-    if (iss.kind === 'refused') return iss
+    if (iss.kind === 'invalid') return iss
     const aud = audience(scope)
-    if (aud.kind === 'refused') return aud
+    if (aud.kind === 'invalid') return aud
     const claims = renderClaims(scope)
-    if (claims.kind === 'refused') return claims
+    if (claims.kind === 'invalid') return claims
     const options: JWTVerifyOptions = {
       ...times,
       ...(iss.value === undefined ? {} : { issuer: iss.value }),
@@ -138,7 +138,7 @@ function compileExpectedClaims(keys: ClaimKeys): (scope: TemplateScope) => Resul
   }
 }
 
-/** A refusal when one of the definition's own claims has another value. */
+/** Invalid when one of the definition's claims has another value. */
 function checkClaims(claims: JsonObject, { claims: expected }: ExpectedClaims): InvalidDelivery | undefined {
   for (const [name, value] of Object.entries(expected)) {
     const isEqual = Object.hasOwn(claims, name) && canonicalJson(claims[name] ?? null) === canonicalJson(value)
@@ -147,7 +147,7 @@ function checkClaims(claims: JsonObject, { claims: expected }: ExpectedClaims): 
   return undefined
 }
 
-/** A refusal when the token was made for another body. */
+/** Invalid when the token was made for another body. */
 function checkBodyHash(claims: JsonObject, keys: BodyHashKeys, body: Uint8Array): InvalidDelivery | undefined {
   const { body_hash_claim: name, body_hash_type: encoding } = keys
   if (name === undefined) return undefined

@@ -3,14 +3,14 @@ import { Failure } from '../../base/index.ts'
 import { invalid, ok, type Result } from './signature.ts'
 
 /**
- * Public keys of senders by address: key sets and certificates, kept for a while.
+ * Cache of the public keys of senders by URL: key sets and certificates.
  *
- * `refused`: the address has no such document. Thrown: what the fetch throws, or Failure UPSTREAM_UNREACHABLE, when the keys
- * cannot be had now.
+ * `invalid`: the URL has no such document. Throws the errors of the fetch, or Failure UPSTREAM_UNREACHABLE, while the keys
+ * cannot be fetched.
  */
 export interface KeySource {
   read(url: string): Promise<Result<string>>
-  /** For a key that the known document does not hold: a newer document, but at most one fetch a minute. */
+  /** For a key that is not in the cached document: a newer document, with at most one fetch a minute. */
   reread(url: string): Promise<Result<string>>
 }
 
@@ -20,14 +20,14 @@ export interface KeySourceDeps {
   readonly now: () => Date
 }
 
-/** Documents remembered; the least recently used one is forgotten. */
+/** Most cached documents (LRU). */
 const DOCUMENTS_MAX = 256
 const DOCUMENT_BYTES_MAX = 256 * 1024
-/** How long a document counts: a withdrawn key is accepted no longer than this. */
+/** Cache TTL: a withdrawn key is accepted no longer than this. */
 const FRESH_MS = 10 * 60_000
-/** Between two fetches of one address, also of one that failed. */
+/** Least time between two fetches of one URL, also after a failure. */
 const PAUSE_MS = 60_000
-/** Deliveries name addresses of certificates; a flood of them must not become a flood of requests to the sender. */
+/** Rate limit of fetches: deliveries name the URLs of certificates, and must not cause a flood of requests. */
 const FETCHES_PER_HOST_AND_MINUTE_MAX = 30
 const HOSTS_MAX = 256
 
@@ -37,7 +37,7 @@ interface Entry {
   hasFailed: boolean
 }
 
-/** Opens an empty source. Concurrent readers of one address share one fetch. */
+/** Creates an empty cache. Concurrent readers of one URL share one fetch. */
 export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
   const entries = new LRUCache<string, Entry>({ max: DOCUMENTS_MAX })
   const takeTurn = createFetchLimiter(now)
@@ -45,13 +45,13 @@ export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
   function load(url: string, freshMs: number): Promise<Result<string>> {
     const known = entries.get(url)
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : now().getTime() - known.fetchedMs
-    // A negative age is a clock that was set back: the document would be kept until it has caught up.
+    // A negative age means that the clock was set back: the entry would not expire until the clock has caught up.
     if (known !== undefined && ageMs >= 0 && ageMs < (known.hasFailed ? PAUSE_MS : freshMs)) return known.document
     const entry: Entry = { fetchedMs: now().getTime(), document: fetchDocument(url), hasFailed: false }
     entries.set(url, entry)
     entry.document.then(
       ({ kind }) => {
-        entry.hasFailed = kind === 'refused'
+        entry.hasFailed = kind === 'invalid'
       },
       () => {
         entry.hasFailed = true
@@ -77,7 +77,7 @@ function documentOf(host: string, { status, body }: { status: number; body: Uint
   return ok(Buffer.from(body).toString())
 }
 
-/** Counts fetches per host and minute. */
+/** Fixed-window rate limit per host and minute. */
 function createFetchLimiter(now: () => Date): (host: string) => void {
   const turns = new LRUCache<string, { readonly minute: number; readonly count: number }>({ max: HOSTS_MAX })
   return (host) => {

@@ -4,7 +4,7 @@ import { renderSetting } from './secret.ts'
 import { type InboundDelivery, invalid, ok, type Result, type VerificationContext } from './signature.ts'
 import { compileSource, readText } from './source.ts'
 
-/** Finds the public key of a delivery in a certificate that the sender serves. */
+/** Reads the public key of a delivery from a certificate that the sender serves. */
 export type ReadCertificateKey = (
   delivery: InboundDelivery,
   scope: TemplateScope,
@@ -12,20 +12,20 @@ export type ReadCertificateKey = (
 ) => Promise<Result<KeyObject>>
 
 /**
- * The address may come out of the delivery itself, so it proves nothing; that the host is the sender's own, reached over
- * HTTPS, does. Hence the host is pinned, port and user information are not accepted.
+ * The URL may come from the delivery itself and is not trusted. The host is: it is pinned to the sender's own and reached over
+ * HTTPS; a port or user information is invalid.
  */
 export function compileCertificate(url: string, host: string): ReadCertificateKey {
   const source = compileSource(url)
   const pinned = compileTemplate(host)
   return async (delivery, scope, tools) => {
     const address = readText(source, delivery, scope)
-    if (address.kind === 'refused') return address
+    if (address.kind === 'invalid') return address
     const expected = renderSetting(pinned, scope, 'the host of the certificate')
-    if (expected.kind === 'refused') return expected
+    if (expected.kind === 'invalid') return expected
     if (!isOnHost(address.value, expected.value)) return invalid(`the certificate is not on https://${expected.value}`)
     const document = await tools.keys.read(address.value)
-    return document.kind === 'refused' ? document : keyOf(document.value, tools.now())
+    return document.kind === 'invalid' ? document : keyOf(document.value, tools.now())
   }
 }
 
@@ -45,7 +45,7 @@ function keyOf(pem: string, now: Date): Result<KeyObject> {
   }
 }
 
-/** Weaker RSA keys are not taken: their private halves can be computed. */
+/** Smallest RSA key: weaker ones can be factored. */
 const RSA_BITS_MIN = 2048
 const ED25519_KEY_BYTES = 32
 

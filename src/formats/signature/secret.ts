@@ -6,15 +6,15 @@ import { secretText } from '../schema-types.ts'
 import { invalid, ok, type Result } from './signature.ts'
 
 /** A secret shared with the sender. */
-export const sharedSecret = secretText().describe('Shared with the sender; an empty one refuses every delivery.')
+export const sharedSecret = secretText().describe('Shared with the sender; an empty one rejects every delivery.')
 
-/** How a shared secret is written. */
+/** Encoding of a shared secret. */
 export const secretEncoding = z.enum(['utf8', 'hex', 'base64']).default('utf8').describe('How the secret is written.')
 
 /**
- * Reads a secret that is never empty.
+ * Compiles a secret; an empty one makes every delivery invalid.
  *
- * @param prefix may stand before the secret and is not part of it
+ * @param prefix optional prefix that is not part of the secret
  */
 export function compileSecret(
   text: string,
@@ -24,7 +24,7 @@ export function compileSecret(
   const template = compileTemplate(text)
   return (scope) => {
     const secret = renderSetting(template, scope, 'the secret')
-    if (secret.kind === 'refused') return secret
+    if (secret.kind === 'invalid') return secret
     const written = secret.value.startsWith(prefix) ? secret.value.slice(prefix.length) : secret.value
     const bytes = encoding === 'utf8' ? Buffer.from(written) : decodeExactly(written, encoding)
     if (bytes === undefined) return invalid(`the secret is not ${encoding}`)
@@ -33,9 +33,9 @@ export function compileSecret(
 }
 
 /**
- * The text of a setting that verification stands on; what is empty or has no value refuses.
+ * The text of a setting that the verification needs; invalid when it is empty or has no value.
  *
- * @param name for the refusal, for example `the secret`
+ * @param name for the reason, for example `the secret`
  */
 export function renderSetting(template: TextTemplate, scope: TemplateScope, name: string): Result<string> {
   try {
@@ -48,21 +48,21 @@ export function renderSetting(template: TextTemplate, scope: TemplateScope, name
   }
 }
 
-/** How bytes are written as text. */
+/** Encodings of bytes as text. */
 export const BYTE_ENCODINGS = ['hex', 'base64', 'base64url'] as const
 
 export type ByteEncoding = (typeof BYTE_ENCODINGS)[number]
 
 /**
- * Compares without telling by its duration where the texts or bytes differ, or by how much their lengths do.
+ * Constant-time comparison: its duration reveals neither where texts or bytes differ nor their lengths.
  *
- * Both sides are hashed first, so that the comparison itself always runs over 32 bytes.
+ * Both sides are hashed first, so that the comparison always runs over 32 bytes.
  */
 export function constantTimeEqual(left: string | Uint8Array, right: string | Uint8Array): boolean {
   return timingSafeEqual(hash('sha256', left, 'buffer'), hash('sha256', right, 'buffer'))
 }
 
-/** The one spelling of an encoded text: hexadecimal in lower case, base64url without padding, base64 with it. */
+/** Canonical form of an encoded text: hexadecimal in lower case, base64url without padding, base64 with it. */
 export function normaliseEncoded(text: string, encoding: ByteEncoding): string {
   switch (encoding) {
     case 'hex':
@@ -74,7 +74,7 @@ export function normaliseEncoded(text: string, encoding: ByteEncoding): string {
   }
 }
 
-/** The bytes of a text, `undefined` when it is not exactly that encoding of any bytes; Node alone would skip what it cannot read. */
+/** Strict decoding: `undefined` unless the text is the encoding of some bytes. Node alone skips invalid characters. */
 export function decodeExactly(text: string, encoding: ByteEncoding): Buffer | undefined {
   const bytes = Buffer.from(text, encoding)
   return normaliseEncoded(bytes.toString(encoding), encoding) === normaliseEncoded(text, encoding) ? bytes : undefined

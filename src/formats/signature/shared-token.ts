@@ -8,7 +8,7 @@ import { compileSource, readText, tokenText } from './source.ts'
 
 const basicConfig = z.strictObject({
   username: templateText().describe('User name.'),
-  password: secretText().describe('Password; an empty one refuses every delivery.'),
+  password: secretText().describe('Password; an empty one rejects every delivery.'),
 })
 
 const BASIC_SCHEME = /^basic +(\S+) *$/i
@@ -23,9 +23,9 @@ export const basic: SignatureFormat = {
     const password = compileTemplate(keys.password)
     return async ({ headers }, scope) => {
       const user = renderSetting(username, scope, 'the user name')
-      if (user.kind === 'refused') return user
+      if (user.kind === 'invalid') return user
       const secret = renderSetting(password, scope, 'the password')
-      if (secret.kind === 'refused') return secret
+      if (secret.kind === 'invalid') return secret
       const [, encoded = ''] = BASIC_SCHEME.exec(headers.authorization ?? '') ?? []
       const sent = decodeExactly(encoded, 'base64')
       if (encoded === '' || sent === undefined) return invalid('the Authorization header holds no basic credentials')
@@ -48,9 +48,9 @@ export const bearer: SignatureFormat = {
     const readToken = compileSecret(keys.token, 'utf8')
     return async (delivery, scope) => {
       const token = readToken(scope)
-      if (token.kind === 'refused') return token
+      if (token.kind === 'invalid') return token
       const sent = bearerToken(delivery)
-      if (sent.kind === 'refused') return sent
+      if (sent.kind === 'invalid') return sent
       return constantTimeEqual(token.value, sent.value) ? VALID : invalid('the token does not match')
     }
   }),
@@ -77,15 +77,15 @@ export const compare: SignatureFormat = {
     const source = compileSource(keys.compare_with)
     return async (delivery, scope) => {
       const secret = readSecret(scope)
-      if (secret.kind === 'refused') return secret
+      if (secret.kind === 'invalid') return secret
       const sent = readText(source, delivery, scope)
-      if (sent.kind === 'refused') return sent
+      if (sent.kind === 'invalid') return sent
       return constantTimeEqual(secret.value, sent.value) ? VALID : invalid('the secret does not match')
     }
   }),
 }
 
-/** `none`: says in writing that deliveries are not verified. */
+/** `none`: states explicitly that deliveries are not verified. */
 export const none: SignatureFormat = {
   format: 'none',
   summary: 'Deliveries are accepted unverified; has to be written out.',

@@ -3,18 +3,18 @@ import type { TemplateScope } from '../../expressions/index.ts'
 import type { Format } from '../format.ts'
 import type { KeySource } from './key-source.ts'
 
-/** One way of proving that an inbound webhook is genuine. */
+/** One way of authenticating inbound webhooks. */
 export interface SignatureFormat extends Format {
   readonly compile: (config: Json | undefined) => Verify
 }
 
 /**
- * Judges one delivery. Whatever is missing, empty or not readable refuses.
+ * Verifies one delivery. Anything missing, empty or unreadable makes it invalid.
  *
- * Replays within the tolerance are not noticed here; whoever accepts deliveries remembers them.
+ * Replays within the timestamp's tolerance are not detected here.
  *
- * @throws Failure UPSTREAM_UNREACHABLE, or what the fetch throws, while the sender's public keys cannot be had: the delivery
- * is then neither genuine nor forged, and the sender should try again
+ * @throws Failure UPSTREAM_UNREACHABLE, or errors of the fetch, while the sender's public keys cannot be fetched: the
+ * delivery is then neither valid nor invalid, and the sender should retry
  */
 export type Verify = (
   delivery: InboundDelivery,
@@ -22,18 +22,18 @@ export type Verify = (
   tools: VerificationContext,
 ) => Promise<VerificationResult>
 
-/** An inbound webhook as it arrived. */
+/** An inbound webhook as it was received. */
 export interface InboundDelivery {
   /** Upper case. */
   readonly method: string
-  /** The address as the sender called it: the public base address, with path and query exactly as received. */
+  /** The URL that the sender called: the public base URL, with path and query exactly as received. */
   readonly url: string
   /** Lower-case names; repeated headers joined by a comma. */
   readonly headers: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   /** The bytes as received. */
   readonly body: Uint8Array
-  /** The body parsed, after `payload_transform`. */
+  /** The parsed body, after `payload_transform`. */
   readonly payload: Json
 }
 
@@ -42,24 +42,24 @@ export interface VerificationContext {
   readonly keys: KeySource
 }
 
-/** What a verification came to. */
-export type VerificationResult = { readonly kind: 'genuine' } | InvalidDelivery
+/** Result of a verification. */
+export type VerificationResult = { readonly kind: 'valid' } | InvalidDelivery
 
-/** `why` is one sentence for logs and for the owner of the definition; it never holds a value of the delivery or a secret. */
+/** `reason` is a sentence for logs and for the owner of the definition, without values of the delivery or secrets. */
 export interface InvalidDelivery {
-  readonly kind: 'refused'
-  readonly why: string
+  readonly kind: 'invalid'
+  readonly reason: string
 }
 
-/** A step on the way to a verdict: its result, or the refusal that ends the way. */
-export type Result<T> = { readonly kind: 'found'; readonly value: T } | InvalidDelivery
+/** Result of one step of a verification: a value, or why the delivery is invalid. */
+export type Result<T> = { readonly kind: 'ok'; readonly value: T } | InvalidDelivery
 
-export const VALID: VerificationResult = { kind: 'genuine' }
+export const VALID: VerificationResult = { kind: 'valid' }
 
-export function invalid(why: string): InvalidDelivery {
-  return { kind: 'refused', why }
+export function invalid(reason: string): InvalidDelivery {
+  return { kind: 'invalid', reason }
 }
 
 export function ok<T>(value: T): Result<T> {
-  return { kind: 'found', value }
+  return { kind: 'ok', value }
 }

@@ -5,7 +5,7 @@ import { BYTE_ENCODINGS } from './secret.ts'
 import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
 import { asText, compileSource, type ReadValues, readText, sourceText, tokenText } from './source.ts'
 
-/** When the sender says it has sent the delivery. */
+/** The timestamp of a delivery, against replays. */
 const timestampSchema = z.strictObject({
   value: tokenText().describe('Where the time of sending is, for example `$header.x-timestamp`. It has to be signed.'),
   unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds').describe('How the time is written.'),
@@ -17,14 +17,14 @@ type TimestampKeys = z.output<typeof timestampSchema>
 const WHOLE_NUMBER = /^\d{1,15}$/
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
 
-/** Milliseconds since 1970, NaN for what is not a time. */
+/** Epoch milliseconds, NaN for texts that are not a time. */
 const READERS: Readonly<Record<TimestampKeys['unit'], (text: string) => number>> = {
   seconds: (text) => (WHOLE_NUMBER.test(text) ? Number(text) * 1000 : Number.NaN),
   milliseconds: (text) => (WHOLE_NUMBER.test(text) ? Number(text) : Number.NaN),
   iso: (text) => (RFC_3339.test(text) ? Date.parse(text) : Number.NaN),
 }
 
-/** Refuses deliveries that are too old or from too far in the future. */
+/** Checks that a delivery is neither too old nor too far in the future. */
 function compileTimestamp(
   keys: TimestampKeys | undefined,
 ): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<null> {
@@ -32,19 +32,19 @@ function compileTimestamp(
   const source = compileSource(keys.value)
   return (delivery, scope, now) => {
     const text = readText(source, delivery, scope)
-    if (text.kind === 'refused') return text
+    if (text.kind === 'invalid') return text
     return checkAge(READERS[keys.unit](text.value), keys.tolerance_seconds, now)
   }
 }
 
-/** @param sentMs NaN when the delivery does not name a time */
+/** @param sentMs NaN when the timestamp is not a time */
 function checkAge(sentMs: number, toleranceSeconds: number, now: Date): Result<null> {
   if (Number.isNaN(sentMs)) return invalid('the timestamp is not a time')
   const isFresh = Math.abs(now.getTime() - sentMs) <= toleranceSeconds * 1000
   return isFresh ? ok(null) : invalid(`the timestamp is more than ${toleranceSeconds} seconds off`)
 }
 
-/** A sentence when the timestamp could be replaced without touching the signature: it would protect from nothing. */
+/** The problem of a timestamp that is not signed: it could be replaced and would not prevent replays. */
 export function findTimestampProblem(keys: {
   readonly timestamp?: TimestampKeys | undefined
   readonly parts: readonly string[]
@@ -56,7 +56,7 @@ export function findTimestampProblem(keys: {
   return `has the timestamp ${value}, which is not among the signed parts`
 }
 
-/** The keys of every format that computes something over parts of the delivery. */
+/** Settings that all formats with signed parts share. */
 export const signedKeys = {
   compare_with: tokenText().describe('The signature that was sent, for example `$header.x-signature`.'),
   parts: listOf(sourceText())
@@ -65,23 +65,23 @@ export const signedKeys = {
     .describe(
       'What is signed, in order: $body, $body.sha256, $body.crc32, $form.sorted, $header.<name>, $header.<name>[<field>], $query.<name>, $url, $url.decoded, $method, $payload.<path>, literals, placeholders.',
     ),
-  separator: rawText().optional().describe('Stands between the parts. Default: nothing.'),
-  signature_prefix: rawText().optional().describe('Stands before the signature, for example `sha256=`.'),
-  timestamp: timestampSchema.optional().describe('Older or newer deliveries are refused.'),
+  separator: rawText().optional().describe('Text between the parts. Default: nothing.'),
+  signature_prefix: rawText().optional().describe('Text before the signature, for example `sha256=`.'),
+  timestamp: timestampSchema.optional().describe('Older or newer deliveries are rejected.'),
 } as const
 
-/** How the signature that was sent is written. */
+/** Encoding of the signature that was sent. */
 export const stringType = z.enum(BYTE_ENCODINGS).describe('How the signature is written.')
 
 type SignedKeys = z.output<z.ZodObject<typeof signedKeys>>
 
-/** What a format computes over, and what the sender says it comes to: one of `signatures` has to be it. */
+/** The signed content of a delivery and the signatures that were sent, one of which must match. */
 export interface Signed {
   readonly content: Uint8Array
   readonly signatures: readonly string[]
 }
 
-/** Takes a delivery apart. The time is looked at first: an old delivery is refused before anything is computed. */
+/** Extracts the signed content. The timestamp is checked first: nothing is computed for an old delivery. */
 export function compileSigned(
   keys: SignedKeys,
 ): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<Signed> {
@@ -91,11 +91,11 @@ export function compileSigned(
   const separator = Buffer.from(keys.separator ?? '')
   return (delivery, scope, now) => {
     const fresh = checkTimestamp(delivery, scope, now)
-    if (fresh.kind === 'refused') return fresh
+    if (fresh.kind === 'invalid') return fresh
     const content = joinParts(parts, separator, delivery, scope)
-    if (content.kind === 'refused') return content
+    if (content.kind === 'invalid') return content
     const signatures = readSignatures(signature, keys.signature_prefix ?? '', delivery, scope)
-    return signatures.kind === 'refused' ? signatures : ok({ content: content.value, signatures: signatures.value })
+    return signatures.kind === 'invalid' ? signatures : ok({ content: content.value, signatures: signatures.value })
   }
 }
 
@@ -108,7 +108,7 @@ function joinParts(
   const pieces: Uint8Array[] = []
   for (const part of parts) {
     const read = part(delivery, scope)
-    if (read.kind === 'refused') return read
+    if (read.kind === 'invalid') return read
     const [value = '', ...more] = read.value
     if (more.length > 0) return invalid('a signed field of a header is there more than once')
     if (pieces.length > 0) pieces.push(separator)
@@ -124,7 +124,7 @@ function readSignatures(
   scope: TemplateScope,
 ): Result<readonly string[]> {
   const read = source(delivery, scope)
-  if (read.kind === 'refused') return read
+  if (read.kind === 'invalid') return read
   const signatures = read.value
     .map(asText)
     .filter((text) => text.startsWith(prefix) && text.length > prefix.length)

@@ -8,12 +8,12 @@ import { renderSetting } from './secret.ts'
 import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
 
 /**
- * Reads something of a delivery. At least one value; several only where a header names a field more than once
- * (`v1=…,v1=…`), which happens while the sender changes its secret.
+ * Reads values of a delivery, at least one. Several only where a header repeats a field (`v1=…,v1=…`), as senders do during
+ * a rotation of secrets.
  */
 export type ReadValues = (delivery: InboundDelivery, scope: TemplateScope) => Result<readonly (string | Uint8Array)[]>
 
-/** The tokens that stand for one thing each. */
+/** Tokens without a parameter. */
 const FIXED: Readonly<Record<string, (delivery: InboundDelivery) => string | Uint8Array>> = {
   $body: ({ body }) => body,
   '$body.sha256': ({ body }) => sha256Hex(body),
@@ -29,15 +29,15 @@ const HEADER = /^\$header\.([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\[([^[\]{}=]+)\])?$/
 const QUERY = /^\$query\.([^{}]+)$/
 const PAYLOAD = /^\$payload\.(.+)$/
 
-/** Most values of one field; a sender that changes its secret has two. */
+/** Most values of one field; during a rotation of secrets there are two. */
 const VALUES_MAX = 8
 
-/** A place of the delivery. */
+/** A token that names a part of the delivery. */
 export function tokenText(): z.ZodString {
   return templateText().superRefine(refineWith(findTokenProblem, 'signature.token'))
 }
 
-/** A place of the delivery, or a text with or without placeholders. */
+/** A token that names a part of the delivery, or a text with or without placeholders. */
 export function sourceText(): z.ZodString {
   return templateText()
     .min(1)
@@ -73,7 +73,7 @@ export function compileSource(text: string): ReadValues {
 /** The only value of a source, as text. */
 export function readText(source: ReadValues, delivery: InboundDelivery, scope: TemplateScope): Result<string> {
   const read = source(delivery, scope)
-  if (read.kind === 'refused') return read
+  if (read.kind === 'invalid') return read
   const [value = '', ...more] = read.value
   return more.length > 0 ? invalid('a field of a header is there more than once') : ok(asText(value))
 }
@@ -87,7 +87,7 @@ function templateSource(text: string): ReadValues {
   const template = compileTemplate(text)
   return (_delivery, scope) => {
     const rendered = renderSetting(template, scope, 'a setting of the signature')
-    return rendered.kind === 'refused' ? rendered : ok([rendered.value])
+    return rendered.kind === 'invalid' ? rendered : ok([rendered.value])
   }
 }
 
@@ -103,7 +103,7 @@ function headerSource(name: string, field: string | undefined): ReadValues {
   }
 }
 
-/** The values of a field in `t=1,v1=a,v1=b` or `ts=1;h1=a`; empty ones do not count. */
+/** The values of a field in `t=1,v1=a,v1=b` or `ts=1;h1=a`, without empty ones. */
 function fieldValues(header: string, field: string): string[] {
   return header
     .split(/[,;]/)
@@ -132,12 +132,6 @@ function scalarText(value: Json | undefined): string {
   return typeof value === 'string' || isJsonNumber(value) || typeof value === 'boolean' ? String(value) : ''
 }
 
-/**
- * What senders sign instead of a body or address as it is. Each is one token of the parts.
- *
- * @module
- */
-
 /** SHA-256 in hexadecimal. */
 function sha256Hex(body: Uint8Array): string {
   return hash('sha256', body)
@@ -161,7 +155,7 @@ function sortedForm(body: Uint8Array): string {
     .join('')
 }
 
-/** By code units, whatever the language of the machine. */
+/** Compares by code units, independent of the locale. */
 function compare(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
@@ -169,7 +163,7 @@ function compare(left: string, right: string): number {
 /** The characters that HubSpot decodes before it signs an address; all others stay encoded. */
 const DECODED = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi
 
-/** An address with the characters decoded that HubSpot's signature v3 decodes. */
+/** The URL with the characters decoded that HubSpot's signature v3 decodes. */
 export function decodeUrl(url: string): string {
   return url.replace(DECODED, decodeURIComponent)
 }

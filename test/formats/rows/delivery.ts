@@ -18,7 +18,7 @@ export interface SignatureRow {
   /** What addresses of public keys answer; an address without a document is not found. */
   readonly documents?: Readonly<Record<string, string>>
   /** Part of the sentence that refuses; absent: the delivery is genuine. */
-  readonly why?: string
+  readonly reason?: string
   /** What the scheme proves beside the headers, so that changing it has to refuse. Default: the body. */
   readonly proves?: readonly ('method' | 'url' | 'query' | 'body' | 'payload')[]
   /** Seconds that `now` may be away from the time of sending, in both directions; `now` is then the time of sending. */
