@@ -5,7 +5,7 @@ import type { Database } from '../database/index.ts'
 import { upsertDefinition } from '../integrations/index.ts'
 import { openStorage } from '../storage.ts'
 import { createLogger } from '../telemetry/index.ts'
-import { type EnvironmentScope, findEnvironment, findOperatorTeam, selectEnvironments } from '../tenancy/index.ts'
+import { type EnvironmentScope, findEnvironment, findOperatorTeam, listEnvironments } from '../tenancy/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
 import { prepareFirstStart } from './first-start.ts'
@@ -57,7 +57,7 @@ async function resolveScope({ pool: direct }: Database, environmentId: string | 
 
 async function onlyEnvironment(tx: Database['pool']) {
   const team = await findOperatorTeam(tx)
-  const [only, another] = team === undefined ? [] : await selectEnvironments(tx, team.id, undefined, 2)
+  const [only, another] = team === undefined ? [] : await listEnvironments(tx, team.id, { limit: 2 })
   if (only === undefined || another !== undefined)
     throw new Failure('ENVIRONMENT_REQUIRED', 'there are several environments: name one with --environment ID')
   return only

@@ -1,17 +1,15 @@
 import type { Knex } from 'knex'
 import type { Tx } from './database.ts'
 
-/** Where a page of a list begins, and how many rows are read. */
-interface NewestFirst {
-  /** The id of the last row of the page before; absent for the first page. */
+/** One keyset page of a list that is ordered by id alone, newest first. */
+export interface IdPage {
+  /** The id of the last item of the page before; absent for the first page. */
   readonly before?: string | undefined
   readonly limit: number
 }
 
-/**
- * Query fragment for `.modify()`: one keyset page of a list, newest first, which is by descending id since ids are UUIDv7.
- */
-export function newestFirst(builder: Knex.QueryBuilder, { before, limit }: NewestFirst): void {
+/** Query fragment for `.modify()`: one keyset page by descending id, which is newest first since ids are UUIDv7. */
+export function newestFirst(builder: Knex.QueryBuilder, { before, limit }: IdPage): void {
   if (before !== undefined) builder.where('id', '<', before)
   builder.orderBy('id', 'desc').limit(limit)
 }

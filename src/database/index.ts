@@ -3,7 +3,7 @@
  * table. Only this room knows Knex and pg; it returns records, never rows or query builders, and decides nothing.
  */
 
-export { newestFirst, nextVersion, whereVersion } from './crud.ts'
+export { type IdPage, newestFirst, nextVersion, whereVersion } from './crud.ts'
 export { createDataDirectory, DataDirectoryLock } from './data-directory.ts'
 export {
   Database,

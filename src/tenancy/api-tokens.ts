@@ -7,35 +7,34 @@ import {
   deleteApiTokenRow,
   findApiToken,
   insertApiToken,
-  selectApiTokens as listApiTokenRows,
   revokeApiTokenRow,
   updateApiTokenRow,
-} from './sql.ts'
+} from './sql/api-tokens.ts'
 import { getTeam } from './teams.ts'
 import { mintToken } from './token-format.ts'
 
-/** What a new token opens. */
+/** What a new token gives access to. */
 type ApiTokenSubject =
   /** A team; absent: the caller's. */
   | { readonly kind: 'team'; readonly teamId?: string | undefined }
   /** One environment of the caller's team. */
   | { readonly kind: 'environment'; readonly environmentId: string }
 
-/** A token to be made. */
+/** A token to be created. */
 export type ApiTokenInput = ApiTokenSubject & {
   readonly name: string
   /** Absent: it does not expire. */
   readonly expiresAt?: Date | undefined
 }
 
-/** A token that was just made: the one time it is shown. */
+/** A token that was just created: the only time its text is shown. */
 export interface ApiTokenWithSecret {
   readonly apiToken: ApiTokenRecord
   readonly token: string
 }
 
 /**
- * Makes a token.
+ * Creates a token.
  *
  * @throws Failure OPERATOR_TEAM_REQUIRED for another team than the caller's; RESOURCE_NOT_FOUND for an unknown team or
  * environment
@@ -50,22 +49,15 @@ export async function createApiToken(tx: Tx, actor: TeamActor, input: ApiTokenIn
 
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getApiToken(tx: Tx, teamId: string, id: string): Promise<ApiTokenRecord> {
-  return (await findApiToken(tx, teamId, id)) ?? apiTokenNotFound(id)
-}
-
-/** At most `limit` tokens of the team below the id `before`, newest first, revoked and expired ones included. */
-export async function listApiTokens(
-  tx: Tx,
-  teamId: string,
-  page: { readonly before: string | undefined; readonly limit: number },
-): Promise<readonly ApiTokenRecord[]> {
-  return await listApiTokenRows(tx, teamId, page.before, page.limit)
+  const token = await findApiToken(tx, teamId, id)
+  if (token === undefined) throw notFound('api_token', id)
+  return token
 }
 
 /**
- * Renames a token or moves its expiry; neither given changes nothing.
+ * Changes a token's name or expiry; with neither given it changes nothing.
  *
- * @param input.version the version the caller saw; absent: whatever is stored
+ * @param input.version the version the caller read; absent: any
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH
  */
 export async function updateApiToken(
@@ -87,12 +79,17 @@ export async function updateApiToken(
   throw etagMismatch('api_token', id)
 }
 
-/** Ends a token: within a second no process accepts it. Again keeps the first moment. @throws Failure RESOURCE_NOT_FOUND */
+/**
+ * Revokes a token: within a second no process accepts it. Repeated, it keeps the first time.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
 export async function revokeApiToken(tx: Tx, teamId: string, id: string): Promise<ApiTokenRecord> {
-  return (await revokeApiTokenRow(tx, teamId, id)) ?? apiTokenNotFound(id)
+  await revokeApiTokenRow(tx, teamId, id)
+  return await getApiToken(tx, teamId, id)
 }
 
-/** Ends a token and forgets it. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
+/** Deletes a token, which revokes it. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
 export async function deleteApiToken(
   tx: Tx,
   teamId: string,
@@ -115,8 +112,4 @@ async function subjectOf(
   const teamId = subject.teamId?.toLowerCase() ?? actor.teamId
   if (teamId !== actor.teamId) assertOperator(actor)
   return { teamId: (await getTeam(tx, actor, teamId)).id, environmentId: undefined }
-}
-
-function apiTokenNotFound(id: string): never {
-  throw notFound('api_token', id)
 }

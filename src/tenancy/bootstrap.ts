@@ -1,13 +1,15 @@
 import { newId } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
-import { findOperatorTeam, insertApiToken, insertEnvironment, insertOperatorTeam } from './sql.ts'
+import { insertApiToken, type NewApiToken } from './sql/api-tokens.ts'
+import { insertEnvironment } from './sql/environments.ts'
+import { findOperatorTeam, insertOperatorTeam } from './sql/teams.ts'
 import { chosenToken, type MintedToken, mintToken } from './token-format.ts'
 
 const TEAM_NAME = 'operator'
 const ENVIRONMENT_NAME = 'default'
 const TOKEN_NAME = 'bootstrap'
 
-/** What a first start made; the only moment at which the tokens can be read. */
+/** What a first start created; the only time its tokens are shown. */
 export interface FirstStart {
   readonly teamId: string
   readonly environmentId: string
@@ -15,37 +17,37 @@ export interface FirstStart {
   readonly environmentToken: string
 }
 
-/** How a first start goes. */
+/** Settings of a first start. */
 export interface BootstrapOptions {
-  /** The team token to be, instead of a random one: 32 to 256 visible ASCII characters. */
+  /** The team token, instead of a random one: 32 to 256 visible ASCII characters. */
   readonly teamToken?: string | undefined
   /**
-   * Keeps what was made, before it is committed: a process that dies in between makes everything anew at the next start,
-   * and no start commits tokens that nobody has. May be called again with other values.
+   * Stores the tokens before they are committed: a process that dies in between creates everything anew at the next start,
+   * and no start commits tokens that are lost. May be called again with other values when the transaction is repeated.
    */
-  readonly persist?: ((made: FirstStart) => Promise<void>) | undefined
+  readonly persist?: ((created: FirstStart) => Promise<void>) | undefined
 }
 
 /**
- * Makes the operator's team, its environment `default`, a team token and an environment token, unless there is an
- * operator's team; then it changes nothing, whatever the options say.
+ * Creates the operator's team, its environment `default`, a team token and an environment token, unless there is an
+ * operator's team: then it changes nothing.
  *
- * Any number of processes may start at once: one makes, the others wait for it.
+ * Any number of processes may start at once: one creates them, the others wait for it.
  *
- * @returns what this call made, `undefined` when it found everything there
- * @throws Error when the chosen team token cannot be one
+ * @returns what this call created, `undefined` when there was an operator's team
+ * @throws Error when the chosen team token has the wrong form
  */
 export async function bootstrap(
   database: Database,
-  { teamToken, persist: keep }: BootstrapOptions = {},
+  { teamToken, persist }: BootstrapOptions = {},
 ): Promise<FirstStart | undefined> {
   const forTeam = teamToken === undefined ? mintToken('team') : chosenToken(teamToken)
   if (forTeam === undefined) throw new Error('a chosen team token takes 32 to 256 visible ASCII characters')
   if ((await findOperatorTeam(database.pool)) !== undefined) return undefined
   return await database.transaction(async (tx) => {
-    const made = await createFirstTeam(tx, forTeam)
-    if (made !== undefined) await keep?.(made)
-    return made
+    const created = await createFirstTeam(tx, forTeam)
+    if (created !== undefined) await persist?.(created)
+    return created
   })
 }
 
@@ -55,18 +57,15 @@ async function createFirstTeam(tx: Tx, forTeam: MintedToken): Promise<FirstStart
   const environmentId = newId()
   await insertEnvironment(tx, environmentId, teamId, ENVIRONMENT_NAME)
   const forEnvironment = mintToken('environment')
-  const common = { teamId, name: TOKEN_NAME, expiresAt: undefined }
-  await insertApiToken(tx, { ...common, ...storedPart(forTeam), id: newId(), kind: 'team', environmentId: undefined })
-  await insertApiToken(tx, {
-    ...common,
-    ...storedPart(forEnvironment),
-    id: newId(),
-    kind: 'environment',
-    environmentId,
-  })
+  await insertBootstrapToken(tx, forTeam, { kind: 'team', teamId, environmentId: undefined })
+  await insertBootstrapToken(tx, forEnvironment, { kind: 'environment', teamId, environmentId })
   return { teamId, environmentId, teamToken: forTeam.token, environmentToken: forEnvironment.token }
 }
 
-function storedPart({ hash, hint }: MintedToken): Pick<MintedToken, 'hash' | 'hint'> {
-  return { hash, hint }
+async function insertBootstrapToken(
+  tx: Tx,
+  { hash, hint }: MintedToken,
+  subject: Pick<NewApiToken, 'kind' | 'teamId' | 'environmentId'>,
+): Promise<void> {
+  await insertApiToken(tx, { id: newId(), ...subject, name: TOKEN_NAME, hash, hint, expiresAt: undefined })
 }

@@ -7,14 +7,14 @@ import {
   findEnvironment,
   findEnvironmentByName,
   insertEnvironment,
-  selectEnvironments as listEnvironmentRows,
+  listEnvironments,
   updateEnvironmentRow,
-} from './sql.ts'
+} from './sql/environments.ts'
 
-/** Environments of a deleted team that are removed per look. */
+/** Environments of a deleted team per read. */
 const DELETE_BATCH_SIZE = 100
 
-/** Creates an empty environment. @throws Failure NAME_TAKEN naming the holder */
+/** Creates an empty environment. @throws Failure NAME_TAKEN with the environment of that name */
 export async function createEnvironment(
   tx: Tx,
   teamId: string,
@@ -32,19 +32,10 @@ export async function getEnvironment(tx: Tx, teamId: string, id: string): Promis
   return environment
 }
 
-/** At most `limit` environments of the team below the id `before`, newest first. */
-export async function listEnvironments(
-  tx: Tx,
-  teamId: string,
-  page: { readonly before: string | undefined; readonly limit: number },
-): Promise<readonly EnvironmentRecord[]> {
-  return await listEnvironmentRows(tx, teamId, page.before, page.limit)
-}
-
 /**
  * Renames an environment; without a name it changes nothing.
  *
- * @param input.version the version the caller saw; absent: whatever is stored
+ * @param input.version the version the caller read; absent: any
  * @throws Failure RESOURCE_NOT_FOUND, NAME_TAKEN, ETAG_MISMATCH
  */
 export async function updateEnvironment(
@@ -57,7 +48,7 @@ export async function updateEnvironment(
   if (version !== undefined && version !== stored.version) throw etagMismatch('environment', id)
   if (name === undefined || name === stored.name) return stored
   const holder = await findEnvironmentByName(tx, teamId, name)
-  // Held by the very environment: a racing call has just renamed it, so the version decides.
+  // The environment itself has it: a concurrent call has just renamed it, and the version tells.
   if (holder !== undefined && holder.id !== id) throw nameTaken(name, holder)
   const updated = await rename(tx, teamId, id, name, version)
   if (updated === undefined) throw etagMismatch('environment', id)
@@ -92,7 +83,7 @@ export async function deleteEnvironmentsOfTeam(
   teamId: string,
 ): Promise<void> {
   for (;;) {
-    const found = await listEnvironmentRows(tx, teamId, undefined, DELETE_BATCH_SIZE)
+    const found = await listEnvironments(tx, teamId, { limit: DELETE_BATCH_SIZE })
     for (const { id } of found) await deleteEnvironment(deps, tx, teamId, { id, force: true })
     if (found.length < DELETE_BATCH_SIZE) return
   }
@@ -102,7 +93,7 @@ async function rename(tx: Tx, teamId: string, id: string, name: string, version:
   try {
     return await updateEnvironmentRow(tx, teamId, id, name, version)
   } catch (error) {
-    // Somebody took the name after it was found free.
+    // A concurrent call took the name after it was found free.
     throw isUniqueViolation(error, ENVIRONMENT_NAME_CONSTRAINT) ? nameTaken(name, undefined) : error
   }
 }
@@ -113,13 +104,13 @@ function nameTaken(name: string, holder: EnvironmentRecord | undefined): Failure
 }
 
 /**
- * Empties what is about to be deleted by force. The things inside belong to rooms above this one, which hand their
- * removal down; each removes rows and the secrets that go with them.
+ * Deletes the contents of an environment or team that is deleted with `force`. They belong to higher modules, which provide
+ * this; each deletes its rows and their secrets.
  */
 export interface CascadeDelete {
-  /** Removes everything in the environment but its tokens. */
+  /** Deletes everything in the environment but its tokens. */
   deleteByEnvironment(tx: Tx, environmentId: string): Promise<void>
-  /** Removes the team's integrations. @throws Failure RESOURCE_IN_USE when another team has installed one */
+  /** Deletes the team's integrations. @throws Failure RESOURCE_IN_USE when another team has installed one */
   deleteIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void>
   /** Makes every remaining secret of the owner, an environment or a team, unreadable for good. */
   destroyKeys(tx: Tx, ownerId: string): Promise<void>

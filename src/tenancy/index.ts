@@ -1,7 +1,7 @@
 /**
- * Teams, their environments and API tokens; the first start; and the gate that turns a token into a principal.
+ * Teams, environments and API tokens: administration, the first start, and authentication.
  *
- * Lives here: who may administer what, and which environment a call takes place in. Never here: what is inside an
+ * Lives here: who may administer what, and in which environment a call takes place. Never here: what is inside an
  * environment, or how a request carries its token.
  */
 
@@ -10,7 +10,6 @@ export {
   createApiToken,
   deleteApiToken,
   getApiToken,
-  listApiTokens,
   revokeApiToken,
   updateApiToken,
 } from './api-tokens.ts'
@@ -27,18 +26,9 @@ export {
   createEnvironment,
   deleteEnvironment,
   getEnvironment,
-  listEnvironments,
   updateEnvironment,
 } from './environments.ts'
-export {
-  type ApiTokenRecord,
-  type EnvironmentRecord,
-  type EnvironmentScope,
-  findEnvironment,
-  findOperatorTeam,
-  findTeam,
-  findTeams,
-  selectEnvironments,
-  type TeamRecord,
-} from './sql.ts'
-export { createTeam, deleteTeam, getTeam, listTeams, type TeamChange, updateTeam } from './teams.ts'
+export { type ApiTokenRecord, listApiTokens } from './sql/api-tokens.ts'
+export { type EnvironmentRecord, type EnvironmentScope, findEnvironment, listEnvironments } from './sql/environments.ts'
+export { findOperatorTeam, findTeam, findTeams, type TeamChange, type TeamRecord } from './sql/teams.ts'
+export { createTeam, deleteTeam, getTeam, listTeams, updateTeam } from './teams.ts'

@@ -1,19 +1,16 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
-import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type IdPage, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { assertOperator, type TeamActor } from './authenticate.ts'
 import { type CascadeDelete, deleteEnvironmentsOfTeam } from './environments.ts'
 import {
   deleteTeamRow,
   findTeam,
   insertTeam,
-  selectTeams as listTeamRows,
-  type TeamFields,
+  listAllTeams,
+  type TeamChange,
   type TeamRecord,
   updateTeamRow,
-} from './sql.ts'
-
-/** Changes to a team; what is undefined keeps its value. */
-export type TeamChange = { readonly [Field in keyof TeamFields]?: TeamFields[Field] | undefined }
+} from './sql/teams.ts'
 
 /** Creates a team without environments and tokens. Absent fields are empty or false. @throws Failure OPERATOR_TEAM_REQUIRED */
 export async function createTeam(
@@ -39,20 +36,16 @@ export async function getTeam(tx: Tx, actor: TeamActor, id: string): Promise<Tea
   return team
 }
 
-/** The teams the caller administers below the id `before`, newest first: all for the operator, else its own. */
-export async function listTeams(
-  tx: Tx,
-  actor: TeamActor,
-  page: { readonly before: string | undefined; readonly limit: number },
-): Promise<readonly TeamRecord[]> {
-  if (actor.isOperator) return await listTeamRows(tx, page.before, page.limit)
+/** The teams that the caller administers, newest first: all for the operator, else its own. */
+export async function listTeams(tx: Tx, actor: TeamActor, page: IdPage): Promise<readonly TeamRecord[]> {
+  if (actor.isOperator) return await listAllTeams(tx, page)
   return page.before === undefined ? [await getTeam(tx, actor, actor.teamId)] : []
 }
 
 /**
  * Changes the given fields; none given changes nothing.
  *
- * @param input.version the version the caller saw; absent: whatever is stored
+ * @param input.version the version the caller read; absent: any
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH
  */
 export async function updateTeam(

@@ -22,7 +22,7 @@ export interface MintedToken {
   readonly hint: string
 }
 
-/** Makes a token: prefix, 32 random characters, 6 characters of checksum, so that a typo is refused without a look-up. */
+/** Creates a token: prefix, 32 random characters, 6 characters of checksum, so that a typo is rejected without a look-up. */
 export function mintToken(kind: ApiTokenKind): MintedToken {
   const random = randomText(RANDOM_LENGTH)
   return toMintedToken(`${PREFIX[kind]}_${random}${checksum(random)}`)
@@ -30,7 +30,7 @@ export function mintToken(kind: ApiTokenKind): MintedToken {
 
 /**
  * Takes a token of the operator's choosing; `undefined` unless it is 32 to 256 visible ASCII characters. A text that looks
- * like a minted token needs its right checksum: the gate would refuse it otherwise.
+ * like a minted token needs the right checksum: authentication would reject it otherwise.
  */
 export function chosenToken(token: string): MintedToken | undefined {
   return hashToken(token) === undefined ? undefined : toMintedToken(token)

@@ -7,7 +7,7 @@ import { runCommand } from '../../src/cli/index.ts'
 import { findEnvironmentIntegration } from '../../src/integrations/sql/installations.ts'
 import { findIntegration, findIntegrationByName } from '../../src/integrations/sql/integrations.ts'
 import { generateKeyRingText } from '../../src/secrets/index.ts'
-import { findOperatorTeam, selectEnvironments } from '../../src/tenancy/index.ts'
+import { findOperatorTeam, listEnvironments } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'patchbay-cli-'))
@@ -96,7 +96,7 @@ describe('patchbay install', async () => {
     const integration = await findIntegration(database.pool, second.integrationId)
     expect(integration?.config).toEqual({ base_url: 'https://api.example.com', label: 'Example', resources: {} })
     const team = await findOperatorTeam(database.pool)
-    const [only] = await selectEnvironments(database.pool, team?.id ?? '', undefined, 1)
+    const [only] = await listEnvironments(database.pool, team?.id ?? '', { limit: 1 })
     const installed = await findEnvironmentIntegration(database.pool, only?.id ?? '', second.installationId)
     expect(installed?.override).toEqual({ label: 'Ours' })
   })

@@ -1,0 +1,124 @@
+import { type IdPage, newestFirst, nextVersion, type Tx, whereVersion } from '../../database/index.ts'
+
+/** A team as it is stored. `tosLink` is empty when there is none. */
+export interface TeamRecord {
+  readonly id: string
+  readonly name: string
+  readonly domain: string
+  readonly logo: string
+  readonly isVerified: boolean
+  readonly isWhiteLabel: boolean
+  readonly tosLink: string
+  readonly allowImpersonation: boolean
+  /** The team of the first start, of which there is exactly one. */
+  readonly isOperator: boolean
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly version: number
+}
+
+/** What a team decides about itself. */
+export interface TeamFields {
+  readonly name: string
+  readonly domain: string
+  readonly logo: string
+  readonly isWhiteLabel: boolean
+  readonly tosLink: string
+  readonly allowImpersonation: boolean
+}
+
+/** Changes to a team; undefined keeps a field. */
+export type TeamChange = { readonly [Field in keyof TeamFields]?: TeamFields[Field] | undefined }
+
+const COLUMNS = [
+  'id',
+  'name',
+  'domain',
+  'logo',
+  'is_verified as isVerified',
+  'is_white_label as isWhiteLabel',
+  'tos_link as tosLink',
+  'allow_impersonation as allowImpersonation',
+  'is_operator as isOperator',
+  'created_at as createdAt',
+  'updated_at as updatedAt',
+  'version',
+]
+
+/** Stores a team that is not the operator's. */
+export async function insertTeam(tx: Tx, id: string, fields: TeamFields): Promise<TeamRecord> {
+  const [team] = await tx('team')
+    .insert({ id, ...toColumns(fields) })
+    .returning(COLUMNS)
+  return team
+}
+
+/**
+ * Stores the operator's team unless there is one. Of simultaneous callers one gets `true`; the others wait until its
+ * transaction ends. Index: team_operator, unique.
+ */
+export async function insertOperatorTeam(tx: Tx, id: string, name: string): Promise<boolean> {
+  const inserted = await tx('team')
+    .insert({ id, name, is_operator: true })
+    .onConflict(tx.raw('(is_operator) where is_operator'))
+    .ignore()
+    .returning('id')
+  return inserted.length > 0
+}
+
+/** Index: team_operator. */
+export async function findOperatorTeam(tx: Tx): Promise<TeamRecord | undefined> {
+  return await tx('team').whereRaw('is_operator').first(COLUMNS)
+}
+
+/** Index: primary key. */
+export async function findTeam(tx: Tx, id: string): Promise<TeamRecord | undefined> {
+  return await tx('team').where({ id }).first(COLUMNS)
+}
+
+/** The teams of the ids that exist, in no order. Index: primary key. */
+export async function findTeams(tx: Tx, ids: readonly string[]): Promise<readonly TeamRecord[]> {
+  return await tx('team')
+    .whereRaw('id = any(?)', [[...ids]])
+    .select(COLUMNS)
+}
+
+/** Teams, newest first. Index: primary key, backwards. */
+export async function listAllTeams(tx: Tx, page: IdPage): Promise<readonly TeamRecord[]> {
+  return await tx('team').modify(newestFirst, page).select(COLUMNS)
+}
+
+/** Changes the given fields; `undefined` when there is no such team, or not in the version. */
+export async function updateTeamRow(
+  tx: Tx,
+  id: string,
+  change: TeamChange,
+  version: number | undefined,
+): Promise<TeamRecord | undefined> {
+  const [team] = await tx('team')
+    .where({ id })
+    .modify(whereVersion, version)
+    .update({ ...toColumns(change), ...nextVersion(tx) })
+    .returning(COLUMNS)
+  return team
+}
+
+/**
+ * Deletes a team with its tokens and the grants it received; returns whether it was there in the version. The foreign keys
+ * of environments and integrations reject it while there are any.
+ */
+export async function deleteTeamRow(tx: Tx, id: string, version: number | undefined): Promise<boolean> {
+  return (await tx('team').where({ id, is_operator: false }).modify(whereVersion, version).delete()) > 0
+}
+
+function toColumns(fields: TeamChange): object {
+  const { name, domain, logo, isWhiteLabel, tosLink, allowImpersonation } = fields
+  return {
+    name,
+    domain,
+    logo,
+    is_white_label: isWhiteLabel,
+    tos_link: tosLink,
+    allow_impersonation: allowImpersonation,
+  }
+}
