@@ -1,5 +1,5 @@
 /**
- * Teams, environments and API tokens: administration, the first start, and authentication.
+ * Teams, environments and API tokens: administration, the first start, authentication, and idempotency keys.
  *
  * Lives here: who may administer what, and in which environment a call takes place. Never here: what is inside an
  * environment, or how a request carries its token.
@@ -30,5 +30,11 @@ export {
 } from './environments.ts'
 export { type ApiTokenRecord, listApiTokens } from './sql/api-tokens.ts'
 export { type EnvironmentRecord, type EnvironmentScope, findEnvironment, listEnvironments } from './sql/environments.ts'
+export {
+  deleteOldIdempotencyKeys,
+  findIdempotencyKey,
+  insertIdempotencyKey,
+  storeIdempotentResponse,
+} from './sql/idempotency-keys.ts'
 export { findOperatorTeam, findTeam, findTeams, type TeamChange, type TeamRecord } from './sql/teams.ts'
 export { createTeam, deleteTeam, getTeam, listTeams, updateTeam } from './teams.ts'

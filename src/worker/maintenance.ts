@@ -1,4 +1,3 @@
-import { deleteOldIdempotencyKeys } from '../api/index.ts'
 import type { Clock, PollLoopSpec } from '../base/index.ts'
 import { type Database, isLockTimeout, isStatementTimeout } from '../database/index.ts'
 import { deleteExpiredSlots, deleteIdleWindows } from '../rate-limits/index.ts'
@@ -18,6 +17,7 @@ import {
   touchWorker,
 } from '../runs/index.ts'
 import type { Logger } from '../telemetry/index.ts'
+import { deleteOldIdempotencyKeys } from '../tenancy/index.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 /** Yesterday, for ticks caught up over midnight; today; and enough days ahead that a keeper may be away for a weekend. */

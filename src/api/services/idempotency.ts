@@ -3,8 +3,8 @@ import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } fro
 import { canonicalJson, Failure, type Json, parseJson } from '../../base/index.ts'
 import type { Database, Tx } from '../../database/index.ts'
 import type { SecretStore } from '../../secrets/index.ts'
+import { findIdempotencyKey, insertIdempotencyKey, storeIdempotentResponse } from '../../tenancy/index.ts'
 import { encodeJson, readJson } from '../messages/codec.ts'
-import { findIdempotencyKey, insertIdempotencyKey, storeIdempotentResponse } from '../sql.ts'
 
 /** What repeatable operations need. */
 export interface IdempotencyDeps {
