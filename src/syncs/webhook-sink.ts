@@ -39,7 +39,7 @@ const GONE_STATUS = 410
 /** Reason on the run when the receiver answers, but not with a 2xx. */
 const REJECTED_REASON = 'WEBHOOK_REFUSED'
 
-type RejectedDelivery = Extract<DeliveryAttempt, { kind: 'refused' }>
+type RejectedDelivery = Extract<DeliveryAttempt, { kind: 'rejected' }>
 
 /**
  * Delivers a run as signed events: `sync_job_run:started`, then `:record` and `:record_error` in order, then `:completed`
@@ -68,7 +68,7 @@ export function createWebhookSink(
     async started() {
       const payload = runPayload(run, 'running', [])
       const delivery = await send(encodeEvent(target, event('started', 'started', payload, run.startedAt)))
-      const isDeclined = delivery.kind === 'refused' && delivery.status === DECLINED_STATUS
+      const isDeclined = delivery.kind === 'rejected' && delivery.status === DECLINED_STATUS
       return isDeclined ? { kind: 'stopped' } : toSinkResult(delivery, 0)
     },
     async page(page) {
@@ -104,11 +104,11 @@ function toSinkResult(delivery: DeliveryResult, sequences: number): SinkResult {
   switch (delivery.kind) {
     case 'accepted':
       return { kind: 'accepted', sequences }
-    case 'unanswered': {
+    case 'no_response': {
       const error = { reason: delivery.reason, message: `the webhook did not answer ${after}: ${delivery.message}` }
       return delivery.reason === 'EGRESS_BLOCKED' ? { kind: 'failed', error } : { kind: 'unavailable', error }
     }
-    case 'refused': {
+    case 'rejected': {
       const error = { reason: REJECTED_REASON, message: `the webhook answered with status ${delivery.status} ${after}` }
       return rejectedResult(delivery, error)
     }

@@ -1,6 +1,6 @@
 import type { Json, JsonObject, Violation } from '../base/index.ts'
 
-/** Every event the product sends, by subject. Names are `<subject>:<what happened>`. */
+/** The event catalog: every event the product sends, by subject. Names are `<subject>:<what happened>`. */
 const EVENT_CATALOG = {
   integrated_account: [
     'created',
@@ -33,20 +33,12 @@ const EVENT_CATALOG = {
   webhook: ['disabled'],
 } as const satisfies Record<string, readonly string[]>
 
-/** The names of all events, in the order of the catalogue. */
+/** The names of all events, in the order of the catalog. */
 export const EVENT_TYPES: readonly string[] = Object.entries(EVENT_CATALOG).flatMap(([subject, names]) =>
   names.map((name) => `${subject}:${name}`),
 )
 
-/**
- * Tells whether a webhook with these patterns wants the event: no patterns mean all events, a pattern is a name or ends
- * in `*` (`sync_job_run:*`, `*`).
- */
-export function wantsEvent(patterns: readonly string[], event: string): boolean {
-  return patterns.length === 0 || patterns.some((pattern) => matchesPattern(pattern, event))
-}
-
-/** Every pattern that no event of the catalogue matches. */
+/** A violation for every pattern (a name, or a prefix and `*`) that no event of the catalog matches. */
 export function checkEventTypes(patterns: readonly string[], field: string): Violation[] {
   return patterns.flatMap((pattern, index) => {
     if (EVENT_TYPES.some((event) => matchesPattern(pattern, event))) return []
@@ -59,7 +51,7 @@ function matchesPattern(pattern: string, event: string): boolean {
   return pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : pattern === event
 }
 
-/** Where events go, and how they are signed. */
+/** Where events are delivered, and the secrets that sign them. */
 export interface WebhookTarget {
   readonly webhookId: string
   readonly environmentId: string
@@ -68,32 +60,31 @@ export interface WebhookTarget {
   readonly secrets: readonly string[]
 }
 
-/** One event, before it has bytes. */
+/** One event, before it is encoded. */
 export interface OutboundEvent {
-  /** The receiver's idempotency key: the same over retries, resumed runs and replays. Holds no `.`. */
+  /** Idempotency key for the receiver: the same over retries, resumed runs and replays. Contains no `.`. */
   readonly id: string
-  /** A name of the event catalogue, e.g. `sync_job_run:started`. */
+  /** A name of the event catalog, e.g. `sync_job_run:started`. */
   readonly event: string
   readonly payload: JsonObject
   readonly createdAt: Date
 }
 
-/** The bytes of one event; every attempt sends and signs these. */
+/** One encoded event; every attempt sends and signs these bytes. */
 export interface OutboundMessage {
   readonly id: string
   readonly body: Uint8Array
 }
 
-/** The body of an event: `{id, event, payload, environment_id, webhook_id, created_at}`. */
+/** Encodes an event as its envelope: `{id, event, payload, environment_id, webhook_id, created_at}`. */
 export function encodeEvent(target: WebhookTarget, event: OutboundEvent): OutboundMessage {
   return encodeEnvelope(target, event, JSON.stringify(event.payload))
 }
 
 /**
- * Like `encodeEvent`, for a payload with a long list whose items are JSON text already: nothing is parsed or written
- * twice.
+ * Like `encodeEvent`, for a payload with a long list whose items are already JSON text, which is inserted as it is.
  *
- * @param listKey where the items go in the payload; must not be one of its keys
+ * @param listKey the payload's key of the list; must not be one of its other keys
  */
 export function encodeEventWithList(
   target: WebhookTarget,

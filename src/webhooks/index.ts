@@ -1,9 +1,8 @@
 /**
- * Webhooks: the addresses of customers' applications, the events they want, and signed deliveries to them.
+ * Webhooks: the addresses of customers' applications, the event catalog, and signed deliveries.
  *
- * Lives here: keeping webhooks and their secrets, the event catalogue, Standard Webhooks signing, one delivery with its
- * quick retries. Never here: what the events are about, or waiting longer than a few seconds for a receiver; that is the
- * queue's.
+ * Lives here: webhooks and their signing secrets (Standard Webhooks), and one delivery with its in-process retries. Never
+ * here: what the events are about, and retries of longer than some seconds, which are the queue's.
  */
 
 export { type DeliverDeps, type DeliveryAttempt, type DeliveryResult, deliver } from './deliver.ts'
@@ -14,13 +13,12 @@ export {
   type OutboundMessage,
   type WebhookTarget,
 } from './events.ts'
-export type { WebhookChange, WebhookRecord } from './sql.ts'
+export { listWebhooks, type WebhookChange, type WebhookRecord } from './sql.ts'
 export {
   createWebhook,
   deleteWebhook,
   findWebhookTarget,
   getWebhook,
-  listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
   type WebhookDeps,

@@ -2,21 +2,21 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Tx } from '../database/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
 
-/** Where signing secrets are kept, encrypted. */
+/** The store of signing secrets. */
 export type SigningSecretStore = Pick<SecretStore, 'put' | 'get' | 'remove'>
 
-/** One secret and until when receivers may still verify with it. */
+/** One secret, and until when it signs. */
 interface WebhookSigningKey {
   readonly secret: string
   /** RFC 3339; `null` for the newest, which does not expire. */
   readonly expires_at: string | null
 }
 
-/** How long the previous secret goes on signing after a rotation. */
+/** How long the previous secret still signs after a rotation. */
 const ROTATION_OVERLAP_MS = 24 * 60 * 60 * 1000
-/** Rotations within the overlap beyond this end the oldest secret early; every key costs a signature per delivery. */
+/** More rotations within the overlap drop the oldest secret early: every secret costs a signature per delivery. */
 const SIGNING_KEYS_MAX = 5
-/** One sealed value holds the whole list, so that a rotation replaces it in one write. */
+/** One encrypted value contains the whole list, so that a rotation replaces it in one write. */
 const SECRET_NAME = 'signing_keys'
 
 /** The secret reference of a webhook. */
@@ -24,7 +24,7 @@ export function signingSecretRef(environmentId: string, webhookId: string): Secr
   return { ownerId: environmentId, subjectType: 'webhook', subjectId: webhookId }
 }
 
-/** Stores a first secret and returns it: the only moment it is readable outside a delivery. */
+/** Stores the first secret of a webhook and returns it, for the one response that shows it. */
 export async function createSigningKey(store: SigningSecretStore, tx: Tx, ref: SecretRef): Promise<string> {
   const secret = newSigningSecret()
   await writeKeys(store, tx, ref, [{ secret, expires_at: null }])
@@ -32,9 +32,9 @@ export async function createSigningKey(store: SigningSecretStore, tx: Tx, ref: S
 }
 
 /**
- * Puts a new secret first and returns it; those before it sign beside it for `OVERLAP_MS` more.
+ * Adds a new secret and returns it; the ones before it sign too for `ROTATION_OVERLAP_MS`.
  *
- * The caller holds the webhook's row, so that two rotations at once do not lose one another's key.
+ * The caller holds the lock on the webhook's row, so that concurrent rotations do not lose a secret.
  */
 export async function rotateSigningKey(store: SigningSecretStore, tx: Tx, ref: SecretRef, now: Date): Promise<string> {
   const secret = newSigningSecret()
@@ -46,7 +46,7 @@ export async function rotateSigningKey(store: SigningSecretStore, tx: Tx, ref: S
   return secret
 }
 
-/** Every secret that signs at this moment, newest first; empty when the webhook has none. */
+/** The secrets that sign at `now`, newest first; empty when the webhook has none. */
 export async function validSigningSecrets(
   store: SigningSecretStore,
   tx: Tx,
@@ -69,21 +69,21 @@ async function writeKeys(store: SigningSecretStore, tx: Tx, ref: SecretRef, keys
   await store.put(tx, ref, { [SECRET_NAME]: JSON.stringify(keys) })
 }
 
-/** Bytes of randomness in a secret; Standard Webhooks asks for 24 to 64. */
+/** Random bytes of a secret; Standard Webhooks requires 24 to 64. */
 const SECRET_BYTES = 32
 const SECRET_PREFIX = 'whsec_'
 
-/** What is signed: the id and time travel in headers beside the body, so a receiver can refuse replays. */
+/** What is signed. The id and the time are also headers, so that a receiver can detect replays. */
 export interface SignedContent {
-  /** Must hold no `.`, which separates the parts of the signed text. */
+  /** Contains no `.`, which separates the parts of the signed text. */
   readonly id: string
-  /** Time of the attempt, not of the event: receivers refuse old ones. */
+  /** Time of the attempt, not of the event: receivers reject old timestamps. */
   readonly timestampSeconds: number
   /** Exactly the bytes that are sent. */
   readonly body: Uint8Array
 }
 
-/** A fresh signing secret in the form receivers' libraries take: `whsec_` and base64. */
+/** A random signing secret in the format of Standard Webhooks: `whsec_` and base64. */
 export function newSigningSecret(): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 }
@@ -91,8 +91,8 @@ export function newSigningSecret(): string {
 /**
  * The three headers of Standard Webhooks 1.0.0, one `v1` signature per secret.
  *
- * Several secrets are valid at once during a rotation; a receiver accepts the delivery when any of the signatures, which
- * are separated by blanks, matches the secret it knows.
+ * Several secrets are valid during a rotation; a receiver accepts the delivery when one of the signatures, which are separated
+ * by spaces, matches the secret it knows.
  */
 export function signatureHeaders(content: SignedContent, secrets: readonly string[]): Record<string, string> {
   return {

@@ -1,6 +1,6 @@
-import { execute, query, queryOne, type Tx } from '../database/index.ts'
+import { newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../database/index.ts'
 
-/** A webhook as it is stored; its signing secrets are rows of "secret". */
+/** A webhook as stored; its signing secrets are rows of "secret". */
 export interface WebhookRecord {
   readonly id: string
   readonly environmentId: string
@@ -16,76 +16,82 @@ export interface WebhookRecord {
 /** A webhook to be stored. */
 export type NewWebhook = Pick<WebhookRecord, 'id' | 'environmentId' | 'targetUrl' | 'eventTypes' | 'isActive'>
 
-/** What may change; an absent field keeps its value. */
+/** Fields that change; an absent one keeps its value. */
 export interface WebhookChange {
   readonly targetUrl?: string | undefined
   readonly eventTypes?: readonly string[] | undefined
   readonly isActive?: boolean | undefined
 }
 
-const COLUMNS = `id, environment_id as "environmentId", target_url as "targetUrl", event_types as "eventTypes",
-  is_active as "isActive", created_at as "createdAt", updated_at as "updatedAt", version`
+const COLUMNS = [
+  'id',
+  'environment_id as environmentId',
+  'target_url as targetUrl',
+  'event_types as eventTypes',
+  'is_active as isActive',
+  'created_at as createdAt',
+  'updated_at as updatedAt',
+  'version',
+]
 
-/** Stores a webhook. */
 export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<WebhookRecord> {
-  const inserted = await queryOne<WebhookRecord>(
-    tx,
-    `insert into webhook (environment_id, id, target_url, event_types, is_active) values (?, ?, ?, ?, ?)
-     returning ${COLUMNS}`,
-    [webhook.environmentId, webhook.id, webhook.targetUrl, webhook.eventTypes, webhook.isActive],
-  )
-  if (inserted === undefined) throw new Error('an insert returned no row')
+  const [inserted] = await tx('webhook')
+    .insert({
+      environment_id: webhook.environmentId,
+      id: webhook.id,
+      target_url: webhook.targetUrl,
+      event_types: webhook.eventTypes,
+      is_active: webhook.isActive,
+    })
+    .returning(COLUMNS)
   return inserted
 }
 
-/** Rides on the primary key. */
+/** Raw, because every run to a webhook reads it. Uses the primary key. */
 export async function findWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
-  return await queryOne(tx, `select ${COLUMNS} from webhook where environment_id = ? and id = ?`, [environmentId, id])
-}
-
-/** Like `findWebhook`, and holds the row until the transaction ends. */
-export async function lockWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
-  return await queryOne(tx, `select ${COLUMNS} from webhook where environment_id = ? and id = ? for update`, [
-    environmentId,
-    id,
-  ])
-}
-
-/** Webhooks of the environment below `before` (all when undefined), newest first. Rides on the primary key. */
-export async function selectWebhooks(
-  tx: Tx,
-  environmentId: string,
-  before: string | undefined,
-  limit: number,
-): Promise<readonly WebhookRecord[]> {
-  return await query(
+  return await queryOne(
     tx,
-    `select ${COLUMNS} from webhook where environment_id = ? and (?::uuid is null or id < ?) order by id desc limit ?`,
-    [environmentId, before ?? null, before ?? null, limit],
+    `select id, environment_id as "environmentId", target_url as "targetUrl", event_types as "eventTypes",
+       is_active as "isActive", created_at as "createdAt", updated_at as "updatedAt", version
+     from webhook where environment_id = :environmentId and id = :id`,
+    { environmentId, id },
   )
 }
 
-/** Changes the given fields; `undefined` when there is no such webhook or its version is not the given one. */
+/** Reads a webhook and locks its row until the transaction ends. Uses the primary key. */
+export async function lockWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
+  return await tx('webhook').where({ environment_id: environmentId, id }).forUpdate().first(COLUMNS)
+}
+
+/** At most `limit` webhooks of the environment below the id `before`, newest first. Uses the primary key. */
+export async function listWebhooks(
+  tx: Tx,
+  environmentId: string,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly WebhookRecord[]> {
+  return await tx('webhook').select(COLUMNS).where({ environment_id: environmentId }).modify(newestFirst, page)
+}
+
+/** Changes the given fields; `undefined` when there is no such webhook, or not in this version. Uses the primary key. */
 export async function updateWebhookRow(
   tx: Tx,
   environmentId: string,
   id: string,
-  change: WebhookChange,
+  { targetUrl, eventTypes, isActive }: WebhookChange,
   version: number | undefined,
 ): Promise<WebhookRecord | undefined> {
-  return await queryOne(
-    tx,
-    `update webhook set target_url = coalesce(?, target_url), event_types = coalesce(?::text[], event_types),
-       is_active = coalesce(?, is_active), updated_at = now(), version = version + 1
-     where environment_id = ? and id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
-    [change.targetUrl ?? null, change.eventTypes ?? null, change.isActive ?? null, environmentId, id, version ?? null],
-  )
+  const [updated] = await tx('webhook')
+    .where({ environment_id: environmentId, id })
+    .modify(whereVersion, version)
+    .update({ target_url: targetUrl, event_types: eventTypes, is_active: isActive, ...nextVersion(tx) })
+    .returning(COLUMNS)
+  return updated
 }
 
 /**
- * Deletes a webhook; returns whether it was there in the given version.
+ * Deletes a webhook; returns whether it existed in this version. Uses the primary key.
  *
- * Breaks the foreign key of triggers while some send to it.
+ * @throws the violation of a foreign key while triggers send to it
  */
 export async function deleteWebhookRow(
   tx: Tx,
@@ -93,6 +99,5 @@ export async function deleteWebhookRow(
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  const sql = 'delete from webhook where environment_id = ? and id = ? and version = coalesce(?, version)'
-  return (await execute(tx, sql, [environmentId, id, version ?? null])) > 0
+  return (await tx('webhook').where({ environment_id: environmentId, id }).modify(whereVersion, version).delete()) > 0
 }

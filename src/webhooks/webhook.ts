@@ -13,44 +13,43 @@ import {
   deleteWebhookRow,
   findWebhook,
   insertWebhook,
-  selectWebhooks as listWebhookRows,
   lockWebhook,
   updateWebhookRow,
   type WebhookChange,
   type WebhookRecord,
 } from './sql.ts'
 
-/** What keeping webhooks needs. */
+/** What managing webhooks takes. */
 export interface WebhookDeps {
   readonly secrets: SigningSecretStore
   readonly clock: Clock
-  /** Completes "target_url …" when the address may not be called, e.g. `must use http or https`. */
+  /** Completes "target_url …" for an address that may not be called, e.g. `must use http or https`. */
   readonly findUrlViolation: (url: string) => string | undefined
 }
 
-/** Asks for a webhook. */
+/** A webhook to be created. */
 export interface WebhookInput {
   readonly targetUrl: string
-  /** Names and `*` patterns of the catalogue; absent or empty: all events. */
+  /** Names and `*` patterns of the event catalog; absent or empty: all events. */
   readonly eventTypes?: readonly string[] | undefined
   /** Absent: true. */
   readonly isActive?: boolean | undefined
 }
 
-/** A webhook with a secret that was just made: the one time it is shown. */
+/** A webhook with its new secret, for the one response that shows it. */
 export interface WebhookWithSecret {
   readonly webhook: WebhookRecord
   readonly secret: string
 }
 
-/** Where a run's events may go now, or why they may not. */
+/** The target of a run's events, or why it has none. */
 export type WebhookTargetLookup =
   | { readonly kind: 'ready'; readonly target: WebhookTarget }
   | { readonly kind: 'missing' }
   | { readonly kind: 'inactive' }
 
 /**
- * Adds a webhook with a fresh secret.
+ * Creates a webhook with a random secret.
  *
  * @throws Failure URL_NOT_ALLOWED, INVALID_FIELD with every violation; nothing is stored then
  */
@@ -77,15 +76,6 @@ export async function getWebhook(tx: Tx, environmentId: string, id: string): Pro
   return (await findWebhook(tx, environmentId, id)) ?? throwWebhookNotFound(id)
 }
 
-/** At most `limit` webhooks below the id `before`, newest first. */
-export async function listWebhooks(
-  tx: Tx,
-  environmentId: string,
-  page: { readonly before: string | undefined; readonly limit: number },
-): Promise<readonly WebhookRecord[]> {
-  return await listWebhookRows(tx, environmentId, page.before, page.limit)
-}
-
 /**
  * Changes the given fields; none given changes nothing and returns the webhook.
  *
@@ -109,8 +99,7 @@ export async function updateWebhook(
 }
 
 /**
- * Deletes a webhook with its secrets. With `force` the triggers that send to it are deleted too: without a destination
- * they could not run, and a trigger that cannot run is a trap.
+ * Deletes a webhook with its secrets, and with `force` the triggers that send to it, which could not run without it.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE
  */
@@ -131,9 +120,7 @@ export async function deleteWebhook(
 }
 
 /**
- * Gives the webhook a new secret; the one before signs beside it for 24 hours.
- *
- * The webhook itself does not change, so its version stays.
+ * Rotates the webhook's secret; the previous one signs too for 24 hours. The webhook's version (etag) stays.
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
@@ -149,7 +136,7 @@ export async function rotateWebhookSecret(
   return { webhook, secret }
 }
 
-/** The address and the secrets valid now. A webhook that is turned off is no target. */
+/** The address and the valid secrets of a webhook that is active. */
 export async function findWebhookTarget(
   deps: Pick<WebhookDeps, 'secrets' | 'clock'>,
   tx: Tx,
@@ -164,12 +151,13 @@ export async function findWebhookTarget(
 }
 
 function assertValidWebhook(deps: WebhookDeps, input: WebhookChange): void {
-  const problem = input.targetUrl === undefined ? undefined : deps.findUrlViolation(input.targetUrl)
+  const urlProblem = input.targetUrl === undefined ? undefined : deps.findUrlViolation(input.targetUrl)
   const violations: Violation[] = []
-  if (problem !== undefined) violations.push({ field: 'target_url', description: problem, rule: 'url.not_allowed' })
+  if (urlProblem !== undefined)
+    violations.push({ field: 'target_url', description: urlProblem, rule: 'url.not_allowed' })
   violations.push(...checkEventTypes(input.eventTypes ?? [], 'event_types'))
   if (violations.length > 0)
-    throw invalidFields(violations, problem === undefined ? 'INVALID_FIELD' : 'URL_NOT_ALLOWED')
+    throw invalidFields(violations, urlProblem === undefined ? 'INVALID_FIELD' : 'URL_NOT_ALLOWED')
 }
 
 async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {

@@ -80,19 +80,19 @@ describe('a delivery', () => {
     {
       name: 'a Retry-After too long to sit out',
       answers: [{ status: 429, headers: { 'retry-after': '120' } }],
-      kind: 'refused',
+      kind: 'rejected',
       attempts: 1,
       sleptMs: [],
     },
     {
       name: 'an outage, four times at most',
       answers: Array(9).fill({ status: 502 }),
-      kind: 'refused',
+      kind: 'rejected',
       attempts: 4,
       sleptMs: [250, 750, 2250],
     },
-    { name: 'a 400, once', answers: [{ status: 400 }], kind: 'refused', attempts: 1, sleptMs: [] },
-    { name: 'a 410, once', answers: [{ status: 410 }], kind: 'refused', attempts: 1, sleptMs: [] },
+    { name: 'a 400, once', answers: [{ status: 400 }], kind: 'rejected', attempts: 1, sleptMs: [] },
+    { name: 'a 410, once', answers: [{ status: 410 }], kind: 'rejected', attempts: 1, sleptMs: [] },
   ])('meets $name', async ({ answers, kind, attempts, sleptMs }) => {
     await using receiver = await startReceiver((_, index) => answers[index] ?? { status: 200 })
     const result = await deliverTo(receiver.url)
@@ -106,14 +106,14 @@ describe('a delivery', () => {
     const later = new Date(Date.now() + 3_600_000).toUTCString()
     await using receiver = await startReceiver(() => ({ status: 503, headers: { 'retry-after': later } }))
     const { delivery } = await deliverTo(receiver.url)
-    expect(delivery.kind === 'refused' && delivery.retryAfterMs).toBeGreaterThan(3_590_000)
+    expect(delivery.kind === 'rejected' && delivery.retryAfterMs).toBeGreaterThan(3_590_000)
   })
 
   it('does not follow a redirect', async () => {
     await using elsewhere = await startReceiver()
     await using receiver = await startReceiver(() => ({ status: 307, headers: { location: elsewhere.url } }))
     const { delivery } = await deliverTo(receiver.url)
-    expect(delivery).toMatchObject({ kind: 'refused', status: 307, attempts: 1 })
+    expect(delivery).toMatchObject({ kind: 'rejected', status: 307, attempts: 1 })
     expect(elsewhere.received).toHaveLength(0)
   })
 
@@ -121,14 +121,14 @@ describe('a delivery', () => {
     const long = 'y'.repeat(200_000)
     await using refusing = await startReceiver(() => ({ status: 400, body: long }))
     const { delivery } = await deliverTo(refusing.url)
-    expect(delivery.kind === 'refused' && delivery.answer).toBe('y'.repeat(16 * 1024))
+    expect(delivery.kind === 'rejected' && delivery.responseText).toBe('y'.repeat(16 * 1024))
     await using accepting = await startReceiver(() => ({ status: 200, body: long }))
     expect((await deliverTo(accepting.url)).delivery).toEqual({ kind: 'accepted', status: 200, attempts: 1 })
   })
 
   it('to an address that may not be called is tried once and says so', async () => {
     const { delivery, sleptMs } = await deliverTo('http://10.0.0.1/hook')
-    expect(delivery).toMatchObject({ kind: 'unanswered', reason: 'EGRESS_BLOCKED', attempts: 1 })
+    expect(delivery).toMatchObject({ kind: 'no_response', reason: 'EGRESS_BLOCKED', attempts: 1 })
     expect(sleptMs).toEqual([])
   })
 
