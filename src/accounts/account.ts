@@ -4,14 +4,13 @@ import { findIntegrations, type IntegrationCache, type IntegrationRecord } from 
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
+import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
 import {
   type AccountFilter,
-  type AccountHistoryRecord,
   type AccountWithDefinition,
   deleteIntegratedAccountRow,
   findIntegratedAccount,
   type IntegratedAccountRecord,
-  listAccountHistory,
   listIntegratedAccountIds,
   selectIntegratedAccounts,
   updateIntegratedAccountRow,

@@ -3,7 +3,7 @@ import type { ActionOutcome, ActionRequest, ActionStepResult, Proxy as Engine } 
 import type { AccountDependencies } from './dependencies.ts'
 import { loadAccountForCall } from './load-account.ts'
 import { connectPlanOf, type ResolvedAccount } from './resolved-account.ts'
-import type { AccountRef } from './sql/activation.ts'
+import type { AccountRef } from './sql/integrated-account.ts'
 
 /** What activating accounts takes. */
 export type ActivationDependencies = Pick<

@@ -1,15 +1,15 @@
 import { isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
 import { isForeignKeyViolation, type Tx } from '../database/index.ts'
+import type { AuthenticationMethod } from '../formats/index.ts'
 import type { InstalledDefinition } from '../integrations/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegrations } from './account.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import { type CollectedCredentials, collectCredentials } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { integrationDisabled } from './load-account.ts'
+import { insertAccountHistory } from './sql/account-history.ts'
 import {
-  type AuthenticationMethod,
   findIntegratedAccount,
-  insertAccountHistory,
   insertIntegratedAccount,
   type NewIntegratedAccount,
   type Region,

@@ -4,7 +4,7 @@ import { type IntegratedAccount, withIntegration } from './account.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
-import type { AccountRef } from './sql/activation.ts'
+import type { AccountRef } from './sql/integrated-account.ts'
 import { storeForbiddenError, updateIntegratedAccountRow } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 

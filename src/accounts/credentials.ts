@@ -10,13 +10,12 @@ import {
 } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
-import { CREDENTIAL_FORMATS, collectFields, IMPORTED_FIELDS } from '../formats/index.ts'
+import { type AuthenticationMethod, CREDENTIAL_FORMATS, collectFields, IMPORTED_FIELDS } from '../formats/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { resetToken } from './sql/account-token.ts'
 import {
   type AccountWithDefinition,
-  type AuthenticationMethod,
   findIntegratedAccount,
   updateIntegratedAccountRow,
 } from './sql/integrated-account.ts'

@@ -5,8 +5,7 @@ import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts
 import type { Proxy as Engine, ExpressionEvaluator } from '../proxy/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import type { ResolvedAccount } from './resolved-account.ts'
-import type { AccountRef } from './sql/activation.ts'
-import type { AccountWithSecrets } from './sql/integrated-account.ts'
+import type { AccountRef, AccountWithSecrets } from './sql/integrated-account.ts'
 
 /** Dependencies of this module, built once per process; a function names the part that it uses. */
 export interface AccountDependencies {

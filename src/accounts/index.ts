@@ -33,11 +33,10 @@ export {
 } from './load-account.ts'
 export { createTokenProvider } from './refresh-token.ts'
 export type { ResolvedAccount } from './resolved-account.ts'
+export type { AccountHistoryRecord } from './sql/account-history.ts'
 export {
   type AccountFilter,
-  type AccountHistoryRecord,
   type AccountStatus,
-  type AuthenticationMethod,
   type ForbiddenError,
   findIntegratedAccount,
   type Region,

@@ -16,6 +16,7 @@ export { authorizationSchema, compileAuthorization } from './authorization/index
 export type { BodyFormat } from './body/body.ts'
 export { bodyFormat } from './body/index.ts'
 export type {
+  AuthenticationMethod,
   CredentialChoice,
   CredentialPlan,
   TokenContext,

@@ -1,17 +1,17 @@
 import type { JsonObject } from '../../base/index.ts'
 import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
-import type { AccountRef } from './activation.ts'
+import type { AccountRef } from './integrated-account.ts'
 
-/** The right to ask for the next token of an account, until it expires or is taken over. */
+/** A lease on the token of an account: its holder alone requests the next token, until the lease expires or is lost. */
 export interface TokenLease extends AccountRef {
   readonly leaseId: string
   /** Of the token that is to be replaced; 0: there was none yet. */
   readonly version: number
-  /** In a row, so far. */
+  /** Failed requests in a row, so far. */
   readonly failures: number
 }
 
-/** How asking for a lease ended. */
+/** The outcome of asking for a lease. */
 export type TokenLeaseAttempt =
   | { readonly kind: 'taken'; readonly lease: TokenLease }
   /** Another process is requesting the token. */
@@ -27,163 +27,158 @@ export interface TokenLeaseRequest {
   readonly leaseMs: number
   /** Of the token the caller saw; 0: none. */
   readonly version: number
-  /** Ask although the pause after a failure is not over. */
+  /** Take the lease although the back-off after a failure is not over. */
   readonly isForced: boolean
 }
 
 /**
- * Takes the lease if it is free, the token still the one that was seen and no pause on. One statement on the primary key: of
- * any number of callers one gets the lease, by the row lock of the upsert.
+ * Takes the lease if it is free, the token is the one that was seen and no back-off is under way. One statement: of any number
+ * of callers one gets the lease, by the row lock of the upsert. Uses the primary key.
  */
 export async function acquireTokenLease(
   tx: Tx,
-  account: AccountRef & { readonly region: string },
+  { environmentId, id, region }: AccountRef & { readonly region: string },
   { leaseId, leaseMs, version, isForced }: TokenLeaseRequest,
 ): Promise<TokenLeaseAttempt> {
   const found = await queryOne<TokenLeaseRow>(
     tx,
     `with taken as (
        insert into account_token as token (environment_id, integrated_account_id, region, lease_id, lease_expires_at)
-       values (?, ?, ?, ?, now() + ? * interval '1 millisecond')
+       values (:environmentId, :id, :region, :leaseId, now() + :leaseMs * interval '1 millisecond')
        on conflict (environment_id, integrated_account_id) do update
          set lease_id = excluded.lease_id, lease_expires_at = excluded.lease_expires_at
-         where token.version = ? and (token.lease_id is null or token.lease_expires_at <= now())
-           and (?::boolean or token.retry_at is null or token.retry_at <= now())
+         where token.version = :version and (token.lease_id is null or token.lease_expires_at <= now())
+           and (:isForced or token.retry_at is null or token.retry_at <= now())
        returning failures
      )
-     select (select failures from taken) as "takenAfter", token.version, token.refusal,
+     select (select failures from taken) as "failuresIfTaken", token.version, token.refusal as error,
        extract(epoch from token.retry_at - now()) * 1000 as "retryAfterMs"
-     from (values (1)) one left join account_token token on environment_id = ? and integrated_account_id = ?`,
-    [
-      account.environmentId,
-      account.id,
-      account.region,
-      leaseId,
-      leaseMs,
-      version,
-      isForced,
-      account.environmentId,
-      account.id,
-    ],
+     from (values (1)) one
+     left join account_token token on environment_id = :environmentId and integrated_account_id = :id`,
+    { environmentId, id, region, leaseId, leaseMs, version, isForced },
   )
   if (found === undefined) throw new Error('a select of one row returned none')
-  return attemptFrom(found, { environmentId: account.environmentId, id: account.id, leaseId, version })
+  return leaseAttempt(found, { environmentId, id, leaseId, version })
 }
 
 interface TokenLeaseRow {
-  /** Failures of the token whose lease was taken; null: it was not. */
-  readonly takenAfter: number | null
+  /** Null: the lease was not taken. */
+  readonly failuresIfTaken: number | null
   readonly version: number | null
-  readonly refusal: JsonObject | null
+  readonly error: JsonObject | null
   readonly retryAfterMs: string | null
 }
 
-function attemptFrom(found: TokenLeaseRow, wanted: Omit<TokenLease, 'failures'>): TokenLeaseAttempt {
-  if (found.takenAfter !== null) return { kind: 'taken', lease: { ...wanted, failures: found.takenAfter } }
+function leaseAttempt(found: TokenLeaseRow, wanted: Omit<TokenLease, 'failures'>): TokenLeaseAttempt {
+  if (found.failuresIfTaken !== null) return { kind: 'taken', lease: { ...wanted, failures: found.failuresIfTaken } }
   if (found.version !== null && found.version !== wanted.version) return { kind: 'outdated', version: found.version }
   const retryAfterMs = Number(found.retryAfterMs ?? 0)
-  if (found.refusal !== null && retryAfterMs > 0) return { kind: 'backing_off', error: found.refusal, retryAfterMs }
+  if (found.error !== null && retryAfterMs > 0) return { kind: 'backing_off', error: found.error, retryAfterMs }
   return { kind: 'held' }
 }
 
-/** Moments of a token. */
+/** When a token expires and is refreshed. */
 export interface TokenTimes {
   readonly expiresAt: Date | null
-  /** From when on the background asks for the next one; null: never. */
+  /** From when on the background refreshes it; null: never. */
   readonly dueAt: Date | null
 }
 
-/** Counts the new token and ends the lease; its version, or `undefined` when the lease was taken over meanwhile. */
-export async function completeTokenRefresh(tx: Tx, lease: TokenLease, times: TokenTimes): Promise<number | undefined> {
+/**
+ * Records a new token and ends the lease; returns the token's version, `undefined` when the lease was lost. Uses the primary
+ * key.
+ */
+export async function completeTokenRefresh(
+  tx: Tx,
+  { environmentId, id, leaseId, version }: TokenLease,
+  { expiresAt, dueAt }: TokenTimes,
+): Promise<number | undefined> {
   const stored = await queryOne<{ version: number }>(
     tx,
-    `update account_token set version = version + 1, expires_at = ?, due_at = ?, lease_id = null,
+    `update account_token set version = version + 1, expires_at = :expiresAt, due_at = :dueAt, lease_id = null,
        lease_expires_at = null, failures = 0, retry_at = null, refusal = null
-     where environment_id = ? and integrated_account_id = ? and lease_id = ? and version = ? returning version`,
-    [times.expiresAt, times.dueAt, lease.environmentId, lease.id, lease.leaseId, lease.version],
+     where environment_id = :environmentId and integrated_account_id = :id and lease_id = :leaseId and version = :version
+     returning version`,
+    { expiresAt, dueAt, environmentId, id, leaseId, version },
   )
   return stored?.version
 }
 
 /**
- * Notes that there is no new token, and ends the lease. Returns whether the lease was still the caller's.
+ * Records a failed request and ends the lease; returns whether the caller still held it. Uses the primary key.
  *
- * @param refusal `{kind, message}`, without secrets
- * @param isEndedStatus whether the background is to leave it; else it asks again after the pause
+ * @param failed.error `{kind, message}`, without secrets
+ * @param failed.isFinal whether the background stops refreshing; else it tries again after the delay
  */
 export async function failTokenRefresh(
   tx: Tx,
-  lease: TokenLease,
+  { environmentId, id, leaseId, version }: TokenLease,
   failed: { readonly error: JsonObject; readonly retryDelayMs: number; readonly isFinal: boolean },
 ): Promise<boolean> {
+  const { error, retryDelayMs, isFinal } = failed
   const changed = await execute(
     tx,
-    `update account_token set lease_id = null, lease_expires_at = null, failures = failures + 1, refusal = ?::jsonb,
-       retry_at = now() + ? * interval '1 millisecond',
-       due_at = case when ?::boolean then null when due_at is not null then now() + ? * interval '1 millisecond' end
-     where environment_id = ? and integrated_account_id = ? and lease_id = ? and version = ?`,
-    [
-      jsonb(failed.error),
-      failed.retryDelayMs,
-      failed.isFinal,
-      failed.retryDelayMs,
-      lease.environmentId,
-      lease.id,
-      lease.leaseId,
-      lease.version,
-    ],
+    `update account_token set lease_id = null, lease_expires_at = null, failures = failures + 1, refusal = :error::jsonb,
+       retry_at = now() + :retryDelayMs * interval '1 millisecond',
+       due_at = case when not :isFinal and due_at is not null then now() + :retryDelayMs * interval '1 millisecond' end
+     where environment_id = :environmentId and integrated_account_id = :id and lease_id = :leaseId and version = :version`,
+    { error: jsonb(error), retryDelayMs, isFinal, environmentId, id, leaseId, version },
   )
   return changed > 0
 }
 
 /**
- * Begins anew with a token from elsewhere, or with none: whoever is asking meanwhile finds its lease gone. Returns the
- * version that the given token has.
+ * Replaces the token by one from elsewhere, or by none; a refresh under way loses its lease. Returns the version of the new
+ * token. Uses the primary key.
  */
 export async function resetToken(
   tx: Tx,
-  account: AccountRef & { readonly region: string },
-  times: TokenTimes,
+  { environmentId, id, region }: AccountRef & { readonly region: string },
+  { expiresAt, dueAt }: TokenTimes,
 ): Promise<number> {
   const stored = await queryOne<{ version: number }>(
     tx,
     `insert into account_token as token (environment_id, integrated_account_id, region, version, expires_at, due_at)
-     values (?, ?, ?, 1, ?, ?)
+     values (:environmentId, :id, :region, 1, :expiresAt, :dueAt)
      on conflict (environment_id, integrated_account_id) do update
        set version = token.version + 1, expires_at = excluded.expires_at, due_at = excluded.due_at, lease_id = null,
          lease_expires_at = null, failures = 0, retry_at = null, refusal = null
      returning version`,
-    [account.environmentId, account.id, account.region, times.expiresAt, times.dueAt],
+    { environmentId, id, region, expiresAt, dueAt },
   )
   if (stored === undefined) throw new Error('an upsert returned no row')
   return stored.version
 }
 
+/** A claim of due tokens. */
+export interface DueTokenClaim {
+  readonly leaseId: string
+  readonly leaseMs: number
+  /** Only accounts of these regions; `undefined`: all. */
+  readonly regions: readonly string[] | undefined
+  readonly limit: number
+}
+
 /**
- * Takes the leases of tokens that are due, the longest overdue first. Any number of workers may do so at once: rows that
- * another one is looking at are skipped. Rides on account_token_due.
+ * Takes the leases of due tokens, the longest overdue first. Workers claim concurrently: rows that another one locks are
+ * skipped. Uses account_token_due.
  */
 export async function claimDueTokens(
   tx: Tx,
-  {
-    leaseId,
-    leaseMs,
-    regions,
-    limit,
-  }: { leaseId: string; leaseMs: number; regions: readonly string[] | undefined; limit: number },
+  { leaseId, leaseMs, regions, limit }: DueTokenClaim,
 ): Promise<readonly TokenLease[]> {
   return await query(
     tx,
-    `update account_token token set lease_id = ?, lease_expires_at = now() + ? * interval '1 millisecond'
+    `update account_token token set lease_id = :leaseId, lease_expires_at = now() + :leaseMs * interval '1 millisecond'
      from (
        select environment_id, integrated_account_id from account_token
        where due_at <= now() and (lease_id is null or lease_expires_at <= now())
-         and (?::text[] is null or region = any(?::text[]))
-       order by due_at limit ? for update skip locked
+         and (:regions::text[] is null or region = any(:regions))
+       order by due_at limit :limit for update skip locked
      ) due
      where token.environment_id = due.environment_id and token.integrated_account_id = due.integrated_account_id
      returning token.environment_id as "environmentId", token.integrated_account_id as id, token.lease_id as "leaseId",
        token.version, token.failures`,
-    [leaseId, leaseMs, regions ?? null, regions ?? null, limit],
+    { leaseId, leaseMs, regions: regions ?? null, limit },
   )
 }

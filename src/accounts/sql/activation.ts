@@ -1,13 +1,11 @@
 import type { JsonObject } from '../../base/index.ts'
 import { execute, jsonb, queryOne, type Tx } from '../../database/index.ts'
+import type { AccountRef } from './integrated-account.ts'
 
-/** Names an account. */
-export interface AccountRef {
-  readonly environmentId: string
-  readonly id: string
-}
-
-/** The right to connect an account, until it expires, is taken over, or the account is to be connected anew. */
+/**
+ * A lease on a connecting account: its holder alone activates it. It ends when it expires, when another worker claims the
+ * account, or when the account is reconnected.
+ */
 export interface ActivationLease extends AccountRef {
   readonly leaseId: string
   /** This one included. */
@@ -18,16 +16,17 @@ export interface ActivationLease extends AccountRef {
 export interface ActivationClaim {
   readonly leaseId: string
   readonly leaseMs: number
-  /** Only accounts that live in one of these; `undefined`: all. */
+  /** Only accounts of these regions; `undefined`: all. */
   readonly regions: readonly string[] | undefined
 }
 
-/** What every statement of a holder is bound to. */
-const UNDER_LEASE = `environment_id = ? and id = ? and connecting_lease_id = ? and status = 'connecting'`
+/** The condition of every write of a holder. */
+const UNDER_LEASE = `environment_id = :environmentId and id = :id and connecting_lease_id = :leaseId
+  and status = 'connecting'`
 
 /**
- * Takes the connecting account that has been due the longest. Any number of workers may do so at once: rows that another one
- * is looking at are skipped. Rides on integrated_account_connecting.
+ * Claims the connecting account that has been due the longest. Workers claim concurrently: rows that another one locks are
+ * skipped. Uses integrated_account_connecting.
  */
 export async function claimConnectingAccount(
   tx: Tx,
@@ -35,30 +34,38 @@ export async function claimConnectingAccount(
 ): Promise<ActivationLease | undefined> {
   return await queryOne(
     tx,
-    `update integrated_account account set connecting_lease_id = ?, connecting_tries = connecting_tries + 1,
-       connecting_due_at = now() + ? * interval '1 millisecond'
+    `update integrated_account account set connecting_lease_id = :leaseId, connecting_tries = connecting_tries + 1,
+       connecting_due_at = now() + :leaseMs * interval '1 millisecond'
      from (
        select environment_id, id from integrated_account
        where status = 'connecting' and connecting_due_at <= now()
-         and (?::text[] is null or region = any(?::text[]))
+         and (:regions::text[] is null or region = any(:regions))
        order by connecting_due_at limit 1 for update skip locked
      ) due
      where account.environment_id = due.environment_id and account.id = due.id
      returning account.environment_id as "environmentId", account.id, account.connecting_lease_id as "leaseId",
        account.connecting_tries as attempts`,
-    [leaseId, leaseMs, regions ?? null, regions ?? null],
+    { leaseId, leaseMs, regions: regions ?? null },
   )
 }
 
 /**
- * Adds what steps of an account came to, as long as the lease is the caller's; returns whether it is. Counts as no change of
- * the account: its etag stays.
+ * Stores the result of a phase while the lease is held; returns whether it is. The account's version (etag) stays. Uses the
+ * primary key.
  *
- * @param result replaces what is kept under the same keys
+ * @param result replaces the stored values of the same keys
  */
-export async function storePhaseResult(tx: Tx, lease: ActivationLease, result: JsonObject): Promise<boolean> {
-  const sql = `update integrated_account set last_action_result = last_action_result || ?::jsonb where ${UNDER_LEASE}`
-  return (await execute(tx, sql, [jsonb(result), ...leaseBindings(lease)])) > 0
+export async function storePhaseResult(
+  tx: Tx,
+  { environmentId, id, leaseId }: ActivationLease,
+  result: JsonObject,
+): Promise<boolean> {
+  const stored = await execute(
+    tx,
+    `update integrated_account set last_action_result = last_action_result || :result::jsonb where ${UNDER_LEASE}`,
+    { result: jsonb(result), environmentId, id, leaseId },
+  )
+  return stored > 0
 }
 
 /** When a connecting account is tried again. */
@@ -70,27 +77,25 @@ export interface ActivationPostponement {
   readonly shown?: { readonly error: string; readonly result: JsonObject }
 }
 
-/** Gives the account back, to be taken again after a pause. Counts as no change of the account: its etag stays. */
+/** Releases the lease; the account is due again after a delay. Its version (etag) stays. Uses the primary key. */
 export async function postponeActivation(
   tx: Tx,
-  lease: ActivationLease,
+  { environmentId, id, leaseId, attempts }: ActivationLease,
   { delayMs, isCounted, shown }: ActivationPostponement,
 ): Promise<void> {
   await execute(
     tx,
-    `update integrated_account set connecting_lease_id = null, connecting_tries = ?,
-       connecting_due_at = now() + ? * interval '1 millisecond', last_error = coalesce(?, last_error),
-       last_action_result = last_action_result || ?::jsonb where ${UNDER_LEASE}`,
-    [
-      isCounted ? lease.attempts : lease.attempts - 1,
+    `update integrated_account set connecting_lease_id = null, connecting_tries = :attempts,
+       connecting_due_at = now() + :delayMs * interval '1 millisecond', last_error = coalesce(:error, last_error),
+       last_action_result = last_action_result || :result::jsonb where ${UNDER_LEASE}`,
+    {
+      attempts: isCounted ? attempts : attempts - 1,
       delayMs,
-      shown?.error ?? null,
-      jsonb(shown?.result ?? {}),
-      ...leaseBindings(lease),
-    ],
+      error: shown?.error ?? null,
+      result: jsonb(shown?.result ?? {}),
+      environmentId,
+      id,
+      leaseId,
+    },
   )
-}
-
-function leaseBindings({ environmentId, id, leaseId }: ActivationLease): readonly string[] {
-  return [environmentId, id, leaseId]
 }

@@ -1,17 +1,21 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, queryOne, type SqlValue, type Tx } from '../../database/index.ts'
+import { execute, jsonb, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import type { EncryptedSecret } from '../../secrets/index.ts'
-import type { AccountRef } from './activation.ts'
+
+/** Names an account. */
+export interface AccountRef {
+  readonly environmentId: string
+  readonly id: string
+}
 
 /** Whether an account works, and if not why. */
 export type AccountStatus = 'active' | 'connecting' | 'post_install_error' | 'validation_error' | 'needs_reauth'
-/** How an account authenticates with the third party. */
-export type AuthenticationMethod = 'oauth2' | 'api_key' | 'oauth2_client_credentials' | 'vendor_oauth'
-/** Where an account's work takes place. */
+/** Where the runs of an account are executed. */
 export type Region = 'wnam' | 'enam' | 'apac' | 'eu'
 
-/** A connected account as it is stored. Its credentials are secrets of their own. */
+/** A connected account as stored; its credentials are rows of "secret". */
 export interface IntegratedAccountRecord {
   readonly id: string
   readonly environmentId: string
@@ -34,7 +38,7 @@ export interface IntegratedAccountRecord {
   readonly version: number
 }
 
-/** The last time the third party said that the account may not (403); the status is not touched by it. */
+/** The last 403 of the third party; it does not change the status. */
 export interface ForbiddenError {
   /** Empty for a call by path. */
   readonly resource: string
@@ -43,7 +47,7 @@ export interface ForbiddenError {
   readonly occurred_at: string
 }
 
-/** An account and the versions of what it is an account of. */
+/** An account with its integration and installation, as far as loading their definition needs. */
 export type AccountWithDefinition = IntegratedAccountRecord & DefinitionVersions
 
 /** An account to be stored. */
@@ -52,7 +56,7 @@ export type NewIntegratedAccount = Omit<
   'lastError' | 'lastActionResult' | 'lastForbiddenError' | 'nextAttemptAt' | 'createdAt' | 'updatedAt' | 'version'
 >
 
-/** Which accounts to list; what is undefined does not restrict. */
+/** Which accounts to list; an undefined field does not restrict. */
 export interface AccountFilter {
   readonly tenantId?: string | undefined
   readonly status?: AccountStatus | undefined
@@ -61,7 +65,7 @@ export interface AccountFilter {
   readonly region?: Region | undefined
 }
 
-/** What an update changes. */
+/** Fields that change; an absent one keeps its value. */
 export interface AccountPatch {
   readonly tenantId?: string | undefined
   readonly context?: ContextPatch | undefined
@@ -75,7 +79,7 @@ export interface ContextPatch {
   readonly removed: readonly string[]
 }
 
-/** One step of the status table: the status it starts from and the one it leads to. */
+/** One row of the table of transitions. */
 export interface StatusTransition {
   readonly from: AccountStatus
   readonly to: AccountStatus
@@ -99,31 +103,22 @@ const INSTALLATION =
 const OF_ACCOUNT = `installation.environment_id = account.environment_id
   and installation.id = account.environment_integration_id`
 
-/** Stores an account. */
-export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAccount): Promise<IntegratedAccountRecord> {
-  const inserted = await queryOne<IntegratedAccountRecord>(
-    tx,
-    `insert into integrated_account as account (environment_id, id, environment_integration_id, tenant_id,
-       authentication_method, context, status, is_sandbox, region, object_store_context_fields)
-     values (?, ?, ?, ?, ?, ?::jsonb, ?, ?, ?, ?) returning ${COLUMNS}`,
-    [
-      account.environmentId,
-      account.id,
-      account.environmentIntegrationId,
-      account.tenantId,
-      account.authenticationMethod,
-      jsonb(account.context),
-      account.status,
-      account.isSandbox,
-      account.region,
-      account.objectStoreContextFields,
-    ],
-  )
-  if (inserted === undefined) throw new Error('an insert returned no row')
-  return inserted
+export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+  await tx('integrated_account').insert({
+    environment_id: account.environmentId,
+    id: account.id,
+    environment_integration_id: account.environmentIntegrationId,
+    tenant_id: account.tenantId,
+    authentication_method: account.authenticationMethod,
+    context: jsonb(account.context),
+    status: account.status,
+    is_sandbox: account.isSandbox,
+    region: account.region,
+    object_store_context_fields: account.objectStoreContextFields,
+  })
 }
 
-/** One account, and what it is an account of. Rides on primary keys. */
+/** Uses primary keys. */
 export async function findIntegratedAccount(
   tx: Tx,
   environmentId: string,
@@ -132,21 +127,18 @@ export async function findIntegratedAccount(
   return await queryOne(
     tx,
     `select ${COLUMNS}, ${VERSIONS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
-     where account.environment_id = ? and account.id = ?`,
-    [environmentId, id],
+     where account.environment_id = :environmentId and account.id = :id`,
+    { environmentId, id },
   )
 }
 
-/** An account with what it is an account of, and its secrets as they are stored, encrypted. */
+/** An account with its encrypted secrets. */
 export interface AccountWithSecrets {
   readonly account: AccountWithDefinition
   readonly secrets: readonly EncryptedSecret[]
 }
 
-/**
- * Those of the accounts that there are, of whatever environments, in any order: one statement for any number of them. Rides
- * on primary keys.
- */
+/** The existing ones of the accounts, in any order and of any environments, in one statement. Uses primary keys. */
 export async function findAccountsWithSecrets(
   tx: Tx,
   wanted: readonly AccountRef[],
@@ -154,14 +146,14 @@ export async function findAccountsWithSecrets(
   const found = await query<AccountWithDefinition & { readonly secrets: readonly EncodedSecret[] | null }>(
     tx,
     `select ${COLUMNS}, ${VERSIONS}, held.secrets
-     from unnest(?::uuid[], ?::uuid[]) as wanted (environment_id, id)
+     from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
      join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
      join (${INSTALLATION}) on ${OF_ACCOUNT}
      left join lateral (
        select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64'))) as secrets
        from secret where owner_id = account.environment_id and subject_type = 'integrated_account' and subject_id = account.id
      ) held on true`,
-    [wanted.map(({ environmentId }) => environmentId), wanted.map(({ id }) => id)],
+    { environmentIds: wanted.map(({ environmentId }) => environmentId), ids: wanted.map(({ id }) => id) },
   )
   return found.map(({ secrets, ...account }) => ({ account, secrets: (secrets ?? []).map(secretFromRow) }))
 }
@@ -175,37 +167,36 @@ function secretFromRow({ ciphertext, ...rest }: EncodedSecret): EncryptedSecret 
 }
 
 /**
- * Accounts of the environment below `before` (all when undefined), newest first.
- *
- * Rides on the primary key, or on integrated_account_of_tenant or _of_installation, backwards; the statement text names
- * only the filters given, so that the planner sees which.
+ * At most `limit` accounts of the environment below the id `before`, newest first. Uses the primary key, or
+ * integrated_account_of_tenant or _of_installation; the text names only the filters given, so that the planner sees which.
  */
 export async function selectIntegratedAccounts(
   tx: Tx,
   environmentId: string,
   filter: AccountFilter,
-  page: { readonly before: string | undefined; readonly limit: number },
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly AccountWithDefinition[]> {
-  const restrictions: readonly (readonly [string, SqlValue | undefined])[] = [
-    ['account.environment_id = ?', environmentId],
-    ['account.id < ?', page.before],
-    ['account.tenant_id = ?', filter.tenantId],
-    ['account.status = ?', filter.status],
-    ['account.environment_integration_id = ?', filter.environmentIntegrationId],
-    ['account.is_sandbox = ?', filter.isSandbox],
-    ['account.region = ?', filter.region],
-  ]
-  const given = restrictions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
-  return await query(
-    tx,
-    `select ${COLUMNS}, ${VERSIONS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
-     where ${given.map(({ sql }) => sql).join(' and ')} order by account.id desc limit ?`,
-    [...given.map(({ value }) => value), page.limit],
-  )
+  const equal = {
+    environment_id: environmentId,
+    tenant_id: filter.tenantId,
+    status: filter.status,
+    environment_integration_id: filter.environmentIntegrationId,
+    is_sandbox: filter.isSandbox,
+    region: filter.region,
+  }
+  const accounts = tx(tx.raw(`integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}`))
+  for (const [column, value] of Object.entries(equal))
+    if (value !== undefined) accounts.where(`account.${column}`, value)
+  if (before !== undefined) accounts.where('account.id', '<', before)
+  return await accounts
+    .select(tx.raw(`${COLUMNS}, ${VERSIONS}`))
+    .orderBy('account.id', 'desc')
+    .limit(limit)
 }
 
 /**
- * Changes tenant and context in one statement, the merge included, so that two updates of different keys never lose one.
+ * Changes tenant and context in one statement. The merge of the context is part of it, so that concurrent updates of different
+ * keys are both kept. Uses primary keys.
  *
  * `undefined` when there is no such account, its version is not the given one, or a context key to set is the name of one
  * of its secrets: the caller finds out which.
@@ -214,113 +205,119 @@ export async function updateIntegratedAccountRow(
   tx: Tx,
   environmentId: string,
   id: string,
-  patch: AccountPatch,
+  { tenantId, context, version }: AccountPatch,
 ): Promise<AccountWithDefinition | undefined> {
-  const { tenantId, context, version } = patch
   return await queryOne(
     tx,
     `update integrated_account account set
-       tenant_id = coalesce(?, account.tenant_id),
-       context = coalesce((account.context || ?::jsonb) - ?::text[], account.context),
+       tenant_id = coalesce(:tenantId, account.tenant_id),
+       context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[], account.context),
        updated_at = now(), version = account.version + 1
      from ${INSTALLATION}
-     where account.environment_id = ? and account.id = ? and account.version = coalesce(?, account.version)
-       and ${OF_ACCOUNT}
+     where account.environment_id = :environmentId and account.id = :id
+       and account.version = coalesce(:version, account.version) and ${OF_ACCOUNT}
        and not exists (select from secret where owner_id = account.environment_id
-         and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(?))
+         and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
      returning ${COLUMNS}, ${VERSIONS}`,
-    [
-      tenantId ?? null,
-      context === undefined ? null : jsonb(context.keys),
-      context?.removed ?? [],
+    {
+      tenantId: tenantId ?? null,
+      contextKeys: context === undefined ? null : jsonb(context.keys),
+      removedKeys: context?.removed ?? [],
       environmentId,
       id,
-      version ?? null,
-      Object.keys(context?.keys ?? {}),
-    ],
+      version: version ?? null,
+      keyNames: Object.keys(context?.keys ?? {}),
+    },
   )
 }
 
 /**
- * Takes the step that starts from the account's present status, if one of the given does, and writes it to the history:
- * one statement, so that of two that race one takes the step and the other finds it taken. A step to `connecting` begins
- * anew: results of earlier steps are gone, and so is the lease of whoever was connecting the account.
+ * The SQL of a history entry's id: the version of the account after the change. The lock on the account's row orders versions, which
+ * the clocks of several processes do not.
+ */
+export function historyIdSql(version: string): string {
+  return `lpad(to_hex(${version}), 32, '0')::uuid`
+}
+
+/**
+ * Makes the transition that starts from the account's present status, if there is one among the given, and writes it to the
+ * history. One statement: of two concurrent callers one makes the transition, and the other finds the new status. A transition
+ * to `connecting` clears the results of earlier steps and ends the activation's lease. Uses primary keys.
  *
- * Returns the statuses before and after (null when no step starts there), `undefined` when there is no such account.
+ * Returns the statuses before and after (null without a transition), `undefined` when there is no such account.
  */
 export async function transitionAccountStatus(
   tx: Tx,
-  account: { readonly environmentId: string; readonly id: string },
+  { environmentId, id }: AccountRef,
   transitions: readonly StatusTransition[],
-  entry: { readonly cause: string; readonly lastError: string },
+  { cause, lastError }: { readonly cause: string; readonly lastError: string },
 ): Promise<{ readonly from: AccountStatus; readonly to: AccountStatus | null } | undefined> {
   return await queryOne(
     tx,
     `with present as (
-       select status from integrated_account where environment_id = ? and id = ? for update
-     ), step as (
+       select status from integrated_account where environment_id = :environmentId and id = :id for update
+     ), transition as (
        select from_status, to_status
-       from present join unnest(?::text[], ?::text[]) as steps (from_status, to_status) on from_status = present.status
+       from present join unnest(:from::text[], :to::text[]) as transitions (from_status, to_status)
+         on from_status = present.status
      ), changed as (
-       update integrated_account set status = to_status, last_error = ?, updated_at = now(), version = version + 1,
+       update integrated_account set status = to_status, last_error = :lastError, updated_at = now(),
+         version = version + 1,
          last_action_result = case to_status when 'connecting' then '{}' else last_action_result end,
          connecting_due_at = now(), connecting_lease_id = null, connecting_tries = 0
-       from step where environment_id = ? and id = ? returning status, version
+       from transition where environment_id = :environmentId and id = :id returning status, version
      ), written as (
        insert into integrated_account_history
          (environment_id, integrated_account_id, id, from_status, to_status, cause, last_error)
-       select ?, ?, ${historyIdSql('version')}, from_status, to_status, ?, ? from step, changed
+       select :environmentId, :id, ${historyIdSql('version')}, from_status, to_status, :cause, :lastError
+       from transition, changed
      )
      select present.status as "from", changed.status as "to"
      from present left join changed on true`,
-    [
-      account.environmentId,
-      account.id,
-      transitions.map(({ from }) => from),
-      transitions.map(({ to }) => to),
-      entry.lastError,
-      account.environmentId,
-      account.id,
-      account.environmentId,
-      account.id,
-      entry.cause,
-      entry.lastError,
-    ],
+    {
+      environmentId,
+      id,
+      from: transitions.map(({ from }) => from),
+      to: transitions.map(({ to }) => to),
+      cause,
+      lastError,
+    },
   )
 }
 
 /**
- * Keeps the last 403. Counts as no change of the account: its etag stays. The same one again within `quietMs` writes nothing,
- * so that a sync that is refused everywhere does not write its account a thousand times.
+ * Stores the last 403; the account's version (etag) stays. The same error within `dedupWindowMs` is not written again, because
+ * a sync without permissions would write its account for every page. Uses the primary key.
  */
 export async function storeForbiddenError(
   tx: Tx,
-  account: { readonly environmentId: string; readonly id: string },
+  { environmentId, id }: AccountRef,
   error: ForbiddenError,
   dedupWindowMs: number,
 ): Promise<void> {
   await execute(
     tx,
-    `update integrated_account set last_forbidden_error = ?::jsonb
-     where environment_id = ? and id = ? and (last_forbidden_error is null
-       or last_forbidden_error ->> 'resource' <> ? or last_forbidden_error ->> 'method' <> ?
-       or (last_forbidden_error ->> 'occurred_at')::timestamptz < ?::timestamptz - ? * interval '1 millisecond')`,
-    [
-      jsonb({ ...error }),
-      account.environmentId,
-      account.id,
-      error.resource,
-      error.method,
-      error.occurred_at,
+    `update integrated_account set last_forbidden_error = :error::jsonb
+     where environment_id = :environmentId and id = :id and (last_forbidden_error is null
+       or last_forbidden_error ->> 'resource' <> :resource or last_forbidden_error ->> 'method' <> :method
+       or (last_forbidden_error ->> 'occurred_at')::timestamptz
+         < :occurredAt::timestamptz - :dedupWindowMs * interval '1 millisecond')`,
+    {
+      error: jsonb({ ...error }),
+      environmentId,
+      id,
+      resource: error.resource,
+      method: error.method,
+      occurredAt: error.occurred_at,
       dedupWindowMs,
-    ],
+    },
   )
 }
 
 /**
- * Deletes an account with its history; returns whether the environment had it in the given version.
+ * Deletes an account with its history; returns whether it existed in this version. Uses the primary key.
  *
- * The foreign keys of whatever runs for it refuse while there is any.
+ * @throws the violation of a foreign key while triggers run for it
  */
 export async function deleteIntegratedAccountRow(
   tx: Tx,
@@ -328,73 +325,19 @@ export async function deleteIntegratedAccountRow(
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  const sql = 'delete from integrated_account where environment_id = ? and id = ? and version = coalesce(?, version)'
-  return (await execute(tx, sql, [environmentId, id, version ?? null])) > 0
+  const account = tx('integrated_account').where({ environment_id: environmentId, id })
+  return (await account.modify(whereVersion, version).delete()) > 0
 }
 
-/** Ids of accounts of an installation. Rides on integrated_account_of_installation. */
+/** Ids of accounts of an installation. Uses integrated_account_of_installation. */
 export async function listIntegratedAccountIds(
   tx: Tx,
   environmentId: string,
   environmentIntegrationId: string,
   limit: number,
 ): Promise<readonly string[]> {
-  const found = await query<{ id: string }>(
-    tx,
-    'select id from integrated_account where environment_id = ? and environment_integration_id = ? limit ?',
-    [environmentId, environmentIntegrationId, limit],
-  )
-  return found.map(({ id }) => id)
-}
-
-/** One change of an account's status, as it is stored; never altered. */
-export interface AccountHistoryRecord {
-  /** Orders the entries of one account; no uuid of the whole installation. */
-  readonly id: string
-  /** Null on the first entry. */
-  readonly fromStatus: AccountStatus | null
-  readonly toStatus: AccountStatus
-  readonly cause: string
-  /** The account's error after the change; empty when there is none. */
-  readonly lastError: string
-  readonly occurredAt: Date
-}
-
-/**
- * The SQL of an entry's id: the version of the account after the change. The lock on the account's row orders versions,
- * which clocks of several processes, and of one within a millisecond, do not.
- */
-function historyIdSql(version: string): string {
-  return `lpad(to_hex(${version}), 32, '0')::uuid`
-}
-
-/** Stores one entry under the account's version after the change; 0 for what came before the account was stored. */
-export async function insertAccountHistory(
-  tx: Tx,
-  account: { readonly environmentId: string; readonly id: string },
-  entry: Pick<AccountHistoryRecord, 'fromStatus' | 'toStatus' | 'cause'> & { readonly version: number },
-): Promise<void> {
-  await execute(
-    tx,
-    `insert into integrated_account_history (environment_id, integrated_account_id, id, from_status, to_status, cause)
-     values (?, ?, ${historyIdSql('?::integer')}, ?, ?, ?)`,
-    [account.environmentId, account.id, entry.version, entry.fromStatus, entry.toStatus, entry.cause],
-  )
-}
-
-/** Entries of the account below `before` (all when undefined), newest first. Rides on the primary key backwards. */
-export async function listAccountHistory(
-  tx: Tx,
-  account: { readonly environmentId: string; readonly id: string },
-  page: { readonly before: string | undefined; readonly limit: number },
-): Promise<readonly AccountHistoryRecord[]> {
-  return await query(
-    tx,
-    `select id, from_status as "fromStatus", to_status as "toStatus", cause, last_error as "lastError",
-       occurred_at as "occurredAt"
-     from integrated_account_history
-     where environment_id = ? and integrated_account_id = ? and (?::uuid is null or id < ?)
-     order by id desc limit ?`,
-    [account.environmentId, account.id, page.before ?? null, page.before ?? null, page.limit],
-  )
+  return await tx('integrated_account')
+    .where({ environment_id: environmentId, environment_integration_id: environmentIntegrationId })
+    .limit(limit)
+    .pluck('id')
 }

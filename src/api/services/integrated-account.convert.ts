@@ -13,7 +13,6 @@ import type {
   AccountFilter,
   AccountHistoryRecord,
   AccountStatus,
-  AuthenticationMethod,
   CredentialsChange,
   ForbiddenError,
   IntegratedAccount,
@@ -21,6 +20,7 @@ import type {
   IntegratedAccountInput,
   Region,
 } from '../../accounts/index.ts'
+import type { AuthenticationMethod } from '../../formats/index.ts'
 import { structFrom } from '../messages/struct.ts'
 import { embeddedIntegrationToProto } from './integration.convert.ts'
 import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'

@@ -6,12 +6,12 @@ import type { Field } from './fields.ts'
 
 /** One way of connecting an account. */
 export interface CredentialFormat extends Format {
-  readonly authenticationMethod: AuthenticationMethodName
+  readonly authenticationMethod: AuthenticationMethod
   readonly compile: (config: Json | undefined) => CredentialPlan
 }
 
-/** Values of an account's `authentication_method`. */
-type AuthenticationMethodName = 'api_key' | 'oauth2' | 'oauth2_client_credentials' | 'vendor_oauth'
+/** How an account authenticates with the third party; a value of its `authentication_method`. */
+export type AuthenticationMethod = 'api_key' | 'oauth2' | 'oauth2_client_credentials' | 'vendor_oauth'
 
 /** A compiled credential format. */
 export interface CredentialPlan {
