@@ -9,10 +9,10 @@ import { type DefinitionVersions, findDefinitionVersions, findEnvironmentIntegra
 import { findIntegration, type IntegrationRecord } from './sql/integrations.ts'
 import { integrationSecretRef, overrideSecretRef, restoreSecrets } from './stored-config.ts'
 
-/** Plans kept in memory; one takes tens to hundreds of kilobytes. */
+/** Cache size; a plan takes tens to hundreds of kilobytes. */
 const PLANS_CACHED_MAX = 500
 
-/** A definition in force: integration and override merged, secrets in place, compiled. Never shown, never logged. */
+/** The definition that calls run on: integration and override merged, secrets in place, compiled. Never shown or logged. */
 export interface EffectiveDefinition {
   readonly plan: Plan
   /** Holds secrets in plain text. */
@@ -20,40 +20,39 @@ export interface EffectiveDefinition {
   readonly environmentVariables: JsonObject
 }
 
-/** A definition in force, and what is said about it in the database now. */
+/** An effective definition, and the current state of its installation. */
 export interface InstalledDefinition extends EffectiveDefinition {
   readonly integrationName: string
   readonly isEnabled: boolean
 }
 
-/** Definitions by installation. */
+/** A cache of effective definitions by installation and versions. */
 export interface DefinitionCache {
   /** @throws Failure RESOURCE_NOT_FOUND for an unknown installation, DEFINITION_INVALID when override and config no longer fit */
   get(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<InstalledDefinition>
-  /** Like `find`, for a caller that has just read the versions. */
+  /** Like `get`, for a caller that has just read the versions. */
   getVersion(tx: Tx, installation: InstallationVersions): Promise<EffectiveDefinition>
 }
 
-/** An installation, and the states of it and its integration that are wanted. */
+/** An installation at a version of its own and of its integration. */
 interface InstallationVersions extends Pick<DefinitionVersions, 'integrationVersion' | 'installationVersion'> {
   readonly environmentId: string
   readonly environmentIntegrationId: string
 }
 
 /**
- * Resolves and compiles definitions once per version of integration and installation.
+ * Merges and compiles a definition once per version of integration and installation.
  *
- * A transaction handed in must not have changed the integration or the installation itself: what it reads is remembered for
- * others.
+ * `tx` must not be a transaction that has changed the integration or the installation: what it reads is cached for others.
  */
 export function createDefinitionCache(secrets: Pick<SecretStore, 'get'>): DefinitionCache {
   const definitions = new LRUCache<string, EffectiveDefinition>({ max: PLANS_CACHED_MAX })
 
-  async function at(tx: Tx, installation: InstallationVersions): Promise<EffectiveDefinition> {
+  async function getVersion(tx: Tx, installation: InstallationVersions): Promise<EffectiveDefinition> {
     const { environmentIntegrationId, integrationVersion, installationVersion } = installation
     const key = `${environmentIntegrationId} ${integrationVersion} ${installationVersion}`
-    const known = definitions.get(key)
-    if (known !== undefined) return known
+    const cached = definitions.get(key)
+    if (cached !== undefined) return cached
     const { environmentId } = installation
     const config = await readConfig(secrets, tx, environmentId, environmentIntegrationId)
     const variables = config.environment_variables
@@ -64,11 +63,11 @@ export function createDefinitionCache(secrets: Pick<SecretStore, 'get'>): Defini
   }
 
   return {
-    getVersion: at,
+    getVersion,
     async get(tx, environmentId, environmentIntegrationId) {
       const versions = await findDefinitionVersions(tx, environmentId, environmentIntegrationId)
       if (versions === undefined) throw notFound('environment_integration', environmentIntegrationId)
-      const definition = await at(tx, { ...versions, environmentId, environmentIntegrationId })
+      const definition = await getVersion(tx, { ...versions, environmentId, environmentIntegrationId })
       return { ...definition, integrationName: versions.integrationName, isEnabled: versions.isEnabled }
     },
   }
@@ -86,37 +85,37 @@ async function readConfig(
   const integration = await findIntegration(tx, installation.integrationId)
   const environment = await findEnvironment(tx, environmentId)
   if (integration?.config === undefined || environment === undefined) throw notFound('environment_integration', id)
-  // The second wall behind `checkSecretExfiltration`: the owner may have added the secrets after the override was accepted.
-  const isDiverted =
+  // Checked again after `checkSecretExfiltration`: the owner may have added the secrets after the override was accepted.
+  const couldLeak =
     environment.teamId !== integration.teamId && findSecretExfiltrationPaths(installation.override).length > 0
-  const ownersSecrets = isDiverted ? {} : await secrets.get(tx, integrationSecretRef(integration))
+  const ownersSecrets = couldLeak ? {} : await secrets.get(tx, integrationSecretRef(integration))
   const override = restoreSecrets(installation.override, await secrets.get(tx, overrideSecretRef(installation)))
   return resolveConfig(restoreSecrets(integration.config, ownersSecrets), override).config
 }
 
-/** Integrations kept in memory; a large config takes a few hundred kilobytes. */
+/** Cache size; a large config takes a few hundred kilobytes. */
 const INTEGRATIONS_CACHED_MAX = 500
 
-/** Integrations at a version, for answers that embed them. */
+/** A cache of integrations by version, for responses that embed them. */
 export interface IntegrationCache {
   /**
-   * The integration with its masked config, at the version wanted or a later one; `undefined` when it is gone. The same
-   * object every time, so that what is derived from it can be remembered with it.
+   * The integration with its masked config, at that version or a later one; `undefined` when it was deleted. Always the
+   * same object, so that what is derived from it can be cached with it.
    */
   find(tx: Tx, id: string, version: number): Promise<IntegrationRecord | undefined>
 }
 
 /**
- * A version of an integration never changes, so it is read once. A transaction handed in must not have changed the
- * integration itself: what it reads is remembered for others.
+ * A version of an integration never changes, so it is read once. `tx` must not be a transaction that has changed the
+ * integration: what it reads is cached for others.
  */
 export function createIntegrationCache(): IntegrationCache {
   const integrations = new LRUCache<string, IntegrationRecord>({ max: INTEGRATIONS_CACHED_MAX })
   return {
     async find(tx, id, version) {
       const key = `${id} ${version}`
-      const known = integrations.get(key)
-      if (known !== undefined) return known
+      const cached = integrations.get(key)
+      if (cached !== undefined) return cached
       const integration = await findIntegration(tx, id)
       if (integration !== undefined) integrations.set(key, integration)
       return integration

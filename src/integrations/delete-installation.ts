@@ -11,23 +11,23 @@ import {
 import type { IntegrationRecord } from './sql/integrations.ts'
 import { overrideSecretRef } from './stored-config.ts'
 
-/** Installations that are removed by force per look. */
+/** Installations that are read per statement. */
 const DELETE_BATCH_SIZE = 100
 
-/** Removes accounts, which belong to a room above this one. */
+/** Deletes accounts, which belong to a module above this one. */
 export interface AccountCascade {
-  /** Removes every account of the installation with its credentials and what runs for it. */
+  /** Deletes every account of the installation with its credentials, triggers and runs. */
   deleteByInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<void>
 }
 
-/** What removing installations needs. */
+/** What deleting installations needs. */
 export interface InstallationDeleteDeps {
   readonly secrets: Pick<SecretStore, 'remove'>
   readonly accounts: AccountCascade
 }
 
 /**
- * Removes an installation with its secrets, and with `force` its accounts. `tx` is a transaction.
+ * Deletes an installation with its secrets, and with `force` its accounts. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has accounts and `force` is not set
  */
@@ -49,9 +49,9 @@ export async function deleteEnvironmentIntegration(
 }
 
 /**
- * Removes, by force, the installations of an integration in the environments of the team that owns it.
+ * Deletes, by force, the installations of an integration in the environments of the team that owns it.
  *
- * @throws Failure RESOURCE_IN_USE when another team has it installed: what that team connected is not the owner's to delete
+ * @throws Failure RESOURCE_IN_USE when another team has it installed: its accounts are not the owner's to delete
  */
 export async function deleteInstallationsOfIntegration(
   deps: InstallationDeleteDeps,
@@ -68,7 +68,7 @@ export async function deleteInstallationsOfIntegration(
   }
 }
 
-/** Removes, by force, every installation of an environment. */
+/** Deletes, by force, every installation of an environment. */
 export async function deleteInstallationsOfEnvironment(
   deps: InstallationDeleteDeps,
   tx: Tx,

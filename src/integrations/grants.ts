@@ -18,7 +18,7 @@ export interface GrantPair {
 }
 
 /**
- * Lets another team install an integration whose sharing is `ask`; again returns the first grant.
+ * Lets another team install an integration whose sharing is `ask`; a repeated call returns the existing grant.
  *
  * @throws Failure RESOURCE_NOT_FOUND for an integration that the owner does not own, or an unknown team
  */
@@ -35,7 +35,7 @@ export async function createIntegrationGrant(
   return grant
 }
 
-/** At most `limit` grants after the position, newest first. @throws Failure RESOURCE_NOT_FOUND */
+/** At most `limit` grants after the cursor, newest first. @throws Failure RESOURCE_NOT_FOUND */
 export async function listIntegrationGrants(
   tx: Tx,
   ownerId: string,
@@ -46,7 +46,7 @@ export async function listIntegrationGrants(
   return await listGrantRows(tx, integrationId, page.after, page.limit)
 }
 
-/** Takes a grant back; installations made under it stay. @throws Failure RESOURCE_NOT_FOUND, also when there is no grant */
+/** Revokes a grant; installations made under it stay. @throws Failure RESOURCE_NOT_FOUND, also when there is no grant */
 export async function deleteIntegrationGrant(
   tx: Tx,
   ownerId: string,

@@ -1,9 +1,8 @@
 /**
- * Integrations, who may use them, and their installations in environments: from a definition as it is written to the plan
- * that calls run on.
+ * Integrations (definitions), their sharing between teams, and their installations in environments.
  *
- * Lives here: keeping definitions and overrides with their secrets apart, sharing, and the definition in force. Never here:
- * what a definition means (that is `definition/`), or calling one.
+ * Lives here: storing definitions and overrides with the secrets separated, grants, and the effective definition that calls
+ * run on. Never here: what a definition means (`definitions/`), or calling an API (`proxy/`).
  */
 
 export {
@@ -25,7 +24,6 @@ export {
   createEnvironmentIntegration,
   type EnvironmentIntegration,
   type EnvironmentIntegrationChange,
-  type EnvironmentIntegrationDeps,
   type EnvironmentIntegrationInput,
   getEnvironmentIntegration,
   listEnvironmentIntegrations,
@@ -39,7 +37,6 @@ export {
   deleteIntegrationsOfTeam,
   getIntegration,
   type IntegrationChange,
-  type IntegrationDeps,
   type IntegrationInput,
   listIntegrations,
   updateIntegration,
@@ -53,4 +50,5 @@ export {
   type IntegrationRecord,
   type Sharing,
 } from './sql/integrations.ts'
+export type { IntegrationDeps } from './stored-config.ts'
 export { upsertDefinition } from './upsert-definition.ts'

@@ -1,7 +1,6 @@
 import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../definitions/index.ts'
-import type { SecretStore } from '../secrets/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
 import { checkSecretExfiltration } from './override-allowlist.ts'
@@ -19,24 +18,18 @@ import { findIntegration, findIntegrationGrant, findIntegrations, type Integrati
 import {
   assertUrlsAllowed,
   assertValid,
-  type CheckUrls,
   type ConfigToStore,
+  type IntegrationDeps,
   overrideSecretRef,
   prepareConfig,
 } from './stored-config.ts'
 
-/** What keeping installations needs. */
-export interface EnvironmentIntegrationDeps {
-  readonly secrets: Pick<SecretStore, 'put' | 'remove'>
-  readonly checkUrls: CheckUrls
-}
-
-/** An installation with the integration that is installed. */
+/** An installation with its integration. */
 export interface EnvironmentIntegration extends EnvironmentIntegrationRecord {
   readonly integration: Integration
 }
 
-/** An installation to be made. */
+/** A new installation. */
 export interface EnvironmentIntegrationInput {
   readonly integrationId: string
   /** Absent: false. */
@@ -50,14 +43,14 @@ export interface EnvironmentIntegrationInput {
 /**
  * Installs an integration in an environment. `tx` is a transaction.
  *
- * Its own integrations a team installs always; those of others when they are shared with all, or on request and granted.
+ * A team may install its own integrations, those shared with all, and those shared on request (`ask`) that it has a grant for.
  *
  * @throws Failure RESOURCE_NOT_FOUND also for an integration that its owner does not share, INTEGRATION_GRANT_REQUIRED,
  * DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every finding of the override, ALREADY_INSTALLED naming the
- * installation there is
+ * existing installation
  */
 export async function createEnvironmentIntegration(
-  deps: EnvironmentIntegrationDeps,
+  deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
   input: EnvironmentIntegrationInput,
@@ -108,7 +101,7 @@ export interface EnvironmentIntegrationChange {
   /** A merge patch (RFC 7396) to the stored override, or with `replaceOverride` the whole new one. */
   readonly override?: JsonObject | undefined
   readonly replaceOverride?: boolean | undefined
-  /** The version the caller saw; absent: whatever is stored. */
+  /** The version the caller saw; absent: any version. */
   readonly version?: number | undefined
 }
 
@@ -120,7 +113,7 @@ export interface EnvironmentIntegrationChange {
  * finding of the override that would result
  */
 export async function updateEnvironmentIntegration(
-  deps: EnvironmentIntegrationDeps,
+  deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
   change: EnvironmentIntegrationChange,
@@ -137,7 +130,7 @@ export async function updateEnvironmentIntegration(
   throw etagMismatch('environment_integration', id)
 }
 
-/** The config in force, masked, and the layer of each of its leaves. @throws Failure RESOURCE_NOT_FOUND */
+/** The effective config, masked, and the layer (integration or override) of each of its leaves. @throws Failure RESOURCE_NOT_FOUND */
 export async function resolveEnvironmentIntegration(
   tx: Tx,
   scope: EnvironmentScope,
@@ -162,9 +155,9 @@ async function getInstallable(tx: Tx, { teamId }: EnvironmentScope, id: string):
   return integration
 }
 
-/** Checks an override over its integration and takes its secrets out. */
+/** Checks an override with its integration and separates its secrets. */
 async function prepareOverride(
-  deps: EnvironmentIntegrationDeps,
+  deps: IntegrationDeps,
   scope: EnvironmentScope,
   integration: IntegrationRecord,
   override: JsonObject,
@@ -181,7 +174,7 @@ async function prepareOverride(
 }
 
 async function mergeOverride(
-  deps: EnvironmentIntegrationDeps,
+  deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
   { id, version, replaceOverride = false }: EnvironmentIntegrationChange,
@@ -210,7 +203,7 @@ async function withIntegration(
   record: EnvironmentIntegrationRecord,
 ): Promise<EnvironmentIntegration> {
   const [described] = await withIntegrations(tx, scope, [record], true)
-  if (described === undefined) throw new Error('one record described as none')
+  if (described === undefined) throw new Error('one record without its view')
   return described
 }
 

@@ -6,7 +6,7 @@ import type { IntegrationRecord } from './sql/integrations.ts'
 /** An integration as a team sees it. */
 export interface Integration extends IntegrationRecord {
   readonly team: TeamRecord
-  /** The environments of the seeing team in which it is installed; those of other teams are nobody else's business. */
+  /** The environments of that team in which it is installed; never those of other teams. */
   readonly installedEnvironment: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export async function withTeamAndEnvironments(
   })
 }
 
-/** Whether a team sees an integration at all: its own always, another's unless its sharing is `deny`. */
+/** Whether an integration is visible to a team: its own always, another team's unless its sharing is `deny`. */
 export function isVisible(integration: Pick<IntegrationRecord, 'teamId' | 'sharing'>, teamId: string): boolean {
   return integration.teamId === teamId || integration.sharing !== 'deny'
 }

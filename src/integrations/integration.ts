@@ -1,7 +1,6 @@
 import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
 import { isUniqueViolation, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { type ConfigKind, checkConfigAsync } from '../definitions/index.ts'
-import type { SecretStore } from '../secrets/index.ts'
 import { type AccountCascade, deleteInstallationsOfIntegration } from './delete-installation.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
 import {
@@ -19,23 +18,17 @@ import {
 import {
   assertUrlsAllowed,
   assertValid,
-  type CheckUrls,
   findMasks,
+  type IntegrationDeps,
   integrationSecretRef,
   nameTaken,
   prepareConfig,
 } from './stored-config.ts'
 
-/** Integrations of a deleted team that are removed per look. */
+/** Integrations of a deleted team that are read per statement. */
 const DELETE_BATCH_SIZE = 100
 
-/** What keeping integrations needs. */
-export interface IntegrationDeps {
-  readonly secrets: Pick<SecretStore, 'put' | 'remove'>
-  readonly checkUrls: CheckUrls
-}
-
-/** An integration to be made. */
+/** A new integration. */
 export interface IntegrationInput {
   /** `[a-z0-9_-]{1,128}`, unique in the team. */
   readonly name: string
@@ -49,7 +42,7 @@ export interface IntegrationInput {
 }
 
 /**
- * Stores a definition after checking it whole, its secrets apart.
+ * Checks a definition completely and stores it, its secrets separately.
  *
  * @throws Failure DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every finding; NAME_TAKEN naming the holder
  */
@@ -143,8 +136,8 @@ export async function updateIntegration(
  * Deletes an integration of the team with its grants and secrets, and with `force` its installations in the team's
  * environments with their accounts. `tx` is a transaction.
  *
- * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it is installed and `force` is not set, and,
- * whatever `force` says, while another team has it installed: their accounts are not the owner's to delete
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it is installed and `force` is not set, and
+ * even with `force` while another team has it installed, because their accounts are not the owner's to delete
  */
 export async function deleteIntegration(
   deps: IntegrationDeps & { readonly accounts: AccountCascade },
@@ -175,7 +168,7 @@ export async function deleteIntegrationsOfTeam(
   }
 }
 
-/** Everything that would be refused about a config or an override, fields as JSON paths from its top. Stores nothing. */
+/** Validates a config or an override: every violation, fields as JSON paths from its root. Stores nothing. */
 export async function checkDefinition(
   deps: Pick<IntegrationDeps, 'checkUrls'>,
   config: JsonObject,
@@ -187,11 +180,11 @@ export async function checkDefinition(
 
 async function toIntegration(tx: Tx, teamId: string, record: IntegrationRecord): Promise<Integration> {
   const [integration] = await withTeamAndEnvironments(tx, teamId, [record])
-  if (integration === undefined) throw new Error('one record described as none')
+  if (integration === undefined) throw new Error('one record without its view')
   return integration
 }
 
-/** Checks the new config of an integration and stores its secrets. @returns the config as it is kept, masked */
+/** Checks the new config of an integration and stores its secrets. @returns the masked config */
 async function storeConfig(
   deps: IntegrationDeps,
   tx: Tx,
@@ -221,7 +214,7 @@ async function writeChange(
   try {
     return await updateIntegrationRow(tx, teamId, id, fields, version)
   } catch (error) {
-    // Somebody took the name after it was found free.
+    // Another call took the name after the check.
     const isTaken = fields.name !== undefined && isUniqueViolation(error, INTEGRATION_NAME_CONSTRAINT)
     throw isTaken && fields.name !== undefined ? nameTaken(fields.name, undefined) : error
   }

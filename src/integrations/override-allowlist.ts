@@ -1,12 +1,12 @@
 import { type DotPath, formatDotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { storedSecretNames } from './stored-config.ts'
 
-/** Any key. */
+/** Wildcard: any key. */
 const ANY = '*'
 
 /**
- * What an override of another team may hold while the integration's owner keeps secrets in the config: nothing that decides
- * where a request goes or what is put into it. A list of what is harmless, so that a new setting is not.
+ * The settings that another team's override may change while the owner's config holds secrets: none that decides where a
+ * request goes or what it contains. An allowlist, so that a new setting is not allowed by default.
  */
 const ALLOWED_OVERRIDE_PATHS: readonly DotPath[] = [
   ['label'],
@@ -30,16 +30,14 @@ const ALLOWED_OVERRIDE_PATHS: readonly DotPath[] = [
 ]
 
 /**
- * The places of an override through which another team could have the owner's secrets sent to itself, such as a `base_url`
- * of its own. Without them the owner's secrets may be used.
+ * The paths of an override through which another team could have the owner's secrets sent to itself, such as a `base_url`
+ * of its own. An override without such paths may be used with the owner's secrets.
  */
 export function findSecretExfiltrationPaths(override: JsonObject): readonly DotPath[] {
-  return leafPaths(override, []).filter(
-    (path) => !ALLOWED_OVERRIDE_PATHS.some((harmless) => startsWith(path, harmless)),
-  )
+  return leafPaths(override, []).filter((path) => !ALLOWED_OVERRIDE_PATHS.some((allowed) => startsWith(path, allowed)))
 }
 
-/** Findings about an override of another team, when the config holds secrets of its owner. */
+/** Violations of another team's override, when the config holds secrets of its owner. */
 export function checkSecretExfiltration(config: JsonObject, override: JsonObject, path: string): readonly Violation[] {
   if (storedSecretNames(config).length === 0) return []
   return findSecretExfiltrationPaths(override).map((at) => ({

@@ -16,23 +16,29 @@ import type { SecretRef, SecretStore } from '../secrets/index.ts'
 import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
 import type { IntegrationRecord } from './sql/integrations.ts'
 
-/** A checked config ready to be stored: its masked form, and what happens to the secrets beside it. */
+/** What storing integrations and installations needs. */
+export interface IntegrationDeps {
+  readonly secrets: Pick<SecretStore, 'put' | 'remove'>
+  readonly checkUrls: CheckUrls
+}
+
+/** A checked config ready to be stored. */
 export interface ConfigToStore {
+  /** The config with the mask in place of every secret. */
   readonly masked: JsonObject
-  /** Stores the secrets that were given and removes those whose places are gone. */
+  /** Stores the secrets that were given and removes those whose paths are gone from the config. */
   storeSecrets(tx: Tx, ref: SecretRef): Promise<void>
 }
 
 /**
- * Takes the secrets out of a checked config.
+ * Separates a checked config from its secrets.
  *
- * @param before what is stored so far, masked; absent for a new one. The mask in a place of one of its secrets keeps that
- * secret.
+ * @param before the stored config, masked; absent for a new one. The mask at the path of one of its secrets keeps that secret.
  * @param path prefix of reported fields
- * @throws Failure SECRET_MASKED with every mask that stands where no secret is stored
+ * @throws Failure SECRET_MASKED with every mask at a path where no secret is stored
  */
 export function prepareConfig(
-  secrets: Pick<SecretStore, 'put' | 'remove'>,
+  secrets: IntegrationDeps['secrets'],
   config: JsonObject,
   before: JsonObject | undefined,
   path: string,
@@ -41,33 +47,33 @@ export function prepareConfig(
   const { masked, given, kept, violations } = separateSecrets(config, secretPaths(config), stored, path)
   if (violations.length > 0) throw invalidFields(violations, 'SECRET_MASKED')
   const keptNames = new Set(kept)
-  const gone = stored.filter((name) => !keptNames.has(name) && !Object.hasOwn(given, name))
+  const removed = stored.filter((name) => !keptNames.has(name) && !Object.hasOwn(given, name))
   return {
     masked,
     async storeSecrets(tx, ref) {
-      if (gone.length > 0) await secrets.remove(tx, ref, gone)
+      if (removed.length > 0) await secrets.remove(tx, ref, removed)
       await secrets.put(tx, ref, given)
     },
   }
 }
 
-/** A config and its secrets, apart. */
+/** A config and its secrets, separated. */
 export interface SeparatedConfig {
-  /** What is stored and shown: the mask in every place of a secret. */
+  /** What is stored and shown: the mask in place of every secret. */
   readonly masked: JsonObject
-  /** Secrets that were given: JSON texts under the names of their places. */
+  /** Secrets that were given: JSON texts by `secretNameAt` their paths. */
   readonly given: Readonly<Record<string, string>>
-  /** Names of stored secrets that stay, because the mask stands in their places. */
+  /** Names of stored secrets that stay, because the config has the mask at their paths. */
   readonly kept: readonly string[]
-  /** Masks where no secret is stored. */
+  /** Masks at paths where no secret is stored. */
   readonly violations: readonly Violation[]
 }
 
 /**
- * Takes the secrets out of a config.
+ * Separates a config from its secrets.
  *
- * @param secretPaths where credential material is, in this config
- * @param stored names of the secrets stored so far: there the mask means "as it is"
+ * @param secretPaths where credentials are in this config
+ * @param stored names of the stored secrets: at their paths the mask means "unchanged"
  * @param path prefix of the reported fields; may be empty
  */
 export function separateSecrets(
@@ -93,8 +99,8 @@ export function separateSecrets(
   return { masked: isJsonObject(masked) ? masked : {}, given, kept, violations }
 }
 
-/** Masks reported of one config. */
-const FINDINGS_MAX = 100
+/** Masks reported per config. */
+const MASK_VIOLATIONS_MAX = 100
 
 function maskViolation(field: string): Violation {
   const description = `is ${SECRET_MASK}, the mask of a secret, where no secret is stored: send the secret itself or leave it out`
@@ -102,10 +108,9 @@ function maskViolation(field: string): Violation {
 }
 
 /**
- * Puts secrets back where their masks stand. A mask without a secret is left out, with its key: it must never be sent
- * anywhere.
+ * Puts secrets in place of their masks. A mask without a secret is left out, with its key: it must never be sent.
  *
- * @param secrets JSON texts by name, as `separateSecrets` gave them
+ * @param secrets JSON texts by name, as `separateSecrets` returned them
  */
 export function restoreSecrets(masked: JsonObject, secrets: Readonly<Record<string, string>>): JsonObject {
   const restored = replaceLeaves(masked, [], (value, at) => {
@@ -121,13 +126,13 @@ export function storedSecretNames(masked: JsonObject): readonly string[] {
   return listMasks(masked, []).map(secretNameAt)
 }
 
-/** The first masks in a config that is new: no secret is stored in their places. @param path prefix of the reported fields */
+/** Violations for the masks of a new config, which has no stored secrets. @param path prefix of the reported fields */
 export function findMasks(config: JsonObject, path: string): readonly Violation[] {
-  const masks = listMasks(config, []).slice(0, FINDINGS_MAX)
+  const masks = listMasks(config, []).slice(0, MASK_VIOLATIONS_MAX)
   return masks.map((at) => maskViolation(formatDotPath(at, path)))
 }
 
-/** Where the mask stands. */
+/** Paths of the masks. */
 function listMasks(value: Json, path: DotPath): DotPath[] {
   if (value === SECRET_MASK) return [path]
   const found: DotPath[] = []
@@ -148,8 +153,8 @@ function mayHoldMask(value: Json): boolean {
 }
 
 /**
- * A copy of the value with every leaf (scalar, null, empty list or object) replaced; `undefined` leaves the place out.
- * The depth is bounded where configs come in.
+ * A copy of the value with every leaf (scalar, null, empty list or object) replaced; `undefined` removes the leaf.
+ * Recursion is bounded by the depth limit of configs.
  */
 function replaceLeaves(
   value: Json,
@@ -169,7 +174,7 @@ function replaceLeaves(
 }
 
 /**
- * The name of the secret at a path: a JSON pointer (RFC 6901), which unlike a dotted path tells `a.b` from a key that is
+ * The name of the secret at a path: a JSON pointer (RFC 6901), which unlike a dotted path distinguishes `a.b` from a key
  * named `a.b`.
  */
 function secretNameAt(path: DotPath): string {
@@ -180,12 +185,12 @@ function escapeKey(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** Where an integration's own secrets are: under its team, whoever installs it. */
+/** An integration's own secrets belong to its team, whichever team installs it. */
 export function integrationSecretRef({ id, teamId }: Pick<IntegrationRecord, 'id' | 'teamId'>): SecretRef {
   return { ownerId: teamId, subjectType: 'integration', subjectId: id }
 }
 
-/** Where the secrets of an installation's override are: under its environment. */
+/** The secrets of an installation's override belong to its environment. */
 export function overrideSecretRef({
   id,
   environmentId,
@@ -200,20 +205,20 @@ export function nameTaken(name: string, holderId: string | undefined): Failure {
   return new Failure('NAME_TAKEN', message, resource)
 }
 
-/** @throws Failure DEFINITION_INVALID with all findings, unless there are none */
+/** @throws Failure DEFINITION_INVALID with all violations, unless there are none */
 export function assertValid(violations: readonly Violation[]): void {
   if (violations.length > 0) throw invalidFields(violations, 'DEFINITION_INVALID')
 }
 
 /**
- * Findings about the addresses of a config that outbound requests may not reach; addresses that begin with a placeholder
- * are judged when they are called.
+ * Violations for the URLs of a config that outbound requests may not reach. URLs that begin with a placeholder are checked
+ * at each call.
  *
  * @param path prefix of the reported fields
  */
 export type CheckUrls = (config: JsonObject, path: string) => readonly Violation[]
 
-/** @throws Failure URL_NOT_ALLOWED with all findings, unless there are none */
+/** @throws Failure URL_NOT_ALLOWED with all violations, unless there are none */
 export function assertUrlsAllowed(violations: readonly Violation[]): void {
   if (violations.length > 0) throw invalidFields(violations, 'URL_NOT_ALLOWED')
 }

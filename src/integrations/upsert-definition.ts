@@ -4,36 +4,36 @@ import type { EnvironmentScope } from '../tenancy/index.ts'
 import {
   createEnvironmentIntegration,
   type EnvironmentIntegration,
-  type EnvironmentIntegrationDeps,
   getEnvironmentIntegration,
   updateEnvironmentIntegration,
 } from './installation.ts'
-import { createIntegration, type IntegrationDeps, type IntegrationInput, updateIntegration } from './integration.ts'
+import { createIntegration, type IntegrationInput, updateIntegration } from './integration.ts'
 import { findEnvironmentIntegrationOf } from './sql/installations.ts'
 import { findIntegrationByName } from './sql/integrations.ts'
+import type { IntegrationDeps } from './stored-config.ts'
 
-/** A definition as it should be, and where it should be installed. */
+/** A definition, and the override of its installation. */
 export interface UpsertDefinitionInput extends IntegrationInput {
-  /** The whole override of the installation; absent: the one there is, or none. */
+  /** The whole override of the installation; absent: unchanged. */
   readonly override?: JsonObject | undefined
 }
 
-/** What putting a definition came to. */
+/** The installation of an upserted definition. */
 export interface UpsertedDefinition {
   readonly installation: EnvironmentIntegration
-  /** Whether the team had an integration of that name already, whose config was replaced. */
+  /** True when the team had an integration of that name, whose config was replaced. */
   readonly isReplaced: boolean
 }
 
 /**
- * Makes the team's integration of that name what the definition says and installs it in the environment. Said again, it
- * changes what differs; an installation that is there stays, with its accounts. `tx` is a transaction.
+ * Creates or replaces the team's integration of that name and installs it in the environment; idempotent. An existing
+ * installation stays, with its accounts. `tx` is a transaction.
  *
- * @throws Failure as `createIntegration` and `createEnvironmentIntegration` do; ETAG_MISMATCH when somebody else changes
- * the same integration meanwhile
+ * @throws Failure as `createIntegration` and `createEnvironmentIntegration` do; ETAG_MISMATCH when another call changes
+ * the same integration concurrently
  */
 export async function upsertDefinition(
-  deps: IntegrationDeps & EnvironmentIntegrationDeps,
+  deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
   { override, ...input }: UpsertDefinitionInput,
@@ -52,7 +52,7 @@ export async function upsertDefinition(
 }
 
 async function upsertInstallation(
-  deps: EnvironmentIntegrationDeps,
+  deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
   integrationId: string,

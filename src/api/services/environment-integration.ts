@@ -4,9 +4,9 @@ import { checkConfig, isLargeConfig } from '../../definitions/index.ts'
 import {
   createEnvironmentIntegration,
   deleteEnvironmentIntegration,
-  type EnvironmentIntegrationDeps,
   getEnvironmentIntegration,
   type InstallationDeleteDeps,
+  type IntegrationDeps,
   listEnvironmentIntegrations,
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
@@ -27,7 +27,7 @@ import { versionFrom } from './values.convert.ts'
 
 /** What the service needs. */
 export interface EnvironmentIntegrationServiceDeps extends IdempotencyDeps {
-  readonly integrations: EnvironmentIntegrationDeps & InstallationDeleteDeps
+  readonly integrations: IntegrationDeps & InstallationDeleteDeps
 }
 
 /** Installs integrations in an environment and overrides their config there. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { jsonb, newestFirst, nextVersion, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 
 /** An integration installed in an environment, as it is stored. */
 export interface EnvironmentIntegrationRecord {
@@ -28,7 +28,7 @@ export interface EnvironmentIntegrationFilter {
   readonly showInCatalog?: boolean | undefined
 }
 
-/** Which states of installation and integration a definition in force was made of. */
+/** The versions of installation and integration that an effective definition is made of. */
 export interface DefinitionVersions {
   readonly integrationId: string
   readonly integrationName: string
@@ -40,9 +40,17 @@ export interface DefinitionVersions {
 /** Environments named per integration at most. */
 const INSTALLED_ENVIRONMENTS_MAX = 1_000
 
-const COLUMNS = `id, environment_id as "environmentId", integration_id as "integrationId",
-  show_in_catalog as "showInCatalog", is_enabled as "isEnabled", override,
-  created_at as "createdAt", updated_at as "updatedAt", version`
+const COLUMNS = [
+  'id',
+  'environment_id as environmentId',
+  'integration_id as integrationId',
+  'show_in_catalog as showInCatalog',
+  'is_enabled as isEnabled',
+  'override',
+  'created_at as createdAt',
+  'updated_at as updatedAt',
+  'version',
+]
 
 /** Stores an installation, or `undefined` when the environment has one of that integration. */
 export async function insertEnvironmentIntegration(
@@ -50,53 +58,45 @@ export async function insertEnvironmentIntegration(
   ids: { readonly environmentId: string; readonly id: string; readonly integrationId: string },
   fields: EnvironmentIntegrationFields,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await queryOne(
-    tx,
-    `insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
-     values (?, ?, ?, ?, ?, ?::jsonb) on conflict (environment_id, integration_id) do nothing returning ${COLUMNS}`,
-    [ids.environmentId, ids.id, ids.integrationId, fields.showInCatalog, fields.isEnabled, jsonb(fields.override)],
-  )
+  const { environmentId, id, integrationId } = ids
+  const [installation] = await tx('environment_integration')
+    .insert({ environment_id: environmentId, id, integration_id: integrationId, ...toColumns(fields) })
+    .onConflict(['environment_id', 'integration_id'])
+    .ignore()
+    .returning(COLUMNS)
+  return installation
 }
 
-/** Rides on the primary key. */
+/** Uses the primary key. */
 export async function findEnvironmentIntegration(
   tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await queryOne(tx, `select ${COLUMNS} from environment_integration where environment_id = ? and id = ?`, [
-    environmentId,
-    id,
-  ])
+  return await tx('environment_integration').where({ environment_id: environmentId, id }).first(COLUMNS)
 }
 
-/** Like `findEnvironmentIntegration`, and holds the row until the transaction ends, so that a merge loses no update. */
+/** Like `findEnvironmentIntegration`, and locks the row until the transaction ends, so that a merge loses no update. */
 export async function lockEnvironmentIntegration(
   tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await queryOne(
-    tx,
-    `select ${COLUMNS} from environment_integration where environment_id = ? and id = ? for update`,
-    [environmentId, id],
-  )
+  return await tx('environment_integration').where({ environment_id: environmentId, id }).forUpdate().first(COLUMNS)
 }
 
-/** The environment's installation of an integration. Rides on environment_integration_pair. */
+/** The environment's installation of an integration. Uses environment_integration_pair. */
 export async function findEnvironmentIntegrationOf(
   tx: Tx,
   environmentId: string,
   integrationId: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await queryOne(
-    tx,
-    `select ${COLUMNS} from environment_integration where environment_id = ? and integration_id = ?`,
-    [environmentId, integrationId],
-  )
+  return await tx('environment_integration')
+    .where({ environment_id: environmentId, integration_id: integrationId })
+    .first(COLUMNS)
 }
 
-/** Versions of an installation and its integration, to tell whether what was compiled is current. Rides on primary keys. */
+/** Versions of an installation and its integration, the key of the definition cache. Prepared; uses primary keys. */
 export async function findDefinitionVersions(
   tx: Tx,
   environmentId: string,
@@ -108,29 +108,24 @@ export async function findDefinitionVersions(
        integration.version as "integrationVersion", installation.version as "installationVersion",
        is_enabled as "isEnabled"
      from environment_integration installation join integration on integration.id = integration_id
-     where installation.environment_id = ? and installation.id = ?`,
-    [environmentId, id],
+     where installation.environment_id = :environmentId and installation.id = :id`,
+    { environmentId, id },
   )
 }
 
-/**
- * Installations of the environment below `before` (all when undefined), newest first. Rides on the primary key backwards.
- */
+/** A page of the environment's installations. Uses the primary key backwards. */
 export async function selectEnvironmentIntegrations(
   tx: Tx,
   environmentId: string,
   filter: EnvironmentIntegrationFilter,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly EnvironmentIntegrationRecord[]> {
-  const { integrationId = null, isEnabled = null, showInCatalog = null } = filter
-  return await query(
-    tx,
-    `select ${COLUMNS} from environment_integration
-     where environment_id = ? and (?::uuid is null or id < ?) and integration_id = coalesce(?, integration_id)
-       and is_enabled = coalesce(?, is_enabled) and show_in_catalog = coalesce(?, show_in_catalog)
-     order by id desc limit ?`,
-    [environmentId, page.before ?? null, page.before ?? null, integrationId, isEnabled, showInCatalog, page.limit],
-  )
+  const installations = tx('environment_integration').where({ environment_id: environmentId })
+  const { integrationId, isEnabled, showInCatalog } = filter
+  if (integrationId !== undefined) installations.where({ integration_id: integrationId })
+  if (isEnabled !== undefined) installations.where({ is_enabled: isEnabled })
+  if (showInCatalog !== undefined) installations.where({ show_in_catalog: showInCatalog })
+  return await installations.modify(newestFirst, page).select(COLUMNS)
 }
 
 /** Changes the given fields; `undefined` when there is no such installation or its version is not the given one. */
@@ -141,27 +136,18 @@ export async function updateEnvironmentIntegrationRow(
   fields: { readonly [Field in keyof EnvironmentIntegrationFields]?: EnvironmentIntegrationFields[Field] | undefined },
   version: number | undefined,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await queryOne(
-    tx,
-    `update environment_integration set
-       show_in_catalog = coalesce(?, show_in_catalog), is_enabled = coalesce(?, is_enabled),
-       override = coalesce(?::jsonb, override), updated_at = now(), version = version + 1
-     where environment_id = ? and id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
-    [
-      fields.showInCatalog ?? null,
-      fields.isEnabled ?? null,
-      fields.override === undefined ? null : jsonb(fields.override),
-      environmentId,
-      id,
-      version ?? null,
-    ],
-  )
+  const [installation] = await tx('environment_integration')
+    .where({ environment_id: environmentId, id })
+    .modify(whereVersion, version)
+    .update({ ...toColumns(fields), ...nextVersion(tx) })
+    .returning(COLUMNS)
+  return installation
 }
 
 /**
  * Deletes an installation; returns whether the environment had it in the given version.
  *
- * The foreign key of accounts refuses it while there are any.
+ * The foreign key of accounts rejects it while there are any.
  */
 export async function deleteEnvironmentIntegrationRow(
   tx: Tx,
@@ -169,9 +155,8 @@ export async function deleteEnvironmentIntegrationRow(
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  const sql = `delete from environment_integration
-     where environment_id = ? and id = ? and version = coalesce(?, version)`
-  return (await execute(tx, sql, [environmentId, id, version ?? null])) > 0
+  const installation = tx('environment_integration').where({ environment_id: environmentId, id })
+  return (await installation.modify(whereVersion, version).delete()) > 0
 }
 
 /** The environments of one team in which each integration is installed, oldest installation first. */
@@ -185,13 +170,13 @@ export async function listInstalledEnvironments(
     `select integration_id as "integrationId",
        (array_agg(environment_id order by installation.id))[1:${INSTALLED_ENVIRONMENTS_MAX}] as "environmentIds"
      from environment_integration installation join environment on environment.id = environment_id
-     where integration_id = any(?) and team_id = ? group by integration_id`,
-    [integrationIds, teamId],
+     where integration_id = any(:integrationIds) and team_id = :teamId group by integration_id`,
+    { integrationIds, teamId },
   )
   return new Map(found.map(({ integrationId, environmentIds }) => [integrationId, environmentIds]))
 }
 
-/** Where an integration is installed, in any team, oldest first. Rides on environment_integration_of_integration. */
+/** Where an integration is installed, in any team, oldest first. Uses environment_integration_of_integration. */
 export async function listInstallationsOf(
   tx: Tx,
   integrationId: string,
@@ -201,7 +186,19 @@ export async function listInstallationsOf(
     tx,
     `select environment_id as "environmentId", installation.id, team_id as "teamId"
      from environment_integration installation join environment on environment.id = environment_id
-     where integration_id = ? order by installation.id limit ?`,
-    [integrationId, limit],
+     where integration_id = :integrationId order by installation.id limit :limit`,
+    { integrationId, limit },
   )
+}
+
+function toColumns(
+  fields: {
+    readonly [Field in keyof EnvironmentIntegrationFields]?: EnvironmentIntegrationFields[Field] | undefined
+  },
+) {
+  return {
+    show_in_catalog: fields.showInCatalog,
+    is_enabled: fields.isEnabled,
+    override: fields.override && jsonb(fields.override),
+  }
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { jsonb, newestFirst, nextVersion, type Tx, whereVersion } from '../../database/index.ts'
 
 /** Who besides the owner may install an integration. */
 export type Sharing = 'allow' | 'ask' | 'deny'
@@ -27,13 +27,18 @@ export type IntegrationFields = Pick<IntegrationRecord, 'name' | 'category' | 'i
 /** The unique index on (team, name). */
 export const INTEGRATION_NAME_CONSTRAINT = 'integration_name'
 
-const BASIC_COLUMNS = `id, team_id as "teamId", name, category, is_beta as "isBeta", sharing,
-  created_at as "createdAt", updated_at as "updatedAt", version`
-const INTEGRATION_COLUMNS = `${BASIC_COLUMNS}, config`
-
-function integrationColumns(withConfig: boolean): string {
-  return withConfig ? INTEGRATION_COLUMNS : BASIC_COLUMNS
-}
+const BASIC = [
+  'id',
+  'team_id as teamId',
+  'name',
+  'category',
+  'is_beta as isBeta',
+  'sharing',
+  'created_at as createdAt',
+  'updated_at as updatedAt',
+  'version',
+]
+const FULL = [...BASIC, 'config']
 
 /** Stores an integration, or `undefined` when the team has one of that name. */
 export async function insertIntegration(
@@ -42,59 +47,59 @@ export async function insertIntegration(
   teamId: string,
   fields: IntegrationFields,
 ): Promise<IntegrationRecord | undefined> {
-  return await queryOne(
-    tx,
-    `insert into integration (id, team_id, name, category, is_beta, sharing, config)
-     values (?, ?, ?, ?, ?, ?, ?::jsonb) on conflict (team_id, name) do nothing returning ${INTEGRATION_COLUMNS}`,
-    [id, teamId, fields.name, fields.category, fields.isBeta, fields.sharing, jsonb(fields.config)],
-  )
+  const [integration] = await tx('integration')
+    .insert({ id, team_id: teamId, ...toColumns(fields) })
+    .onConflict(['team_id', 'name'])
+    .ignore()
+    .returning(FULL)
+  return integration
 }
 
-/** An integration of any team, for those who have established that they may see it. Rides on the primary key. */
+/** An integration of any team; the caller checks that it may be seen. Uses the primary key. */
 export async function findIntegration(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
-  return await queryOne(tx, `select ${INTEGRATION_COLUMNS} from integration where id = ?`, [id])
+  return await tx('integration').where({ id }).first(FULL)
 }
 
-/** The integrations of the ids that exist, of any team, in no order. Rides on the primary key. */
+/** The integrations of the ids that exist, of any team, in no order. Uses the primary key. */
 export async function findIntegrations(
   tx: Tx,
   ids: readonly string[],
   withConfig: boolean,
 ): Promise<readonly IntegrationRecord[]> {
-  return await query(tx, `select ${integrationColumns(withConfig)} from integration where id = any(?)`, [ids])
+  return await tx('integration')
+    .whereRaw('id = any(?)', [[...ids]])
+    .select(withConfig ? FULL : BASIC)
 }
 
-/** Rides on integration_name. */
+/** Without its config. Uses integration_name. */
 export async function findIntegrationByName(
   tx: Tx,
   teamId: string,
   name: string,
 ): Promise<IntegrationRecord | undefined> {
-  return await queryOne(tx, `select ${BASIC_COLUMNS} from integration where team_id = ? and name = ?`, [teamId, name])
+  return await tx('integration').where({ team_id: teamId, name }).first(BASIC)
 }
 
 /**
- * Integrations that the team owns or another team shares, below `before` (all when undefined), newest first.
+ * A page of the integrations that the team owns or another team shares.
  *
- * Rides on the primary key backwards: most integrations of an installation are visible to most of its teams.
+ * Uses the primary key backwards: most integrations are visible to most teams.
  */
 export async function listVisibleIntegrations(
   tx: Tx,
   teamId: string,
   page: { readonly before: string | undefined; readonly limit: number; readonly withConfig: boolean },
 ): Promise<readonly IntegrationRecord[]> {
-  return await query(
-    tx,
-    `select ${integrationColumns(page.withConfig)} from integration
-     where (team_id = ? or sharing <> 'deny') and (?::uuid is null or id < ?) order by id desc limit ?`,
-    [teamId, page.before ?? null, page.before ?? null, page.limit],
-  )
+  return await tx('integration')
+    .where((either) => either.where({ team_id: teamId }).orWhereNot({ sharing: 'deny' }))
+    .modify(newestFirst, page)
+    .select(page.withConfig ? FULL : BASIC)
 }
 
 /**
  * Changes the given fields; `undefined` when the team has no such integration or its version is not the given one.
  *
- * A taken name breaks INTEGRATION_NAME_CONSTRAINT.
+ * A taken name violates INTEGRATION_NAME_CONSTRAINT.
  */
 export async function updateIntegrationRow(
   tx: Tx,
@@ -103,29 +108,18 @@ export async function updateIntegrationRow(
   fields: { readonly [Field in keyof IntegrationFields]?: IntegrationFields[Field] | undefined },
   version: number | undefined,
 ): Promise<IntegrationRecord | undefined> {
-  return await queryOne(
-    tx,
-    `update integration set
-       name = coalesce(?, name), category = coalesce(?, category), is_beta = coalesce(?, is_beta),
-       sharing = coalesce(?, sharing), config = coalesce(?::jsonb, config), updated_at = now(), version = version + 1
-     where id = ? and team_id = ? and version = coalesce(?, version) returning ${INTEGRATION_COLUMNS}`,
-    [
-      fields.name ?? null,
-      fields.category ?? null,
-      fields.isBeta ?? null,
-      fields.sharing ?? null,
-      fields.config === undefined ? null : jsonb(fields.config),
-      id,
-      teamId,
-      version ?? null,
-    ],
-  )
+  const [integration] = await tx('integration')
+    .where({ id, team_id: teamId })
+    .modify(whereVersion, version)
+    .update({ ...toColumns(fields), ...nextVersion(tx) })
+    .returning(FULL)
+  return integration
 }
 
 /**
  * Deletes an integration with its grants; returns whether the team had it in the given version.
  *
- * The foreign key of installations refuses it while there are any.
+ * The foreign key of installations rejects it while there are any.
  */
 export async function deleteIntegrationRow(
   tx: Tx,
@@ -133,17 +127,23 @@ export async function deleteIntegrationRow(
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  const sql = 'delete from integration where id = ? and team_id = ? and version = coalesce(?, version)'
-  return (await execute(tx, sql, [id, teamId, version ?? null])) > 0
+  const deleted = await tx('integration').where({ id, team_id: teamId }).modify(whereVersion, version).delete()
+  return deleted > 0
 }
 
-/** Ids of the team's integrations, oldest first. Rides on integration_name. */
+/** Ids of the team's integrations, oldest first. Uses integration_name and sorts. */
 export async function listIntegrationIdsOfTeam(tx: Tx, teamId: string, limit: number): Promise<readonly string[]> {
-  const found = await query<{ id: string }>(tx, 'select id from integration where team_id = ? order by id limit ?', [
-    teamId,
-    limit,
-  ])
-  return found.map(({ id }) => id)
+  return await tx('integration').where({ team_id: teamId }).orderBy('id').limit(limit).pluck('id')
+}
+
+function toColumns(fields: { readonly [Field in keyof IntegrationFields]?: IntegrationFields[Field] | undefined }) {
+  return {
+    name: fields.name,
+    category: fields.category,
+    is_beta: fields.isBeta,
+    sharing: fields.sharing,
+    config: fields.config && jsonb(fields.config),
+  }
 }
 
 /** The owner's permission for another team to install an integration that is shared on request. */
@@ -153,51 +153,47 @@ export interface IntegrationGrantRecord {
   readonly createdAt: Date
 }
 
-/** The position of a grant among those of its integration. */
+/** The keyset cursor of a list of grants. */
 export interface GrantCursor {
   readonly createdAt: Date
   readonly teamId: string
 }
 
-const GRANT_COLUMNS = 'integration_id as "integrationId", team_id as "teamId", created_at as "createdAt"'
+const GRANT = ['integration_id as integrationId', 'team_id as teamId', 'created_at as createdAt']
 
-/** Stores a grant unless it is there; returns whether it was missing. */
-export async function insertIntegrationGrant(tx: Tx, integrationId: string, teamId: string): Promise<boolean> {
-  const sql = 'insert into integration_grant (integration_id, team_id) values (?, ?) on conflict do nothing'
-  return (await execute(tx, sql, [integrationId, teamId])) > 0
+/** Stores a grant unless it is there. */
+export async function insertIntegrationGrant(tx: Tx, integrationId: string, teamId: string): Promise<void> {
+  await tx('integration_grant').insert({ integration_id: integrationId, team_id: teamId }).onConflict().ignore()
 }
 
-/** Rides on the primary key. */
+/** Uses the primary key. */
 export async function findIntegrationGrant(
   tx: Tx,
   integrationId: string,
   teamId: string,
 ): Promise<IntegrationGrantRecord | undefined> {
-  return await queryOne(tx, `select ${GRANT_COLUMNS} from integration_grant where integration_id = ? and team_id = ?`, [
-    integrationId,
-    teamId,
-  ])
+  return await tx('integration_grant').where({ integration_id: integrationId, team_id: teamId }).first(GRANT)
 }
 
-/** Grants of the integration after `after` (all when undefined), newest first. Rides on the primary key and sorts. */
+/** Grants of the integration after the cursor, newest first. Uses the primary key and sorts. */
 export async function selectIntegrationGrants(
   tx: Tx,
   integrationId: string,
   after: GrantCursor | undefined,
   limit: number,
 ): Promise<readonly IntegrationGrantRecord[]> {
-  const { createdAt = null, teamId = null } = after ?? {}
-  return await query(
-    tx,
-    `select ${GRANT_COLUMNS} from integration_grant
-     where integration_id = ? and (?::timestamptz is null or (created_at, team_id) < (?::timestamptz, ?::uuid))
-     order by created_at desc, team_id desc limit ?`,
-    [integrationId, createdAt, createdAt, teamId, limit],
-  )
+  const grants = tx('integration_grant').where({ integration_id: integrationId })
+  if (after !== undefined) grants.whereRaw('(created_at, team_id) < (?, ?)', [after.createdAt, after.teamId])
+  return await grants
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'team_id', order: 'desc' },
+    ])
+    .limit(limit)
+    .select(GRANT)
 }
 
 /** Returns whether the grant was there. */
 export async function deleteIntegrationGrantRow(tx: Tx, integrationId: string, teamId: string): Promise<boolean> {
-  const sql = 'delete from integration_grant where integration_id = ? and team_id = ?'
-  return (await execute(tx, sql, [integrationId, teamId])) > 0
+  return (await tx('integration_grant').where({ integration_id: integrationId, team_id: teamId }).delete()) > 0
 }
