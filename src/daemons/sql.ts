@@ -32,8 +32,8 @@ export interface ActiveLease extends LeaseKey {
 
 /** Inserts a daemon. */
 export async function insertDaemon(tx: Tx, { id, environmentId, ...rest }: NewDaemon): Promise<void> {
-  const sql = 'insert into daemon (environment_id, id, label, group_key, regions, version) values (?, ?, ?, ?, ?, ?)'
-  await execute(tx, sql, [environmentId, id, rest.label, rest.groupKey, rest.regions, rest.version])
+  const { label, groupKey, regions, version } = rest
+  await tx('daemon').insert({ environment_id: environmentId, id, label, group_key: groupKey, regions, version })
 }
 
 /**
@@ -49,9 +49,10 @@ export async function touchDaemon(
 ): Promise<ActiveDaemon | undefined> {
   return await queryOne(
     tx,
-    `update daemon set last_seen_at = now(), is_draining = coalesce(?, is_draining) where environment_id = ? and id = ?
+    `update daemon set last_seen_at = now(), is_draining = coalesce(:isDraining, is_draining)
+     where environment_id = :environmentId and id = :id
      returning id, group_key as "groupKey", regions, is_draining as "isDraining"`,
-    [isDraining, environmentId, id],
+    { environmentId, id, isDraining },
   )
 }
 
@@ -62,10 +63,10 @@ export async function findDraining(
 ): Promise<readonly string[]> {
   const found = await query<{ readonly id: string }>(
     tx,
-    `select v.id from unnest(?::uuid[], ?::uuid[]) as v (environment_id, id)
+    `select v.id from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)
        left join daemon d on d.environment_id = v.environment_id and d.id = v.id
      where d.is_draining is not false`,
-    [daemons.map(({ environmentId }) => environmentId), daemons.map(({ id }) => id)],
+    { environmentIds: daemons.map(({ environmentId }) => environmentId), ids: daemons.map(({ id }) => id) },
   )
   return found.map(({ id }) => id)
 }
@@ -84,23 +85,21 @@ export async function selectDaemons(
 ): Promise<readonly DaemonRecord[]> {
   return await query(
     tx,
-    `with held as (select holder, count(*) as leases from run_lease where environment_id = ? group by holder)
+    `with held as (select holder, count(*) as leases from run_lease where environment_id = :environmentId group by holder)
      select d.id, d.environment_id as "environmentId", d.label, d.group_key as "groupKey", d.regions, d.version,
        d.is_draining as "isDraining", d.registered_at as "registeredAt", d.last_seen_at as "lastSeenAt",
-       d.last_seen_at < now() - make_interval(secs => ?) as "isLost", coalesce(held.leases, 0) as "runningCount"
+       d.last_seen_at < now() - make_interval(secs => :lostAfterSeconds) as "isLost", coalesce(held.leases, 0) as "runningCount"
      from daemon d left join held on held.holder = d.id::text
-     where d.environment_id = ? and (?::text is null or d.group_key = ?) and (?::uuid is null or d.id < ?)
-     order by d.id desc limit ?`,
-    [
+     where d.environment_id = :environmentId and (:groupKey::text is null or d.group_key = :groupKey)
+       and (:before::uuid is null or d.id < :before)
+     order by d.id desc limit :limit`,
+    {
       environmentId,
-      lostAfterMs / 1000,
-      environmentId,
-      filter.groupKey ?? null,
-      filter.groupKey ?? null,
-      before ?? null,
-      before ?? null,
+      lostAfterSeconds: lostAfterMs / 1000,
+      groupKey: filter.groupKey ?? null,
+      before: before ?? null,
       limit,
-    ],
+    },
   )
 }
 
@@ -109,8 +108,8 @@ export async function deleteStaleDaemons(tx: Tx, unseenMs: number, limit: number
   return await execute(
     tx,
     `delete from daemon where ctid = any(array(
-       select ctid from daemon where last_seen_at < now() - make_interval(secs => ?) limit ?))`,
-    [unseenMs / 1000, limit],
+       select ctid from daemon where last_seen_at < now() - make_interval(secs => :unseenSeconds) limit :limit))`,
+    { unseenSeconds: unseenMs / 1000, limit },
   )
 }
 
@@ -124,8 +123,8 @@ export async function findActiveLeases(
     tx,
     `select l.run_id as id, l.lease_id as "leaseId", l.attempt
      from run_lease l
-     where l.run_id = any(?::uuid[]) and l.lease_id = any(?::uuid[]) and l.environment_id = ?`,
-    [leases.map(({ id }) => id), leases.map(({ leaseId }) => leaseId), environmentId],
+     where l.run_id = any(:ids::uuid[]) and l.lease_id = any(:leaseIds::uuid[]) and l.environment_id = :environmentId`,
+    { environmentId, ids: leases.map(({ id }) => id), leaseIds: leases.map(({ leaseId }) => leaseId) },
   )
 }
 
@@ -170,43 +169,42 @@ export async function selectDaemonGroups(
 ): Promise<readonly DaemonGroupRecord[]> {
   return await query(
     tx,
-    `with recursive me as (select ?::uuid as environment_id, ?::text as prefix, ?::double precision as lost_after),
-     waiting (name) as (
-       (select queue_group from run_queue, me where run_queue.environment_id = me.environment_id order by 1 limit 1)
+    `with recursive waiting (name) as (
+       (select queue_group from run_queue where run_queue.environment_id = :environmentId order by 1 limit 1)
        union all
        select (select q.queue_group from run_queue q
-         where q.environment_id = me.environment_id and q.queue_group > w.name order by 1 limit 1)
-       from waiting w, me where w.name is not null
+         where q.environment_id = :environmentId and q.queue_group > w.name order by 1 limit 1)
+       from waiting w where w.name is not null
      ),
      held as (
-       select l.queue_group as name, count(*) as leases from run_lease l, me
-       where l.environment_id = me.environment_id group by 1
+       select l.queue_group as name, count(*) as leases from run_lease l
+       where l.environment_id = :environmentId group by 1
      ),
      alive as (
        select d.group_key,
-         count(*) filter (where d.last_seen_at >= now() - make_interval(secs => me.lost_after)) as daemons
-       from daemon d, me where d.environment_id = me.environment_id group by 1
+         count(*) filter (where d.last_seen_at >= now() - make_interval(secs => :lostAfterSeconds)) as daemons
+       from daemon d where d.environment_id = :environmentId group by 1
      ),
      known as (
        select group_key from alive
        union
-       select substr(name, length(me.prefix) + 1)
-       from ((select name from waiting limit ${GROUPS_MAX}) union select name from held) named, me
-       where starts_with(name, me.prefix)
+       select substr(name, length(:prefix::text) + 1)
+       from ((select name from waiting limit ${GROUPS_MAX}) union select name from held) named
+       where starts_with(name, :prefix::text)
      ),
      page as (
-       select group_key, me.prefix || group_key as name, me.environment_id from known, me
-       where ?::text is null or group_key collate "C" > ? order by group_key collate "C" limit ?
+       select group_key, :prefix::text || group_key as name from known
+       where :after::text is null or group_key collate "C" > :after order by group_key collate "C" limit :limit
      )
      select p.group_key as "groupKey", coalesce(a.daemons, 0) as "daemonCount", coalesce(h.leases, 0) as "runningCount",
        q.waiting as "waitingCount", q.oldest_due_at as "oldestDueAt"
      from page p left join alive a on a.group_key = p.group_key left join held h on h.name = p.name
        cross join lateral (
          select count(*) as waiting, min(available_at) filter (where available_at <= now()) as oldest_due_at
-         from run_queue where environment_id = p.environment_id and queue_group = p.name
+         from run_queue where environment_id = :environmentId and queue_group = p.name
        ) q
      order by p.group_key collate "C"`,
-    [environmentId, prefix, lostAfterMs / 1000, after ?? null, after ?? null, limit],
+    { environmentId, prefix, lostAfterSeconds: lostAfterMs / 1000, after: after ?? null, limit },
   )
 }
 
@@ -225,13 +223,13 @@ export async function countClaimable(tx: Tx, groups: readonly AwaitedGroup[]): P
            and not exists (select from run_lease l where l.integrated_account_id = q.integrated_account_id)
          limit v.at_most
        ) claimable) as runs
-     from unnest(?::text[], ?::text[], ?::integer[]) with ordinality as v (queue_group, regions, at_most, place)
+     from unnest(:groups::text[], :regions::text[], :limits::integer[]) with ordinality as v (queue_group, regions, at_most, place)
      order by v.place`,
-    [
-      groups.map(({ group }) => group),
-      groups.map(({ regions }) => regions.join(',')),
-      groups.map((each) => each.atMost),
-    ],
+    {
+      groups: groups.map(({ group }) => group),
+      regions: groups.map(({ regions }) => regions.join(',')),
+      limits: groups.map(({ atMost }) => atMost),
+    },
   )
   return found.map(({ runs }) => runs)
 }
