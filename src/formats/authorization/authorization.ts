@@ -18,7 +18,7 @@ export interface AuthorizationFormat extends Format {
 export type Authorize = (
   request: UnauthorizedRequest,
   scope: TemplateScope,
-  tools: AuthorizationContext,
+  context: AuthorizationContext,
 ) => AuthorizationEffect | Promise<AuthorizationEffect>
 
 /** The request as it is about to be sent; signatures are computed over exactly this. */

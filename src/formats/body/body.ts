@@ -6,7 +6,7 @@ export interface BodyFormat {
   readonly format: string
   readonly summary: string
   /** @throws Failure INVALID_FIELD when the value cannot be encoded in this format */
-  readonly encode: (value: Json, tools: EncodeContext) => EncodedBody
+  readonly encode: (value: Json, context: EncodeContext) => EncodedBody
 }
 
 /** An encoded body. `contentType` applies unless a header sets another. */

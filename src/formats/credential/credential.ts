@@ -69,7 +69,11 @@ export interface TokenRules<Request> {
    * @param scope the account with `previous` as `{{oauth.token.…}}`
    * @throws Failure of `send` and `evaluate`; PLACEHOLDER_UNRESOLVED when a part of a request has no value
    */
-  requestToken(tools: TokenContext<Request>, scope: TemplateScope, previous: TokenSet | undefined): Promise<TokenResult>
+  requestToken(
+    context: TokenContext<Request>,
+    scope: TemplateScope,
+    previous: TokenSet | undefined,
+  ): Promise<TokenResult>
   /** Context keys that are filled from `TokenSet.fields`. */
   readonly contextFromToken: readonly (readonly [string, DotPath])[]
 }

@@ -64,14 +64,14 @@ function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
     return {
       contextFromToken: contextPaths(parsed.context_from_token),
       canRequestToken: () => true,
-      async requestToken(tools, scope) {
-        const input = assert(scope, tools.now())
+      async requestToken(context, scope) {
+        const input = assert(scope, context.now())
         const assertion = await trySign(input)
         if (typeof assertion !== 'string') return assertion
         if (request === undefined) return asToken(assertion, input)
         const args = { ...scope.call.args, assertion }
         return await sendTokenRequests(
-          tools,
+          context,
           [request],
           expressions,
           { ...scope, call: { ...scope.call, args } },

@@ -54,10 +54,10 @@ function refreshTokenRules(parsed: z.output<typeof oauth2Config>): CompileTokenR
     return {
       contextFromToken: contextPaths(parsed.context_from_token),
       canRequestToken: (previous) => previous?.refreshToken !== undefined,
-      requestToken: (tools, scope, previous) => {
+      requestToken: (context, scope, previous) => {
         const refresh_token = previous?.refreshToken
         if (refresh_token === undefined) throw new Error('a token without a refresh token cannot be refreshed')
-        return ask(tools, scope, { grant_type: 'refresh_token', refresh_token }, previous)
+        return ask(context, scope, { grant_type: 'refresh_token', refresh_token }, previous)
       },
     }
   }
@@ -97,8 +97,8 @@ function clientCredentialsTokenRules(parsed: z.output<typeof clientCredentialsCo
     return {
       contextFromToken: contextPaths(parsed.context_from_token),
       canRequestToken: () => true,
-      requestToken: (tools, scope) =>
-        ask(tools, scope, { grant_type: 'client_credentials', ...scopeParam(parsed) }, undefined),
+      requestToken: (context, scope) =>
+        ask(context, scope, { grant_type: 'client_credentials', ...scopeParam(parsed) }, undefined),
     }
   }
 }

@@ -18,7 +18,7 @@ export interface TokenExpressions {
  * `context`. A response with an error ends the sequence.
  */
 export async function sendTokenRequests<Request>(
-  tools: TokenContext<Request>,
+  context: TokenContext<Request>,
   requests: readonly Request[],
   expressions: TokenExpressions,
   scope: TemplateScope,
@@ -26,11 +26,11 @@ export async function sendTokenRequests<Request>(
 ): Promise<TokenResult> {
   const steps: TokenResponse[] = []
   for (const request of requests) {
-    const response = parseLooseBody(await tools.send(request, withSteps(scope, steps)))
-    if (isTokenError(response)) return tokenErrorFrom(response, 'account', tools.now())
+    const response = parseLooseBody(await context.send(request, withSteps(scope, steps)))
+    if (isTokenError(response)) return tokenErrorFrom(response, 'account', context.now())
     steps.push(response)
   }
-  return await readToken(tools, steps, expressions, scope, previous)
+  return await readToken(context, steps, expressions, scope, previous)
 }
 
 async function readToken(

@@ -24,7 +24,7 @@ export interface TokenGrant {
 
 /** Sends a token request. @param params of the grant itself @throws Failure of `send`, PLACEHOLDER_UNRESOLVED */
 export type RequestToken<Request> = (
-  tools: TokenContext<Request>,
+  context: TokenContext<Request>,
   scope: TemplateScope,
   params: JsonObject,
   previous: TokenSet | undefined,
@@ -55,14 +55,14 @@ export function compileTokenEndpoint<Request>(
   const extras = compileJson(extra ?? {})
   const paths = tokenPaths(settings.token_response)
   const lifetimeSeconds = tokenExpiryDuration === undefined ? undefined : Number(tokenExpiryDuration)
-  return async (tools, scope, params, previous) => {
-    const client = await authenticate(scope, tools, renderUrl(audience, scope))
+  return async (context, scope, params, previous) => {
+    const client = await authenticate(scope, context, renderUrl(audience, scope))
     const args = {
       params: { ...params, ...renderObject(extras, scope), ...client.params },
       ...(client.authorization === undefined ? {} : { authorization: client.authorization }),
     }
-    const response = await tools.send(request, { ...scope, call: { ...scope.call, args } })
-    return readTokenResponse(response, paths, { clientOwner, now: tools.now(), previous, lifetimeSeconds })
+    const response = await context.send(request, { ...scope, call: { ...scope.call, args } })
+    return readTokenResponse(response, paths, { clientOwner, now: context.now(), previous, lifetimeSeconds })
   }
 }
 
@@ -86,7 +86,7 @@ interface ClientAuthentication {
 /** @param audience the address of the token endpoint, for an assertion @throws Failure PLACEHOLDER_UNRESOLVED, EXPRESSION_FAILED */
 type AuthenticateClient = (
   scope: TemplateScope,
-  tools: { readonly now: () => Date; readonly nonce: () => string },
+  context: { readonly now: () => Date; readonly nonce: () => string },
   audience: string,
 ) => ClientAuthentication | Promise<ClientAuthentication>
 

@@ -60,12 +60,12 @@ function tokenRules(parsed: z.output<typeof config>): CompileTokenRules {
     return {
       contextFromToken: contextPaths(parsed.context_from_token),
       canRequestToken: () => true,
-      async requestToken(tools, scope, previous) {
+      async requestToken(context, scope, previous) {
         if (refresh !== undefined && previous !== undefined) {
-          const answer = await sendTokenRequests(tools, refresh, expressions, scope, previous)
+          const answer = await sendTokenRequests(context, refresh, expressions, scope, previous)
           if (answer.kind !== 'grant_refused') return answer
         }
-        return await sendTokenRequests(tools, login, expressions, scope, undefined)
+        return await sendTokenRequests(context, login, expressions, scope, undefined)
       },
     }
   }

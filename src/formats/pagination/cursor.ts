@@ -79,8 +79,8 @@ function cursorPaginator(parsed: CursorConfig): Paginator {
     requestKey: (at, { url }) => (parsed.is_link ? { url: at.url ?? url } : at),
     start: () => ({}),
     request: (at) => cursorRequest(parsed, location, at),
-    next: async (page, _at, tools): Promise<ListingStep> => {
-      const token = await readToken(page, tools)
+    next: async (page, _at, context): Promise<ListingStep> => {
+      const token = await readToken(page, context)
       if (isAbsentToken(token)) return { kind: 'end', reason: 'no_cursor' }
       return { kind: 'next', position: position(token, page.url) }
     },
@@ -98,7 +98,7 @@ function cursorRequest(parsed: CursorConfig, location: ParamLocation, at: JsonOb
   return { params, values: { cursor: at.cursor }, omitsLimit: parsed.ignore_limit_in_pagination }
 }
 
-type TokenReader = (page: ListingPage, tools: ListingContext) => Json | undefined | Promise<Json | undefined>
+type TokenReader = (page: ListingPage, context: ListingContext) => Json | undefined | Promise<Json | undefined>
 
 function tokenReader(parsed: CursorConfig): TokenReader {
   const { cursor_expression, cursor_from_last_record, cursor_path = '' } = parsed

@@ -76,12 +76,12 @@ const EMPTY_PAGES_MAX = 1_000
 export async function startListing(
   pagination: Pagination,
   limit: number | undefined,
-  tools: ListingContext,
+  context: ListingContext,
 ): Promise<ListingState> {
   const { rules, paginator, format } = pagination
-  const wish = limit ?? definedLimit(rules, tools.scope)
+  const wish = limit ?? definedLimit(rules, context.scope)
   const size = wish === undefined ? null : Math.min(wish, rules.limitMax)
-  const position = await paginator.start(tools, size ?? undefined)
+  const position = await paginator.start(context, size ?? undefined)
   return { format, position, limit: size, ...AT_START }
 }
 
@@ -108,7 +108,7 @@ export async function advancePage(
   pagination: Pagination,
   state: ListingState,
   page: UpstreamPage,
-  tools: ListingContext,
+  context: ListingContext,
 ): Promise<PageResult> {
   const { rules, paginator } = pagination
   const received = page.received ?? page.records
@@ -130,7 +130,7 @@ export async function advancePage(
   const step = applyCaps(
     rules,
     counted,
-    await decideNextStep(pagination, counted, { ...page, received, isRepeated }, tools),
+    await decideNextStep(pagination, counted, { ...page, received, isRepeated }, context),
   )
   const total = reportedTotal(pagination, page, counted)
   if (step.kind === 'end') return { records, state: null, previous, stopReason: step.reason, total }
@@ -143,19 +143,19 @@ export async function decideNextStep(
   { rules, paginator }: Pagination,
   { position, pages, received }: Pick<ListingState, 'position' | 'pages' | 'received'>,
   page: UpstreamPage & Pick<ListingPage, 'received' | 'isRepeated'>,
-  tools: ListingContext,
+  context: ListingContext,
 ): Promise<ListingStep> {
   if (page.isPastEnd === true) return { kind: 'end', reason: 'range_end' }
   const { values } = paginator.request(position, page.limit)
   const number = typeof values.page === 'number' ? values.page : pages
   const counted: ListingPage = { ...page, values, number, totalSeen: received }
-  if (rules.stopExpression !== undefined && isTruthy(await tools.evaluate(rules.stopExpression, pageRoots(counted))))
+  if (rules.stopExpression !== undefined && isTruthy(await context.evaluate(rules.stopExpression, pageRoots(counted))))
     return { kind: 'end', reason: 'expression' }
   if (rules.hasMorePath !== undefined && isFalseFlag(getAtPath(page.body, rules.hasMorePath)))
     return { kind: 'end', reason: 'has_more_false' }
   if (
     rules.hasMoreExpression !== undefined &&
-    isFalseFlag(await tools.evaluate(rules.hasMoreExpression, pageRoots(counted)))
+    isFalseFlag(await context.evaluate(rules.hasMoreExpression, pageRoots(counted)))
   )
     return { kind: 'end', reason: 'has_more_false' }
   const total =
@@ -166,7 +166,7 @@ export async function decideNextStep(
   if (page.received.length === 0 && rules.stopsOnEmpty) return { kind: 'end', reason: 'empty_page' }
   if (rules.stopsOnShort && page.limit !== undefined && page.received.length < page.limit)
     return { kind: 'end', reason: 'short_page' }
-  const step = await paginator.next(counted, position, tools)
+  const step = await paginator.next(counted, position, context)
   const endsHere = page.isRepeated && rules.detectsLoop && paginator.onRepeatedPage === 'end'
   return endsHere && step.kind === 'next' && isSamePosition(paginator, page, position, step.position)
     ? { kind: 'end', reason: 'cursor_repeated' }

@@ -20,11 +20,15 @@ export interface Pagination {
  */
 export interface Paginator {
   /** The position of the first page. @param limit page size, where one is known */
-  readonly start: (tools: ListingContext, limit: number | undefined) => JsonObject | Promise<JsonObject>
+  readonly start: (context: ListingContext, limit: number | undefined) => JsonObject | Promise<JsonObject>
   /** The request parameters of a position. */
   readonly request: (position: JsonObject, limit: number | undefined) => PageParams
   /** The next position. Called only when no shared rule has ended the listing. */
-  readonly next: (page: ListingPage, position: JsonObject, tools: ListingContext) => ListingStep | Promise<ListingStep>
+  readonly next: (
+    page: ListingPage,
+    position: JsonObject,
+    context: ListingContext,
+  ) => ListingStep | Promise<ListingStep>
   /** The position of the previous page, where an API names it. */
   readonly previous?: (page: UpstreamPage) => JsonObject | undefined
   /** Total number of records, where pages of this format carry it. */

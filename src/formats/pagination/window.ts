@@ -123,11 +123,11 @@ function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): P
   const end = parsed.end === undefined ? undefined : compileTemplate(parsed.end)
   return {
     ends: [{ reason: 'window_end', when: 'the last interval has been read' }],
-    start: async (tools) => {
-      const from = parseDate(renderText(start, tools.scope))
-      const given = end === undefined ? undefined : renderValue(end, tools.scope)
-      const last = given === undefined || given === null ? tools.now() : parseDate(given)
-      return interval(from, last, step, await innerStart(inner, tools))
+    start: async (context) => {
+      const from = parseDate(renderText(start, context.scope))
+      const given = end === undefined ? undefined : renderValue(end, context.scope)
+      const last = given === undefined || given === null ? context.now() : parseDate(given)
+      return interval(from, last, step, await innerStart(inner, context))
     },
     ...(inner?.paginator.onRepeatedPage === undefined ? {} : { onRepeatedPage: inner.paginator.onRepeatedPage }),
     requestKey: ({ from = null, to = null, inner: within = {} }, page) => ({
@@ -136,13 +136,13 @@ function windowPaginator(parsed: WindowConfig, inner: Pagination | undefined): P
       inner: isJsonObject(within) ? (inner?.paginator.requestKey?.(within, page) ?? within) : {},
     }),
     request: (position, limit) => windowRequest(parsed, inner, position, limit),
-    next: async (page, position, tools) => {
-      const within = await innerStep(inner, page, position, tools)
+    next: async (page, position, context) => {
+      const within = await innerStep(inner, page, position, context)
       if (within !== undefined) return { kind: 'next', position: within }
       const from = new Date(textAt(position, 'to'))
       const last = new Date(textAt(position, 'end'))
       if (from >= last) return { kind: 'end', reason: 'window_end' }
-      return { kind: 'next', position: interval(from, last, step, await innerStart(inner, tools)) }
+      return { kind: 'next', position: interval(from, last, step, await innerStart(inner, context)) }
     },
   }
 }
@@ -153,8 +153,8 @@ function interval(from: Date, last: Date, step: IsoDuration, inner: JsonObject):
   return { from: from.toISOString(), to: bounded.toISOString(), end: last.toISOString(), inner, pages: 0, received: 0 }
 }
 
-async function innerStart(inner: Pagination | undefined, tools: ListingContext): Promise<JsonObject> {
-  return inner === undefined ? {} : inner.paginator.start(tools, undefined)
+async function innerStart(inner: Pagination | undefined, context: ListingContext): Promise<JsonObject> {
+  return inner === undefined ? {} : inner.paginator.start(context, undefined)
 }
 
 /** The position of the next page inside the interval, `undefined` when the interval is done. */
@@ -162,7 +162,7 @@ async function innerStep(
   inner: Pagination | undefined,
   page: ListingPage,
   position: JsonObject,
-  tools: ListingContext,
+  context: ListingContext,
 ): Promise<JsonObject | undefined> {
   if (inner === undefined) return undefined
   const counted = {
@@ -170,7 +170,7 @@ async function innerStep(
     pages: integerAt(position, 'pages') + 1,
     received: integerAt(position, 'received') + (page.isRepeated ? 0 : page.received.length),
   }
-  const step: ListingStep = await decideNextStep(inner, counted, page, tools)
+  const step: ListingStep = await decideNextStep(inner, counted, page, context)
   return step.kind === 'end'
     ? undefined
     : { ...position, pages: counted.pages, received: counted.received, inner: step.position }

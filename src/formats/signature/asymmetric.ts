@@ -67,10 +67,10 @@ export const asymmetric: SignatureFormat = {
     const readSigned = compileSigned(keys)
     const readKey = compileKey(keys)
     const algorithm: Algorithm = ALGORITHMS[keys.algorithm]
-    return async (delivery, scope, tools) => {
-      const signed = readSigned(delivery, scope, tools.now())
+    return async (delivery, scope, context) => {
+      const signed = readSigned(delivery, scope, context.now())
       if (signed.kind === 'invalid') return signed
-      const key = await readKey(delivery, scope, tools)
+      const key = await readKey(delivery, scope, context)
       if (key.kind === 'invalid') return key
       if (key.value.asymmetricKeyType !== algorithm.keyType) return invalid(`the key is not one for ${keys.algorithm}`)
       const { content, signatures } = signed.value

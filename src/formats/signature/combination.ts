@@ -73,10 +73,10 @@ export const anyOf: SignatureFormat = {
   config: combinationConfig,
   compile: withSchema(combinationConfig, ({ verifications }) => {
     const all = verifications.map(compileSingle)
-    return async (delivery, scope, tools) => {
+    return async (delivery, scope, context) => {
       const reasons: string[] = []
       for (const verify of all) {
-        const result = await verify(delivery, scope, tools)
+        const result = await verify(delivery, scope, context)
         if (result.kind === 'valid') return VALID
         reasons.push(result.reason)
       }
@@ -92,9 +92,9 @@ export const allOf: SignatureFormat = {
   config: combinationConfig,
   compile: withSchema(combinationConfig, ({ verifications }) => {
     const all = verifications.map(compileSingle)
-    return async (delivery, scope, tools) => {
+    return async (delivery, scope, context) => {
       for (const verify of all) {
-        const result = await verify(delivery, scope, tools)
+        const result = await verify(delivery, scope, context)
         if (result.kind === 'invalid') return result
       }
       return VALID

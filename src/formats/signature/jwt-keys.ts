@@ -36,7 +36,7 @@ type VerifyToken = (
   token: string,
   expected: ExpectedClaims,
   scope: TemplateScope,
-  tools: VerificationContext,
+  context: VerificationContext,
 ) => Promise<Result<JsonObject>>
 
 /** The problem when keys and algorithms do not fit together. */
@@ -56,38 +56,38 @@ export function compileVerifier({ secret, public_key, jwks_url, algorithms }: Ve
 
 function withSecret(text: string, algorithms: readonly string[]): VerifyToken {
   const readSecret = compileSecret(text, 'utf8')
-  return async (token, expected, scope, tools) => {
+  return async (token, expected, scope, context) => {
     const secret = readSecret(scope)
     if (secret.kind === 'invalid') return secret
-    return (await verifyWith(token, secret.value, algorithms, expected, tools)).claims
+    return (await verifyWith(token, secret.value, algorithms, expected, context)).claims
   }
 }
 
 function withPublicKey(text: string, allowed: readonly string[] | undefined): VerifyToken {
   const template = compileTemplate(text)
-  return async (token, expected, scope, tools) => {
+  return async (token, expected, scope, context) => {
     const rendered = renderSetting(template, scope, 'the public key')
     if (rendered.kind === 'invalid') return rendered
     const key = readPublicKey(rendered.value)
     if (key === undefined) return invalid('the public key is not readable, or too weak')
     const fitting = algorithmsOf(key).filter((name) => allowed?.includes(name) ?? true)
-    return (await verifyWith(token, key, fitting, expected, tools)).claims
+    return (await verifyWith(token, key, fitting, expected, context)).claims
   }
 }
 
 /** A key that is not in the set may be a new one: the set is fetched again, at a rate that `KeySource` limits. */
 function withKeySet(address: string, algorithms: readonly string[]): VerifyToken {
   const template = compileUrl(address, '')
-  return async (token, expected, scope, tools) => {
+  return async (token, expected, scope, context) => {
     const url = renderAddress(template, scope)
     if (url.kind === 'invalid') return url
-    const known = await tools.keys.read(url.value)
+    const known = await context.keys.read(url.value)
     if (known.kind === 'invalid') return known
-    const first = await verifyWith(token, parseKeySet(known.value), algorithms, expected, tools)
+    const first = await verifyWith(token, parseKeySet(known.value), algorithms, expected, context)
     if (!first.isKeyMissing) return first.claims
-    const newer = await tools.keys.reread(url.value)
+    const newer = await context.keys.reread(url.value)
     if (newer.kind === 'invalid') return newer
-    return (await verifyWith(token, parseKeySet(newer.value), algorithms, expected, tools)).claims
+    return (await verifyWith(token, parseKeySet(newer.value), algorithms, expected, context)).claims
   }
 }
 

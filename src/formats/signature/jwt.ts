@@ -68,12 +68,12 @@ export const jwt: SignatureFormat = {
     const readToken = compileToken(keys)
     const verify = compileVerifier(keys)
     const expect = compileExpectedClaims(keys)
-    return async (delivery, scope, tools) => {
+    return async (delivery, scope, context) => {
       const token = readToken(delivery, scope)
       if (token.kind === 'invalid') return token
       const expected = expect(scope)
       if (expected.kind === 'invalid') return expected
-      const claims = await verify(token.value, expected.value, scope, tools)
+      const claims = await verify(token.value, expected.value, scope, context)
       if (claims.kind === 'invalid') return claims
       const problem = checkClaims(claims.value, expected.value) ?? checkBodyHash(claims.value, keys, delivery.body)
       return problem ?? VALID

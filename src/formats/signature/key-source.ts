@@ -31,7 +31,7 @@ const PAUSE_MS = 60_000
 const FETCHES_PER_HOST_AND_MINUTE_MAX = 30
 const HOSTS_MAX = 256
 
-interface Entry {
+interface CachedDocument {
   readonly fetchedMs: number
   readonly document: Promise<Result<string>>
   hasFailed: boolean
@@ -39,7 +39,7 @@ interface Entry {
 
 /** Creates an empty cache. Concurrent readers of one URL share one fetch. */
 export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
-  const entries = new LRUCache<string, Entry>({ max: DOCUMENTS_MAX })
+  const entries = new LRUCache<string, CachedDocument>({ max: DOCUMENTS_MAX })
   const takeTurn = createFetchLimiter(now)
 
   function load(url: string, freshMs: number): Promise<Result<string>> {
@@ -47,7 +47,7 @@ export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : now().getTime() - known.fetchedMs
     // A negative age means that the clock was set back: the entry would not expire until the clock has caught up.
     if (known !== undefined && ageMs >= 0 && ageMs < (known.hasFailed ? PAUSE_MS : freshMs)) return known.document
-    const entry: Entry = { fetchedMs: now().getTime(), document: fetchDocument(url), hasFailed: false }
+    const entry: CachedDocument = { fetchedMs: now().getTime(), document: fetchDocument(url), hasFailed: false }
     entries.set(url, entry)
     entry.document.then(
       ({ kind }) => {

@@ -8,7 +8,7 @@ import { compileSource, readText } from './source.ts'
 export type ReadCertificateKey = (
   delivery: InboundDelivery,
   scope: TemplateScope,
-  tools: VerificationContext,
+  context: VerificationContext,
 ) => Promise<Result<KeyObject>>
 
 /**
@@ -18,14 +18,14 @@ export type ReadCertificateKey = (
 export function compileCertificate(url: string, host: string): ReadCertificateKey {
   const source = compileSource(url)
   const pinned = compileTemplate(host)
-  return async (delivery, scope, tools) => {
+  return async (delivery, scope, context) => {
     const address = readText(source, delivery, scope)
     if (address.kind === 'invalid') return address
     const expected = renderSetting(pinned, scope, 'the host of the certificate')
     if (expected.kind === 'invalid') return expected
     if (!isOnHost(address.value, expected.value)) return invalid(`the certificate is not on https://${expected.value}`)
-    const document = await tools.keys.read(address.value)
-    return document.kind === 'invalid' ? document : keyOf(document.value, tools.now())
+    const document = await context.keys.read(address.value)
+    return document.kind === 'invalid' ? document : keyOf(document.value, context.now())
   }
 }
 

@@ -19,7 +19,7 @@ export interface SignatureFormat extends Format {
 export type Verify = (
   delivery: InboundDelivery,
   scope: TemplateScope,
-  tools: VerificationContext,
+  context: VerificationContext,
 ) => Promise<VerificationResult>
 
 /** An inbound webhook as it was received. */
