@@ -18,7 +18,7 @@ export type { RequestPreview, SampleOutcome, SentRequest } from './dry-run.ts'
 export type {
   ActionOutcome,
   ActionStepResult,
-  ListPage,
+  RecordsPage,
   RateLimitedOutcome,
   RateLimitInfo,
   StreamedResponse,

@@ -11,7 +11,7 @@ import { type CallContext, paginationContext, templateScope } from './call-conte
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { type Extracted, extractRecords } from './extract.ts'
-import type { ClassifiedResponse, ListPage, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
+import type { ClassifiedResponse, RecordsPage, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
 import { maskLinkSecrets, restoreLinkSecrets } from './redaction.ts'
 import { prepareRequest, sendWithRetries } from './send.ts'
 
@@ -21,7 +21,7 @@ export type ListPageOutcome = FetchedPage | RateLimitedOutcome | UpstreamErrorOu
 /** A page with the response it was read from. */
 export interface FetchedPage {
   readonly kind: 'page'
-  readonly page: ListPage<ListingState>
+  readonly page: RecordsPage<ListingState>
   readonly response: DecodedResponse
   /** State of the page before, where the API names one. */
   readonly previous: ListingState | undefined
@@ -109,7 +109,7 @@ function emptyPageOfError(error: RateLimitedOutcome | UpstreamErrorOutcome, page
   return lastPage({ status, headers, body }, { kind: 'page', page, records: [], state: null, stopReason, rateLimit })
 }
 
-function lastPage(response: DecodedResponse, page: ListPage<ListingState>): FetchedPage {
+function lastPage(response: DecodedResponse, page: RecordsPage<ListingState>): FetchedPage {
   return { kind: 'page', page, response, previous: undefined }
 }
 

@@ -48,7 +48,7 @@ interface PageLinks {
 }
 
 /** One page of a list, and where the list continues. Save both together. Passed on unchanged up to the sink of a sync. */
-export interface ListPage<State extends JsonObject = JsonObject> {
+export interface RecordsPage<State extends JsonObject = JsonObject> {
   readonly kind: 'page'
   /** Page number from 1, continued across resumes. */
   readonly page: number

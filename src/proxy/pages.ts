@@ -4,11 +4,11 @@ import { type ListingState, parseListingState, startListing } from '../formats/i
 import { type CallContext, createCallContext, paginationContext, templateScope } from './call-context.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { fetchPage, fetchUnpaged } from './list-page.ts'
-import type { ListPage, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
+import type { RecordsPage, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 
 /** One step through a list. */
-export type PageStep = ListPage | PageDelayed | PageFailed
+export type PageStep = RecordsPage | PageDelayed | PageFailed
 
 /** Rate limit: the next step requests the same page again. */
 export type PageDelayed = RateLimitedOutcome & UnreadPage

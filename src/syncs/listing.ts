@@ -1,5 +1,5 @@
 import { type BackoffPolicy, backoffMs, type Clock, type JsonObject } from '../base/index.ts'
-import type { ListPage } from '../proxy/index.ts'
+import type { RecordsPage } from '../proxy/index.ts'
 import type { RunOutcome } from '../runs/index.ts'
 import { Semaphore } from './async-iterators.ts'
 import { failureOutcome, type ListingError, type PageOutcome } from './page-outcome.ts'
@@ -68,7 +68,7 @@ export class ListingReader {
   }
 
   /** Fetches the page of the state, `null` for the first, after inline waits for short rate limits. */
-  async fetch(state: JsonObject | null): Promise<ListPage | ListingError | RunOutcome> {
+  async fetch(state: JsonObject | null): Promise<RecordsPage | ListingError | RunOutcome> {
     for (let waits = 0; ; waits++) {
       const outcome = await this.#attempt(state)
       if (outcome.kind === 'page') return outcome

@@ -1,5 +1,5 @@
 import { Failure, type FailureReason } from '../base/index.ts'
-import { isRetryableStatus, type ListPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
+import { isRetryableStatus, type RecordsPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../runs/index.ts'
 import type { SyncNode } from './plan.ts'
 
@@ -7,7 +7,7 @@ import type { SyncNode } from './plan.ts'
  * The outcome of reading one page. It is decided where the answer arrives; every layer up to the status of the run passes
  * it on unchanged.
  */
-export type PageOutcome = ListPage | RateLimitWait | PageError
+export type PageOutcome = RecordsPage | RateLimitWait | PageError
 
 /** Rate limit: the page may be read after `afterMs`; `undefined` when the third party did not say how long. */
 export interface RateLimitWait {

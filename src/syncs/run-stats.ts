@@ -1,5 +1,5 @@
 import type { DotPath } from '../base/index.ts'
-import type { ListPage } from '../proxy/index.ts'
+import type { RecordsPage } from '../proxy/index.ts'
 import type { ResourceStats } from '../runs/index.ts'
 import { DistinctCounter, type DistinctState, distinctLimits } from './distinct-counter.ts'
 import type { PageSource } from './page-source.ts'
@@ -77,7 +77,7 @@ export class RunStatsCollector {
   }
 
   /** Counts a page; the last one of a listing ends it. @param isDelivered its records were acknowledged by the destination */
-  addPage(node: SyncNode, { records, state, stopReason, total }: ListPage, isDelivered: boolean): void {
+  addPage(node: SyncNode, { records, state, stopReason, total }: RecordsPage, isDelivered: boolean): void {
     const counts = this.#of(node)
     const [ids, idPath = DEFAULT_ID_PATH] = [this.#ids[node.index], this.#idPaths[node.index]]
     ids?.add(records.map((record) => identityOf(record, idPath)))

@@ -1,4 +1,4 @@
-import type { ListPage } from '../proxy/index.ts'
+import type { RecordsPage } from '../proxy/index.ts'
 import type { DecidedEnding, ResourceStats, RunError, RunOutcome } from '../runs/index.ts'
 
 /**
@@ -27,7 +27,7 @@ interface DeliveryHead {
 
 /** One page of a listing. */
 export interface SinkPage extends DeliveryHead {
-  readonly page: Pick<ListPage, 'records' | 'state'>
+  readonly page: Pick<RecordsPage, 'records' | 'state'>
   /** Errors that are delivered with the page (`error_handling: batch`). */
   readonly errors: readonly RunError[]
 }

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
-import { execute, jsonb, query, queryOne, type Tx } from '../database/index.ts'
+import { execute, jsonb, newestFirst, nextVersion, type Tx, whereVersion } from '../database/index.ts'
 import type { ErrorHandling } from '../runs/index.ts'
 
 /** A sync job as it is stored. */
@@ -7,7 +7,7 @@ export interface SyncJobRecord {
   readonly id: string
   readonly environmentId: string
   readonly label: string
-  /** Name of an integration; no reference, so that a job may exist before its integration is installed. */
+  /** Name of an integration, not a reference: a job may exist before its integration is installed. */
   readonly integrationName: string
   /** Checked sync resources, in the user's order. */
   readonly resources: readonly Json[]
@@ -15,7 +15,7 @@ export interface SyncJobRecord {
   readonly argsSchema: JsonObject
   /** JSONata; empty: no check. */
   readonly argsValidation: string
-  /** Of runs whose trigger or caller says nothing else. */
+  /** Default of the runs of this job. */
   readonly errorHandling: ErrorHandling
   readonly createdAt: Date
   readonly updatedAt: Date
@@ -25,7 +25,7 @@ export interface SyncJobRecord {
 /** A job to be stored. */
 export type NewSyncJob = Omit<SyncJobRecord, 'createdAt' | 'updatedAt' | 'version'>
 
-/** What may change; an absent field keeps its value. */
+/** A change of a job; an absent field keeps its value. */
 export interface SyncJobChange {
   readonly label?: string | undefined
   readonly resources?: readonly Json[] | undefined
@@ -34,57 +34,62 @@ export interface SyncJobChange {
   readonly errorHandling?: ErrorHandling | undefined
 }
 
-const COLUMNS = `id, environment_id as "environmentId", label, integration_name as "integrationName", resources,
-  args_schema as "argsSchema", args_validation as "argsValidation", error_handling as "errorHandling",
-  created_at as "createdAt", updated_at as "updatedAt", version`
+const COLUMNS = [
+  'id',
+  'environment_id as environmentId',
+  'label',
+  'integration_name as integrationName',
+  'resources',
+  'args_schema as argsSchema',
+  'args_validation as argsValidation',
+  'error_handling as errorHandling',
+  'created_at as createdAt',
+  'updated_at as updatedAt',
+  'version',
+]
 
 /** Stores a job. */
 export async function insertSyncJob(tx: Tx, job: NewSyncJob): Promise<SyncJobRecord> {
-  const inserted = await queryOne<SyncJobRecord>(
-    tx,
-    `insert into sync_job
-       (environment_id, id, label, integration_name, resources, args_schema, args_validation, error_handling)
-     values (?, ?, ?, ?, ?::jsonb, ?::jsonb, ?, ?) returning ${COLUMNS}`,
-    [
-      job.environmentId,
-      job.id,
-      job.label,
-      job.integrationName,
-      jsonb(job.resources),
-      jsonb(job.argsSchema),
-      job.argsValidation,
-      job.errorHandling,
-    ],
-  )
+  const [inserted] = await tx('sync_job')
+    .insert({
+      environment_id: job.environmentId,
+      id: job.id,
+      label: job.label,
+      integration_name: job.integrationName,
+      resources: jsonb(job.resources),
+      args_schema: jsonb(job.argsSchema),
+      args_validation: job.argsValidation,
+      error_handling: job.errorHandling,
+    })
+    .returning<SyncJobRecord[]>(COLUMNS)
   if (inserted === undefined) throw new Error('an insert returned no row')
   return inserted
 }
 
-/** Rides on the primary key. */
+/** Finds a job. Uses the primary key. */
 export async function findSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
-  return await queryOne(tx, `select ${COLUMNS} from sync_job where environment_id = ? and id = ?`, [environmentId, id])
+  return await tx('sync_job').where({ environment_id: environmentId, id }).first<SyncJobRecord | undefined>(COLUMNS)
 }
 
-/** Like `findSyncJob`, and holds the row until the transaction ends. */
+/** Finds a job and locks its row until the transaction ends. Uses the primary key. */
 export async function lockSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
-  return await queryOne(tx, `select ${COLUMNS} from sync_job where environment_id = ? and id = ? for update`, [
-    environmentId,
-    id,
-  ])
+  return await tx('sync_job')
+    .where({ environment_id: environmentId, id })
+    .forUpdate()
+    .first<SyncJobRecord | undefined>(COLUMNS)
 }
 
-/** Jobs of the environment below `before` (all when undefined), newest first. Rides on the primary key. */
+/** Jobs of the environment below the id `before`, newest first. Uses the primary key. */
 export async function listSyncJobRows(
   tx: Tx,
   environmentId: string,
   before: string | undefined,
   limit: number,
 ): Promise<readonly SyncJobRecord[]> {
-  return await query(
-    tx,
-    `select ${COLUMNS} from sync_job where environment_id = ? and (?::uuid is null or id < ?) order by id desc limit ?`,
-    [environmentId, before ?? null, before ?? null, limit],
-  )
+  return await tx('sync_job')
+    .where({ environment_id: environmentId })
+    .modify(newestFirst, { before, limit })
+    .select<SyncJobRecord[]>(COLUMNS)
 }
 
 /** Changes the given fields; `undefined` when there is no such job or its version is not the given one. */
@@ -95,29 +100,26 @@ export async function updateSyncJobRow(
   change: SyncJobChange,
   version: number | undefined,
 ): Promise<SyncJobRecord | undefined> {
-  return await queryOne(
-    tx,
-    `update sync_job set label = coalesce(?, label), resources = coalesce(?::jsonb, resources),
-       args_schema = coalesce(?::jsonb, args_schema), args_validation = coalesce(?, args_validation),
-       error_handling = coalesce(?, error_handling), updated_at = now(), version = version + 1
-     where environment_id = ? and id = ? and version = coalesce(?, version) returning ${COLUMNS}`,
-    [
-      change.label ?? null,
-      change.resources === undefined ? null : jsonb(change.resources),
-      change.argsSchema === undefined ? null : jsonb(change.argsSchema),
-      change.argsValidation ?? null,
-      change.errorHandling ?? null,
-      environmentId,
-      id,
-      version ?? null,
-    ],
-  )
+  const { label, resources, argsSchema, argsValidation, errorHandling } = change
+  const [updated] = await tx('sync_job')
+    .where({ environment_id: environmentId, id })
+    .modify(whereVersion, version)
+    .update({
+      label,
+      resources: resources === undefined ? undefined : jsonb(resources),
+      args_schema: argsSchema === undefined ? undefined : jsonb(argsSchema),
+      args_validation: argsValidation,
+      error_handling: errorHandling,
+      ...nextVersion(tx),
+    })
+    .returning<SyncJobRecord[]>(COLUMNS)
+  return updated
 }
 
 /**
- * Deletes a job and where its syncs stood; returns whether it was there in the given version.
+ * Deletes a job with the dates of its incremental syncs; returns whether it was there in the given version.
  *
- * Breaks the foreign key of triggers while some run it.
+ * Violates the foreign key of triggers while some run it.
  */
 export async function deleteSyncJobRow(
   tx: Tx,
@@ -127,33 +129,32 @@ export async function deleteSyncJobRow(
 ): Promise<boolean> {
   const deleted = await execute(
     tx,
-    `with gone as (
-       delete from sync_job where environment_id = ? and id = ? and version = coalesce(?, version)
+    `with deleted_job as (
+       delete from sync_job
+       where environment_id = :environmentId and id = :id and version = coalesce(:version, version)
        returning environment_id, id
-     ), forgotten as (
-       delete from previous_run p using gone where p.environment_id = gone.environment_id and p.sync_job_id = gone.id
+     ), deleted_dates as (
+       delete from previous_run p using deleted_job j
+       where p.environment_id = j.environment_id and p.sync_job_id = j.id
      )
-     select from gone`,
-    [environmentId, id, version ?? null],
+     select from deleted_job`,
+    { environmentId, id, version: version ?? null },
   )
   return deleted > 0
 }
 
 /**
- * Config and override of the environment's installations of integrations with that name: one, unless a team shares an
- * integration that is called like an own one. Rides on environment_integration_pair; an environment installs few.
+ * Config and override of the environment's installations of integrations with that name: one, unless another team shares an
+ * integration of the same name. Uses environment_integration_pair; an environment installs few.
  */
 export async function listInstalledConfigs(
   tx: Tx,
   environmentId: string,
   integrationName: string,
 ): Promise<readonly { readonly config: JsonObject; readonly override: JsonObject }[]> {
-  return await query(
-    tx,
-    `select integration.config, environment_integration.override
-     from environment_integration join integration on integration.id = environment_integration.integration_id
-     where environment_integration.environment_id = ? and integration.name = ?
-     order by environment_integration.id`,
-    [environmentId, integrationName],
-  )
+  return await tx('environment_integration')
+    .join('integration', 'integration.id', 'environment_integration.integration_id')
+    .where({ 'environment_integration.environment_id': environmentId, 'integration.name': integrationName })
+    .orderBy('environment_integration.id')
+    .select<{ config: JsonObject; override: JsonObject }[]>('integration.config', 'environment_integration.override')
 }

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import { parentResources } from '../expressions/index.ts'
-import type { ListPage } from '../proxy/index.ts'
+import type { RecordsPage } from '../proxy/index.ts'
 import type { RunOutcome } from '../runs/index.ts'
 import { prefetchConcat } from './async-iterators.ts'
 import { FIRST_PAGE, type PageStart, type StackFrame, type TraversalPosition } from './checkpoint.ts'
@@ -23,7 +23,7 @@ export type TraversalStep = PageReadStep | ListingErrorStep | RunOutcome
 export interface PageReadStep {
   readonly kind: 'page'
   readonly node: SyncNode
-  readonly page: ListPage
+  readonly page: RecordsPage
   readonly after: TraversalPosition
 }
 
@@ -114,7 +114,7 @@ async function* traverseListing(
 async function* traversePage(
   traversal: Traversal,
   visit: NodeVisit,
-  page: ListPage,
+  page: RecordsPage,
   start: PageStart,
   following: PageStart | null,
 ): AsyncGenerator<TraversalStep> {
@@ -153,7 +153,7 @@ function* childListings(
 function parentFrames(
   traversal: Traversal,
   visit: NodeVisit,
-  page: ListPage,
+  page: RecordsPage,
   start: PageStart,
   following: PageStart | null,
 ): readonly StackFrame[] {

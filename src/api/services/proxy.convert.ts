@@ -14,7 +14,7 @@ import type {
 import { isJsonObject, type JsonObject, stringifyJson } from '../../base/index.ts'
 import type {
   CallTarget,
-  ListPage,
+  RecordsPage,
   PageDelayed,
   PreviewRequest,
   ProxyRequest,
@@ -137,7 +137,7 @@ export async function successToProto(
 
 /** A page or a wait, as one message of a stream. */
 export async function stepToProto(
-  step: ListPage | PageDelayed,
+  step: RecordsPage | PageDelayed,
   isText: boolean,
 ): Promise<MessageInitShape<typeof ListPagesResponseSchema>> {
   const state =
