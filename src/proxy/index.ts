@@ -18,9 +18,9 @@ export type { RequestPreview, SampleOutcome, SentRequest } from './dry-run.ts'
 export type {
   ActionOutcome,
   ActionStepResult,
-  RecordsPage,
   RateLimitedOutcome,
   RateLimitInfo,
+  RecordsPage,
   StreamedResponse,
   SuccessOutcome,
   UpstreamErrorOutcome,

@@ -11,7 +11,7 @@ import { type CallContext, paginationContext, templateScope } from './call-conte
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { type Extracted, extractRecords } from './extract.ts'
-import type { ClassifiedResponse, RecordsPage, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
+import type { ClassifiedResponse, RateLimitedOutcome, RecordsPage, UpstreamErrorOutcome } from './outcome.ts'
 import { maskLinkSecrets, restoreLinkSecrets } from './redaction.ts'
 import { prepareRequest, sendWithRetries } from './send.ts'
 

@@ -4,7 +4,7 @@ import { type ListingState, parseListingState, startListing } from '../formats/i
 import { type CallContext, createCallContext, paginationContext, templateScope } from './call-context.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { fetchPage, fetchUnpaged } from './list-page.ts'
-import type { RecordsPage, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
+import type { RateLimitedOutcome, RecordsPage, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 
 /** One step through a list. */

@@ -12,7 +12,7 @@ import {
   type Violation,
 } from '../base/index.ts'
 
-/** What a job says about its arguments. */
+/** The rules of a job for its arguments. */
 export interface ArgsRules {
   readonly argsSchema: JsonObject
   /** JSONata; empty: no check. */
@@ -45,8 +45,8 @@ function objectionMessage(objection: Json): string {
 }
 
 /**
- * The part of JSON Schema that argument schemas may use, and what the values may be. A keyword outside of it is refused
- * when the job is written: a rule that is accepted and not held would be worse than none.
+ * The keywords of JSON Schema that argument schemas may use, with the check of their values. Any other keyword is rejected when
+ * the job is written, because a rule that is accepted and not enforced would be misleading.
  *
  * `required` is a list of names as in JSON Schema, or a boolean on the property itself, as many tools write it.
  */
@@ -67,12 +67,12 @@ const KEYWORDS: Readonly<Record<string, (value: Json) => boolean>> = {
   format: () => true,
   examples: () => true,
 }
-/** Findings told about one schema, or about the arguments of one run. */
+/** Violations reported of one schema, or of the arguments of one run. */
 const FINDINGS_MAX = 100
 const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
 type TypeName = (typeof TYPES)[number]
 
-/** Arguments with defaults filled in, or what is wrong with them. */
+/** Arguments with defaults filled in, or their violations. */
 type ArgsResult =
   | { readonly kind: 'valid'; readonly args: JsonObject }
   | { readonly kind: 'invalid'; readonly violations: readonly Violation[] }
@@ -80,7 +80,7 @@ type ArgsResult =
 /** Longest schema of arguments, characters as JSON; a trigger applies it to every run. */
 const SCHEMA_LENGTH_MAX = 64 * 1024
 
-/** Everything in a schema that cannot be held. An empty schema accepts anything. */
+/** The violations of a schema: what it uses and is not enforced. An empty schema accepts anything. */
 export function checkArgsSchema(schema: JsonObject): Violation[] {
   const path = 'args_schema'
   if (!exceedsJsonSize(schema, SCHEMA_LENGTH_MAX, JSON_DEPTH_MAX))
@@ -120,7 +120,7 @@ function applyArgsSchema(schema: JsonObject, args: JsonObject): ArgsResult {
     : { kind: 'invalid', violations }
 }
 
-/** Whether the schema leaves room for an argument of that name to be a list. */
+/** Whether the schema allows an argument of that name to be a list. */
 export function mayBeList(schema: JsonObject, name: string): boolean {
   const properties = propertiesOf(schema)
   if (Object.keys(properties).length === 0) return true
@@ -225,7 +225,7 @@ function isOfType(value: Json, type: Json): boolean {
   }
 }
 
-/** As JSON Schema has it: `1.0` is `1`. */
+/** Equality of JSON Schema: `1.0` is `1`. */
 function isSameValue(one: Json, other: Json): boolean {
   if (isJsonNumber(one) && isJsonNumber(other)) return decimalForm(one).text === decimalForm(other).text
   return JSON.stringify(one) === JSON.stringify(other)

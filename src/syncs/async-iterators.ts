@@ -1,4 +1,4 @@
-/** Runs work on at most `width` places at once, first come first served. */
+/** A semaphore: runs at most `width` tasks in parallel, first come, first served. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = []
   #free: number
@@ -21,24 +21,24 @@ export class Semaphore {
 }
 
 /**
- * Everything the sequences yield, one sequence after the other, while up to `width` of them have already begun working
- * on their first item. Order and content are those of running them one by one.
+ * Concatenates sequences with prefetch: up to `width` of them work on their first item ahead of time. Items come in the same
+ * order as without prefetch.
  *
- * A reader that leaves early leaves begun sequences behind; whatever they wait for must be abortable.
+ * A consumer that stops early leaves started sequences behind, so their waits must be abortable.
  */
 export async function* prefetchConcat<Item>(
   starts: Iterable<() => AsyncGenerator<Item>>,
   width: number,
 ): AsyncGenerator<Item> {
-  const begun: StartedSequence<Item>[] = []
+  const started: StartedSequence<Item>[] = []
   for (const start of starts) {
-    begun.push(startSequence(start()))
-    if (begun.length === width) yield* drain(begun.shift())
+    started.push(startSequence(start()))
+    if (started.length === width) yield* drain(started.shift())
   }
-  for (const each of begun) yield* drain(each)
+  for (const each of started) yield* drain(each)
 }
 
-/** The same sequence, with the next item already being worked on while the reader is busy with one. */
+/** Prefetch of one: the next item is worked on while the consumer uses the current one. */
 export async function* prefetchOne<Item>(sequence: AsyncGenerator<Item>): AsyncGenerator<Item> {
   let ahead = startSequence(sequence)
   for (;;) {
@@ -56,12 +56,12 @@ interface StartedSequence<Item> {
 
 function startSequence<Item>(sequence: AsyncGenerator<Item>): StartedSequence<Item> {
   const first = sequence.next()
-  // Whoever reads it sees the error; until then, and when nobody does, it must not end the process.
+  // The consumer gets the error; until then, or without a consumer, it is no unhandled rejection.
   first.catch(() => {})
   return { sequence, first }
 }
 
-async function* drain<Item>(begun: StartedSequence<Item> | undefined): AsyncGenerator<Item> {
-  if (begun === undefined) return
-  for (let item = await begun.first; item.done !== true; item = await begun.sequence.next()) yield item.value
+async function* drain<Item>(started: StartedSequence<Item> | undefined): AsyncGenerator<Item> {
+  if (started === undefined) return
+  for (let item = await started.first; item.done !== true; item = await started.sequence.next()) yield item.value
 }

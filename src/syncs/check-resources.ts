@@ -11,7 +11,7 @@ const DEPTH_MAX = 5
 const ARGUMENT_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,127}$/
 const RESOURCE_NAME = /^[^\s/{}]+(?:\/[^\s/{}]+)?$/
 
-/** Roots that mean something before a call is made. Credentials are the definition's business, not a job's. */
+/** Placeholder roots of a job. Credentials belong to the definition alone. */
 const ROOTS: ReadonlySet<string> = new Set([
   'args',
   'resources',
@@ -22,8 +22,8 @@ const ROOTS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Everything that keeps the nodes from being a plan, each with its JSON path: unknown and ambiguous parents, circles, depth,
- * names, templates, placeholders that reach nothing.
+ * The violations of the resources of a job, each with its JSON path: unknown and ambiguous parents, cycles, depth, names,
+ * templates, placeholders without a value.
  *
  * @param resources shapes as `readSyncResources` returns them
  * @param path prefix of the fields, e.g. `resources`
@@ -43,7 +43,7 @@ export function checkResources(resources: readonly SyncResource[], path = 'resou
   })
 }
 
-/** The chain of parents, nearest first, one more than allowed at most; stops where it comes back to itself. */
+/** The chain of parents, nearest first, up to one more than allowed; stops at a cycle. */
 interface Ancestry {
   readonly resources: readonly SyncResource[]
   readonly isCircle: boolean
@@ -120,7 +120,7 @@ function checkPlaceholder({ text, root, steps }: PlaceholderPath, ancestry: Ance
   return [{ field, description: `uses {{${text}}}, but ${hint}`, rule: 'placeholder.parent' }]
 }
 
-/** Every string below a JSON object with the path it stands at. */
+/** Every string in a JSON value, with its path. */
 function listTexts(value: JsonObject[string], path: string): { readonly field: string; readonly text: string }[] {
   if (typeof value === 'string') return [{ field: path, text: value }]
   if (Array.isArray(value)) return value.flatMap((item, index) => listTexts(item, `${path}[${index}]`))
@@ -133,10 +133,10 @@ export type MethodNames = Readonly<Record<string, readonly string[]>>
 
 const RESERVED: readonly string[] = RESERVED_ACTIONS
 
-/** Names listed in a message at most. */
+/** Names listed in a message. */
 const NAMES_SHOWN_MAX = 20
 
-/** What a config under an override offers: methods of resources, and as those of `_` the actions that may be called. */
+/** The methods by resource of a config with its override; the callable actions are the methods of `_`. */
 export function methodNamesOf(config: JsonObject, override: JsonObject): MethodNames {
   const { resources, actions } = deepMerge(config, override)
   const callable = Object.keys(asObject(actions)).filter((name) => !RESERVED.includes(name))

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import type { NodeCounts } from './run-stats.ts'
 
-/** Everything a run needs to go on in another process; plain JSON. */
+/** The checkpoint of a run: plain JSON from which any process resumes it. */
 export type Checkpoint = {
   readonly format: typeof CHECKPOINT_FORMAT
   /** The destination has acknowledged the start. */
@@ -9,20 +9,20 @@ export type Checkpoint = {
   /** Of the next thing that is delivered, from 1. */
   readonly next_sequence: number
   /**
-   * `{{previous_run_date}}` of each node, RFC 3339, from the first attempt on: a listing that goes on in the middle has to ask
-   * for what it asked for at its beginning. `null` until the run has started.
+   * `{{previous_run_date}}` of each node, RFC 3339, as of the first attempt: a resumed listing must send the query of its first
+   * page. `null` until the run has started.
    */
   readonly previous_run_dates: readonly (string | null)[] | null
   readonly position: TraversalPosition
   readonly counts: readonly NodeCounts[]
-  /** Waits in a row for a destination that is away. */
+  /** Postponements in a row for an unavailable destination. */
   readonly waits: number
 }
 
-/** Changes when a process of this version could not go on from an older checkpoint. */
+/** Incremented when older checkpoints cannot be resumed. */
 const CHECKPOINT_FORMAT = 1
 
-/** Where a run begins. */
+/** The checkpoint before the first page. */
 const INITIAL_CHECKPOINT: Checkpoint = {
   format: CHECKPOINT_FORMAT,
   is_started: false,
@@ -33,7 +33,7 @@ const INITIAL_CHECKPOINT: Checkpoint = {
   waits: 0,
 }
 
-/** Reads what `save` stored. @throws Error for a checkpoint of another version: going on would repeat or skip records */
+/** Reads a stored checkpoint. @throws Error for another format: resuming would repeat or skip records */
 export function readCheckpoint(stored: JsonObject | null): Checkpoint {
   if (stored === null) return INITIAL_CHECKPOINT
   if (stored.format !== CHECKPOINT_FORMAT) throw new Error(`cannot resume from a checkpoint of format ${stored.format}`)
@@ -43,34 +43,32 @@ export function readCheckpoint(stored: JsonObject | null): Checkpoint {
 // Aliases, not interfaces: only aliases are assignable to JSON objects.
 
 /**
- * Where a walk over a plan stands: one frame per level of nesting, outermost first. Empty: nothing has begun.
- *
- * Plain JSON, so that another process goes on from it.
+ * The position of a traversal: one stack frame per level of nesting, outermost first. Empty: at the beginning.
  */
 export type TraversalPosition = readonly StackFrame[]
 
-/** One level: a node, which of its loop elements, which page comes next, and which parents still have children to fetch. */
+/** One level: a node, its loop element, its next page, and the batch of parents whose children are being fetched. */
 export type StackFrame = {
   /** Index of the node in the plan. */
   readonly node: number
   /** Index of the loop element; 0 without a loop. */
   readonly element: number
-  /** What to fetch once `window` is done; `null` when the listing has ended. */
+  /** The page after `window`; `null` when the listing has ended. */
   readonly next: PageStart | null
   /**
-   * Records of this node whose children are not all fetched, the current one first, cut down to the fields that are read.
-   * They are kept because a page fetched again may have changed.
+   * Batch of parents: records of this node whose children are not all fetched, the current one first, projected to the fields
+   * that children read. They are stored because a page that is fetched again may have changed.
    */
   readonly window: readonly Json[]
 }
 
-/** A page of a listing, or the rest of one. */
+/** A page of a listing, or its rest. */
 export type PageStart = {
   /** `null`: the first page. */
   readonly state: JsonObject | null
-  /** Records of the page that went through a window already; above 0 the page itself was delivered. */
+  /** Records of the page whose children are done; above 0 the page itself was delivered. */
   readonly skip: number
 }
 
-/** Where every listing begins. */
+/** The start of every listing. */
 export const FIRST_PAGE: PageStart = { state: null, skip: 0 }

@@ -1,42 +1,42 @@
-/** What a checkpoint keeps of the ids seen; one of the two. */
+/** The state of a counter in a checkpoint: one of the two. */
 export type DistinctState = {
-  /** Their hashes, while they are few. */
+  /** Hashes of the ids, up to `checkpointMax`. */
   readonly ids?: readonly number[]
-  /** A sketch of them, once they are many. */
+  /** Registers of the HyperLogLog sketch, beyond that. */
   readonly sketch?: string
 }
 
-/** How many of one node's records were different. */
+/** Distinct records of one node. */
 export interface DistinctCount {
   readonly distinct: number
-  /** Records that were there before. */
+  /** Records whose id was counted before. */
   readonly duplicates: number
-  /** Both are estimates: duplicates within the error of the estimate are none. */
+  /** Both are estimates; duplicates within the standard error are reported as none. */
   readonly isEstimate: boolean
 }
 
-/** Bounds of one node's memory. */
+/** Memory limits of one node. */
 export interface DistinctLimits {
-  /** Hashes remembered one by one in this process. */
+  /** Hashes kept in memory for an exact count. */
   readonly exactMax: number
-  /** Hashes that a checkpoint lists. */
+  /** Hashes in a checkpoint. */
   readonly checkpointMax: number
-  /** Of the sketch. */
+  /** Precision of the sketch: 2^precision registers. */
   readonly precision: number
 }
 
-/** All sketches of one run, in a checkpoint. */
+/** Registers of all sketches of one run, in a checkpoint. */
 const REGISTERS_OF_RUN_MAX = 32 * 1024
 const PRECISION_MIN = 6
 const PRECISION_MAX = 12
-/** A hash in a checkpoint is as long as so many registers. */
+/** Characters of a hash in a checkpoint; a register has one. */
 const REGISTERS_PER_HASH = 16
-/** Hashes remembered by one run; 40 bytes each. */
+/** Hashes in memory for one run; 40 bytes each. */
 const EXACT_HASHES_OF_RUN_MAX = 100_000
-/** Estimates are wrong by more in one of 370 cases. */
+/** Confidence interval: 3 standard errors, exceeded in one of 370 cases. */
 const STANDARD_ERRORS = 3
 
-/** Divides the bounds of a run between its nodes. */
+/** Divides the limits of a run among its nodes. */
 export function distinctLimits(nodes: number): DistinctLimits {
   const fitting = Math.floor(Math.log2(REGISTERS_OF_RUN_MAX / nodes))
   const precision = Math.min(PRECISION_MAX, Math.max(PRECISION_MIN, fitting))
@@ -45,13 +45,13 @@ export function distinctLimits(nodes: number): DistinctLimits {
 }
 
 /**
- * Counts the different ids among those it is told: exactly up to a bound, then about. A run that goes on in another
- * process counts about as soon as its checkpoint no longer lists every id.
+ * Counts distinct ids: exactly up to a limit, then by a HyperLogLog sketch. A run that is resumed by another process counts by
+ * the sketch as soon as its checkpoint no longer holds every id.
  */
 export class DistinctCounter {
   readonly #limits: DistinctLimits
   readonly #sketch: HyperLogLog
-  /** Absent once there are too many, or not all are known. */
+  /** Absent when there are too many, or not all are known. */
   #exact: Set<number> | undefined
 
   constructor(limits: DistinctLimits, state: DistinctState = {}) {
@@ -61,7 +61,7 @@ export class DistinctCounter {
     for (const hash of state.ids ?? []) this.#sketch.add(hash)
   }
 
-  /** Notes a page. The order within it and between pages does not matter. */
+  /** Adds the ids of a page, in any order. */
   add(ids: readonly string[]): void {
     for (const id of ids) {
       const hash = hashText(id)
@@ -71,7 +71,7 @@ export class DistinctCounter {
     if (this.#exact !== undefined && this.#exact.size > this.#limits.exactMax) this.#exact = undefined
   }
 
-  /** @param records all that were told */
+  /** @param records number of ids added */
   count(records: number): DistinctCount {
     if (this.#exact !== undefined)
       return { distinct: this.#exact.size, duplicates: records - this.#exact.size, isEstimate: false }
@@ -89,18 +89,18 @@ export class DistinctCounter {
   }
 }
 
-/** Bits of the hashes that come in. */
+/** Bits of the hashes. */
 const HASH_BITS = 53
 const HIGH_BITS = HASH_BITS - 32
 /** The character of an empty register; every later one is printable and needs no escape in JSON. */
 const EMPTY = '#'.charCodeAt(0)
 
 /**
- * How many different values there were, about, in a few KiB (HyperLogLog, with the estimator of O. Ertl, "New cardinality
- * estimation algorithms for HyperLogLog sketches", 2017, which needs no correction tables).
+ * HyperLogLog: estimates the number of distinct values in a few KiB, with the estimator of O. Ertl ("New cardinality estimation
+ * algorithms for HyperLogLog sketches", 2017), which needs no correction tables.
  *
  * Of m = 2^precision registers each keeps the longest run of leading zeros among its hashes. The standard error is
- * 1.04/√m. Registers are kept as the characters they are stored as, so that storing them is a copy.
+ * 1.04/√m. Registers are characters, so that serialising them is a copy.
  */
 export class HyperLogLog {
   readonly #precision: number
@@ -186,8 +186,8 @@ function tau(share: number): number {
 }
 
 /**
- * 53 bits of a text as a safe integer: evenly spread, fast, the same in every process. Not for texts that somebody might
- * choose in order to make two collide.
+ * A 53-bit hash of a text as a safe integer, evenly distributed and stable across processes. Not collision-resistant against
+ * chosen texts.
  */
 export function hashText(text: string): number {
   let low = 0x2545f491

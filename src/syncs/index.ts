@@ -1,10 +1,9 @@
 /**
- * Syncs: what a job asks for, as a plan, and the engine that reads pages and delivers them, resumable at every page.
+ * Syncs: the resources of a job compiled to a plan, and the engine that reads pages and delivers them, resumable at every page.
  *
- * Lives here: sync jobs, the check and compilation of their resources, the walk over parents and loops, checkpoints, the
- * webhook sink. Never here: HTTP to third parties (a page source does it), leases and retries of runs (the queue's), cron.
+ * Here: sync jobs, checks of resources and arguments, traversal of parents and loops, checkpoints, run statistics, the webhook
+ * sink. Never here: HTTP to third parties (a page source), leases and retries of runs (runs/), schedules.
  */
-
 export { type ArgsRules, resolveArgs } from './args.ts'
 export {
   checkTriggerResources,

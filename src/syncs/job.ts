@@ -26,7 +26,7 @@ import {
   updateSyncJobRow,
 } from './sql.ts'
 
-/** Asks for a job. */
+/** A new sync job. */
 export interface SyncJobInput {
   readonly label: string
   /** Need not be installed yet. */
@@ -40,7 +40,7 @@ export interface SyncJobInput {
   readonly errorHandling?: ErrorHandling | undefined
 }
 
-/** What of a job is checked together. */
+/** The fields of a job that are validated together. */
 type CheckedJob = Pick<SyncJobRecord, 'integrationName' | 'resources' | 'argsSchema' | 'argsValidation'>
 
 /**
@@ -85,10 +85,10 @@ export async function listSyncJobs(
 }
 
 /**
- * Changes the given fields; none given changes nothing and returns the job. Needs a transaction: the stored fields are
- * held while they are checked together with the new ones.
+ * Changes the given fields; without any the job is returned unchanged. Needs a transaction: the row is locked while stored and
+ * new fields are validated together.
  *
- * @param version the version the caller saw; absent: whatever is stored
+ * @param version expected version (etag); absent: any
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, and those of `createSyncJob`
  */
 export async function updateSyncJob(
@@ -115,7 +115,7 @@ export async function updateSyncJob(
 }
 
 /**
- * Deletes a job, and with `force` the triggers that run it. Runs that exist keep the plan they were created with.
+ * Deletes a job, and with `force` the triggers that run it. Existing runs keep their resources.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE
  */
@@ -132,8 +132,8 @@ export async function deleteSyncJob(
 }
 
 /**
- * Everything that keeps resources of a trigger from replacing those of its job: no plan, or not what the environment's
- * installation of the integration offers. Of an unknown job only the plan is judged.
+ * The violations of resources that a trigger sets instead of those of its job: no valid plan, or not in the installed
+ * definition. For an unknown job only the plan is checked.
  */
 export async function checkTriggerResources(
   tx: Tx,

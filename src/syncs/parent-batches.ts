@@ -2,15 +2,15 @@ import { type DotPath, getAtPath, isJsonObject, type Json, type JsonObject } fro
 import type { PageSource } from './page-source.ts'
 import { pathIntoRecord, type SyncNode } from './plan.ts'
 
-/** Parents waiting for their children at once; what a checkpoint holds per level. */
+/** Parents per batch, which is what a checkpoint holds per level. */
 const BATCH_PARENTS_MAX = 100
-/** Their JSON text in UTF-16 units; a single larger parent travels alone. */
+/** JSON text of a batch in UTF-16 units; a larger parent is a batch of its own. */
 const BATCH_LENGTH_MAX = 32 * 1024
 
-/** Cuts a record down to what descendants of its node read. */
+/** Projects a record to the fields that descendants of its node read. */
 export type Projection = (record: Json) => Json
 
-/** The projection for records of the node; the identity when somebody reads whole records, or it is not known who reads what. */
+/** The projection for records of the node; the identity when a descendant reads whole records, or the fields are unknown. */
 export function parentProjection(node: SyncNode, parentPathsOf: PageSource['parentPaths']): Projection {
   const paths: DotPath[] = []
   for (const child of descendantsOf(node)) {
@@ -22,29 +22,29 @@ export function parentProjection(node: SyncNode, parentPathsOf: PageSource['pare
       if (field !== undefined) paths.push(field)
     }
   }
-  // Longest first: a path that another one begins with is then replaced by the larger value.
+  // Longest first: a prefix of a longer path then replaces it with the larger value.
   paths.sort((one, other) => other.length - one.length)
   return (record) => (isJsonObject(record) ? pick(record, paths) : record)
 }
 
-/** Splits parents into windows; only the window being worked on is ever in a checkpoint. */
+/** Splits parents into batches; a checkpoint holds the current batch alone. */
 export function splitParents(records: readonly Json[], project: Projection): readonly (readonly Json[])[] {
-  const windows: Json[][] = []
-  let window: Json[] = []
+  const batches: Json[][] = []
+  let batch: Json[] = []
   let length = 0
   for (const record of records) {
     const parent = project(record)
     const added = JSON.stringify(parent).length
-    if (window.length > 0 && (window.length === BATCH_PARENTS_MAX || length + added > BATCH_LENGTH_MAX)) {
-      windows.push(window)
-      window = []
+    if (batch.length > 0 && (batch.length === BATCH_PARENTS_MAX || length + added > BATCH_LENGTH_MAX)) {
+      batches.push(batch)
+      batch = []
       length = 0
     }
-    window.push(parent)
+    batch.push(parent)
     length += added
   }
-  if (window.length > 0) windows.push(window)
-  return windows
+  if (batch.length > 0) batches.push(batch)
+  return batches
 }
 
 function descendantsOf(node: SyncNode): SyncNode[] {
@@ -60,7 +60,7 @@ function pick(record: JsonObject, paths: readonly DotPath[]): JsonObject {
   return picked
 }
 
-/** A step into a list becomes a key of that number, which a lookup by path does not tell apart. */
+/** An index of a list becomes a key, which a look-up by path treats alike. */
 function withValueAt(object: JsonObject, [head = '', ...rest]: DotPath, value: Json): JsonObject {
   const inner = object[head]
   return { ...object, [head]: rest.length === 0 ? value : withValueAt(isJsonObject(inner) ? inner : {}, rest, value) }

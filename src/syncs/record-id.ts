@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, type DotPath, getAtPath, isJsonNumber, type Json } from '../base/index.ts'
 
-/** Where records keep their identifier unless their method says otherwise. */
+/** Default path of the identifier of a record. */
 export const DEFAULT_ID_PATH: DotPath = ['id']
 
-/** Longer identifiers do not fit the index of a store. */
+/** Length limit of a key in the index of a store. */
 const KEY_LENGTH_MAX = 512
 
-/** What tells records of one resource apart: the identifier, a number as the text it came as, or the whole record when it has none. */
+/** The identity of a record within its resource: the identifier, a number as its source text, or the whole record without one. */
 export function identityOf(record: Json, idPath: DotPath): string {
   const id = getAtPath(record, idPath)
   return typeof id === 'string' || isJsonNumber(id) ? String(id) : JSON.stringify(record)
 }
 
 /**
- * Under what a store keeps a record: its identifier, or `sha256:<hex>` of the record when it has none, whatever the order
- * of its keys. An identifier that a database cannot hold as a key is hashed too.
+ * The key of a record in a store: its identifier, or `sha256:<hex>` of its canonical JSON without one. An identifier that a
+ * database cannot hold as a key is hashed too.
  */
 export function recordKeyOf(record: Json, idPath: DotPath): string {
   const id = getAtPath(record, idPath)

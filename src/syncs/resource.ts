@@ -5,7 +5,7 @@ export type SyncResource = {
   /** `<resource_name>`, or `<unified_api_name>/<resource_name>`. */
   readonly resource: string
   readonly method: string
-  /** Syncs one record: a value or a template. Absent: whatever the method returns. */
+  /** Syncs one record: a value or a template. Absent: all that the method returns. */
   readonly id?: string
   /** Templates by parameter name. */
   readonly query?: JsonObject
@@ -20,7 +20,7 @@ export type SyncResource = {
 const TEXTS = ['id', 'loop_on', 'depends_on'] as const
 
 /**
- * Reads nodes as storage and clients hand them in. Other keys are dropped; what the values mean is `checkResources`'s.
+ * Parses nodes of storage and clients. Other keys are dropped; `checkResources` validates the values.
  *
  * @throws Failure RESOURCES_INVALID when a value has the wrong type; rows that were checked never do
  */

@@ -28,7 +28,7 @@ export function postponeRun(
   return { outcome: { kind: 'rate_limited', afterMs: waitMs, error }, checkpoint: { ...checkpoint, waits } }
 }
 
-/** What ending a run needs. */
+/** The dependencies of ending a run. */
 export interface EndingDeps {
   readonly sink: Sink
   readonly clock: Pick<Clock, 'now'>

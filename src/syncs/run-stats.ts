@@ -6,7 +6,7 @@ import type { PageSource } from './page-source.ts'
 import type { SyncNode, SyncPlan } from './plan.ts'
 import { DEFAULT_ID_PATH, identityOf } from './record-id.ts'
 
-/** What a node has done so far, as a checkpoint keeps it. */
+/** The counters of a node in a checkpoint. */
 export type NodeCounts = Counters & {
   readonly ids: DistinctState
 }
@@ -16,21 +16,21 @@ type Counters = {
   readonly fetched: number
   readonly delivered: number
   readonly failed: number
-  /** Why the last of its listings that ended did; empty while none has. */
+  /** Stop reason of the last listing that ended; empty while none has. */
   readonly stop_reason: string
-  /** Some listing ended before its natural end. */
+  /** A listing was truncated. */
   readonly is_cut: boolean
-  /** Records that the third party claims for the listings that have ended; `null` when one of them did not say. */
+  /** Reported total of the listings that have ended; `null` when one of them reported none. */
   readonly claimed: number | null
-  /** The same of the listing that is being read. */
+  /** Reported total of the current listing. */
   readonly claiming: number | null
 }
 
-/** Ends that are a limit's doing: there was more. */
+/** Stop reasons of limits: the listing had more. */
 const TRUNCATING_REASONS: ReadonlySet<string> = new Set(['max_pages', 'max_records'])
-/** The stop reason of a listing that ended with an error. */
+/** Stop reason of a listing that ended with an error. */
 const ERROR_REASON = 'error'
-/** What the contract can say; third parties claim more in jest. */
+/** Limit of the contract (int32); upstream totals may exceed it. */
 const REPORTED_TOTAL_MAX = 2 ** 31 - 1
 const NO_COUNTS: Counters = {
   pages: 0,
@@ -43,7 +43,7 @@ const NO_COUNTS: Counters = {
   claiming: null,
 }
 
-/** What contradicts the word that a resource is complete; `undefined` when nothing does. */
+/** Why counters contradict that a resource is complete; `undefined` when they do not. */
 export function findIncompleteness(stats: ResourceStats): string | undefined {
   const { failed, fetched, stopReason = '', claimedTotal = 0 } = stats
   if (failed > 0) return `${failed} of its records or calls failed`
@@ -58,7 +58,7 @@ export class RunStatsCollector {
   readonly #ids: readonly DistinctCounter[]
   readonly #idPaths: readonly DotPath[]
 
-  /** @param counts of an earlier attempt; absent or of another length: all zero */
+  /** @param counts of an earlier attempt; absent: all zero */
   constructor(plan: SyncPlan, idPathOf: PageSource['idPath'], counts: readonly NodeCounts[] = []) {
     const limits = distinctLimits(plan.nodes.length)
     this.#plan = plan
@@ -71,7 +71,7 @@ export class RunStatsCollector {
     return this.#counts.map((counts, index) => ({ ...counts, ids: this.#ids[index]?.state ?? {} }))
   }
 
-  /** Whether anything was read. */
+  /** Whether a page was read. */
   get hasPages(): boolean {
     return this.#counts.some(({ pages }) => pages > 0)
   }
@@ -98,15 +98,15 @@ export class RunStatsCollector {
     this.#change(node, { ...reason, is_cut: isCut, ...this.#claimsAfter(node) })
   }
 
-  /** A listing ended with an error that was passed over. */
+  /** Counts a listing that ended with an error. */
   failListing(node: SyncNode): void {
     const failed = this.#of(node).failed + 1
     this.#change(node, { failed, stop_reason: ERROR_REASON, is_cut: true, ...this.#claimsAfter(node) })
   }
 
   /**
-   * The counters as runs show them. Nothing is complete before the run is, nothing of which more was claimed than seen, and
-   * nothing below a parent that is not complete: children of what is missing were never asked for.
+   * The counters of the run's `resource_stats`. A node is complete when the run is done, no more was reported than read, and its
+   * parent is complete: children of missing parents were never requested.
    */
   stats(isRunDone: boolean): ResourceStats[] {
     const stats: ResourceStats[] = []
@@ -141,7 +141,7 @@ export class RunStatsCollector {
     return isEstimate ? { ...counts, isEstimate } : counts
   }
 
-  /** Undefined as long as no listing has claimed anything, and once one that ended has not. */
+  /** Undefined while no listing has reported a total, and once one that ended has not. */
   #claimedTotal(node: SyncNode): number | undefined {
     const { pages, claimed, claiming, stop_reason } = this.#of(node)
     if (pages === 0 || claimed === null || (stop_reason === '' && claiming === null)) return undefined
@@ -162,7 +162,7 @@ export class RunStatsCollector {
   }
 }
 
-/** Then every record has an identifier of its own, and one that was there before stands in the place of one not seen. */
+/** Whether the node is one listing: then ids are unique, and a duplicate means that another record was skipped. */
 function isSingleListing(node: SyncNode, { levels: [roots = []] }: SyncPlan): boolean {
   return node.loopOn === undefined && roots.includes(node)
 }

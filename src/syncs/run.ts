@@ -14,45 +14,45 @@ import { RunStatsCollector } from './run-stats.ts'
 import type { DestinationUnavailable, Sink, SinkPage, SinkResult } from './sink.ts'
 import { type ListingErrorStep, type PageReadStep, type Traversal, type TraversalStep, traverse } from './traversal.ts'
 
-/** What executing one run needs; source and sink belong to this run. */
+/** The dependencies of executing one run; source and sink belong to this run. */
 export interface SyncRunDeps {
   readonly source: PageSource
   readonly sink: Sink
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
-  /** What templates of the job may read of the account; no credentials. */
+  /** Values of the account for templates of the job; no credentials. */
   readonly account: Pick<AccountValues, 'context' | 'environmentVariables'>
-  /** Calls to the third party at once, and listings begun ahead per level. */
+  /** Parallel calls to the third party, and listings prefetched per level. */
   readonly concurrency?: number
   /**
-   * The attempt on which `retry` means the end, unless it has made progress, so that the destination is told, and on which
-   * a listing that cannot be read at the moment counts as failed. Absent: there is always another.
+   * The last attempt: `retry` fails the run, unless the attempt has made progress, and a transient listing error counts as
+   * permanent. Absent: attempts are unlimited.
    */
   readonly attemptsMax?: number
 }
 
-/** The part of a claimed run that execution looks at. */
+/** The fields of a claimed run that execution reads. */
 export type ExecutableRun = Pick<
   ClaimedRun,
   'resources' | 'args' | 'errorHandling' | 'previousRunDates' | 'checkpoint' | 'attempt'
 >
 
 const CONCURRENCY_DEFAULT = 4
-/** Pages of which nothing was sent are saved no oftener: reading them again repeats nothing. */
+/** Minimum interval of checkpoints after pages that were not delivered: reading them again repeats no delivery. */
 const CHECKPOINT_MIN_INTERVAL_MS = 1_000
-/** Listings that cannot be read at the moment, one after the other; more mean that the third party is down. */
+/** Transient listing errors in a row; more mean that the third party is down. */
 const CONSECUTIVE_TRANSIENT_MAX = 5
 
 /**
- * Executes a run from its checkpoint: reads pages, delivers them in order, and saves a checkpoint after each.
+ * Executes a run from its checkpoint: reads pages, delivers them in order, and saves a checkpoint after each. While one page is
+ * delivered and saved the next one is read.
  *
- * A run that ends early, crashes or loses its lease goes on at the page in flight, which is delivered again under the same
- * sequence numbers; nothing before it is. While one page is delivered and saved the next one is read.
+ * After an early end, a crash or a lost lease the run resumes at the page in flight, which is delivered again under the same
+ * sequence numbers; earlier pages are not.
  *
- * `stopped` is the answer when `signal` aborts or `save` says so; the caller knows why it asked.
- *
- * @throws Failure LEASE_LOST from `save`: nothing about the run may be reported; and whatever is a bug
+ * @returns `stopped` when `signal` aborts or `save` returns `stop`
+ * @throws Failure LEASE_LOST from `save`: nothing about the run may be reported; and errors that are bugs
  */
 export async function executeRun(
   deps: SyncRunDeps,
@@ -65,7 +65,7 @@ export async function executeRun(
     const ending = decideEnding(deps, run.attempt, plan)
     return await storeEnding({ ...deps, progress }, readCheckpoint(run.checkpoint), ending, [])
   }
-  // Reading runs ahead of delivering: when the run ends, what is still being read ends too.
+  // Pages are prefetched: aborted when the run ends.
   const ended = new AbortController()
   const execution = new Execution(deps, run, progress, plan, AbortSignal.any([signal, ended.signal]))
   try {
@@ -88,7 +88,7 @@ function compilePlan(run: ExecutableRun): SyncPlan | RunError {
   }
 }
 
-/** The delivering half of a run, and the only place that knows sequence numbers. */
+/** Delivers the pages of a run and saves checkpoints. Sequence numbers are assigned here alone. */
 class Execution {
   readonly #deps: SyncRunDeps
   readonly #run: ExecutableRun
@@ -96,17 +96,17 @@ class Execution {
   readonly #plan: SyncPlan
   readonly #signal: AbortSignal
   readonly #stats: RunStatsCollector
-  /** Its counts are those of the last attempt; `#withCounts` has what came since. */
+  /** With the counts of the last attempt; `#withCounts` adds those of this one. */
   #checkpoint: Checkpoint
-  /** The checkpoint is the one that is stored. */
+  /** The checkpoint is stored. */
   #isSaved = true
   #savedMs: number
-  /** The position has moved in this attempt, for which it gets all attempts once more. */
+  /** The position has moved in this attempt: attempts are counted anew. */
   #hasProgressed = false
-  /** Nodes whose listing under way has been read from in this attempt. */
+  /** Nodes with a page of the current listing read in this attempt. */
   readonly #advancing = new Set<SyncNode>()
-  /** Listings that cannot be read at the moment, and no more attempts to come; see `#hold`. */
-  #held: ListingErrorStep[] = []
+  /** Transient listing errors of the last attempt; see `#deferTransient`. */
+  #deferred: ListingErrorStep[] = []
 
   constructor(deps: SyncRunDeps, run: ExecutableRun, progress: RunProgress, plan: SyncPlan, signal: AbortSignal) {
     this.#deps = deps
@@ -129,7 +129,7 @@ class Execution {
     return early
   }
 
-  /** @param error absent: everything is done */
+  /** @param error absent: all was read and delivered */
   async #end(error?: RunError): Promise<RunOutcome> {
     const deps: EndingDeps = { ...this.#deps, progress: this.#progress }
     const stats = this.#stats.stats(error === undefined)
@@ -145,53 +145,53 @@ class Execution {
   async #start(): Promise<RunOutcome | undefined> {
     if (this.#checkpoint.is_started) return undefined
     const result = await this.#deps.sink.started()
-    if (result.kind !== 'accepted') return await this.#endAt(result)
+    if (result.kind !== 'accepted') return await this.#endAfter(result)
     return await this.#save({ is_started: true, waits: 0, previous_run_dates: this.#previousRunDates })
   }
 
   async #deliverAll(): Promise<RunOutcome | undefined> {
     for await (const step of prefetchOne(traverse(this.#traversal(), this.#checkpoint.position))) {
-      const end = await this.#take(step)
+      const end = await this.#deliver(step)
       if (end !== undefined) return end
     }
-    const [held] = this.#held
-    return held !== undefined && !this.#stats.hasPages ? retryFrom(held) : await this.#deliverHeld()
+    const [first] = this.#deferred
+    return first !== undefined && !this.#stats.hasPages ? retryFrom(first) : await this.#deliverDeferred()
   }
 
-  async #take(step: TraversalStep): Promise<RunOutcome | undefined> {
+  async #deliver(step: TraversalStep): Promise<RunOutcome | undefined> {
     switch (step.kind) {
       case 'page':
-        return (await this.#deliverHeld()) ?? (await this.#deliverPage(step))
+        return (await this.#deliverDeferred()) ?? (await this.#deliverPage(step))
       case 'listing_error':
-        if (step.isTransient) return this.#hold(step)
-        return (await this.#deliverHeld()) ?? (await this.#deliverListingError(step))
+        if (step.isTransient) return this.#deferTransient(step)
+        return (await this.#deliverDeferred()) ?? (await this.#deliverListingError(step))
       default:
         return step
     }
   }
 
   /**
-   * A listing that cannot be read at the moment ends the attempt; the next one begins with it. On the last attempt it counts
-   * as failed as soon as another listing can be read, unless this attempt has read a page of it; too many in a row, or
-   * nothing but such, mean that the third party is down, and the run ends where they began.
+   * A transient listing error ends the attempt; the next attempt starts with that listing. On the last attempt it is deferred and
+   * counts as permanent once another listing can be read, unless this attempt has read a page of it. Too many in a row, or no
+   * readable listing at all, mean that the third party is down: the run ends at the first of them.
    */
-  #hold(step: ListingErrorStep): RunOutcome | undefined {
-    const isTriedAgain = !this.#isLastAttempt || this.#advancing.has(step.node)
-    if (isTriedAgain || this.#held.length === CONSECUTIVE_TRANSIENT_MAX) return retryFrom(this.#held[0] ?? step)
-    this.#held.push(step)
+  #deferTransient(step: ListingErrorStep): RunOutcome | undefined {
+    const isRetried = !this.#isLastAttempt || this.#advancing.has(step.node)
+    if (isRetried || this.#deferred.length === CONSECUTIVE_TRANSIENT_MAX) return retryFrom(this.#deferred[0] ?? step)
+    this.#deferred.push(step)
     return undefined
   }
 
-  async #deliverHeld(): Promise<RunOutcome | undefined> {
-    for (const step of this.#held.splice(0)) {
+  async #deliverDeferred(): Promise<RunOutcome | undefined> {
+    for (const step of this.#deferred.splice(0)) {
       const end = await this.#deliverListingError(step)
       if (end !== undefined) return end
     }
     return undefined
   }
 
-  /** What was not accepted is offered again from the checkpoint as it is. */
-  async #endAt(result: DestinationUnavailable | RunOutcome): Promise<RunOutcome> {
+  /** The checkpoint stays before a delivery that was not accepted, so that it is repeated. */
+  async #endAfter(result: DestinationUnavailable | RunOutcome): Promise<RunOutcome> {
     if (result.kind !== 'unavailable') return result
     const { outcome, checkpoint } = postponeRun(this.#deps.random, result, this.#checkpoint)
     return (await this.#save(checkpoint)) ?? outcome
@@ -200,7 +200,7 @@ class Execution {
   async #deliverPage({ node, page, after }: PageReadStep): Promise<RunOutcome | undefined> {
     const isSent = node.isDelivered && page.records.length > 0
     const result = isSent ? await this.#deps.sink.page({ ...this.#head(node), page, errors: [] }) : NOTHING_SENT
-    if (result.kind !== 'accepted') return await this.#endAt(result)
+    if (result.kind !== 'accepted') return await this.#endAfter(result)
     this.#stats.addPage(node, page, isSent)
     if (page.state === null) this.#advancing.delete(node)
     else this.#advancing.add(node)
@@ -216,7 +216,7 @@ class Execution {
       errorHandling === 'batch'
         ? await sink.page({ ...head, page: EMPTY_PAGE, errors: [error] })
         : await sink.listingError({ ...head, error })
-    if (result.kind !== 'accepted') return await this.#endAt(result)
+    if (result.kind !== 'accepted') return await this.#endAfter(result)
     this.#stats.failListing(node)
     return await this.#advance(after, result.sequences)
   }
@@ -229,7 +229,7 @@ class Execution {
     const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0 }
     this.#hasProgressed = true
     if (sequences > 0 || this.#isSaveDue()) return await this.#save(change)
-    this.#remember(change)
+    this.#update(change)
     return undefined
   }
 
@@ -238,14 +238,14 @@ class Execution {
   }
 
   async #save(change: Partial<Checkpoint>): Promise<RunOutcome | undefined> {
-    this.#remember(change)
+    this.#update(change)
     this.#savedMs = this.#deps.clock.monotonicMs()
     this.#isSaved = true
     const answer = await this.#progress.save(this.#withCounts, this.#stats.stats(false))
     return answer === 'stop' ? { kind: 'stopped' } : undefined
   }
 
-  #remember(change: Partial<Checkpoint>): void {
+  #update(change: Partial<Checkpoint>): void {
     this.#checkpoint = { ...this.#checkpoint, ...change }
     this.#isSaved = false
   }

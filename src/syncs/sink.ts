@@ -11,7 +11,7 @@ export interface Sink {
   /** Before anything else, once per run. */
   started(): Promise<SinkResult>
   page(page: SinkPage): Promise<SinkResult>
-  /** A listing failed and the run goes on (`error_handling: ignore`). */
+  /** A listing ended with an error and the run continues (`error_handling: ignore`). */
   listingError(listingError: SinkListingError): Promise<SinkResult>
   /** The run has ended. A repeated call has the same ending. Absent: the destination gets no such event. */
   ended?(ending: DecidedEnding, stats: readonly ResourceStats[]): Promise<SinkResult>

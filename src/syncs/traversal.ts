@@ -40,11 +40,11 @@ export interface Traversal extends TemplateValues {
   /** By node index. */
   readonly projections: readonly Projection[]
   readonly args: JsonObject
-  /** Listings that are begun ahead of the one being read. */
+  /** Listings that are prefetched. */
   readonly concurrency: number
 }
 
-/** One listing of one node. */
+/** One listing: a node in one loop iteration below one parent. */
 interface NodeVisit {
   readonly node: SyncNode
   readonly loopIndex: number
@@ -54,25 +54,24 @@ interface NodeVisit {
 }
 
 /**
- * Reads everything the plan asks for, depth first: a page of parents, then the children of each of its records, then the
- * next page. It keeps no more than a page of parents per level in memory.
+ * Traverses the plan depth first: a page of parents, then the children of each of its records, then the next page. It holds one
+ * page of parents per level in memory.
  *
- * Pure reading: it delivers nothing, counts nothing and stores nothing, so it may run ahead of whoever does. Listings are
- * begun concurrently, but steps come in one order, always the same.
+ * It only reads, so it may run ahead of delivery. Listings are prefetched concurrently; the order of the steps is always the same.
  */
 export async function* traverse(traversal: Traversal, from: TraversalPosition): AsyncGenerator<TraversalStep> {
   const scope = { args: traversal.args, resources: {} }
-  // One root after the other: begun ahead, a first page and its cursor would wait, and expire, behind a long listing.
+  // Roots are not prefetched: a first page and its cursor would expire behind a long listing.
   for (const root of remainingNodes(traversal.plan.levels[0] ?? [], from))
     yield* prefetchConcat(nodeListings(traversal, [root], scope, [], from), traversal.concurrency)
 }
 
-/** The nodes that are not done: all of them, or those from the one that the first frame stands in. */
+/** The nodes that are not done: all, or those from the node of the first frame on. */
 function remainingNodes(nodes: readonly SyncNode[], [frame]: TraversalPosition): readonly SyncNode[] {
   return frame === undefined ? nodes : nodes.slice(nodes.findIndex(({ index }) => index === frame.node))
 }
 
-/** The listings of nodes side by side, element by element, beginning where the first frame stands if it is theirs. */
+/** The listings of sibling nodes and their loop elements, resumed at the first frame. */
 function* nodeListings(
   traversal: Traversal,
   nodes: readonly SyncNode[],
@@ -82,10 +81,10 @@ function* nodeListings(
 ): Generator<() => AsyncGenerator<TraversalStep>> {
   for (const node of nodes) {
     const resumed = node.index === frame?.node ? frame : undefined
-    const elements = loopScopes(node, scope)
-    if (elements === undefined) return yield () => rejectLoop(node)
-    for (const [loopIndex, elementScope] of elements.entries()) {
-      const visit = { node, loopIndex, scope: elementScope, ancestors }
+    const scopes = loopScopes(node, scope)
+    if (scopes === undefined) return yield () => rejectLoop(node)
+    for (const [loopIndex, loopScope] of scopes.entries()) {
+      const visit = { node, loopIndex, scope: loopScope, ancestors }
       if (resumed === undefined || loopIndex > resumed.element)
         yield () => traverseListing(traversal, visit, undefined, [])
       else if (loopIndex === resumed.element) yield () => traverseListing(traversal, visit, resumed, deeper)
@@ -124,7 +123,7 @@ async function* traversePage(
   for (const frame of frames) yield* traverseChildren(traversal, visit, frame, [])
 }
 
-/** The children of every record in the frame's window, beginning where the deeper frames stand in the first of them. */
+/** The children of every parent in the frame's batch; those of the first resume at the deeper frames. */
 async function* traverseChildren(
   traversal: Traversal,
   visit: NodeVisit,
@@ -149,7 +148,7 @@ function* childListings(
   }
 }
 
-/** One frame per window of the page; after the last one the listing goes on behind the page. */
+/** One frame per batch of parents in the page; the listing continues behind the page after the last one. */
 function parentFrames(
   traversal: Traversal,
   visit: NodeVisit,
@@ -159,16 +158,16 @@ function parentFrames(
 ): readonly StackFrame[] {
   const project = traversal.projections[visit.node.index]
   if (visit.node.children.length === 0 || project === undefined) return []
-  const windows = splitParents(page.records.slice(start.skip), project)
+  const batches = splitParents(page.records.slice(start.skip), project)
   let skip = start.skip
-  return windows.map((window, index) => {
-    skip += window.length
-    return listingFrame(visit, index === windows.length - 1 ? following : { state: start.state, skip }, window)
+  return batches.map((parents, index) => {
+    skip += parents.length
+    return listingFrame(visit, index === batches.length - 1 ? following : { state: start.state, skip }, parents)
   })
 }
 
-function listingFrame({ node, loopIndex }: NodeVisit, next: PageStart | null, window: readonly Json[]): StackFrame {
-  return { node: node.index, element: loopIndex, next, window }
+function listingFrame({ node, loopIndex }: NodeVisit, next: PageStart | null, parents: readonly Json[]): StackFrame {
+  return { node: node.index, element: loopIndex, next, window: parents }
 }
 
 function toStep(outcome: ListingError | RunOutcome, visit: NodeVisit): TraversalStep {
@@ -184,7 +183,7 @@ function toStep(outcome: ListingError | RunOutcome, visit: NodeVisit): Traversal
   }
 }
 
-/** The scope of each repetition: one without a loop, `undefined` when the argument of the loop is no list. */
+/** One scope per loop element; one without a loop; `undefined` when the loop argument is no list. */
 function loopScopes({ loopOn }: SyncNode, scope: NodeScope): readonly NodeScope[] | undefined {
   if (loopOn === undefined) return [scope]
   const values = Object.hasOwn(scope.args, loopOn) ? scope.args[loopOn] : undefined

@@ -10,7 +10,7 @@ import { executeRun } from './run.ts'
 import { decideEnding, deliverEnding, type EndingDeps, endingOutcome, storeEnding } from './run-ending.ts'
 import { createWebhookSink } from './webhook-sink.ts'
 
-/** What executing runs to webhooks needs. */
+/** The dependencies of executing runs to webhooks. */
 export interface WebhookRunDeps extends DeliverDeps {
   readonly database: { readonly pool: Parameters<typeof findWebhookTarget>[1] }
   readonly proxy: Pick<Engine, 'pages'>
@@ -19,11 +19,12 @@ export interface WebhookRunDeps extends DeliverDeps {
 }
 
 /**
- * Executes a claimed run whose destination is a webhook: account and receiver as they are now, job and arguments as they
- * were when the run was made. A run that may not begin, because its account may not be called, fails like any other: its
- * receiver is told. A run whose ending is decided only tells it: neither account nor third party is asked.
+ * Executes a claimed run whose destination is a webhook: with the current account and receiver, and with the resources and
+ * arguments of the run. A run that cannot start, because its account may not be called, fails like any other: the receiver gets
+ * the event. A run whose ending is stored only delivers it.
  *
- * @returns `failed` when the account may not be called or the webhook is gone or inactive, `retry` while the database is away
+ * @returns `failed` when the account may not be called or the webhook is deleted or inactive, `retry` while the database is
+ * unavailable
  * @throws Failure LEASE_LOST, and bugs
  */
 export async function executeWebhookRun(
@@ -38,8 +39,9 @@ export async function executeWebhookRun(
     const end = await endingDeps(deps, run, target, progress, signal)
     return await deliverEnding(end, readCheckpoint(run.checkpoint), run.ending, run.resourceStats)
   }
-  const givenUp = { kind: 'failed', error: LEASE_EXPIRED } as const
-  if (run.attempt > run.attemptsMax) return await failBeforeStart(deps, run, givenUp, target, progress, signal)
+  const attemptsExhausted = { kind: 'failed', error: LEASE_EXPIRED } as const
+  if (run.attempt > run.attemptsMax)
+    return await failBeforeStart(deps, run, attemptsExhausted, target, progress, signal)
   const ready = await catchOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
   if ('kind' in ready) return await failBeforeStart(deps, run, ready, target, progress, signal)
   const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })
@@ -48,7 +50,7 @@ export async function executeWebhookRun(
   return await executeRun({ ...deps, source, sink, account: ready.access, attemptsMax }, run, progress, signal)
 }
 
-/** The run ends before its first page; when that is for good, its receiver is told. */
+/** Ends a run before its first page; a permanent end is delivered to the receiver. */
 async function failBeforeStart(
   deps: WebhookRunDeps,
   run: ClaimedRun,
@@ -87,7 +89,7 @@ async function loadWebhookTarget(
   throw new Failure(reason, `the webhook of this run is ${found.kind}: name another one on the trigger`)
 }
 
-/** What is loaded, or how the run ends without it. @throws what is no refusal, and LEASE_LOST */
+/** The loaded value, or the outcome of the run when loading fails. @throws LEASE_LOST, and errors that are bugs */
 async function catchOutcome<Loaded extends object>(load: () => Promise<Loaded>): Promise<Loaded | RunOutcome> {
   try {
     return await load()

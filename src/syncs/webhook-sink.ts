@@ -14,7 +14,7 @@ import {
 } from '../webhooks/index.ts'
 import type { Sink, SinkListingError, SinkPage, SinkResult } from './sink.ts'
 
-/** The run as its events show it. */
+/** The fields of a run in its events. */
 export interface WebhookRunFields
   extends Pick<
     ClaimedRun,
@@ -32,11 +32,11 @@ export interface WebhookRunFields
   readonly tenantId: string | null
 }
 
-/** A receiver that answers `started` with this declines the run. */
+/** Status of a receiver that declines a run, in response to `started`. */
 const DECLINED_STATUS = 400
-/** A receiver that is gone for good. */
+/** Status of a receiver that is permanently gone. */
 const GONE_STATUS = 410
-/** Reason on the run when the receiver answers, but not with a 2xx. */
+/** Reason on the run when the receiver responds with another status than 2xx. */
 const REJECTED_REASON = 'WEBHOOK_REFUSED'
 
 type RejectedDelivery = Extract<DeliveryAttempt, { kind: 'rejected' }>
@@ -45,10 +45,9 @@ type RejectedDelivery = Extract<DeliveryAttempt, { kind: 'rejected' }>
  * Delivers a run as signed events: `sync_job_run:started`, then `:record` and `:record_error` in order, then `:completed`
  * or `:failed`. Each waits for a 2xx before the next is sent.
  *
- * Ids derive from the run and the sequence, so whatever is sent again is recognisable; start and end are sent again word
- * for word, `created_at` included, while records are of a new reading. A receiver that does not answer, or
- * answers that it is busy or broken, is `away`; other refusals end the attempt with `retry`; 410 fails the run; 400 to
- * `started` stops it.
+ * Event ids derive from run and sequence: receivers deduplicate by them. A repeated start or end is identical, `created_at`
+ * included; repeated records are read again. A receiver that does not respond, or with a transient status, is `unavailable`;
+ * any other status ends the attempt with `retry`; 410 fails the run; 400 to `started` stops it.
  */
 export function createWebhookSink(
   deps: DeliverDeps,
@@ -100,16 +99,19 @@ export function createWebhookSink(
 }
 
 function toSinkResult(delivery: DeliveryResult, sequences: number): SinkResult {
-  const after = `after ${delivery.attempts} ${delivery.attempts === 1 ? 'attempt' : 'attempts'}`
+  const attempts = `after ${delivery.attempts} ${delivery.attempts === 1 ? 'attempt' : 'attempts'}`
   switch (delivery.kind) {
     case 'accepted':
       return { kind: 'accepted', sequences }
     case 'no_response': {
-      const error = { reason: delivery.reason, message: `the webhook did not answer ${after}: ${delivery.message}` }
+      const error = { reason: delivery.reason, message: `the webhook did not answer ${attempts}: ${delivery.message}` }
       return delivery.reason === 'EGRESS_BLOCKED' ? { kind: 'failed', error } : { kind: 'unavailable', error }
     }
     case 'rejected': {
-      const error = { reason: REJECTED_REASON, message: `the webhook answered with status ${delivery.status} ${after}` }
+      const error = {
+        reason: REJECTED_REASON,
+        message: `the webhook answered with status ${delivery.status} ${attempts}`,
+      }
       return rejectedResult(delivery, error)
     }
     default:
@@ -139,7 +141,7 @@ function runPayload(run: WebhookRunFields, status: string, stats: readonly Resou
   }
 }
 
-/** In one order of fields, whatever the counters were read from. */
+/** Field names of the contract, in a fixed order. */
 function statsPayload(stats: ResourceStats): JsonObject {
   const { resource, method, pages, fetched, delivered, failed, complete } = stats
   const { distinct, duplicates, stopReason, claimedTotal, isEstimate } = stats
@@ -183,38 +185,38 @@ function commonPayload(
   }
 }
 
-/** Records of one event at most. */
+/** Records per event. */
 const BATCH_RECORDS_MAX = 500
-/** Bytes of the records in one event; the rest of the body stays below 4 KiB, so that bodies stay below 256 KiB. */
+/** Bytes of the records per event; the rest of the body is below 4 KiB, so that bodies are below 256 KiB. */
 const BATCH_BYTES_MAX = 252 * 1024
 
 /** Records of one event, as JSON texts. */
 export interface EventBatch {
   readonly records: readonly string[]
-  /** The last of its page. */
+  /** The last event of its page. */
   readonly isLast: boolean
 }
 
 /**
- * Splits a page into batches: every record is written once, here, and not before the batch in front of it was sent, so that
- * a large page does not hold the event loop. An empty page is one empty batch.
+ * Splits a page into events. Each record is serialised once, here, after the event before it was sent, so that a large page does
+ * not block the event loop. An empty page is one empty event.
  *
- * The split depends on the page alone, so a page that is sent again splits the same way and its sequence numbers mean the
- * same records. A record larger than a batch travels alone.
+ * The split depends on the page alone: a page that is sent again has the same events and sequence numbers. A record larger than
+ * an event is an event of its own.
  */
 export function* splitIntoEvents(records: readonly Json[]): Generator<EventBatch> {
-  let batch: string[] = []
+  let event: string[] = []
   let bytes = 0
   for (const record of records) {
     const text = JSON.stringify(record)
     const added = Buffer.byteLength(text) + 1
-    if (batch.length > 0 && (batch.length === BATCH_RECORDS_MAX || bytes + added > BATCH_BYTES_MAX)) {
-      yield { records: batch, isLast: false }
-      batch = []
+    if (event.length > 0 && (event.length === BATCH_RECORDS_MAX || bytes + added > BATCH_BYTES_MAX)) {
+      yield { records: event, isLast: false }
+      event = []
       bytes = 0
     }
-    batch.push(text)
+    event.push(text)
     bytes += added
   }
-  yield { records: batch, isLast: true }
+  yield { records: event, isLast: true }
 }

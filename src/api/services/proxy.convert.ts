@@ -14,11 +14,11 @@ import type {
 import { isJsonObject, type JsonObject, stringifyJson } from '../../base/index.ts'
 import type {
   CallTarget,
-  RecordsPage,
   PageDelayed,
   PreviewRequest,
   ProxyRequest,
   RateLimitInfo,
+  RecordsPage,
   RequestPreview,
   SampleOutcome,
   SentRequest,
