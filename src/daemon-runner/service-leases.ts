@@ -223,7 +223,7 @@ export function settlementCallFor(outcome: Outcome): SettlementCall {
     case 'partially_completed':
       return { call: 'completeRun' }
     case 'stopped':
-    case 'handed_back':
+    case 'released':
       return { call: 'releaseRun', request: {} }
     case 'rate_limited':
       return { call: 'releaseRun', request: { waitSeconds: waitSeconds(outcome.afterMs) } }

@@ -67,14 +67,14 @@ async function claimOnce(
     else if (run !== undefined) assigned.push({ lease, assignment: createAssignment(lease, run, account) })
   }
   if (signal.aborted)
-    ended.push(...assigned.splice(0).map(({ lease }) => ({ lease, outcome: { kind: 'handed_back' } as const })))
+    ended.push(...assigned.splice(0).map(({ lease }) => ({ lease, outcome: { kind: 'released' } as const })))
   await deps.queue.settle(ended.map(({ lease, outcome }) => ({ ...lease, outcome })))
   return assigned.map(({ assignment }) => assignment)
 }
 
 /** The account, or the outcome of a run without it. @throws while the database is unavailable: then the leases expire */
 async function loadAccountOrOutcome(deps: ClaimDeps, run: ClaimedRun): Promise<SyncableAccount | Outcome> {
-  if (run.attempt > run.attemptsMax) return { kind: 'failed', error: LEASE_EXPIRED }
+  if (run.attemptsExhausted) return { kind: 'failed', error: LEASE_EXPIRED }
   try {
     return await deps.loadAccount(run.environmentId, run.integratedAccountId)
   } catch (error) {

@@ -106,7 +106,7 @@ export async function releaseRun(
   progress: ReportedProgress,
   waitMs: number | undefined,
 ): Promise<Run> {
-  const outcome: Outcome = waitMs === undefined ? { kind: 'handed_back' } : { kind: 'rate_limited', afterMs: waitMs }
+  const outcome: Outcome = waitMs === undefined ? { kind: 'released' } : { kind: 'rate_limited', afterMs: waitMs }
   return await settleReported(deps, environmentId, key, progress, outcome)
 }
 

@@ -264,10 +264,10 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
       const outcome = await executeRun(held.run, progress, held)
       if (held.isLost) return undefined
       await progress.flush()
-      return outcome.kind === 'stopped' && held.stopCause === 'drain' ? { kind: 'handed_back' } : outcome
+      return outcome.kind === 'stopped' && held.stopCause === 'drain' ? { kind: 'released' } : outcome
     } catch (error) {
       if (isLeaseLost(error) || held.isLost) return undefined
-      if (held.signal.aborted || leases.retryDelayMs(error, 1) !== undefined) return { kind: 'handed_back' }
+      if (held.signal.aborted || leases.retryDelayMs(error, 1) !== undefined) return { kind: 'released' }
       logger.error({ run_id: held.run.id, ...describeError(error) }, 'the execution of a run failed unexpectedly')
       return { kind: 'retry', error: { reason: 'INTERNAL', message: 'the execution failed unexpectedly' } }
     }

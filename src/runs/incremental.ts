@@ -1,22 +1,19 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, type JsonObject } from '../base/index.ts'
-import type { ResourceStats, RunDestination } from './run.ts'
+import type { CompletedStatus, ResourceStats, RunDestination } from './run.ts'
 
-/** The part of a run that decides which incremental state is its own. */
+/** What of a run decides which incremental state it has. */
 export interface IncrementalScope {
   readonly resources: readonly JsonObject[]
   readonly args: JsonObject
   readonly destination: RunDestination
 }
 
-/** How a run that was not interrupted ends. */
-export type CompletedStatus = 'completed' | 'partially_completed'
-
 /**
  * The key of the incremental state of each resource: a hash of everything that decides which records a run reads of it and
- * who gets them. That is the resource as the job writes it, those it depends on, the arguments (elements of `loop_on` are
- * among them) and the destination. Whatever differs in one of these was never read, or never delivered there, and begins
- * with no date.
+ * where it delivers them. That is the resource as the job defines it, those it depends on, the arguments (elements of
+ * `loop_on` are among them) and the destination. If one of these differs, the records were never read or never delivered
+ * there, and the next run reads all of them.
  */
 export function resourceKeys({ resources, args, destination }: IncrementalScope): readonly string[] {
   const parentOf = parentIndexes(resources)
@@ -29,11 +26,11 @@ export function resourceKeys({ resources, args, destination }: IncrementalScope)
 }
 
 /**
- * Whether each resource was read and delivered so that its next run may begin where this one did: it is complete, and so
- * is everything above it (children of missing parents were never asked for) and below it (a parent that is not listed
- * again would not have its missing children asked for either).
+ * Whether each resource was read and delivered completely, so that its next run may read from the start of this one: it is
+ * complete, and so is everything above it (children of missing parents were never requested) and below it (a parent that is
+ * not listed again would not have its missing children requested either).
  *
- * @param stats as reported; one that is absent or of another resource is not complete
+ * @param stats as reported; absent stats, or those of another resource, are not complete
  */
 export function areFullyDelivered(
   resources: readonly JsonObject[],
@@ -52,7 +49,7 @@ export function areFullyDelivered(
   return isMovable
 }
 
-/** How a run with these final counters ends. A resource that says nothing of itself is not complete. */
+/** How a run with these final counters ends. A resource without counters is not complete. */
 export function completedStatusOf(resources: readonly JsonObject[], stats: readonly ResourceStats[]): CompletedStatus {
   const isWhole = resources.every(
     (resource, index) => isStatsOf(resource, stats[index]) && stats[index]?.complete === true,

@@ -1,8 +1,8 @@
 /**
- * Work that outlives a process: what waits, who holds a lease on it, and how it ends. One seam, `enqueue · claim ·
- * heartbeat · settle · reap`, carries sync runs and whatever else needs a queue.
+ * Runs of sync jobs: their queue, leases, executor, retry policy, retention, and what a caller sees of them. The queue is one
+ * mechanism, `enqueue · claim · heartbeat · settle · reap`, for every kind of background work.
  *
- * Nothing here executes anything: workers and daemons do, and hand back an outcome.
+ * Never here: what a run does (syncs), when it is created (schedules), which process executes it (worker, daemon-runner).
  */
 
 export {
@@ -16,14 +16,16 @@ export {
   type RunLeases,
   type SavedProgress,
 } from './executor.ts'
-export { type CompletedStatus, completedStatusOf, isStatsOf } from './incremental.ts'
-export { isLeaseLost, type Lease } from './lease.ts'
-export { type HeartbeatResult, leaseLost, type Outcome, queueGroupKey, RunQueue } from './queue.ts'
+export { completedStatusOf, isStatsOf } from './incremental.ts'
+export { isLeaseLost, type Lease, leaseLost } from './lease.ts'
+export type { HeartbeatResult, Outcome } from './queue.ts'
 export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView, type WaitState } from './read-runs.ts'
+export { partitionMaintenance, retention } from './retention.ts'
 export { HEARTBEAT_INTERVAL_MS, LEASE_EXPIRED, QUEUE_POLICY, REAP_INTERVAL_MS } from './retry-policy.ts'
 export {
   type ClaimedRun,
+  type CompletedStatus,
   type DecidedEnding,
   daemonQueueGroup,
   type ErrorHandling,
@@ -38,6 +40,7 @@ export {
   type RunStatus,
 } from './run.ts'
 export { type CreateRunDeps, createRun, enqueueNewRun, type RunInput, retryRun, stopRun } from './run-actions.ts'
+export { queueGroupKey, RunQueue } from './run-queue.ts'
 export {
   assertRunnable,
   destinationRequired,
@@ -47,22 +50,18 @@ export {
 } from './run-references.ts'
 export { RunWatch } from './run-watch.ts'
 export { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './sql/cascade-delete.ts'
-export {
-  DAY_TABLES,
-  type DayTable,
-  deleteOrphanedCheckpoints,
-  dropDay,
-  emptyDefaultPartition,
-  ensureDayPartitions,
-  hasUnfinishedRuns,
-  listDaysBefore,
-} from './sql/day-partition.ts'
-export { deleteExpiredPreviousRuns } from './sql/previous-run.ts'
 export type { LeaseKey } from './sql/queue.ts'
-export { destinationColumns, destinationFromColumns, findRun, findRuns, type RunFilter } from './sql/run.ts'
+export {
+  type DestinationColumns,
+  destinationColumns,
+  findRun,
+  findRuns,
+  type RunFilter,
+  withDestination,
+} from './sql/run.ts'
+export { countQueueDepth } from './sql/run-queue.ts'
 export { hasWebhook } from './sql/run-references.ts'
 export { deleteWorker, touchWorker } from './sql/run-wait.ts'
-export { countQueueDepth } from './sql/stats.ts'
 export {
   deleteMissedTicks,
   findTicksWithRun,
@@ -70,5 +69,4 @@ export {
   listTickLedger,
   type NewTick,
   type TickLedgerEntry,
-  type TriggerTicks,
 } from './sql/tick.ts'

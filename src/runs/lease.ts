@@ -1,5 +1,4 @@
 import { type Clock, Failure } from '../base/index.ts'
-import { leaseLost } from './queue.ts'
 
 /**
  * A lease as its holder counts it, and the signal that ends the work under it.
@@ -100,4 +99,10 @@ export class HeldRun<Run extends { readonly id: string }> extends Lease {
     this.stop('drain')
     super.interrupt()
   }
+}
+
+/** LEASE_LOST: a write by a holder whose lease has ended. */
+export function leaseLost(runId: string): Failure {
+  const message = `the lease on run ${runId} has ended and may be another holder's; stop working on it`
+  return new Failure('LEASE_LOST', message, { resource: { type: 'sync_job_run', id: runId } })
 }

@@ -1,9 +1,10 @@
 import { MicroBatcher } from '../base/index.ts'
 import { isDatabaseUnavailable } from '../database/index.ts'
 import type { RunLeases } from './executor.ts'
-import type { RunQueue, Settled, Settlement } from './queue.ts'
+import type { Settled, Settlement } from './queue.ts'
 import { HEARTBEAT_INTERVAL_MS, QUEUE_POLICY } from './retry-policy.ts'
 import { type ClaimedRun, WEBHOOK_QUEUE_GROUP } from './run.ts'
+import type { RunQueue } from './run-queue.ts'
 
 /** Which runs a worker claims, and as whom. */
 export interface QueueLeasesOptions {

@@ -40,15 +40,15 @@ export async function listRuns(
   return { ...page, items: await withWaitStates(tx, page.items) }
 }
 
-/** The filters that are set: an absent one and one that is undefined are the same query. */
+/** The filters that are set; an undefined one counts as absent. */
 function definedFilters(filter: RunFilter): Record<string, string> {
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
 }
 
 /**
- * What a run waits for: its next attempt (`retry`), the third party that asked to wait (`rate_limited`), its webhook or the
- * store of its daemon (`destination_unavailable`), another run of its account (`account_busy`), a worker or daemon that takes runs of its
- * region (`no_worker`, `no_daemon`), or one of those to be free (`capacity`).
+ * What a run waits for: its next attempt (`retry`), the upstream's rate limit (`rate_limited`), its webhook or the store of its
+ * daemon (`destination_unavailable`), another run of its account (`account_busy`), a worker or daemon that takes runs of its
+ * region (`no_worker`, `no_daemon`), or capacity of one of those (`capacity`).
  */
 type WaitReason =
   | 'retry'
@@ -64,13 +64,13 @@ export interface WaitState {
   readonly reason: WaitReason
   /** In words, and what to do where something can be done. */
   readonly message: string
-  /** It goes on no earlier than this; absent: as soon as may be. */
+  /** Earliest time of the next attempt; absent: as soon as possible. */
   readonly until: Date | undefined
   /** The run it waits for. */
   readonly blockingRunId: string | undefined
 }
 
-/** A run as it is shown. */
+/** A run with what it waits for. */
 export type RunView<Stored extends Run = Run> = Stored & {
   /** Absent: it does not wait. */
   readonly waiting?: WaitState | undefined
@@ -82,7 +82,7 @@ export function isWaiting({ status }: Pick<Run, 'status'>): boolean {
 }
 
 /**
- * The runs with what they wait for, in their order. Computed, not stored: one statement for those that wait, none without any.
+ * Adds what each run waits for, in their order. Computed, not stored: one statement for those that wait, none without any.
  */
 export async function withWaitStates<Stored extends Run>(
   tx: Tx,
@@ -100,8 +100,8 @@ export async function withWaitStates<Stored extends Run>(
 
 /** One run with what it waits for. */
 export async function withWaitState<Stored extends Run>(tx: Tx, run: Stored): Promise<RunView<Stored>> {
-  const [shown = run] = await withWaitStates(tx, [run])
-  return shown
+  const [view = run] = await withWaitStates(tx, [run])
+  return view
 }
 
 function waitStateOf(run: Run, wait: RunWaitRow): WaitState {

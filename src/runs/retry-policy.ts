@@ -1,11 +1,11 @@
-import { assertNever, type BackoffPolicy, backoffMs } from '../base/index.ts'
+import { assertNever, type BackoffPolicy, backoffMs, type Random } from '../base/index.ts'
 import type { Outcome } from './queue.ts'
 import type { RunError } from './run.ts'
 
-/** How long leases last and how often work is tried. */
+/** Lease times and retry limits of a queue. */
 export interface QueuePolicy {
   readonly leaseMs: number
-  /** A holder that was asked to stop and goes on loses its lease after so long. */
+  /** A holder that was asked to stop and has not loses its lease after this long. */
   readonly stopGraceMs: number
   readonly attemptsMax: number
   readonly retry: BackoffPolicy
@@ -19,24 +19,24 @@ export const QUEUE_POLICY: QueuePolicy = {
   retry: { baseMs: 5_000, factor: 2, maxMs: 15 * 60_000, jitterFloor: 0.5 },
 }
 
-/** How often holders renew what they hold. */
+/** Interval at which holders renew their leases. */
 export const HEARTBEAT_INTERVAL_MS = 10_000
-/** How often expired leases are looked for. */
+/** Interval at which expired leases are searched. */
 export const REAP_INTERVAL_MS = 5_000
 /** Expired leases taken back in one transaction. */
 export const REAP_BATCH = 500
-/** A wait somebody else asked for is honoured this far. */
+/** Longest delay that another party may ask for. */
 const WAIT_MS_MAX = 24 * 60 * 60 * 1000
 
-/** How often an item was taken up. */
+/** How often an item was claimed. */
 interface Attempts {
-  /** The attempt at hand or the one that ended, from 1. Never given twice but after an end that does not count. */
+  /** The current attempt or the one that ended, from 1. A number is given twice only after an end that does not count. */
   readonly attempt: number
-  /** Attempts up to this one are no part of the limit: a later one made progress, or the item was retried by hand. */
+  /** Attempts up to this one do not count towards the limit: a later one made progress, or the item was retried by hand. */
   readonly attemptBase: number
 }
 
-/** The attempt after which the item fails, unless progress moves it on. */
+/** The attempt after which the item fails, unless progress raises the base. */
 export function attemptsMaxOf(
   { attemptsMax }: Pick<QueuePolicy, 'attemptsMax'>,
   { attemptBase }: Pick<Attempts, 'attemptBase'>,
@@ -50,21 +50,12 @@ export interface Resolution {
   readonly error: RunError | null
   /** Attempts that count so far. */
   readonly attempt: number
-  /** Back into the queue after so long; null: it is over. */
+  /** Delay until the item is available again; null: it has ended. */
   readonly delayMs: number | null
 }
 
-/**
- * Turns how an attempt ended into what becomes of the item.
- *
- * @param random a number in [0, 1)
- */
-export function resolveOutcome(
-  policy: QueuePolicy,
-  attempts: Attempts,
-  outcome: Outcome,
-  random: () => number,
-): Resolution {
+/** Retry policy: what becomes of an item whose attempt has ended with an outcome. */
+export function resolveOutcome(policy: QueuePolicy, attempts: Attempts, outcome: Outcome, random: Random): Resolution {
   const { attempt } = attempts
   switch (outcome.kind) {
     case 'completed':
@@ -85,14 +76,14 @@ export function resolveOutcome(
       const { afterMs, error = null } = outcome
       return { status: 'rate_limited', error, attempt: attempt - 1, delayMs: clampWaitMs(afterMs) }
     }
-    case 'handed_back':
+    case 'released':
       return { status: 'created', error: null, attempt: attempt - 1, delayMs: 0 }
     default:
       return assertNever(outcome)
   }
 }
 
-/** Why an item whose holders are lost one after another fails. */
+/** The error of an item whose holders all lost their lease. */
 export const LEASE_EXPIRED: RunError = {
   reason: 'lease_expired',
   message: 'the holder stopped answering: it crashed, was killed, or lost the database',
@@ -105,11 +96,13 @@ const STOPPED_RESULT: FinalResult = { status: 'stopped', error: null }
 const LEASE_LOST_RESULT: FinalResult = { status: 'failed', error: LEASE_EXPIRED }
 
 /**
- * What becomes of an item whose holder is gone. The expired lease was delay enough, so it is available at once; the attempt
- * counts, or work that kills its worker would kill one after another. After the last attempt one more holder gets it, who
- * is not to try again but to tell its destination: its attempt is above the limit.
+ * Retry policy: what becomes of an item whose lease has expired. It is available again immediately, since the lease was
+ * delay enough; the attempt counts, or work that kills its worker would kill one worker after another.
  *
- * @param ending how the item was to end: its holder may have told its destination, so that it ends in no other way
+ * When the attempts are exhausted the item is leased once more (`ClaimedRun.attemptsExhausted`), to report the failure to its
+ * destination; the expiry of that lease fails it without a report.
+ *
+ * @param ending how the item was to end: its holder may have reported that to the destination, so that it ends in no other way
  */
 export function resolveExpiry(
   policy: QueuePolicy,

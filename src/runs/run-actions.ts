@@ -1,6 +1,5 @@
 import { Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { queueGroupKey, type RunQueue } from './queue.ts'
 import { getRunRecord, type RunView, withWaitState } from './read-runs.ts'
 import {
   type ErrorHandling,
@@ -10,8 +9,8 @@ import {
   type Run,
   type RunDestination,
 } from './run.ts'
+import { queueGroupKey, type RunQueue } from './run-queue.ts'
 import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './run-references.ts'
-import { requestStop } from './sql/queue.ts'
 import {
   insertManualRun,
   markStopped,
@@ -20,14 +19,15 @@ import {
   requeueRun,
   updateLastRunStatus,
 } from './sql/run.ts'
+import { requestStop } from './sql/run-queue.ts'
 import { findAccountState } from './sql/run-references.ts'
 
-/** What changing runs needs. */
+/** What retrying a run needs. */
 export interface RunActionDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
 }
 
-/** What creating a run needs beside that. */
+/** What creating a run needs. */
 export interface CreateRunDeps extends RunActionDeps {
   /**
    * The arguments with the schema's defaults filled in.
@@ -37,7 +37,7 @@ export interface CreateRunDeps extends RunActionDeps {
   resolveArgs(rules: RunReferences['argsRules'], given: JsonObject): Promise<JsonObject>
 }
 
-/** Asks for a run. */
+/** A run to be created. */
 export interface RunInput {
   readonly syncJobId: string
   readonly integratedAccountId: string
@@ -57,9 +57,9 @@ export interface RunInput {
 export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: string, input: RunInput): Promise<RunView> {
   const { syncJobId, integratedAccountId, destination } = input
   if (destination === undefined) throw destinationRequired()
-  const subject = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
-  assertRunnable(subject)
-  const args = await deps.resolveArgs(subject.argsRules, input.args ?? {})
+  const references = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  assertRunnable(references)
+  const args = await deps.resolveArgs(references.argsRules, input.args ?? {})
   return await enqueueNewRun(deps, tx, {
     environmentId,
     syncJobId,
@@ -67,14 +67,14 @@ export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: stri
     destination,
     args,
     triggerId: null,
-    region: subject.region,
-    resources: subject.jobResources,
-    errorHandling: input.errorHandling ?? subject.jobErrorHandling,
+    region: references.region,
+    resources: references.jobResources,
+    errorHandling: input.errorHandling ?? references.jobErrorHandling,
     ignorePreviousRun: input.ignorePreviousRun ?? false,
   })
 }
 
-/** Stores a run by hand and lets it wait. @throws Failure GROUP_FULL */
+/** Stores a manual run and puts it into the queue. Needs a transaction. @throws Failure GROUP_FULL */
 export async function enqueueNewRun(deps: RunActionDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<RunView> {
   await assertCapacity(deps, tx, input.environmentId, input.destination)
   const run = await insertManualRun(tx, { ...input, id: newId() })
@@ -82,7 +82,7 @@ export async function enqueueNewRun(deps: RunActionDeps, tx: Tx, input: Omit<New
   return await withWaitState(tx, run)
 }
 
-/** @throws Failure GROUP_FULL when GROUP_QUEUED_MAX runs wait in the destination's group already */
+/** @throws Failure GROUP_FULL when QUEUE_DEPTH_MAX runs wait in the destination's queue group already */
 async function assertCapacity(
   deps: RunActionDeps,
   tx: Tx,
@@ -90,24 +90,18 @@ async function assertCapacity(
   destination: RunDestination,
 ): Promise<void> {
   const group = queueGroupOf(environmentId, destination)
-  const waiting =
-    (await deps.queue.countWaiting(tx, [{ environmentId, group }])).get(queueGroupKey(environmentId, group)) ?? 0
-  if (waiting < QUEUE_DEPTH_MAX) return
-  throw new Failure(
-    'GROUP_FULL',
-    `${QUEUE_DEPTH_MAX} runs wait already for this kind of destination; try again later`,
-    {
-      retryAfterSeconds: 60,
-    },
-  )
+  const depths = await deps.queue.countWaiting(tx, [{ environmentId, group }])
+  if ((depths.get(queueGroupKey(environmentId, group)) ?? 0) < QUEUE_DEPTH_MAX) return
+  const message = `${QUEUE_DEPTH_MAX} runs wait already for this kind of destination; try again later`
+  throw new Failure('GROUP_FULL', message, { retryAfterSeconds: 60 })
 }
 
-/** A run is between queue and lease only while a claim commits. */
+/** A run is neither in the queue nor leased only while a claim commits. */
 const STOP_ATTEMPTS_MAX = 5
 
 /**
- * Ends a run before it is done: one that waits is stopped at once, one that runs is asked to end at its next page and loses
- * its lease a minute later. Stopping a stopped run changes nothing. Needs a transaction.
+ * Stops a run: a waiting one immediately; a running one is asked to end at its next page, and loses its lease a minute later.
+ * Stopping a stopped run changes nothing. Needs a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT when it completed (partially), failed or was skipped
  */
@@ -117,8 +111,7 @@ export async function stopRun(tx: Tx, environmentId: string, id: string): Promis
     if (found !== undefined && found.scheduledFor !== null) {
       await markStopped(tx, id, found.scheduledFor)
       if (found.triggerId !== null) await updateLastRunStatus(tx, found.triggerId, id, 'stopped')
-      const run = await getRunRecord(tx, environmentId, id)
-      return run
+      return await getRunRecord(tx, environmentId, id)
     }
     const run = await getRunRecord(tx, environmentId, id)
     if (found?.isHeld || run.status === 'stopped') return run
@@ -128,7 +121,7 @@ export async function stopRun(tx: Tx, environmentId: string, id: string): Promis
 }
 
 /**
- * Lets a failed or stopped run go on from its last checkpoint with a full set of attempts. Needs a transaction.
+ * Queues a failed or stopped run again, from its last checkpoint and with a full set of attempts. Needs a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT in any other status, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED,
  * GROUP_FULL

@@ -3,7 +3,7 @@ import type { Tx } from '../database/index.ts'
 import type { ErrorHandling, RunDestination } from './run.ts'
 import { findRunReferences } from './sql/run-references.ts'
 
-/** The job, account and webhook that a run or trigger names, all of its environment. */
+/** What a run or trigger takes from the job, account and webhook that it refers to. */
 export interface RunReferences {
   /** The database's clock. */
   readonly now: Date
@@ -15,7 +15,7 @@ export interface RunReferences {
   readonly isIntegrationEnabled: boolean
 }
 
-/** What names it. */
+/** The rows that a run or trigger refers to. */
 export interface RunReferenceIds {
   readonly syncJobId: string
   readonly integratedAccountId: string
@@ -23,7 +23,7 @@ export interface RunReferenceIds {
 }
 
 /**
- * Finds them, in one round trip.
+ * Loads the references of a run or trigger, all of one environment, in one round trip.
  *
  * @throws Failure RESOURCE_NOT_FOUND for a job or account that is unknown or of another environment, WEBHOOK_NOT_FOUND,
  * INVALID_FIELD when the account is one of another integration than the job is for
@@ -54,7 +54,7 @@ export async function loadRunReferences(tx: Tx, environmentId: string, ids: RunR
 }
 
 /**
- * Refuses what a tick would record as skipped: a caller who waits for an answer is told at once.
+ * Rejects a run that a tick would record as skipped, for callers that wait for an answer.
  *
  * @throws Failure ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED
  */
@@ -64,7 +64,7 @@ export function assertRunnable(subject: Pick<RunReferences, 'accountStatus' | 'i
   if (subject.accountStatus !== 'active') throw accountNotActive(subject.accountStatus)
 }
 
-/** The one refusal of a webhook that the environment does not have. */
+/** WEBHOOK_NOT_FOUND: the environment does not have the webhook. */
 export function webhookNotFound(webhookId: string): Failure {
   const violation = {
     field: 'webhook_id',
@@ -77,7 +77,7 @@ export function webhookNotFound(webhookId: string): Failure {
   })
 }
 
-/** The refusal of a run or trigger without destination. */
+/** DESTINATION_REQUIRED: a run or trigger names neither webhook nor daemon group. */
 export function destinationRequired(): Failure {
   const description = 'or daemon_group_key must be given: records need somewhere to go'
   return new Failure('DESTINATION_REQUIRED', `webhook_id ${description}`, {

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../base/index.ts'
-import type { CompletedStatus } from './incremental.ts'
 
 /** What made a run: a tick of a trigger, or a call. */
-export type RunKind = 'cron' | 'manual'
+type RunKind = 'cron' | 'manual'
 
 /**
  * `created` waits for a worker or daemon, `running` is leased, `rate_limited` waits for the third party and resumes
@@ -48,7 +47,7 @@ export type RunError = {
   readonly message: string
 }
 
-/** How a run ends: decided and stored before its destination is told, so that the next holder tells the same. */
+/** How a run ends: decided and stored before it is reported to the destination, so that another holder reports the same. */
 export type DecidedEnding = {
   /** The attempt that came to it. */
   readonly attempt: number
@@ -97,7 +96,7 @@ export interface Run {
   readonly destination: RunDestination
   readonly errorHandling: ErrorHandling
   readonly ignorePreviousRun: boolean
-  /** The tick it stands for; of a manual run, the moment it was asked for. */
+  /** Its tick; of a manual run, the moment of the call. */
   readonly scheduledFor: Date
   readonly startedAt: Date | null
   readonly finishedAt: Date | null
@@ -105,13 +104,13 @@ export interface Run {
   readonly updatedAt: Date
   readonly resourceStats: readonly ResourceStats[]
   readonly error: RunError | null
-  /** How many times it was taken up; waits for rate limits and hand-overs do not count. */
+  /** How many times it was claimed; waits for rate limits and releases do not count. */
   readonly attempt: number
   /** Counts writes, progress included. */
   readonly version: number
 }
 
-/** A run somebody holds a lease on, with everything its execution needs. */
+/** A leased run, with everything that its execution needs. */
 export interface ClaimedRun {
   readonly id: string
   readonly environmentId: string
@@ -134,12 +133,17 @@ export interface ClaimedRun {
   /** What the last attempt saved; `null` when there is nothing to resume. */
   readonly checkpoint: JsonObject | null
   readonly resourceStats: readonly ResourceStats[]
-  /** Set when only telling and settling are left to do. */
+  /** Set when the run has ended but for the report to its destination and the settlement. */
   readonly ending: DecidedEnding | null
-  /** From 1. A holder that lost the run has a lower one than those after it; one that gave it back may have the same. */
+  /** From 1. Greater than that of a holder that lost the run; one that released it may have had the same. */
   readonly attempt: number
-  /** The attempt after which the run fails instead of being tried again. Progress that is saved moves it on. */
+  /** The attempt after which the run fails instead of being tried again. Grows when progress is saved. */
   readonly attemptsMax: number
+  /**
+   * All attempts lost their lease. Nothing is executed any more: this claim reports the failure to the destination, and
+   * settles the run as failed with LEASE_EXPIRED.
+   */
+  readonly attemptsExhausted: boolean
   readonly leaseId: string
   readonly leaseExpiresAt: Date
 }
@@ -147,31 +151,34 @@ export interface ClaimedRun {
 /** Runs whose records go to webhooks; any worker may claim them. */
 export const WEBHOOK_QUEUE_GROUP = 'webhook'
 
-/** Runs of one group and environment that may wait; a tick beyond is recorded as skipped, a call refused. */
+/** Runs of one group and environment that may wait; a further tick is skipped, a further call rejected. */
 export const QUEUE_DEPTH_MAX = 10_000
 
-/** What the names of daemon groups begin with, before environment and key. */
+/** Prefix of the queue groups of daemon groups, before environment and key. */
 export const DAEMON_QUEUE_GROUP_PREFIX = 'daemon:'
 
-/** Who may claim a run: the workers, or the daemons of one group of one environment. */
+/** The queue group of a run, which names who may claim it: the workers, or the daemons of one group of one environment. */
 export function queueGroupOf(environmentId: string, destination: RunDestination): string {
   return destination.kind === 'webhook' ? WEBHOOK_QUEUE_GROUP : daemonQueueGroup(environmentId, destination.groupKey)
 }
 
-/** The group of the daemons of an environment that registered under a key, which it ends with. */
+/** The queue group of the daemons of an environment that registered under a group key. */
 export function daemonQueueGroup(environmentId: string, groupKey: string): string {
   return `${DAEMON_QUEUE_GROUP_PREFIX}${environmentId}:${groupKey}`
 }
+
+/** How a run that was not interrupted ends. */
+export type CompletedStatus = 'completed' | 'partially_completed'
 
 /** How the execution of a claimed run ended. */
 export type RunOutcome =
   | { readonly kind: CompletedStatus }
   | { readonly kind: 'failed'; readonly error: RunError }
-  /** Goes back to the queue after a growing delay, at least `afterMs`; the last attempt fails the run instead. */
+  /** This attempt failed; the next is due after a growing delay, at least `afterMs`. The last attempt fails the run. */
   | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number }
-  /** Waits without counting an attempt; `error` says for whom, if it is not the third party. */
+  /** Waits without counting the attempt; `error` says why, if that is not the upstream's rate limit. */
   | { readonly kind: 'rate_limited'; readonly afterMs: number; readonly error?: RunError }
-  /** Ended where `save` said so. */
+  /** Ended because `save` answered `stop`. */
   | { readonly kind: 'stopped' }
 
 /** How an execution reports what it has done. */

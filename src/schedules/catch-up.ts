@@ -1,9 +1,9 @@
 import type { CronExpression } from './cron-expression.ts'
 
-/** How far back missed ticks are caught up. */
+/** How far back due ticks are caught up, one by one. */
 export interface CatchUpPolicy {
   readonly windowMs: number
-  /** Ticks of one trigger caught up at once at most. */
+  /** Ticks of one trigger caught up in one pass at most. */
   readonly ticksMax: number
 }
 
@@ -15,12 +15,12 @@ interface MissedRange {
   readonly count: number
 }
 
-/** What a schedule owes at some moment. */
+/** What to do with the due ticks of a schedule. */
 export interface CatchUpPlan {
   /** Oldest first, never empty. */
   readonly ticks: readonly Date[]
   readonly missed: MissedRange | undefined
-  /** The first tick after the moment. */
+  /** The first tick after now. */
   readonly next: Date
 }
 
@@ -30,11 +30,11 @@ export const CATCH_UP: CatchUpPolicy = { windowMs: 3_600_000, ticksMax: 100 }
 const MISSED_COUNT_MAX = 1_000
 
 /**
- * The ticks a schedule owes from the one that is due until now, computed from ticks alone, so that it does not matter when
- * or how late it is asked.
+ * Catch-up: the ticks of a schedule from the one that is due until now, computed from ticks only, so that it does not matter
+ * when or how late a pass runs.
  *
- * Ticks inside the window are caught up one by one, the newest `ticksMax` of them; the newest tick always is, however
- * long ago. All before those are one missed stretch.
+ * Ticks inside the window are caught up one by one, the newest `ticksMax` of them; the newest tick always is, however old.
+ * All older ones are one range of missed ticks.
  *
  * @param dueAt a tick of the expression, not after `now`
  * @throws Error when the expression has no further tick

@@ -5,7 +5,7 @@ import { HORIZON_YEARS, NICKNAMES, NTH_WEEKDAYS_MAX, nextTicks, parseCron } from
 export interface CronRules {
   /** Smallest gap between two ticks that is allowed. */
   readonly minTickGapSeconds: number
-  /** The moment from which ticks are looked for. */
+  /** The moment from which ticks are computed. */
   readonly from: Date
   /** The field's path in the request. */
   readonly field: string
@@ -26,16 +26,16 @@ const PARTS = [
 ] as const
 const DAY_OF_MONTH = 3
 
-/** H by itself or beside a number: Jenkins' hash, which the parser draws anew at every parse. */
+/** H alone or beside a number: Jenkins' hash, for which the parser picks another value at every parse. */
 const HASHED = /(?<![a-z])h+(?![a-z])/i
-/** The only name with an H, which the parser takes for a hash in every other word. */
+/** The only name with an H; in any other word the parser reads it as a hash. */
 const NAME_WITH_H = /thu/gi
 const NEAREST_WEEKDAY = /w/i
 const BEFORE_LAST = /^l-\d/i
 
 /**
- * Everything wrong with a cron expression, at most one finding: five fields, or six with seconds first, or a nickname; in
- * UTC. The fields are counted before anything is parsed, since the parser takes missing ones as "every".
+ * Validates a cron expression: five fields, or six with seconds first, or a nickname; in UTC. At most one violation. The fields
+ * are counted before anything is parsed, since the parser reads missing ones as "every".
  */
 export function checkCronExpression(text: string, rules: CronRules): Violation[] {
   const finding = checkShape(text) ?? checkSchedule(text, rules)

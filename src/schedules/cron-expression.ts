@@ -1,7 +1,7 @@
 import { CronExpressionParser } from 'cron-parser'
 import { LRUCache } from 'lru-cache'
 
-/** Expressions with a name, in lower case. The last four are extensions; the others are those of Vixie cron. */
+/** Nicknames of expressions, in lower case. The last four are extensions; the others are those of Vixie cron. */
 export const NICKNAMES: ReadonlyMap<string, string> = new Map([
   ['@yearly', '0 0 1 1 *'],
   ['@annually', '0 0 1 1 *'],
@@ -37,10 +37,10 @@ const ITEM = /^(?:(?<every>\*)|(?<from>\w+)(?:-(?<to>\w+))?)(?:\/(?<step>\d+))?$
 const SUNDAY_AGAIN = 7
 
 /**
- * The expression as one or several that the parser takes, whose ticks together are its own: nicknames are spelled out, lists
- * name each value once (the parser refuses `1-5,3` and a step beside a step), and each `weekday#n` of a list stands alone.
+ * One or several expressions that the parser accepts, whose ticks together are those of the text: nicknames are replaced, lists
+ * name each value once (the parser rejects `1-5,3` and a step beside a step), and each `weekday#n` of a list gets an expression.
  *
- * Lists with other special items stay as they are, for the parser to judge.
+ * Lists with other special items are left to the parser.
  *
  * @throws Error when a list has more than NTH_WEEKDAYS_MAX items with `#`
  */
@@ -53,7 +53,7 @@ function dedupeCronLists(text: string): readonly string[] {
   return weekdayLists(fields.at(-1) ?? '').map((weekdays) => [...before, dedupeList(weekdays, 0)].join(' '))
 }
 
-/** A list of weekdays, taken apart so that each item with `#` stands alone. */
+/** Splits a list of weekdays so that each item with `#` is a list of its own. */
 function weekdayLists(field: string): readonly string[] {
   const items = [...new Set(field.toUpperCase().split(','))]
   const nth = items.filter((item) => item.includes('#'))
@@ -75,7 +75,7 @@ function dedupeList(field: string, fromLast: number): string {
   return [...values].sort((a, b) => a - b).join(',')
 }
 
-/** Undefined for what the parser has to judge. */
+/** Undefined for items that are left to the parser. */
 function valuesOf(item: string, fromLast: number): readonly number[] | undefined {
   const { every, from: fromText, to: toText, step: stepText } = ITEM.exec(item)?.groups ?? {}
   const { min = 0, max = 0 } = FIELDS_FROM_LAST[fromLast] ?? {}
@@ -119,7 +119,7 @@ export function cronExpression(text: string): CronExpression {
   return parsed
 }
 
-/** Remembers the latest next tick: triggers of one text mostly come due at one moment, all of them with the same next. */
+/** Caches the last computed tick: triggers with the same text mostly come due at the same moment. */
 function memoizeLastTick(cron: CronExpression): CronExpression {
   let latest: { readonly afterMs: number; readonly tick: Date | undefined } | undefined
   return {
@@ -170,7 +170,7 @@ function earliestTick(moments: readonly Date[], direction: 1 | -1 = 1): Date | u
   return moments.toSorted((one, other) => (one.getTime() - other.getTime()) * direction)[0]
 }
 
-/** The library gives up with an exception after 10 000 steps. */
+/** The library throws after 10 000 steps. */
 function tickOrUndefined(take: () => { toDate(): Date }): Date | undefined {
   try {
     return take().toDate()

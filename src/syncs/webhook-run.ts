@@ -39,9 +39,8 @@ export async function executeWebhookRun(
     const end = await endingDeps(deps, run, target, progress, signal)
     return await deliverEnding(end, readCheckpoint(run.checkpoint), run.ending, run.resourceStats)
   }
-  const attemptsExhausted = { kind: 'failed', error: LEASE_EXPIRED } as const
-  if (run.attempt > run.attemptsMax)
-    return await failBeforeStart(deps, run, attemptsExhausted, target, progress, signal)
+  const leasesExpired = { kind: 'failed', error: LEASE_EXPIRED } as const
+  if (run.attemptsExhausted) return await failBeforeStart(deps, run, leasesExpired, target, progress, signal)
   const ready = await catchOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
   if ('kind' in ready) return await failBeforeStart(deps, run, ready, target, progress, signal)
   const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })

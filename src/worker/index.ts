@@ -1,8 +1,7 @@
 /**
- * The process without callers: loops that fire ticks, execute runs to webhooks and keep the tables in order.
+ * The worker process, in one list of loops: ticks, runs to webhooks, maintenance of the tables.
  *
- * What the loops do is decided elsewhere (schedule, queue, sync); here is when, how many at once, and what a failing round
- * means: never the end.
+ * Never here: what a loop does (schedules, runs, syncs). Here is which loops run, and that a failed round is repeated.
  */
 
 export { createWorker } from './worker.ts'

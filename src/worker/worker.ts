@@ -1,24 +1,19 @@
-import { type Clock, PollLoop, type PollLoopSpec } from '../base/index.ts'
+import { type Clock, PollLoop, type PollLoopSpec, type Random } from '../base/index.ts'
 import { type Database, logLoopErrors } from '../database/index.ts'
 import {
   type ClaimedRun,
   createQueueLeases,
   deleteWorker,
   type ExecuteRun,
+  partitionMaintenance,
   RunExecutor,
   type RunExecutorStats,
   type RunQueue,
+  retention,
 } from '../runs/index.ts'
 import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedules/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import {
-  idempotencyCleaner,
-  leaseReaper,
-  partitionMaintenance,
-  rateLimitCleaner,
-  retention,
-  workerPresence,
-} from './maintenance.ts'
+import { idempotencyCleaner, leaseReaper, rateLimitCleaner, workerPresence } from './maintenance.ts'
 
 /** What a worker is composed of. */
 export interface WorkerDeps {
@@ -26,8 +21,7 @@ export interface WorkerDeps {
   readonly queue: RunQueue
   readonly executeRun: ExecuteRun<ClaimedRun>
   readonly clock: Clock
-  /** A number in [0, 1). */
-  readonly random: () => number
+  readonly random: Random
   readonly logger: Logger
   /** Names this process in leases, e.g. host and process id. */
   readonly holder: string
@@ -36,32 +30,32 @@ export interface WorkerDeps {
   /** Only triggers and runs of accounts that live in one of these. Absent: all. */
   readonly regions?: readonly string[] | undefined
   readonly catchUp?: CatchUpPolicy | undefined
-  /** Told how late ticks were, in seconds. */
+  /** Called with the lateness of fired ticks, in seconds. */
   readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
-  /** Days that runs are kept. Absent or 0: for good. */
+  /** Days that runs are kept. Absent or 0: forever. */
   readonly retentionDays?: number | undefined
   /** Further work to do again and again, such as deliveries and token refresh. */
   readonly loops?: readonly PollLoopSpec[]
 }
 
-/** How a worker stands. */
+/** Counters of a worker since it was created. */
 interface WorkerStats {
   readonly ticker: TickerStats
   readonly runs: RunExecutorStats
-  /** Leases that were taken back from holders that are gone. */
+  /** Expired leases that were taken back. */
   readonly leasesExpired: number
 }
 
-/** Everything that happens without a caller: ticks, runs to webhooks, and the care of both. */
+/** A worker process: ticks, runs to webhooks, and maintenance. */
 export interface Worker extends AsyncDisposable {
   start(): void
   readonly stats: WorkerStats
-  /** Ends gently: nothing new begins, runs end at their next page and are handed to another worker. */
+  /** Graceful shutdown: nothing new begins, runs end at their next page and are released to other workers. */
   drain(deadlineMs: number): Promise<void>
 }
 
 /**
- * Composes a worker. Any number of them, on any number of hosts, share one database; killing one loses nothing.
+ * Creates a worker. Any number of them, on any number of hosts, share one database; killing one loses nothing.
  */
 export function createWorker(deps: WorkerDeps): Worker {
   const { database, queue, clock, retentionDays = 0 } = deps
@@ -97,7 +91,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       await ticker[Symbol.asyncDispose]()
       await executor.drain(deadlineMs)
       for (const loop of loops) await loop[Symbol.asyncDispose]()
-      await deleteWorker(database.pool, deps.holder).catch(() => undefined) // it is forgotten in time anyway
+      await deleteWorker(database.pool, deps.holder).catch(() => undefined) // other workers delete it in time
     },
     async [Symbol.asyncDispose]() {
       await this.drain(0)

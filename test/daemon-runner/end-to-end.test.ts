@@ -168,7 +168,7 @@ describe('a daemon', () => {
     void first.daemon.drain(60_000)
     mayGoOn.resolve()
     await first.ended
-    expect(await first.logged(ENDED)).toMatchObject({ fields: { run_id: id, outcome: 'handed_back' } })
+    expect(await first.logged(ENDED)).toMatchObject({ fields: { run_id: id, outcome: 'released' } })
     expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({ status: 'created' })
     const before = customer.upstream.requests.length
     await using second = customer.daemon()

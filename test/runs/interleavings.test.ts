@@ -41,7 +41,7 @@ type Step =
 const any = fc.nat({ max: 1_000 })
 const to = fc.constantFrom<Destination>('webhook', 'webhook', 'daemon')
 const outcome = fc.oneof<fc.Arbitrary<Outcome>[]>(
-  fc.constantFrom<Outcome>({ kind: 'completed' }, { kind: 'stopped' }, { kind: 'handed_back' }),
+  fc.constantFrom<Outcome>({ kind: 'completed' }, { kind: 'stopped' }, { kind: 'released' }),
   fc.constantFrom<Outcome>({ kind: 'failed', error: FAILURE }, { kind: 'retry', error: FAILURE }),
   fc.record({ kind: fc.constant('rate_limited' as const), afterMs: fc.integer({ min: 0, max: 60_000 }) }),
 )

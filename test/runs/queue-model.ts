@@ -135,7 +135,7 @@ export class QueueModel {
     const wait = (status: string, counted: number, delayMs: number) => {
       Object.assign(run, { status, attempt: counted, availableMs: nowMs + delayMs })
     }
-    if (outcome.kind === 'handed_back') wait('created', attempt - 1, 0)
+    if (outcome.kind === 'released') wait('created', attempt - 1, 0)
     else if (outcome.kind === 'rate_limited') wait('rate_limited', attempt - 1, outcome.afterMs)
     else if (outcome.kind === 'retry' && attempt - run.attemptBase < ATTEMPTS_MAX)
       wait('created', attempt, 5_000 * 2 ** (attempt - run.attemptBase - 1) * JITTER)

@@ -1,10 +1,9 @@
 import { newId } from '../../src/base/index.ts'
-import { execute, jsonb } from '../../src/database/database.ts'
-import type { Tx } from '../../src/database/index.ts'
+import { execute, jsonb, type Tx } from '../../src/database/index.ts'
 import { QUEUE_POLICY, RunQueue } from '../../src/runs/index.ts'
-import { type Claim, TableQueue } from '../../src/runs/queue.ts'
-import { enqueueItems, RUN_QUEUE, requestStop } from '../../src/runs/sql/queue.ts'
-import { queueSql } from '../../src/runs/sql/queue-table.ts'
+import { type Claim, Queue } from '../../src/runs/queue.ts'
+import { insertWaiting, type QueueTable, type SettledItem } from '../../src/runs/sql/queue.ts'
+import { RUN_QUEUE, requestStop } from '../../src/runs/sql/run-queue.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { readOne } from '../support/tenant.ts'
 import { describeQueue, type QueueUnderTest, type TestItem } from './queue-conformance.ts'
@@ -12,7 +11,7 @@ import { describeQueue, type QueueUnderTest, type TestItem } from './queue-confo
 const { database, clock } = await clockedDatabase()
 const ENVIRONMENT = newId()
 
-// What a further kind of work would bring: its own record, no day, no exclusive flow.
+// What a further kind of work would bring: its own record, no day, no exclusive key.
 await execute(
   database.pool,
   `create table parcel (parcel_id uuid primary key, status text not null default 'created',
@@ -30,22 +29,47 @@ await execute(
      expires_at timestamptz(3), stop_requested_at timestamptz(3))`,
 )
 
-const PARCEL_QUEUE = queueSql<{ readonly label: string }>({
+const PARCEL_QUEUE: QueueTable = {
   waiting: 'parcel_queue',
   lease: 'parcel_lease',
-  item: 'parcel_id',
-  flow: 'target_id',
-  carried: [{ column: 'label', field: 'label', type: 'text' }],
-})
-
-function flowId(flow: number): string {
-  return `00000000-0000-7000-8000-${String(flow).padStart(12, '0')}`
+  id: 'parcel_id',
+  key: 'target_id',
+  payload: 'label',
+  payloadFields: 'label',
 }
 
-function waitingOf(item: TestItem, id: string) {
-  const { flow, group = 'webhook', region = 'wnam', availableAt } = item
-  const common = { id, environmentId: ENVIRONMENT, flowId: flowId(flow), group, region }
-  return availableAt === undefined ? common : { ...common, availableAt }
+interface ParcelPayload {
+  readonly label: string
+}
+
+class ParcelQueue extends Queue<ParcelPayload> {
+  async claim(claim: Claim) {
+    return await this.lease(database.pool, claim)
+  }
+
+  protected override async findEndings() {
+    return new Map()
+  }
+
+  protected override async recordSettled(tx: Tx, settled: readonly SettledItem[]): Promise<void> {
+    for (const { id, status, attempt, error } of settled)
+      await execute(tx, 'update parcel set status = ?, attempt = ?, error = ?::jsonb where parcel_id = ?', [
+        status,
+        attempt,
+        error === null ? null : jsonb(error),
+        id,
+      ])
+  }
+}
+
+function keyOf(key: number): string {
+  return `00000000-0000-7000-8000-${String(key).padStart(12, '0')}`
+}
+
+/** What every kind of work brings, as columns. */
+function columnsOf({ group = 'webhook', region = 'wnam', availableAt }: TestItem) {
+  const available_at = availableAt?.toISOString() ?? null
+  return { environment_id: ENVIRONMENT, queue_group: group, region, available_at, attempt: 0 }
 }
 
 /** Runs `store` for fresh ids in a transaction of its own. */
@@ -71,7 +95,7 @@ async function openRuns(): Promise<QueueUnderTest> {
       id: run.id,
       leaseId: run.leaseId,
       environmentId: run.environmentId,
-      flowId: run.integratedAccountId,
+      concurrencyKey: run.integratedAccountId,
       attempt: run.attempt,
       attemptBase: run.attemptsMax - QUEUE_POLICY.attemptsMax,
       expiresAt: run.leaseExpiresAt,
@@ -80,7 +104,7 @@ async function openRuns(): Promise<QueueUnderTest> {
   return {
     database,
     clock,
-    flowId,
+    keyOf,
     queue: bound(queue, claim),
     enqueue: (items, beforeCommit) =>
       enqueueWith(
@@ -90,13 +114,18 @@ async function openRuns(): Promise<QueueUnderTest> {
             tx,
             `insert into sync_job_run (id, scheduled_for, environment_id, kind, sync_job_id, integrated_account_id, region,
                status, webhook_id, resources, args, error_handling, ignore_previous_run)
-             select id, ?, ?, 'manual', ?, flow, 'wnam', 'created', ?, '[]', '{}', 'ignore', false
-             from unnest(?::uuid[], ?::uuid[]) v (id, flow)`,
-            [scheduledFor, ENVIRONMENT, newId(), newId(), ids, items.map(({ flow }) => flowId(flow))],
+             select id, ?, ?, 'manual', ?, account, 'wnam', 'created', ?, '[]', '{}', 'ignore', false
+             from unnest(?::uuid[], ?::uuid[]) v (id, account)`,
+            [scheduledFor, ENVIRONMENT, newId(), newId(), ids, items.map(({ key }) => keyOf(key))],
           )
-          const carried = { scheduledFor, triggerId: null }
-          const waiting = items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), ...carried }))
-          await enqueueItems(tx, RUN_QUEUE, waiting)
+          const waiting = items.map((item, index) => ({
+            ...columnsOf(item),
+            run_id: ids[index] ?? '',
+            integrated_account_id: keyOf(item.key),
+            scheduled_for: scheduledFor.toISOString(),
+            trigger_id: null,
+          }))
+          await insertWaiting(tx, RUN_QUEUE, waiting)
         },
         beforeCommit,
       ),
@@ -120,36 +149,24 @@ function bound(queue: RunQueue, claim: QueueUnderTest['queue']['claim']): QueueU
 async function openParcels(): Promise<QueueUnderTest> {
   await execute(database.pool, 'truncate parcel, parcel_queue, parcel_lease')
   await clock.stop()
-  const queue = new TableQueue({
-    database,
-    sql: PARCEL_QUEUE,
-    policy: QUEUE_POLICY,
-    random: () => 0.999,
-    findEndings: async () => new Map(),
-    conclude: async (tx, settled) => {
-      for (const { id, status, attempt, error } of settled)
-        await execute(tx, 'update parcel set status = ?, attempt = ?, error = ?::jsonb where parcel_id = ?', [
-          status,
-          attempt,
-          error === null ? null : jsonb(error),
-          id,
-        ])
-    },
-  })
+  const queue = new ParcelQueue({ database, policy: QUEUE_POLICY, random: () => 0.999 }, PARCEL_QUEUE)
   return {
     queue,
     database,
     clock,
-    flowId,
+    keyOf,
     enqueue: (items, beforeCommit) =>
       enqueueWith(
         items,
         async (tx, ids) => {
           await execute(tx, 'insert into parcel (parcel_id) select unnest(?::uuid[])', [ids])
-          await queue.enqueue(
-            tx,
-            items.map((item, place) => ({ ...waitingOf(item, ids[place] ?? ''), label: 'a' })),
-          )
+          const waiting = items.map((item, index) => ({
+            ...columnsOf(item),
+            parcel_id: ids[index] ?? '',
+            target_id: keyOf(item.key),
+            label: 'a',
+          }))
+          await insertWaiting(tx, PARCEL_QUEUE, waiting)
         },
         beforeCommit,
       ),

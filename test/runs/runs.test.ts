@@ -5,7 +5,6 @@ import {
   type ClaimedRun,
   type CreateRunDeps,
   createRun,
-  ensureDayPartitions,
   getRun,
   listRuns,
   type Outcome,
@@ -18,6 +17,7 @@ import {
   stopRun,
 } from '../../src/runs/index.ts'
 import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
+import { ensureDayPartitions } from '../../src/runs/sql/day-partition.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne, type Tenant } from '../support/tenant.ts'
 

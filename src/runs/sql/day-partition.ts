@@ -1,6 +1,6 @@
 import { execute, query, queryOne, type Tx } from '../../database/index.ts'
 
-/** Tables that are partitioned by the UTC day of a tick, in the order a tick writes them: runs, and missed stretches. */
+/** Tables that are partitioned by the UTC day of a tick, in the order a tick writes them: runs, and missed ticks. */
 export const DAY_TABLES = ['sync_job_run', 'missed_ticks'] as const
 export type DayTable = (typeof DAY_TABLES)[number]
 
@@ -14,19 +14,19 @@ const LAYOUT: Readonly<Record<DayTable, { readonly tick: string; readonly storag
   missed_ticks: { tick: 'last_at', storage: '' },
 }
 
-/** Longest wait for the lock that attaches a day; a keeper that cannot have it tries again later. */
+/** Longest wait for the lock that attaches a day; the next round of maintenance tries again. */
 const ATTACH_LOCK_TIMEOUT = '2s'
-/** Longest wait for the lock that drops a day. Whoever uses the table waits behind it, so it is short. */
+/** Longest wait for the lock that drops a day; all statements on the table queue behind it, so it is short. */
 const DROP_LOCK_TIMEOUT = '200ms'
-/** Longest look for unfinished runs under that lock; a million that wait take some 0.1 s, an index would cost every tick. */
+/** Longest check for unfinished runs under that lock; a million waiting runs take some 0.1 s, an index would cost every tick. */
 const DROP_CHECK_TIMEOUT = '500ms'
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * Makes a partition for each of the days that has none; returns the names of the new ones.
+ * Creates a partition for each of the days that has none; returns the names of the new ones.
  *
- * Needs a transaction. Keepers of several workers take turns by a lock that readers and writers do not notice; attaching
- * locks only the default partition, for a moment. A day that has rows there already stays there.
+ * Needs a transaction. Several workers take turns by a lock that does not block readers and writers; attaching locks only the
+ * default partition, for a moment. A day that has rows in the default partition gets no other.
  *
  * @param firstDay any moment of the first day, in UTC
  */
@@ -70,10 +70,10 @@ export async function listDaysBefore(tx: Tx, table: DayTable, before: Date): Pro
 }
 
 /**
- * Drops a day whole, unless runs of it are unfinished; a day that is gone already counts as dropped.
+ * Drops the partition of a day, unless runs of it are unfinished; a missing partition counts as dropped.
  *
- * Needs a transaction. Looks for unfinished runs under the lock, for a moment: a run that is just being retried is seen, or
- * its retry finds no run.
+ * Needs a transaction. Checks for unfinished runs under the lock: a run that is being retried is seen, or its retry finds no
+ * run.
  *
  * @returns whether the day is gone
  * @throws an error that `isLockTimeout` or `isStatementTimeout` knows when the table is too busy
@@ -89,23 +89,23 @@ export async function dropDay(tx: Tx, table: DayTable, day: Date): Promise<boole
 }
 
 /**
- * Whether runs of a UTC day wait or are held. Reads the two small tables that every unfinished run is in, in one statement,
- * so that a run on its way from one to the other is seen.
+ * Whether runs of a UTC day wait or are leased. Reads the two small tables that have every unfinished run, in one statement,
+ * so that a run which moves from one to the other is seen.
  */
 export async function hasUnfinishedRuns(tx: Tx, day: Date): Promise<boolean> {
   const to = new Date(day.getTime() + DAY_MS)
   const found = await queryOne(
     tx,
-    `select from run_queue where scheduled_for >= ? and scheduled_for < ?
-     union all select from run_lease where scheduled_for >= ? and scheduled_for < ? limit 1`,
-    [day, to, day, to],
+    `select from run_queue where scheduled_for >= :day and scheduled_for < :to
+     union all select from run_lease where scheduled_for >= :day and scheduled_for < :to limit 1`,
+    { day, to },
   )
   return found !== undefined
 }
 
 /**
- * Empties the default partition when all it has is older than that moment and over. Days that never had a partition of
- * their own end here.
+ * Empties the default partition when all of its rows are older than that moment and final. Days that never had a partition
+ * of their own are deleted here.
  *
  * Needs a transaction.
  *
@@ -126,8 +126,8 @@ async function isDefaultOver(tx: Tx, table: DayTable, before: Date): Promise<boo
   const found = await queryOne<{ readonly isOver: boolean }>(
     tx,
     `select exists (select from ${table}_default)
-       and not exists (select from ${table}_default where ${tick} >= ?) as "isOver"`,
-    [before],
+       and not exists (select from ${table}_default where ${tick} >= :before) as "isOver"`,
+    { before },
   )
   if (found?.isOver !== true || table !== 'sync_job_run') return found?.isOver === true
   const unfinished = await queryOne(
@@ -137,23 +137,23 @@ async function isDefaultOver(tx: Tx, table: DayTable, before: Date): Promise<boo
   return unfinished === undefined
 }
 
-/** Deletes checkpoints before that moment whose runs were dropped, at most so many; returns how many. */
+/** Deletes checkpoints before that moment whose runs were dropped, at most `limit`; returns how many. */
 export async function deleteOrphanedCheckpoints(tx: Tx, before: Date, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from run_checkpoint where run_id = any(array(
-       select c.run_id from run_checkpoint c where c.scheduled_for < ?
+       select c.run_id from run_checkpoint c where c.scheduled_for < :before
          and not exists (select from sync_job_run r where r.id = c.run_id and r.scheduled_for = c.scheduled_for)
-       limit ?))`,
-    [before, limit],
+       limit :limit))`,
+    { before, limit },
   )
 }
 
 async function partitionNames(tx: Tx, table: DayTable): Promise<readonly string[]> {
   const found = await query<{ readonly name: string }>(
     tx,
-    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = ?::regclass`,
-    [table],
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = :table::regclass`,
+    { table },
   )
   return found.map(({ name }) => name)
 }

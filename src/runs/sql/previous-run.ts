@@ -1,16 +1,20 @@
 import { execute, query, type Tx } from '../../database/index.ts'
 
-/** Stands for "no trigger", since a primary key cannot hold null. */
+/** Null object for "no trigger": a primary key cannot hold null. */
 const NO_TRIGGER = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Changes that the third party made visible late, or that its clock dates before ours, are read again: a date handed out
- * is so long before the start of the run it stands for.
+ * Overlap of two incremental syncs: changes that the upstream made visible late, or that its clock dates before ours, are read
+ * again.
  */
 const OVERLAP = `interval '2 minutes'`
 
-/** Rows of runs without a trigger are kept for so many days after their run began; then everything is read again. */
+/** Days that rows of runs without a trigger are kept after their run began; then everything is read again. */
 const KEPT_DAYS = 400
+
+/** SQL: the columns of the keys, for unnest(); subqueries hide from the planner how many keys there are. */
+const KEYS = `(select :environmentIds::uuid[]), (select :syncJobIds::uuid[]), (select :accountIds::uuid[]),
+  (select :triggerIds::uuid[]), (select :resourceKeys::text[])`
 
 /** One resource of the runs of a trigger, or of a job and account without one. */
 export interface PreviousRunKey {
@@ -36,7 +40,7 @@ export async function findPreviousRunDates(tx: Tx, keys: readonly PreviousRunKey
   const found = await query<{ readonly date: Date | null }>(
     tx,
     `select p.started_at - ${OVERLAP} as date
-     from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::uuid[], ?::text[]) with ordinality
+     from unnest(${KEYS}) with ordinality
        as v (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, place)
      left join previous_run p using (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
      order by v.place`,
@@ -46,7 +50,7 @@ export async function findPreviousRunDates(tx: Tx, keys: readonly PreviousRunKey
 }
 
 /**
- * Notes which runs have read all of a resource. A date only moves forward: runs of one account end in order, but an old one
+ * Records which runs have read all of a resource. A date only advances: runs of one account end in order, but an old one
  * that is retried may end late. Rows are locked in the order of the primary key.
  */
 export async function advancePreviousRuns(tx: Tx, runs: readonly PreviousRun[]): Promise<void> {
@@ -56,12 +60,12 @@ export async function advancePreviousRuns(tx: Tx, runs: readonly PreviousRun[]):
     `insert into previous_run as p
        (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
      select v.environment_id, v.sync_job_id, v.integrated_account_id, v.trigger_id, v.resource_key, max(v.started_at)
-     from unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::uuid[], ?::text[], ?::timestamptz[])
+     from unnest(${KEYS}, (select :startedAt::timestamptz[]))
        as v (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
      group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
      on conflict (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
        do update set started_at = greatest(p.started_at, excluded.started_at)`,
-    [...keyColumns(runs), runs.map(({ startedAt }) => startedAt)],
+    { ...keyColumns(runs), startedAt: runs.map(({ startedAt }) => startedAt) },
   )
 }
 
@@ -76,17 +80,17 @@ export async function deleteExpiredPreviousRuns(tx: Tx, limit: number): Promise<
        select ctid from previous_run
        where trigger_id = '${NO_TRIGGER}'
          and started_at < now() - interval '${KEPT_DAYS} days'
-       limit ?))`,
-    [limit],
+       limit :limit))`,
+    { limit },
   )
 }
 
 function keyColumns(keys: readonly PreviousRunKey[]) {
-  return [
-    keys.map(({ environmentId }) => environmentId),
-    keys.map(({ syncJobId }) => syncJobId),
-    keys.map(({ integratedAccountId }) => integratedAccountId),
-    keys.map(({ triggerId }) => triggerId ?? NO_TRIGGER),
-    keys.map(({ resourceKey }) => resourceKey),
-  ]
+  return {
+    environmentIds: keys.map(({ environmentId }) => environmentId),
+    syncJobIds: keys.map(({ syncJobId }) => syncJobId),
+    accountIds: keys.map(({ integratedAccountId }) => integratedAccountId),
+    triggerIds: keys.map(({ triggerId }) => triggerId ?? NO_TRIGGER),
+    resourceKeys: keys.map(({ resourceKey }) => resourceKey),
+  }
 }

@@ -1,33 +1,37 @@
-import type { Json } from '../../base/index.ts'
-import { execute, jsonb, query, queryOne, type SqlValue, type Tx } from '../../database/index.ts'
-import { type CarriedValues, type QueueSql, queueSql } from './queue-table.ts'
+import type { Json, JsonObject } from '../../base/index.ts'
+import { execute, jsonb, query, type Tx } from '../../database/index.ts'
 
-/** An item to be put into a queue. */
-export interface WaitingItem {
+/**
+ * The two tables in which one kind of work queues: what waits, and what is leased. Both have the columns `environment_id`,
+ * `region` and `queue_group` beside those named here. What became of an item is recorded elsewhere, by the owner of the work.
+ *
+ * All statements run in READ COMMITTED, one round trip each. Wherever one may wait for more than one row it takes them in
+ * one order (items, or concurrency keys), so that two of them never deadlock. All commit synchronously: a lease that its
+ * holder knows of survives a crash of the database, so that no item has two holders and no attempt number is given twice.
+ *
+ * Leases are looked up with `= any`, not by a join: a plan made while the table is empty stays for a while, and a join would
+ * then read all of it once per item. Measured with 50 of 5 000 leases: 15 ms instead of 170 ms, and 0.4 ms either way with a
+ * plan for the table as it is.
+ *
+ * Parameters are read through subqueries, which hide their values from the planner: a plan for the values of a small batch
+ * looks cheaper than the generic plan, so that the statement would be planned anew on every call.
+ */
+export interface QueueTable {
+  /** Table with one row per waiting item. */
+  readonly waiting: string
+  /** Table with one row per leased item. */
+  readonly lease: string
+  /** Column with the item's id. */
   readonly id: string
-  readonly environmentId: string
-  /** Claims are fair between flows. */
-  readonly flowId: string
-  readonly region: string
-  /** Who may claim it. */
-  readonly group: string
-  /** Absent: at once. */
-  readonly availableAt?: Date
-  /** Attempts that were made before and count no more. Absent: none. */
-  readonly attempt?: number
-}
-
-/** What a claimant asks for. */
-export interface LeaseRequest {
-  readonly group: string
-  /** Only items of these regions; null: of any. */
-  readonly regions: readonly string[] | null
-  /** One id per item wanted at most. */
-  readonly leaseIds: readonly string[]
-  /** Items of the group that may be held at once, by all holders together, advisory under concurrency; null: any number. */
-  readonly heldMax: number | null
-  readonly holder: string
-  readonly leaseMs: number
+  /**
+   * Column with the concurrency key, such as the account: claims are fair between its values. A unique index on it in the
+   * lease table allows one lease per value.
+   */
+  readonly key: string
+  /** Further columns that are copied from one table to the other. */
+  readonly payload: string
+  /** The payload in the select list of what a claim and a settlement return. */
+  readonly payloadFields: string
 }
 
 /** Names a lease; the lease id is the fence. */
@@ -36,211 +40,299 @@ export interface LeaseKey {
   readonly leaseId: string
 }
 
+/** What a holder asks for. */
+export interface LeaseRequest {
+  readonly group: string
+  /** Only items of these regions; null: of any. */
+  readonly regions: readonly string[] | null
+  /** One id per item wanted at most. */
+  readonly leaseIds: readonly string[]
+  /** Items of the group that all holders together may hold; two claims at the same moment may exceed it. Null: any number. */
+  readonly heldMax: number | null
+  readonly holder: string
+  readonly leaseMs: number
+}
+
 /** A lease just taken. */
 export interface TakenLease extends LeaseKey {
   readonly environmentId: string
-  readonly flowId: string
+  readonly concurrencyKey: string
   /** From 1. */
   readonly attempt: number
-  /** Attempts up to this one are no part of the limit. */
+  /** Attempts up to this one do not count towards the limit. */
   readonly attemptBase: number
   readonly expiresAt: Date
 }
 
-/** A lease that goes on. */
+/** A lease that was renewed. */
 export interface RenewedLease extends LeaseKey {
   readonly expiresAt: Date
   readonly isStopRequested: boolean
 }
 
-/** What a held item becomes. */
+/** What a leased item becomes. */
 export interface LeaseSettlement extends LeaseKey {
   readonly status: string
   readonly error: Json
   /** Attempts that count so far. */
   readonly attempt: number
-  /** Back into the queue after so long; null: it is over. */
+  /** Delay until the item is available again; null: it has ended. */
   readonly delayMs: number | null
 }
 
-/** What a held item has become. */
+/** What a leased item has become. */
 export interface SettledItem extends LeaseKey {
   readonly environmentId: string
-  readonly flowId: string
+  readonly concurrencyKey: string
   /** `stopped` also for an item that was to wait again although a stop had been requested. */
   readonly status: string
   readonly error: Json
   /** Attempts that count so far. */
   readonly attempt: number
-  /** It is final; otherwise it waits again. */
+  /** False: it waits again. */
   readonly isOver: boolean
 }
 
-/** A lease whose holder is gone, or did not stop in time. */
+/** A lease that expired, or whose holder did not stop in time. */
 export interface ExpiredLease extends LeaseKey {
   readonly attempt: number
   readonly attemptBase: number
   readonly isStopRequested: boolean
 }
 
-/** How many items wait in a group of an environment. */
+/** How many items wait in a queue group of an environment. */
 export interface WaitingCount {
   readonly environmentId: string
   readonly group: string
   readonly waiting: number
 }
 
-/** Puts items into the queue, in the caller's transaction; they rank behind what their flow has waiting. */
-export async function enqueueItems<Carried extends CarriedValues>(
-  tx: Tx,
-  sql: QueueSql<Carried>,
-  items: readonly (WaitingItem & Carried)[],
-): Promise<void> {
-  await execute(tx, sql.enqueue, [
-    items.map(({ id }) => id),
-    items.map(({ flowId }) => flowId),
-    items.map(({ environmentId }) => environmentId),
-    items.map(({ region }) => region),
-    items.map(({ group }) => group),
-    ...sql.carried.map(({ field }) => items.map((item) => item[field])),
-    items.map(({ availableAt }) => availableAt ?? null),
-    items.map(({ attempt }) => attempt ?? 0),
-  ])
+/** Milliseconds of the fair clock that one waiting item puts its concurrency key behind the others. */
+const KEY_WEIGHT_MS = 1_000
+/** Behind this many waiting items of one key, order no longer matters. */
+const KEY_BACKLOG_MAX = 1_000
+
+/**
+ * Items one claim takes at most. Written out, because a limit that is a parameter is planned as a tenth of the table, for
+ * which the planner would read and sort all of it.
+ */
+const CLAIM_MAX = 1_000
+
+/**
+ * SQL: puts the rows of a CTE or table `source` into the queue, ranked behind what their concurrency key has waiting. The rows
+ * have the columns of an item, `available_at` (null: now) and `attempt` (attempts that do not count towards the limit).
+ *
+ * One look at the index for all keys together is several times cheaper than one per item. It is joined by a full join: each
+ * of its keys is one of the items', so that a left join would give the same; but that may be planned as a nested loop,
+ * because few rows are expected of an empty queue, and then compares 500 items with 500 keys: 25 µs an item more.
+ */
+export function insertWaitingSql(table: QueueTable, source: string): string {
+  const availableAt = 'coalesce(v.available_at, now())'
+  return `insert into ${table.waiting} (${itemColumns(table)}, available_at, attempt, attempt_base, fair_rank)
+    with ${aheadSql(table, source)}
+    select ${itemColumns(table)}, ${availableAt}, v.attempt, v.attempt,
+      ${fairClock(availableAt)} + ${KEY_WEIGHT_MS} * coalesce(ahead.items, 0)
+        + ${KEY_WEIGHT_MS} * row_number() over (partition by v.${table.key} order by v.${table.id})
+    from ${source} v full join ahead on ahead.of_key = v.${table.key}`
+}
+
+/** Puts items into the queue, in the caller's transaction; each has the columns that `insertWaitingSql` names. */
+export async function insertWaiting(tx: Tx, table: QueueTable, items: readonly JsonObject[]): Promise<void> {
+  await execute(
+    tx,
+    `with given as materialized (select * from jsonb_populate_recordset(null::${table.waiting}, :items::jsonb))
+     ${insertWaitingSql(table, 'given')}`,
+    { items: jsonb(items) },
+  )
 }
 
 /**
- * Leases the lowest-ranked available items whose flow is free.
+ * Leases the lowest-ranked available items whose concurrency key is free.
  *
- * Rides on the claim index of the group. Rows another claimant is taking are passed over; two items of one exclusive flow
- * are never both leased, whoever claims at the same moment.
+ * Rides on the claim index of the group. Rows another holder is taking are passed over; two items of one key are never both
+ * leased where the lease table has a unique index on it.
  */
-export async function claimItems<Carried extends CarriedValues>(
+export async function claimItems<Payload>(
   tx: Tx,
-  sql: QueueSql<Carried>,
+  table: QueueTable,
   request: LeaseRequest,
-): Promise<readonly (TakenLease & Carried)[]> {
+): Promise<readonly (TakenLease & Payload)[]> {
   const { group, regions, leaseIds, heldMax, holder, leaseMs } = request
-  const wanted: SqlValue[] = [leaseIds.length, heldMax, heldMax, group, leaseIds, holder, leaseMs / 1000]
-  return await query(tx, sql.claim, [group, regions, regions, ...wanted])
+  const { waiting, lease, id, key, payloadFields } = table
+  return await query(
+    tx,
+    `with candidate as materialized (
+       select c.* from (
+         select q.* from ${waiting} q
+         where q.queue_group = (select :group::text) and q.available_at <= (select now())
+           and ((select :regions::text[]) is null or q.region = any((select :regions::text[])::text[]))
+           and not exists (select from ${lease} l where l.${key} = q.${key})
+         order by q.fair_rank, q.${id}
+         limit ${CLAIM_MAX}
+         for update of q skip locked
+       ) c
+       limit least((select :limit::bigint), case when (select :heldMax::bigint) is not null
+         then greatest(0, (select :heldMax::bigint) - (select count(*) from ${lease} l where l.queue_group = (select :group::text))) end)
+     ),
+     numbered as (select c.*, row_number() over (order by c.fair_rank, c.${id}) as slot from candidate c),
+     leased as (
+       insert into ${lease} (${itemColumns(table)}, lease_id, holder, attempt, attempt_base, claimed_at, expires_at)
+       select ${itemColumns(table)}, ((select :leaseIds::uuid[]))[slot], :holder, attempt + 1, attempt_base, now(), now() + make_interval(secs => :leaseSeconds)
+       from numbered order by ${key}, slot
+       on conflict do nothing
+       returning *
+     ),
+     taken as (delete from ${waiting} q where q.${id} = any(array(select ${id} from leased)))
+     select ${id} as id, environment_id as "environmentId", ${key} as "concurrencyKey", lease_id as "leaseId", attempt,
+       attempt_base as "attemptBase", expires_at as "expiresAt", ${payloadFields}
+     from leased`,
+    { group, regions, limit: leaseIds.length, heldMax, leaseIds, holder, leaseSeconds: leaseMs / 1000 },
+  )
 }
 
 /** Renews the leases that are still the given ones, and returns those. */
 export async function renewLeases(
   tx: Tx,
-  sql: QueueSql<never>,
+  { lease, id }: QueueTable,
   held: readonly LeaseKey[],
   leaseMs: number,
 ): Promise<readonly RenewedLease[]> {
-  return await query(tx, sql.heartbeat, [held.map(({ id }) => id), held.map(({ leaseId }) => leaseId), leaseMs / 1000])
+  return await query(
+    tx,
+    `with held as (
+       select l.${id} from ${lease} l where l.${id} = any((select :ids::uuid[])::uuid[])
+         and l.lease_id = any((select :leaseIds::uuid[])::uuid[])
+       order by l.${id} for update of l
+     )
+     update ${lease} l set expires_at = now() + make_interval(secs => :leaseSeconds)
+     where l.${id} = any(array(select h.${id} from held h))
+     returning l.${id} as id, l.lease_id as "leaseId", l.expires_at as "expiresAt",
+       l.stop_requested_at is not null as "isStopRequested"`,
+    { ids: held.map((each) => each.id), leaseIds: held.map(({ leaseId }) => leaseId), leaseSeconds: leaseMs / 1000 },
+  )
 }
 
 /**
- * Ends the leases that are still the given ones, lets wait what is to wait again, and returns what they were leases on.
+ * Ends the leases that are still the given ones, makes wait what is to wait again, and returns what they were leases on.
  *
- * An item with a delay gives its turn away: whatever waits in its flow now goes first.
+ * An item with a delay gives its turn away: everything that waits with its concurrency key goes first.
  */
-export async function settleLeases<Carried extends CarriedValues>(
+export async function settleLeases<Payload>(
   tx: Tx,
-  sql: QueueSql<Carried>,
+  table: QueueTable,
   settlements: readonly LeaseSettlement[],
-): Promise<readonly (SettledItem & Carried)[]> {
-  return await query(tx, sql.settle, [
-    settlements.map(({ id }) => id),
-    settlements.map(({ leaseId }) => leaseId),
-    settlements.map(({ status }) => status),
-    settlements.map(({ error }) => (error === null ? null : jsonb(error))),
-    settlements.map(({ attempt }) => attempt),
-    settlements.map(({ delayMs }) => delayMs),
-  ])
+): Promise<readonly (SettledItem & Payload)[]> {
+  const { waiting, lease, id, key, payload, payloadFields } = table
+  return await query(
+    tx,
+    `with v as materialized (
+       select * from unnest((select :ids::uuid[]), (select :leaseIds::uuid[]), (select :statuses::text[]),
+           (select :errors::jsonb[]), (select :attempts::integer[]), (select :delaysMs::double precision[]))
+         as v (item, lease_id, status, error, attempt, delay_ms)
+     ),
+     held as materialized (
+       select l.* from ${lease} l
+       where l.${id} = any(array(select v.item from v)) and l.lease_id = any(array(select v.lease_id from v))
+       order by l.${id} for update of l
+     ),
+     settled as materialized (
+       select l.${id}, l.${key}, environment_id, region, queue_group, ${payload}, l.lease_id, v.error, v.attempt, l.attempt_base,
+         case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
+         case when l.stop_requested_at is null then now() + make_interval(secs => v.delay_ms / 1000.0) end as available_at
+       from held l join v on l.${id} = v.item and l.lease_id = v.lease_id
+     ),
+     ended as (delete from ${lease} l where l.${id} = any(array(select s.${id} from settled s))),
+     requeued as (select * from settled where available_at is not null),
+     ${aheadSql(table, 'requeued', ', max(q.fair_rank) as last_rank')},
+     waits as (
+       insert into ${waiting} (${itemColumns(table)}, available_at, attempt, attempt_base, fair_rank)
+       select ${itemColumns(table)}, s.available_at, s.attempt, s.attempt_base,
+         greatest(${fairClock('s.available_at')} + ${KEY_WEIGHT_MS} * coalesce(ahead.items, 0),
+           case when s.available_at > now() then ahead.last_rank + ${KEY_WEIGHT_MS} end)
+       from requeued s full join ahead on ahead.of_key = s.${key}
+     )
+     select ${id} as id, lease_id as "leaseId", environment_id as "environmentId", ${key} as "concurrencyKey", status, error,
+       attempt, available_at is null as "isOver", ${payloadFields}
+     from settled`,
+    {
+      ids: settlements.map((each) => each.id),
+      leaseIds: settlements.map(({ leaseId }) => leaseId),
+      statuses: settlements.map(({ status }) => status),
+      errors: settlements.map(({ error }) => (error === null ? null : jsonb(error))),
+      attempts: settlements.map(({ attempt }) => attempt),
+      delaysMs: settlements.map(({ delayMs }) => delayMs),
+    },
+  )
 }
 
-/** By item that is held: the attempts up to which none is part of the limit, which moves while progress is made. */
+/** By leased item, the attempts that do not count towards the limit; they grow while progress is made. */
 export async function findAttemptBases(
   tx: Tx,
-  sql: QueueSql<never>,
+  { lease, id }: QueueTable,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const found = await query<{ readonly id: string; readonly attemptBase: number }>(tx, sql.attemptBases, [ids])
+  const found = await query<{ readonly id: string; readonly attemptBase: number }>(
+    tx,
+    `select l.${id} as id, l.attempt_base as "attemptBase" from ${lease} l where l.${id} = any(:ids)`,
+    { ids },
+  )
   return new Map(found.map(({ id, attemptBase }) => [id, attemptBase]))
 }
 
 /** Locks leases past their end, or asked to stop longer ago than the grace; passes over those being settled or renewed. */
 export async function lockExpiredLeases(
   tx: Tx,
-  sql: QueueSql<never>,
+  { lease, id }: QueueTable,
   stopGraceMs: number,
   limit: number,
 ): Promise<readonly ExpiredLease[]> {
-  return await query(tx, sql.expired, [stopGraceMs / 1000, limit])
+  return await query(
+    tx,
+    `select l.${id} as id, l.lease_id as "leaseId", l.attempt, l.attempt_base as "attemptBase",
+       l.stop_requested_at is not null as "isStopRequested"
+     from ${lease} l
+     where l.expires_at <= now() or l.stop_requested_at <= now() - make_interval(secs => :graceSeconds)
+     order by l.${id} limit :limit for update skip locked`,
+    { graceSeconds: stopGraceMs / 1000, limit },
+  )
 }
 
 /** Counts what waits in each of the groups, up to `atMost`. Rides on the group index. */
 export async function countWaiting(
   tx: Tx,
-  sql: QueueSql<never>,
+  { waiting }: QueueTable,
   groups: readonly { readonly environmentId: string; readonly group: string }[],
   atMost: number,
 ): Promise<readonly WaitingCount[]> {
-  return await query(tx, sql.count, [
-    atMost,
-    groups.map(({ environmentId }) => environmentId),
-    groups.map(({ group }) => group),
-  ])
-}
-
-/** What a run carries through the queue. */
-export type RunCarried = {
-  readonly scheduledFor: Date
-  readonly triggerId: string | null
-}
-
-/** The queue of sync runs. An account is an exclusive flow: the unique index run_lease_account allows it one running run. */
-export const RUN_QUEUE = queueSql<RunCarried>({
-  waiting: 'run_queue',
-  lease: 'run_lease',
-  item: 'run_id',
-  flow: 'integrated_account_id',
-  carried: [
-    { column: 'scheduled_for', field: 'scheduledFor', type: 'timestamptz' },
-    { column: 'trigger_id', field: 'triggerId', type: 'uuid' },
-  ],
-})
-
-/** What a request to stop found. */
-export interface StopFound {
-  /** Set when the run waited and has left the queue. */
-  readonly scheduledFor: Date | null
-  readonly triggerId: string | null
-  /** The run is held; its holder learns of the request at the next heartbeat. */
-  readonly isHeld: boolean
-}
-
-/**
- * Takes a waiting run out of the queue, or notes on its lease that it should stop (the first request counts).
- *
- * Finds neither when a claim moves the run at this very moment: ask again.
- */
-export async function requestStop(tx: Tx, environmentId: string, runId: string): Promise<StopFound | undefined> {
-  return await queryOne(
+  return await query(
     tx,
-    `with waiting as (
-       delete from run_queue where run_id = ? and environment_id = ? returning scheduled_for, trigger_id
-     ), held as (
-       update run_lease set stop_requested_at = coalesce(stop_requested_at, now())
-       where run_id = ? and environment_id = ? returning run_id
-     )
-     select scheduled_for as "scheduledFor", trigger_id as "triggerId", false as "isHeld" from waiting
-     union all select null, null, true from held`,
-    [runId, environmentId, runId, environmentId],
+    `select v.environment_id as "environmentId", v.queue_group as "group", (
+         select count(*) from (
+           select from ${waiting} q where q.environment_id = v.environment_id and q.queue_group = v.queue_group limit :atMost
+         ) waiting) as waiting
+     from unnest(:environmentIds::uuid[], :groups::text[]) as v (environment_id, queue_group)`,
+    {
+      atMost,
+      environmentIds: groups.map(({ environmentId }) => environmentId),
+      groups: groups.map(({ group }) => group),
+    },
   )
 }
 
-/** Ends leases without settling anything, for runs whose record is gone. */
-export async function dropLeases(tx: Tx, leases: readonly LeaseKey[]): Promise<void> {
-  await execute(
-    tx,
-    `delete from run_lease l using unnest(?::uuid[], ?::uuid[]) as v (run_id, lease_id)
-     where l.run_id = v.run_id and l.lease_id = v.lease_id`,
-    [leases.map(({ id }) => id), leases.map(({ leaseId }) => leaseId)],
-  )
+/** SQL: the columns that an item has in both tables. */
+function itemColumns({ id, key, payload }: QueueTable): string {
+  return `${id}, ${key}, environment_id, region, queue_group, ${payload}`
+}
+
+/** SQL: a CTE with how many items wait ahead of those of `source`, by concurrency key. */
+function aheadSql({ waiting, key }: QueueTable, source: string, more = ''): string {
+  return `ahead as materialized (
+    select q.${key} as of_key, least(count(*), ${KEY_BACKLOG_MAX}) as items${more} from ${waiting} q
+    where q.${key} = any(array(select ${key} from ${source})) group by q.${key}
+  )`
+}
+
+/** SQL: a moment as milliseconds of the clock in which ranks are counted. */
+function fairClock(at: string): string {
+  return `(extract(epoch from ${at}) * 1000)::bigint`
 }

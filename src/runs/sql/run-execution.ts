@@ -2,20 +2,20 @@ import type { Json, JsonObject } from '../../base/index.ts'
 import { jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination } from '../run.ts'
 import type { LeaseKey } from './queue.ts'
-import { destinationFromColumns } from './run.ts'
+import { type DestinationColumns, withDestination } from './run.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** What a leased run needs beside its lease and where its incremental syncs begin. */
+/** A leased run, without its lease and the dates of its incremental syncs. */
 export interface RunWork
-  extends Omit<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'attempt' | 'attemptsMax' | 'previousRunDates'> {
+  extends Omit<
+    ClaimedRun,
+    'leaseId' | 'leaseExpiresAt' | 'attempt' | 'attemptsMax' | 'attemptsExhausted' | 'previousRunDates'
+  > {
   readonly ignorePreviousRun: boolean
 }
 
-interface WorkRow extends Omit<RunWork, 'destination'> {
-  readonly groupKey: string | null
-  readonly webhookId: string | null
-}
+type WorkRow = Omit<RunWork, 'destination'> & DestinationColumns
 
 /** A run just leased. */
 export interface RunToBegin {
@@ -25,21 +25,20 @@ export interface RunToBegin {
 }
 
 /**
- * Marks leased runs running and returns what to do: their snapshot and what the last attempt saved. A run whose day was
- * dropped is not in the answer. Belongs in the transaction that took the leases.
+ * Marks leased runs running and returns their definition and what the last attempt saved. A run whose day was dropped is
+ * not in the answer. Belongs into the transaction that took the leases.
  */
 export async function markRunsRunning(tx: Tx, runs: readonly RunToBegin[]): Promise<readonly RunWork[]> {
   const begun: RunWork[] = []
   for (const { from, to, items } of groupByDay(runs)) {
-    const found = await query<WorkRow>(tx, MARK_RUNNING, [
-      items.map(({ id }) => id),
-      items.map(({ scheduledFor }) => scheduledFor),
-      items.map(({ attempt }) => attempt),
+    const found = await query<WorkRow>(tx, MARK_RUNNING, {
+      ids: items.map(({ id }) => id),
+      scheduledFor: items.map(({ scheduledFor }) => scheduledFor),
+      attempts: items.map(({ attempt }) => attempt),
       from,
       to,
-    ])
-    for (const { groupKey, webhookId, ...work } of found)
-      begun.push({ ...work, destination: destinationFromColumns(groupKey, webhookId) })
+    })
+    begun.push(...found.map(withDestination))
   }
   return begun
 }
@@ -47,9 +46,10 @@ export async function markRunsRunning(tx: Tx, runs: readonly RunToBegin[]): Prom
 const MARK_RUNNING = `update sync_job_run r
   set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, now()), updated_at = now(),
     version = r.version + 1
-  from unnest(?::uuid[], ?::timestamptz[], ?::integer[]) as v (id, scheduled_for, attempt)
+  from unnest((select :ids::uuid[]), (select :scheduledFor::timestamptz[]), (select :attempts::integer[]))
+      as v (id, scheduled_for, attempt)
     left join run_checkpoint c on c.run_id = v.id
-  where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
+  where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= :from and r.scheduled_for < :to
   returning r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
     r.integrated_account_id as "integratedAccountId", r.trigger_id as "triggerId", r.kind, r.args, r.resources,
     r.daemon_group_key as "groupKey", r.webhook_id as "webhookId", r.error_handling as "errorHandling",
@@ -57,54 +57,56 @@ const MARK_RUNNING = `update sync_job_run r
     c.checkpoint, c.ending,
     coalesce(c.resource_stats, r.resource_stats) as "resourceStats"`
 
+/** What an execution stores while it holds the lease; null stays as it is stored. */
+export interface StoredProgress {
+  readonly checkpoint: JsonObject | null
+  readonly stats: readonly ResourceStats[] | null
+  readonly ending: DecidedEnding | null
+  /** The lease is renewed for this long. */
+  readonly leaseMs: number
+}
+
 /**
- * Stores a checkpoint with its counters and renews the lease, together or not at all. What is null stays as it is.
+ * Stores a checkpoint with its counters and renews the lease, together or not at all.
  *
- * Counters that show more pages, or more listings passed over, than those stored are progress: the attempts before this one
- * are no part of the limit any more.
+ * Counters with more pages or more failed listings than those stored are progress: earlier attempts no longer count towards
+ * the limit.
  *
  * @returns whether a stop was requested; undefined when the lease is not the given one any more, and nothing was stored
  */
 export async function saveRunProgress(
   tx: Tx,
   lease: LeaseKey,
-  checkpoint: JsonObject | null,
-  stats: readonly ResourceStats[] | null,
-  ending: DecidedEnding | null,
-  leaseMs: number,
+  { checkpoint, stats, ending, leaseMs }: StoredProgress,
 ): Promise<{ readonly isStopRequested: boolean } | undefined> {
-  const counters = stats && jsonb(stats)
   return await queryOne(
     tx,
     `with held as (
-       update run_lease set expires_at = now() + make_interval(secs => ?),
-         attempt_base = case when ${progressSql('?::jsonb')} >
+       update run_lease set expires_at = now() + make_interval(secs => :leaseSeconds),
+         attempt_base = case when ${progressSql(':stats::jsonb')} >
            coalesce((select ${progressSql('c.resource_stats')} from run_checkpoint c where c.run_id = run_lease.run_id), 0)
            then greatest(attempt_base, attempt - 1) else attempt_base end
-       where run_id = ? and lease_id = ?
+       where run_id = :runId and lease_id = :leaseId
        returning run_id, scheduled_for, environment_id, stop_requested_at
      ), saved as (
        insert into run_checkpoint (run_id, scheduled_for, environment_id, checkpoint, resource_stats, ending, saves,
          saved_at)
-       select run_id, scheduled_for, environment_id, v.checkpoint, coalesce(v.resource_stats, '[]'), v.ending, 1,
-         now()
-       from held, (select ?::jsonb as checkpoint, ?::jsonb as resource_stats, ?::jsonb as ending) v
+       select run_id, scheduled_for, environment_id, :checkpoint::jsonb, coalesce(:stats::jsonb, '[]'), :ending::jsonb, 1, now()
+       from held
        on conflict (run_id) do update set checkpoint = coalesce(excluded.checkpoint, run_checkpoint.checkpoint),
-         resource_stats = coalesce(?::jsonb, run_checkpoint.resource_stats),
+         resource_stats = coalesce(:stats::jsonb, run_checkpoint.resource_stats),
          ending = coalesce(excluded.ending, run_checkpoint.ending),
          saves = run_checkpoint.saves + 1, saved_at = excluded.saved_at
      )
      select stop_requested_at is not null as "isStopRequested" from held`,
-    [
-      leaseMs / 1000,
-      counters,
-      lease.id,
-      lease.leaseId,
-      checkpoint && jsonb(checkpoint),
-      counters,
-      ending && jsonb(ending),
-      counters,
-    ],
+    {
+      leaseSeconds: leaseMs / 1000,
+      runId: lease.id,
+      leaseId: lease.leaseId,
+      checkpoint: checkpoint && jsonb(checkpoint),
+      stats: stats && jsonb(stats),
+      ending: ending && jsonb(ending),
+    },
   )
 }
 
@@ -112,13 +114,13 @@ export async function saveRunProgress(
 export async function findRunEndings(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
   const found = await query<{ readonly id: string; readonly ending: DecidedEnding }>(
     tx,
-    'select run_id as id, ending from run_checkpoint where run_id = any(?::uuid[]) and ending is not null',
-    [ids],
+    'select run_id as id, ending from run_checkpoint where run_id = any(:ids::uuid[]) and ending is not null',
+    { ids },
   )
   return new Map(found.map(({ id, ending }) => [id, ending]))
 }
 
-/** SQL: how far counters say that a run has come; null for null. Grows with every position that is saved. */
+/** SQL: the progress that counters show; null for null. Grows with every position that is saved. */
 function progressSql(stats: string): string {
   return `(select sum((s ->> 'pages')::bigint + (s ->> 'failed')::bigint) from jsonb_array_elements(${stats}) s)`
 }
@@ -134,7 +136,7 @@ export interface SettledRun {
   readonly isOver: boolean
 }
 
-/** A run that has delivered what it read, with what tells where the next incremental sync begins. */
+/** A completed run, with what decides where the next incremental sync begins. */
 export interface CompletedRun {
   readonly id: string
   readonly environmentId: string
@@ -149,39 +151,36 @@ export interface CompletedRun {
   readonly startedAt: Date
 }
 
-interface CompletedRow extends Omit<CompletedRun, 'destination'> {
-  readonly groupKey: string | null
-  readonly webhookId: string | null
-}
+type CompletedRow = Omit<CompletedRun, 'destination'> & DestinationColumns
 
 /**
- * Writes what has become of runs, and what follows from it: progress moves from the checkpoint to the run, so that pages
- * do not rewrite its wide row; runs that have ended by themselves drop their checkpoint; the trigger's schedule shows the
- * status. Schedules are locked in the order of their ids.
+ * Writes the status of settled runs, and what follows from it: progress moves from the checkpoint to the run, whose wide row
+ * pages do not rewrite; completed runs drop their checkpoint; the schedule of the trigger gets the status. Schedules are
+ * locked in the order of their ids.
  *
  * @returns the runs that are `completed` or `partially_completed`
  */
 export async function updateSettledRuns(tx: Tx, runs: readonly SettledRun[]): Promise<readonly CompletedRun[]> {
   const ended: CompletedRun[] = []
   for (const { from, to, items } of groupByDay(runs)) {
-    const found = await query<CompletedRow>(tx, UPDATE_SETTLED, [
-      items.map(({ id }) => id),
-      items.map(({ scheduledFor }) => scheduledFor),
-      items.map(({ status }) => status),
-      items.map(({ error }) => (error === null ? null : jsonb(error))),
-      items.map(({ attempt }) => attempt),
-      items.map(({ isOver }) => isOver),
+    const found = await query<CompletedRow>(tx, UPDATE_SETTLED, {
+      ids: items.map(({ id }) => id),
+      scheduledFor: items.map(({ scheduledFor }) => scheduledFor),
+      statuses: items.map(({ status }) => status),
+      errors: items.map(({ error }) => (error === null ? null : jsonb(error))),
+      attempts: items.map(({ attempt }) => attempt),
+      areOver: items.map(({ isOver }) => isOver),
       from,
       to,
-    ])
-    for (const { groupKey, webhookId, ...run } of found)
-      ended.push({ ...run, destination: destinationFromColumns(groupKey, webhookId) })
+    })
+    ended.push(...found.map(withDestination))
   }
   return ended
 }
 
 const UPDATE_SETTLED = `with v as (
-    select * from unnest(?::uuid[], ?::timestamptz[], ?::text[], ?::jsonb[], ?::integer[], ?::boolean[])
+    select * from unnest((select :ids::uuid[]), (select :scheduledFor::timestamptz[]), (select :statuses::text[]),
+        (select :errors::jsonb[]), (select :attempts::integer[]), (select :areOver::boolean[]))
       as v (id, scheduled_for, status, error, attempt, is_over)
   ), marked as (
     update sync_job_run r
@@ -190,15 +189,15 @@ const UPDATE_SETTLED = `with v as (
       version = r.version + 1 + coalesce(c.saves, 0),
       resource_stats = coalesce(c.resource_stats, r.resource_stats)
     from v left join run_checkpoint c on c.run_id = v.id
-    where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= ? and r.scheduled_for < ?
+    where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= :from and r.scheduled_for < :to
     returning r.*
-  ), gone as (
+  ), dropped as (
     delete from run_checkpoint c using v where c.run_id = v.id and v.status in ('completed', 'partially_completed')
   ), shown as (
     select s.trigger_id, m.status from trigger_schedule s
     join marked m on s.trigger_id = m.trigger_id and s.last_run_id = m.id
     order by s.trigger_id for update of s
-  ), noted as (
+  ), updated as (
     update trigger_schedule s set last_run_status = shown.status from shown where s.trigger_id = shown.trigger_id
   )
   select id, environment_id as "environmentId", sync_job_id as "syncJobId",
@@ -207,8 +206,8 @@ const UPDATE_SETTLED = `with v as (
   from marked where status in ('completed', 'partially_completed') and started_at is not null`
 
 /**
- * The items by the UTC day of their tick. A statement that names one day is planned for one partition; without it, claims
- * were measured at 20 ms with 36 partitions against 3.5 ms with 7.
+ * Groups items by the UTC day of their tick. A statement that names one day reads one partition; without it, claims were
+ * measured at 20 ms with 36 partitions against 3.5 ms with 7.
  */
 function groupByDay<Item extends { readonly scheduledFor: Date }>(items: readonly Item[]) {
   const days = Map.groupBy(items, ({ scheduledFor }) => Math.floor(scheduledFor.getTime() / DAY_MS))

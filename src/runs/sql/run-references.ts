@@ -2,17 +2,15 @@ import type { JsonObject } from '../../base/index.ts'
 import { queryOne, type Tx } from '../../database/index.ts'
 import type { ErrorHandling } from '../run.ts'
 
-/** What a run or trigger refers to, as far as the environment has it. */
+/** The rows that a run or trigger refers to; columns of one that the environment does not have are null. */
 export interface RunReferenceRow {
   /** The database's clock. */
   readonly now: Date
-  /** Undefined columns are null: the environment has no such job. */
   readonly jobIntegrationName: string | null
   readonly jobResources: readonly JsonObject[] | null
   readonly jobArgsSchema: JsonObject | null
   readonly jobArgsValidation: string | null
   readonly jobErrorHandling: ErrorHandling | null
-  /** Null: the environment has no such account. */
   readonly accountStatus: string | null
   readonly accountRegion: string | null
   readonly accountIntegrationName: string | null
@@ -20,10 +18,7 @@ export interface RunReferenceRow {
   readonly hasWebhook: boolean
 }
 
-/**
- * Looks a job, an account with its installation, and a webhook up at once; what is missing or of another environment comes
- * back null. Five primary keys, one round trip.
- */
+/** A job, an account with its installation, and a webhook, in one round trip. Rides on five primary keys. */
 export async function findRunReferences(
   tx: Tx,
   environmentId: string,
@@ -36,13 +31,13 @@ export async function findRunReferences(
        j.error_handling as "jobErrorHandling",
        a.status as "accountStatus", a.region as "accountRegion", i.name as "accountIntegrationName",
        e.is_enabled as "isIntegrationEnabled", w.id is not null as "hasWebhook"
-     from (select ?::uuid as environment_id) v
-     left join sync_job j on j.environment_id = v.environment_id and j.id = ?
-     left join integrated_account a on a.environment_id = v.environment_id and a.id = ?
+     from (select :environmentId::uuid as environment_id) v
+     left join sync_job j on j.environment_id = v.environment_id and j.id = :syncJobId
+     left join integrated_account a on a.environment_id = v.environment_id and a.id = :integratedAccountId
      left join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
      left join integration i on i.id = e.integration_id
-     left join webhook w on w.environment_id = v.environment_id and w.id = ?`,
-    [environmentId, ids.syncJobId, ids.integratedAccountId, ids.webhookId],
+     left join webhook w on w.environment_id = v.environment_id and w.id = :webhookId`,
+    { environmentId, ...ids },
   )
   if (found === undefined) throw new Error('a select of one row returned none')
   return found
@@ -58,13 +53,13 @@ export async function findAccountState(
     tx,
     `select a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled" from integrated_account a
      join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
-     where a.environment_id = ? and a.id = ?`,
-    [environmentId, integratedAccountId],
+     where a.environment_id = :environmentId and a.id = :integratedAccountId`,
+    { environmentId, integratedAccountId },
   )
 }
 
-/** Tells whether the environment has the webhook. */
+/** Whether the environment has the webhook. */
 export async function hasWebhook(tx: Tx, environmentId: string, id: string): Promise<boolean> {
-  const sql = 'select id from webhook where environment_id = ? and id = ?'
-  return (await queryOne(tx, sql, [environmentId, id])) !== undefined
+  const found = await tx('webhook').where({ environment_id: environmentId, id }).first('id')
+  return found !== undefined
 }

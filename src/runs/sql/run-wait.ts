@@ -1,29 +1,27 @@
 import { execute, query, type Tx } from '../../database/index.ts'
 
-/** What a run that waits in the queue waits for, as far as the tables say. */
+/** What a waiting run waits for, as far as the tables say. */
 export interface RunWaitRow {
   readonly id: string
   readonly region: string
-  /** Who may claim it. */
   readonly group: string
-  /** When it may be claimed; null: now. */
+  /** When it becomes available; null: it is. */
   readonly notBefore: Date | null
-  /** The run of its account that is held. */
+  /** The leased run of its account. */
   readonly runningRunId: string | null
-  /** A worker, or a daemon of its group, lives and takes runs of its region. */
+  /** A worker, or a daemon of its group, is alive and takes runs of its region. */
   readonly hasTaker: boolean
 }
 
 /**
  * What those of the runs that wait are waiting for, in any order.
  *
- * One statement; per run the primary key of the queue and the account index of the leases, and a look at the workers or at the
- * daemons of its environment, which are few.
+ * One statement: per run the primary key of the queue and the account index of the leases, and a scan of the workers or of
+ * the daemons of its environment, which are few. now() is rounded like the queue's column: what was enqueued in this
+ * transaction is available.
  *
- * The clock is rounded like the queue's column: what was enqueued in this transaction may be claimed now.
- *
- * @param groupPrefix what stands before environment and key in the name of a daemon group: `<prefix><environment>:<key>`
- * @param lostAfterMs silence after which a worker or daemon counts for nothing
+ * @param groupPrefix of the queue group of a daemon group: `<prefix><environment>:<key>`
+ * @param lostAfterMs a worker or daemon that was not heard of for this long does not count
  */
 export async function findRunWaits(
   tx: Tx,
@@ -34,42 +32,42 @@ export async function findRunWaits(
 ): Promise<readonly RunWaitRow[]> {
   return await query(
     tx,
-    `with clock as (select now()::timestamptz(3) as at, make_interval(secs => ?) as lost_after)
+    `with clock as (select now()::timestamptz(3) as at, make_interval(secs => :lostAfterSeconds) as lost_after)
      select q.run_id as id, q.region, q.queue_group as "group",
        case when q.available_at > clock.at then q.available_at end as "notBefore", l.run_id as "runningRunId",
-       case when q.queue_group = ? then exists (
+       case when q.queue_group = :webhookGroup then exists (
          select from worker w where w.last_seen_at > clock.at - clock.lost_after
            and (w.regions = '{}' or q.region = any(w.regions))
        ) else exists (
          select from daemon d where d.environment_id = q.environment_id and not d.is_draining
-           and q.queue_group = ? || d.environment_id || ':' || d.group_key
+           and q.queue_group = :groupPrefix || d.environment_id || ':' || d.group_key
            and d.last_seen_at > clock.at - clock.lost_after and (d.regions = '{}' or q.region = any(d.regions))
        ) end as "hasTaker"
      from clock, run_queue q left join run_lease l on l.integrated_account_id = q.integrated_account_id
-     where q.run_id = any(?::uuid[])`,
-    [lostAfterMs / 1000, webhookGroup, groupPrefix, ids],
+     where q.run_id = any(:ids::uuid[])`,
+    { lostAfterSeconds: lostAfterMs / 1000, webhookGroup, groupPrefix, ids },
   )
 }
 
-/** Workers that were not heard of for so long are forgotten by the others. */
+/** Workers that were not heard of for this long are deleted by the others. */
 const WORKER_RETENTION = `interval '1 hour'`
 
 /**
- * Notes that a worker lives, and forgets those long gone. Reads the whole table, which has a row per worker.
+ * Records that a worker is alive, and deletes those that are not. Reads the whole table, which has a row per worker.
  *
  * @param regions whose runs it takes; empty: all
  */
 export async function touchWorker(tx: Tx, id: string, regions: readonly string[]): Promise<void> {
   await execute(
     tx,
-    `with gone as (delete from worker where last_seen_at < now() - ${WORKER_RETENTION} and id <> ?)
-     insert into worker (id, regions, last_seen_at) values (?, ?::text[], now())
+    `with gone as (delete from worker where last_seen_at < now() - ${WORKER_RETENTION} and id <> :id)
+     insert into worker (id, regions, last_seen_at) values (:id, :regions::text[], now())
      on conflict (id) do update set regions = excluded.regions, last_seen_at = excluded.last_seen_at`,
-    [id, id, regions],
+    { id, regions },
   )
 }
 
-/** Forgets a worker that takes no more runs. */
+/** Deletes a worker that takes no more runs. */
 export async function deleteWorker(tx: Tx, id: string): Promise<void> {
-  await execute(tx, 'delete from worker where id = ?', [id])
+  await tx('worker').where({ id }).delete()
 }

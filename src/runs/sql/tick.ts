@@ -1,5 +1,6 @@
 import { execute, query, type Tx } from '../../database/index.ts'
-import { RUN_QUEUE } from './queue.ts'
+import { insertWaitingSql } from './queue.ts'
+import { RUN_QUEUE } from './run-queue.ts'
 
 /** A tick that becomes a run, or a skipped one when there is a reason. */
 export interface NewTick {
@@ -34,22 +35,22 @@ export interface MissedTicks {
   readonly environmentId: string
   readonly firstAt: Date
   readonly lastAt: Date
-  /** A lower bound when the stretch was too long to count. */
+  /** A lower bound when the range was too long to count. */
   readonly count: number
 }
 
-/** One row per tick. The last of a trigger moves its schedule, which a row without a tick does alone. */
+/** One row per tick; the last one of a trigger advances its schedule. A row without a tick only advances it. */
 interface TickRow {
   readonly trigger: TriggerTicks
   readonly tick: NewTick | undefined
   readonly nextFireAt: Date | null
 }
 
-/** Takes its arrays through subqueries for the reason that `claimDueTriggers` does: one plan, however many ticks a batch has. */
-const WAITING_RUNS = RUN_QUEUE.enqueueFrom('waiting')
+/** The arrays are read through subqueries for the reason that `claimDueTriggers` does it: one plan for batches of any size. */
 const INSERT_TICKS = `with tick as materialized (
-    select * from unnest((select ?::uuid[]), (select ?::uuid[]), (select ?::uuid[]), (select ?::text[]),
-        (select ?::timestamptz[]), (select ?::text[]), (select ?::timestamptz[]))
+    select * from unnest((select :runIds::uuid[]), (select :triggerIds::uuid[]), (select :environmentIds::uuid[]),
+        (select :regions::text[]), (select :scheduledFor::timestamptz[]), (select :skipReasons::text[]),
+        (select :nextFireAt::timestamptz[]))
       as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason, next_fire_at)
   ), run as (
     insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
@@ -66,11 +67,12 @@ const INSERT_TICKS = `with tick as materialized (
     join sync_job j on j.environment_id = t.environment_id and j.id = t.sync_job_id
     where v.run_id is not null
     returning id as run_id, scheduled_for, environment_id, trigger_id, integrated_account_id, region, status,
-      case when webhook_id is null then ?::text || environment_id || ':' || daemon_group_key else ?::text end as queue_group
+      case when webhook_id is null then :daemonPrefix::text || environment_id || ':' || daemon_group_key
+        else :webhookGroup::text end as queue_group
   ), waiting as (
     select *, null::timestamptz as available_at, 0 as attempt from run where status = 'created'
-  ), ${WAITING_RUNS.ctes}, enqueued as (
-    ${WAITING_RUNS.insert}
+  ), enqueued as (
+    ${insertWaitingSql(RUN_QUEUE, 'waiting')}
   )
   update trigger_schedule s set next_fire_at = v.next_fire_at,
     last_scheduled_for = coalesce(v.scheduled_for, s.last_scheduled_for),
@@ -80,28 +82,28 @@ const INSERT_TICKS = `with tick as materialized (
   from tick v where s.trigger_id = v.trigger_id and v.next_fire_at is not null`
 
 /**
- * Makes the runs of ticks, puts those that are to be executed into the queue, and moves the schedules, which the transaction
- * holds, past their ticks: one statement, in which every id travels once. The only one that moves a schedule on.
+ * Inserts the runs of ticks, queues those that are to be executed, and advances the schedules, which the transaction has
+ * locked: one statement, to which every id is sent once. No other statement advances a schedule.
  *
  * Resources, arguments and destination are copied here, inside the database, from trigger and job. A skipped run, which is
  * never executed, copies neither resources nor arguments.
  *
  * @throws when a tick has its run already, a unique violation, which is what makes "exactly one run row per tick" hold
- * whatever happened before; `findTicksWithRun` tells which
+ * after any crash; `findTicksWithRun` finds them
  */
 export async function insertTicks(tx: Tx, triggers: readonly TriggerTicks[], groups: QueueGroupNames): Promise<void> {
   const ticks = triggers.flatMap(tickRows)
-  await execute(tx, INSERT_TICKS, [
-    ticks.map(({ tick }) => tick?.runId ?? null),
-    ticks.map(({ trigger }) => trigger.triggerId),
-    ticks.map(({ trigger }) => trigger.environmentId),
-    ticks.map(({ trigger }) => trigger.region),
-    ticks.map(({ tick }) => tick?.scheduledFor ?? null),
-    ticks.map(({ tick }) => tick?.skipReason ?? null),
-    ticks.map(({ nextFireAt }) => nextFireAt),
-    groups.daemonPrefix,
-    groups.webhook,
-  ])
+  await execute(tx, INSERT_TICKS, {
+    runIds: ticks.map(({ tick }) => tick?.runId ?? null),
+    triggerIds: ticks.map(({ trigger }) => trigger.triggerId),
+    environmentIds: ticks.map(({ trigger }) => trigger.environmentId),
+    regions: ticks.map(({ trigger }) => trigger.region),
+    scheduledFor: ticks.map(({ tick }) => tick?.scheduledFor ?? null),
+    skipReasons: ticks.map(({ tick }) => tick?.skipReason ?? null),
+    nextFireAt: ticks.map(({ nextFireAt }) => nextFireAt),
+    daemonPrefix: groups.daemonPrefix,
+    webhookGroup: groups.webhook,
+  })
 }
 
 function tickRows(trigger: TriggerTicks): readonly TickRow[] {
@@ -110,52 +112,53 @@ function tickRows(trigger: TriggerTicks): readonly TickRow[] {
   return [...before, { trigger, tick: ticks.at(-1), nextFireAt }]
 }
 
-/** Those of the ticks that have their runs already, by the ids they would have got. Rides on the tick index. */
+/** Ticks that have their runs already, by the ids their runs would have got. Rides on the tick index. */
 export async function findTicksWithRun(tx: Tx, ticks: readonly NewTick[]): Promise<ReadonlySet<string>> {
   const found = await query<{ runId: string }>(
     tx,
     `select v.run_id as "runId"
-     from unnest(?::uuid[], ?::uuid[], ?::timestamptz[]) as v (run_id, trigger_id, scheduled_for)
+     from unnest(:runIds::uuid[], :triggerIds::uuid[], :scheduledFor::timestamptz[]) as v (run_id, trigger_id, scheduled_for)
      join sync_job_run r on r.trigger_id = v.trigger_id and r.scheduled_for = v.scheduled_for and r.kind = 'cron'`,
-    [
-      ticks.map(({ runId }) => runId),
-      ticks.map(({ triggerId }) => triggerId),
-      ticks.map(({ scheduledFor }) => scheduledFor),
-    ],
+    {
+      runIds: ticks.map(({ runId }) => runId),
+      triggerIds: ticks.map(({ triggerId }) => triggerId),
+      scheduledFor: ticks.map(({ scheduledFor }) => scheduledFor),
+    },
   )
   return new Set(found.map(({ runId }) => runId))
 }
 
-/** Records stretches of ticks that were not caught up. A stretch that is recorded already stays as it is. */
+/** Records ranges of ticks that were not caught up; a range that is recorded already is kept. */
 export async function insertMissedTicks(tx: Tx, missed: readonly MissedTicks[]): Promise<void> {
   await execute(
     tx,
     `insert into missed_ticks (environment_id, trigger_id, first_at, last_at, count)
-     select * from unnest(?::uuid[], ?::uuid[], ?::timestamptz[], ?::timestamptz[], ?::integer[])
+     select * from unnest(:environmentIds::uuid[], :triggerIds::uuid[], :firstAt::timestamptz[], :lastAt::timestamptz[],
+       :counts::integer[])
      on conflict (trigger_id, last_at) do nothing`,
-    [
-      missed.map(({ environmentId }) => environmentId),
-      missed.map(({ triggerId }) => triggerId),
-      missed.map(({ firstAt }) => firstAt),
-      missed.map(({ lastAt }) => lastAt),
-      missed.map(({ count }) => count),
-    ],
+    {
+      environmentIds: missed.map(({ environmentId }) => environmentId),
+      triggerIds: missed.map(({ triggerId }) => triggerId),
+      firstAt: missed.map(({ firstAt }) => firstAt),
+      lastAt: missed.map(({ lastAt }) => lastAt),
+      counts: missed.map(({ count }) => count),
+    },
   )
 }
 
 /**
- * Deletes the stretches of triggers that are gone. A statement after the one that deleted them: that one waited for ticks
- * in flight, and what they recorded is visible from then on.
+ * Deletes the missed ticks of deleted triggers. Must be a statement of its own after the delete, which waited for ticks in
+ * flight: what they recorded is visible only from then on.
  */
 export async function deleteMissedTicks(tx: Tx, triggerIds: readonly string[]): Promise<void> {
   if (triggerIds.length > 0)
-    await execute(tx, 'delete from missed_ticks where trigger_id = any(?::uuid[])', [triggerIds])
+    await execute(tx, 'delete from missed_ticks where trigger_id = any(:triggerIds::uuid[])', { triggerIds })
 }
 
-/** What became of one tick, or of a stretch of missed ones. */
+/** What became of one tick, or of a range of missed ones. */
 export interface TickLedgerEntry {
   readonly outcome: 'fired' | 'skipped' | 'missed'
-  /** The tick; of a missed stretch, its last. */
+  /** The tick; of a missed range, its last. */
   readonly scheduledFor: Date
   readonly runId: string | null
   readonly skipReason: string | null
@@ -165,7 +168,7 @@ export interface TickLedgerEntry {
 
 /**
  * The ledger of a trigger below a tick (all of it when undefined), latest first. Rides on the tick index of the runs and
- * the primary key of missed_ticks. A moment has one entry: a tick is either a run or inside one missed stretch.
+ * the primary key of missed_ticks. A moment has one entry: a tick is either a run or inside one missed range.
  */
 export async function listTickLedger(
   tx: Tx,
@@ -178,13 +181,13 @@ export async function listTickLedger(
     `(select case when status = 'skipped' then 'skipped' else 'fired' end as outcome, scheduled_for as "scheduledFor",
         case when status <> 'skipped' then id end as "runId", skip_reason as "skipReason",
         null::timestamptz as "missedFrom", null::integer as "missedCount"
-      from sync_job_run where trigger_id = ? and kind = 'cron' and scheduled_for < coalesce(?::timestamptz, 'infinity')
-      order by scheduled_for desc limit ?)
+      from sync_job_run where trigger_id = :triggerId and kind = 'cron' and scheduled_for < coalesce(:below::timestamptz, 'infinity')
+      order by scheduled_for desc limit :limit)
      union all
      (select 'missed', last_at, null, null, first_at, count
-      from missed_ticks where trigger_id = ? and last_at < coalesce(?::timestamptz, 'infinity')
-      order by last_at desc limit ?)
-     order by "scheduledFor" desc limit ?`,
-    [triggerId, below ?? null, limit, triggerId, below ?? null, limit, limit],
+      from missed_ticks where trigger_id = :triggerId and last_at < coalesce(:below::timestamptz, 'infinity')
+      order by last_at desc limit :limit)
+     order by "scheduledFor" desc limit :limit`,
+    { triggerId, below: below ?? null, limit },
   )
 }

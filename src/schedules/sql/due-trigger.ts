@@ -1,5 +1,5 @@
-import { query, queryOne, type SqlValue, type Tx } from '../../database/index.ts'
-import { destinationFromColumns, type RunDestination } from '../../runs/index.ts'
+import { query, queryOne, type Tx } from '../../database/index.ts'
+import { type DestinationColumns, type RunDestination, withDestination } from '../../runs/index.ts'
 
 /** Key in the due index of a shard; what lies above it is unread. */
 export interface DueCursor {
@@ -15,7 +15,7 @@ export interface NextDue {
   readonly now: Date
 }
 
-/** A trigger whose tick is due, locked, with all that decides what becomes of the tick. */
+/** A locked trigger whose tick is due, with what decides whether the tick runs. */
 export interface DueTrigger {
   readonly triggerId: string
   readonly environmentId: string
@@ -31,7 +31,9 @@ export interface DueTrigger {
   readonly activeRuns: number
 }
 
-/** Due rows with what is joined to them; `due` is a CTE of locked trigger_schedule rows. */
+type DueRow = Omit<DueTrigger, 'destination'> & DestinationColumns
+
+/** Columns of a due trigger; `due` is a CTE of locked trigger_schedule rows. */
 const DUE_COLUMNS = `due.trigger_id as "triggerId", due.environment_id as "environmentId", due.region,
   due.cron_expression as "cronExpression", due.next_fire_at as "nextFireAt",
   t.integrated_account_id as "integratedAccountId", t.daemon_group_key as "groupKey", t.webhook_id as "webhookId",
@@ -45,38 +47,43 @@ const DUE_JOINS = `due
   join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id`
 
 /**
- * The next tick of each shard above its position, and the database's clock. One index probe per shard.
+ * The next tick of each shard above its cursor, and the database's clock. One probe of the due index per shard.
  *
  * @param regions only triggers of these regions; null: of any
  */
 export async function findNextDue(
   tx: Tx,
-  positions: ReadonlyMap<number, DueCursor>,
+  cursors: ReadonlyMap<number, DueCursor>,
   regions: readonly string[] | null,
 ): Promise<readonly NextDue[]> {
-  const low = [...positions.values()]
+  const low = [...cursors.values()]
   return await query(
     tx,
     `select v.shard, head.next_fire_at as "nextFireAt", clock_timestamp()::timestamptz(3) as now
-     from unnest(?::smallint[], ?::timestamptz[], ?::uuid[]) as v (shard, low_at, low_id)
+     from unnest(:shards::smallint[], :lowAt::timestamptz[], :lowIds::uuid[]) as v (shard, low_at, low_id)
      left join lateral (
        select s.next_fire_at from trigger_schedule s
        where s.shard = v.shard and s.next_fire_at is not null and (s.next_fire_at, s.trigger_id) > (v.low_at, v.low_id)
-         and (?::text[] is null or s.region = any(?))
+         and (:regions::text[] is null or s.region = any(:regions))
        order by s.next_fire_at, s.trigger_id limit 1
      ) head on true`,
-    [[...positions.keys()], low.map(({ at }) => at), low.map(({ triggerId }) => triggerId), regions, regions],
+    {
+      shards: [...cursors.keys()],
+      lowAt: low.map(({ at }) => at),
+      lowIds: low.map(({ triggerId }) => triggerId),
+      regions,
+    },
   )
 }
 
 /**
- * Locks due triggers of one shard above a position, earliest first; passes over rows another worker or a PATCH holds.
+ * Locks due triggers of one shard above a cursor, earliest first; passes over rows that another worker or a PATCH has locked.
  *
  * A range of the due index (shard, next_fire_at, trigger_id), bounded on both sides: index entries of ticks that already
- * fired lie below the position, so that a held-back vacuum does not slow the claim.
+ * fired lie below the cursor, so that a held-back vacuum does not slow the claim.
  *
- * The parameters are subqueries, which hide their values from the planner. A plan for the values of a small batch would look
- * cheaper than the generic plan, and so be made anew for each: 0.8 ms, where firing its ticks takes 0.5 ms.
+ * Parameters are read through subqueries, which hide their values from the planner. A plan for the values of a small batch
+ * looks cheaper than the generic plan, so that each batch would be planned anew: 0.8 ms, where firing its ticks takes 0.5 ms.
  */
 export async function claimDueTriggers(
   tx: Tx,
@@ -86,28 +93,30 @@ export async function claimDueTriggers(
   regions: readonly string[] | null,
   limit: number,
 ): Promise<readonly DueTrigger[]> {
-  return await dueRows(
+  const found = await query<DueRow>(
     tx,
     `with due as materialized (
        select s.* from trigger_schedule s
-       where s.shard = (select ?::smallint) and s.next_fire_at <= (select ?::timestamptz)
-         and (s.next_fire_at, s.trigger_id) > ((select ?::timestamptz), (select ?::uuid))
-         and ((select ?::text[]) is null or s.region = any((select ?::text[])::text[]))
-       order by s.next_fire_at, s.trigger_id limit (select ?::bigint) for update skip locked
+       where s.shard = (select :shard::smallint) and s.next_fire_at <= (select :until::timestamptz)
+         and (s.next_fire_at, s.trigger_id) > ((select :aboveAt::timestamptz), (select :aboveId::uuid))
+         and ((select :regions::text[]) is null or s.region = any((select :regions::text[])::text[]))
+       order by s.next_fire_at, s.trigger_id limit (select :limit::bigint) for update skip locked
      )
      select ${DUE_COLUMNS} from ${DUE_JOINS} order by due.next_fire_at, due.trigger_id`,
-    [shard, until, above.at, above.triggerId, regions, regions, limit],
+    { shard, until, aboveAt: above.at, aboveId: above.triggerId, regions, limit },
   )
+  return found.map(withDestination)
 }
 
-/** One trigger as `claimDueTriggers` returns it, when its tick is due; the caller holds its schedule. */
+/** One trigger as `claimDueTriggers` returns it, when its tick is due; the caller has locked its schedule. */
 export async function findDueTrigger(tx: Tx, triggerId: string, until: Date): Promise<readonly DueTrigger[]> {
-  return await dueRows(
+  const found = await query<DueRow>(
     tx,
-    `with due as (select s.* from trigger_schedule s where s.trigger_id = ? and s.next_fire_at <= ?)
+    `with due as (select s.* from trigger_schedule s where s.trigger_id = :triggerId and s.next_fire_at <= :until)
      select ${DUE_COLUMNS} from ${DUE_JOINS}`,
-    [triggerId, until],
+    { triggerId, until },
   )
+  return found.map(withDestination)
 }
 
 /**
@@ -118,25 +127,12 @@ export async function findDueTrigger(tx: Tx, triggerId: string, until: Date): Pr
 export async function findOldestDueAge(tx: Tx, shards: number): Promise<number> {
   const found = await queryOne<{ readonly seconds: number }>(
     tx,
-    `select coalesce(greatest(0, extract(epoch from
-       clock_timestamp() - min(head.next_fire_at))), 0)::float8 as seconds
-     from generate_series(0, ? - 1) as shard cross join lateral (
+    `select coalesce(greatest(0, extract(epoch from clock_timestamp() - min(head.next_fire_at))), 0)::float8 as seconds
+     from generate_series(0, :shards - 1) as shard cross join lateral (
        select s.next_fire_at from trigger_schedule s where s.shard = shard.shard::smallint and s.next_fire_at is not null
        order by s.next_fire_at, s.trigger_id limit 1
      ) head`,
-    [shards],
+    { shards },
   )
   return found?.seconds ?? 0
-}
-
-async function dueRows(tx: Tx, sql: string, bindings: readonly SqlValue[]): Promise<readonly DueTrigger[]> {
-  type DueRow = Omit<DueTrigger, 'destination'> & {
-    readonly groupKey: string | null
-    readonly webhookId: string | null
-  }
-  const found = await query<DueRow>(tx, sql, bindings)
-  return found.map(({ groupKey, webhookId, ...due }) => ({
-    ...due,
-    destination: destinationFromColumns(groupKey, webhookId),
-  }))
 }
