@@ -105,6 +105,7 @@ function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logg
   const watch = new DatabaseHealthCheck({
     connection: { ...connection, applicationName: `${connection.applicationName} health` },
     clock: systemClock,
+    random: Math.random,
     restart: databaseUrl === undefined ? restart : undefined,
     onRestartError: (error) => logger.warn(describeError(error), 'the embedded PostgreSQL could not be restarted'),
   })

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** The lock file, and beside it the process id of the `start` that holds the directory, for messages only. */
 const LOCK_FILE = 'lock'
 const PID_FILE = 'start.pid'
-/** The last user of a directory stops its PostgreSQL, which takes 20 s at most; the next one waits for that. */
+/** The last process of a directory stops its PostgreSQL, which takes 20 s at most; the next one waits for that. */
 const WAIT_MS = 30_000
 const POLL_MS = 50
 const SQLITE_BUSY = 5
@@ -15,12 +15,12 @@ const SQLITE_BUSY = 5
 class DataDirectoryError extends Error {}
 
 /**
- * A shared or exclusive lock on a data directory, by the operating system.
+ * A file lock of the operating system on a data directory, shared or exclusive.
  *
  * Node has no `flock`; SQLite takes the same kind of lock (fcntl) on Linux and macOS, and its three levels are exactly
  * what is needed. SHARED: a process uses the directory. RESERVED, one at a time beside any number of SHARED: it is the
  * directory's `patchbay start`. EXCLUSIVE: no other process uses it, so that PostgreSQL may be stopped. The kernel releases
- * the locks of a process that dies; there is nothing stale to judge. Nothing is ever written to the file.
+ * the locks of a process that dies, so no lock is ever stale. Nothing is ever written to the file.
  */
 export class DataDirectoryLock {
   readonly #file: DatabaseSync
@@ -32,9 +32,9 @@ export class DataDirectoryLock {
   }
 
   /**
-   * Makes the directory if need be, and locks it; waits for a process that is just stopping its PostgreSQL.
+   * Creates the directory if it does not exist, and locks it; waits for a process that is just stopping its PostgreSQL.
    *
-   * @param isStart whether to refuse a directory that another `start` holds
+   * @param isStart whether to reject a directory that another `start` has locked
    * @throws DataDirectoryError
    */
   static async acquire(dataDir: string, isStart: boolean): Promise<DataDirectoryLock> {
@@ -42,7 +42,7 @@ export class DataDirectoryLock {
     const file = openLockFile(join(dataDir, LOCK_FILE))
     try {
       await lock(file, isStart ? 'BEGIN IMMEDIATE' : BEGIN_SHARED, () => {
-        // A reader is admitted beside another `start`, but not beside a process that stops the server.
+        // SHARED is granted beside another `start`, but not beside a process that stops the server.
         if (!isStart || !tryLock(file, BEGIN_SHARED)) return
         throw new DataDirectoryError(
           `${dataDir} is in use by another patchbay start${holderText(dataDir)}: stop it first`,
@@ -57,7 +57,7 @@ export class DataDirectoryLock {
     return new DataDirectoryLock(file, pidFile)
   }
 
-  /** Gives the lock back; when no other process uses the directory, `stop` runs before anyone else is let in. */
+  /** Releases the lock; when no other process uses the directory, `stop` runs before another can lock it. */
   async release(stop: () => Promise<void>): Promise<void> {
     try {
       if (this.#pidFile !== undefined) rmSync(this.#pidFile, { force: true })
@@ -94,7 +94,7 @@ function tryLock(file: DatabaseSync, statement: string): boolean {
 
 function openLockFile(path: string): DatabaseSync {
   try {
-    // Two last users that leave at once each ask for the exclusive lock: one of them has to get it.
+    // Two last processes that release at once each request the exclusive lock: one of them has to get it.
     const file = new DatabaseSync(path, { timeout: POLL_MS })
     chmodSync(path, 0o600)
     return file
@@ -112,8 +112,8 @@ function holderText(dataDir: string): string {
 }
 
 /**
- * Like `mkdir -p` with mode 711: the server's uid may walk through to its own directory, but neither list nor read what
- * lies beside it. Not Node's own recursive one, which never ends below `/proc`.
+ * Like `mkdir -p` with mode 711: the server's uid may traverse it to its own directory, but neither list nor read the
+ * other entries. Not Node's own recursive one, which never returns below `/proc`.
  *
  * @throws DataDirectoryError
  */

@@ -15,10 +15,10 @@ export type DatabaseTarget =
       readonly database: string
     }
 
-/** How connections behave. */
+/** Settings of the connections. */
 export interface DatabaseOptions {
   readonly target: DatabaseTarget
-  /** Connections of this process at most. */
+  /** Pool size: connections of this process at most. */
   readonly poolMax?: number
   /** Statements running longer are cancelled by the server. */
   readonly statementTimeoutMs?: number
@@ -27,13 +27,14 @@ export interface DatabaseOptions {
 }
 
 const POOL_MAX_DEFAULT = 16
+const POOL_IDLE_MS = 60_000
 const STATEMENT_TIMEOUT_MS_DEFAULT = 30_000
-/** Waiting for a lock holds a connection of the pool: it ends well before the statement would. */
+/** Waiting for a lock occupies a connection of the pool: it ends well before the statement timeout. */
 const LOCK_TIMEOUT_MS = 10_000
-/** A transaction that its client forgot (SIGSTOP, a stalled event loop) loses its row locks after this long. */
+/** A transaction whose client has stalled (SIGSTOP, a blocked event loop) loses its row locks after this long. */
 const IDLE_IN_TRANSACTION_MS = 15_000
 const ACQUIRE_TIMEOUT_MS = 10_000
-/** Of one connection, until the server has greeted it: below the time a caller waits, so that the caller learns why. */
+/** Until the server has greeted a new connection: below ACQUIRE_TIMEOUT_MS, so that the caller's error names the cause. */
 const CONNECT_TIMEOUT_MS = 8_000
 const TRANSACTION_ATTEMPTS_MAX = 4
 
@@ -46,16 +47,16 @@ export type Tx = Knex
 
 /** The connection pool of one process. */
 export class Database {
-  /** Runs each statement on its own, for single reads and writes. */
+  /** Runs each statement in its own transaction. */
   readonly pool: Tx
 
   constructor(options: DatabaseOptions) {
     this.pool = knex({
       client: 'pg',
-      connection: connectionOf(options),
-      pool: { min: 0, max: options.poolMax ?? POOL_MAX_DEFAULT, idleTimeoutMillis: 60_000 },
+      connection: toConnectionConfig(options),
+      pool: { min: 0, max: options.poolMax ?? POOL_MAX_DEFAULT, idleTimeoutMillis: POOL_IDLE_MS },
       acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-      // An error's message keeps the placeholders: the values could be secrets, and messages reach the log.
+      // An error's message keeps the placeholders: the values could be secrets, and messages are logged.
       compileSqlOnError: false,
       // Knex prints to the console what it also throws; the caller logs it once, where it decides what it means.
       log: { debug() {}, warn() {}, error() {}, deprecate() {} },
@@ -65,7 +66,7 @@ export class Database {
   /**
    * Runs `work` in one READ COMMITTED transaction and commits, or rolls back when it throws.
    *
-   * A deadlock or serialization failure is tried again from the start, so `work` must have no effects outside the
+   * After a deadlock or serialization failure it runs again from the start, so `work` must have no effects outside the
    * database.
    */
   async transaction<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
@@ -103,7 +104,7 @@ export async function execute(tx: Tx, sql: string, parameters: SqlParameters = [
   return (await run<{ rowCount: number | null }>(tx, sql, parameters)).rowCount ?? 0
 }
 
-/** A JSON value as the text that a `jsonb` parameter takes, also where it holds what a third party sent. */
+/** A JSON value as the text of a `jsonb` parameter: every digit of numbers stays, and what jsonb cannot store is replaced. */
 export function jsonb(value: Json): string {
   return toJsonbText(value)
 }
@@ -119,7 +120,7 @@ async function run<Result>(tx: Tx, sql: string, parameters: SqlParameters): Prom
   }
 }
 
-function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {
+function toConnectionConfig({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {
   const common = {
     statement_timeout: statementTimeoutMs ?? STATEMENT_TIMEOUT_MS_DEFAULT,
     lock_timeout: LOCK_TIMEOUT_MS,
@@ -133,12 +134,12 @@ function connectionOf({ target, statementTimeoutMs, applicationName }: DatabaseO
   return { host, port, user, database, ...common }
 }
 
-/** Nesting was bounded when it was written. */
+/** Nesting was bounded when the value was written. */
 function parseStored(text: string): Json {
   return parseJson(text, Number.POSITIVE_INFINITY)
 }
 
-// bigint and numeric columns are counters well below 2^53; as numbers they need no conversion anywhere.
+// bigint columns are counters well below 2^53.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 // `jsonb` keeps every digit of a number; so does what is read from it.
 pg.types.setTypeParser(pg.types.builtins.JSONB, parseStored)

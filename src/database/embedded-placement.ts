@@ -20,38 +20,39 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 
-/** The conventional uid of nobody: an unprivileged owner that needs no account to be made. */
+/** The conventional uid of `nobody`: an unprivileged owner that needs no new account. */
 const UNPRIVILEGED_ID = 65_534
 /** `sun_path` holds 108 bytes including the final NUL. */
 const SOCKET_PATH_BYTES_MAX = 107
 const SYSTEM_ROOT = '/var/lib/patchbay'
-/** In the data directory: where its server lives, when that is elsewhere. */
+/** File in the data directory with the name of its server's directory, when that is elsewhere. */
 const NAME_FILE = 'postgres.name'
 const NAME_BYTES = 6
 const SOCKET_NAME = '.s.PGSQL.5432'
 
-/** Where one embedded server lives. */
+/** Directories and uid of one embedded server. */
 export interface EmbeddedPlacement {
   readonly identity: ChildIdentity
   /** `data/`, `postgres.log`; owned by `identity`, mode 700. */
   readonly root: string
   readonly dataDir: string
   readonly socketDir: string
-  /** Set when the server could not live inside the asked-for directory, for the start to tell. */
+  /** The requested directory, when the server's files had to be elsewhere; the start prints it. */
   readonly movedFrom: string | undefined
 }
 
 /**
- * Decides under which uid and in which directories the embedded server of `dataDir` lives.
+ * Chooses the uid and the directories of the embedded server of `dataDir`.
  *
- * As an ordinary user: inside `dataDir`. As root, under uid 65534, which must be able to walk there; when it cannot (a
- * home of mode 700) the server lives under `/var/lib/patchbay`, under a name that is kept in the data directory: the same
- * directory finds its data again, and one that was removed begins anew. A socket path that would not fit into `sun_path` moves to a short directory.
+ * As an ordinary user: inside `dataDir`. As root: under uid 65534, which must be able to traverse the path; when it cannot
+ * (a home of mode 700) the server's files are under `/var/lib/patchbay`, in a directory whose name is stored in the data
+ * directory: the same data directory finds its data again, and a new one starts empty. A socket path that does not fit into
+ * `sun_path` moves to a short directory.
  */
 export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
   const asked = resolve(dataDir, 'postgres')
   const isRoot = process.getuid?.() === 0
-  // 711: the server's uid may walk through to its own directory, but neither list nor read what lies beside it.
+  // 711: the server's uid may traverse it to its own directory, but neither list nor read the other entries.
   mkdirSync(resolve(dataDir), { recursive: true, mode: 0o711 })
   const identity: ChildIdentity = isRoot ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {}
   createOwnedDirectory(asked, identity)
@@ -70,7 +71,7 @@ export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
   }
 }
 
-/** The name of the server elsewhere, drawn once per data directory; of two starters at once the first one's stands. */
+/** The random name of the server's directory, made once per data directory; of two simultaneous starts the first one's is used. */
 function persistedName(dataDir: string): string {
   const file = join(dataDir, NAME_FILE)
   if (!existsSync(file)) {
@@ -94,15 +95,15 @@ function chooseSocketDirectory(root: string, identity: ChildIdentity): string {
 }
 
 /**
- * A directory that only `identity` can enter: made, or found to be exactly that. Whatever else has its name, such as a
- * symbolic link or a directory of another user in `/tmp`, is refused and left as it is.
+ * Creates a directory that only `identity` can enter, or accepts an existing one that is exactly that. Anything else at the
+ * path, such as a symbolic link or a directory of another user in `/tmp`, is rejected and left as it is.
  */
 function createOwnedDirectory(dir: string, { uid, gid }: ChildIdentity): void {
   const isNew = createUnlessExists(dir)
   const handle = openDirectory(dir)
   try {
     const { uid: owner, mode } = fstatSync(handle)
-    // A starter of root that died before it handed the directory over left it to root.
+    // A start as root that died before it changed the owner left the directory to root.
     const isOurs = owner === (uid ?? process.getuid?.()) || owner === process.getuid?.()
     if (!isOurs || (mode & 0o077) !== 0)
       throw new Error(
@@ -140,7 +141,7 @@ function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }
 
-/** The uid and gid a child runs under; empty when this process is not root. PostgreSQL refuses to run as root. */
+/** The uid and gid a child runs under; empty when this process is not root. PostgreSQL does not run as root. */
 export interface ChildIdentity {
   readonly uid?: number
   readonly gid?: number
@@ -157,7 +158,7 @@ export interface PostgresPackage {
 /**
  * Finds the PostgreSQL binaries that npm installed for this platform.
  *
- * @throws Error naming DATABASE_URL as the way out when there are none (other platform, `--omit=optional`, musl)
+ * @throws Error naming DATABASE_URL as the alternative when there are none (other platform, `--omit=optional`, musl)
  */
 export function findPostgresPackage(
   platform: NodeJS.Platform = process.platform,
@@ -176,11 +177,11 @@ export function findPostgresPackage(
 }
 
 /**
- * The binaries in a place where `identity` can execute them.
+ * A directory with the binaries from which `identity` can execute them.
  *
- * The package's own directory serves when it can be reached; a clone below a directory of mode 700 that root started
- * cannot, so the files are copied once per version below `copyRoot`. The copy is made beside and renamed, so that a
- * crash in between leaves no half copy under the final name.
+ * The package's own directory when it is reachable; it is not for root in a clone below a directory of mode 700, so the
+ * files are copied once per version below `copyRoot`. The copy is made in a temporary directory and renamed, so that a
+ * crash leaves no partial copy under the final name.
  */
 export function ensureExecutableBinaries(source: PostgresPackage, identity: ChildIdentity, copyRoot: string): string {
   linkLibraries(source.nativeDir)
@@ -202,7 +203,7 @@ export function ensureExecutableBinaries(source: PostgresPackage, identity: Chil
   return target
 }
 
-/** Makes the library symlinks that the package's install script would make; npm keeps no symlinks in an archive. */
+/** Creates the library symlinks that the package's install script would create; npm keeps no symlinks in an archive. */
 function linkLibraries(nativeDir: string): void {
   const list = SymlinkList.parse(JSON.parse(readFileSync(join(nativeDir, 'pg-symlinks.json'), 'utf8')))
   for (const { source, target } of list) {
@@ -211,7 +212,7 @@ function linkLibraries(nativeDir: string): void {
     try {
       symlinkSync(basename(source), link)
     } catch (error) {
-      // Another starter was quicker, or the directory is read-only and then already complete or about to be copied.
+      // Another start was quicker, or the directory is read-only and then already complete or about to be copied.
       if (!(error instanceof Error && 'code' in error && ['EEXIST', 'EROFS', 'EACCES'].includes(String(error.code))))
         throw error
     }

@@ -13,7 +13,7 @@ const START_DEADLINE_MS = 30_000
 const STOP_DEADLINE_MS = 20_000
 const STOP_POLL_MS = 20
 
-/** A running embedded PostgreSQL, ours alone or shared with other processes of the same data directory. */
+/** A running embedded PostgreSQL, shared by the processes of one data directory. */
 export interface EmbeddedServer {
   /** Unix socket directory, the `host` of a connection. */
   readonly host: string
@@ -23,15 +23,15 @@ export interface EmbeddedServer {
   readonly pid: number
   /** True when the server was already running: left over from a killed parent, or started by another process. */
   readonly adopted: boolean
-  /** The directory that was asked for, when the server had to live elsewhere. */
+  /** The requested directory, when the server's files had to be elsewhere. */
   readonly movedFrom: string | undefined
   /** Fast shutdown; resolves when the process is gone. */
   stop(): Promise<void>
 }
 
-/** How to run it. */
+/** Where and with which settings the server runs. */
 export interface EmbeddedServerOptions {
-  /** The product's data directory; the server lives in `postgres/` below it, see `chooseEmbeddedPlacement`. */
+  /** The product's data directory; the server's files are in `postgres/` below it, see `chooseEmbeddedPlacement`. */
   readonly dataDir: string
   /** Extra `name=value` settings. Durable settings stay on unless a test turns them off here. */
   readonly settings?: readonly string[]
@@ -40,8 +40,8 @@ export interface EmbeddedServerOptions {
 /**
  * Starts the embedded PostgreSQL of a data directory, or adopts the one that is already running there.
  *
- * Adoption is tried first: after kill -9 of the whole parent the server lives on and is perfectly usable. Two starters
- * at once end on one server: PostgreSQL's own lock file decides, the loser adopts the winner's. The server listens on a
+ * Adoption is tried first: after kill -9 of the whole parent the server keeps running and is usable. Of two simultaneous
+ * starts PostgreSQL's own lock file picks one, and the other adopts its server. The server listens on a
  * Unix socket below a directory of mode 700 and never on TCP, which is why it trusts its socket.
  *
  * @throws Error when there are no binaries for the platform, or the server exits during start (names its log)
@@ -54,7 +54,7 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
   initialiseCluster(bin, placement)
   clearStaleLocks(placement.dataDir, placement.socketDir)
   const child = launch(bin, placement, options.settings ?? [])
-  // The loser of two simultaneous starts exits, while the winner's server is about to answer on the same socket.
+  // Of two simultaneous starts one server exits, while the other is about to answer on the same socket.
   const isGone = () => child.exitCode !== null && !hasLivePostmaster(placement)
   const answered = await waitForServer(placement.socketDir, START_DEADLINE_MS, isGone)
   if (!answered) throw new Error(`the embedded PostgreSQL did not start, see ${join(placement.root, 'postgres.log')}`)
@@ -70,7 +70,7 @@ function hasLivePostmaster(placement: EmbeddedPlacement): boolean {
   return pid !== undefined && isAlive(pid)
 }
 
-/** Makes the cluster beside its final place and renames it, so that a crash or a second starter leaves no half cluster. */
+/** Creates the cluster in a temporary directory and renames it, so that a crash or a second start leaves no partial cluster. */
 function initialiseCluster(bin: string, { identity, dataDir }: EmbeddedPlacement): void {
   if (existsSync(join(dataDir, 'PG_VERSION'))) return
   const beside = `${dataDir}.${process.pid}`
@@ -80,7 +80,7 @@ function initialiseCluster(bin: string, { identity, dataDir }: EmbeddedPlacement
     renameSync(beside, dataDir)
   } catch (cause) {
     rmSync(beside, { recursive: true, force: true })
-    if (existsSync(join(dataDir, 'PG_VERSION'))) return // the other starter's cluster is in place
+    if (existsSync(join(dataDir, 'PG_VERSION'))) return // the other start's cluster is in place
     const detail = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
     throw new Error(
       `initdb failed: ${detail}. An account without a passwd entry cannot run it: set DATABASE_URL instead`,
@@ -102,7 +102,7 @@ function launch(
     'jit=off',
     'max_wal_size=2GB',
     'checkpoint_timeout=15min',
-    // Queue and leases leave thousands of dead rows a second under load, which every claim passes over until then.
+    // Queue and leases leave thousands of dead rows a second under load, which every claim skips until they are vacuumed.
     'autovacuum_naptime=10s',
     ...settings,
   ]
@@ -141,7 +141,7 @@ async function stopPostmaster(dataDir: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS))
 }
 
-/** Nothing of our environment reaches the server: it could hold keys and tokens. */
+/** The server inherits none of this process's environment, which could hold keys and tokens. */
 function serverEnv(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 }
@@ -151,7 +151,7 @@ const SOCKET_PORT = 5432
 const SUPERUSER = 'patchbay'
 
 const POLL_MS = 20
-/** PostgreSQL's "the database system is starting up" and its siblings. */
+/** SQLSTATE of a server that is starting up or shutting down (57P01 to 57P03). */
 const STARTING_STATES = new Set(['57P03', '57P01', '57P02'])
 
 /** The process id in the lock file of a data directory, or `undefined` when there is none. */
@@ -162,7 +162,7 @@ function postmasterPid(dataDir: string): number | undefined {
   return Number.isInteger(pid) ? pid : undefined
 }
 
-/** Tells whether the process is a PostgreSQL that runs: neither a zombie that is not reaped yet, nor a later process with its id. */
+/** True when the process is a running PostgreSQL: neither an unreaped zombie, nor a later process with the same id. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -173,13 +173,13 @@ export function isAlive(pid: number): boolean {
     const [, name = '', state] = /\((.*)\) (\S)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
     return state !== 'Z' && name === 'postgres'
   } catch {
-    return true // no /proc on this platform: the signal's answer stands
+    return true // no /proc on this platform: the signal's answer counts
   }
 }
 
 /**
  * Removes the lock files of a server that is dead but not reaped (a zombie still answers signal 0, so PostgreSQL itself
- * believes in it). A live server's files are never touched.
+ * takes it for a live server). A live server's files are never touched.
  */
 function clearStaleLocks(dataDir: string, socketDir: string): void {
   const pid = postmasterPid(dataDir)
@@ -192,8 +192,8 @@ function clearStaleLocks(dataDir: string, socketDir: string): void {
 /**
  * Waits until a server accepts connections on the socket.
  *
- * @param isGone tells that no server is coming, so that waiting ends early
- * @returns false when none came within `deadlineMs` or `isGone` said so
+ * @param isGone true when no server is starting, so that waiting ends early
+ * @returns false when none accepts connections within `deadlineMs`, or `isGone`
  */
 async function waitForServer(socketDir: string, deadlineMs: number, isGone: () => boolean): Promise<boolean> {
   for (const end = Date.now() + deadlineMs; Date.now() < end; ) {

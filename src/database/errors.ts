@@ -1,15 +1,19 @@
 import { Failure, type PollLoopDeps } from '../base/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 
-/** SQLSTATE classes and codes, PostgreSQL manual appendix A. */
+/** SQLSTATE codes, PostgreSQL manual appendix A. */
 const UNIQUE_VIOLATION = '23505'
 const FOREIGN_KEY_VIOLATION = '23503'
 const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 const QUERY_CANCELED = '57014'
 const LOCK_NOT_AVAILABLE = '55P03'
-/** "cached plan must not change result type". */
+/** "Cached plan must not change result type": the table changed under a prepared statement. */
 const FEATURE_NOT_SUPPORTED = '0A000'
+/** Classes 22 (data exception) and 23 (integrity constraint violation). */
+const DATA_OR_CONSTRAINT = /^2[23]/
+
+/** SQLSTATE and system error codes of a server that is stopping, starting, full or unreachable. */
 const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
   '57P01',
   '57P02',
@@ -29,56 +33,58 @@ const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ])
+/** Messages of pg and of Knex's pool, which give these errors no code. */
 const LOST_CONNECTION =
   /Connection terminated|timeout expired|Timeout acquiring a connection|Unable to acquire a connection|not queryable/
 
 /** Seconds a client should wait while the database restarts. */
 const RETRY_AFTER_SECONDS = 1
 
-function sqlState(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
-}
-
-/** Tells whether running the whole transaction again may succeed. */
+/** True for a deadlock or serialization failure (40P01, 40001): running the whole transaction again may succeed. */
 export function isRetryable(error: unknown): boolean {
   const code = sqlState(error)
   return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED
 }
 
-/** Tells whether a prepared statement's plan is no longer valid because a table has changed; preparing it anew helps. */
-export function isCachedPlanInvalid(error: unknown): boolean {
-  return sqlState(error) === FEATURE_NOT_SUPPORTED
-}
-
-/** Tells whether the database, not the statement, is the problem: loops wait and go on, calls answer UNAVAILABLE. */
+/** True when the database is unreachable rather than the statement wrong: loops retry, calls answer UNAVAILABLE. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof Failure) return error.reason === 'DATABASE_UNAVAILABLE'
   return UNAVAILABLE_CODES.has(sqlState(error)) || (error instanceof Error && LOST_CONNECTION.test(error.message))
 }
 
-/** Tells whether a lock was not to be had in the time that was set for it. */
+/** True for `lock_timeout` (55P03). */
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === LOCK_NOT_AVAILABLE
 }
 
-/** Tells whether a statement was cancelled because it took longer than it may. */
+/** True for `statement_timeout` (57014). */
 export function isStatementTimeout(error: unknown): boolean {
   return sqlState(error) === QUERY_CANCELED
 }
 
-/** Tells whether the statement broke the named unique constraint or index. */
+/** True when a prepared statement has to be prepared anew (0A000). */
+export function isCachedPlanInvalid(error: unknown): boolean {
+  return sqlState(error) === FEATURE_NOT_SUPPORTED
+}
+
+/** True when the statement violated the named unique constraint or index (23505). */
 export function isUniqueViolation(error: unknown, constraint: string): boolean {
   return sqlState(error) === UNIQUE_VIOLATION && violatedConstraint(error) === constraint
 }
 
-/** Tells whether the statement would leave a reference of the named foreign key dangling. */
+/** True when the statement violated the named foreign key, or any (23503). */
 export function isForeignKeyViolation(error: unknown, constraint?: string): boolean {
   return (
     sqlState(error) === FOREIGN_KEY_VIOLATION && (constraint === undefined || violatedConstraint(error) === constraint)
   )
 }
 
-/** The refusal behind a database error that a caller may see, or `undefined` for a bug. */
+/** True when a value in some row is wrong (class 22 or 23), rather than the statement, the connection or the server. */
+export function isDataError(error: unknown): boolean {
+  return DATA_OR_CONSTRAINT.test(sqlState(error))
+}
+
+/** The failure that a caller sees for a database error, or `undefined` for a bug. */
 export function mapDatabaseError(error: unknown): Failure | undefined {
   if (isStatementTimeout(error) || isLockTimeout(error))
     return new Failure('DEADLINE_EXCEEDED', 'the database did not answer in time', { cause: error })
@@ -89,32 +95,22 @@ export function mapDatabaseError(error: unknown): Failure | undefined {
   })
 }
 
-function violatedConstraint(error: unknown): string {
-  return error instanceof Error && 'constraint' in error ? String(error.constraint) : ''
-}
-
-/** SQLSTATE classes 22 (data exception) and 23 (integrity constraint violation). */
-const DATA_OR_CONSTRAINT = /^2[23]/
-
-/** Tells whether a value in some row is the problem, rather than the statement, the connection or the server. */
-export function isDataError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && DATA_OR_CONSTRAINT.test(String(error.code))
-}
-
 /**
- * Runs a delete whose foreign keys refuse it while the thing is used.
+ * Runs a delete that a foreign key rejects while the resource is referenced.
  *
- * @throws Failure RESOURCE_IN_USE saying `why`, which also tells the caller what to do
+ * @param resource.why the message, which also says what to do
+ * @throws Failure RESOURCE_IN_USE naming the resource
  */
 export async function mapForeignKeyToInUse<Result>(
-  used: { readonly type: string; readonly id: string; readonly why: string },
+  resource: { readonly type: string; readonly id: string; readonly why: string },
   remove: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await remove()
   } catch (cause) {
     if (!isForeignKeyViolation(cause)) throw cause
-    throw new Failure('RESOURCE_IN_USE', used.why, { resource: { type: used.type, id: used.id }, cause })
+    const { type, id, why } = resource
+    throw new Failure('RESOURCE_IN_USE', why, { resource: { type, id }, cause })
   }
 }
 
@@ -125,4 +121,12 @@ export function logLoopErrors(logger: Pick<Logger, 'warn' | 'error'>): PollLoopD
     else if (failures === 1) logger.warn({ loop }, 'the database is unavailable, the loop waits')
     return undefined
   }
+}
+
+function sqlState(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+function violatedConstraint(error: unknown): string {
+  return error instanceof Error && 'constraint' in error ? String(error.constraint) : ''
 }

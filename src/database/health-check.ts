@@ -1,44 +1,49 @@
-import type { Clock } from '../base/index.ts'
-import { Database, type DatabaseOptions, queryOne, type Tx } from './database.ts'
+import { type Clock, PollLoop, type Random, withTimeout } from '../base/index.ts'
+import { Database, type DatabaseOptions, execute, queryOne, type Tx } from './database.ts'
 
-/** What watching needs. */
+/** What the health check checks, and how it restarts a server. */
 export interface HealthCheckOptions {
-  /** How to connect; the watch has one connection of its own, so that a busy pool is not taken for a dead server. */
+  /** How to connect; the check has one connection of its own, so that a busy pool does not look like a dead server. */
   readonly connection: DatabaseOptions
   readonly clock: Clock
-  /** Brings a server back that is this process's to restart. Called at every look while there is none; may reject. */
+  readonly random: Random
+  /** Restarts a server that this process manages. Called at every failed check; may reject. */
   readonly restart?: (() => Promise<void>) | undefined
-  readonly onRestartError?: ((error: unknown) => void) | undefined
+  readonly onRestartError: (error: unknown) => void
 }
 
 const CHECK_INTERVAL_MS = 1_000
-/** A server that answers later than this is as good as gone. */
+/** A server that answers later than this counts as down. */
 const CHECK_TIMEOUT_MS = 5_000
 
-/** A health check of the database: one cheap query a second, however many ask for the result. */
+/** Health check of the database: one cheap query a second, however many read its result. */
 export class DatabaseHealthCheck implements AsyncDisposable {
-  readonly #deps: HealthCheckOptions
+  readonly #options: HealthCheckOptions
   readonly #database: Database
+  readonly #loop: PollLoop
   readonly #stop = new AbortController()
   readonly #listeners: ((isReachable: boolean) => void)[] = []
-  #running: Promise<void> | undefined
   #isReachable = true
 
-  constructor(deps: HealthCheckOptions) {
-    this.#deps = deps
-    this.#database = new Database({ ...deps.connection, poolMax: 1 })
+  constructor(options: HealthCheckOptions) {
+    this.#options = options
+    this.#database = new Database({ ...options.connection, poolMax: 1 })
+    this.#loop = new PollLoop(
+      { clock: options.clock, random: options.random, onError: () => undefined },
+      { name: 'database-health', intervalMs: CHECK_INTERVAL_MS, runOnce: () => this.#check() },
+    )
   }
 
-  /** Begins to look; later calls do nothing. */
+  /** Starts checking; later calls do nothing. */
   start(): void {
-    this.#running ??= this.#run()
+    this.#loop.start()
   }
 
   get isReachable(): boolean {
     return this.#isReachable
   }
 
-  /** Calls back now and at every change. */
+  /** Calls the listener now and at every change. */
   onChange(listener: (isReachable: boolean) => void): void {
     this.#listeners.push(listener)
     listener(this.#isReachable)
@@ -47,48 +52,30 @@ export class DatabaseHealthCheck implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     await this.#database[Symbol.asyncDispose]()
-    await this.#running
+    await this.#loop[Symbol.asyncDispose]()
   }
 
-  async #run(): Promise<void> {
-    const { clock } = this.#deps
-    while (!this.#stop.signal.aborted) {
-      await this.#check()
-      await clock.sleep(CHECK_INTERVAL_MS, this.#stop.signal)
+  /** @returns false: the next check follows after the interval */
+  async #check(): Promise<boolean> {
+    // A restart or a pooler may have closed the connection: the second ping opens a new one.
+    const isReachable = (await this.#ping()) || (await this.#ping())
+    if (this.#stop.signal.aborted) return false
+    if (isReachable !== this.#isReachable) {
+      this.#isReachable = isReachable
+      for (const listener of this.#listeners) listener(isReachable)
     }
-  }
-
-  async #check(): Promise<void> {
-    // A connection may have been closed by a restart or by a pooler: only a new one proves anything.
-    const answers = (await this.#ping()) || (await this.#ping())
-    if (this.#stop.signal.aborted) return
-    if (answers !== this.#isReachable) {
-      this.#isReachable = answers
-      for (const listener of this.#listeners) listener(answers)
-    }
-    if (!answers) await this.#deps.restart?.().catch((error: unknown) => this.#deps.onRestartError?.(error))
+    const { restart, onRestartError } = this.#options
+    if (!isReachable) await restart?.().catch(onRestartError)
+    return false
   }
 
   async #ping(): Promise<boolean> {
-    const late = new AbortController()
-    const timeout = this.#deps.clock
-      .sleep(CHECK_TIMEOUT_MS, AbortSignal.any([late.signal, this.#stop.signal]))
-      .then(() => false)
-    const answer = ping(this.#database.pool).then(
+    const answer = execute(this.#database.pool, 'select 1').then(
       () => true,
       () => false,
     )
-    try {
-      return await Promise.race([answer, timeout])
-    } finally {
-      late.abort()
-    }
+    return (await withTimeout(this.#options.clock, answer, CHECK_TIMEOUT_MS, this.#stop.signal)) ?? false
   }
-}
-
-/** Reads nothing: an answer shows that the server takes statements. */
-async function ping(tx: Tx): Promise<void> {
-  await queryOne(tx, 'select 1')
 }
 
 /** The server's version as a number, 140000 for 14.0. */

@@ -1,8 +1,8 @@
 /**
- * Where state lives: the connection pool, migrations, the embedded server and one file of documented statements per
- * table. Only this room knows Knex and pg; it returns records, never rows or query builders, and decides nothing.
+ * PostgreSQL: connection pool, transactions, raw and CRUD statements, keyset pages, migrations, the embedded server.
+ *
+ * Lives here: everything that no resource owns. Never here: a statement of a resource, which is in its module's `sql` files.
  */
-
 export { type IdPage, newestFirst, nextVersion, whereVersion } from './crud.ts'
 export { createDataDirectory, DataDirectoryLock } from './data-directory.ts'
 export {

@@ -4,18 +4,18 @@ import { canonicalJson, Failure, invalidFields, isUuid, type JsonObject } from '
 const PAGE_SIZE_DEFAULT = 50
 const PAGE_SIZE_MAX = 1_000
 
-/** Bytes of the query's hash in a token: a slip is noticed, an attack gains nothing, since pages are read under the caller's own environment. */
+/** Bytes of the query's hash in a token. It detects mistakes; forging one gains nothing, since pages are read in the caller's own environment. */
 const QUERY_HASH_BYTES = 9
 const TOKEN_CHARACTERS_MAX = 2_048
 const TOKEN = /^[\w-]+$/
 
-/** Where a page ended: the values of the ordering columns in its last row. Times are milliseconds since the epoch. */
+/** Keyset cursor: the values of the ordering columns in the last row of a page. Times are milliseconds since the epoch. */
 export type PageCursor = readonly (string | number)[]
 
-/** What a place of a cursor holds; checked, because anybody can make up a token. */
+/** Type of one value of a cursor; checked, because a client can make up a token. */
 export type CursorKind = 'uuid' | 'time' | 'text'
 
-/** What a list call asks for. */
+/** The page that a list call requests. */
 export interface ListPageRequest {
   /** Absent or 0: PAGE_SIZE_DEFAULT. */
   readonly pageSize?: number
@@ -23,7 +23,7 @@ export interface ListPageRequest {
   readonly pageToken?: string
 }
 
-/** One page. */
+/** One page of a list. */
 export interface ListPage<Item> {
   readonly items: readonly Item[]
   /** Empty on the last page. */
@@ -31,7 +31,7 @@ export interface ListPage<Item> {
 }
 
 /**
- * Rows a page holds: the default for 0 or absence, the maximum for more than that.
+ * Rows per page: the default for 0 or absence, at most PAGE_SIZE_MAX.
  *
  * @throws Failure INVALID_FIELD for a negative size
  */
@@ -45,7 +45,7 @@ export function readPageSize({ pageSize = 0 }: ListPageRequest): number {
  * Makes the token of the page after `cursor`, opaque to clients.
  *
  * @param query everything that decides which rows are listed and in which order, the list's name included; the token is
- * good for the same query alone
+ * valid for the same query alone
  */
 export function encodePageToken(query: JsonObject, cursor: PageCursor): string {
   return Buffer.concat([hashQuery(query), Buffer.from(JSON.stringify(cursor))]).toString('base64url')
@@ -54,7 +54,7 @@ export function encodePageToken(query: JsonObject, cursor: PageCursor): string {
 /**
  * The cursor in a token; `undefined` for no token.
  *
- * @param kinds what the cursor holds, place by place
+ * @param kinds the types of the cursor's values, in order
  * @throws Failure PAGE_TOKEN_INVALID for a token of another query, or one that was not made here
  */
 export function decodePageToken(
@@ -66,7 +66,7 @@ export function decodePageToken(
   const bytes = TOKEN.test(token) && token.length <= TOKEN_CHARACTERS_MAX ? Buffer.from(token, 'base64url') : undefined
   if (bytes === undefined || !bytes.subarray(0, QUERY_HASH_BYTES).equals(hashQuery(query))) throw pageTokenInvalid()
   const cursor = parseCursor(bytes.subarray(QUERY_HASH_BYTES).toString())
-  if (cursor?.length !== kinds.length || !cursor.every((part, place) => isOfKind(part, kinds[place])))
+  if (cursor?.length !== kinds.length || !cursor.every((value, index) => isOfKind(value, kinds[index])))
     throw pageTokenInvalid()
   return cursor
 }
@@ -78,7 +78,7 @@ export function decodeIdPageToken(query: JsonObject, token: string | undefined):
 }
 
 /**
- * A page out of the rows found, which are one more than fit when there is a next page.
+ * Makes a page of the rows found, which are one more than its size when there is a next page.
  *
  * @param found at most `size + 1` rows, in order
  */
@@ -107,14 +107,14 @@ function parseCursor(text: string): PageCursor | undefined {
   }
 }
 
-function isOfKind(part: string | number, kind: CursorKind | undefined): boolean {
+function isOfKind(value: string | number, kind: CursorKind | undefined): boolean {
   switch (kind) {
     case 'uuid':
-      return typeof part === 'string' && isUuid(part)
+      return typeof value === 'string' && isUuid(value)
     case 'time':
-      return typeof part === 'number' && !Number.isNaN(new Date(part).getTime())
+      return typeof value === 'number' && !Number.isNaN(new Date(value).getTime())
     case 'text':
-      return typeof part === 'string' && !part.includes('\0')
+      return typeof value === 'string' && !value.includes('\0')
     case undefined:
       return false
   }

@@ -1,5 +1,3 @@
-import { arrayLiteral } from './array-literal.ts'
-
 /** A value of a statement's parameter. JSON goes through `jsonb()`; a flat array becomes a PostgreSQL array. */
 export type SqlValue =
   | string
@@ -73,4 +71,47 @@ function compile(sql: string): Pick<PreparedStatement, 'text' | 'keys'> {
     return `$${keys.indexOf(key) + 1}`
   })
   return { text, keys }
+}
+
+/** Needs no quotes in an array literal: ids, numbers, times, names. */
+const UNQUOTED = /^[\w.:+-]+$/
+const NULL = /^null$/i
+const ESCAPED = /["\\]/g
+
+/**
+ * A flat array as an array literal of PostgreSQL, such as `{a,"b c",NULL}`; undefined for an array of anything else, which
+ * pg writes itself.
+ *
+ * pg's own writer quotes every element and appends it to what it has so far. The statements of ticks carry thousands of
+ * ids, of which this writes as many in a third of the time and without garbage.
+ */
+export function arrayLiteral(values: readonly unknown[]): string | undefined {
+  const elements: string[] = []
+  for (const value of values) {
+    const element = arrayElement(value)
+    if (element === undefined) return undefined
+    elements.push(element)
+  }
+  return `{${elements.join(',')}}`
+}
+
+function arrayElement(value: unknown): string | undefined {
+  if (value === null) return 'NULL'
+  if (typeof value === 'string')
+    return UNQUOTED.test(value) && !NULL.test(value) ? value : `"${value.replace(ESCAPED, '\\$&')}"`
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return value instanceof Date ? isoTime(value) : undefined
+}
+
+let lastMs = Number.NaN
+let lastText = ''
+
+/** Memoizes the last time: the ticks of a batch mostly share one, and formatting it costs more than an id does. */
+function isoTime(date: Date): string {
+  const ms = date.getTime()
+  if (ms !== lastMs) {
+    lastText = date.toISOString()
+    lastMs = ms
+  }
+  return lastText
 }
