@@ -20,7 +20,7 @@ it('gives one owner half of the places, and two owners a third each', () => {
   expect(held).toEqual({ a: 4, b: 4 })
 })
 
-it('gives a place back once, however often it is told to', () => {
+it('releases a permit once, however often it is called', () => {
   const places = new FairSemaphore(2)
   const release = places.tryAcquire('a')
   expect(places.tryAcquire('a')).toBeUndefined()

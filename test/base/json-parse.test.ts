@@ -142,7 +142,7 @@ describe('parseJson', () => {
     'true1.10',
     '1.10.10',
     '[1e]',
-  ])('refuses %j and quotes none of it', (text) => {
+  ])('rejects %j and quotes none of it', (text) => {
     expect(() => parseJson(text)).toThrow(new JsonTextError('syntax', 'is not valid JSON'))
   })
 

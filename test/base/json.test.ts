@@ -27,7 +27,7 @@ describe('deepMerge', () => {
     expect({ base, layer }).toEqual(before)
   })
 
-  it('reaches no prototype, whatever key it is given', () => {
+  it('reaches no prototype with any key', () => {
     const layer: JsonObject = JSON.parse(
       '{"__proto__": {"hit": 1}, "constructor": {"prototype": {"hit": 1}}, "a": {"__proto__": {"hit": 1}}}',
     )
@@ -37,7 +37,7 @@ describe('deepMerge', () => {
 })
 
 describe('canonicalJson', () => {
-  it('is the same for equal values, whatever the order of their keys', () => {
+  it('is the same for equal values with any order of keys', () => {
     expect(canonicalJson({ b: [1, { d: null, c: 'x' }], a: true })).toBe(
       canonicalJson({ a: true, b: [1, { c: 'x', d: null }] }),
     )

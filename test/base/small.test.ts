@@ -100,7 +100,7 @@ describe('a dotted path', () => {
     expect('problem' in read ? read.problem : read).toContain(hint)
   })
 
-  it('is read as it was written, whatever the names', () => {
+  it('is parsed as it was formatted, with any names', () => {
     const step = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
       fc.nat(999),

@@ -29,7 +29,7 @@ const secondary = {
   message: 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.',
 }
 
-describe('a limit of GitHub is waited for as its documentation says', () => {
+describe('a rate limit of GitHub is waited for as documented', () => {
   test.each<[string, ScriptedAnswer, number, number]>([
     [
       'primary, 403',

@@ -127,7 +127,7 @@ test('a record is found under its identifier', async () => {
   expect(await call('organizations', 'get', { id: 'acme' })).toMatchObject({ result: { login: 'acme' } })
 })
 
-test('an error carries what GitHub says about it', async () => {
+test('an error carries the message of GitHub', async () => {
   expect(await call('repositories', 'get', { query: { owner: 'octocat', repo: 'missing' } })).toMatchObject({
     kind: 'upstream_error',
     status: 404,

@@ -132,7 +132,7 @@ describe('a compiled action', () => {
     expect(compiled({ type: 'request', config: { path: '/', method } })?.isWrite).toBe(isWrite)
   })
 
-  test('is never paged, whatever it is called and the integration says', () => {
+  test('is never paged, with any name and any setting of the integration', () => {
     const pagination = { format: 'page', config: { page_key: 'page' } }
     const { actions } = compilePlan({ pagination, actions: { list: { type: 'request', config: { path: '/' } } } })
     expect(actions.get('list')?.steps[0]).toMatchObject({ request: { isList: false, pagination: undefined } })

@@ -139,7 +139,7 @@ describe('an expression starts from names that are there', () => {
   })
 })
 
-describe('a placeholder stands where it is evaluated', () => {
+describe('a placeholder is allowed where it is evaluated', () => {
   test.each<[string, JsonObject, string]>([
     [
       'the name of a page parameter',
@@ -189,7 +189,7 @@ describe('a placeholder stands where it is evaluated', () => {
     ),
   )
 
-  test('every key of every format that takes no placeholder refuses one', () => {
+  test('every setting of every format without placeholders rejects one', () => {
     expect(leaves.length).toBeGreaterThan(80)
     for (const [format, path, configWith, prefix] of leaves) {
       const fields = checkConfig(configWith('{{context.x}}'), 'integration', 'config').map(({ field }) => field)

@@ -51,7 +51,7 @@ test('a timeout that a call could not outlast is a finding, on the integration a
 })
 
 describe('a key that every object inherits is an unknown field', () => {
-  test.each(['__proto__', 'constructor', 'toString'])('%s, wherever it stands', (key) => {
+  test.each(['__proto__', 'constructor', 'toString'])('%s at any depth', (key) => {
     const strange = JSON.parse(`{"${key}": {"prototype": {"x": 1}}}`)
     const list = { path: '/a', ...strange, pagination: { format: 'page', config: { page_key: 'p', ...strange } } }
     const config = { ...strange, base_url: 'https://a.example.com', resources: { a: { list } }, retry: strange }
@@ -199,7 +199,7 @@ describe('a finding names the path and the rule', () => {
     expect(ofMethod(method)).toEqual(expected)
   })
 
-  test('a writing method says how', () => {
+  test('a writing method names its HTTP method', () => {
     const resources = { things: { create: { path: '/x' }, delete: { path: '/x', method: 'DELETE' } } }
     expect(lines({ resources })).toEqual(['config.resources.things.create.method required'])
   })

@@ -52,7 +52,7 @@ describe('a plan has every precedence decided', () => {
     expect(methodOf(config, 'things', name)).toMatchObject(expected)
   })
 
-  test('pagination is the integration’s where the method says nothing', () => {
+  test('pagination is the integration’s where the method has none', () => {
     expect(methodOf(config)?.pagination?.format).toBe('page')
     expect(methodOf(config, 'things', 'search')?.pagination?.format).toBe('link_header')
   })
@@ -63,7 +63,7 @@ test('a URL without placeholders is finished when the plan is', () => {
   expect(methodOf(config)?.url?.constant).toBe('https://api.example.com/x')
 })
 
-test('a method that reads by another name says so', () => {
+test('a method with another name is marked as reading', () => {
   const search = { method: 'POST', path: '/search' }
   const config = {
     resources: { things: { search, find: { ...search, read_only: true }, get: { path: '/x', read_only: false } } },
@@ -108,7 +108,7 @@ test('ways of connecting keep their order, label and fields', () => {
   ])
 })
 
-test('a config that does not pass its schema is refused by name', () => {
+test('a config that does not pass its schema is rejected by name', () => {
   expect(() => compilePlan({ pagination: { format: 'nope' } })).toThrow('DEFINITION_INVALID')
 })
 

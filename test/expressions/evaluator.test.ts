@@ -69,7 +69,7 @@ describe('evaluate', () => {
     expect(await evaluate(text)).toEqual(expected)
   })
 
-  it('gives what JSONata gives, in the fast lane and in the sandbox alike', { timeout: 30_000 }, async () => {
+  it('gives the results of JSONata, inline and in the sandbox', { timeout: 30_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(expressionText, roots, roots, async (text, input, others) => {
         const bindings = bindingsFrom(others)
@@ -240,7 +240,7 @@ describe('the functions of this product', () => {
   })
 })
 
-describe('hostile expressions', () => {
+describe('malicious expressions', () => {
   it('cost a process at most, and never longer than allowed', { timeout: 60_000 }, async () => {
     await using sandbox = createEvaluator({ poolSize: 2 })
     for (const { attack, text } of EXHAUSTING) {
@@ -261,7 +261,7 @@ describe('hostile expressions', () => {
     expect(['failed', 'string', 'object', 'function', 'array', undefined]).toContain(result)
   })
 
-  it('are set aside after three kills, for their owner alone, until an hour has passed', {
+  it('are quarantined after three kills, for their owner alone, for an hour', {
     timeout: 30_000,
   }, async () => {
     const told: QuarantineEvent[] = []

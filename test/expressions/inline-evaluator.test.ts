@@ -20,7 +20,7 @@ function respelt(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, respelt(item)]))
 }
 
-describe('the fast lane', () => {
+describe('the inline evaluator', () => {
   it('gives the results of JSONata, or none', { timeout: 60_000 }, async () => {
     let answered = 0
     let mapped = 0
@@ -42,7 +42,7 @@ describe('the fast lane', () => {
     expect(mapped).toBeGreaterThan(1_000)
   })
 
-  it('takes numbers for doubles, however they are spelt, and passes them on as they are', {
+  it('computes with doubles and returns numbers of the input with their digits', {
     timeout: 60_000,
   }, async () => {
     let answered = 0

@@ -25,11 +25,11 @@ describe('parseExpression', () => {
     ['a.1', 'S0213', 3],
     ['/a**/', 'SYNTAX', 0],
     ['function($x) { $x', 'S0203', 17],
-  ])('refuses %j with %s at %i', (text, code, position) => {
+  ])('rejects %j with %s at %i', (text, code, position) => {
     expect(validateExpression(text)).toMatchObject({ code, position, problem: expect.stringMatching(/\w/) })
   })
 
-  it('says where', () => {
+  it('reports the position', () => {
     expect(validateExpression('a b')).toMatchObject({ problem: 'Syntax error: "b" at position 3' })
   })
 
@@ -37,12 +37,12 @@ describe('parseExpression', () => {
     ['16 KiB', `"${'x'.repeat(16_382)}"`, `"${'x'.repeat(16_383)}"`, 'TOO_LONG'],
     ['200 levels', `${'['.repeat(199)}1${']'.repeat(199)}`, `${'['.repeat(200)}1${']'.repeat(200)}`, 'TOO_DEEP'],
     ['1500 dots', `a${'.a'.repeat(1_500)}`, `a${'.a'.repeat(1_501)}`, 'TOO_COMPLEX'],
-  ])('allows %s and not one more', (_limit, allowed, refused, code) => {
+  ])('allows %s and not one more', (_limit, allowed, rejected, code) => {
     expect(validateExpression(allowed)).toEqual({ ok: true })
-    expect(validateExpression(refused)).toMatchObject({ code })
+    expect(validateExpression(rejected)).toMatchObject({ code })
   })
 
-  it('answers within a fraction of a second, whatever the text', () => {
+  it('takes a fraction of a second for any text', () => {
     for (const { attack, text } of [...EXHAUSTING, ...ESCAPING]) {
       const start = performance.now()
       validateExpression(text)

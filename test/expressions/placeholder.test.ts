@@ -40,7 +40,7 @@ describe('a text is split into literals and placeholders', () => {
   })
 })
 
-describe('a text that is not a template says why', () => {
+describe('a text that is not a template has a problem', () => {
   test.each([
     ['{{a', 'without closing'],
     ['{{}}', 'names nothing'],
@@ -59,7 +59,7 @@ describe('a text that is not a template says why', () => {
   })
 })
 
-test('named roots are told from bare names', () => {
+test('named roots are distinguished from bare names', () => {
   const lexed = lexTemplate('{{context.subdomain|subdomain}}')
   const [part] = lexed.kind === 'parts' ? lexed.parts : []
   const paths = typeof part === 'object' ? part.paths : []

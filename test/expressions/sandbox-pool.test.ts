@@ -209,18 +209,18 @@ describe('the pool', () => {
     expect([...left.lines, ...right.lines]).toContain('slow')
   })
 
-  it('refuses what exceeds one owner’s line, and takes others', async () => {
-    const refused: EvaluationOutcome[] = []
-    for (let i = 0; i < 1_010; i++) void run(String(i)).then((outcome) => refused.push(outcome))
+  it('rejects evaluations beyond one owner’s queue, and accepts others', async () => {
+    const rejected: EvaluationOutcome[] = []
+    for (let i = 0; i < 1_010; i++) void run(String(i)).then((outcome) => rejected.push(outcome))
     await vi.advanceTimersByTimeAsync(0)
-    expect(refused).toHaveLength(10)
-    expect(refused[0]).toEqual({ kind: 'rejected', cause: 'queue_full' })
+    expect(rejected).toHaveLength(10)
+    expect(rejected[0]).toEqual({ kind: 'rejected', cause: 'queue_full' })
     void run('other', { owner: 'two' })
     nth(0).events.onReady()
     expect(nth(0).lines).toContain('other')
   })
 
-  it('refuses what has waited too long', async () => {
+  it('rejects an evaluation that has waited too long', async () => {
     const outcome = run('late')
     await vi.advanceTimersByTimeAsync(9_000)
     nth(0).events.onExit()
@@ -243,7 +243,7 @@ describe('the pool', () => {
     await after
   })
 
-  it('starts processes ever more slowly when they fail, then refuses, then recovers', async () => {
+  it('starts processes ever more slowly when they fail, then rejects, then recovers', async () => {
     const outcome = run('a')
     const startedAt: number[] = []
     for (let attempt = 0; attempt < 4; attempt++) {
@@ -267,7 +267,7 @@ describe('the pool', () => {
     expect(nth(0).isKilled).toBe(true)
   })
 
-  it('refuses what runs and what waits when it is closed, and what comes later', async () => {
+  it('rejects running, waiting and later evaluations when it is closed', async () => {
     const [left, right] = await warmUp()
     const outcomes = Array.from({ length: 20 }, (_, i) => run(String(i)))
     pool[Symbol.dispose]()

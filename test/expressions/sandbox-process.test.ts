@@ -36,10 +36,10 @@ describe('the sandbox process', () => {
     ['load native code', `process.dlopen({ exports: {} }, '/lib/x.node')`, 'ERR_DLOPEN_DISABLED'],
     ['turn text into code', `new Function('return 1')`, 'EvalError'],
     ['reach a prototype by name', `if (({}).__proto__ === undefined) throw new Error('gone')`, 'gone'],
-  ])('may not %s', (_what, attempt, refusal) => {
+  ])('may not %s', (_what, attempt, failure) => {
     const text = `try { ${attempt}; console.log('done') } catch (error) { console.log(error.code, error.name, error.message) }`
     const { stdout } = spawnSync(process.execPath, [...sandboxFlags(), '--eval', text], { env: {}, encoding: 'utf8' })
-    expect(stdout).toContain(refusal)
+    expect(stdout).toContain(failure)
   })
 
   it('runs from a folder of any name, without the environment', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
 import { findFilteredList, listVariablePaths } from '../../src/expressions/index.ts'
 
-describe('the list that an expression filters is told', () => {
+describe('the list that an expression filters is found', () => {
   test.each([
     ['$.results[active]', '$.`results`'],
     ['$.results[active].{"id": uid}', '$.`results`'],

@@ -51,8 +51,8 @@ const scope: TemplateScope = {
 
 const value = (text: string): Json | undefined => renderValue(compileTemplate(text), scope)
 
-/** The message of the refusal, or the value when there was none. */
-function refusal(run: () => unknown): unknown {
+/** The message of the failure, or the value when there was none. */
+function failure(run: () => unknown): unknown {
   try {
     return run()
   } catch (error) {
@@ -60,7 +60,7 @@ function refusal(run: () => unknown): unknown {
   }
 }
 
-describe('every root is found where the vocabulary says', () => {
+describe('every root resolves to its value', () => {
   test.each<[string, Json]>([
     ['{{subdomain}}', 'acme'],
     ['{{context.subdomain}}', 'acme'],
@@ -139,13 +139,13 @@ describe('fallbacks, defaults and casts', () => {
     ['{{args.text:json}}', 'is not JSON'],
     ['Bearer {{missing}}', '{{missing}} has no value'],
     ['Bearer {{nothing}}', '{{nothing}} has no value'],
-  ])('%s is refused and named', (text, message) => {
-    expect(refusal(() => value(text))).toContain(`PLACEHOLDER_UNRESOLVED`)
-    expect(refusal(() => value(text))).toContain(message)
+  ])('%s is rejected and named', (text, message) => {
+    expect(failure(() => value(text))).toContain(`PLACEHOLDER_UNRESOLVED`)
+    expect(failure(() => value(text))).toContain(message)
   })
 
   test('where something must stand, one missing placeholder is an error too', () => {
-    expect(refusal(() => renderText(compileTemplate('{{missing}}'), scope))).toContain('{{missing}} has no value')
+    expect(failure(() => renderText(compileTemplate('{{missing}}'), scope))).toContain('{{missing}} has no value')
   })
 })
 
@@ -217,7 +217,7 @@ describe('URLs', () => {
     ['a path value must exist', 'https://example.com', '/items/{{missing}}'],
     ['a path value is well-formed text', 'https://example.com', `/items/{{args.v?:\ud800}}`],
   ])('%s', (_promise, base, path) => {
-    expect(refusal(() => url(base, path))).toContain('PLACEHOLDER_UNRESOLVED')
+    expect(failure(() => url(base, path))).toContain('PLACEHOLDER_UNRESOLVED')
   })
 
   test.each([

@@ -27,7 +27,7 @@ async function outcomeOf(format: string, row: AuthorizationRow) {
     const effect = await authorise({ method, url, headers, body }, scopeOf(row.context, row.credentials), tools)
     return { ...effect, asked }
   } catch (error) {
-    if (error instanceof Failure) return { refusal: error.message }
+    if (error instanceof Failure) return { failure: error.message }
     throw error
   }
 }
@@ -41,8 +41,8 @@ describe.each(AUTHORIZATION_FORMATS.map((entry) => entry.format))('authorization
 
   test.each(rows)('$promise', async (row) => {
     const outcome = await outcomeOf(format, row)
-    if (row.refusal !== undefined) {
-      expect(outcome).toEqual({ refusal: expect.stringContaining(row.refusal) })
+    if (row.failure !== undefined) {
+      expect(outcome).toEqual({ failure: expect.stringContaining(row.failure) })
     } else {
       const asked = row.evaluated === undefined ? [] : [expect.any(String)]
       expect(outcome).toEqual({ headers: row.headers ?? {}, query: row.query ?? {}, asked })

@@ -12,9 +12,9 @@ describe.each(BODY_FORMATS.map((entry) => entry.format))('body_format %s', (form
     expect(rows.length).toBeGreaterThan(0)
   })
 
-  test.each(rows)('$promise', ({ value, content, contentType, refusal }) => {
+  test.each(rows)('$promise', ({ value, content, contentType, failure }) => {
     const encode = () => bodyFormat(format).encode(value, { nonce: () => 'n' })
-    if (refusal !== undefined) return expect(encode).toThrow(refusal)
+    if (failure !== undefined) return expect(encode).toThrow(failure)
     const encoded = encode()
     expect({ ...encoded, content: Buffer.from(encoded.content).toString() }).toEqual({ content, contentType })
   })

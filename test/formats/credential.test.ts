@@ -45,7 +45,7 @@ describe('a field is judged when it is written', () => {
     ['a pattern with a wide range that ignores case', { name: 'a', pattern: '(?si:[a-\u{10ffff}])' }, 'ranges'],
     ['a pattern with such a range in hexadecimal', { name: 'a', pattern: '(?i)[\\x41-\\x{10ffff}]' }, 'ranges'],
     ['a pattern with nested repetition', { name: 'a', pattern: '((((a{10}){10}){10}){10}){10}' }, 'too much'],
-  ])('%s is refused', (_what, field, problem) => {
+  ])('%s is rejected', (_what, field, problem) => {
     const parsed = fieldList().safeParse([field])
     expect(parsed.success).toBe(false)
     expect(parsed.error?.issues[0]?.message).toContain(problem)
@@ -69,12 +69,12 @@ describe('a field is judged when it is written', () => {
     expect(fieldList().safeParse([{ name: 'a', pattern }]).success).toBe(true)
   })
 
-  test('two fields of one name are refused', () => {
+  test('two fields of one name are rejected', () => {
     expect(fieldList().safeParse([{ name: 'a' }, { name: 'a' }]).success).toBe(false)
   })
 })
 
-test('patterns that are fine each are refused when they are too much for one form', () => {
+test('patterns that are valid alone are rejected when they exceed the limit of a form together', () => {
   const fields = Array.from({ length: 20 }, (_, index) => ({ name: `f${index}`, pattern: `${index}.{1,99}` }))
   expect(fieldList().safeParse(fields.slice(0, 5)).success).toBe(true)
   expect(fieldList().safeParse(fields).error?.issues[0]?.message).toContain('together')

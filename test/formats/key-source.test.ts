@@ -66,7 +66,7 @@ describe('public keys of senders', () => {
   test.each([
     ['an address without keys', { status: 404, body: '' }, 'answered 404'],
     ['a document without end', { status: 200, body: 'x'.repeat(256 * 1024 + 1) }, 'too long'],
-  ])('%s refuses, and is asked again after a minute', async (_what, answer, reason) => {
+  ])('%s rejects, and is asked again after a minute', async (_what, answer, reason) => {
     const { state, keys } = scripted(() => answer)
     expect(await keys.read(URL)).toEqual({ kind: 'invalid', reason: expect.stringContaining(reason) })
     state.nowMs += 60_000

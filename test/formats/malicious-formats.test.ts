@@ -10,7 +10,7 @@ const readCsv = (text: string) => responseFormat('csv').decode(Buffer.from(text)
 /** Far above what any of these takes, far below what an unbounded reader would. */
 const MILLISECONDS_MAX = 5_000
 
-describe('a hostile document is refused before it costs anything', () => {
+describe('a malicious document is rejected before it costs anything', () => {
   const laughs = Array.from({ length: 9 }, (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`).join('')
 
   test.each<[string, string, string]>([

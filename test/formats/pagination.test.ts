@@ -151,12 +151,12 @@ describe('a next link stays on the origin', () => {
     ['https://eu.example.com/x', ['https://us.example.com', 'nonsense', '']],
     ['javascript:alert(1)', []],
     ['nonsense', []],
-  ])('%s is refused', (link, allowed) => {
+  ])('%s is rejected', (link, allowed) => {
     expect(() => assertAllowedOrigin(link, base, allowed)).toThrow('PAGINATION_ORIGIN')
   })
 })
 
-describe('a state that does not belong to the definition is refused', () => {
+describe('a state that does not belong to the definition is rejected', () => {
   const page = compilePagination({ format: 'page', config: { page_key: 'page' } })
 
   test.each<[string, JsonObject]>([

@@ -58,10 +58,10 @@ describe.each(SIGNATURE_FORMATS.map((entry) => entry.format))('signature_verific
     expect(rows.length).toBeGreaterThan(0)
   })
 
-  test.each(configs)('config $promise', ({ config, refusedAt }) => {
+  test.each(configs)('config $promise', ({ config, invalidAt }) => {
     const parsed = signatureSchema.safeParse(config === undefined ? { format } : { format, config })
     const paths = parsed.success ? [] : parsed.error.issues.map((issue) => issue.path.join('.'))
-    expect(paths).toEqual(refusedAt === undefined ? [] : [refusedAt])
+    expect(paths).toEqual(invalidAt === undefined ? [] : [invalidAt])
   })
 
   test.each(rows)('$promise', async (row) => {

@@ -69,8 +69,8 @@ describe.each(CREDENTIAL_FORMATS.map((entry) => entry.format))('tokens of %s', (
     expect(left, 'answers that nothing asked for').toBe(0)
     expect(sent).toHaveLength(row.sent.length)
     for (const [index, request] of row.sent.entries()) expectParts(sent[index], request)
-    if (row.refusal !== undefined) {
-      const [kind, message] = row.refusal
+    if (row.failure !== undefined) {
+      const [kind, message] = row.failure
       expect(answer).toMatchObject({ kind, message: expect.stringContaining(message) })
       return
     }

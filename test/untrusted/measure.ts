@@ -44,17 +44,17 @@ export async function leastCost(reader: Reader, input: string, times: number): P
   return least
 }
 
-/** How a reading ended; `defect` when it threw what it does not refuse with. */
+/** How a reading ended; `defect` when it threw what it does not reject with. */
 export type Outcome =
   | { readonly kind: 'read'; readonly result: unknown }
-  | { readonly kind: 'refused' }
+  | { readonly kind: 'rejected' }
   | { readonly kind: 'defect'; readonly error: unknown }
 
 export async function outcomeOf(reader: Reader, input: string): Promise<Outcome> {
   try {
     return { kind: 'read', result: await reader.read(input) }
   } catch (error) {
-    return reader.refuses(error) ? { kind: 'refused' } : { kind: 'defect', error }
+    return reader.rejects(error) ? { kind: 'rejected' } : { kind: 'defect', error }
   }
 }
 

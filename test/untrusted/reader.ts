@@ -5,12 +5,12 @@ export interface Reader {
   readonly name: string
   /** The exported functions of `src` it stands for, as `<file below src>#<function>`. */
   readonly covers: readonly string[]
-  /** Longest input that reaches it, characters; what is longer is refused before. */
+  /** Longest input that reaches it, characters; what is longer is rejected before. */
   readonly lengthMax: number
   /** Reads one input. Inputs of byte decoders are given with one character per byte (latin1). */
   readonly read: (input: string) => unknown
-  /** Whether the error is how it refuses an input; anything else it throws is a defect. */
-  readonly refuses: (error: unknown) => boolean
+  /** Whether the error is how it rejects an input; anything else it throws is a defect. */
+  readonly rejects: (error: unknown) => boolean
   /** Genuine inputs, from which the fuzzer makes others. */
   readonly seeds: readonly string[]
   /** Inputs made to be expensive, of about that many characters. */

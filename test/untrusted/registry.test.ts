@@ -43,14 +43,14 @@ describe('the registry of readers', () => {
 })
 
 describe.each(READERS)('$name', (reader) => {
-  it('reads or refuses its seeds and its attacks', async () => {
+  it('reads or rejects its seeds and its attacks', async () => {
     const attacks = Object.values(reader.attacks).map((make) => make(Math.min(reader.lengthMax, ATTACK_LENGTH)))
     for (const input of [...reader.seeds, ...attacks])
       expect(await outcomeOf(reader, input), input.slice(0, 200)).not.toMatchObject({ kind: 'defect' })
   })
 })
 
-it('reads or refuses every input that the fuzzer found once', async () => {
+it('reads or rejects every input that the fuzzer has found', async () => {
   for (const file of globSync('*.json', { cwd: CORPUS })) {
     const { reader: name, input } = JSON.parse(readFileSync(join(CORPUS, file), 'utf8')) as Record<string, string>
     const reader = READERS.find((each) => each.name === name)

@@ -75,7 +75,7 @@ function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']
       await yieldToEventLoop()
       return draft.findings.length + breaches.length + findUnstorableFields(desc, draft.message).length
     },
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: [JSON.stringify(seed)],
     attacks: { ...attacks, ...withFewerValues(attacks) },
   }
@@ -147,7 +147,7 @@ const MESSAGES: readonly Reader[] = [
     lengthMax: REQUEST,
     read: (input) =>
       inspect(CreateIntegrationRequestSchema, decodeBinary(CreateIntegrationRequestSchema, bytes(input))),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['\x0a\x01a', '\x1a\x05\x0a\x03\x0a\x01a'],
     attacks: {
       names: repeated('\x0a\x01a'),
@@ -162,7 +162,7 @@ const MESSAGES: readonly Reader[] = [
     covers: ['api/protocols/framing.ts#decodeSingleFrame'],
     lengthMax: REQUEST,
     read: (input) => decodeSingleFrame(bytes(input), undefined, REQUEST),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['\x00\x00\x00\x00\x01a', '\x01\x00\x00\x00\x00'],
     attacks: { zeros: repeated('\x00') },
   },
@@ -177,7 +177,7 @@ const REQUESTS: readonly Reader[] = [
     covers: ['api/messages/query-string.ts#readQuery'],
     lengthMax: QUERY,
     read: (query) => requestJson({ binding: REST_BINDING, variables: [], query }, Buffer.alloc(0), CALL),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['name=a&a.b=c', 'name=%41&name=b'],
     attacks: {
       names: numbered((index) => `${index.toString(36)}&`),
@@ -191,7 +191,7 @@ const REQUESTS: readonly Reader[] = [
     covers: [],
     lengthMax: REQUEST,
     read: (body) => requestJson({ binding: REST_BINDING, variables: [], query: '' }, bytes(body), CALL),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['', '{}', ' { } '],
     attacks: { blanks: repeated(' ', '', 'x'), 'blanks in braces': repeated(' ', '{', 'x'), braces: repeated('{ ') },
   },
@@ -206,7 +206,7 @@ const REQUESTS: readonly Reader[] = [
         Buffer.alloc(0),
         REQUEST,
       ),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['encoding=json&message=%7B%22name%22%3A%22a%22%7D', 'encoding=proto&base64=1&message=CgFh'],
     attacks: { names: repeated('a&'), message: repeated('A', 'encoding=proto&base64=1&message=') },
   },
@@ -215,7 +215,7 @@ const REQUESTS: readonly Reader[] = [
     covers: ['api/http/proxy-query.ts#parseProxyQuery'],
     lengthMax: QUERY,
     read: parseProxyQuery,
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['integrated_account_id=0198c0de-0000-7000-8000-000000000000&a[b][]=c&limit=5', 'a=1&a=2'],
     attacks: {
       names: numbered((index) => `${index.toString(36)}&`),
@@ -229,7 +229,7 @@ const REQUESTS: readonly Reader[] = [
     covers: ['api/http/proxy-path.ts#parseProxyPath'],
     lengthMax: QUERY,
     read: (input) => parseProxyPath('GET', input),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['contacts/1/list', '_/a', 'a%2Fb'],
     attacks: { slashes: repeated('/'), percents: repeated('%41') },
   },
@@ -238,7 +238,7 @@ const REQUESTS: readonly Reader[] = [
     covers: ['api/pipeline/media-type.ts#isJsonType'],
     lengthMax: QUERY,
     read: (input) => [protocolForContentType(input), isJsonType(input)],
-    refuses: never,
+    rejects: never,
     seeds: ['application/grpc-web+proto', 'application/json; charset=utf-8'],
     attacks: { blanks: repeated(' ', 'application/json', 'x'), plus: repeated('a+', 'application/') },
   },
@@ -247,7 +247,7 @@ const REQUESTS: readonly Reader[] = [
     covers: ['database/keyset-pages.ts#decodePageToken', 'database/keyset-pages.ts#decodeIdPageToken'],
     lengthMax: QUERY,
     read: (input) => decodePageToken({ list: 'a' }, input),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['bm90aGluZw', ''],
     attacks: { letters: repeated('A') },
   },
@@ -256,7 +256,7 @@ const REQUESTS: readonly Reader[] = [
     covers: [],
     lengthMax: QUERY,
     read: parseEtag,
-    refuses: never,
+    rejects: never,
     seeds: ['"v1"', 'v2'],
     attacks: { digits: repeated('1', '"v') },
   },
@@ -265,7 +265,7 @@ const REQUESTS: readonly Reader[] = [
     covers: [],
     lengthMax: QUERY,
     read: (input) => [hashToken(input), isUuid(input)],
-    refuses: never,
+    rejects: never,
     seeds: [`pbe_${'a'.repeat(38)}`],
     attacks: { letters: repeated('a'), tokens: repeated('pbe_') },
   },
@@ -291,7 +291,7 @@ const DEFINITIONS: readonly Reader[] = [
       await checkConfigAsync(config, 'integration', 'config')
       return (await checkOverrideAsync({}, config, 'override')).length
     },
-    refuses: withFailure,
+    rejects: withFailure,
     isOffLoop: true,
     seeds: [
       definition({
@@ -352,7 +352,7 @@ const DEFINITIONS: readonly Reader[] = [
       compileUrl(input, input)
       return compileTemplate(input)
     },
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['https://{{a}}.example/{{context.b[0].c|d?:e:int}}', '\\{{x}}', '{{args.a:bool}}'],
     attacks: {
       '{{': repeated('{{'),
@@ -371,7 +371,7 @@ const DEFINITIONS: readonly Reader[] = [
     covers: ['expressions/parse.ts#validateExpression', 'expressions/parse.ts#parseAst'],
     lengthMax: 64 * KIB,
     read: validateExpression,
-    refuses: never,
+    rejects: never,
     seeds: ['$map(a.b[c = 1], function($x) { $x & "y" })', 'a.b.(c ~> $f(?))', '/x+/i'],
     attacks: {
       parentheses: repeated('('),
@@ -389,7 +389,7 @@ const DEFINITIONS: readonly Reader[] = [
     covers: ['schedules/check-cron-expression.ts#checkCronExpression', 'schedules/cron-expression.ts#parseCron'],
     lengthMax: QUERY,
     read: (input) => checkCronExpression(input, { minTickGapSeconds: 1, from: new Date(0), field: 'a' }),
-    refuses: never,
+    rejects: never,
     seeds: ['*/5 0-6,12 L * 1#2', '@daily', '0 0 29 2 *', '1,2-5/2 * * JAN-MAR sun'],
     attacks: {
       lists: (length) => `${'1,'.repeat(Math.min(120, length / 2))}1 * * * *`,
@@ -403,7 +403,7 @@ const DEFINITIONS: readonly Reader[] = [
     covers: ['syncs/resource.ts#readSyncResources', 'syncs/check-resources.ts#checkResources'],
     lengthMax: REQUEST,
     read: (input) => checkResources(readSyncResources([parseRequestJson(Buffer.from(input))].flat() as Json[])).length,
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: [
       definition([
         { resource: 'a', method: 'list' },
@@ -429,7 +429,7 @@ const DEFINITIONS: readonly Reader[] = [
     covers: ['syncs/args.ts#checkArgsSchema'],
     lengthMax: REQUEST,
     read: (input) => checkArgsSchema(parseRequestJson(Buffer.from(input)) as JsonObject).length,
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: [
       definition({
         type: 'object',
@@ -447,7 +447,7 @@ const DEFINITIONS: readonly Reader[] = [
     covers: ['api/services/values.convert.ts#findTextProblems'],
     lengthMax: REQUEST,
     read: (input) => findTextProblems('values_json', input).length,
-    refuses: never,
+    rejects: never,
     seeds: ['{"args":{"a":12345678901234567890}}', '', '[]'],
     attacks: {
       members: numbered((index) => `"k${index}":1,`, '{', '"z":1}'),
@@ -461,7 +461,7 @@ const DEFINITIONS: readonly Reader[] = [
     covers: ['webhooks/events.ts#checkEventTypes'],
     lengthMax: REQUEST,
     read: (input) => checkEventTypes(input.split(',', 200), 'a'),
-    refuses: never,
+    rejects: never,
     seeds: ['sync_job_run:*,*', 'webhook:disabled'],
     attacks: { stars: repeated('*,'), letters: repeated('a') },
   },
@@ -474,7 +474,7 @@ const OPERATORS: readonly Reader[] = [
     lengthMax: 64 * KIB,
     read: (input) =>
       readConfig(Object.fromEntries(input.split('\n').map((line) => line.split('=', 2) as [string, string]))),
-    refuses: (error) => error instanceof ConfigError,
+    rejects: (error) => error instanceof ConfigError,
     seeds: ['PATCHBAY_PORT=80\nPATCHBAY_LOG_LEVEL=warn', 'PATCHBAY_EGRESS_ALLOW=10.0.0.0/8'],
     attacks: { lines: repeated('A=\n'), slashes: repeated('/', 'PATCHBAY_PUBLIC_URL=https://a') },
   },
@@ -483,7 +483,7 @@ const OPERATORS: readonly Reader[] = [
     covers: ['secrets/key-ring.ts#parseKeyRing'],
     lengthMax: 64 * KIB,
     read: parseKeyRing,
-    refuses: withError,
+    rejects: withError,
     seeds: [`a:${Buffer.alloc(32, 1).toString('base64')}`],
     attacks: { commas: repeated(','), entries: repeated('a:b,') },
   },

@@ -50,7 +50,7 @@ function answer(
     covers,
     lengthMax,
     read,
-    refuses: withError,
+    rejects: withError,
     isOffLoop: format !== 'json',
     ...rest,
   }
@@ -141,7 +141,7 @@ const HEADERS: readonly Reader[] = [
     covers: ['formats/pagination/link-header.ts#findLink'],
     lengthMax: HEADER,
     read: (input) => findLink(input, 'next', URL_HERE),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['<https://a.example/?p=2>; rel="next", </x>; rel=last', '</a>;title="a\\"b, c;";rel="prev next"'],
     attacks: {
       '<': repeated('<'),
@@ -159,7 +159,7 @@ const HEADERS: readonly Reader[] = [
     covers: ['formats/pagination/link-header.ts#absoluteLink'],
     lengthMax: HEADER,
     read: (input) => absoluteLink(input, URL_HERE),
-    refuses: withFailure,
+    rejects: withFailure,
     seeds: ['/a?b=c', 'https://a.example', '//x', '?p=2'],
     attacks: { dots: repeated('../'), slashes: repeated('/'), percents: repeated('%2e'), blanks: repeated(' ') },
   },
@@ -168,7 +168,7 @@ const HEADERS: readonly Reader[] = [
     covers: ['egress/retry-hints.ts#parseRetryAfter'],
     lengthMax: HEADER,
     read: (input) => parseRetryAfter(input, NOW),
-    refuses: never,
+    rejects: never,
     seeds: ['120', '1.5', 'Wed, 21 Oct 2026 07:28:00 GMT', '1767323045'],
     attacks: { digits: repeated('1'), blanks: repeated(' ', '1', 'x'), date: repeated('('), dots: repeated('.') },
   },
@@ -177,7 +177,7 @@ const HEADERS: readonly Reader[] = [
     covers: ['proxy/decode-response.ts#isJsonType'],
     lengthMax: HEADER,
     read: isJsonType,
-    refuses: never,
+    rejects: never,
     seeds: ['application/vnd.api+json; charset=utf-8', 'text/json'],
     attacks: {
       plus: repeated('+', 'application/'),
@@ -190,7 +190,7 @@ const HEADERS: readonly Reader[] = [
     covers: ['formats/pagination/range.ts'],
     lengthMax: HEADER,
     read: (input) => RANGE.paginator.total?.({ headers: { 'content-range': input } } as never),
-    refuses: never,
+    rejects: never,
     seeds: ['items 0-99/1234', 'items 0-99/*'],
     attacks: { digits: repeated('1'), ranges: repeated('1-1/'), blanks: repeated(' ', '0-1/2', 'x') },
   },
@@ -199,7 +199,7 @@ const HEADERS: readonly Reader[] = [
     covers: ['egress/content-decoding.ts#decodeBody', 'egress/content-decoding.ts#decodeContent'],
     lengthMax: HEADER,
     read: (input) => decodeBody(input, Buffer.from('x'), 100),
-    refuses: (error) => error instanceof DecodingError,
+    rejects: (error) => error instanceof DecodingError,
     seeds: ['gzip', 'identity, br', 'GZIP ,deflate'],
     attacks: { commas: repeated(','), identities: repeated('identity,'), blanks: repeated(' ') },
   },
@@ -218,7 +218,7 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
     ],
     lengthMax: 256 * KIB,
     read: (input) => REDACTION.redactText(input),
-    refuses: never,
+    rejects: never,
     isFaithful: (_input, text) => !SECRETS.some((secret) => String(text).includes(secret)),
     seeds: [
       'token sk_live_4eC39HqLyjWDarjtT1zdp7dc',
@@ -245,7 +245,7 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
       await yieldToEventLoop()
       return REDACTION.redactJson(body)
     },
-    refuses: withError,
+    rejects: withError,
     seeds: ['{"error":{"a":["sk_live_4eC39HqLyjWDarjtT1zdp7dc",1234,12345678901234567890]}}'],
     attacks: {
       texts: repeated('"aaaaaaaa",', '[', '1]'),
@@ -265,7 +265,7 @@ const TOKENS: readonly Reader[] = [
     covers: ['formats/credential/token-response.ts#parseLooseBody'],
     lengthMax: MIB,
     read: (input) => tokenErrorFrom(parseLooseBody({ status: 400, headers: {}, body: input }), 'account', NOW),
-    refuses: never,
+    rejects: never,
     seeds: ['{"error":"invalid_grant","error_description":"x"}', 'error=access_denied&a=b', '<html>'],
     attacks: {
       json: repeated('{},', '[', '1]'),
@@ -281,7 +281,7 @@ const TOKENS: readonly Reader[] = [
     covers: ['formats/credential/token-response.ts#parseExpiry'],
     lengthMax: MIB,
     read: (input) => parseExpiry(input, NOW),
-    refuses: never,
+    rejects: never,
     seeds: ['3600', '2026-01-01T00:00:00Z', '1767323045'],
     attacks: { digits: repeated('1'), open: repeated('('), blanks: repeated(' ', '1', 'x') },
   },
@@ -290,7 +290,7 @@ const TOKENS: readonly Reader[] = [
     covers: ['proxy/list-page.ts#decodeCursor', 'formats/pagination/listing.ts#parseListingState'],
     lengthMax: 16 * KIB,
     read: (input) => decodeCursor(RANGE, input),
-    refuses: withFailure,
+    rejects: withFailure,
     isFaithful: (_input, state) => isDeepStrictEqual(decodeCursor(RANGE, encodeCursor(state as ListingState)), state),
     seeds: [
       Buffer.from(
@@ -303,7 +303,7 @@ const TOKENS: readonly Reader[] = [
 
 const DELIVERY = { method: 'POST', url: 'https://hooks.example.com/1', query: {}, body: Buffer.from('{}'), payload: {} }
 const NO_ONE = { account: { context: {}, credentials: {}, environmentVariables: {} }, call: {} }
-const KEYS = { find: async () => ({ kind: 'refused', why: 'no key' }) } as never
+const KEYS = { find: async () => ({ kind: 'rejected', why: 'no key' }) } as never
 const SIGNATURE = compileSource('$header.x-signature[v1]')
 const VERIFY_JWT = compileSignature({ format: 'jwt', config: { secret: 's'.repeat(32), token: '$header.x-token' } })
 const VERIFY_WEBHOOK = compileSignature({
@@ -318,7 +318,7 @@ const SIGNATURES: readonly Reader[] = [
     covers: ['formats/signature/source.ts#readText'],
     lengthMax: HEADER_IN,
     read: (input) => SIGNATURE({ ...DELIVERY, headers: { 'x-signature': input } }, NO_ONE),
-    refuses: never,
+    rejects: never,
     seeds: ['t=1,v1=abc', 'ts=1;v1=a;v1=b'],
     attacks: { commas: repeated(','), fields: repeated('v1=a,'), blanks: repeated(' ') },
   },
@@ -332,7 +332,7 @@ const SIGNATURES: readonly Reader[] = [
         NO_ONE,
         { now: () => NOW, keys: KEYS },
       ),
-    refuses: never,
+    rejects: never,
     seeds: ['v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=', 'v1,a v1a,b v1,c'],
     attacks: { blanks: repeated(' '), versions: repeated('v1,a '), letters: repeated('v') },
   },
@@ -341,7 +341,7 @@ const SIGNATURES: readonly Reader[] = [
     covers: ['formats/signature/jwt.ts#checkClaims', 'formats/signature/jwt.ts#checkBodyHash'],
     lengthMax: HEADER_IN,
     read: (input) => VERIFY_JWT({ ...DELIVERY, headers: { 'x-token': input } }, NO_ONE, { now: () => NOW, keys: KEYS }),
-    refuses: never,
+    rejects: never,
     seeds: ['eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjE4MDAwMDAwMDB9.c2lnbmF0dXJl', 'a.b.c'],
     attacks: {
       dots: repeated('.'),
@@ -354,7 +354,7 @@ const SIGNATURES: readonly Reader[] = [
     covers: ['formats/signature/secret.ts#decodeExactly'],
     lengthMax: HEADER_IN,
     read: (input) => [decodeExactly(input, 'hex'), decodeExactly(input, 'base64'), decodeExactly(input, 'base64url')],
-    refuses: never,
+    rejects: never,
     seeds: ['00ff', 'AA==', '-_'],
     attacks: { equals: repeated('='), letters: repeated('a') },
   },
@@ -363,7 +363,7 @@ const SIGNATURES: readonly Reader[] = [
     covers: ['formats/signature/source.ts#decodeUrl'],
     lengthMax: HEADER_IN,
     read: decodeUrl,
-    refuses: never,
+    rejects: never,
     seeds: ['https://a.example/x%3Ay?z=%2F%zz'],
     attacks: { percents: repeated('%3A'), broken: repeated('%') },
   },
@@ -372,7 +372,7 @@ const SIGNATURES: readonly Reader[] = [
     covers: ['formats/signature/public-key.ts#readPublicKey'],
     lengthMax: 64 * KIB,
     read: readPublicKey,
-    refuses: never,
+    rejects: never,
     seeds: ['-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----', '{"kty":"OKP"}', 'MCow'],
     attacks: {
       dashes: repeated('-'),
@@ -394,7 +394,7 @@ const CREDENTIALS: readonly Reader[] = [
     read: (input) =>
       findPatternProblem(input) ??
       collectFields(fieldList().parse([{ name: 'a', pattern: input }]), { a: PATTERN_VALUE }, 'a').kind,
-    refuses: never,
+    rejects: never,
     seeds: ['[A-Z0-9]{16,128}', '(?:a|b)+\\d{2,}', '[^@]+@[^@]+', '(?i)x'],
     attacks: {
       counted: repeated('a{0,99}', '', 'b'),
@@ -412,7 +412,7 @@ const CREDENTIALS: readonly Reader[] = [
     covers: [],
     lengthMax: 4 * MIB,
     read: (input) => collectFields(FIELDS, { a: input, [input.slice(0, 100)]: 1 }, 'credentials'),
-    refuses: never,
+    rejects: never,
     seeds: ['a@b.example', ''],
     attacks: { letters: repeated('a'), at: repeated('@'), blanks: repeated(' ') },
   },
@@ -421,7 +421,7 @@ const CREDENTIALS: readonly Reader[] = [
     covers: ['formats/pagination/window.ts#parseIsoDuration'],
     lengthMax: 64,
     read: parseIsoDuration,
-    refuses: never,
+    rejects: never,
     seeds: ['P1Y2M3DT4H5M6.7S', 'PT1H'],
     attacks: { digits: repeated('1', 'P'), units: repeated('1D', 'P') },
   },
@@ -433,7 +433,7 @@ const EGRESS: readonly Reader[] = [
     covers: ['egress/policy.ts#findUrlViolation'],
     lengthMax: 64 * KIB,
     read: (input) => findUrlViolation(POLICY, input),
-    refuses: never,
+    rejects: never,
     seeds: ['https://a.example/x?y#z', 'http://[::ffff:127.0.0.1]/', 'http://0x7f.1/'],
     attacks: {
       dots: repeated('a.', 'http://'),
@@ -446,7 +446,7 @@ const EGRESS: readonly Reader[] = [
     covers: ['egress/address.ts#parseRange'],
     lengthMax: 4 * KIB,
     read: parseRange,
-    refuses: never,
+    rejects: never,
     seeds: ['10.0.0.0/8', '::1/128', '1.2.3.4'],
     attacks: { dots: repeated('1.'), colons: repeated(':'), slashes: repeated('/') },
   },

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../src/base/index.ts'
 
-/** One promise of an authorization format: this config on this request gives this effect, or this refusal. */
+/** One promise of an authorization format: this config on this request gives this effect, or this failure. */
 export interface AuthorizationRow {
   readonly promise: string
   readonly config?: Json
@@ -18,7 +18,7 @@ export interface AuthorizationRow {
   readonly nonce?: string
   readonly headers?: Record<string, string>
   readonly query?: Record<string, string>
-  readonly refusal?: string
+  readonly failure?: string
 }
 
 const TWITTER_SECRETS = {
@@ -59,7 +59,7 @@ export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationR
       credentials: { api_key: 'k' },
       headers: { authorization: 'Bearer k' },
     },
-    { promise: 'never sends an empty token', credentials: {}, refusal: 'PLACEHOLDER_UNRESOLVED' },
+    { promise: 'never sends an empty token', credentials: {}, failure: 'PLACEHOLDER_UNRESOLVED' },
   ],
   basic: [
     {
@@ -79,9 +79,9 @@ export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationR
       headers: { authorization: 'Basic azo=' },
     },
     {
-      promise: 'refuses a missing password',
+      promise: 'rejects a missing password',
       config: { username: 'u', password: '{{password}}' },
-      refusal: '{{password}}',
+      failure: '{{password}}',
     },
   ],
   header: [
@@ -105,15 +105,15 @@ export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationR
       headers: { 'x-signature': 's' },
     },
     {
-      promise: 'refuses a result that is not an object',
+      promise: 'rejects a result that is not an object',
       config: { expression: '"x"' },
       evaluated: 'x',
-      refusal: 'EXPRESSION_FAILED',
+      failure: 'EXPRESSION_FAILED',
     },
     {
-      promise: 'refuses a missing value',
+      promise: 'rejects a missing value',
       config: { header_name: 'X-Api-Key', header_value: '{{api_key}}' },
-      refusal: '{{api_key}}',
+      failure: '{{api_key}}',
     },
   ],
   query: [
@@ -123,7 +123,7 @@ export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationR
       credentials: { api_key: 'a&b' },
       query: { api_key: 'a&b', v: '2' },
     },
-    { promise: 'refuses a missing value', config: { params: { api_key: '{{api_key}}' } }, refusal: '{{api_key}}' },
+    { promise: 'rejects a missing value', config: { params: { api_key: '{{api_key}}' } }, failure: '{{api_key}}' },
   ],
   oauth1: [
     {
@@ -180,7 +180,7 @@ export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationR
       headers: awsHeaders('34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7'),
     },
     {
-      promise: 'sorts parameters by name, whatever follows the name',
+      promise: 'sorts parameters by name alone',
       config: { ...AWS, service: 'execute-api' },
       request: { url: 'https://h.example.com/?a-b=1&a=2&a=1&ab=3' },
       now: '2013-05-24T00:00:00Z',
@@ -232,9 +232,9 @@ export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationR
       },
     },
     {
-      promise: 'says that a key does not fit without showing it',
+      promise: 'reports an unusable key without showing it',
       config: { algorithm: 'RS256', key: 'not a key' },
-      refusal: 'the signing key is not usable with RS256',
+      failure: 'the signing key is not usable with RS256',
     },
   ],
   none: [{ promise: 'sends nothing', headers: {}, query: {} }],

@@ -2,13 +2,13 @@ import { type Json, type JsonObject, parseJson } from '../../../src/base/index.t
 
 const NUMBERS = parseJson('{"a":12345678901234567890,"b":[1.10]}') as JsonObject
 
-/** One promise of a body format: this value is written like this, or refused. */
+/** One promise of a body format: this value is written like this, or rejected. */
 export interface BodyRow {
   readonly promise: string
   readonly value: Json
   readonly content?: string
   readonly contentType?: string
-  readonly refusal?: string
+  readonly failure?: string
 }
 
 export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
@@ -40,7 +40,7 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
       content: 'a=12345678901234567890&b[]=1.10',
       contentType: 'application/x-www-form-urlencoded',
     },
-    { promise: 'refuses what has no fields', value: [1], refusal: 'INVALID_FIELD' },
+    { promise: 'rejects what has no fields', value: [1], failure: 'INVALID_FIELD' },
   ],
   multipart: [
     {
@@ -64,7 +64,7 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
         '--patchbay-n\r\nContent-Disposition: form-data; name="a%22%0D%0AX: y"; filename="f%22%0A.txt"\r\nContent-Type: text/plainX: y\r\n\r\nc\r\n--patchbay-n--\r\n',
       contentType: 'multipart/form-data; boundary=patchbay-n',
     },
-    { promise: 'refuses what has no fields', value: 'x', refusal: 'INVALID_FIELD' },
+    { promise: 'rejects what has no fields', value: 'x', failure: 'INVALID_FIELD' },
   ],
   raw: [
     { promise: 'writes a text as it is', value: '<a/>', content: '<a/>', contentType: 'text/plain; charset=utf-8' },
@@ -106,23 +106,23 @@ export const BODY_ROWS: Readonly<Record<string, readonly BodyRow[]>> = {
       content: '<?xml version="1.0" encoding="UTF-8"?><r n="1E5"><a>12345678901234567890</a><b>1.10</b></r>',
       contentType: 'application/xml',
     },
-    { promise: 'refuses what is no object', value: 'a', refusal: 'INVALID_FIELD' },
-    { promise: 'refuses an object without a root', value: {}, refusal: 'one key, the root element' },
-    { promise: 'refuses two roots', value: { a: 1, b: 2 }, refusal: 'one key, the root element' },
-    { promise: 'refuses a list of roots', value: { a: [1] }, refusal: 'one key, the root element' },
-    { promise: 'refuses a key that is no name', value: { 'a b': 1 }, refusal: 'no element can have: "a b"' },
-    { promise: 'refuses a key that would close the tag', value: { 'a><b': 1 }, refusal: 'no element can have' },
-    { promise: 'refuses an attribute that is no name', value: { a: { '@b c': 1 } }, refusal: '"@b c"' },
-    { promise: 'refuses a list within a list', value: { a: { b: [[1]] } }, refusal: 'a list within a list at b' },
+    { promise: 'rejects what is no object', value: 'a', failure: 'INVALID_FIELD' },
+    { promise: 'rejects an object without a root', value: {}, failure: 'one key, the root element' },
+    { promise: 'rejects two roots', value: { a: 1, b: 2 }, failure: 'one key, the root element' },
+    { promise: 'rejects a list of roots', value: { a: [1] }, failure: 'one key, the root element' },
+    { promise: 'rejects a key that is no name', value: { 'a b': 1 }, failure: 'no element can have: "a b"' },
+    { promise: 'rejects a key that would close the tag', value: { 'a><b': 1 }, failure: 'no element can have' },
+    { promise: 'rejects an attribute that is no name', value: { a: { '@b c': 1 } }, failure: '"@b c"' },
+    { promise: 'rejects a list within a list', value: { a: { b: [[1]] } }, failure: 'a list within a list at b' },
     {
-      promise: 'refuses an object as an attribute',
+      promise: 'rejects an object as an attribute',
       value: { a: { '@b': {} } },
-      refusal: 'at @b, where a text belongs',
+      failure: 'at @b, where a text belongs',
     },
-    { promise: 'refuses a list as a text', value: { a: { '#text': [1] } }, refusal: 'at #text, where a text belongs' },
-    { promise: 'refuses what XML cannot hold', value: { a: '\u0000' }, refusal: 'a character that XML cannot hold' },
-    { promise: 'refuses half a pair', value: { a: '\ud800' }, refusal: 'a character that XML cannot hold' },
-    { promise: 'refuses what is nested without end', value: nested(65), refusal: 'deeper than 64' },
+    { promise: 'rejects a list as a text', value: { a: { '#text': [1] } }, failure: 'at #text, where a text belongs' },
+    { promise: 'rejects what XML cannot hold', value: { a: '\u0000' }, failure: 'a character that XML cannot hold' },
+    { promise: 'rejects half a pair', value: { a: '\ud800' }, failure: 'a character that XML cannot hold' },
+    { promise: 'rejects what is nested without end', value: nested(65), failure: 'deeper than 64' },
   ],
 }
 

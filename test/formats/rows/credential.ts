@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../src/base/index.ts'
 
-/** One promise of a credential format: these given values are taken apart like this, or refused at these fields. */
+/** One promise of a credential format: these given values are taken apart like this, or rejected at these fields. */
 export interface CredentialRow {
   readonly promise: string
   readonly config?: Json
@@ -16,15 +16,15 @@ const CLIENT = { client: { id: 'i', secret: '{{environment_variables.SECRET}}' }
 export const CREDENTIAL_ROWS: Readonly<Record<string, readonly CredentialRow[]>> = {
   api_key: [
     { promise: 'asks for one secret key by default', given: { api_key: 'k' }, secrets: { api_key: 'k' } },
-    { promise: 'refuses what is missing', given: {}, violations: ['credentials.api_key required'] },
+    { promise: 'rejects what is missing', given: {}, violations: ['credentials.api_key required'] },
     { promise: 'an empty value is missing', given: { api_key: '' }, violations: ['credentials.api_key required'] },
     {
-      promise: 'refuses the mask of a secret',
+      promise: 'rejects the mask of a secret',
       given: { api_key: '***' },
       violations: ['credentials.api_key secret_masked'],
     },
     {
-      promise: 'refuses what is not asked for, and reports everything at once',
+      promise: 'rejects what is not asked for, and reports everything at once',
       given: { api_kye: 'k' },
       violations: ['credentials.api_kye unknown_field', 'credentials.api_key required'],
     },

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../src/base/index.ts'
 
-/** One promise of a signature format: a delivery with this config is genuine, or refused for this reason. */
+/** One promise of a signature format: a delivery with this config is genuine, or rejected for this reason. */
 export interface SignatureRow {
   readonly promise: string
   readonly config?: Json
@@ -17,13 +17,13 @@ export interface SignatureRow {
   readonly now?: string
   /** What addresses of public keys answer; an address without a document is not found. */
   readonly documents?: Readonly<Record<string, string>>
-  /** Part of the sentence that refuses; absent: the delivery is genuine. */
+  /** Part of the sentence that rejects; absent: the delivery is genuine. */
   readonly reason?: string
-  /** What the scheme proves beside the headers, so that changing it has to refuse. Default: the body. */
+  /** What the scheme proves beside the headers, so that changing it has to reject. Default: the body. */
   readonly proves?: readonly ('method' | 'url' | 'query' | 'body' | 'payload')[]
   /** Seconds that `now` may be away from the time of sending, in both directions; `now` is then the time of sending. */
   readonly window?: number
-  /** A header holds more than the scheme needs, so that changing it need not refuse. */
+  /** A header holds more than the scheme needs, so that changing it need not reject. */
   readonly hasSpare?: boolean
 }
 

@@ -83,14 +83,14 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'more',
     },
     {
-      promise: 'ends at a short page when told to',
+      promise: 'ends at a short page with stop_on_short',
       config: { page_key: 'page', limit_key: 'n', limit: 3, stop_on_short: true },
       answers: [page(1, 2, 3), page(4)],
       requests: ['query page=1 query n=3', 'query page=2 query n=3'],
       end: 'short_page',
     },
     {
-      promise: 'ends when has_more says no, in any spelling',
+      promise: 'ends when has_more is false, 0 or a no as text',
       config: { page_key: 'page', has_more_path: 'meta.more' },
       answers: [
         { records: [1], body: { meta: { more: 'true' } } },
@@ -100,7 +100,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'has_more_false',
     },
     {
-      promise: 'a missing has_more says nothing',
+      promise: 'a missing has_more has no effect',
       config: { page_key: 'page', has_more_path: 'meta.more' },
       answers: [{ records: [1], body: {} }, EMPTY],
       requests: ['query page=1', 'query page=2'],
@@ -125,7 +125,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'more',
     },
     {
-      promise: 'tells a total that is a count, in any spelling, and no other',
+      promise: 'reports a total that is a count, as number or text, and no other',
       config: { page_key: 'page', total_path: 'meta.total' },
       answers: [5, '5', -1, 1.5, 'many', null].map((total, index) => ({ records: [index], body: { meta: { total } } })),
       requests: [1, 2, 3, 4, 5, 6].map((number) => `query page=${number}`),
@@ -133,7 +133,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'more',
     },
     {
-      promise: 'ends at the total when told to',
+      promise: 'ends at the total with stop_on_total',
       config: { page_key: 'page', total_path: 'total', stop_on_total: true },
       answers: [
         { records: [1], body: { total: '2' } },
@@ -218,7 +218,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'empty_page',
     },
     {
-      promise: 'adds the size when told to',
+      promise: 'adds the page size with step limit',
       config: { offset_key: 'skip', limit_key: 'top', limit: 3, step: 'limit', start_offset: 1 },
       answers: [page(1), EMPTY],
       requests: ['query skip=1 query top=3', 'query skip=4 query top=3'],
@@ -448,7 +448,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'link_absent',
     },
     {
-      promise: 'understands unquoted, several and differently spelt relations, and relative targets',
+      promise: 'parses unquoted, several and upper-case relations, and relative targets',
       answers: [
         { records: [1], headers: { link: '</items?p=2>; title="a, b; rel=next"; REL="Last Next"' } },
         { records: [2], headers: { link: '<?p=3>;rel=next' } },
@@ -509,7 +509,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'empty_page',
     },
     {
-      promise: 'begins as the definition says, with the size of a page',
+      promise: 'starts with the header of the definition, with the page size',
       config: { first: 'id ..; max={{pagination.limit}}', limit: 50 },
       answers: [
         { status: 206, records: [1], headers: { 'next-range': 'id ]a..; max=50' } },

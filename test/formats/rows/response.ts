@@ -1,6 +1,6 @@
 import type { Json } from '../../../src/base/index.ts'
 
-/** One promise of a response format: these bytes are read like this; without a value they are refused. */
+/** One promise of a response format: these bytes are read like this; without a value they are rejected. */
 export interface ResponseRow {
   readonly promise: string
   readonly body: string | Uint8Array
@@ -11,11 +11,11 @@ export const RESPONSE_ROWS: Readonly<Record<string, readonly ResponseRow[]>> = {
   json: [
     { promise: 'reads JSON', body: '{"a":"ä"}', value: { a: 'ä' } },
     { promise: 'tolerates a byte order mark', body: '\ufeff[1]', value: [1] },
-    { promise: 'refuses half of it', body: '{"a":' },
+    { promise: 'rejects half of it', body: '{"a":' },
   ],
   ndjson: [
     { promise: 'reads one value per line, blank lines aside', body: '{"a":1}\r\n\n2\n', value: [{ a: 1 }, 2] },
-    { promise: 'refuses a broken line', body: '{"a":1}\n{' },
+    { promise: 'rejects a broken line', body: '{"a":1}\n{' },
   ],
   text: [{ promise: 'reads text', body: 'hä', value: 'hä' }],
   binary: [{ promise: 'reads bytes as base64', body: new Uint8Array([0, 255, 16]), value: 'AP8Q' }],
@@ -73,17 +73,17 @@ export const RESPONSE_ROWS: Readonly<Record<string, readonly ResponseRow[]>> = {
       body: '<!DOCTYPE a SYSTEM "http://169.254.169.254/x.dtd"><a>&x;</a>',
       value: { a: '&x;' },
     },
-    { promise: 'refuses the half of a document', body: '<a><b>x</b>' },
-    { promise: 'refuses tags that cross', body: '<a><b></a></b>' },
-    { promise: 'refuses a repeated attribute', body: '<a b="1" b="2"/>' },
-    { promise: 'refuses several roots', body: '<a/><a/>' },
-    { promise: 'refuses several roots of other names', body: '<a/><b/>' },
-    { promise: 'refuses text alone', body: 'service unavailable' },
-    { promise: 'refuses an unknown encoding', body: '<?xml version="1.0" encoding="x-none"?><a/>' },
-    { promise: 'refuses a name that reaches prototypes', body: '<a><__proto__>1</__proto__></a>' },
-    { promise: 'refuses entities of its own', body: '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>' },
-    { promise: 'refuses external entities', body: '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>' },
-    { promise: 'refuses parameter entities', body: '<!DOCTYPE a [<!ENTITY % x SYSTEM "http://x/">%x;]><a/>' },
+    { promise: 'rejects the half of a document', body: '<a><b>x</b>' },
+    { promise: 'rejects tags that cross', body: '<a><b></a></b>' },
+    { promise: 'rejects a repeated attribute', body: '<a b="1" b="2"/>' },
+    { promise: 'rejects several roots', body: '<a/><a/>' },
+    { promise: 'rejects several roots of other names', body: '<a/><b/>' },
+    { promise: 'rejects text alone', body: 'service unavailable' },
+    { promise: 'rejects an unknown encoding', body: '<?xml version="1.0" encoding="x-none"?><a/>' },
+    { promise: 'rejects a name that reaches prototypes', body: '<a><__proto__>1</__proto__></a>' },
+    { promise: 'rejects entities of its own', body: '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>' },
+    { promise: 'rejects external entities', body: '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>' },
+    { promise: 'rejects parameter entities', body: '<!DOCTYPE a [<!ENTITY % x SYSTEM "http://x/">%x;]><a/>' },
   ],
   csv: [
     {
@@ -110,8 +110,8 @@ export const RESPONSE_ROWS: Readonly<Record<string, readonly ResponseRow[]>> = {
       value: [{ a: '1', l: ['x', 'y', ''] }],
     },
     { promise: 'is empty when there are no rows', body: 'a,b\n', value: [] },
-    { promise: 'refuses a row that is longer than the header', body: 'a,b\n1,2,3\n' },
-    { promise: 'refuses a quote without end', body: 'a,b\n1,"2\n' },
-    { promise: 'refuses a quote within a value', body: 'a,b\n1,2"3\n' },
+    { promise: 'rejects a row that is longer than the header', body: 'a,b\n1,2,3\n' },
+    { promise: 'rejects a quote without end', body: 'a,b\n1,"2\n' },
+    { promise: 'rejects a quote within a value', body: 'a,b\n1,2"3\n' },
   ],
 }

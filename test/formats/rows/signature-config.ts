@@ -1,10 +1,10 @@
 import type { Json } from '../../../src/base/index.ts'
 
-/** One promise about the config of a signature format: accepted, or refused at this path. */
+/** One promise about the config of a signature format: accepted, or rejected at this path. */
 export interface SignatureConfigRow {
   readonly promise: string
   readonly config?: Json
-  readonly refusedAt?: string
+  readonly invalidAt?: string
 }
 
 const PARTS = { parts: ['$header.x-timestamp', '.', '$body'], compare_with: '$header.x-signature' }
@@ -16,24 +16,24 @@ export const SIGNATURE_CONFIG_ROWS: Readonly<Record<string, readonly SignatureCo
       promise: "takes the specification's shape",
       config: { ...PARTS, secret: '{{environment_variables.SECRET}}', algorithm: 'sha256', string_type: 'hex' },
     },
-    { promise: 'needs a secret', config: PARTS, refusedAt: 'config.secret' },
-    { promise: 'needs something to sign', config: { ...PARTS, ...KEY, parts: [] }, refusedAt: 'config.parts' },
-    { promise: 'knows no md5', config: { ...PARTS, ...KEY, algorithm: 'md5' }, refusedAt: 'config.algorithm' },
-    { promise: 'knows its tokens', config: { ...PARTS, ...KEY, parts: ['$bodi'] }, refusedAt: 'config.parts.0' },
+    { promise: 'needs a secret', config: PARTS, invalidAt: 'config.secret' },
+    { promise: 'needs something to sign', config: { ...PARTS, ...KEY, parts: [] }, invalidAt: 'config.parts' },
+    { promise: 'knows no md5', config: { ...PARTS, ...KEY, algorithm: 'md5' }, invalidAt: 'config.algorithm' },
+    { promise: 'knows its tokens', config: { ...PARTS, ...KEY, parts: ['$bodi'] }, invalidAt: 'config.parts.0' },
     {
       promise: 'takes no path that is none',
       config: { ...PARTS, ...KEY, parts: ['$payload.a..b'] },
-      refusedAt: 'config.parts.0',
+      invalidAt: 'config.parts.0',
     },
     {
-      promise: 'wants to be told where in the delivery the signature is',
+      promise: 'requires the location of the signature',
       config: { ...PARTS, ...KEY, compare_with: 'x-signature' },
-      refusedAt: 'config.compare_with',
+      invalidAt: 'config.compare_with',
     },
     {
       promise: 'takes no timestamp that is not signed',
       config: { ...PARTS, ...KEY, timestamp: { value: '$header.x-time' } },
-      refusedAt: 'config',
+      invalidAt: 'config',
     },
     {
       promise: 'takes a timestamp of the query when the address is signed',
@@ -42,16 +42,16 @@ export const SIGNATURE_CONFIG_ROWS: Readonly<Record<string, readonly SignatureCo
   ],
   hash: [
     { promise: 'has its secret among the parts', config: { ...PARTS, parts: ['{{context.secret}}', '$body'] } },
-    { promise: 'takes nothing that anyone can compute', config: PARTS, refusedAt: '' },
+    { promise: 'rejects a digest that anyone can compute', config: PARTS, invalidAt: '' },
   ],
   asymmetric: [
     { promise: 'takes a key', config: { ...PARTS, algorithm: 'ed25519', public_key: '{{env.KEY}}' } },
-    { promise: 'needs an algorithm', config: { ...PARTS, public_key: 'k' }, refusedAt: 'config.algorithm' },
-    { promise: 'needs a key', config: { ...PARTS, algorithm: 'ed25519' }, refusedAt: 'config' },
+    { promise: 'needs an algorithm', config: { ...PARTS, public_key: 'k' }, invalidAt: 'config.algorithm' },
+    { promise: 'needs a key', config: { ...PARTS, algorithm: 'ed25519' }, invalidAt: 'config' },
     {
       promise: 'takes certificates from a named host only',
       config: { ...PARTS, algorithm: 'rsa-sha256', certificate_url: '$header.x-cert' },
-      refusedAt: 'config',
+      invalidAt: 'config',
     },
   ],
   jwt: [
@@ -59,13 +59,13 @@ export const SIGNATURE_CONFIG_ROWS: Readonly<Record<string, readonly SignatureCo
       promise: 'takes a key set',
       config: { jwks_url: 'https://example.com/keys', issuer: 'https://example.com' },
     },
-    { promise: 'needs a key', config: { issuer: 'https://example.com' }, refusedAt: 'config' },
-    { promise: 'takes one key', config: { secret: 's', public_key: 'k' }, refusedAt: 'config' },
-    { promise: 'never allows none', config: { secret: 's', algorithms: ['none'] }, refusedAt: 'config.algorithms.0' },
+    { promise: 'needs a key', config: { issuer: 'https://example.com' }, invalidAt: 'config' },
+    { promise: 'takes one key', config: { secret: 's', public_key: 'k' }, invalidAt: 'config' },
+    { promise: 'never allows none', config: { secret: 's', algorithms: ['none'] }, invalidAt: 'config.algorithms.0' },
     {
       promise: 'takes no symmetric algorithm with a public key',
       config: { public_key: 'k', algorithms: ['RS256', 'HS256'] },
-      refusedAt: 'config',
+      invalidAt: 'config',
     },
   ],
   basic: [{ promise: 'takes a pair', config: { username: 'u', password: '{{env.PASSWORD}}' } }],
@@ -82,17 +82,17 @@ export const SIGNATURE_CONFIG_ROWS: Readonly<Record<string, readonly SignatureCo
     {
       promise: 'does not nest',
       config: { verifications: [{ format: 'any_of', config: {} }] },
-      refusedAt: 'config.verifications.0.format',
+      invalidAt: 'config.verifications.0.format',
     },
     {
-      promise: 'takes nothing that anyone can compute',
+      promise: 'rejects a digest that anyone can compute',
       config: {
         verifications: [
           { format: 'bearer', config: { token: 'a' } },
           { format: 'hash', config: PARTS },
         ],
       },
-      refusedAt: '',
+      invalidAt: '',
     },
   ],
   all_of: [
@@ -107,9 +107,9 @@ export const SIGNATURE_CONFIG_ROWS: Readonly<Record<string, readonly SignatureCo
       },
     },
     {
-      promise: 'takes nothing that anyone can compute',
+      promise: 'rejects a digest that anyone can compute',
       config: { verifications: [{ format: 'hash', config: PARTS }] },
-      refusedAt: '',
+      invalidAt: '',
     },
   ],
   none: [{ promise: 'needs nothing' }],

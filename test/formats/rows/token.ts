@@ -25,7 +25,7 @@ export interface TokenRow {
     readonly fields?: JsonObject
   }
   /** Kind, and a part of the message. */
-  readonly refusal?: readonly [kind: string, message: string]
+  readonly failure?: readonly [kind: string, message: string]
 }
 
 /** When the rows take place. */
@@ -135,7 +135,7 @@ export const TOKEN_ROWS: Readonly<Record<string, readonly TokenRow[]>> = {
       token: { access: 'a1', lifetime: 60 },
     },
     {
-      promise: 'reads a form whatever its content type, and knows the lifetime of answers that name none',
+      promise: 'parses a form with any content type, and applies the configured lifetime',
       config: { auth: AUTH, tokenExpiryDuration: '120' },
       credentials: CLIENT,
       answers: [{ headers: { 'content-type': 'application/json' }, body: 'access_token=a1&token_type=bearer' }],
@@ -157,14 +157,14 @@ export const TOKEN_ROWS: Readonly<Record<string, readonly TokenRow[]>> = {
       credentials: CLIENT,
       answers: [{ status: 401, body: { error: 'invalid_client' } }],
       sent: [{ path: '/token' }],
-      refusal: ['grant_refused', 'invalid_client'],
+      failure: ['grant_refused', 'invalid_client'],
     },
     {
       promise: "blames the integration for a client that is the definition's",
       config: APP,
       answers: [{ status: 401, body: { error: 'invalid_client' } }],
       sent: [{ path: '/token' }],
-      refusal: ['client_refused', 'invalid_client'],
+      failure: ['client_refused', 'invalid_client'],
     },
   ],
   oauth2: [
@@ -198,7 +198,7 @@ export const TOKEN_ROWS: Readonly<Record<string, readonly TokenRow[]>> = {
       previous: REFRESHABLE,
       answers: [{ body: { error: 'bad_refresh_token', error_description: 'The refresh token is incorrect.' } }],
       sent: [{ path: '/token' }],
-      refusal: ['grant_refused', 'bad_refresh_token: The refresh token is incorrect.'],
+      failure: ['grant_refused', 'bad_refresh_token: The refresh token is incorrect.'],
     },
   ],
   vendor_oauth: [
@@ -248,7 +248,7 @@ export const TOKEN_ROWS: Readonly<Record<string, readonly TokenRow[]>> = {
       token: { access: 'a1', refresh: 'r0', lifetime: 3600 },
     },
     {
-      promise: 'logs in again when the refresh is refused',
+      promise: 'logs in again when the refresh is rejected',
       config: {
         token_request: { path: '/login' },
         refresh_request: { path: '/refresh' },
@@ -260,18 +260,18 @@ export const TOKEN_ROWS: Readonly<Record<string, readonly TokenRow[]>> = {
       token: { access: 'a2', fields: { token: 'a2', access_token: 'a2' } },
     },
     {
-      promise: 'ends at the first step that is refused',
+      promise: 'ends at the first step that is rejected',
       config: { token_request: [{ path: '/login' }, { path: '/token' }], token_expression: 'body.token' },
       answers: [{ status: 403, body: { message: 'wrong password' } }],
       sent: [{ path: '/login' }],
-      refusal: ['grant_refused', 'wrong password'],
+      failure: ['grant_refused', 'wrong password'],
     },
     {
       promise: 'blames the definition when a success holds no token',
       config: { token_request: { path: '/login' }, token_expression: 'body.token' },
       answers: [{ body: { tokn: 'a1' } }],
       sent: [{ path: '/login' }],
-      refusal: ['client_refused', 'no access token'],
+      failure: ['client_refused', 'no access token'],
     },
   ],
   jwt: [
@@ -325,7 +325,7 @@ export const TOKEN_ROWS: Readonly<Record<string, readonly TokenRow[]>> = {
       credentials: { key: 'no key at all' },
       answers: [],
       sent: [],
-      refusal: ['grant_refused', 'not usable with RS256'],
+      failure: ['grant_refused', 'not usable with RS256'],
     },
   ],
 }
