@@ -23,7 +23,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'syncs/checkpoint.ts#readCheckpoint': 'reads what this product stored',
   'syncs/check-resources.ts#checkAgainstDefinition': 'looks up names that checkResources has bounded',
   'syncs/job.ts#checkTriggerResources': 'looks up names that checkResources has bounded',
-  'schedules/create-trigger.ts#checkCron': 'hands its text to checkCronExpression',
+  'schedules/trigger-schedule.ts#checkCron': 'passes its text to checkCronExpression',
   'api/rest/router.ts#parsePathPattern': 'reads patterns of the contract',
   'api/listener/protocol-detection.ts#findTlsProblem': 'reads the keys that the operator gives',
   'api/pipeline/body.ts#readBody': 'collects bytes up to a limit',
