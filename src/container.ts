@@ -42,7 +42,7 @@ import {
   deleteIntegrationsOfTeam,
 } from './integrations/index.ts'
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
-import { createProxy, type Proxy as Engine } from './proxy/index.ts'
+import { type ApiProxy, createProxy } from './proxy/index.ts'
 import { createCallLimiter } from './rate-limits/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, RunQueue, RunWatch, stopRunsOfAccount } from './runs/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
@@ -66,7 +66,7 @@ export interface Container extends ServiceDeps, AsyncDisposable {
   readonly clock: Clock
   readonly http: HttpClient
   readonly evaluator: Evaluator
-  readonly proxy: Engine
+  readonly proxy: ApiProxy
   readonly accounts: AccountDependencies
   readonly definitions: DefinitionCache
   readonly queue: RunQueue

@@ -1,5 +1,5 @@
 import { assertNever, Failure, isJsonObject, isTransient, type JsonObject } from '../base/index.ts'
-import type { ActionOutcome, ActionRequest, ActionStepResult, Proxy as Engine } from '../proxy/index.ts'
+import type { ActionOutcome, ActionRequest, ActionStepResult, ApiProxy } from '../proxy/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { loadAccountForCall } from './load-account.ts'
 import { connectPlanOf, type ResolvedAccount } from './resolved-account.ts'
@@ -9,7 +9,7 @@ import type { AccountRef } from './sql/integrated-account.ts'
 export type ActivationDependencies = Pick<
   AccountDependencies,
   'database' | 'reader' | 'secrets' | 'definitions' | 'tokens' | 'random'
-> & { readonly proxy: Pick<Engine, 'runAction'> }
+> & { readonly proxy: Pick<ApiProxy, 'runAction'> }
 
 /** The phases of an activation, and the keys of `last_action_result`. */
 export type ActivationPhase = 'post_install' | 'validation'

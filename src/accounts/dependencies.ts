@@ -2,7 +2,7 @@ import type { Clock, Random } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
-import type { Proxy as Engine, ExpressionEvaluator } from '../proxy/index.ts'
+import type { ApiProxy, ExpressionEvaluator } from '../proxy/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import type { ResolvedAccount } from './resolved-account.ts'
 import type { AccountRef, AccountWithSecrets } from './sql/integrated-account.ts'
@@ -19,7 +19,7 @@ export interface AccountDependencies {
   readonly http: Pick<HttpClient, 'send'>
   readonly evaluator: ExpressionEvaluator
   /** Without a credential refresher, so that an action that requests a token never starts another refresh. */
-  readonly engine: Pick<Engine, 'runAction'>
+  readonly engine: Pick<ApiProxy, 'runAction'>
   readonly clock: Clock
   readonly random: Random
 }

@@ -45,7 +45,7 @@ export function defineService<Service extends DescService>(
   return { desc, implementation: implementation as ServiceImpl<DescService>, checks }
 }
 
-/** The result of a handler whose type only the descriptor knows. */
+/** What a handler returns, when its type is known only to the descriptor. */
 export type ResultInit = MessageInitShape<DescMessage>
 
 /** An RPC as the pipeline serves it. */
@@ -81,7 +81,7 @@ interface BidiStreamingOperation extends OperationBase {
   readonly kind: 'bidi_streaming'
 }
 
-/** An RPC of any kind that is served. */
+/** Anything an RPC path leads to. */
 export type Operation = UnaryOperation | ServerStreamingOperation | BidiStreamingOperation
 
 /**
@@ -111,6 +111,6 @@ function compile({ implementation, checks }: ServiceDefinition, method: DescMeth
     isSafe: method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
     check: (request: Message) => check?.(request as never) ?? [],
     handle: handler.bind(implementation),
-    // `defineService` checked that the handler fits the kind of its method.
+    // `defineService` held the handler to the shapes of its method kind.
   } as Operation
 }

@@ -26,7 +26,7 @@ export type {
   UpstreamErrorOutcome,
 } from './outcome.ts'
 export type { PageDelayed, PageStep } from './pages.ts'
-export { createProxy, type Proxy } from './proxy.ts'
+export { type ApiProxy, createProxy } from './proxy.ts'
 export { createRedaction, tokensIn } from './redaction.ts'
 export type { AccountAccess, ActionRequest, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
 export { sendRaw } from './send-raw.ts'

@@ -7,14 +7,11 @@ import { fetchPage, fetchUnpaged } from './list-page.ts'
 import type { RateLimitedOutcome, RecordsPage, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 
-/** One step through a list. */
-export type PageStep = RecordsPage | PageDelayed | PageFailed
+/** One step through a list: a page, a rate limit, or the error response that ends it. */
+export type PageStep = RecordsPage | PageDelayed | (UpstreamErrorOutcome & UnreadPage)
 
 /** Rate limit: the next step requests the same page again. */
 export type PageDelayed = RateLimitedOutcome & UnreadPage
-
-/** Error response: the last step. */
-export type PageFailed = UpstreamErrorOutcome & UnreadPage
 
 interface UnreadPage {
   /** Page number from 1, continued across resumes. */

@@ -18,7 +18,7 @@ import {
 import { stream } from './stream.ts'
 
 /** Calls third-party APIs as their definitions describe them. Has no state between calls. */
-export interface Proxy {
+export interface ApiProxy {
   /** One call; of a list, one page. See `call`. */
   call(plan: Plan, account: AccountAccess, request: ProxyRequest): Promise<CallOutcome>
   /** A named or reserved action, step by step. See `runAction`. */
@@ -37,7 +37,7 @@ export interface Proxy {
 }
 
 /** Creates the proxy. */
-export function createProxy(deps: ProxyDependencies): Proxy {
+export function createProxy(deps: ProxyDependencies): ApiProxy {
   /** Redacts the failures of a call: they may quote a redirect, a body, a value of a template. */
   async function redacted<Result>(
     plan: Plan,

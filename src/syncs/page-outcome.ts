@@ -1,7 +1,6 @@
 import { Failure, type FailureReason } from '../base/index.ts'
 import { isRetryableStatus, type RecordsPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../runs/index.ts'
-import type { SyncNode } from './plan.ts'
 
 /**
  * The outcome of reading one page. It is decided where the answer arrives; every layer up to the status of the run passes
@@ -105,7 +104,10 @@ export function startFailureOutcome(error: unknown): RunOutcome {
 }
 
 /** The error with the name of the method it came from. */
-export function withNodeName({ resource, method }: SyncNode, { reason, message }: RunError): RunError {
+export function withNodeName(
+  { resource, method }: { readonly resource: string; readonly method: string },
+  { reason, message }: RunError,
+): RunError {
   return { reason, message: `${resource}.${method}: ${message}` }
 }
 

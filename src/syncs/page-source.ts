@@ -1,6 +1,6 @@
 import { assertNever, type DotPath, type JsonObject } from '../base/index.ts'
 import { ACTION_RESOURCE, type Plan } from '../definitions/index.ts'
-import type { AccountAccess, CallTarget, Proxy as Engine, PageStep } from '../proxy/index.ts'
+import type { AccountAccess, ApiProxy, CallTarget, PageStep } from '../proxy/index.ts'
 import { type PageOutcome, upstreamErrorOutcome } from './page-outcome.ts'
 import { DEFAULT_ID_PATH } from './record-id.ts'
 
@@ -37,15 +37,8 @@ export interface PageSource {
   readonly idPath?: (resource: string, method: string) => DotPath
 }
 
-/** What reading through the proxy needs. */
-export interface ProxySourceDeps {
-  readonly proxy: Pick<Engine, 'pages'>
-  readonly plan: Plan
-  readonly access: AccountAccess
-}
-
 /** Pages through the proxy of this process, with the credentials of the account. */
-export function createProxySource({ proxy, plan, access }: ProxySourceDeps): PageSource {
+export function createProxySource(proxy: Pick<ApiProxy, 'pages'>, plan: Plan, access: AccountAccess): PageSource {
   return {
     async *pages(request, state, signal) {
       for await (const step of proxy.pages(plan, access, toProxyRequest(request, signal), state))
@@ -63,7 +56,7 @@ export function methodFacts(plan: Plan): Required<Pick<PageSource, 'parentPaths'
   }
 }
 
-function toProxyRequest(request: ListingRequest, signal: AbortSignal): Parameters<Engine['pages']>[2] {
+function toProxyRequest(request: ListingRequest, signal: AbortSignal): Parameters<ApiProxy['pages']>[2] {
   const { resource, method, id, query, args, resources, previousRunDate } = request
   return { target: callTarget(resource, method), id, query, args, resources, previousRunDate, signal }
 }

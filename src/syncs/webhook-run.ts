@@ -1,6 +1,6 @@
 import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import type { Proxy as Engine } from '../proxy/index.ts'
+import type { ApiProxy } from '../proxy/index.ts'
 import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
 import { readCheckpoint } from './checkpoint.ts'
@@ -13,7 +13,7 @@ import { createWebhookSink } from './webhook-sink.ts'
 /** The dependencies of executing runs to webhooks. */
 export interface WebhookRunDeps extends DeliverDeps {
   readonly database: { readonly pool: Parameters<typeof findWebhookTarget>[1] }
-  readonly proxy: Pick<Engine, 'pages'>
+  readonly proxy: Pick<ApiProxy, 'pages'>
   readonly secrets: WebhookDeps['secrets']
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ResolvedAccount>
 }
@@ -35,34 +35,30 @@ export async function executeWebhookRun(
 ): Promise<RunOutcome> {
   const target = await catchOutcome(() => loadWebhookTarget(deps, run))
   if ('kind' in target) return run.ending === null ? target : endingOutcome(run.ending)
+  const checkpoint = readCheckpoint(run.checkpoint)
   if (run.ending !== null) {
-    const end = await endingDeps(deps, run, target, progress, signal)
-    return await deliverEnding(end, readCheckpoint(run.checkpoint), run.ending, run.resourceStats)
+    const ending = await endingDeps(deps, run, target, progress, signal)
+    return await deliverEnding(ending, checkpoint, run.ending, run.resourceStats)
   }
-  const leasesExpired = { kind: 'failed', error: LEASE_EXPIRED } as const
-  if (run.attemptsExhausted) return await failBeforeStart(deps, run, leasesExpired, target, progress, signal)
-  const ready = await catchOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
-  if ('kind' in ready) return await failBeforeStart(deps, run, ready, target, progress, signal)
-  const source = createProxySource({ proxy: deps.proxy, plan: ready.plan, access: ready.access })
-  const sink = createWebhookSink(deps, target, { ...run, tenantId: ready.account.tenantId }, signal)
-  const { attemptsMax } = run
-  return await executeRun({ ...deps, source, sink, account: ready.access, attemptsMax }, run, progress, signal)
+  const account = await loadAccount(deps, run)
+  if (!('kind' in account)) {
+    const source = createProxySource(deps.proxy, account.plan, account.access)
+    const sink = createWebhookSink(deps, target, { ...run, tenantId: account.account.tenantId }, signal)
+    const runDeps = { ...deps, source, sink, account: account.access, attemptsMax: run.attemptsMax }
+    return await executeRun(runDeps, run, progress, signal)
+  }
+  // An end before the first page; when it is permanent, the receiver gets the event.
+  const isRetried = account.kind === 'retry' && run.attempt < run.attemptsMax
+  if (isRetried || (account.kind !== 'failed' && account.kind !== 'retry')) return account
+  const ending = decideEnding(deps, run.attempt, account.error)
+  const end = await endingDeps(deps, run, target, progress, signal)
+  return await storeEnding(end, checkpoint, ending, run.resourceStats)
 }
 
-/** Ends a run before its first page; a permanent end is delivered to the receiver. */
-async function failBeforeStart(
-  deps: WebhookRunDeps,
-  run: ClaimedRun,
-  outcome: RunOutcome,
-  target: WebhookTarget,
-  progress: RunProgress,
-  signal: AbortSignal,
-): Promise<RunOutcome> {
-  const isLastAttempt = run.attempt >= run.attemptsMax
-  if (outcome.kind !== 'failed' && !(outcome.kind === 'retry' && isLastAttempt)) return outcome
-  const end = await endingDeps(deps, run, target, progress, signal)
-  const ending = decideEnding(deps, run.attempt, outcome.error)
-  return await storeEnding(end, readCheckpoint(run.checkpoint), ending, run.resourceStats)
+/** The account of a run, or the outcome of the run without it; a run whose attempts are exhausted fails. */
+async function loadAccount(deps: WebhookRunDeps, run: ClaimedRun): Promise<ResolvedAccount | RunOutcome> {
+  if (run.attemptsExhausted) return { kind: 'failed', error: LEASE_EXPIRED }
+  return await catchOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
 }
 
 async function endingDeps(

@@ -3,29 +3,32 @@ import { METRICS, type MetricSpec } from './metric-table.ts'
 
 /** How often a value is read. */
 export interface ReadThrottle {
-  /** Cache TTL of a value. */
+  /** A value is believed this long. */
   readonly intervalMs: number
-  /** Largest share of the time that reading may take: slow reads are made less often. */
+  /** Share of the time that reading may take: what takes long is read less often. */
   readonly dutyCycleMax: number
 }
 
-/** Throttles an expensive read: one at a time, and cached as the throttle says. `undefined` while it fails. */
+/**
+ * Turns an expensive reading into a cheap one: at most one at a time, and none more often than the rate allows, whoever
+ * asks and however often. While it cannot be read the answer is undefined.
+ */
 export function throttledRead<Value>(
   read: () => Promise<Value>,
-  { intervalMs, dutyCycleMax }: ReadThrottle,
+  { intervalMs: everyMs, dutyCycleMax: shareMax }: ReadThrottle,
 ): () => Promise<Value | undefined> {
   let latest: Promise<Value | undefined> | undefined
   let freshUntilMs = 0
   const readNow = async (): Promise<Value | undefined> => {
-    const startedMs = performance.now()
+    const beganMs = performance.now()
     freshUntilMs = Number.POSITIVE_INFINITY
     try {
       return await read()
     } catch {
       return undefined
     } finally {
-      const tookMs = performance.now() - startedMs
-      freshUntilMs = performance.now() + Math.max(intervalMs, tookMs / dutyCycleMax)
+      const tookMs = performance.now() - beganMs
+      freshUntilMs = performance.now() + Math.max(everyMs, tookMs / shareMax)
     }
   }
   return () => {
@@ -34,7 +37,7 @@ export function throttledRead<Value>(
   }
 }
 
-/** Counters of a worker, read at each scrape so that counting costs its loops nothing. */
+/** What a worker counts by itself; read when somebody asks, so that counting costs its loops nothing. */
 export interface WorkerCounters {
   readonly ticker: {
     readonly passes: number
@@ -70,18 +73,18 @@ export interface CallObservation {
   readonly durationMs: number
 }
 
-/** Instruments of one operation, cached by its name: looking labels up per call would cost more than counting. */
+/** Instruments of one operation, looked up by its name alone: a call is counted in a fraction of a microsecond. */
 interface OperationInstruments {
   readonly duration: { observe(seconds: number): void }
   readonly byCode: Map<string, { inc(): void }>
 }
 
-/** Counting a long queue takes at most 1 % of the time. */
+/** Counting a long queue may take so much of the time at most; see `sampled`. */
 const QUEUE_DEPTH_THROTTLE = { intervalMs: 10_000, dutyCycleMax: 0.01 } as const
 /** Coarse enough that watching the event loop costs nothing. */
 const EVENT_LOOP_PRECISION_MS = 50
 
-/** Metrics of one process in the text format of Prometheus. A process shows only what it does: a server has no ticks. */
+/** The metrics of one process, in the text format of Prometheus. Only what a process does appears: a server has no ticks. */
 export class Metrics {
   readonly #registry = new Registry()
   readonly #operations = new Map<string, OperationInstruments>()
@@ -107,12 +110,12 @@ export class Metrics {
     for (const seconds of latenessSeconds) this.#lateness.observe(Math.max(0, seconds))
   }
 
-  /** Shows the age of the oldest due tick. */
+  /** Shows how long ago the oldest tick came due. */
   readOldestDueAge(read: () => number): void {
     this.#gauge(METRICS.oldestDueAge, (gauge) => gauge.set(read()))
   }
 
-  /** Shows the queue depth; `read` is throttled. */
+  /** Shows how many runs wait and are held; `read` is asked seldom. */
   readQueue(read: () => Promise<readonly QueueDepthCount[]>): void {
     const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
     this.#gauge(METRICS.queueDepth, async (gauge) => {
@@ -122,7 +125,7 @@ export class Metrics {
     })
   }
 
-  /** Shows the counters of a worker. */
+  /** Shows what a worker counts. */
   readWorker(read: () => WorkerCounters): void {
     this.#gauge(METRICS.runsHeld, (gauge) => gauge.set(read().runs.running))
     this.#externalCounter(METRICS.ticks, () => {
@@ -153,7 +156,7 @@ export class Metrics {
     return this.#registry.contentType
   }
 
-  /** All metrics, as a scrape gets them. */
+  /** Everything that is known, as a scrape gets it. */
   async text(): Promise<string> {
     return await this.#registry.metrics()
   }
@@ -178,7 +181,7 @@ export class Metrics {
     const gauge: Gauge = new Gauge({ ...this.#configuration(spec), collect: () => collect(gauge) })
   }
 
-  /** A counter whose values are counted elsewhere. */
+  /** A counter whose counts are kept elsewhere. */
   #externalCounter(
     spec: MetricSpec,
     read: () => readonly (readonly [Readonly<Record<string, string>>, number])[],

@@ -3,7 +3,7 @@ import { claimConnectingAccount } from '../../src/accounts/sql/activation.ts'
 import { changeAccountStatus } from '../../src/accounts/status.ts'
 import { Failure, type JsonObject, newId } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
-import type { Proxy as Engine } from '../../src/proxy/index.ts'
+import type { ApiProxy } from '../../src/proxy/index.ts'
 import { activationFixture } from './activation-fixture.ts'
 
 const { database, tx, own, upstream, worker, proxy, connectTo, read, repeat, causes, pass } = await activationFixture()
@@ -28,7 +28,7 @@ const scriptInstall = () => script({ request: 'POST /hooks', answer: { status: 2
 const scriptProof = () => script({ request: 'GET /me', answer: OK }, { request: 'GET /hooks/7', answer: OK })
 
 /** An engine that does something else than the real one while steps run. */
-const engineThat = (runAction: Engine['runAction']): Pick<Engine, 'runAction'> => ({ runAction })
+const engineThat = (runAction: ApiProxy['runAction']): Pick<ApiProxy, 'runAction'> => ({ runAction })
 
 describe('a connecting account', () => {
   it('becomes active when the verification request of its credentials succeeds', async () => {

@@ -338,7 +338,7 @@ export class World {
       const lease = { assertHeld() {} }
       const sink = createStoreSink({ store: this.#store(index), logger: silentLogger }, claimed, lease)
       const { access } = this.#account()
-      const source = createProxySource({ proxy: this.#proxy(), plan: PLAN, access })
+      const source = createProxySource(this.#proxy(), PLAN, access)
       const save: Parameters<typeof executeWebhookRun>[2]['save'] = async (state, stats) => {
         const progress = { checkpoint: state, stats }
         const saved = await this.#step(() => reportProgress(deps, environmentId, key, progress))

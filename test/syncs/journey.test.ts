@@ -109,7 +109,7 @@ describe('a sync from a described API to a webhook', () => {
     const target = { webhookId: 'w', environmentId: 'e', url: receiver.url, secrets: [secret] }
     const signal = new AbortController().signal
     const sink = createWebhookSink({ http, clock, random: () => 0 }, target, RUN, signal)
-    const deps = { source: createProxySource({ proxy, plan, access }), sink, clock, random: () => 0, account: access }
+    const deps = { source: createProxySource(proxy, plan, access), sink, clock, random: () => 0, account: access }
     const progress = recordingProgress()
 
     const first = await executeRun(deps, runOf(RESOURCES), progress, signal)

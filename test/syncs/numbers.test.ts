@@ -63,7 +63,7 @@ it('a sync delivers numbers equal as text, and tells records apart whose ids a d
   const run = runOf(resources, { args: { after: parseJson('1.10') } })
 
   const outcome = await executeRun(
-    { source: createProxySource({ proxy, plan, access }), sink, clock, random, account },
+    { source: createProxySource(proxy, plan, access), sink, clock, random, account },
     run,
     progress,
     signal,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { compilePlan } from '../../src/definitions/index.ts'
-import type { CallTarget, Proxy as Engine } from '../../src/proxy/index.ts'
+import type { ApiProxy, CallTarget } from '../../src/proxy/index.ts'
 import { createProxySource } from '../../src/syncs/page-source.ts'
 
 const request = (path: string) => ({ type: 'request', config: { path } })
@@ -17,13 +17,13 @@ describe('a source of pages', () => {
     ['_', 'search', { kind: 'action', action: 'search' }],
   ])('reads %s.%s', async (resource, method, target) => {
     const asked: CallTarget[] = []
-    const proxy: Pick<Engine, 'pages'> = {
+    const proxy: Pick<ApiProxy, 'pages'> = {
       async *pages(_plan, _access, call) {
         asked.push(call.target)
         yield { kind: 'page', page: 1, records: [1], state: null, stopReason: 'unpaginated', rateLimit: undefined }
       },
     }
-    const source = createProxySource({ proxy, plan, access })
+    const source = createProxySource(proxy, plan, access)
     const { signal } = new AbortController()
     const pages = source.pages({ resource, method, query: {}, args: {}, resources: {} }, null, signal)
     for await (const page of pages) expect(page).toMatchObject({ records: [1], state: null, stopReason: 'unpaginated' })
@@ -35,7 +35,7 @@ describe('a source of pages', () => {
     ['_', 'search', [['orgs', 'id']]],
     ['_', 'unknown', []],
   ])('tells what %s.%s reads of parent records', (resource, method, paths) => {
-    const source = createProxySource({ proxy: { pages: () => expect.unreachable() }, plan, access })
+    const source = createProxySource({ pages: () => expect.unreachable() }, plan, access)
     expect([...new Set(source.parentPaths?.(resource, method).map(String))]).toEqual(paths.map(String))
   })
 })

@@ -5,25 +5,25 @@ import { parseRequestJsonInSlices } from '../messages/json-text.ts'
 import type { Operation, ResultInit } from '../operation.ts'
 import { codingOf, decompress } from '../pipeline/compression.ts'
 
-/** Size of the frame header, flags and length, before each message of gRPC, gRPC-Web and Connect streams. */
+/** Flags and length before each message of gRPC, gRPC-Web and Connect streams. */
 export const FRAME_HEADER_BYTES = 5
 
-/** Flag of a message that is compressed with the encoding in the headers. */
+/** The message is compressed with the encoding its headers name. */
 const FLAG_COMPRESSED = 0x01
 
-/** A frame: flags, length and payload. */
+/** Puts flags and length before a payload. */
 export function encodeFrame(flags: number, payload: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length)
-  frame[0] = flags
-  frame.writeUInt32BE(payload.length, 1)
-  frame.set(payload, FRAME_HEADER_BYTES)
-  return frame
+  const envelope = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length)
+  envelope[0] = flags
+  envelope.writeUInt32BE(payload.length, 1)
+  envelope.set(payload, FRAME_HEADER_BYTES)
+  return envelope
 }
 
 /**
- * The decompressed payload of the only frame of a unary or server-streaming request.
+ * The payload of the one envelope of a unary or server-streaming request, decompressed.
  *
- * @param encoding the header with the compression, which is validated also when the message is not compressed
+ * @param encoding the header that names the compression; it is checked also when the message is not compressed
  * @throws Failure REQUEST_CARDINALITY for none or several messages, MALFORMED_BODY for a broken one, and as `codingOf` and
  *   `decompress` do; COMPRESSION_UNDECLARED for a compressed message without a compression (gRPC, compression.md)
  */
@@ -52,26 +52,26 @@ function malformed(message: string): Failure {
   return new Failure('MALFORMED_BODY', message)
 }
 
-/** The format of messages inside a protocol. */
+/** How a message is spelt inside a protocol. */
 export type MessageFormat = 'proto' | 'json'
 
-/** Decodes a request message; a large JSON text is parsed in slices, between which other requests run. */
+/** Reads a request message; a large one is parsed in slices, and decoded in a turn of the event loop of its own. */
 export async function decodePayload(
   { input }: Operation,
-  format: MessageFormat,
+  codec: MessageFormat,
   payload: Buffer,
 ): Promise<DecodedRequest> {
-  return format === 'proto' ? decodeBinary(input, payload) : decodeJson(input, await parseRequestJsonInSlices(payload))
+  return codec === 'proto' ? decodeBinary(input, payload) : decodeJson(input, await parseRequestJsonInSlices(payload))
 }
 
-/** Encodes an answer; a large one in slices, between which other requests run. */
+/** Writes an answer; a large one in slices, with other work of the event loop in between. */
 export function encodePayload(
   operation: Operation,
-  format: MessageFormat,
+  codec: MessageFormat,
   result: ResultInit,
 ): Uint8Array | Promise<Uint8Array> {
   const { output } = operation
-  if (format === 'proto')
+  if (codec === 'proto')
     return holdsLargeJson(output, result) ? encodeBinaryInSlices(output, result) : encodeBinary(output, result)
   const text = stringifyJson(encodeJson(output, result))
   return typeof text === 'string' ? Buffer.from(text) : text

@@ -2,6 +2,7 @@ import { DaemonService } from '../../../gen/patchbay/v1/daemon_service_pb.ts'
 import {
   claimRuns,
   completeRun,
+  type DaemonsDeps,
   failRun,
   HEARTBEAT_SECONDS,
   heartbeat,
@@ -24,15 +25,19 @@ import {
   progressFindings,
   progressFromProto,
 } from './daemon.convert.ts'
-import type { ServiceDeps } from './deps.ts'
 import { pageById, queryOf } from './page.ts'
 import { syncJobRunToProto } from './sync-job-run.convert.ts'
 
-/** Margin before the deadline of a claim, so that its answer arrives in time. */
+/** What the service needs. */
+export interface DaemonServiceDeps {
+  readonly daemons: DaemonsDeps
+}
+
+/** The answer to a claim leaves so long before the deadline of the call, to arrive in time. */
 const ANSWER_MS = 250
 
-/** Registers daemons, leases runs to them, and takes their reports. */
-export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): ServiceDefinition {
+/** Hands runs to daemons. */
+export function daemonService({ daemons }: DaemonServiceDeps): ServiceDefinition {
   const { pool: direct } = daemons.database
   return defineService(
     DaemonService,

@@ -10,23 +10,24 @@ const SERVING = ServingStatus.SERVING
 const NOT_SERVING = ServingStatus.NOT_SERVING
 
 /**
- * Health of each service, as in `grpc.health.v1`: the empty name is the whole server. All are SERVING at start; a drain sets all to
- * NOT_SERVING, finally.
+ * Which services serve. The empty name stands for the whole server, as in `grpc.health.v1`.
+ *
+ * Everything serves from the start; a drain turns everything off for good.
  */
 export class Health {
-  /** The problem of each service that does not serve. */
+  /** Why each does not serve. */
   readonly #problems = new Map<string, string | undefined>()
   readonly #changes = new EventTarget()
   #isDraining = false
 
-  /** @param services full names of the services */
+  /** @param services full names of the services beside the whole */
   constructor(services: readonly string[]) {
     for (const name of ['', ...services]) this.#problems.set(name, undefined)
     setMaxListeners(0, this.#changes) // one for each open Watch, which `publicStreamsMax` bounds
   }
 
   /**
-   * Sets the problem of a service; undefined: it serves. A problem of the whole server is one of every service. Unknown
+   * Says why a service does not serve, or that it does. A problem of the whole server is one of every service. Unknown
    * names are added.
    */
   set(service: string, problem: string | undefined): void {
@@ -34,7 +35,7 @@ export class Health {
     this.#changes.dispatchEvent(new Event('change'))
   }
 
-  /** Sets all to NOT_SERVING, so that load balancers send no new requests. */
+  /** Turns everything to NOT_SERVING, so that balancers send nothing new. */
   startDrain(): void {
     this.#isDraining = true
     this.#changes.dispatchEvent(new Event('change'))
@@ -80,7 +81,7 @@ export class Health {
   }
 }
 
-/** `grpc.health.v1.Health`. */
+/** `grpc.health.v1.Health`, open to everyone. */
 export function healthService(health: Health): ServiceDefinition {
   return defineService(HealthService, {
     async check({ service }) {

@@ -1,5 +1,6 @@
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import {
+  type AccountDependencies,
   createIntegratedAccount,
   deleteIntegratedAccount,
   findReservedKeys,
@@ -14,8 +15,7 @@ import {
 import type { JsonObject } from '../../base/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
-import type { ServiceDeps } from './deps.ts'
-import { runIdempotent } from './idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import {
   credentialsChangeFromProto,
   historyEntryToProto,
@@ -28,10 +28,13 @@ import { viewFromProto } from './integration.convert.ts'
 import { pageById, queryOf } from './page.ts'
 import { versionFrom } from './values.convert.ts'
 
-/** Connects and administers the accounts of customers. */
-export function integratedAccountService(
-  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'accounts'>,
-): ServiceDefinition {
+/** What the service needs. */
+export interface IntegratedAccountServiceDeps extends IdempotencyDeps {
+  readonly accounts: AccountDependencies
+}
+
+/** Connects customers' accounts and keeps them. */
+export function integratedAccountService(deps: IntegratedAccountServiceDeps): ServiceDefinition {
   const { database, accounts } = deps
   return defineService(
     IntegratedAccountService,
@@ -54,7 +57,7 @@ export function integratedAccountService(
         )
         return { integratedAccounts: page.items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
       },
-      // One statement: no transaction is needed.
+      // One statement, so it needs no transaction of its own.
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
         return integratedAccountToProto(
@@ -94,7 +97,7 @@ export function integratedAccountService(
   )
 }
 
-/** Findings about reserved keys of a context, reported with all others of the request. */
+/** Keys of a given context that are refused, to be told together with everything else that is wrong with the request. */
 function contextFindings(context: JsonObject | undefined): readonly Finding[] {
   if (context === undefined) return []
   return findReservedKeys(context).map((violation) => ({ ...violation, reason: 'CONTEXT_KEY_RESERVED' }))

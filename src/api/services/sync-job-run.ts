@@ -1,15 +1,18 @@
 import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
-import { createRun, getRun, listRuns, retryRun, stopRun } from '../../runs/index.ts'
+import { type CreateRunDeps, createRun, getRun, listRuns, type RunWatch, retryRun, stopRun } from '../../runs/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import type { ServiceDeps } from './deps.ts'
-import { runIdempotent } from './idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import { runFilterFromProto, runInputFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
 
-/** Creates runs by hand, and shows, watches, stops and retries runs. */
-export function syncJobRunService(
-  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'runs' | 'runWatch'>,
-): ServiceDefinition {
+/** What the service needs. */
+export interface SyncJobRunServiceDeps extends IdempotencyDeps {
+  readonly runs: CreateRunDeps
+  readonly runWatch: Pick<RunWatch, 'watch'>
+}
+
+/** Runs sync jobs by hand, and shows, stops and retries runs. */
+export function syncJobRunService(deps: SyncJobRunServiceDeps): ServiceDefinition {
   const { database, runs, runWatch } = deps
   return defineService(SyncJobRunService, {
     createSyncJobRun: (request, context) =>

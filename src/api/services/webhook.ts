@@ -9,17 +9,22 @@ import {
   rotateWebhookSecret,
   updateWebhook,
   type WebhookChange,
+  type WebhookDeps,
   type WebhookRecord,
 } from '../../webhooks/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import type { ServiceDeps } from './deps.ts'
-import { runIdempotent } from './idempotency.ts'
+import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
-/** Administers webhooks. */
-export function webhookService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'webhooks'>): ServiceDefinition {
+/** What the service needs. */
+export interface WebhookServiceDeps extends IdempotencyDeps {
+  readonly webhooks: WebhookDeps
+}
+
+/** Keeps the addresses to which events and sync records are sent. */
+export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
   const { database, webhooks } = deps
   return defineService(WebhookService, {
     createWebhook: (request, context) =>
@@ -47,7 +52,7 @@ export function webhookService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 
     },
     rotateWebhookSecret: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), WebhookService.method.rotateWebhookSecret, request, async (tx) => {
-        // The id is part of the authenticated data of the secret, and a uuid may be in upper case.
+        // Secrets are sealed for the text of the id, of which a uuid has two spellings.
         const { webhook, secret } = await rotateWebhookSecret(
           webhooks,
           tx,
@@ -60,9 +65,9 @@ export function webhookService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 
 }
 
 /**
- * A webhook without its secret.
+ * A webhook as it can be read back.
  *
- * @param secret only in the responses of creation and rotation, which alone show it
+ * @param secret given in the two answers that show it: of creation and of rotation
  */
 function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitShape<typeof WebhookSchema> {
   return {
@@ -78,7 +83,7 @@ function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitSha
   }
 }
 
-/** The changes of a webhook. A list has no presence: an empty one changes nothing; `*` is all events. */
+/** A list has no presence, so an empty one asks for nothing; `*` asks for all events. */
 function webhookChangeFromProto({ targetUrl, eventTypes, isActive }: UpdateWebhookRequest): WebhookChange {
   return { targetUrl, eventTypes: eventTypes.length === 0 ? undefined : eventTypes, isActive }
 }
