@@ -66,7 +66,7 @@ export type ApiToken = Message<"patchbay.v1.ApiToken"> & {
   hint: string;
 
   /**
-   * From when on the token is refused. Absent: it does not expire.
+   * When the token expires. Absent: it does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 7;
    */

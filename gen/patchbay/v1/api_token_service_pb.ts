@@ -55,7 +55,7 @@ export type CreateApiTokenRequest = Message<"patchbay.v1.CreateApiTokenRequest">
   name: string;
 
   /**
-   * From when on the token is refused; in the future. Absent: it does not expire.
+   * When the token expires; in the future. Absent: it does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
@@ -182,7 +182,7 @@ export type UpdateApiTokenRequest = Message<"patchbay.v1.UpdateApiTokenRequest">
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 4;
    */
@@ -231,7 +231,7 @@ export type DeleteApiTokenRequest = Message<"patchbay.v1.DeleteApiTokenRequest">
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */

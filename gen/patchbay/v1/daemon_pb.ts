@@ -69,7 +69,7 @@ export type Daemon = Message<"patchbay.v1.Daemon"> & {
 
   /**
    * `online` was heard of lately; `draining` too, and takes no more runs; `lost` was not heard of for longer than a
-   * lease lasts, so whatever it held is with others.
+   * lease lasts, so its runs are with others.
    *
    * @generated from field: string status = 7;
    */
@@ -106,7 +106,7 @@ export const DaemonSchema: GenMessage<Daemon> = /*@__PURE__*/
 
 /**
  * The daemons of an environment that share the runs of one key. A group is there as soon as a daemon registers for it
- * or a run waits for it; nobody creates it.
+ * or a run waits for it; it is not created explicitly.
  *
  * @generated from message patchbay.v1.DaemonGroup
  */
@@ -175,7 +175,7 @@ export type ClaimedRun = Message<"patchbay.v1.ClaimedRun"> & {
   leaseId: string;
 
   /**
-   * When the lease ends unless it is renewed; later than that of every earlier holder was when it was handed out, so that
+   * When the lease ends unless it is renewed; later than the first expiry of every earlier lease of the run, so that
    * a store can tell whose write is stale.
    *
    * @generated from field: google.protobuf.Timestamp lease_expires_at = 3;
@@ -183,7 +183,7 @@ export type ClaimedRun = Message<"patchbay.v1.ClaimedRun"> & {
   leaseExpiresAt?: Timestamp | undefined;
 
   /**
-   * What was reported last, by this daemon or one before it: go on from there. Absent: from the beginning.
+   * The last reported checkpoint, by this daemon or one before it: continue from there. Absent: from the beginning.
    *
    * @generated from field: google.protobuf.Struct checkpoint = 4;
    */
@@ -271,7 +271,7 @@ export type ClaimedResource = Message<"patchbay.v1.ClaimedResource"> & {
   parentPaths: string[];
 
   /**
-   * `{{previous_run_date}}` of this resource, to be handed on to `ListPages` until the run ends, also by later holders.
+   * `{{previous_run_date}}` of this resource, to be passed to `ListPages` until the run ends, also by later holders.
    * Absent: everything is to be read.
    *
    * @generated from field: google.protobuf.Timestamp previous_run_date = 3;

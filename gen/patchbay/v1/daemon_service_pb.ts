@@ -288,7 +288,7 @@ export type HeldRun = Message<"patchbay.v1.HeldRun"> & {
   runId: string;
 
   /**
-   * The lease it was handed out under.
+   * The lease of the claim.
    *
    * @generated from field: string lease_id = 2;
    */
@@ -316,14 +316,14 @@ export type HeartbeatRequest = Message<"patchbay.v1.HeartbeatRequest"> & {
   daemonId: string;
 
   /**
-   * Everything it holds. Empty: nothing.
+   * The leases it holds. Empty: none.
    *
    * @generated from field: repeated patchbay.v1.HeldRun held = 2;
    */
   held: HeldRun[];
 
   /**
-   * Whether it ends what it holds and takes no more. False: it goes on.
+   * Whether it finishes its runs and claims no more. False: it continues to claim.
    *
    * @generated from field: bool is_draining = 3;
    */
@@ -338,7 +338,7 @@ export const HeartbeatRequestSchema: GenMessage<HeartbeatRequest> = /*@__PURE__*
   messageDesc(file_patchbay_v1_daemon_service, 9);
 
 /**
- * What has become of what a daemon holds.
+ * The state of the leases that a daemon holds.
  *
  * @generated from message patchbay.v1.HeartbeatResponse
  */
@@ -359,7 +359,7 @@ export const HeartbeatResponseSchema: GenMessage<HeartbeatResponse> = /*@__PURE_
   messageDesc(file_patchbay_v1_daemon_service, 10);
 
 /**
- * What has become of one held run.
+ * The state of one held run.
  *
  * @generated from message patchbay.v1.HeldRunState
  */
@@ -386,8 +386,8 @@ export type HeldRunState = Message<"patchbay.v1.HeldRunState"> & {
   isLost: boolean;
 
   /**
-   * Whether somebody asked the run to stop: end at the next page, then release it. After 60 seconds the lease is taken
-   * away.
+   * Whether a stop of the run was requested: end at the next page, then release it. After 60 seconds the lease is
+   * revoked.
    *
    * @generated from field: bool stop_requested = 4;
    */
@@ -409,7 +409,7 @@ export const HeldRunStateSchema: GenMessage<HeldRunState> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_daemon_service, 11);
 
 /**
- * Tells how far a run has come.
+ * Reports the progress of a run.
  *
  * @generated from message patchbay.v1.ReportProgressRequest
  */
@@ -429,8 +429,8 @@ export type ReportProgressRequest = Message<"patchbay.v1.ReportProgressRequest">
   leaseId: string;
 
   /**
-   * What the next holder is handed to go on from, whatever the daemon makes of it; replaces the one before. Absent: that
-   * one stays.
+   * The state from which the next holder continues, in a form of the daemon's own; replaces the one before. Absent:
+   * that one stays.
    *
    * @generated from field: google.protobuf.Struct checkpoint = 3;
    */
@@ -466,7 +466,7 @@ export const ReportProgressRequestSchema: GenMessage<ReportProgressRequest> = /*
  */
 export type ReportProgressResponse = Message<"patchbay.v1.ReportProgressResponse"> & {
   /**
-   * Whether somebody asked the run to stop: end here and release it.
+   * Whether a stop of the run was requested: end here and release it.
    *
    * @generated from field: bool stop_requested = 1;
    */
@@ -592,7 +592,7 @@ export type ReleaseRunRequest = Message<"patchbay.v1.ReleaseRunRequest"> & {
   leaseId: string;
 
   /**
-   * Where to go on, as in `ReportProgress`. Absent: where was reported last.
+   * Where to continue, as in `ReportProgress`. Absent: at the last reported checkpoint.
    *
    * @generated from field: google.protobuf.Struct checkpoint = 3;
    */
@@ -628,15 +628,15 @@ export const ReleaseRunRequestSchema: GenMessage<ReleaseRunRequest> = /*@__PURE_
   messageDesc(file_patchbay_v1_daemon_service, 16);
 
 /**
- * Hands runs to daemons: processes of the customer that execute syncs and store the records themselves.
+ * Leases runs to daemons: processes of the customer that execute syncs and store the records themselves.
  *
  * A daemon registers, then claims runs, and for each run reads pages with `ProxyService.ListPages`, stores them, reports
  * progress after each, and completes it. Meanwhile it sends a heartbeat for everything it holds. Credentials and
  * definitions never leave the service.
  *
- * A run is held under a lease. Whoever is not heard of for `lease_seconds` loses it, and another daemon of the group
- * goes on at the last reported checkpoint: the page in flight may be stored twice, so stores take the same record
- * twice. Nothing is changed by a holder whose lease has passed on: it is told LEASE_LOST and must stop.
+ * A run is held under a lease. A daemon that does not renew it for `lease_seconds` loses it, and another daemon of the
+ * group continues at the last reported checkpoint: the page in flight may be stored twice, so stores must accept the
+ * same record twice. A stale holder changes nothing: it gets LEASE_LOST and must stop.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
  * with the header `patchbay-environment`, else ENVIRONMENT_REQUIRED.
@@ -645,9 +645,9 @@ export const ReleaseRunRequestSchema: GenMessage<ReleaseRunRequest> = /*@__PURE_
  */
 export const DaemonService: GenService<{
   /**
-   * Makes a process known as a daemon of a group. The group need not exist.
+   * Registers a process as a daemon of a group. The group need not exist.
    *
-   * Repeating it makes another daemon; one that is not heard of again does no harm and is forgotten after a day.
+   * A repeated call registers another daemon; one that sends no heartbeats does no harm and is deleted after a day.
    *
    * @generated from rpc patchbay.v1.DaemonService.RegisterDaemon
    */
@@ -682,8 +682,8 @@ export const DaemonService: GenService<{
   },
   /**
    * Takes up to `capacity` runs of the daemon's group, fairly between accounts and never two of one account, and waits
-   * for the first when there is none. A run whose account cannot be called any more fails here and is not handed out.
-   * The answer is empty after the wait, and at once when the daemon drains or the service shuts down: ask again.
+   * for the first when there is none. A run whose account cannot be called any more fails here and is not in the answer.
+   * The answer is empty after the wait, and immediately when the daemon drains or the service shuts down: claim again.
    *
    * Failures: RESOURCE_NOT_FOUND for an unknown daemon, which has to register again. Not idempotent: runs in an answer
    * that never arrived are taken back when their lease ends.
@@ -729,7 +729,7 @@ export const DaemonService: GenService<{
    *
    * Failures: RESOURCE_NOT_FOUND for an unknown run, LEASE_LOST, also for a repeated call; INVALID_FIELD for
    * counters that are not one entry per resource of the run, in its order, or that say `complete` of a resource with
-   * failed records or calls, or whose listing was ended by an error or a limit. The lease goes on then.
+   * failed records or calls, or whose listing was ended by an error or a limit. The lease continues then.
    *
    * @generated from rpc patchbay.v1.DaemonService.CompleteRun
    */
@@ -752,9 +752,9 @@ export const DaemonService: GenService<{
     output: typeof SyncJobRunSchema;
   },
   /**
-   * Gives a run back unfinished; the attempt does not count. Without a wait the next daemon of the group goes on at
-   * once: a daemon that drains does this. With one the run is `rate_limited` until then. A run that was to stop is
-   * `stopped`.
+   * Releases a run unfinished; the attempt does not count. Without a wait the next daemon of the group continues
+   * immediately: a daemon that drains does this. With one the run is `rate_limited` until then. A run with a stop
+   * request is `stopped`.
    *
    * Failures: RESOURCE_NOT_FOUND for an unknown run, LEASE_LOST; so is a repeated call.
    *

@@ -57,7 +57,7 @@ export type CreateEnvironmentIntegrationRequest = Message<"patchbay.v1.CreateEnv
 
   /**
    * Makes the creation repeatable for 24 hours: the same id with the same request returns the first answer.
-   * Absent: installing twice is refused.
+   * Absent: installing twice is an error.
    *
    * @generated from field: optional string request_id = 5;
    */
@@ -220,7 +220,7 @@ export type UpdateEnvironmentIntegrationRequest = Message<"patchbay.v1.UpdateEnv
   replaceOverride: boolean;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 6;
    */
@@ -248,14 +248,14 @@ export type DeleteEnvironmentIntegrationRequest = Message<"patchbay.v1.DeleteEnv
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
 
   /**
-   * Whether its accounts go with it. False: refuse when there are any.
+   * Whether its accounts are deleted with it. False: an error when there are any.
    *
    * @generated from field: bool force = 3;
    */

@@ -147,7 +147,7 @@ export type UpdateEnvironmentRequest = Message<"patchbay.v1.UpdateEnvironmentReq
   name?: string | undefined;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 3;
    */
@@ -175,14 +175,14 @@ export type DeleteEnvironmentRequest = Message<"patchbay.v1.DeleteEnvironmentReq
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
 
   /**
-   * Whether everything in the environment goes with it. False: refuse when there is something.
+   * Whether everything in the environment is deleted with it. False: an error when there is something.
    *
    * @generated from field: bool force = 3;
    */

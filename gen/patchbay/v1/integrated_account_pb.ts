@@ -63,7 +63,7 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
 
   /**
    * The last error of the post-install or validation steps, or why the credentials no longer work. Of an account that is
-   * `connecting` the reason why the last try came to nothing, such as a third party that does not answer. Empty when there
+   * `connecting` the reason why the last try failed, such as a third party that does not answer. Empty when there
    * is none. Secrets of the account are removed from what the third party said.
    *
    * @generated from field: string last_error = 6;
@@ -93,7 +93,7 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
   updatedAt?: Timestamp | undefined;
 
   /**
-   * Whether every write to the third party through the account is refused. False by default.
+   * Whether every write to the third party with the account is rejected. False by default.
    *
    * @generated from field: bool is_sandbox = 10;
    */

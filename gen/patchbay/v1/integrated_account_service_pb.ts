@@ -71,7 +71,7 @@ export type CreateIntegratedAccountRequest = Message<"patchbay.v1.CreateIntegrat
   region?: string | undefined;
 
   /**
-   * Whether every write to the third party through the account is refused. Absent: false.
+   * Whether every write to the third party with the account is rejected. Absent: false.
    *
    * @generated from field: optional bool is_sandbox = 7;
    */
@@ -248,7 +248,7 @@ export type UpdateIntegratedAccountRequest = Message<"patchbay.v1.UpdateIntegrat
   context?: JsonObject | undefined;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 4;
    */
@@ -284,7 +284,7 @@ export type UpdateIntegratedAccountCredentialsRequest = Message<"patchbay.v1.Upd
   credentials?: JsonObject | undefined;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 3;
    */
@@ -354,14 +354,14 @@ export type DeleteIntegratedAccountRequest = Message<"patchbay.v1.DeleteIntegrat
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
 
   /**
-   * Whether its triggers go with it. False: refuse when there are any.
+   * Whether its triggers are deleted with it. False: an error when there are any.
    *
    * @generated from field: bool force = 3;
    */
@@ -500,7 +500,7 @@ export const IntegratedAccountService: GenService<{
     output: typeof IntegratedAccountSchema;
   },
   /**
-   * Gives an account new credentials. It is `connecting` from then on, whatever it was, and its steps are run again with
+   * Gives an account new credentials. It is `connecting` from then on, in any status before, and its steps are run again with
    * the new credentials. Fields left out keep their values.
    *
    * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, CREDENTIALS_INVALID, SECRET_MASKED, DEFINITION_INVALID. Nothing is
@@ -518,7 +518,7 @@ export const IntegratedAccountService: GenService<{
    * afterwards. The token itself is never shown.
    *
    * Failures: RESOURCE_NOT_FOUND, METHOD_NOT_DEFINED when there is no token that could be refreshed,
-   * CREDENTIALS_INVALID when the third party refuses (an active account needs to be reauthorized then),
+   * CREDENTIALS_INVALID when the third party rejects them (an active account needs to be reauthorized then),
    * TOKEN_REQUEST_FAILED when it does not answer. May be repeated; every call asks for another token.
    *
    * @generated from rpc patchbay.v1.IntegratedAccountService.RefreshIntegratedAccountCredentials

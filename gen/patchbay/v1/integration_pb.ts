@@ -39,7 +39,7 @@ export type Integration = Message<"patchbay.v1.Integration"> & {
   name: string;
 
   /**
-   * Where it stands in a catalog, such as `crm`. Empty when none was given.
+   * Its category in a catalog, such as `crm`. Empty when none was given.
    *
    * @generated from field: string category = 3;
    */
@@ -67,7 +67,7 @@ export type Integration = Message<"patchbay.v1.Integration"> & {
   teamId: string;
 
   /**
-   * Who besides the owner may install it: `allow` everyone, `ask` teams with a grant, `deny` nobody.
+   * Who besides the owner may install it: `allow` everyone, `ask` teams with a grant, `deny` no one.
    *
    * @generated from field: string sharing = 7;
    */
@@ -139,7 +139,7 @@ export type EmbeddedIntegration = Message<"patchbay.v1.EmbeddedIntegration"> & {
   name: string;
 
   /**
-   * Where it stands in a catalog. Empty when none was given.
+   * Its category in a catalog. Empty when none was given.
    *
    * @generated from field: string category = 3;
    */

@@ -34,7 +34,7 @@ export type CreateIntegrationRequest = Message<"patchbay.v1.CreateIntegrationReq
   name: string;
 
   /**
-   * Where it stands in a catalog, such as `crm`. Absent: empty.
+   * Its category in a catalog, such as `crm`. Absent: empty.
    *
    * @generated from field: optional string category = 2;
    */
@@ -211,7 +211,7 @@ export type UpdateIntegrationRequest = Message<"patchbay.v1.UpdateIntegrationReq
   config?: JsonObject | undefined;
 
   /**
-   * The version the caller saw; required with `config`. Absent: change whatever version is stored.
+   * The version the caller saw; required with `config`. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 7;
    */
@@ -239,14 +239,14 @@ export type DeleteIntegrationRequest = Message<"patchbay.v1.DeleteIntegrationReq
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
 
   /**
-   * Whether its installations go with it. False: refuse when there are any.
+   * Whether its installations are deleted with it. False: an error when there are any.
    *
    * @generated from field: bool force = 3;
    */

@@ -127,7 +127,7 @@ export type CallPreview = Message<"patchbay.v1.CallPreview"> & {
   body?: string | undefined;
 
   /**
-   * Whether it counts as changing something at the third party; refused through sandbox accounts.
+   * Whether it counts as changing something at the third party; rejected for sandbox accounts.
    *
    * @generated from field: bool is_write = 5;
    */
@@ -148,14 +148,14 @@ export type CallPreview = Message<"patchbay.v1.CallPreview"> & {
   paging?: PagingPreview | undefined;
 
   /**
-   * What a sample answer would come to. Absent: there is no sample, neither in the request nor in the definition.
+   * The outcome of a sample answer. Absent: there is no sample, neither in the request nor in the definition.
    *
    * @generated from field: patchbay.v1.OutcomePreview outcome = 8;
    */
   outcome?: OutcomePreview | undefined;
 
   /**
-   * Why the call would be refused instead of sent, as things are: the account is not active, or is a sandbox account and
+   * Why the call would fail now without being sent: the account is not active, or is a sandbox account and
    * the call a write. Absent: it would be sent.
    *
    * @generated from field: patchbay.v1.PreviewError error = 9;
@@ -262,7 +262,7 @@ export const PagingStopSchema: GenMessage<PagingStop> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_proxy, 5);
 
 /**
- * What a sample answer would come to.
+ * The outcome of a sample answer.
  *
  * @generated from message patchbay.v1.OutcomePreview
  */
@@ -289,7 +289,7 @@ export type OutcomePreview = Message<"patchbay.v1.OutcomePreview"> & {
   recordCount?: number | undefined;
 
   /**
-   * Why the list would end here. Absent: it would go on, or is not a list.
+   * Why the list would end here. Absent: it would continue, or is not a list.
    *
    * @generated from field: optional string stop_reason = 4;
    */
@@ -311,7 +311,7 @@ export const OutcomePreviewSchema: GenMessage<OutcomePreview> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_proxy, 6);
 
 /**
- * Records of a list, and where to go on after them.
+ * Records of a list, and where to continue after them.
  *
  * @generated from message patchbay.v1.RecordPage
  */
@@ -331,7 +331,7 @@ export type RecordPage = Message<"patchbay.v1.RecordPage"> & {
   records: Value[];
 
   /**
-   * Hand it back to go on after this page; keep it together with the records. Absent: this was the last page.
+   * Send it to continue after this page; keep it together with the records. Absent: this was the last page.
    *
    * @generated from field: google.protobuf.Struct state = 3;
    */
@@ -339,7 +339,7 @@ export type RecordPage = Message<"patchbay.v1.RecordPage"> & {
 
   /**
    * Why the list ended: `empty_page`, `short_page`, `no_cursor`, `cursor_repeated`, `has_more_false`, `total_reached`,
-   * `link_absent`, `expression`, `max_pages`, `max_records` and others. Absent: it goes on.
+   * `link_absent`, `expression`, `max_pages`, `max_records` and others. Absent: it continues.
    *
    * @generated from field: optional string stop_reason = 4;
    */

@@ -232,7 +232,7 @@ export const SampleAnswerSchema: GenMessage<SampleAnswer> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_proxy_service, 3);
 
 /**
- * What a call came to.
+ * The result of a call.
  *
  * @generated from message patchbay.v1.CallResponse
  */
@@ -273,7 +273,7 @@ export type CallResponse = Message<"patchbay.v1.CallResponse"> & {
   prevCursor?: string | undefined;
 
   /**
-   * Why the list ended, as in `RecordPage`. Absent: it goes on, or is none.
+   * Why the list ended, as in `RecordPage`. Absent: it continues, or is no list.
    *
    * @generated from field: optional string stop_reason = 6;
    */
@@ -393,7 +393,7 @@ export type ListPagesRequest = Message<"patchbay.v1.ListPagesRequest"> & {
   limit?: number | undefined;
 
   /**
-   * The `state` of an earlier page of the same list, to go on after it. Absent: from the start.
+   * The `state` of an earlier page of the same list, to continue after it. Absent: from the start.
    *
    * @generated from field: google.protobuf.Struct state = 12;
    */
@@ -489,11 +489,11 @@ export const ProxyService: GenService<{
     output: typeof CallResponseSchema;
   },
   /**
-   * Walks through a list and sends each page as it comes, never ahead of a client that reads slowly. A method that is
-   * not a list is one page. A rate limit is told and waited for, up to five minutes at a time and as long as the
+   * Reads a list page by page and sends each as it arrives, never faster than the client reads. A method that is
+   * not a list is one page. A rate limit is reported and waited for, up to five minutes at a time and as long as the
    * deadline allows; after that the stream ends with UPSTREAM_RATE_LIMITED or BUDGET_EXHAUSTED, and can be resumed.
    *
-   * Failures: those of `Call`, also in mid-stream. Ending the stream early stops the walk.
+   * Failures: those of `Call`, also in mid-stream. Ending the stream early stops the reading.
    *
    * @generated from rpc patchbay.v1.ProxyService.ListPages
    */

@@ -104,7 +104,7 @@ export type SyncJobCronTrigger = Message<"patchbay.v1.SyncJobCronTrigger"> & {
   updatedAt?: Timestamp | undefined;
 
   /**
-   * Whether the schedule stands still. False for a new trigger.
+   * Whether the schedule is paused. False for a new trigger.
    *
    * @generated from field: bool paused = 11;
    */
@@ -139,7 +139,7 @@ export type SyncJobCronTrigger = Message<"patchbay.v1.SyncJobCronTrigger"> & {
   etag: string;
 
   /**
-   * Why the schedule stands still although it is not paused: it could not be evaluated. A changed expression or resuming
+   * Why the schedule is suspended although it is not paused: it could not be evaluated. A changed expression or resuming
    * gives it another chance. Absent otherwise.
    *
    * @generated from field: optional string schedule_error = 16;

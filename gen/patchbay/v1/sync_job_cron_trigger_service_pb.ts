@@ -246,7 +246,7 @@ export type UpdateSyncJobCronTriggerRequest = Message<"patchbay.v1.UpdateSyncJob
   cronExpression?: string | undefined;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 5;
    */
@@ -282,7 +282,7 @@ export type DeleteSyncJobCronTriggerRequest = Message<"patchbay.v1.DeleteSyncJob
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */
@@ -549,7 +549,7 @@ export const SyncJobCronTriggerService: GenService<{
     output: typeof SyncJobCronTriggerSchema;
   },
   /**
-   * Deletes a trigger and its ledger. Runs that exist stay and go on.
+   * Deletes a trigger and its ledger. Existing runs stay and continue.
    *
    * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH. Idempotent in effect; a second call answers RESOURCE_NOT_FOUND.
    *
@@ -561,7 +561,7 @@ export const SyncJobCronTriggerService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Makes the schedule stand still. No tick comes due until it is resumed; runs that exist go on.
+   * Pauses the schedule. No tick is due until it is resumed; existing runs continue.
    *
    * Failures: RESOURCE_NOT_FOUND. Idempotent.
    *
@@ -573,7 +573,7 @@ export const SyncJobCronTriggerService: GenService<{
     output: typeof SyncJobCronTriggerSchema;
   },
   /**
-   * Lets the schedule go on from now. Ticks of the pause are not caught up.
+   * Resumes the schedule from now on. Ticks of the pause are not caught up.
    *
    * Failures: RESOURCE_NOT_FOUND. Idempotent.
    *

@@ -133,7 +133,7 @@ export type SyncResource = Message<"patchbay.v1.SyncResource"> & {
   method: string;
 
   /**
-   * The one record to sync: a value, or a placeholder such as `{{args.issue_id}}`. Absent: whatever the method returns.
+   * The one record to sync: a value, or a placeholder such as `{{args.issue_id}}`. Absent: all records that the method returns.
    *
    * @generated from field: optional string id = 3;
    */
@@ -147,7 +147,7 @@ export type SyncResource = Message<"patchbay.v1.SyncResource"> & {
   query?: JsonObject | undefined;
 
   /**
-   * Name of an array-valued argument; the node runs once per element, in which its placeholder stands for the element.
+   * Name of an array-valued argument; the node runs once per element, in which its placeholder is the element.
    * Absent: the node runs once.
    *
    * @generated from field: optional string loop_on = 5;

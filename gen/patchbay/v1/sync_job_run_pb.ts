@@ -133,7 +133,7 @@ export type SyncJobRun = Message<"patchbay.v1.SyncJobRun"> & {
   ignorePreviousRun: boolean;
 
   /**
-   * The tick it stands for; of a manual run, the moment it was asked for.
+   * The tick that it is for; of a manual run, when it was created.
    *
    * @generated from field: google.protobuf.Timestamp scheduled_for = 14;
    */
@@ -228,8 +228,8 @@ export const SyncJobRunSchema: GenMessage<SyncJobRun> = /*@__PURE__*/
 export type SyncJobRunWaiting = Message<"patchbay.v1.SyncJobRunWaiting"> & {
   /**
    * A stable name: `retry`, its next attempt; `rate_limited`, the third party asked to wait; `destination_unavailable`,
-   * its webhook or the store of its daemon is away; `account_busy`, another run of the account, since they go one at a
-   * time; `no_worker` and `no_daemon`, nobody takes runs of its region and group; `capacity`, those who do are busy.
+   * its webhook or the store of its daemon is unavailable; `account_busy`, another run of the account, since they run one at a
+   * time; `no_worker` and `no_daemon`, no worker or daemon takes runs of its region and group; `capacity`, those that do are busy.
    * There may be others in the future.
    *
    * @generated from field: string reason = 1;
@@ -244,7 +244,7 @@ export type SyncJobRunWaiting = Message<"patchbay.v1.SyncJobRunWaiting"> & {
   message: string;
 
   /**
-   * It goes on no earlier than this. Absent: as soon as may be.
+   * It continues no earlier than this. Absent: as soon as possible.
    *
    * @generated from field: google.protobuf.Timestamp until = 3;
    */
@@ -331,7 +331,7 @@ export type ResourceStats = Message<"patchbay.v1.ResourceStats"> & {
   complete: boolean;
 
   /**
-   * How many records the third party says there are, over all listings so far; 2147483647 also stands for more. Absent
+   * How many records the third party says there are, over all listings so far; 2147483647 also means more. Absent
    * when one of them does not say.
    *
    * @generated from field: optional int32 claimed_total = 9;
@@ -340,7 +340,7 @@ export type ResourceStats = Message<"patchbay.v1.ResourceStats"> & {
 
   /**
    * How many of the fetched records have an identifier of their own: what is left when each is kept once. A record
-   * without an identifier is told apart by its content. Absent before the first record.
+   * without an identifier is identified by its content. Absent before the first record.
    *
    * @generated from field: optional int32 distinct = 10;
    */

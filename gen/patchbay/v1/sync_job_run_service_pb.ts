@@ -350,7 +350,7 @@ export const SyncJobRunService: GenService<{
     output: typeof SyncJobRunSchema;
   },
   /**
-   * Lets a failed or stopped run go on from its last checkpoint with a full set of attempts. It is the same run, with
+   * Continues a failed or stopped run from its last checkpoint with a full set of attempts. It is the same run, with
    * the same id and sequence numbers.
    *
    * Failures: RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT in any other status, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED,

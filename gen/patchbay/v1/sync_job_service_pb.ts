@@ -204,7 +204,7 @@ export type UpdateSyncJobRequest = Message<"patchbay.v1.UpdateSyncJobRequest"> &
   argsValidation?: string | undefined;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 6;
    */
@@ -239,14 +239,14 @@ export type DeleteSyncJobRequest = Message<"patchbay.v1.DeleteSyncJobRequest"> &
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
 
   /**
-   * Whether its triggers go with it. False: refuse when there are any.
+   * Whether its triggers are deleted with it. False: an error when there are any.
    *
    * @generated from field: bool force = 3;
    */

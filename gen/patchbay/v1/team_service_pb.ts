@@ -217,7 +217,7 @@ export type UpdateTeamRequest = Message<"patchbay.v1.UpdateTeamRequest"> & {
   allowImpersonation?: boolean | undefined;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 8;
    */
@@ -245,14 +245,14 @@ export type DeleteTeamRequest = Message<"patchbay.v1.DeleteTeamRequest"> & {
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
 
   /**
-   * Whether everything the team owns goes with it. False: refuse when there is something.
+   * Whether everything the team owns is deleted with it. False: an error when there is something.
    *
    * @generated from field: bool force = 3;
    */

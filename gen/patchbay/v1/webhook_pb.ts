@@ -57,7 +57,7 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * `sync_job_run:rate_limited`, `sync_job_run:completed`, `sync_job_run:failed`, `sync_job_run:deleted`,
    * `sync_job_cron_trigger:failed`, `record:created`, `record:updated`, `record:deleted`, `record:meta`,
    * `api_token:created`, `api_token:deleted`, `webhook:disabled`. A webhook that is the destination of a run gets all events
-   * of that run, whatever stands here.
+   * of that run, independent of this list.
    *
    * @generated from field: repeated string event_types = 4;
    */

@@ -177,7 +177,7 @@ export type UpdateWebhookRequest = Message<"patchbay.v1.UpdateWebhookRequest"> &
   isActive?: boolean | undefined;
 
   /**
-   * The version the caller saw. Absent: change whatever version is stored.
+   * The version the caller saw. Absent: change any stored version.
    *
    * @generated from field: optional string etag = 5;
    */
@@ -205,14 +205,14 @@ export type DeleteWebhookRequest = Message<"patchbay.v1.DeleteWebhookRequest"> &
   id: string;
 
   /**
-   * The version the caller saw. Absent: delete whatever version is stored.
+   * The version the caller saw. Absent: delete any stored version.
    *
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
 
   /**
-   * Whether the triggers that send to it go with it. False: refuse when there are any.
+   * Whether the triggers that send to it are deleted with it. False: an error when there are any.
    *
    * @generated from field: bool force = 3;
    */
