@@ -7,7 +7,7 @@ import { counted, printCheck, printFact } from './report.ts'
 import type { DemoSession } from './session.ts'
 import type { DemoSetup } from './setup.ts'
 
-/** What is added up. */
+/** What the audit compares. */
 export interface AuditDeps {
   readonly session: DemoSession
   readonly setup: DemoSetup
@@ -17,47 +17,43 @@ export interface AuditDeps {
   readonly forgeriesSent: number
 }
 
-/** Everything that is compared, once nothing moves any more. */
+/** Everything that is compared, once the trigger is paused and its runs have ended. */
 interface AuditData {
   readonly ledger: readonly Tick[]
-  /** Runs as the API tells of them, in the order of the ledger. */
+  /** Runs from the API, in the order of the ledger. */
   readonly runs: readonly JsonAnswer[]
-  /** Runs as the receiver saw them. */
+  /** Runs from the receiver's deliveries. */
   readonly seen: readonly ReceivedRun[]
   readonly holdings: Holdings
 }
 
+/** One comparison. */
 interface AuditResult {
   readonly label: string
   readonly text: string
   readonly isCorrect: boolean
 }
 
-/** Stops the clock, waits for what is under way, compares all accounts and returns the names of those that differ. */
+/** Pauses the trigger, waits for its runs and compares all totals. @returns the names of those that differ */
 export async function audit(deps: AuditDeps): Promise<readonly string[]> {
-  const verdicts = compareTotals(deps, await collectAuditData(deps))
-  for (const { label, text, isCorrect: isHeld } of verdicts) printCheck(label, text, isHeld)
-  return verdicts.filter(({ isCorrect: isHeld }) => !isHeld).map(({ label }) => label)
+  const checks = compareTotals(deps, await collectAuditData(deps))
+  for (const { label, text, isCorrect } of checks) printCheck(label, text, isCorrect)
+  return checks.filter(({ isCorrect }) => !isCorrect).map(({ label }) => label)
 }
 
-async function collectAuditData({
-  session: story,
-  setup: chain,
-  github,
-  received: journal,
-}: AuditDeps): Promise<AuditData> {
-  const { paused } = await chain.post(`/sync-job-cron-trigger/${chain.triggerId}/pause`, {})
-  printFact('cron trigger', paused === true ? 'paused, so that the numbers stand still' : 'is NOT paused')
-  const ledger = await readLedger(chain)
+async function collectAuditData({ session, setup, github, received }: AuditDeps): Promise<AuditData> {
+  const { paused } = await setup.post(`/sync-job-cron-trigger/${setup.triggerId}/pause`, {})
+  printFact('cron trigger', paused === true ? 'paused, so that the totals are final' : 'is NOT paused')
+  const ledger = await readLedger(setup)
   const fired = ledger.flatMap(({ runId, outcome }) => (outcome === 'fired' && runId !== undefined ? [runId] : []))
-  await story.waitFor(`the last of ${counted(fired.length, 'run')} to arrive`, () =>
-    fired.every((id) => journal.runs.some((run) => run.id === id && run.isCompleted)) ? true : undefined,
+  await session.waitFor(`the last of ${counted(fired.length, 'run')} to arrive`, () =>
+    fired.every((id) => received.runs.some((run) => run.id === id && run.isCompleted)) ? true : undefined,
   )
-  const runs = await story.pollFor(`${counted(fired.length, 'run')} to be recorded as completed`, async () => {
-    const found = await Promise.all(fired.map((id) => chain.get(`/sync-job-run/${id}`)))
+  const runs = await session.pollFor(`${counted(fired.length, 'run')} to be recorded as completed`, async () => {
+    const found = await Promise.all(fired.map((id) => setup.get(`/sync-job-run/${id}`)))
     return found.every(({ finished_at }) => finished_at) ? found : undefined
   })
-  return { ledger, runs, seen: journal.runs, holdings: await github.holdings(github.token) }
+  return { ledger, runs, seen: received.runs, holdings: await github.holdings(github.token) }
 }
 
 function compareTotals({ receiver, forgeriesSent }: AuditDeps, books: AuditData): readonly AuditResult[] {
@@ -79,7 +75,7 @@ function compareTotals({ receiver, forgeriesSent }: AuditDeps, books: AuditData)
     compareResource('issues', books),
     {
       label: 'sequence numbers',
-      text: 'from 1 without a gap in every run',
+      text: 'from 1 without gaps in every run',
       isCorrect: seen.every(({ sequences }) => sequences.every((sequence, index) => sequence === index + 1)),
     },
     {
@@ -89,20 +85,20 @@ function compareTotals({ receiver, forgeriesSent }: AuditDeps, books: AuditData)
     },
     {
       label: 'forgeries',
-      text: `${forgeriesSent} sent, ${receiver.refused} refused`,
-      isCorrect: receiver.refused === forgeriesSent,
+      text: `${forgeriesSent} sent, ${receiver.rejected} rejected`,
+      isCorrect: receiver.rejected === forgeriesSent,
     },
   ]
 }
 
-/** Every fired tick has a run of its own, made for the very moment. */
+/** Every fired tick has its own run, scheduled for the time of the tick. */
 function hasOneRunPerTick({ ledger, runs }: AuditData): boolean {
   const fired = ledger.filter(({ outcome }) => outcome === 'fired')
   const isSame = fired.every(({ scheduledFor }, index) => runs[index]?.scheduled_for === scheduledFor)
   return isSame && new Set(runs.map(({ id }) => id)).size === fired.length
 }
 
-/** Every run delivered each record that GitHub holds, once, and says so in its own statistics. */
+/** Every run delivered each record of GitHub once, and its statistics say so. */
 function compareResource(resource: keyof Holdings, { runs, seen, holdings }: AuditData): AuditResult {
   const held = holdings[resource]
   const delivered = seen.map((run) => run.recordIds.get(resource) ?? [])

@@ -9,12 +9,12 @@ import type { DemoSession } from './session.ts'
 import { connectAccount, type DemoSetup, PAGE_SIZE } from './setup.ts'
 
 const GROUP = 'warehouse'
-/** Enough for a run of some seconds on pages of three. */
+/** Enough for a run of some seconds with three records per page. */
 const ISSUES = 1_200
-/** The share of them after which the first daemon is killed. */
+/** The first daemon is killed after this share of them. */
 const KILLED_AT = 0.3
 
-/** What the second half stands on. */
+/** What the daemon steps need. */
 export interface DaemonDemoDeps {
   readonly session: DemoSession
   readonly stack: AsyncDisposableStack
@@ -24,66 +24,67 @@ export interface DaemonDemoDeps {
   readonly step: (title: string) => void
 }
 
-/** The customer's database, and how to ask it. */
+/** The customer's database with a client. */
 interface Warehouse {
   readonly url: string
   readonly client: pg.Client
 }
 
-/** A run as it went through two pairs of hands. */
+/** A run that a second daemon resumed. */
 interface ResumedRun {
   readonly run: JsonAnswer
-  /** Records that were stored when the first daemon died. */
+  /** Records stored when the first daemon was killed. */
   readonly storedBefore: number
-  /** Until the second one stored its first page. */
+  /** From the kill until the second daemon stored its first page. */
   readonly waitedSeconds: number
 }
 
 /**
- * A daemon stores a run into PostgreSQL, is killed in the middle of it, and another one goes on; returns the names of what
- * does not add up.
+ * A daemon stores a run into PostgreSQL and is killed in the middle of it; another one resumes.
+ *
+ * @returns the names of failed checks
  */
 export async function demonstrateDaemons(deps: DaemonDemoDeps): Promise<readonly string[]> {
-  const { session: story, stack, github, setup: chain, step } = deps
-  step("Many records, for a database of the customer's")
+  const { session, stack, github, setup, step } = deps
+  step('Many records for a database of the customer')
   await github.fillArchive(ISSUES)
   printFact('emulation', `${counted(ISSUES, 'issue')} more, of another account`)
-  const account = await connectAccount({ ...chain, story }, 'archive', github.archiveToken)
+  const account = await connectAccount({ ...setup, session }, 'archive', github.archiveToken)
   const warehouse = await startWarehouse(stack)
-  printFact('warehouse', 'a PostgreSQL that Patchbay knows nothing of')
+  printFact('warehouse', 'a PostgreSQL outside Patchbay')
 
-  step('A daemon dies in the middle of a run')
+  step('A daemon is killed in the middle of a run')
   const relay = await killAndResume(deps, warehouse, account.id)
 
-  step('What is in the warehouse')
+  step('Records in the warehouse')
   return await verifyStoredRecords(deps, warehouse, relay)
 }
 
 async function killAndResume(deps: DaemonDemoDeps, warehouse: Warehouse, accountId: string): Promise<ResumedRun> {
-  const { session: story, setup: chain } = deps
+  const { session, setup } = deps
   const first = startDaemon(deps, warehouse, 'first')
-  const { id } = await chain.post('/sync-job-run', {
-    sync_job_id: chain.syncJobId,
+  const { id } = await setup.post('/sync-job-run', {
+    sync_job_id: setup.syncJobId,
     integrated_account_id: accountId,
     daemon_group_key: GROUP,
   })
-  await story.pollFor('the first daemon to store pages', async () => {
+  await session.pollFor('the first daemon to store pages', async () => {
     if (first.child.exitCode !== null) throw new Error(`the first daemon ended:\n${first.output}`)
     return (await countIssues(warehouse)) >= ISSUES * KILLED_AT ? true : undefined
   })
   await first.end('SIGKILL')
-  const diedAt = performance.now()
+  const killedAt = performance.now()
   const storedBefore = await countIssues(warehouse)
   printFact('first daemon', `killed with SIGKILL after ${storedBefore} of ${counted(ISSUES, 'issue')}`)
 
   startDaemon(deps, warehouse, 'second')
-  await story.pollFor('the second daemon to go on', async () =>
+  await session.pollFor('the second daemon to resume', async () =>
     (await countIssues(warehouse)) > storedBefore ? true : undefined,
   )
-  const waitedSeconds = (performance.now() - diedAt) / 1_000
-  printFact('second daemon', `goes on after ${waitedSeconds.toFixed(0)} s: the lease of the first had to run out`)
-  const run = await story.pollFor('the run to be completed', async () => {
-    const found = await chain.get(`/sync-job-run/${id}`)
+  const waitedSeconds = (performance.now() - killedAt) / 1_000
+  printFact('second daemon', `resumes after ${waitedSeconds.toFixed(0)} s, when the lease of the first one has expired`)
+  const run = await session.pollFor('the run to be completed', async () => {
+    const found = await setup.get(`/sync-job-run/${id}`)
     if (found.status === 'failed') throw new Error(`the run failed: ${JSON.stringify(found.error)}`)
     return found.status === 'completed' ? found : undefined
   })
@@ -101,22 +102,26 @@ async function verifyStoredRecords(
   const stored = new Set(rows.map(({ id }) => id))
   const isWhole = rows.length === held.size && stored.size === held.size && stored.isSubsetOf(held)
   const stats = run.resource_stats.find((each: JsonAnswer) => each.resource === 'issues')
-  const verdicts = [
-    { label: 'issues stored', text: `${stored.size}, each once; GitHub holds ${held.size}`, isHeld: isWhole },
+  const checks = [
+    { label: 'issues stored', text: `${stored.size}, each once; GitHub holds ${held.size}`, isCorrect: isWhole },
     {
-      label: 'of them before the kill',
+      label: 'stored before the kill',
       text: `${storedBefore}; the second daemon stored the rest`,
-      isHeld: storedBefore > 0 && storedBefore < held.size,
+      isCorrect: storedBefore > 0 && storedBefore < held.size,
     },
     {
       label: 'the run',
-      text: `${run.status}, taken up ${run.attempt} times, on pages of ${PAGE_SIZE}`,
-      isHeld: run.status === 'completed' && run.attempt === 2,
+      text: `${run.status} in attempt ${run.attempt}, with pages of ${PAGE_SIZE}`,
+      isCorrect: run.status === 'completed' && run.attempt === 2,
     },
-    { label: 'its own count', text: `${stats?.delivered} delivered, complete`, isHeld: isComplete(stats, held.size) },
+    {
+      label: 'statistics of the run',
+      text: `${stats?.delivered} delivered, complete`,
+      isCorrect: isComplete(stats, held.size),
+    },
   ]
-  for (const { label, text, isHeld } of verdicts) printCheck(label, text, isHeld)
-  return verdicts.filter(({ isHeld }) => !isHeld).map(({ label }) => label)
+  for (const { label, text, isCorrect } of checks) printCheck(label, text, isCorrect)
+  return checks.filter(({ isCorrect }) => !isCorrect).map(({ label }) => label)
 }
 
 function isComplete(stats: JsonAnswer | undefined, held: number): boolean {
@@ -143,10 +148,10 @@ async function startWarehouse(stack: AsyncDisposableStack): Promise<Warehouse> {
   return { url, client }
 }
 
-/** Issues in the warehouse; none before the first daemon has made the table. */
+/** Issues in the warehouse; 0 before the first daemon has created the table. */
 async function countIssues({ client }: Warehouse): Promise<number> {
-  const { rows: found } = await client.query(`select to_regclass('github.issues') is not null as "isThere"`)
-  if (found[0]?.isThere !== true) return 0
+  const { rows: found } = await client.query(`select to_regclass('github.issues') is not null as "exists"`)
+  if (found[0]?.exists !== true) return 0
   const { rows } = await client.query('select count(*)::integer as count from github.issues')
   return rows[0].count
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run github-stand-in`: the emulation of GitHub and a webhook receiver, in the background, for the steps of the README
- * on a machine without internet. Prints shell variables for `eval`.
+ * `npm run github-stand-in`: the emulation of GitHub and a webhook receiver in the background, for the steps of the README
+ * without internet access. Prints shell variables for `eval`.
  */
 
 import { spawn } from 'node:child_process'
@@ -9,7 +9,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startGitHub } from './github.ts'
 
-/** It ends by itself after this. */
+/** It exits by itself after this. */
 const LIFETIME_MS = 3_600_000
 
 if (process.send === undefined) await startInBackground()
@@ -23,7 +23,7 @@ async function startInBackground(): Promise<void> {
   const [variables] = await once(child, 'message')
   child.disconnect()
   child.unref()
-  // Commands that open the installation themselves, as `install` does, check addresses too.
+  // Commands that open the database themselves, such as `install`, check addresses too.
   const egress = { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
   for (const [name, value] of Object.entries({ ...variables, STAND_IN_PID: child.pid, ...egress }))
     process.stdout.write(`export ${name}=${value}\n`)

@@ -3,15 +3,15 @@ import { callRest, expectJson } from '../support/rest.ts'
 
 const OWNER = 'octocat'
 const TOKEN = 'ghp_the-token-of-octocat'
-/** Somebody else, with one repository and a long history. */
+/** Another account, with one repository and many issues. */
 const ARCHIVIST = { login: 'archivist', token: 'ghp_the-token-of-archivist', repository: 'history' } as const
-/** Issues that are opened at once. */
+/** Issues opened concurrently. */
 const OPENED_AT_ONCE = 20
-/** Pages of the emulation's own answers, when it is asked what it holds. */
+/** Page size when the emulation is read directly. */
 const PER_PAGE = 100
 const PAGES_MAX = 30
 
-/** What the account owns: more repositories than a page of the demo, and one with more issues than two pages. */
+/** Repositories of the account: more than a page of the demo, and one with more issues than two pages. */
 const REPOSITORIES: readonly { readonly name: string; readonly issues: number; readonly private?: boolean }[] = [
   { name: 'hello-world', issues: 7 },
   { name: 'patch-panel', issues: 3, private: true },
@@ -19,25 +19,25 @@ const REPOSITORIES: readonly { readonly name: string; readonly issues: number; r
   { name: 'spoon-knife', issues: 1 },
 ]
 
-/** Identifiers of all records, by the name that the definition gives the resource. */
+/** Ids of all records, by resource of the definition. */
 export type Holdings = Readonly<Record<'repositories' | 'issues', ReadonlySet<number>>>
 
-/** A GitHub on loopback. */
+/** An emulation of GitHub on loopback. */
 export interface GitHub extends AsyncDisposable {
   readonly url: string
-  /** A personal access token of the account that owns everything. */
+  /** Personal access token of the account. */
   readonly token: string
-  /** Full names of the repositories and how many issues each was given. */
+  /** Number of issues by full name of the repository. */
   readonly repositories: ReadonlyMap<string, number>
-  /** A personal access token of somebody else, who has no issues until `fillArchive`. */
+  /** Personal access token of another account, which has no issues until `fillArchive`. */
   readonly archiveToken: string
-  /** Opens so many issues in the one repository of somebody else. */
+  /** Opens so many issues in the repository of the other account. */
   fillArchive(issues: number): Promise<void>
-  /** What an account holds right now: asked directly, not through Patchbay. */
+  /** Records of an account now, read directly instead of through Patchbay. */
   holdings(token: string): Promise<Holdings>
 }
 
-/** Starts the emulation and opens the issues; one of them is closed again, since a sync reads closed ones too. */
+/** Starts the emulation and opens the issues; closes one of them, since a sync reads closed ones too. */
 export async function startGitHub(): Promise<GitHub> {
   const emulator = await createEmulator({
     service: 'github',
@@ -56,7 +56,7 @@ export async function startGitHub(): Promise<GitHub> {
       },
     },
   })
-  // It listens on IPv4 alone; elsewhere `localhost` may mean something else first.
+  // It listens on IPv4 only; `localhost` may resolve to IPv6 first.
   const url = emulator.url.replace('localhost', '127.0.0.1')
   for (const { name, issues } of REPOSITORIES)
     for (let number = 1; number <= issues; number++)
@@ -94,7 +94,7 @@ interface GitHubRecord {
   readonly full_name?: string
 }
 
-/** All pages of a list, by counting pages up: not by the Link header, which is how Patchbay pages. */
+/** All pages of a list by page number, not by the Link header, which Patchbay follows. */
 async function readAll(address: string, token: string): Promise<readonly GitHubRecord[]> {
   const records: GitHubRecord[] = []
   for (let page = 1; page <= PAGES_MAX; page++) {

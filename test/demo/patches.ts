@@ -9,20 +9,20 @@ import { counted, printCheck, printFact, printSection, timeOf } from './report.t
 import type { DemoSession } from './session.ts'
 import { type DemoSetup, PATHS } from './setup.ts'
 
-/** A change of the trigger and what it must bring about. */
+/** A change of the trigger and its expected effect. */
 interface TriggerPatch {
   readonly wire: Protocol
   readonly call: string
   readonly title: string
   readonly change: JsonObject
-  /** From the first new tick on. */
+  /** Between ticks, from the first new one on. */
   readonly gapSeconds: number
   readonly path: string
-  /** Runs to wait for; two show a rhythm. */
+  /** Runs to wait for; two show the interval. */
   readonly runs: number
 }
 
-/** What a patch stands on. */
+/** What patches need. */
 export interface PatchDeps {
   readonly session: DemoSession
   readonly product: RunningProduct
@@ -30,7 +30,7 @@ export interface PatchDeps {
   readonly received: ReceivedRuns
 }
 
-/** Patches the trigger over each protocol, each time waiting for the runs that show it; returns what did not hold. */
+/** Patches the trigger over each protocol and waits for runs that show the effect. @returns the names of failed checks */
 export async function patchOverEveryProtocol(deps: PatchDeps): Promise<readonly string[]> {
   const problems: string[] = []
   for (const patch of patchesOf(deps.setup)) {
@@ -80,54 +80,54 @@ function patchesOf({ triggerId, webhookIds }: DemoSetup): readonly TriggerPatch[
   ]
 }
 
-async function send({ product, setup: chain }: PatchDeps, { wire, change }: TriggerPatch): Promise<JsonAnswer> {
+async function send({ product, setup }: PatchDeps, { wire, change }: TriggerPatch): Promise<JsonAnswer> {
   const client = createClient(wire, product.url, { token: product.bootstrap.environment_token })
   try {
     const { updateSyncJobCronTrigger } = SyncJobCronTriggerService.method
-    return (await client.ok(updateSyncJobCronTrigger, { id: chain.triggerId, ...change })) as unknown as JsonAnswer
+    return (await client.ok(updateSyncJobCronTrigger, { id: setup.triggerId, ...change })) as unknown as JsonAnswer
   } finally {
     client.close()
   }
 }
 
-/** Waits for the runs of the changed trigger, prints them beside the ledger, and tells whether both are as they must be. */
+/** Waits for the runs of the changed trigger, prints them with the ledger, and checks both. */
 async function verifyEffect(
-  { session: story, setup: chain, received: journal }: PatchDeps,
+  { session, setup, received }: PatchDeps,
   patch: TriggerPatch,
   answer: JsonAnswer,
 ): Promise<boolean> {
-  const from = await firstNewTick(story, chain, String(answer.next_run_at))
+  const from = await firstNewTick(session, setup, String(answer.next_run_at))
   const what = `${counted(patch.runs, 'run')} from ${timeOf(from)} on to ${patch.path}`
-  const runs = await story.waitFor(what, () => journal.completedFrom(from, patch.runs))
+  const runs = await session.waitFor(what, () => received.completedFrom(from, patch.runs))
   for (const run of runs) printFact(`run ${run.number}`, describeRun(run))
-  const recorded = await Promise.all(runs.map(({ id }) => chain.get(`/sync-job-run/${id}`)))
-  const ledger = (await readLedger(chain)).filter((tick) => Date.parse(tick.scheduledFor) >= Date.parse(from))
+  const recorded = await Promise.all(runs.map(({ id }) => setup.get(`/sync-job-run/${id}`)))
+  const ledger = (await readLedger(setup)).filter((tick) => Date.parse(tick.scheduledFor) >= Date.parse(from))
   printFact('ledger', ledger.map(describeTick).join(', '))
 
   const hasPath = runs.every(({ path }) => path === patch.path)
-  const hasDestination = recorded.every(({ webhook_id }) => nameOf(chain, webhook_id) === patch.path)
+  const hasDestination = recorded.every(({ webhook_id }) => nameOf(setup, webhook_id) === patch.path)
   const expected = Array.from({ length: patch.runs }, (_, n) => Date.parse(from) + n * patch.gapSeconds * 1000)
-  const hasRhythm = expected.every((at, n) => Date.parse(ledger[n]?.scheduledFor ?? '') === at)
-  const isHeld = hasPath && hasDestination && hasRhythm
-  const rhythm = patch.runs > 1 ? `a tick every ${patch.gapSeconds} s ` : ''
-  printCheck('effect', `${rhythm}from ${timeOf(from)} on, to ${patch.path}`, isHeld)
-  return isHeld
+  const hasInterval = expected.every((at, n) => Date.parse(ledger[n]?.scheduledFor ?? '') === at)
+  const isCorrect = hasPath && hasDestination && hasInterval
+  const interval = patch.runs > 1 ? `a tick every ${patch.gapSeconds} s ` : ''
+  printCheck('effect', `${interval}from ${timeOf(from)} on, to ${patch.path}`, isCorrect)
+  return isCorrect
 }
 
-/** The first tick that only the changed trigger makes: one that was due when the change came belongs to what was before. */
-async function firstNewTick(story: DemoSession, { get, triggerId }: DemoSetup, nextRunAt: string): Promise<string> {
+/** The first tick of the changed trigger: a tick that was due before the change still belongs to the old schedule. */
+async function firstNewTick(session: DemoSession, { get, triggerId }: DemoSetup, nextRunAt: string): Promise<string> {
   if (Date.parse(nextRunAt) > Date.now()) return nextRunAt
-  return await story.pollFor('the tick that was due to fire', async () => {
+  return await session.pollFor('the tick that was due to fire', async () => {
     const { next_run_at } = await get(`/sync-job-cron-trigger/${triggerId}`)
     return Date.parse(next_run_at) > Date.parse(nextRunAt) ? String(next_run_at) : undefined
   })
 }
 
-function describeTrigger(chain: DemoSetup, trigger: JsonAnswer): string {
-  return `${trigger.cron_expression.padEnd(16)} next at ${timeOf(trigger.next_run_at)}, to ${nameOf(chain, trigger.webhook_id)}`
+function describeTrigger(setup: DemoSetup, trigger: JsonAnswer): string {
+  return `${trigger.cron_expression.padEnd(16)} next at ${timeOf(trigger.next_run_at)}, to ${nameOf(setup, trigger.webhook_id)}`
 }
 
-/** One line about a run that arrived whole. */
+/** One line about a completed run. */
 export function describeRun(run: ReceivedRun): string {
   const records = `${counted(countRecords(run, 'repositories'), 'repository')}, ${counted(countRecords(run, 'issues'), 'issue')}`
   return `of ${timeOf(run.scheduledFor)}: ${records} in ${counted(run.deliveries, 'signed delivery')} to ${run.path}`

@@ -1,8 +1,8 @@
 /**
- * `node own-group.ts <file> <argument…>`: runs a Node program in a process group of its own, which Ctrl-C in a terminal
- * does not reach, so that whoever started it decides when it stops.
+ * `node process-group.ts <file> <argument…>`: runs a Node program in its own process group, which Ctrl-C in a terminal does
+ * not reach, so that the parent process decides when it stops.
  *
- * SIGTERM is handed on, the exit code handed back. When the starter is gone without a word, the program is stopped too.
+ * Forwards SIGTERM and the exit code. When the parent has exited, the program is stopped too.
  */
 
 import { spawn } from 'node:child_process'
@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process'
 const PARENT_CHECK_MS = 250
 
 const parent = process.ppid
-// Before there is anything to stop: a signal that comes first must not end this process alone.
+// Before the program starts: an early signal must not end this process alone.
 for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, ignore)
 process.on('SIGTERM', stop)
 const child = spawn(process.execPath, process.argv.slice(2), {
@@ -25,7 +25,7 @@ child.once('exit', (code) => {
   process.exitCode = code ?? 1
 })
 
-/** Once: a second signal would cut the drain of the program short. */
+/** Once: a second signal would end the drain of the program early. */
 function stop(): void {
   clearInterval(watch)
   process.off('SIGTERM', stop)

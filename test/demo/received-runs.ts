@@ -1,9 +1,9 @@
 import type { VerifiedDelivery } from './receiver.ts'
 
-/** A run as the receiver knows it: from signed deliveries alone. */
+/** A run as known from its signed deliveries. */
 export interface ReceivedRun {
   readonly id: string
-  /** 1 for the first run that arrived. */
+  /** From 1, in the order of arrival. */
   readonly number: number
   readonly path: string
   readonly scheduledFor: string
@@ -14,11 +14,11 @@ export interface ReceivedRun {
   readonly isCompleted: boolean
 }
 
-/** What the deliveries add up to. */
+/** Runs composed from deliveries. */
 export class ReceivedRuns {
   readonly #runs = new Map<string, ReceivedRun>()
 
-  /** Adds a delivery and returns its run as it now is. */
+  /** Adds a delivery. @returns its run so far */
   add(delivery: VerifiedDelivery): ReceivedRun {
     const run = this.#runs.get(delivery.runId) ?? newRun(delivery, this.#runs.size + 1)
     const { event, sequence, resource, recordIds } = delivery
@@ -37,12 +37,12 @@ export class ReceivedRuns {
     return next
   }
 
-  /** All runs, in the order in which they began to arrive. */
+  /** All runs, in the order of their first delivery. */
   get runs(): readonly ReceivedRun[] {
     return [...this.#runs.values()]
   }
 
-  /** The first so many runs of ticks from a moment on, once all of them are complete; undefined until then. */
+  /** The first `count` runs of ticks from a time on, once all of them are complete; undefined before. */
   completedFrom(scheduledFrom: string, count: number): readonly ReceivedRun[] | undefined {
     const from = Date.parse(scheduledFrom)
     const runs = this.runs.filter((run) => run.isCompleted && Date.parse(run.scheduledFor) >= from).slice(0, count)
@@ -63,7 +63,7 @@ function newRun({ runId, path, scheduledFor }: VerifiedDelivery, number: number)
   }
 }
 
-/** How many records of a resource a run delivered. */
+/** Number of records of a resource that a run delivered. */
 export function countRecords(run: ReceivedRun, resource: string): number {
   return run.recordIds.get(resource)?.length ?? 0
 }

@@ -3,7 +3,7 @@ import { Webhook, WebhookVerificationError } from 'standardwebhooks'
 import { type Received, type ReceiverResponse, startReceiver } from '../support/webhook-receiver.ts'
 import { printFact } from './report.ts'
 
-/** One event as it is sent; the fields that the demonstration reads. */
+/** Event body: the fields that the demo reads. */
 interface EventBody {
   readonly event: string
   readonly payload: {
@@ -19,7 +19,7 @@ interface EventBody {
   }
 }
 
-/** A delivery whose signature holds. */
+/** A delivery with a valid signature. */
 export interface VerifiedDelivery {
   readonly messageId: string
   readonly path: string
@@ -34,33 +34,33 @@ export interface VerifiedDelivery {
   readonly problem: string | undefined
 }
 
-/** The customer's end: believes what is signed with the secret of the path, once, and refuses the rest. */
+/** Webhook receiver of the customer: accepts deliveries signed with the secret of their path, once each, and rejects the others. */
 export interface Receiver extends AsyncDisposable {
-  /** Address of a path. */
+  /** URL of a path. */
   urlOf(path: string): string
-  /** Tells the secret with which deliveries to a path are signed. */
+  /** Sets the secret with which deliveries to a path are signed. */
   trust(path: string, secret: string): void
-  /** The first genuine delivery as it was on the wire that is about records. */
+  /** The first valid delivery of records, as received. */
   sample(): Received | undefined
-  /** Genuine deliveries, repeated ones included. */
+  /** Valid deliveries, including duplicates. */
   readonly verified: number
-  /** Genuine deliveries whose message had arrived before. */
+  /** Valid deliveries of a message that was received before. */
   readonly duplicates: number
-  /** Deliveries whose signature does not hold. */
-  readonly refused: number
+  /** Deliveries with an invalid signature. */
+  readonly rejected: number
 }
 
-/** Starts the receiver; `onVerified` hears of every message once, in the order of arrival, before it is acknowledged. */
+/** Starts the receiver; `onVerified` is called once per message, in the order of arrival, before it is acknowledged. */
 export async function startVerifyingReceiver(onVerified: (delivery: VerifiedDelivery) => void): Promise<Receiver> {
   const secrets = new Map<string, Webhook>()
   const seen = new Set<string>()
-  const counts = { verified: 0, duplicates: 0, refused: 0 }
+  const counts = { verified: 0, duplicates: 0, rejected: 0 }
   let sample: Received | undefined
 
   const answer = (request: Received): ReceiverResponse => {
     const body = verifiedBody(secrets.get(request.path), request)
     if (body === undefined) {
-      counts.refused += 1
+      counts.rejected += 1
       return { status: 401 }
     }
     const delivery = readDelivery(request, body)
@@ -83,14 +83,14 @@ export async function startVerifyingReceiver(onVerified: (delivery: VerifiedDeli
     get duplicates() {
       return counts.duplicates
     },
-    get refused() {
-      return counts.refused
+    get rejected() {
+      return counts.rejected
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }
 
-/** The body when the signature holds; a path without a secret believes nothing. */
+/** The body if the signature is valid; a path without a secret accepts nothing. */
 function verifiedBody(secret: Webhook | undefined, { body, headers }: Received): EventBody | undefined {
   try {
     return secret?.verify(body, headers as Record<string, string>) as EventBody | undefined
@@ -114,18 +114,17 @@ function readDelivery({ path, headers }: Received, { event, payload }: EventBody
   }
 }
 
-const REFUSED_STATUS = 401
+const REJECTED_STATUS = 401
 
 /**
- * Sends the receiver what somebody without the secret could: a delivery changed under its true signature, and one that is
- * signed properly with another secret.
+ * Sends forged deliveries: a changed body with its original signature, and one signed with another secret.
  *
  * @returns how many were sent
  */
 export async function sendForgeries(url: string, genuine: Received): Promise<number> {
   const id = String(genuine.headers['webhook-id'])
   const now = new Date()
-  const stranger = new Webhook(randomBytes(32).toString('base64'))
+  const other = new Webhook(randomBytes(32).toString('base64'))
   const forgeries = [
     {
       what: 'a changed record',
@@ -133,18 +132,18 @@ export async function sendForgeries(url: string, genuine: Received): Promise<num
       headers: signatureHeaders(genuine),
     },
     {
-      what: "a stranger's secret",
+      what: 'another secret',
       body: genuine.body,
       headers: {
         'webhook-id': id,
         'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-        'webhook-signature': stranger.sign(id, now, genuine.body),
+        'webhook-signature': other.sign(id, now, genuine.body),
       },
     },
   ]
   for (const { what, body, headers } of forgeries) {
     const { status } = await fetch(url, { method: 'POST', headers, body })
-    printFact(what, status === REFUSED_STATUS ? `refused with ${status}` : `answered ${status}: BELIEVED`)
+    printFact(what, status === REJECTED_STATUS ? `rejected with ${status}` : `answered ${status}: ACCEPTED`)
   }
   return forgeries.length
 }

@@ -6,49 +6,49 @@ const CHECK_WIDTH = 54
 
 let sections = 0
 
-/** The line above everything. */
+/** Prints the title. */
 export function printTitle(text: string): void {
   print(`\n${styleText('bold', text)}`)
 }
 
-/** Begins a numbered step. */
+/** Prints the title of a numbered step. */
 export function printSection(title: string): void {
   sections += 1
   print(`\n${styleText(['bold', 'cyan'], `${sections}  ${title}`)}`)
 }
 
-/** A name and what there is to say about it. */
+/** Prints a label and a text. */
 export function printFact(label: string, text: string): void {
   print(`${INDENT}${styleText('dim', label.padEnd(LABEL_WIDTH))} ${text}`)
 }
 
-/** Plain text at the indent of a step. */
+/** Prints text at the indent of a step. */
 export function printLine(text: string): void {
   print(`${INDENT}${text}`)
 }
 
-/** Something that had to hold, and whether it does. */
-export function printCheck(label: string, text: string, isHeld: boolean): void {
+/** Prints a check and its result. */
+export function printCheck(label: string, text: string, isCorrect: boolean): void {
   printFact(
     label,
-    `${text.padEnd(CHECK_WIDTH)} ${isHeld ? styleText('green', 'ok') : styleText(['bold', 'red'], 'NOT OK')}`,
+    `${text.padEnd(CHECK_WIDTH)} ${isCorrect ? styleText('green', 'ok') : styleText(['bold', 'red'], 'NOT OK')}`,
   )
 }
 
-/** A column: its title, its width, and on which side its cells stand. */
+/** A column of a table. */
 export interface Column {
   readonly title: string
   readonly width: number
-  readonly side: 'left' | 'right'
+  readonly align: 'left' | 'right'
 }
 
-/** Prints the titles of a table; returns what prints a row. Cells of no text stay empty. */
+/** Prints the header of a table. @returns a function that prints a row */
 export function printTable(columns: readonly Column[]): (cells: readonly string[]) => void {
   const rowOf = (cells: readonly string[]) =>
     columns
-      .map(({ width, side }, index) => {
+      .map(({ width, align }, index) => {
         const cell = cells[index] ?? ''
-        return side === 'left' ? cell.padEnd(width) : cell.padStart(width)
+        return align === 'left' ? cell.padEnd(width) : cell.padStart(width)
       })
       .join('  ')
       .trimEnd()

@@ -1,9 +1,9 @@
 /**
- * `npm run demo`: Patchbay end to end, with nothing but this machine.
+ * `npm run demo`: Patchbay end to end on this machine alone.
  *
- * A local emulation of GitHub is read on a cron trigger, the records arrive at a receiver that checks every signature,
- * and the trigger is changed over each protocol. Then a daemon stores a long list into PostgreSQL and is killed in the
- * middle; another one goes on. Ends by itself; exits with 1 when anything does not add up.
+ * Reads a local emulation of GitHub on a cron trigger, delivers the records to a receiver that verifies every signature, and
+ * changes the trigger over each protocol. Then a daemon that stores a long list into PostgreSQL is killed in the middle, and
+ * another one resumes. Ends by itself; exits with 1 when a check fails.
  */
 
 import { join } from 'node:path'
@@ -19,16 +19,16 @@ import { DemoAborted, DemoSession } from './session.ts'
 import { createSetup } from './setup.ts'
 
 const LIMIT_MS = 170_000
-/** Lines that Patchbay wrote last, for when it ends by itself. */
+/** Lines of Patchbay's output that are printed when it exits unexpectedly. */
 const LAST_OUTPUT_LINES = 12
 const ROOT = join(import.meta.dirname, '../..')
 
-/** Tells the whole story; returns the names of what does not add up. */
-async function runDemo(story: DemoSession): Promise<readonly string[]> {
+/** Runs every step. @returns the names of failed checks */
+async function runDemo(session: DemoSession): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack()
-  const journal = new ReceivedRuns()
+  const received = new ReceivedRuns()
   const step = (title: string): void => {
-    story.throwIfAborted()
+    session.throwIfAborted()
     printSection(title)
   }
 
@@ -37,40 +37,40 @@ async function runDemo(story: DemoSession): Promise<readonly string[]> {
   printFact('emulation', github.url)
   for (const [name, issues] of github.repositories) printFact(name, counted(issues, 'issue'))
 
-  step('Patchbay, as a process of its own')
-  const product = await startPatchbay(story, stack)
+  step('Patchbay in its own process')
+  const product = await startPatchbay(session, stack)
 
   step('From the shipped definition to a trigger')
   let printRow: (delivery: VerifiedDelivery) => void = () => {}
   const receiver = await startVerifyingReceiver((delivery) => {
-    const run = journal.add(delivery)
+    const run = received.add(delivery)
     if (run.number === 1) printRow(delivery)
-    if (delivery.event === 'failed') story.abort(`run ${run.number} failed: ${delivery.problem}`)
-    story.notify()
+    if (delivery.event === 'failed') session.abort(`run ${run.number} failed: ${delivery.problem}`)
+    session.notify()
   })
   stack.use(receiver)
-  const chain = await createSetup({ story, product, github, receiver })
+  const setup = await createSetup({ session, product, github, receiver })
 
-  step('The first run, as its receiver verifies it')
+  step('The first run at the receiver')
   printRow = deliveryTable()
-  const [first] = await story.waitFor('the first run', () => journal.completedFrom(chain.trigger.created_at, 1))
+  const [first] = await session.waitFor('the first run', () => received.completedFrom(setup.trigger.created_at, 1))
   if (first !== undefined) printLine(`run ${first.number} ${describeRun(first)}`)
 
-  step('What the receiver does not believe')
-  const genuine = await story.waitFor('a delivery to forge', () => receiver.sample())
+  step('Forged deliveries are rejected')
+  const genuine = await session.waitFor('a delivery to forge', () => receiver.sample())
   const forgeriesSent = await sendForgeries(receiver.urlOf(genuine.path), genuine)
 
-  const ineffective = await patchOverEveryProtocol({ session: story, product, setup: chain, received: journal })
+  const ineffective = await patchOverEveryProtocol({ session, product, setup, received })
 
-  step('What it adds up to')
-  const unbalanced = await audit({ session: story, setup: chain, github, receiver, received: journal, forgeriesSent })
+  step('Totals')
+  const unbalanced = await audit({ session, setup, github, receiver, received, forgeriesSent })
 
-  const incomplete = await demonstrateDaemons({ session: story, stack, product, github, setup: chain, step })
+  const incomplete = await demonstrateDaemons({ session, stack, product, github, setup, step })
   return [...ineffective, ...unbalanced, ...incomplete]
 }
 
-/** Starts the product on a data directory of its own; both are gone when the stack is disposed. */
-async function startPatchbay(story: DemoSession, stack: AsyncDisposableStack): Promise<RunningProduct> {
+/** Starts the product on a new data directory; disposing the stack stops and deletes both. */
+async function startPatchbay(session: DemoSession, stack: AsyncDisposableStack): Promise<RunningProduct> {
   const begun = performance.now()
   const dataDir = temporaryDataDir()
   stack.defer(() => removeDataDir(dataDir))
@@ -83,49 +83,49 @@ async function startPatchbay(story: DemoSession, stack: AsyncDisposableStack): P
   product.child.once('exit', (code) => {
     if (isStopping && code === 0) return
     for (const line of product.output().trimEnd().split('\n').slice(-LAST_OUTPUT_LINES)) printFact('Patchbay', line)
-    story.abort(`Patchbay exited with ${code}`)
+    session.abort(`Patchbay exited with ${code}`)
   })
   stack.defer(async () => {
     isStopping = true
     await product.stop()
   })
   printFact('API and worker', `${product.url}   healthy after ${((performance.now() - begun) / 1000).toFixed(1)} s`)
-  printFact('database', 'embedded PostgreSQL in a directory of its own')
+  printFact('database', 'embedded PostgreSQL in a new directory')
   return product
 }
 
 function deliveryTable(): (delivery: VerifiedDelivery) => void {
   const row = printTable([
-    { title: 'time', width: 8, side: 'left' },
-    { title: 'event', width: 12, side: 'left' },
-    { title: 'resource', width: 12, side: 'left' },
-    { title: 'sequence', width: 8, side: 'right' },
-    { title: 'records', width: 7, side: 'right' },
-    { title: 'signature', width: 9, side: 'left' },
+    { title: 'time', width: 8, align: 'left' },
+    { title: 'event', width: 12, align: 'left' },
+    { title: 'resource', width: 12, align: 'left' },
+    { title: 'sequence', width: 8, align: 'right' },
+    { title: 'records', width: 7, align: 'right' },
+    { title: 'signature', width: 9, align: 'left' },
   ])
   return ({ event, resource = '', sequence = '', recordIds }) =>
     row([timeOf(Date.now()), event, resource, `${sequence}`, `${recordIds?.length ?? ''}`, 'ok'])
 }
 
-/** What another installation is configured with does not concern this one. */
+/** Removes the configuration of another installation from the environment. */
 function clearConfiguration(): void {
   for (const name of Object.keys(process.env))
     if (name === 'DATABASE_URL' || name.startsWith('PATCHBAY_')) delete process.env[name]
 }
 
 async function main(): Promise<number> {
-  using story = new DemoSession(LIMIT_MS)
+  using session = new DemoSession(LIMIT_MS)
   const begun = performance.now()
   printTitle('Patchbay: issues of a GitHub account, on a cron trigger, to a signed webhook')
   try {
-    const problems = await runDemo(story)
+    const problems = await runDemo(session)
     const seconds = ((performance.now() - begun) / 1000).toFixed(0)
-    const verdict = problems.length === 0 ? 'Everything adds up' : `These do not add up: ${problems.join(', ')}`
-    printTitle(`${verdict}; ended by itself after ${seconds} s.\n`)
+    const result = problems.length === 0 ? 'Every check passed' : `Failed checks: ${problems.join(', ')}`
+    printTitle(`${result}; ended after ${seconds} s.\n`)
     return problems.length === 0 ? 0 : 1
   } catch (error) {
-    // A call that failed because the story ended (Patchbay is gone, somebody pressed Ctrl-C) is not what went wrong.
-    const ended = error instanceof DemoAborted ? error : story.aborted
+    // A call that failed because the demo was aborted (Patchbay exited, Ctrl-C) is not the cause.
+    const ended = error instanceof DemoAborted ? error : session.aborted
     const text = ended?.message ?? (error instanceof Error ? (error.stack ?? error.message) : String(error))
     printTitle(`Ended early: ${text}\n`)
     return ended?.exitCode ?? 1

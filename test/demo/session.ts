@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 const POLL_MS = 50
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Why a demonstration ended before its end; `exitCode` is what the process answers with. */
+/** Why the demo was aborted, and the exit code of the process. */
 export class DemoAborted extends Error {
   readonly exitCode: number
 
@@ -14,8 +14,8 @@ export class DemoAborted extends Error {
 }
 
 /**
- * The one thing everything waits on: what is awaited comes true, or the story ends early because time is up, somebody
- * pressed Ctrl-C or something broke.
+ * Waits for conditions under one time limit. Every wait rejects when the demo is aborted: by the time limit, a signal or an
+ * unexpected event.
  */
 export class DemoSession implements Disposable {
   readonly #abort = new AbortController()
@@ -27,46 +27,46 @@ export class DemoSession implements Disposable {
     for (const signal of SIGNALS) process.on(signal, this.#interrupt)
   }
 
-  /** Ends the story early; the first reason counts. */
+  /** Aborts the demo; the first reason counts. */
   abort(reason: string, exitCode = 1): void {
     this.#abort.abort(new DemoAborted(reason, exitCode))
   }
 
-  /** Why the story ended early; undefined while it goes on. */
+  /** Why the demo was aborted; undefined while it runs. */
   get aborted(): DemoAborted | undefined {
     return this.#abort.signal.reason
   }
 
-  /** Fails when the story ended: between two steps, so that none is begun in vain. */
+  /** Called between two steps. */
   throwIfAborted(): void {
     if (this.aborted !== undefined) throw this.aborted
   }
 
-  /** Says that something happened which somebody may wait for. */
+  /** Makes every `waitFor` check its condition again. */
   notify(): void {
-    for (const look of [...this.#waiting]) look()
+    for (const check of [...this.#waiting]) check()
   }
 
-  /** Resolves with what `find` finds, looking again whenever something happened. */
+  /** Resolves with the result of `find` once it is defined; checks after every `notify`. */
   async waitFor<Found>(what: string, find: () => Found | undefined): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>()
-    const look = (): void => {
+    const check = (): void => {
       const found = find()
       if (this.aborted !== undefined) reject(abortedWaitingFor(this.aborted, what))
       else if (found !== undefined) resolve(found)
     }
-    this.#waiting.add(look)
-    this.#abort.signal.addEventListener('abort', look)
+    this.#waiting.add(check)
+    this.#abort.signal.addEventListener('abort', check)
     try {
-      look()
+      check()
       return await promise
     } finally {
-      this.#waiting.delete(look)
-      this.#abort.signal.removeEventListener('abort', look)
+      this.#waiting.delete(check)
+      this.#abort.signal.removeEventListener('abort', check)
     }
   }
 
-  /** Like `until`, for what only asking tells. */
+  /** Like `waitFor`, by polling a call. */
   async pollFor<Found>(what: string, ask: () => Promise<Found | undefined>): Promise<Found> {
     for (;;) {
       if (this.aborted !== undefined) throw abortedWaitingFor(this.aborted, what)

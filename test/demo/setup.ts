@@ -6,19 +6,19 @@ import type { Receiver } from './receiver.ts'
 import { printFact, timeOf } from './report.ts'
 import type { DemoSession } from './session.ts'
 
-/** Records on a page of GitHub's answers: few, so that paging shows. */
+/** Records per page: few, so that there are several pages. */
 export const PAGE_SIZE = 3
-/** Where the first runs go, and where a PATCH sends the later ones. */
+/** Paths of the first webhook, and of the one that a PATCH sets. */
 export const PATHS = { inbox: '/hooks/inbox', archive: '/hooks/archive' } as const
 
 const CRON_EXPRESSION = '*/10 * * * * *'
 
-/** What the demonstration made and goes on to use. */
+/** What the first steps create. */
 export interface DemoSetup {
   readonly installationId: string
   readonly syncJobId: string
   readonly triggerId: string
-  /** As answered on creation. */
+  /** As returned on creation. */
   readonly trigger: JsonAnswer
   readonly webhookIds: Readonly<Record<keyof typeof PATHS, string>>
   /** A GET of the environment. */
@@ -27,16 +27,16 @@ export interface DemoSetup {
   post(path: string, body: object): Promise<JsonAnswer>
 }
 
-/** What the chain stands on. */
+/** What the setup needs. */
 export interface DemoSetupDeps {
-  readonly story: DemoSession
+  readonly session: DemoSession
   readonly product: RunningProduct
   readonly github: GitHub
   readonly receiver: Receiver
 }
 
-/** Goes the way from the shipped definition to a trigger over REST, and says each step. */
-export async function createSetup({ story, product, github, receiver }: DemoSetupDeps): Promise<DemoSetup> {
+/** Creates everything from the shipped definition to a trigger over REST, and prints each step. */
+export async function createSetup({ session, product, github, receiver }: DemoSetupDeps): Promise<DemoSetup> {
   const { url, bootstrap } = product
   const post = (path: string, body: object) => expectJson('POST', `${url}${path}`, bootstrap.environment_token, body)
   const get = (path: string) => expectJson('GET', `${url}${path}`, bootstrap.environment_token)
@@ -45,7 +45,7 @@ export async function createSetup({ story, product, github, receiver }: DemoSetu
     name: 'github',
     config: findShippedDefinition('github')?.config,
   })
-  printFact('integration', 'github, src/catalog/github.json as it is shipped')
+  printFact('integration', 'github, from src/catalog/github.json')
 
   const installation = await post('/environment-integration', {
     integration_id: integration.id,
@@ -53,7 +53,7 @@ export async function createSetup({ story, product, github, receiver }: DemoSetu
   })
   printFact('environment integration', `overridden: base_url, ${PAGE_SIZE} records a page`)
 
-  const account = await connectAccount({ story, get, post, installationId: installation.id }, 'acme', github.token)
+  const account = await connectAccount({ session, get, post, installationId: installation.id }, 'acme', github.token)
 
   const job = await post('/sync-job', { label: 'Issues', integration_name: 'github', resources: RESOURCES })
   printFact('sync job', 'repositories, then the issues of each through depends_on')
@@ -77,14 +77,14 @@ export async function createSetup({ story, product, github, receiver }: DemoSetu
   return { ...ids, trigger, webhookIds, get, post }
 }
 
-/** Connects an account of GitHub and waits until its token is proved. */
+/** Connects an account of GitHub and waits until it is active. */
 export async function connectAccount(
   {
-    story,
+    session,
     get,
     post,
     installationId,
-  }: Pick<DemoSetup, 'get' | 'post' | 'installationId'> & { readonly story: DemoSession },
+  }: Pick<DemoSetup, 'get' | 'post' | 'installationId'> & { readonly session: DemoSession },
   tenantId: string,
   token: string,
 ): Promise<JsonAnswer> {
@@ -93,18 +93,18 @@ export async function connectAccount(
     tenant_id: tenantId,
     credentials: { api_key: token },
   })
-  const status = await story.pollFor('the account to be proved', async () => {
+  const status = await session.pollFor('the account to become active', async () => {
     const { status, last_error } = await get(`/integrated-account/${account.id}`)
     if (status === 'connecting') return undefined
     if (status !== 'active') throw new Error(`the account is ${status}: ${last_error}`)
     return status
   })
-  const progress = account.status === status ? status : `${account.status}, then ${status}: GitHub knows its api_key`
+  const progress = account.status === status ? status : `${account.status}, then ${status}: GitHub accepts its api_key`
   printFact('integrated account', `tenant ${tenantId}, ${progress}`)
   return account
 }
 
-/** Where the API is, and pages short enough that there are several. */
+/** The address of the API, and short pages so that there are several. */
 function overrideFor(baseUrl: string): object {
   return { base_url: baseUrl, pagination: { config: { limit: PAGE_SIZE } } }
 }

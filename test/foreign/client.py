@@ -1,6 +1,6 @@
-"""A gRPC client of no relation to the server: grpcio on C-core, messages built from the descriptor set at run time.
+"""A gRPC client that shares no code with the server: grpcio on C-core, messages built from the descriptor set at run time.
 
-Usage: client.py ADDRESS TOKEN DESCRIPTOR_SET. Prints one line per promise; exits 1 when one is broken.
+Usage: client.py ADDRESS TOKEN DESCRIPTOR_SET. Prints one line per check; exits with 1 when one fails.
 """
 
 import sys
@@ -35,7 +35,7 @@ def call(channel, method, request, metadata=(), timeout=10):
     return stub(message, metadata=metadata, timeout=timeout)
 
 
-def refusal(channel, method, request, metadata=()):
+def call_error(channel, method, request, metadata=()):
     try:
         call(channel, method, request, metadata)
     except grpc.RpcError as error:
@@ -67,14 +67,14 @@ with grpc.insecure_channel(address) as channel:
     answer = call(channel, listing, {"pageSize": 5}, bearer)
     promise("a list with a token answers", len(answer.environment_integrations) == 0)
 
-    code, reasons = refusal(channel, listing, {})
+    code, reasons = call_error(channel, listing, {})
     promise("no token is UNAUTHENTICATED with its reason", (code, reasons) == (grpc.StatusCode.UNAUTHENTICATED, ["TOKEN_MISSING"]))
 
     creation = "patchbay.v1.EnvironmentIntegrationService/CreateEnvironmentIntegration"
-    code, reasons = refusal(channel, creation, {"integrationId": "not-a-uuid"}, bearer)
+    code, reasons = call_error(channel, creation, {"integrationId": "not-a-uuid"}, bearer)
     promise("a malformed id is INVALID_ARGUMENT with its reason", (code, reasons) == (grpc.StatusCode.INVALID_ARGUMENT, ["INVALID_FIELD"]))
 
-    code, reasons = refusal(channel, creation, {"integrationId": str(uuid.uuid4())}, bearer)
+    code, reasons = call_error(channel, creation, {"integrationId": str(uuid.uuid4())}, bearer)
     promise("an unknown id is NOT_FOUND with its reason", (code, reasons) == (grpc.StatusCode.NOT_FOUND, ["RESOURCE_NOT_FOUND"]))
 
     call(channel, listing, {}, bearer, timeout=3600)

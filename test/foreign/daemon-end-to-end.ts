@@ -10,15 +10,15 @@ import { seedChain } from '../support/seed.ts'
 
 const PAGES = 40
 const RECORDS_PER_PAGE = 100
-/** Half-way: the first daemon never sees this page. */
-const FATAL_PAGE = 21
-/** Refused once, with a wait. */
+/** Half-way: the first daemon is killed while it waits for this page. */
+const KILL_PAGE = 21
+/** Answered once with 429. */
 const LIMITED_PAGE = 5
 const POLL_MS = 200
-/** A lease has to run out before the second daemon gets the run. */
+/** The second daemon gets the run once the lease has expired. */
 const COMPLETED_WITHIN_MS = 90_000
 
-/** What the journey needs of its surroundings. */
+/** The running product, and what Python needs. */
 export interface ForeignDaemonOptions {
   readonly product: RunningProduct
   readonly python: string
@@ -26,13 +26,13 @@ export interface ForeignDaemonOptions {
 }
 
 /**
- * A daemon in Python stores half of a list and is killed; a second one of its group takes the run over and stores the rest.
+ * A daemon in Python stores half of a list and is killed; a second one of its group resumes the run and stores the rest.
  *
- * @throws when a record is missing, or one is there twice
+ * @throws when a record is missing or stored twice
  */
 export async function testForeignDaemon({ product, python, descriptorSet }: ForeignDaemonOptions): Promise<void> {
-  const fatal = Promise.withResolvers<void>()
-  const upstream = await startUpstream(fatal.resolve)
+  const reached = Promise.withResolvers<void>()
+  const upstream = await startUpstream(reached.resolve)
   const store = join(product.dataDir, 'python-store')
   mkdirSync(store)
   const { environment_token: token, team_token: teamToken, environment_id: environmentId } = product.bootstrap
@@ -54,11 +54,13 @@ export async function testForeignDaemon({ product, python, descriptorSet }: Fore
     return spawn(python, args, { stdio: 'inherit' })
   }
   const first = startDaemon()
-  await orEnd(first, fatal.promise).finally(() => first.kill('SIGKILL'))
-  upstream.goOn()
+  await orExit(first, reached.promise).finally(() => first.kill('SIGKILL'))
+  upstream.unblock()
   const second = startDaemon()
   const exited = once(second, 'exit')
-  const completed = await orEnd(second, untilOver(product.url, token, run.id)).finally(() => second.kill('SIGTERM'))
+  const completed = await orExit(second, waitUntilEnded(product.url, token, run.id)).finally(() =>
+    second.kill('SIGTERM'),
+  )
   const [code] = await exited
   upstream.close()
   check(store, completed, code)
@@ -73,26 +75,26 @@ function check(store: string, run: Record<string, unknown>, exitCode: unknown): 
       .map((line): number => JSON.parse(line).id),
   )
   const total = PAGES * RECORDS_PER_PAGE
-  const facts = { status: run.status, attempt: run.attempt, stored: ids.length, distinct: new Set(ids).size, exitCode }
+  const actual = { status: run.status, attempt: run.attempt, stored: ids.length, distinct: new Set(ids).size, exitCode }
   const expected = { status: 'completed', attempt: 2, stored: total, distinct: total, exitCode: 0 }
   const stats = JSON.stringify(run.resource_stats)
-  const isCounted = stats.includes(`"delivered":${total}`) && stats.includes('"complete":true')
-  if (JSON.stringify(facts) !== JSON.stringify(expected) || !isCounted)
-    throw new Error(`expected ${JSON.stringify(expected)}, got ${JSON.stringify(facts)} and ${stats}`)
+  const hasStats = stats.includes(`"delivered":${total}`) && stats.includes('"complete":true')
+  if (JSON.stringify(actual) !== JSON.stringify(expected) || !hasStats)
+    throw new Error(`expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)} and ${stats}`)
   console.log(`ok: two Python daemons, one killed, stored ${total} of ${total} records once each`)
 }
 
-async function untilOver(url: string, token: string, id: string): Promise<Record<string, unknown>> {
+async function waitUntilEnded(url: string, token: string, id: string): Promise<Record<string, unknown>> {
   for (const end = Date.now() + COMPLETED_WITHIN_MS; Date.now() < end; ) {
     const run = await expectJson('GET', `${url}/sync-job-run/${id}`, token)
     if (run.status === 'completed' || run.status === 'failed') return run
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  throw new Error(`the run was not over after ${COMPLETED_WITHIN_MS} ms`)
+  throw new Error(`the run had not ended after ${COMPLETED_WITHIN_MS} ms`)
 }
 
-/** What is waited for, unless the process ends first. */
-async function orEnd<Result>(child: ChildProcess, work: Promise<Result>): Promise<Result> {
+/** The result of the work, unless the process exits first. */
+async function orExit<Result>(child: ChildProcess, work: Promise<Result>): Promise<Result> {
   const ended = once(child, 'exit').then(([code]): never => {
     throw new Error(`the daemon ended with ${code}`)
   })
@@ -100,13 +102,13 @@ async function orEnd<Result>(child: ChildProcess, work: Promise<Result>): Promis
   return await Promise.race([work, ended])
 }
 
-/** A third party whose answer to one page does not come before `goOn`. */
-async function startUpstream(onFatal: () => void) {
-  let isGoingOn = false
+/** An upstream that does not answer KILL_PAGE before `unblock`. */
+async function startUpstream(onKillPage: () => void) {
+  let isUnblocked = false
   let isLimited = true
   const server = createServer((request, response) => {
     const page = Number(new URL(request.url ?? '/', 'http://upstream').searchParams.get('page') ?? 1)
-    if (page === FATAL_PAGE && !isGoingOn) return onFatal()
+    if (page === KILL_PAGE && !isUnblocked) return onKillPage()
     if (page === LIMITED_PAGE && isLimited) {
       isLimited = false
       return response.writeHead(429, { 'retry-after': '1' }).end()
@@ -121,8 +123,8 @@ async function startUpstream(onFatal: () => void) {
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    goOn: () => {
-      isGoingOn = true
+    unblock: () => {
+      isUnblocked = true
     },
     close: () => {
       server.close()

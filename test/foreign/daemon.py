@@ -1,7 +1,7 @@
-"""A daemon in another language: grpcio on C-core, messages built from the descriptor set at run time.
+"""A daemon in Python: grpcio on C-core, messages built from the descriptor set at run time.
 
-Usage: daemon.py ADDRESS TOKEN DESCRIPTOR_SET GROUP STORE. Keeps every page of a run as one NDJSON file below STORE, until
-SIGTERM: then it takes no more runs, finishes the page it is at and hands the rest back.
+Usage: daemon.py ADDRESS TOKEN DESCRIPTOR_SET GROUP STORE. Stores each page of a run as an NDJSON file in STORE until
+SIGTERM: then it claims no more runs, finishes its current page and releases its run.
 """
 
 import json
@@ -28,7 +28,7 @@ bearer = (("authorization", f"Bearer {token}"),)
 
 
 def call(method, /, timeout=30, **request):
-    """One call; fields and answers as plain dicts in the contract's spelling. A stream is an iterator of them."""
+    """One call; request and response are dicts with the field names of the contract. A stream is an iterator of them."""
     service, name = method.split(".")
     described = pool.FindServiceByName(f"patchbay.v1.{service}").methods_by_name[name]
     output = factory.GetPrototype(described.output_type)
@@ -39,14 +39,14 @@ def call(method, /, timeout=30, **request):
         response_deserializer=output.FromString,
     )
     message = json_format.ParseDict(request, factory.GetPrototype(described.input_type)())
-    plain = lambda answer: json_format.MessageToDict(answer, True, True)  # defaults written, names as in the contract
+    plain = lambda answer: json_format.MessageToDict(answer, True, True)  # with defaults, names as in the contract
     if name == "ListPages":
         return map(plain, stub(message, metadata=bearer))
     return plain(stub(message, metadata=bearer, timeout=timeout))
 
 
 def reason_of(error):
-    """The name of the refusal in the details of an error."""
+    """The reason in the details of an error."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             for detail in factory.GetPrototype(pool.FindMessageTypeByName("google.rpc.Status")).FromString(value).details:
@@ -58,8 +58,8 @@ def reason_of(error):
 
 registered = call("DaemonService.RegisterDaemon", label=f"python-{os.getpid()}", group_key=group, version="python")
 me = registered["daemon_id"]
-held = {}  # what this process holds: run id -> lease id
-lost = set()  # leases that are somebody else's
+held = {}  # leases of this process: run id -> lease id
+lost = set()  # leases that have expired
 draining = threading.Event()
 signal.signal(signal.SIGTERM, lambda *_: draining.set())
 
@@ -72,12 +72,12 @@ def heartbeat():
             lost.update(each["lease_id"] for each in answer["held"] if each["is_lost"])
         except grpc.RpcError as error:
             print(f"heartbeat: {reason_of(error)}", file=sys.stderr)
-        pause = time.sleep if draining.is_set() else draining.wait  # a drain is told at once, and ends a waiting claim
+        pause = time.sleep if draining.is_set() else draining.wait  # a drain is reported at once, which ends the long poll
         pause(registered["heartbeat_seconds"])
 
 
-def keep(run_id, place, number, records):
-    """One file per page, there as a whole or not at all; the same page again replaces it."""
+def store_page(run_id, place, number, records):
+    """Writes one file per page, atomically; a repeated page replaces it."""
     path = os.path.join(store, f"{run_id}-{place}-{number:06}.ndjson")
     with open(path + ".part", "w") as part:
         part.writelines(json.dumps(record) + "\n" for record in records)
@@ -108,12 +108,12 @@ def execute(claimed):
         wanted.update(values_json=json.dumps(values), as_json_text=True)
         for step in call("ProxyService.ListPages", integrated_account_id=account, **wanted):
             if "waiting" in step:
-                continue  # the stream waits and asks again by itself
+                continue  # the service retries by itself
             page = step["page"]
             if lease_id in lost:
-                return print(f"run {run['id']} is somebody else's")
+                return print(f"run {run['id']} has another holder now")
             records = json.loads(page["records_json"])
-            keep(run["id"], place, page["number"], records)
+            store_page(run["id"], place, page["number"], records)
             count["pages"] = count.get("pages", 0) + 1
             for name in ("fetched", "delivered"):
                 count[name] = count.get(name, 0) + len(records)

@@ -1,6 +1,6 @@
 /**
- * `npm run test:foreign`: speaks to a freshly started server from Python (Debian's python3-grpcio and python3-protobuf),
- * a gRPC implementation that shares no code with ours: first a client, then a daemon that is killed and followed by another.
+ * `npm run test:foreign`: calls a new server from Python (Debian's python3-grpcio and python3-protobuf), a gRPC
+ * implementation that shares no code with ours: first a client, then a daemon that is killed and replaced by another.
  */
 
 import { spawnSync } from 'node:child_process'
