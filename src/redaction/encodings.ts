@@ -1,36 +1,36 @@
-/** A spelling of a secret: units as a view of a text has them, and how it must stand in the text. */
+/** A secret in one encoding, as the matcher searches for it: folded units, and where a match counts. */
 export interface SecretPattern {
   readonly units: Uint8Array
-  /** `part`: anywhere. `alone`: not within a word. `word`: anywhere, and the whole base64 text around it is hidden. */
+  /** `part`: anywhere. `alone`: as a whole word. `word`: anywhere, and the whole base64 text around it is masked. */
   readonly match: 'part' | 'alone' | 'word'
 }
 
-/** A text with some escapes undone, and where each of its units stands in the text. */
+/** A text with some layers of escapes decoded, and the position of each unit in the original text. */
 export interface DecodedText {
   readonly codes: Uint16Array
-  /** `codes` folded to 8 bits: letters in lower case, characters that encodings exchange for one another made equal. */
+  /** `codes` folded to 8 bits: letters in lower case, characters that encodings substitute for one another made equal. */
   readonly folded: Uint8Array
   readonly starts: Uint32Array
   readonly ends: Uint32Array
 }
 
-/** Escapes over escapes that are undone. */
-const ROUNDS_MAX = 4
+/** Layers of escapes that are decoded at most. */
+const LAYERS_MAX = 4
 
 const ESCAPE = /[%\\&]/
 
-/** The text as it is, then with one layer of percent, JSON, XML and HTML escapes undone after the other. */
+/** The text verbatim, then with one more layer of percent, JSON, XML and HTML escapes decoded each. */
 export function decodeLayers(text: string): DecodedText[] {
-  let view = undecodedText(text)
-  const views = [view]
-  if (!ESCAPE.test(text)) return views
-  for (let round = 0; round < ROUNDS_MAX; round++) {
-    const decoded = decodeOneLayer(view)
-    if (decoded.codes.length === view.codes.length) return views
-    view = decoded
-    views.push(view)
+  let layer = undecodedText(text)
+  const layers = [layer]
+  if (!ESCAPE.test(text)) return layers
+  for (let round = 0; round < LAYERS_MAX; round++) {
+    const next = decodeOneLayer(layer)
+    if (next.codes.length === layer.codes.length) return layers
+    layer = next
+    layers.push(layer)
   }
-  return views
+  return layers
 }
 
 function undecodedText(text: string): DecodedText {
@@ -46,19 +46,19 @@ function undecodedText(text: string): DecodedText {
   return { codes, folded: foldAll(codes), starts, ends }
 }
 
-function decodeOneLayer(view: DecodedText): DecodedText {
-  const { length } = view.codes
+function decodeOneLayer(layer: DecodedText): DecodedText {
+  const { length } = layer.codes
   const codes = new Uint16Array(length)
   const starts = new Uint32Array(length)
   const ends = new Uint32Array(length)
   let to = 0
   for (let at = 0; at < length; ) {
-    const found = readEscape(view.codes, at)
+    const found = readEscape(layer.codes, at)
     const last = at + (found?.length ?? 1) - 1
-    for (const code of found?.units ?? [view.codes[at] ?? 0]) {
+    for (const code of found?.units ?? [layer.codes[at] ?? 0]) {
       codes[to] = code
-      starts[to] = view.starts[at] ?? 0
-      ends[to] = view.ends[last] ?? 0
+      starts[to] = layer.starts[at] ?? 0
+      ends[to] = layer.ends[last] ?? 0
       to += 1
     }
     at = last + 1
@@ -67,7 +67,7 @@ function decodeOneLayer(view: DecodedText): DecodedText {
   return { codes: kept, folded: foldAll(kept), starts: starts.subarray(0, to), ends: ends.subarray(0, to) }
 }
 
-/** An escape at a place: how many characters it has and what it stands for, never more units than characters. */
+/** An escape sequence: its length in characters, and the units it decodes to, never more than characters. */
 interface EscapeSequence {
   readonly length: number
   readonly units: readonly number[]
@@ -88,7 +88,7 @@ function readEscape(codes: Uint16Array, at: number): EscapeSequence | undefined 
   }
 }
 
-/** One character of UTF-8 that is percent-encoded; a byte that begins none stands for itself. */
+/** One percent-encoded character of UTF-8; a byte that begins none decodes to itself. */
 function readPercent(codes: Uint16Array, at: number): EscapeSequence | undefined {
   const first = percentByte(codes, at)
   if (first === undefined) return undefined
@@ -119,7 +119,7 @@ function readBackslash(codes: Uint16Array, at: number): EscapeSequence | undefin
   return code === undefined ? undefined : { length: 2 + digits, units: [code] }
 }
 
-/** Longest reference that is looked at, `&` and `;` included. */
+/** Length limit of an entity, `&` and `;` included. */
 const ENTITY_LENGTH_MAX = 10
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
@@ -162,7 +162,7 @@ const HEX = Uint8Array.from({ length: 128 }, (_, code) => {
   return digit === -1 ? NOT_HEX : digit
 })
 
-/** Letters in lower case; `+`, `-` and the blank are one (forms, base64url), and so are `/` and `_`. */
+/** Case folding; `+`, `-` and the space become one character (forms, base64url), and so do `/` and `_`. */
 const FOLDED = Uint8Array.from({ length: 256 }, (_, code) => {
   const character = String.fromCharCode(code)
   if ('+ '.includes(character)) return '-'.charCodeAt(0)
@@ -180,19 +180,19 @@ function foldAll(codes: Uint16Array): Uint8Array {
   return folded
 }
 
-/** Shorter values are words; they are found only where they stand alone. */
+/** Shorter secrets could be parts of words; they match as whole words only. */
 const LENGTH_MIN = 4
-/** Shorter values have encodings that occur by chance. */
+/** Encodings of shorter secrets occur by chance. */
 const ENCODED_BYTES_MIN = 6
-/** Lines of a multi-line value, such as those of a key in PEM, that are found by themselves. */
+/** Lines of a multi-line secret, such as those of a PEM key, of at least this length match by themselves. */
 const LINE_LENGTH_MIN = 16
 
 /**
- * The texts by which a secret is recognised in a view of a text. Escapes are undone in the text and in the secret alike, so
- * that each of them needs no spelling of its own.
+ * The patterns that a secret is found by. Escapes are decoded in the text and in the secret alike, so that no escape needs a
+ * pattern of its own.
  */
 export function patternsOf(secret: string): SecretPattern[] {
-  // Addresses lose slashes at their end.
+  // URLs lose trailing slashes.
   const value = secret.replace(/\/+$/, '')
   if (value === '') return []
   if (value.length < LENGTH_MIN) return plainPatterns(value, 'alone')
@@ -204,11 +204,11 @@ export function patternsOf(secret: string): SecretPattern[] {
   ]
 }
 
-/** As it is, and with every escape in it undone. */
+/** Verbatim, and with every escape in it decoded. */
 function plainPatterns(text: string, match: SecretPattern['match']): SecretPattern[] {
-  const views = decodeLayers(text)
-  const [first, last] = [views[0], views.at(-1)]
-  const folded = [first, last].flatMap((view) => (view === undefined ? [] : [view.folded]))
+  const layers = decodeLayers(text)
+  const [first, last] = [layers[0], layers.at(-1)]
+  const folded = [first, last].flatMap((layer) => (layer === undefined ? [] : [layer.folded]))
   return folded.map((units) => ({ units, match }))
 }
 
@@ -222,10 +222,10 @@ function encodedPatterns(bytes: Buffer): SecretPattern[] {
   )
 }
 
-/** Characters of base64 that depend on bytes before the value, by their number. */
+/** Characters of base64 that depend on the bytes before the value, by the number of those bytes modulo 3. */
 const BASE64_LEADING = [0, 2, 3] as const
 
-/** The characters that depend on the value alone when so many bytes (modulo 3) stand before it. */
+/** The characters of base64 that depend on the value alone, after `offset` bytes (modulo 3). */
 function base64At(bytes: Buffer, offset: number): string {
   const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
   return text.slice(BASE64_LEADING[offset], Math.floor(((offset + bytes.length) * 4) / 3))

@@ -1,6 +1,6 @@
 /**
- * What hides secrets in text and JSON before it is stored, logged or sent: matching of known secrets in every encoding
- * they may appear in. Never: storing or encrypting them (`secrets/`).
+ * Redaction: finds known secrets in texts and JSON, in every encoding they may appear in, and masks them.
+ *
+ * A module of its own, below `proxy`, which knows no database. Never here: storing or encrypting secrets (`secrets/`).
  */
-
 export { Redactor, SECRET_MASK } from './redactor.ts'

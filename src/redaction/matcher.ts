@@ -1,22 +1,22 @@
 import { type DecodedText, decodeLayers, type SecretPattern } from './encodings.ts'
 
-/** A part of a text, from `start` to before `end`. */
+/** A part of a text: `end` is exclusive. */
 interface TextSpan {
   readonly start: number
   readonly end: number
 }
 
-/** Finds many spellings in a text at once. */
+/** Multi-pattern string search. */
 export interface SecretMatcher {
-  /** Where spellings stand, in order, without overlaps. */
+  /** The occurrences of all patterns, in order, without overlaps. */
   find(text: string): readonly TextSpan[]
-  /** Characters by which a match may reach beyond where it is recognised. */
+  /** Length of the longest compared pattern: a match may begin that far before the end of a truncated text. */
   readonly longest: number
 }
 
-/** Units of a spelling that are compared; a match covers all of them. */
+/** Units of a pattern that are compared; a match covers the whole pattern. */
 const COMPARED_MAX = 64
-/** States of the automaton; with more, every text is hidden whole. */
+/** Size limit of the automaton; with more states every text is masked completely. */
 const STATES_MAX = 400_000
 
 const MATCH_NOTHING: SecretMatcher = { find: () => [], longest: 0 }
@@ -26,37 +26,37 @@ const MATCH_EVERYTHING: SecretMatcher = {
 }
 
 /**
- * Indexes spellings in an Aho-Corasick automaton: finding them is linear in the text, however many there are.
+ * Aho-Corasick automaton of all patterns: searching is linear in the text, however many there are.
  */
-export function createSecretMatcher(spellings: readonly SecretPattern[]): SecretMatcher {
-  if (spellings.length === 0) return MATCH_NOTHING
-  const automaton = buildAutomaton(spellings)
+export function createSecretMatcher(patterns: readonly SecretPattern[]): SecretMatcher {
+  if (patterns.length === 0) return MATCH_NOTHING
+  const automaton = buildAutomaton(patterns)
   if (automaton === undefined) return MATCH_EVERYTHING
   return {
     find(text) {
       if (text.length < automaton.shortest) return []
-      const hidden = new MaskedSpans(text)
-      for (const view of decodeLayers(text)) scan(automaton, view, hidden)
-      return hidden.spans()
+      const masked = new MaskedSpans(text)
+      for (const layer of decodeLayers(text)) scan(automaton, layer, masked)
+      return masked.spans()
     },
     longest: automaton.longest,
   }
 }
 
 /**
- * States are numbers, 0 is the root; each knows its first child and its next sibling. What ends in a state counts for all
- * suffixes of what it stands for.
+ * Aho-Corasick automaton in typed arrays. States are numbers, 0 is the root; each has its first child, its next sibling and its
+ * failure link. A pattern that ends in a state also ends in every state whose failure links lead to it.
  */
 class Automaton {
-  /** The children of the root by unit: most steps of a search look here. */
-  readonly #begins = new Int32Array(256)
+  /** The children of the root by unit: most steps of a search read this table. */
+  readonly #rootChildren = new Int32Array(256)
   readonly #children: Int32Array
   readonly #siblings: Int32Array
   readonly #units: Uint8Array
-  readonly #fallbacks: Int32Array
-  /** Units of the longest spelling that ends in a state, by how it must stand in the text; 0: none. */
+  readonly #failureLinks: Int32Array
+  /** Length in units of the longest pattern that ends in a state, by its kind of match; 0: none. */
   readonly lengths: Readonly<Record<SecretPattern['match'], Int32Array>>
-  /** Units that a spelling which ends in a state has beyond those that were compared. */
+  /** Units that a pattern which ends in a state has beyond the compared ones. */
   readonly beyond: Int32Array
   longest = 0
   shortest = Number.POSITIVE_INFINITY
@@ -66,7 +66,7 @@ class Automaton {
     this.#children = new Int32Array(statesMax)
     this.#siblings = new Int32Array(statesMax)
     this.#units = new Uint8Array(statesMax)
-    this.#fallbacks = new Int32Array(statesMax)
+    this.#failureLinks = new Int32Array(statesMax)
     this.beyond = new Int32Array(statesMax)
     const perState = () => new Int32Array(statesMax)
     this.lengths = { part: perState(), alone: perState(), word: perState() }
@@ -83,37 +83,40 @@ class Automaton {
     this.shortest = Math.min(this.shortest, compared)
   }
 
-  /** Links every state to that of its longest suffix, level by level. Before any step, after the last spelling. */
+  /** Computes the failure links, level by level. Called after the last `add` and before the first `step`. */
   link(): void {
     let level = [0]
     while (level.length > 0) {
       const deeper: number[] = []
       for (const parent of level)
         for (let state = this.#children[parent] ?? 0; state !== 0; state = this.#siblings[state] ?? 0) {
-          this.#fall(state, parent === 0 ? 0 : this.step(this.#fallbacks[parent] ?? 0, this.#units[state] ?? 0))
+          this.#setFailureLink(
+            state,
+            parent === 0 ? 0 : this.step(this.#failureLinks[parent] ?? 0, this.#units[state] ?? 0),
+          )
           deeper.push(state)
         }
       level = deeper
     }
   }
 
-  /** The state after one more unit of a text. */
+  /** The state after the next unit of a text. */
   step(from: number, unit: number): number {
-    for (let state = from; state !== 0; state = this.#fallbacks[state] ?? 0) {
+    for (let state = from; state !== 0; state = this.#failureLinks[state] ?? 0) {
       const found = this.#child(state, unit)
       if (found !== 0) return found
     }
-    return this.#begins[unit] ?? 0
+    return this.#rootChildren[unit] ?? 0
   }
 
-  #fall(state: number, fallback: number): void {
-    this.#fallbacks[state] = fallback
+  #setFailureLink(state: number, target: number): void {
+    this.#failureLinks[state] = target
     for (const lengths of [this.lengths.part, this.lengths.alone, this.lengths.word, this.beyond])
-      lengths[state] = Math.max(lengths[state] ?? 0, lengths[fallback] ?? 0)
+      lengths[state] = Math.max(lengths[state] ?? 0, lengths[target] ?? 0)
   }
 
   #child(state: number, unit: number): number {
-    if (state === 0) return this.#begins[unit] ?? 0
+    if (state === 0) return this.#rootChildren[unit] ?? 0
     let child = this.#children[state] ?? 0
     while (child !== 0 && this.#units[child] !== unit) child = this.#siblings[child] ?? 0
     return child
@@ -124,16 +127,16 @@ class Automaton {
     this.#units[state] = unit
     this.#siblings[state] = this.#children[parent] ?? 0
     this.#children[parent] = state
-    if (parent === 0) this.#begins[unit] = state
+    if (parent === 0) this.#rootChildren[unit] = state
     return state
   }
 }
 
-function buildAutomaton(spellings: readonly SecretPattern[]): Automaton | undefined {
-  const states = 1 + spellings.reduce((sum, { units }) => sum + comparedOf(units), 0)
+function buildAutomaton(patterns: readonly SecretPattern[]): Automaton | undefined {
+  const states = 1 + patterns.reduce((sum, { units }) => sum + comparedOf(units), 0)
   if (states > STATES_MAX) return undefined
   const automaton = new Automaton(states)
-  for (const spelling of spellings) automaton.add(spelling)
+  for (const pattern of patterns) automaton.add(pattern)
   automaton.link()
   return automaton
 }
@@ -142,9 +145,9 @@ function comparedOf(units: Uint8Array): number {
   return Math.min(units.length, COMPARED_MAX)
 }
 
-function scan(automaton: Automaton, view: DecodedText, hidden: MaskedSpans): void {
+function scan(automaton: Automaton, decoded: DecodedText, masked: MaskedSpans): void {
   const { lengths, beyond } = automaton
-  const { folded } = view
+  const { folded } = decoded
   let state = 0
   for (let at = 0; at < folded.length; at++) {
     state = automaton.step(state, folded[at] ?? 0)
@@ -153,27 +156,27 @@ function scan(automaton: Automaton, view: DecodedText, hidden: MaskedSpans): voi
     const word = lengths.word[state] ?? 0
     const alone = lengths.alone[state] ?? 0
     const end = at + 1 + (beyond[state] ?? 0)
-    if (part > 0) hidden.mask(view, at + 1 - part, end)
-    if (word > 0) hidden.maskWord(view, at + 1 - word, end)
-    if (alone > 0) maskAlone(view, at, alone, hidden)
+    if (part > 0) masked.mask(decoded, at + 1 - part, end)
+    if (word > 0) masked.maskWord(decoded, at + 1 - word, end)
+    if (alone > 0) maskAlone(decoded, at, alone, masked)
   }
 }
 
-/** Of several short values that end here the longest is taken that stands alone. */
-function maskAlone(view: DecodedText, at: number, longest: number, hidden: MaskedSpans): void {
-  if (isWordUnit(view.codes[at + 1])) return
+/** Masks a short secret only where it is a whole word. */
+function maskAlone(decoded: DecodedText, at: number, longest: number, masked: MaskedSpans): void {
+  if (isWordUnit(decoded.codes[at + 1])) return
   const start = at + 1 - longest
-  if (!isWordUnit(view.codes[start - 1])) hidden.mask(view, start, at + 1)
+  if (!isWordUnit(decoded.codes[start - 1])) masked.mask(decoded, start, at + 1)
 }
 
 function isWordUnit(code: number | undefined): boolean {
   return code !== undefined && /[\p{L}\p{N}]/u.test(String.fromCharCode(code))
 }
 
-/** The parts of one text that are to be hidden. */
+/** The parts of one text that are masked. */
 class MaskedSpans {
   readonly #length: number
-  /** How many hidden spans begin, less those that end, at each place; made with the first of them. */
+  /** Spans that begin minus spans that end, at each index; allocated with the first span. */
   #changes: Int32Array | undefined
   #wordView: DecodedText | undefined
   #wordEnd = 0
@@ -182,26 +185,26 @@ class MaskedSpans {
     this.#length = length
   }
 
-  mask(view: DecodedText, start: number, end: number): void {
+  mask(decoded: DecodedText, start: number, end: number): void {
     this.#changes ??= new Int32Array(this.#length + 1)
-    const from = view.starts[Math.max(0, start)] ?? 0
-    const to = view.ends[Math.min(end, view.ends.length) - 1] ?? this.#length
+    const from = decoded.starts[Math.max(0, start)] ?? 0
+    const to = decoded.ends[Math.min(end, decoded.ends.length) - 1] ?? this.#length
     this.#changes[from] = (this.#changes[from] ?? 0) + 1
     this.#changes[to] = (this.#changes[to] ?? 0) - 1
   }
 
-  /** Hides the whole base64 text of which this is a part. */
-  maskWord(view: DecodedText, start: number, end: number): void {
-    if (this.#wordView === view && end <= this.#wordEnd) return
-    const { codes } = view
+  /** Masks the whole base64 text around a match. */
+  maskWord(decoded: DecodedText, start: number, end: number): void {
+    if (this.#wordView === decoded && end <= this.#wordEnd) return
+    const { codes } = decoded
     let first = start
-    // Padding ends a text of base64, so that a name before `=` is none of it.
+    // Padding ends a base64 text, so a name before `=` is not part of it.
     while (first > 0 && codes[first - 1] !== PADDING && isBase64Unit(codes[first - 1])) first -= 1
     let last = end
     while (last < codes.length && isBase64Unit(codes[last])) last += 1
-    this.#wordView = view
+    this.#wordView = decoded
     this.#wordEnd = last
-    this.mask(view, first, last)
+    this.mask(decoded, first, last)
   }
 
   spans(): readonly TextSpan[] {

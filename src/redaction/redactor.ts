@@ -3,48 +3,49 @@ import { isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/
 import { patternsOf } from './encodings.ts'
 import { createSecretMatcher, type SecretMatcher } from './matcher.ts'
 
-/** What stands where a secret was, or is stored. It is never accepted as a value. */
+/** The mask: replaces a secret in texts and in stored configs. Never accepted as the value of a secret. */
 export const SECRET_MASK = '***'
 
-/** A text is cut to this many characters. */
+/** A text is truncated to this many characters. */
 const TEXT_LENGTH_MAX = 256 * 1024
-/** Characters looked at in all texts of one JSON value; what comes after them is left out. A value costs at least `LEAF_COST`. */
+/** Characters scanned in all texts of one JSON value; the rest is masked or left out. A leaf counts as at least `LEAF_COST`. */
 const JSON_COST_MAX = 256 * 1024
 const LEAF_COST = 16
 /** Deeper parts of a JSON value are masked whole. */
 const JSON_DEPTH_MAX = 64
-/** Causes of an error that are kept. */
+/** Length of an error's chain of causes that is copied. */
 const CAUSES_MAX = 5
 
+/** Shorter secrets have no placeholder. */
 const PLACEHOLDER_SECRET_LENGTH_MIN = 8
-/** 48 bits tell the secrets of a call apart, and say too little to test guesses at a good secret. */
+/** Hexadecimal digits of a placeholder's digest: 48 bits distinguish the secrets of a call, and are too few to test guesses at a strong secret. */
 const DIGEST_LENGTH = 12
 
-/** Asked for when a text is looked at, because most calls meet no error. */
+/** Lists secrets. Called when the first text is redacted, because most calls see no error. */
 export type SecretSource = () => readonly string[]
 
 /**
- * Takes known secrets out of what third parties and libraries say, before it is stored, sent or logged.
+ * Redacts known secrets in what upstreams and libraries return, before it is stored, sent or logged.
  *
- * A secret is found as it is, percent-encoded (also `+` for a blank), escaped as in JSON, XML and HTML, several of these over
- * one another, as base64 and base64url at any offset, and as hexadecimal; in any case of letters. Values of fewer than
- * 4 characters are found only where they stand alone, base64 and hexadecimal only of values with 6 bytes or more. Of a longer
- * value its first 64 characters are compared. Two secrets beside one another may become one mask.
+ * A secret is found verbatim, percent-encoded (also `+` for a space), escaped as in JSON, XML and HTML, in several of these
+ * layers, as base64 and base64url at any offset, and as hexadecimal; case-insensitively. Secrets of fewer than 4 characters
+ * are found as whole words only, base64 and hexadecimal of secrets with 6 bytes or more. The first 64 characters of a secret
+ * are compared. Two adjacent secrets may become one mask.
  *
- * Time is linear in the text plus the secrets. The secrets are indexed when a text is first looked at, and again only after
- * they have changed, so that a call which meets no error pays nothing.
+ * Time is linear in the text plus the secrets. The secrets are indexed when the first text is redacted, and again only after
+ * they have changed, so that a call without errors costs nothing.
  */
 export class Redactor {
   readonly #secrets = new Map<string, SecretSource>()
   #matcher: SecretMatcher | undefined
   #known: ReadonlySet<string> | undefined
 
-  /** @param secrets that stay */
+  /** @param secrets those that are known from the beginning */
   constructor(secrets: SecretSource) {
     this.setSecrets('initial', secrets)
   }
 
-  /** Sets the secrets that come from one source; what it contributed before is forgotten. */
+  /** Sets the secrets of one source; replaces those it had before. */
   setSecrets(source: string, secrets: SecretSource): void {
     this.#secrets.set(source, secrets)
     this.#matcher = undefined
@@ -54,24 +55,24 @@ export class Redactor {
   /** The text with every secret replaced by the mask, at most 256 Ki characters of it. */
   redactText(text: string): string {
     const matcher = this.#index()
-    const looked = text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text
-    const hidden = matcher.find(looked)
-    // A secret may begin just before the cut.
-    const shownTo = looked.length < text.length ? looked.length - matcher.longest : looked.length
-    if (hidden.length === 0 && shownTo === text.length) return text
+    const scanned = text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text
+    const secrets = matcher.find(scanned)
+    // A secret may begin just before the truncation.
+    const shownTo = scanned.length < text.length ? scanned.length - matcher.longest : scanned.length
+    if (secrets.length === 0 && shownTo === text.length) return text
     let result = ''
     let from = 0
-    for (const { start, end } of hidden) {
+    for (const { start, end } of secrets) {
       if (start >= shownTo) break
-      result += looked.slice(from, start) + SECRET_MASK
+      result += scanned.slice(from, start) + SECRET_MASK
       from = end
     }
-    return result + looked.slice(from, Math.max(from, shownTo)) + (shownTo < text.length ? '…' : '')
+    return result + scanned.slice(from, Math.max(from, shownTo)) + (shownTo < text.length ? '…' : '')
   }
 
   /**
-   * What stands for a text that is itself one of the secrets, of 8 characters or more: the mask and a digest, by which
-   * `reveal` finds it. Undefined for other texts; much cheaper than looking for secrets in a text.
+   * The placeholder of a text that is itself one of the secrets, of 8 characters or more: the mask and a digest, by which
+   * `resolvePlaceholder` finds it. Undefined for other texts. Much cheaper than `redactText`.
    */
   placeholderFor(text: string): string | undefined {
     return text.length >= PLACEHOLDER_SECRET_LENGTH_MIN && this.#redactMap().has(text)
@@ -79,17 +80,17 @@ export class Redactor {
       : undefined
   }
 
-  /** The secret that a reference stands for; undefined when it is none of the present ones. */
-  resolvePlaceholder(reference: string): string | undefined {
-    return [...this.#redactMap()].find((text) => SECRET_MASK + digestOf(text) === reference)
+  /** The secret of a placeholder; undefined when it is none of the current ones. */
+  resolvePlaceholder(placeholder: string): string | undefined {
+    return [...this.#redactMap()].find((text) => SECRET_MASK + digestOf(text) === placeholder)
   }
 
-  /** The value with every text, number and key in it redacted. Very large or very deep values lose what is beyond the limits. */
+  /** The value with every text, number and key in it redacted; truncated at the limits of size and depth. */
   redactJson(value: Json): Json {
     return this.#value(value, 0, { spent: 0 })
   }
 
-  /** A JSON object of whatever size with every text, number and key in it redacted. */
+  /** A JSON object with every text, number and key in it redacted, without a limit of size. */
   redactObject(value: JsonObject): JsonObject {
     const redacted = this.#value(value, 0, { spent: Number.NEGATIVE_INFINITY })
     return isJsonObject(redacted) ? redacted : {}

@@ -14,26 +14,27 @@ const SECRETS = [
 ]
 
 describe('a secret in a text', () => {
-  it.each(Object.entries(SECRET_ENCODINGS))('is found %s', (_name, spell) => {
-    for (const secret of SECRETS) expect(redact(`bad key: ${spell(secret)} (sent)`, secret)).toBe('bad key: *** (sent)')
+  it.each(Object.entries(SECRET_ENCODINGS))('is found %s', (_name, encode) => {
+    for (const secret of SECRETS)
+      expect(redact(`bad key: ${encode(secret)} (sent)`, secret)).toBe('bad key: *** (sent)')
   })
 
-  it('is found in whatever surrounds it', () => {
+  it('is found inside other text', () => {
     const secret = 'nabcdef-2'
     for (const text of [`%${secret}`, `100%${secret}%`, `\\${secret}\\`, `"${secret}"`, `x${secret}y`])
       expect(redact(text, secret)).not.toContain(secret)
   })
 
-  it('hides everything of the longest, and not only a shorter one within', () => {
+  it('is masked completely when it contains a shorter one', () => {
     expect(redact('token abcdef-ghijkl.', 'abcdef', 'abcdef-ghijkl', 'ghijkl')).toBe('token ***.')
     expect(redact('abcdef ghijkl', 'abcdef', 'ghijkl')).toBe('*** ***')
   })
 
-  it('of fewer than four characters is found only where it stands alone', () => {
+  it('of fewer than four characters is found only as a whole word', () => {
     expect(redact('pin 12, page 121, 12.', '12')).toBe('pin ***, page 121, ***.')
   })
 
-  it('of great length is recognised by its beginning and hidden to its end', () => {
+  it('of great length is recognized by its beginning and masked to its end', () => {
     const secret = Array.from({ length: 200 }, (_, at) => `${at}.`).join('')
     expect(redact(`key ${secret} end`, secret)).toBe('key *** end')
     expect(redact(`key ${secret.slice(0, 100)}`, secret)).toBe('key ***')
@@ -45,12 +46,12 @@ describe('a secret in a text', () => {
     expect(redact(JSON.stringify({ pem }), pem)).toBe('{"pem":"***"}')
   })
 
-  it('leaves other texts as they are', () => {
+  it('is not found in other texts, which stay unchanged', () => {
     for (const text of ['', 'nothing %20 of &amp; the kind \\n', 'sk_live_', 'aGVsbG8gd29ybGQ='])
       expect(redact(text, ...SECRETS)).toBe(text)
   })
 
-  it('is not half shown where a very long text is cut', () => {
+  it('is not partly shown where a very long text is truncated', () => {
     const secret = 'abcdefghijklmnopqrst'
     const shown = redact(`${'x'.repeat(256 * 1024 - 10)}${secret}${'y'.repeat(100)}`, secret)
     expect(shown.length).toBeLessThanOrEqual(256 * 1024)
@@ -83,7 +84,7 @@ describe('a JSON value', () => {
 })
 
 describe('an error', () => {
-  it('loses secrets in message, stack and causes', () => {
+  it('is redacted in message, stack and causes', () => {
     const error = new TypeError('canary-1 is bad', { cause: new Error('because of canary-1') })
     const redacted = new Redactor(() => ['canary-1']).redactError(error)
     expect(redacted).toMatchObject({ name: 'TypeError', message: '*** is bad', cause: { message: 'because of ***' } })
@@ -91,8 +92,8 @@ describe('an error', () => {
   })
 })
 
-describe('what is known', () => {
-  it('is asked for when a text is looked at, and again after it changed', () => {
+describe('the list of secrets', () => {
+  it('is read when the first text is redacted, and again after it has changed', () => {
     const asked: string[] = []
     const list = (name: string) => () => {
       asked.push(name)
@@ -108,7 +109,7 @@ describe('what is known', () => {
     expect(redaction.redactText('first-1 second-2 third-3')).toBe('*** second-2 ***')
   })
 
-  it('is too much to look for: then nothing is shown', () => {
+  it('masks every text completely when it is too long to index', () => {
     const many = Array.from({ length: 5_000 }, (_, at) => `${at} ${'x'.repeat(60)}${at}`)
     expect(redact('anything', ...many)).toBe('***')
   })
