@@ -48,7 +48,7 @@ async function reasonOf(call: Promise<unknown>): Promise<string> {
 }
 
 describe('the guard', () => {
-  it('reaches no canary by any spelling of an internal address', async () => {
+  it('reaches no canary by any form of an internal address', async () => {
     await using client = hostileNames(closed)
     const urls = [...bypassUrls(canary.port), ...bypassUrls(canaryV6.port)]
     expect(urls.length).toBeGreaterThan(700)
@@ -126,7 +126,7 @@ describe('the guard', () => {
     expect(reached).toEqual([])
   })
 
-  it('reaches loopback by every legitimate spelling once the operator allows it', async () => {
+  it('reaches loopback by every legitimate form once the operator allows it', async () => {
     const policy = createEgressPolicy({ allow: '127.0.0.0/8,::1/128' })
     await using client = hostileNames(policy)
     const urls = [

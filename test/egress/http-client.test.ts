@@ -103,7 +103,7 @@ describe('headers', () => {
     await expect(get('http://127.0.0.1:9/', { headers })).rejects.toMatchObject({ reason: 'INVALID_FIELD' })
   })
 
-  it.each(['CONNECT', 'connect', 'TRACE', 'GET /x HTTP/1.1\r\n'])('with the method %j are refused', async (method) => {
+  it.each(['CONNECT', 'connect', 'TRACE', 'GET /x HTTP/1.1\r\n'])('with the method %j are rejected', async (method) => {
     await expect(get('http://127.0.0.1:9/', { method })).rejects.toMatchObject({ reason: 'INVALID_FIELD' })
   })
 })

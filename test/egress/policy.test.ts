@@ -30,7 +30,7 @@ describe('findUrlViolation', () => {
     expect(findUrlViolation(closed, url)).toBe(violation)
   })
 
-  it('refuses every bypass but the names that only the resolver can tell', () => {
+  it('rejects every bypass except names that need the resolver', () => {
     const passed = bypassUrls(4_000).filter((url) => findUrlViolation(closed, url) === undefined)
     expect(passed.map((url) => new URL(url).hostname)).toEqual(['rebind.example', '127.0.0.1.wildcard.example'])
   })
@@ -45,7 +45,7 @@ describe('findUrlViolation', () => {
 })
 
 describe('createEgressPolicy', () => {
-  it.each(['127.0.0.1/40', 'localhost', '10.0.0.0/8;192.168.0.0/16'])('refuses %j and names the variable', (allow) => {
+  it.each(['127.0.0.1/40', 'localhost', '10.0.0.0/8;192.168.0.0/16'])('rejects %j and names the variable', (allow) => {
     expect(() => createEgressPolicy({ allow })).toThrowError(/PATCHBAY_EGRESS_ALLOW takes CIDR ranges/)
   })
 })

@@ -21,7 +21,7 @@ async function collect(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 describe('an answer', () => {
-  it('is handed on as it was sent, in pieces', async () => {
+  it('is streamed as it was sent', async () => {
     const sent = gzipSync(Buffer.alloc(100_000))
     await using upstream = await startUpstream((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(sent)
@@ -131,6 +131,17 @@ describe('an answer', () => {
 describe('a body', () => {
   const POST = { ...STREAM, method: 'POST' }
 
+  it('that was read is not sent again when the connection closes under it, not even with GET', async () => {
+    let requests = 0
+    await using upstream = await startRawUpstream((socket) => {
+      requests++
+      socket.destroy()
+    })
+    const call = client.stream({ ...STREAM, body: Readable.from([Buffer.from('x')]), url: `${upstream.origin}/` })
+    await expect(call).rejects.toMatchObject({ reason: 'UPSTREAM_UNREACHABLE' })
+    expect(requests).toBe(1)
+  })
+
   it('is sent piece by piece', async () => {
     await using upstream = await startUpstream(({ body }, response) => void response.end(body.toUpperCase()))
     async function* pieces() {
@@ -189,7 +200,7 @@ describe('a body', () => {
     await closed
   })
 
-  it('is released when the upstream goes away, and the upstream is what failed', async () => {
+  it('is released when the upstream disconnects, and the failure names the upstream', async () => {
     await using upstream = await startRawUpstream((socket) => socket.destroy())
     const source = zeros(50 * MEGABYTE)
     const released = once(source.body, 'close')

@@ -239,7 +239,7 @@ describe('a step that fails', () => {
     expect(steps[0]?.error).toContain('transform: ')
   })
 
-  test('tells nothing of credentials, variables or tokens, even when the upstream repeats them', async () => {
+  test('contains no credentials, variables or tokens, even when the upstream repeats them', async () => {
     const secrets = { key: 'canary-key', variable: 'canary-variable', token: 'canary-token-of-a-step' }
     script(
       { request: 'GET /login', answer: { json: { token: secrets.token } } },
@@ -285,7 +285,7 @@ describe('calling an action', () => {
     expect(steps).toMatchObject([{ kind: 'rate_limited' }, { kind: 'page', records: [1] }])
   })
 
-  test('refuses what a step is refused', async () => {
+  test('fails when a step is rejected', async () => {
     const missing = { actions: { run: request('/{{args.missing}}') } }
     expect(await failureOf(engine.call(missing, action('run')))).toContain('PLACEHOLDER_UNRESOLVED')
   })
@@ -299,7 +299,7 @@ describe('calling an action', () => {
     expect(await failureOf(engine.call(CONFIG, action(name)))).toContain(message)
   })
 
-  test('that writes is refused to sandbox accounts, before its first step', async () => {
+  test('that writes is rejected for sandbox accounts, before its first step', async () => {
     const config = withSteps(request('/look'), request('/x', { method: 'DELETE' }))
     const refused = await failureOf(engine.call(config, action('run'), { isSandbox: true }))
     expect(refused).toContain('SANDBOX_ACCOUNT_READ_ONLY')

@@ -222,7 +222,7 @@ describe('lists in the query are written as the definition says', () => {
   })
 })
 
-describe('what cannot be sent is refused before anything leaves', () => {
+describe('what cannot be sent is rejected before anything is sent', () => {
   test.each<[string, Omit<Row, 'promise' | 'sent'>, string]>([
     [
       'a missing path value',

@@ -66,7 +66,7 @@ test('of a list it is a step like any other, after which the same page is asked 
   expect(steps).toEqual(['rate_limited', 'page'])
 })
 
-test('what the upstream says about its limit is handed on, also by a refusal', async () => {
+test('the limit of the upstream is observed, also from an error response', async () => {
   const headers = { 'ratelimit-remaining': '0', 'ratelimit-reset': '9' }
   engine.upstream.script(
     { request: 'GET /things/1', answer: { status: 429, headers } },

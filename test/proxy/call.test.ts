@@ -384,7 +384,7 @@ describe('redirects', () => {
   })
 })
 
-test('an address that egress does not allow is refused', async () => {
+test('an address that egress does not allow is rejected', async () => {
   const config = { base_url: 'http://169.254.169.254', resources: CONFIG.resources }
   expect(await failureOf(engine.call(config, on('things', 'list')))).toContain('EGRESS_BLOCKED')
 })

@@ -40,7 +40,7 @@ function exchange(request: string, token: string, answer: ScriptedExchange['answ
   return { request, headers: { authorization: `Bearer ${token}` }, answer }
 }
 
-describe('a credential that is refused', () => {
+describe('a credential that is rejected', () => {
   test('is renewed once, and the call repeated with the new one, also when it writes', async () => {
     engine.upstream.script(
       exchange('POST /things', 'token-0', { status: 401 }),
@@ -51,7 +51,7 @@ describe('a credential that is refused', () => {
     expect(kept).toMatchObject({ refused: ['token-0'], signs: [] })
   })
 
-  test('and refused again says that the account needs to be connected again', async () => {
+  test('and rejected again reports that the account needs to be connected again', async () => {
     kept.renewable = 9
     engine.upstream.script(
       exchange('GET /things/1', 'token-0', { status: 401 }),
@@ -104,7 +104,7 @@ describe('a credential that is refused', () => {
     expect(kept.refused).toEqual(['token-0'])
   })
 
-  test('while the token endpoint is away fails the call and says nothing about the account', async () => {
+  test('while the token endpoint is unavailable fails the call and reports nothing about the account', async () => {
     kept.isAway = true
     engine.upstream.script(exchange('GET /things/1', 'token-0', { status: 401 }))
     expect(await failureOf(engine.call(CONFIG, GET, ACCOUNT))).toContain('TOKEN_REQUEST_FAILED')

@@ -59,7 +59,7 @@ async function previewText(config: JsonObject, request: PreviewRequest, access?:
   return { shown, text: JSON.stringify(shown) }
 }
 
-describe('whatever authorization puts on a request is masked', () => {
+describe('everything that authorization adds to a request is masked', () => {
   interface Row {
     readonly config?: JsonObject
     readonly credentials?: JsonObject
@@ -164,7 +164,7 @@ describe('a secret is masked wherever a template puts it', () => {
     expect((await engine.preview(config, GET, account({ oauth: { token } }))).url).toBe('***/7200/Bearer')
   })
 
-  test('a short one only where it stands alone', async () => {
+  test('a short one only as a separate word', async () => {
     const config = { resources: { things: { get: { path: '/pin/{{pin}}/pining/12' } } } }
     const shown = await engine.preview(config, GET, account({ pin: '12', letter: 'p' }))
     expect(shown.url).toBe(`${engine.upstream.url}/pin/***/pining/***`)
@@ -199,7 +199,7 @@ describe('a preview shows what a call would do', () => {
     expect(await engine.preview(config, { ...GET, id: 1 })).toMatchObject({ isWrite: false, attemptsMax: 4 })
   })
 
-  test('or why it would be refused', async () => {
+  test('or why it would be rejected', async () => {
     expect(await failureOf(engine.preview(THING, on('things', 'drop')))).toContain('METHOD_NOT_DEFINED')
     const bearer = { ...THING, authorization: { format: 'bearer' } }
     expect(await failureOf(engine.preview(bearer, GET))).toContain('PLACEHOLDER_UNRESOLVED')
@@ -258,7 +258,7 @@ describe('a preview shows what a call would do', () => {
   })
 })
 
-describe('a sample answer is thought through', () => {
+describe('a sample response is simulated', () => {
   const CONFIG = {
     authorization: { format: 'query', config: { params: { key: '{{api_key}}' } } },
     error_expression: 'body.ok = false ? {"status": 422, "message": body.error, "metadata": {"code": 7}}',
@@ -306,7 +306,7 @@ describe('a sample answer is thought through', () => {
     })
   })
 
-  test('a cursor that nobody gave out is refused as in a call', async () => {
+  test('a cursor that was never issued is rejected as in a call', async () => {
     const request = { ...on('things', 'list'), page: { cursor: 'nonsense' } }
     expect(await failureOf(outcomeOf(request))).toContain('PAGE_TOKEN_INVALID')
   })

@@ -125,7 +125,7 @@ describe('a third party that repeats what it was sent', () => {
     expect(stored.at(-1)).toEqual({ org: 'acme', api_token: '***' })
   })
 
-  test('in what it tells of its limit, also with success', async () => {
+  test('in what it states about its limit, also with success', async () => {
     const headers = {
       'ratelimit-limit': encodeURIComponent(SECRET),
       'ratelimit-remaining': '12',

@@ -37,7 +37,7 @@ describe('a list is walked page by page', () => {
     expect(engine.upstream.requests).toHaveLength(1)
   })
 
-  test('and goes on in another process from the state of any page', async () => {
+  test('and resumes in another process from the state of any page', async () => {
     engine.upstream.script(
       { request: 'GET /items?page=1&size=7', answer: { json: { data: [1] } } },
       { request: 'GET /items?page=2&size=7', answer: { json: { data: [2] } } },
@@ -50,7 +50,7 @@ describe('a list is walked page by page', () => {
     expect(rest.map((step) => step.page)).toEqual([2, 3])
   })
 
-  test('and each page tells what is claimed to be there in all', async () => {
+  test('and each page has the reported total', async () => {
     const { config } = PAGED.pagination
     const claiming = { ...PAGED, pagination: { format: 'page', config: { ...config, total_path: 'total' } } }
     engine.upstream.script(
@@ -61,7 +61,7 @@ describe('a list is walked page by page', () => {
     expect(steps.map((step) => (step.kind === 'page' ? step.total : step.kind))).toEqual([3, undefined])
   })
 
-  test('a state of another pagination is refused', async () => {
+  test('a state of another pagination is rejected', async () => {
     const cursored = { ...PAGED, pagination: { format: 'cursor', config: { cursor_path: 'next', cursor_key: 'c' } } }
     engine.upstream.script({ request: 'GET /items?page=1&size=2', answer: { json: { data: [1] } } })
     const [first] = await collect(engine.pages(PAGED, LIST), 1)
@@ -86,7 +86,7 @@ describe('a rate limit is a step', () => {
     expect(steps[1]).toMatchObject({ retryAfterSeconds: 3 })
   })
 
-  test('whose state goes on at the page that was not served', async () => {
+  test('whose state resumes at the page that was not served', async () => {
     engine.upstream.script(
       { request: 'GET /items?page=1&size=2', answer: { status: 429 } },
       { request: 'GET /items?page=1&size=2', answer: { json: { data: [] } } },
@@ -215,7 +215,7 @@ describe('next links', () => {
     expect(JSON.stringify(steps[0]?.state)).not.toContain('secret')
   })
 
-  test('to another origin are refused and no credential leaves', async () => {
+  test('to another origin are rejected and no credential is sent', async () => {
     await using elsewhere = await startUpstream()
     engine.upstream.script({
       request: 'GET /items?sort=id&per_page=2&key=secret',
@@ -227,7 +227,7 @@ describe('next links', () => {
     expect(elsewhere.requests).toEqual([])
   })
 
-  test('in a forged cursor are refused as well', async () => {
+  test('in a forged cursor are rejected as well', async () => {
     engine.upstream.script({
       request: 'GET /items?sort=id&per_page=2&key=secret',
       answer: { json: [1], headers: { link: '</items?page=2>; rel="next"' } },
@@ -243,7 +243,7 @@ describe('next links', () => {
   })
 })
 
-describe('a caller pages by cursor, whatever the upstream does', () => {
+describe('a caller pages by cursor with every pagination format', () => {
   test('one page at a time, keeping the size of the first', async () => {
     engine.upstream.script(
       { request: 'GET /items?page=1&size=100', answer: { json: { data: [1] } } },

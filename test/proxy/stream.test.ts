@@ -57,7 +57,7 @@ async function bytesOf(outcome: StreamOutcome): Promise<{ readonly answer: Strea
   return { answer: outcome, bytes: Buffer.concat(await outcome.body.toArray()) }
 }
 
-describe('an answer is handed on', () => {
+describe('a response is streamed', () => {
   test('with the very bytes, without what speaks about the connection', async () => {
     const sent = gzipSync('content')
     const headers = {
@@ -156,7 +156,7 @@ describe('what is no success is an outcome of its own', () => {
 })
 
 describe('a body', () => {
-  test('is sent as it comes, over whatever the definition would write', async () => {
+  test('is streamed instead of the body of the definition', async () => {
     const resources = { files: { put: { method: 'PUT', path: '/file', body: { a: 'template' } } } }
     const headers = { 'content-type': 'text/csv', 'content-length': '3' }
     engine.upstream.script({ request: 'PUT /file', headers, body: 'a,b', answer: { status: 201 } })
@@ -183,7 +183,7 @@ describe('a body', () => {
   })
 })
 
-describe('a refused credential', () => {
+describe('a rejected credential', () => {
   const config = { authorization: { format: 'bearer' } }
   const account = { credentials: { api_key: 'old' } }
   const refused = (request: string) => ({ request, headers: { authorization: 'Bearer old' }, answer: { status: 401 } })

@@ -69,7 +69,7 @@ function login(token: string): ScriptedExchange[] {
 upstream.script(...login('t1'))
 const account = await scenario.connect(DEFINITION, { username: 'ann', password: PASSWORD })
 
-test('connecting logs in, and what the login tells goes into the context', async () => {
+test('connecting logs in, and the response of the login goes into the context', async () => {
   upstream.script({
     request: 'GET /reports/1',
     headers: { 'x-auth': 't1', 'x-site': 's-1' },
@@ -81,7 +81,7 @@ test('connecting logs in, and what the login tells goes into the context', async
   expect(JSON.stringify(shown)).not.toContain('t1"')
 })
 
-test('a token that is refused before its time is renewed by one login, and the call made again', async () => {
+test('a token that is rejected early is refreshed by one login, and the call retried', async () => {
   upstream.script(
     { request: 'GET /reports/2', headers: { 'x-auth': 't1' }, answer: { status: 401, json: {} } },
     ...login('t2'),
@@ -92,7 +92,7 @@ test('a token that is refused before its time is renewed by one login, and the c
   expect((await account.call('GET', '/proxy/reports/3')).json).toEqual({ result: { id: 3 } })
 })
 
-test('a next link to another origin is refused, and nothing is sent there', async () => {
+test('a next link to another origin is rejected, and nothing is sent there', async () => {
   upstream.script({
     request: 'GET /reports',
     answer: { json: { items: [{ id: 1 }], next: `${elsewhere.url}/reports?page=2` } },
@@ -105,7 +105,7 @@ test('a next link to another origin is refused, and nothing is sent there', asyn
   expect(elsewhere.requests).toEqual([])
 })
 
-test('an account whose login is refused from then on has to be connected again', async () => {
+test('an account whose login is rejected has to be connected again', async () => {
   upstream.script(
     { request: 'GET /reports/4', headers: { 'x-auth': 't2' }, answer: { status: 401, json: {} } },
     { request: 'POST /login/challenge', answer: { status: 401, json: { message: 'account closed' } } },

@@ -111,7 +111,7 @@ describe('a run says of listings below parents', () => {
   })
 })
 
-describe('a run that goes on in another process', () => {
+describe('a run that is resumed by another process', () => {
   const few: SourceScript = { records: () => [...count(60), ...count(20)], total: () => 80, pageSize: 20 }
   const many: SourceScript = { records: () => [...count(3_000), ...count(1_000)], total: () => 4_000, pageSize: 500 }
 

@@ -62,7 +62,7 @@ describe('a sketch', () => {
     }
   })
 
-  it('is off by no more whatever the values and however small it is', () => {
+  it('has this error for all values and sizes', () => {
     const sizes = {
       seed: fc.integer(),
       size: fc.integer({ min: 0, max: 5_000 }),
@@ -123,7 +123,7 @@ describe('counting different identifiers', () => {
     expect(Math.abs(duplicates - 5_000)).toBeLessThan(1_000)
   })
 
-  it('goes on exactly in another process while the checkpoint lists every identifier', () => {
+  it('counts exactly in another process while the checkpoint holds every identifier', () => {
     const ids = new DistinctCounter(LIMITS)
     ids.add(idsFrom(0, 50))
     const resumed = new DistinctCounter(LIMITS, stored(ids))
@@ -131,7 +131,7 @@ describe('counting different identifiers', () => {
     expect(resumed.count(100)).toEqual({ distinct: 75, duplicates: 25, isEstimate: false })
   })
 
-  it('goes on about in another process once it does not, with nothing forgotten', () => {
+  it('estimates in another process once it does not, with nothing lost', () => {
     const ids = new DistinctCounter(LIMITS)
     ids.add(idsFrom(0, 2_000))
     const resumed = new DistinctCounter(LIMITS, stored(ids))
@@ -151,7 +151,7 @@ describe('counting different identifiers', () => {
   })
 })
 
-describe('what tells records apart', () => {
+describe('the identity of records', () => {
   it.each([
     ['the identifier', { id: 5, name: 'a' }, { id: 5, name: 'b' }, true],
     ['the identifier, as number or text', { id: 5 }, { id: '5' }, true],

@@ -160,7 +160,7 @@ describe('changing a job', () => {
     expect(await getSyncJob(database.pool, environmentId, job.id)).toEqual(job)
   })
 
-  it('is refused with another version, of another environment, and with resources that make no plan', async () => {
+  it('is rejected with another version, of another environment, and with resources that make no plan', async () => {
     const { id } = await create()
     expect((await refusalOf(update({ id, version: 2, label: 'x' }))).reason).toBe('ETAG_MISMATCH')
     expect((await refusalOf(update({ id, label: 'x' }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
@@ -198,7 +198,7 @@ describe('deleting a job', () => {
     expect(await execute(database.pool, `select from previous_run where ${stood}`, [environmentId, id])).toBe(0)
   })
 
-  it('is refused while a trigger runs it, and with force takes the trigger along', async () => {
+  it('is rejected while a trigger runs it, and with force deletes the trigger too', async () => {
     const { id } = await create()
     const trigger = await seedTrigger(database, environmentId, { syncJobId: id })
     expect((await refusalOf(remove(id))).reason).toBe('RESOURCE_IN_USE')

@@ -35,7 +35,7 @@ const RUN: WebhookRunFields = {
 const IDS = ['12345678901234567890', '12345678901234567891', '12345678901234567892']
 const RECORDS = IDS.map((id) => `{"id":${id},"all":${NUMBERS_JSON}}`)
 
-it('a sync delivers numbers equal as text, and tells records apart whose ids a double would merge', async () => {
+it('a sync delivers numbers equal as text, and distinguishes records whose ids a double would merge', async () => {
   const headers = { 'content-type': 'application/json' }
   upstream.script(
     {

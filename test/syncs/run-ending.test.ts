@@ -51,7 +51,7 @@ function kindsOf(delivered: readonly Delivered[]): string[] {
   return delivered.map((each) => (each.kind === 'page' ? `page ${each.sequence}` : each.kind))
 }
 
-describe('a destination that is away', () => {
+describe('a destination that is unavailable', () => {
   it('lets the run wait without an end of its attempts, and go on at the page that was not taken', async () => {
     const first = await attempt((each) => each.kind === 'page' && each.sequence === 2)
     expect(first.outcome).toEqual({ kind: 'rate_limited', afterMs: 2_500, error: DOWN })
@@ -102,7 +102,7 @@ describe('a destination that is away', () => {
   })
 })
 
-describe('a failed run whose destination is away', () => {
+describe('a failed run whose destination is unavailable', () => {
   const broken: SourceScript = { records: () => [], failure: () => new Failure('METHOD_NOT_DEFINED', 'no list') }
   const error = { reason: 'METHOD_NOT_DEFINED', message: 'users.list: no list' }
 

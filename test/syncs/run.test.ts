@@ -278,7 +278,7 @@ describe('depends_on', () => {
     ])
   })
 
-  it('delivers the same in the same order whatever the concurrency', async () => {
+  it('delivers the same in the same order with every concurrency', async () => {
     const [one, many] = [
       await execute({ records }, runOf(tree), { concurrency: 1 }),
       await execute({ records }, runOf(tree), { concurrency: 8 }),
@@ -354,7 +354,7 @@ describe('depends_on', () => {
     expect(rest.progress.stats).toMatchObject([{ fetched: 40 }, { pages: 40, complete: true }])
   })
 
-  it('keeps only the fields of parents that somebody reads in the checkpoint', async () => {
+  it('keeps only the fields of parents that children read in the checkpoint', async () => {
     const fat = (id: string) => ({ id, text: 'x'.repeat(5_000), meta: { key: `k-${id}`, more: 1 } })
     const script: SourceScript = {
       records: ({ resource }) => (resource === 'orgs' ? [fat('a'), fat('b')] : [fat('c')]),
@@ -390,7 +390,7 @@ describe('the date of the previous run', () => {
     expect(asked(requests)).toEqual(['2026-01-02T00:00:00.000Z', undefined])
   })
 
-  it('stays what it was on the first attempt, whatever other runs have read meanwhile', async () => {
+  it('stays what it was on the first attempt, also when other runs have read meanwhile', async () => {
     const failing: SourceScript = { records: () => [], failure: () => new Failure('UPSTREAM_UNREACHABLE', 'down') }
     const { progress } = await execute(failing, runOf(resources, { previousRunDates: dates(2, null) }))
     const later = { previousRunDates: dates(9, 9), checkpoint: progress.checkpoint }
@@ -486,7 +486,7 @@ describe('errors of the third party', () => {
       expect(outcome.error).toEqual({ reason: error.reason, message: `users.list: ${error.message}` })
   })
 
-  it('that are bugs escape, so that nobody takes them for an outcome', async () => {
+  it('that are bugs are thrown instead of becoming an outcome', async () => {
     const run = execute(
       { records: () => [], failure: () => new TypeError('x is undefined') },
       runOf([{ resource: 'users', method: 'list' }]),
@@ -511,7 +511,7 @@ describe('rate limits', () => {
     expect(arrived(delivered)).toEqual(['started', 'users: 1 2', 'users: 3', 'completed'])
   })
 
-  it('beyond that give the worker back, and the run goes on at the page', async () => {
+  it('beyond that release the worker, and the run resumes at the page', async () => {
     let isLimited = true
     const script: SourceScript = {
       records: () => ids(1, 2, 3),
@@ -609,7 +609,7 @@ describe('ending early', () => {
     }
   })
 
-  it('for good, on the last attempt, is told to the destination', async () => {
+  it('permanently, on the last attempt, is delivered to the destination', async () => {
     const script: SourceScript = { records: () => [], failure: () => new Failure('UPSTREAM_UNREACHABLE', 'down') }
     const early = await execute(script, runOf(users, { attempt: 4 }), { attemptsMax: 5 })
     expect([early.outcome.kind, ...arrived(early.delivered)]).toEqual(['retry', 'started'])

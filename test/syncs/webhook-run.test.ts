@@ -126,7 +126,7 @@ const names = () => events().map(({ event, payload }) => `${event.split(':')[1]}
 const read = (id: string) => getRun(database.pool, tenant.environmentId, id)
 
 describe('a run whose receiver goes down', () => {
-  it('waits without a worker and without losing attempts, says for whom, and goes on at the page', async () => {
+  it('waits without a worker and without losing attempts, says for whom, and resumes at the page', async () => {
     const id = await create()
     downFrom = '"sequence":2'
     for (let outage = 1; outage <= 8; outage++) {
@@ -165,7 +165,7 @@ describe('a run whose third party asks to wait', () => {
     }
   }
 
-  it('for more than 30 s waits without a worker and without losing an attempt, and goes on at the page', async () => {
+  it('for more than 30 s waits without a worker and without losing an attempt, and resumes at the page', async () => {
     const id = await create()
     expect((await work({ proxy: limitedOnPage2(31) })).outcome).toEqual({ kind: 'rate_limited', afterMs: 31_000 })
     expect(await read(id)).toMatchObject({
@@ -192,7 +192,7 @@ describe('a run whose third party asks to wait', () => {
 })
 
 describe('a run whose workers are lost one after another', () => {
-  it('is not tried a sixth time, and its receiver is told', async () => {
+  it('is not tried a sixth time, and its receiver gets the event', async () => {
     const id = await create()
     for (let attempt = 1; attempt <= 5; attempt++) {
       expect(await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'lost', limit: 1 })).toMatchObject([
@@ -214,7 +214,7 @@ describe('the ending of a run', () => {
   }
   const lastTwo = () => receiver.received.slice(-2).map(({ body }) => body)
 
-  it('completed, whose worker is lost after telling it, is told again word for word and settled', async () => {
+  it('completed, whose worker is lost after delivering it, is delivered again identically and completed', async () => {
     const id = await create()
     await work({}, true)
     expect(await read(id)).toMatchObject({ status: 'created', error: { reason: 'lease_expired' } })
@@ -263,7 +263,7 @@ describe('a run that may not begin', () => {
     throw new Failure(reason, 'not now')
   }
 
-  it('because its account may not be called fails, and its receiver is told', async () => {
+  it('because its account may not be called fails, and its receiver gets the event', async () => {
     const id = await create()
     const error = { reason: 'ACCOUNT_NOT_ACTIVE', message: 'not now' }
     expect((await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })).outcome).toEqual({ kind: 'failed', error })
@@ -273,7 +273,7 @@ describe('a run that may not begin', () => {
     expect(await read(id)).toMatchObject({ status: 'failed', error })
   })
 
-  it('tells its receiver when that is back, and is failed only then', async () => {
+  it('delivers to its receiver when that is available again, and is failed only then', async () => {
     const id = await create()
     isReceiverUp = false
     expect((await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })).outcome.kind).toBe('rate_limited')
@@ -285,7 +285,7 @@ describe('a run that may not begin', () => {
     expect(await read(id)).toMatchObject({ status: 'failed' })
   })
 
-  it('for a reason that passes tries again, and tells its receiver after the last attempt alone', async () => {
+  it('for a transient reason is retried, and delivers to its receiver after the last attempt alone', async () => {
     const id = await create()
     for (let attempt = 1; attempt <= 5; attempt++) {
       expect(names()).toEqual([])
@@ -304,7 +304,7 @@ describe('a run that may not begin', () => {
     expect(await read(id)).toMatchObject({ status: 'failed' })
   })
 
-  it('because its stored resources make no plan fails, and its receiver is told', async () => {
+  it('because its stored resources make no plan fails, and its receiver gets the event', async () => {
     await create({ resource: 'a', method: 'list', depends_on: 'a' })
     expect((await work()).outcome).toMatchObject({ kind: 'failed', error: { reason: 'RESOURCES_INVALID' } })
     expect(names()).toEqual(['failed'])
