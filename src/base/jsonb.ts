@@ -18,7 +18,7 @@ const FINDINGS_MAX = 100
 /**
  * Finds what a client may not store, the first 100 of it: nesting beyond `JSON_DEPTH_MAX`, NaN or Infinity (a binary client
  * can send them and no later answer could be written), exponents beyond `EXPONENT_MAX`, keys that reach prototypes, NUL
- * (PostgreSQL refuses it), lone surrogates.
+ * (PostgreSQL rejects it), lone surrogates.
  *
  * @param path prefix of the reported paths
  */

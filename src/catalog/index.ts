@@ -1,12 +1,12 @@
 /**
- * The integration definitions that ship with the product, as data: one file per API, in the form that creating an
- * integration takes. Nothing here has behaviour, and no code elsewhere knows an API by name.
+ * The integration definitions that ship with the product, as data: one file per API, with the body of the
+ * request that creates an integration. Nothing here has behaviour, and no code elsewhere knows an API by name.
  */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import type { JsonObject } from '../base/index.ts'
 
-/** A definition as it is installed: the body of a request that creates an integration. */
+/** A shipped definition: the body of a request that creates an integration. */
 export interface ShippedDefinition {
   readonly name: string
   readonly category: string
@@ -15,19 +15,19 @@ export interface ShippedDefinition {
 
 const EXTENSION = '.json'
 
-/** The names of all shipped definitions, sorted; a file is its definition. */
+/** The names of all shipped definitions, sorted: one per file. */
 export const SHIPPED_NAMES: readonly string[] = readdirSync(import.meta.dirname)
   .filter((file) => file.endsWith(EXTENSION))
   .map((file) => file.slice(0, -EXTENSION.length))
   .sort()
 
-/** The definition of that name, read anew. */
+/** Reads the definition of that name. */
 export function findShippedDefinition(name: string): ShippedDefinition | undefined {
   if (!SHIPPED_NAMES.includes(name)) return undefined
   return JSON.parse(readFileSync(new URL(`${name}${EXTENSION}`, import.meta.url), 'utf8')) as ShippedDefinition
 }
 
-/** What people call the API: the label of its config, else its name. */
+/** Display name of the API: the label of its config, else its name. */
 export function labelOf({ name, config }: ShippedDefinition): string {
   return typeof config.label === 'string' ? config.label : name
 }

@@ -31,7 +31,7 @@ const ORIGIN_WITHOUT_SLASH = /^\{\{[^}]*\}\}(?!$|\/|:\/\/)/
 export function findBaseUrlProblem(text: string): string | undefined {
   if (!STARTS_LIKE_URL.test(text)) return 'must start with https://, http:// or a placeholder'
   if (ORIGIN_WITHOUT_SLASH.test(text))
-    return 'starts with a placeholder, which stands for https://host, so that only "/" may follow it'
+    return 'starts with a placeholder for https://host, so that only "/" may follow it'
   const literal = withoutPlaceholders(text)
   if (/[?#\s\\]/.test(literal)) return 'must not hold a query, a fragment, a backslash or blanks'
   if (/^https?:\/\/[^/]*@/i.test(literal)) return 'must not hold a user name or password'

@@ -27,7 +27,7 @@ export type EvaluateExpression = (expression: string, input: JsonObject) => Prom
  */
 export function formatUnion(name: string, formats: readonly Format[]): z.ZodType<FormatChoice> {
   const [first, ...rest] = formats.map(choiceSchema)
-  if (first === undefined) throw new Error('a family needs at least one format')
+  if (first === undefined) throw new Error('a union needs at least one format')
   return z.discriminatedUnion('format', [first, ...rest]).meta({ id: name })
 }
 

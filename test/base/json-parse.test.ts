@@ -36,7 +36,7 @@ const numberText = fc
   )
 const blank = fc.string({ unit: fc.constantFrom(' ', '\n', '\t', '\r'), maxLength: 2 })
 
-/** JSON text without blanks, its numbers in every spelling. */
+/** JSON text without blanks, its numbers in every notation. */
 const jsonText = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },

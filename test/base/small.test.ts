@@ -94,7 +94,7 @@ describe('a dotted path', () => {
     ['{{context.path}}', 'placeholders have no effect here'],
     ['a`b', ''],
     ['x'.repeat(1025), 'at most 1024 characters'],
-  ])('%j is none, and the right spelling is named where one is likely', (path, hint) => {
+  ])('%j is not a path, and a likely one is suggested', (path, hint) => {
     const read = tryParseDotPath(path)
     expect('problem' in read ? read.problem : read).toContain('must be a path such as data.items')
     expect('problem' in read ? read.problem : read).toContain(hint)

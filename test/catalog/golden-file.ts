@@ -54,7 +54,7 @@ export interface GoldenAnswer {
   readonly base64?: string
 }
 
-/** The golden file of a definition; `undefined` when nobody has written one. */
+/** The golden file of a definition; `undefined` when there is none. */
 export function readGoldenFile(name: string): GoldenFile | undefined {
   const file = new URL(`golden/${name}.json`, import.meta.url)
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as GoldenFile) : undefined

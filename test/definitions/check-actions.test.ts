@@ -53,7 +53,7 @@ describe('a finding names the step', () => {
       ],
     ],
     [
-      'a renewal that asks nobody',
+      'a refresh without a request',
       { actions: { refresh_token: { type: 'transform', config: '{}' } } },
       ['config.actions.refresh_token actions.wrong_step'],
     ],

@@ -161,7 +161,7 @@ describe('a placeholder is allowed where it is evaluated', () => {
     expect(lines(config)).toEqual([`${field} placeholder.no_effect`])
   })
 
-  const families: readonly [string, readonly Format[], (choice: JsonObject) => JsonObject][] = [
+  const kinds: readonly [string, readonly Format[], (choice: JsonObject) => JsonObject][] = [
     ['pagination', PAGINATION_FORMATS, (pagination) => ({ pagination })],
     ['authorization', AUTHORIZATION_FORMATS, (authorization) => ({ authorization })],
     [
@@ -175,15 +175,15 @@ describe('a placeholder is allowed where it is evaluated', () => {
       (signature_verification) => ({ webhook: { signature_verification } }),
     ],
   ]
-  const leaves = families.flatMap(([family, formats, place]) =>
+  const leaves = kinds.flatMap(([kind, formats, place]) =>
     formats.flatMap(({ format, config }) =>
       literalLeaves(config).map(
         (path) =>
           [
-            `${family} ${format}`,
+            `${kind} ${format}`,
             path,
             (value: Json) => place({ format, config: nest(path, value) }),
-            family === 'credentials' ? `config.credentials.${format}.config` : `config.${family}.config`,
+            kind === 'credentials' ? `config.credentials.${format}.config` : `config.${kind}.config`,
           ] as const,
       ),
     ),

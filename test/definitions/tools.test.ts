@@ -56,7 +56,7 @@ describe('the tools of a definition', () => {
     [{ methods: [], tags: ['people'] }, ['get_users']],
     [{ methods: ['get'], tags: ['tracker'] }, []],
     [{ methods: ['purge'], tags: [] }, []],
-    [{ methods: [], tags: ['nobody has it'] }, []],
+    [{ methods: [], tags: ['unused'] }, []],
   ])('are narrowed by %j', (filter, names) => {
     expect(namesOf(filter)).toEqual(names)
   })

@@ -11,7 +11,7 @@ const literal = fc.oneof(
   fc.string({ maxLength: 4 }).map((text) => JSON.stringify(text.replace(/[^\x20-\x7e]/g, ''))),
 )
 
-/** Calls of every function the fast lane knows, and of some it does not, with any arguments. */
+/** Calls of every function of the inline evaluator, and of some others, with any arguments. */
 const FUNCTIONS_OF_ONE = [
   'exists',
   'boolean',
@@ -53,7 +53,7 @@ const FUNCTIONS_OF_TWO = [
 
 const OPERATORS = ['=', '!=', '<', '<=', '>', '>=', 'and', 'or', 'in', '&', '+', '-', '*', '/', '%']
 
-/** Text of an expression in and around the grammar of the fast lane; most parse, some fail when evaluated. */
+/** Text of an expression in and around the grammar of the inline evaluator; most parse, some fail when evaluated. */
 export const expressionText: fc.Arbitrary<string> = fc.letrec<{ expression: string; path: string }>((tie) => {
   const step = fc.oneof(
     { weight: 8, arbitrary: name },

@@ -11,13 +11,13 @@ function fast(text: string) {
   return 'tree' in parsed ? compileInline(parsed.tree) : undefined
 }
 
-/** The same numbers in another spelling. */
-function respelt(value: Json): Json {
+/** The same numbers in another notation. */
+function renotated(value: Json): Json {
   if (typeof value === 'number')
     return /e/.test(String(value)) ? value : new JsonNumber(Number.isInteger(value) ? `${value}.0` : `${value}0`)
-  if (Array.isArray(value)) return value.map(respelt)
+  if (Array.isArray(value)) return value.map(renotated)
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, respelt(item)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, renotated(item)]))
 }
 
 describe('the inline evaluator', () => {
@@ -49,7 +49,7 @@ describe('the inline evaluator', () => {
     await fc.assert(
       fc.asyncProperty(expressionText, roots, async (text, input) => {
         const run = fast(text)
-        const result = run?.(respelt(input) as JsonObject, {})
+        const result = run?.(renotated(input) as JsonObject, {})
         if (!run || result === BAILED_OUT) return
         const expected = await jsonata(text).evaluate(structuredClone(input))
         const doubles = result === undefined ? undefined : toDoubles(result)

@@ -53,7 +53,7 @@ describe('public keys of senders', () => {
     ['a network that fails', new Error('down'), 'down'],
     ['a server that fails', { status: 503, body: '' }, 'answered 503'],
     ['a server that has enough', { status: 429, body: '' }, 'answered 429'],
-  ])('%s is no verdict, and is asked again after a minute', async (_what, answer, message) => {
+  ])('%s is no result, and is fetched again after a minute', async (_what, answer, message) => {
     const { state, keys } = scripted(() => answer)
     await expect(keys.read(URL)).rejects.toThrow(message)
     await expect(keys.read(URL)).rejects.toThrow(message)
@@ -121,7 +121,7 @@ describe('a comparison', () => {
     ['abc', 'abcd', false],
     ['abc', '', false],
     ['x'.repeat(1000), 'x', false],
-  ])('%# is right, whatever the lengths', (left, right, expected) => {
+  ])('%# is right for all lengths', (left, right, expected) => {
     expect(constantTimeEqual(left, right)).toBe(expected)
   })
 })

@@ -11,7 +11,7 @@ import { PROVIDER_ROWS } from './rows/signature-providers.ts'
 
 type Case = Omit<SignatureRow, 'promise'>
 
-/** The verdict on a row; its config has to pass the schema first, as every stored one has. */
+/** The result of a row; its config has to pass the schema first, as every stored one has. */
 async function judge(format: string, row: Case) {
   const choice = signatureSchema.parse(row.config === undefined ? { format } : { format, config: row.config })
   const { documents = {}, headers = {}, query = {}, env = {}, body = '' } = row
@@ -71,7 +71,7 @@ describe.each(SIGNATURE_FORMATS.map((entry) => entry.format))('signature_verific
 })
 
 describe('the schemes of providers', () => {
-  test.each(Object.entries(PROVIDER_ROWS))('%s is genuine', async (_provider, { format, ...row }) => {
+  test.each(Object.entries(PROVIDER_ROWS))('%s is valid', async (_provider, { format, ...row }) => {
     expect(await judge(format, row)).toEqual(VALID)
   })
 
@@ -92,7 +92,7 @@ test('rows exist for registered formats only', () => {
   expect(named.filter((format) => !registered.includes(format))).toEqual([])
 })
 
-const genuine: readonly (readonly [name: string, format: string, row: Case])[] = [
+const validRows: readonly (readonly [name: string, format: string, row: Case])[] = [
   ...Object.entries(SIGNATURE_ROWS).flatMap(([format, rows]) =>
     rows
       .filter(({ reason, hasSpare }) => reason === undefined && !hasSpare)
@@ -101,8 +101,8 @@ const genuine: readonly (readonly [name: string, format: string, row: Case])[] =
   ...Object.entries(PROVIDER_ROWS).map(([provider, row]) => [provider, row.format, row] as const),
 ]
 
-describe.each(genuine)('%s', (_name, format, row) => {
-  test('nothing of a genuine delivery may change', async () => {
+describe.each(validRows)('%s', (_name, format, row) => {
+  test('a valid delivery with any change is invalid', async () => {
     const survivors: string[] = []
     for (const [what, mutated] of mutations(row))
       if ((await judge(format, mutated)).kind === 'valid') survivors.push(what)

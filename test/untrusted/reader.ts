@@ -3,7 +3,7 @@ import { Failure } from '../../src/base/index.ts'
 /** One reader of bytes or texts that others wrote: a parser, decoder, scanner or check. */
 export interface Reader {
   readonly name: string
-  /** The exported functions of `src` it stands for, as `<file below src>#<function>`. */
+  /** The exported functions of `src` that it covers, as `<file below src>#<function>`. */
   readonly covers: readonly string[]
   /** Longest input that reaches it, characters; what is longer is rejected before. */
   readonly lengthMax: number
@@ -11,7 +11,7 @@ export interface Reader {
   readonly read: (input: string) => unknown
   /** Whether the error is how it rejects an input; anything else it throws is a defect. */
   readonly rejects: (error: unknown) => boolean
-  /** Genuine inputs, from which the fuzzer makes others. */
+  /** Valid inputs, which the fuzzer mutates. */
   readonly seeds: readonly string[]
   /** Inputs made to be expensive, of about that many characters. */
   readonly attacks: Readonly<Record<string, (length: number) => string>>
@@ -43,7 +43,7 @@ export function numbered(unit: (index: number) => string, before = '', after = '
   }
 }
 
-/** Refuses with a failure that says who is at fault. */
+/** Rejects with an error of the caller, the definition or the upstream. */
 export function withFailure(error: unknown): boolean {
   return error instanceof Failure
 }
@@ -53,7 +53,7 @@ export function withError(error: unknown): boolean {
   return error instanceof Error && !(error instanceof TypeError) && !(error instanceof RangeError)
 }
 
-/** Refuses nothing: it answers every input. */
+/** Accepts every input. */
 export function never(): boolean {
   return false
 }

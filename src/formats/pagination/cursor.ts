@@ -40,7 +40,7 @@ const keys = z.strictObject({
   allow_empty_page_cursor: z
     .boolean()
     .default(true)
-    .describe('An empty page with a cursor goes on; false is `stop_on_empty: true`.'),
+    .describe('An empty page with a cursor continues the listing; false is `stop_on_empty: true`.'),
   ignore_limit_in_pagination: z.boolean().default(false).describe('The page size is sent with the first page only.'),
 })
 

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../src/base/index.ts'
 
-/** One promise of a signature format: a delivery with this config is genuine, or rejected for this reason. */
+/** One promise of a signature format: a delivery with this config is valid, or rejected for this reason. */
 export interface SignatureRow {
   readonly promise: string
   readonly config?: Json
@@ -17,7 +17,7 @@ export interface SignatureRow {
   readonly now?: string
   /** What addresses of public keys answer; an address without a document is not found. */
   readonly documents?: Readonly<Record<string, string>>
-  /** Part of the sentence that rejects; absent: the delivery is genuine. */
+  /** Part of the reason; absent: the delivery is valid. */
   readonly reason?: string
   /** What the scheme proves beside the headers, so that changing it has to reject. Default: the body. */
   readonly proves?: readonly ('method' | 'url' | 'query' | 'body' | 'payload')[]

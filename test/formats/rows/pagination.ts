@@ -76,7 +76,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'empty_page',
     },
     {
-      promise: 'goes on after a short page, because some APIs send them in mid-stream',
+      promise: 'continues after a short page, because some APIs send them in mid-stream',
       config: { page_key: 'page', limit_key: 'n', limit: 3 },
       answers: [page(1), page(2, 3, 4)],
       requests: ['query page=1 query n=3', 'query page=2 query n=3'],
@@ -262,7 +262,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'no_cursor',
     },
     {
-      promise: 'goes on after an empty page that has a token',
+      promise: 'continues after an empty page that has a token',
       config: { cursor_path: 'next', cursor_key: 'c' },
       answers: [cursorPage('a'), cursorPage(null, 1)],
       requests: ['', 'query c="a"'],
@@ -360,7 +360,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'has_more_false',
     },
     {
-      promise: 'goes on with a constant token where the loop check is off',
+      promise: 'continues with a constant token where the loop check is off',
       config: { cursor_path: 'next', cursor_key: 'c', detect_loop: false, has_more_path: 'more' },
       answers: [
         { records: [1], body: { next: 'scroll', more: true } },
@@ -458,7 +458,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'link_absent',
     },
     {
-      promise: 'an empty page with a link goes on',
+      promise: 'an empty page with a link continues',
       answers: [{ records: [], headers: { link: '</items?p=2>; rel=next' } }, page(1)],
       requests: ['', 'https://api.example.com/items?p=2'],
       end: 'link_absent',
@@ -498,7 +498,7 @@ export const PAGINATION_ROWS: Readonly<Record<string, readonly PaginationRow[]>>
       end: 'range_end',
     },
     {
-      promise: 'goes on by what was received while the total is unknown',
+      promise: 'continues by the entries received while the total is unknown',
       config: { limit: 2 },
       answers: [
         { status: 206, records: [1, 2], headers: { 'content-range': 'items 0-1/*' } },

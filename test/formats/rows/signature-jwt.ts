@@ -31,7 +31,7 @@ async function token({ alg = 'RS256', kid = 'k1', claims = {}, key = rsa.private
 }
 
 /** The last letter of 256 bytes in base64url has bits to spare. */
-const respelled = (text: string) => text.slice(0, -1) + String.fromCharCode((text.at(-1) ?? '').charCodeAt(0) + 1)
+const reencoded = (text: string) => text.slice(0, -1) + String.fromCharCode((text.at(-1) ?? '').charCodeAt(0) + 1)
 
 const unsecured = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(`{"exp":${Number(SECONDS) + 60}}`).toString('base64url')}.`
 const byKeySet = { config: { jwks_url: JWKS }, documents: keySet(jwk(rsa.publicKey, 'k1')), proves: [] }
@@ -163,7 +163,7 @@ export const JWT_ROWS: readonly SignatureRow[] = [
   {
     promise: 'rejects another encoding of the same signature',
     ...byKeySet,
-    headers: { authorization: respelled((await token()).authorization) },
+    headers: { authorization: reencoded((await token()).authorization) },
     reason: 'not a JWT',
   },
   {
