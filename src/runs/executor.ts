@@ -57,7 +57,7 @@ export interface HeartbeatState {
   readonly signal: AbortSignal
 }
 
-/** Whether a lease goes on, and whether its run should end. */
+/** Whether a lease was renewed, and whether its run should end. */
 export interface LeaseAnswer {
   readonly kind: HeartbeatResult['kind']
   readonly isStopRequested?: boolean

@@ -70,7 +70,7 @@ export function isLeaseLost(error: unknown): boolean {
   return error instanceof Failure && error.reason === 'LEASE_LOST'
 }
 
-/** Why an execution should end before it is done: somebody asked to stop the run, or this process drains. */
+/** Why an execution should end before it is done: a stop of the run was requested, or this process drains. */
 export type StopCause = 'request' | 'drain'
 
 /** A run under a lease of this process, and why it should end, if it should. */

@@ -186,7 +186,7 @@ export interface RunProgress {
   /**
    * Stores the checkpoint and the counters and renews the lease, in one statement.
    *
-   * @param ending how the run ends, before its destination is told; absent while that is not decided
+   * @param ending how the run ends, before that is reported to its destination; absent while that is not decided
    * @returns `stop` when the run should end here: it was asked to, or its worker drains
    * @throws Failure LEASE_LOST when another holder took over: nothing was stored, the execution must end
    */

@@ -1,7 +1,7 @@
 /**
- * When things happen: cron expressions, triggers, and the ticks that turn triggers into runs.
+ * Schedules: cron expressions, triggers, and the ticks that turn triggers into runs.
  *
- * Never here: what a run does (sync), who executes it (worker, daemon), how long it may be held (queue).
+ * Never here: what a run does (syncs), which process executes it (worker, daemon-runner), how long it is leased (runs).
  */
 
 export { CATCH_UP, type CatchUpPolicy } from './catch-up.ts'

@@ -68,7 +68,7 @@ export async function run(): Promise<void> {
 /** Median of interleaved rounds, after one that warms both up. */
 async function compare(scene: Scene, upstreamUrl: string, storeUrl: string, size: number): Promise<void> {
   const seed = await seedPages(scene.product, upstreamUrl, size)
-  await using floor = new Peer<number>('store-floor-main.ts', [upstreamUrl, storeUrl, String(size)])
+  await using floor = new Peer<number>('store-baseline-main.ts', [upstreamUrl, storeUrl, String(size)])
   await floor.next()
   const seconds = { floor: [] as number[], product: [] as number[] }
   for (let round = 0; round <= ROUNDS; round++) {

@@ -28,7 +28,7 @@ export async function run(): Promise<void> {
   try {
     for (const size of PAGE_SIZES) {
       const seed = await seedPages(product, { upstreamUrl, receiverUrl, size })
-      await using floor = new Peer<number>('sync-floor-main.ts', [upstreamUrl, receiverUrl, String(size)])
+      await using floor = new Peer<number>('sync-baseline-main.ts', [upstreamUrl, receiverUrl, String(size)])
       await compare(size, {
         floor: () => floorSeconds(floor),
         product: () => productSeconds(product, seed, receiver),

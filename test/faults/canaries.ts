@@ -1,6 +1,6 @@
 /**
  * Plants secrets in every slot of a product that runs as a process, with a daemon beside it, at debug level; third parties,
- * token endpoints and receivers repeat everything they are sent, in every spelling. Then everything that is stored, sent or
+ * token endpoints and receivers repeat everything they are sent, in every encoding. Then everything that is stored, sent or
  * logged is searched for them.
  *
  * `bootstrap.json` holds the first tokens by design; sealed columns are searched like all others.

@@ -1,7 +1,7 @@
 /**
  * Servers and workers are restarted by SIGTERM, one after the other, while requests and runs are under way; about two
  * minutes. Clients notice nothing, neither behind a load balancer nor with a gRPC channel over both servers; each run
- * goes on elsewhere without a page twice.
+ * continues elsewhere without a page twice.
  */
 
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
 /**
- * Tries to talk the guarded HTTP client into reaching this machine: spellings, redirects, names that rebind.
+ * Tries to talk the guarded HTTP client into reaching this machine: encodings of addresses, redirects, names that rebind.
  *
  * Canaries listen on both loopback addresses and count connections; the resolver is the worst there is, answering
  * every unknown name with loopback.
@@ -29,12 +29,12 @@ await using canaryV6 = await startUpstream((_request, response) => void response
 const reached = () => canary.connections() + canaryV6.connections()
 
 await canariesAreAlive()
-await spellings()
+await encodings()
 await redirects()
 await rebinding()
 await legitimate()
 
-/** The same spellings with loopback opened do reach the canaries, so that silence elsewhere means something. */
+/** The same encodings with loopback opened do reach the canaries, so that silence elsewhere means something. */
 async function canariesAreAlive(): Promise<void> {
   const policy = createEgressPolicy({ allow: '127.0.0.0/8,::1/128' })
   await using client = createHttpClient({ policy, resolveAll: async () => LOOPBACK.slice(0, 1) })
@@ -43,8 +43,8 @@ async function canariesAreAlive(): Promise<void> {
   reportAtLeast('egress-opened-reached', answered, 'URLs', 20)
 }
 
-/** Every spelling through both calls: whole answers and streams. */
-async function spellings(): Promise<void> {
+/** Every encoding through both calls: whole answers and streams. */
+async function encodings(): Promise<void> {
   await using client = createHttpClient({ policy: closed, resolveAll: async () => LOOPBACK })
   const urls = [...bypassUrls(canary.port), ...bypassUrls(canaryV6.port)]
   const before = reached()
@@ -57,17 +57,17 @@ async function spellings(): Promise<void> {
   reportAtMost('egress-bypass-reached', answered + reached() - before, 'URLs', 0)
 }
 
-/** A door that may be called redirects to every spelling, directly and through a second redirect. */
+/** An allowed upstream redirects to every encoding, directly and through a second redirect. */
 async function redirects(): Promise<void> {
   let location = ''
   let status = 302
-  await using door = await startUpstream(({ url }, response) => {
+  await using allowed = await startUpstream(({ url }, response) => {
     const hop = url === '/chain' ? '/last' : location
     response.writeHead(status, { location: hop }).end()
   })
-  // The door alone may be dialled: it is 127.0.0.1 under a policy that knows no other address.
+  // The allowed upstream alone may be dialled: it is 127.0.0.1 under a policy that knows no other address.
   const doorOnly: EgressPolicy = { allows: (address) => address === '127.0.0.1' }
-  const resolveAll = async (name: string) => (name === 'door.example' ? LOOPBACK.slice(0, 1) : LOOPBACK)
+  const resolveAll = async (name: string) => (name === 'allowed.example' ? LOOPBACK.slice(0, 1) : LOOPBACK)
   await using client = createHttpClient({ policy: doorOnly, resolveAll })
   const targets = bypassUrls(canaryV6.port).filter((url) => !pointsTo(url, '127.0.0.1') && /^http:\/\//.test(url))
   const before = reached()
@@ -76,7 +76,7 @@ async function redirects(): Promise<void> {
     location = target.replace(/[^\x21-\x7e]/g, encodeURIComponent)
     status = REDIRECT_STATUSES[index % REDIRECT_STATUSES.length] ?? 302
     for (const path of ['/last', '/chain']) {
-      if (await answers(client, { url: `http://door.example:${door.port}${path}`, redirects: 3 })) followed++
+      if (await answers(client, { url: `http://allowed.example:${allowed.port}${path}`, redirects: 3 })) followed++
     }
   }
   reportAtLeast('egress-redirect-targets', targets.length, 'URLs', 200)
@@ -105,7 +105,7 @@ async function legitimate(): Promise<void> {
   const policy = createEgressPolicy({ allow: '127.0.0.0/8,::1/128' })
   const resolveAll = async (name: string) => (name.startsWith('v6.') ? LOOPBACK.slice(1, 2) : LOOPBACK.slice(0, 1))
   await using client = createHttpClient({ policy, resolveAll })
-  await using door = await startUpstream((_request, response) => {
+  await using allowed = await startUpstream((_request, response) => {
     response.writeHead(302, { location: `http://api.example.com:${canary.port}/after` }).end()
   })
   const urls = [
@@ -116,7 +116,7 @@ async function legitimate(): Promise<void> {
       (host) => `http://${host}:${canary.port}/path?query=1#fragment`,
     ),
     ...['[::1]', '[0:0:0:0:0:0:0:1]', 'v6.example'].map((host) => `http://${host}:${canaryV6.port}/`),
-    `${door.origin}/`,
+    `${allowed.origin}/`,
   ]
   let arrived = 0
   for (const url of urls) if (await answers(client, { url, redirects: 1 })) arrived++

@@ -73,7 +73,7 @@ async function sleepThroughLeases(cluster: RunCluster, sleeper: WorkerProcess): 
   return held.length
 }
 
-/** Seconds from each kill until somebody else held the run. */
+/** Seconds from each kill until another holder had the run. */
 async function secondsUntilTaken(cluster: RunCluster, killed: readonly Killed[]): Promise<readonly number[]> {
   const taken = Map.groupBy(await readTakenLeases(cluster.database), ({ runId }) => runId)
   return killed.map(({ runId, at }) => {

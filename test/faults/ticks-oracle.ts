@@ -1,7 +1,7 @@
 /**
  * Random expressions, their next 200 ticks, and what another implementation of cron makes of them.
  *
- * 2 000 expressions (`PATCHBAY_FAULTS_EXPRESSIONS` for more). What the product refuses is not compared, but must have a
+ * 2 000 expressions (`PATCHBAY_FAULTS_EXPRESSIONS` for more). What the product rejects is not compared, but must have a
  * reason; the dialects differ in what `test/README.md` lists.
  */
 
@@ -20,12 +20,12 @@ const SHOWN_MAX = 20
 const FROM_MS = { min: Date.UTC(2024, 0), max: Date.UTC(2032, 0) }
 
 const random = seededRandom('ticks-oracle')
-let [compared, refused, ticks, different] = [0, 0, 0, 0]
+let [compared, rejected, ticks, different] = [0, 0, 0, 0]
 for (let count = 0; count < EXPRESSIONS; count++) {
   const text = randomCron(random)
   const from = new Date(Math.floor(FROM_MS.min + random() * (FROM_MS.max - FROM_MS.min)))
   if (checkCronExpression(text, { minTickGapSeconds: 1, from, field: 'cron_expression' }).length > 0) {
-    refused++
+    rejected++
     continue
   }
   const [ours, theirs] = [ticksOf(cronExpression(text), from), oracleTicks(text, from)]
@@ -37,7 +37,7 @@ for (let count = 0; count < EXPRESSIONS; count++) {
   if (different <= SHOWN_MAX) show(text, from, ours[place], theirs[Math.max(0, place)])
 }
 reportAtLeast('ticks-oracle/expressions', compared, 'expressions', EXPRESSIONS / 2)
-reportAtLeast('ticks-oracle/refused', refused, 'expressions', 0)
+reportAtLeast('ticks-oracle/refused', rejected, 'expressions', 0)
 reportAtLeast('ticks-oracle/ticks', ticks, 'ticks', 1)
 reportAtMost('ticks-oracle/different', different, 'expressions', 0)
 

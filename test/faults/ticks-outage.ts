@@ -1,5 +1,5 @@
 /**
- * All workers die at once and stay away; whoever comes back fires every tick of the meantime, each under its own time.
+ * All workers die at once and stay away; the workers that return fire every tick of the meantime, each under its own time.
  *
  * 2 000 triggers every 2 to 10 s under 4 workers, all killed for a minute (`PATCHBAY_FAULTS_MINUTES` for longer, up to the
  * catch-up of 100 ticks per trigger), then 4 new ones.

@@ -344,7 +344,7 @@ describe('a held run', () => {
   }
   const claimed = { id: newId(), leaseId: newId() } as ClaimedRun
 
-  it('is lost here when nobody renewed its lease in time', async () => {
+  it('is lost here when its lease was not renewed in time', async () => {
     const sleeping = new SleepingClock()
     const held = new HeldRun(claimed, sleeping, 30_000, performance.now())
     sleeping.sleeps.shift()?.()
@@ -353,7 +353,7 @@ describe('a held run', () => {
     expect(held.signal.reason).toMatchObject({ reason: 'LEASE_LOST' })
   })
 
-  it('goes on when its lease was renewed', async () => {
+  it('continues when its lease was renewed', async () => {
     const sleeping = new SleepingClock()
     const held = new HeldRun(claimed, sleeping, 30_000, performance.now())
     held.renew(performance.now())

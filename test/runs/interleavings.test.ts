@@ -121,7 +121,7 @@ class Bench {
     }
   }
 
-  /** Lets everything that waits be done, whatever it takes; nothing may be left. */
+  /** Completes everything that waits; nothing may be left. */
   async finish(): Promise<void> {
     for (let round = 0; round < 200 && this.model.runs.some(({ status }) => isOpen(status)); round++) {
       await clock.advance(61_000)
@@ -219,7 +219,7 @@ class Bench {
       this.#queue.settle([{ ...lease, outcome: ended }]),
       this.#queue.reap(),
     ])
-    // Whoever came first: the other found nothing.
+    // One of the two came first, and the other found nothing.
     if (settled?.kind === 'settled') expect(this.model.settle(lease, ended, this.nowMs)).toEqual(settled)
     expect(reaped).toBe(this.model.reap(this.nowMs))
     expect(this.model.find(lease.id).lease?.leaseId).not.toBe(lease.leaseId)
@@ -284,7 +284,7 @@ async function reasonOf(work: Promise<unknown>): Promise<string> {
   )
 }
 
-describe('whatever happens in whatever order', () => {
+describe('in any order of events', () => {
   it('the queue is where a model of it is, and everything comes to an end', { timeout: 180_000 }, async () => {
     const tenant = await createTenant(database, ACCOUNTS)
     await fc.assert(

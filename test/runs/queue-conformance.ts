@@ -213,7 +213,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         expect(await settle(fresh, { kind: 'completed' })).toEqual({ kind: 'settled', id, status: 'completed' })
       })
 
-      it('is told from the one that followed it, whoever asks about both at once', async () => {
+      it('is distinguished from the one that followed it, when both are asked about together', async () => {
         const [id = ''] = await at.enqueue([{ key: 1 }])
         const stale = await claimOne()
         await at.clock.advance(LEASE_MS)
@@ -337,7 +337,7 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
         expect(await at.queue.heartbeat([lease])).toMatchObject([{ kind: 'held', isStopRequested: true }])
       })
 
-      it('takes the lease from a holder that goes on for a minute', async () => {
+      it('takes the lease from a holder that continues for a minute', async () => {
         const [id = ''] = await at.enqueue([{ key: 1 }])
         const lease = await claimOne()
         await at.requestStop(id)

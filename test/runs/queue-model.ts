@@ -1,7 +1,7 @@
 import type { LeaseKey, Outcome } from '../../src/runs/index.ts'
 import type { Settled } from '../../src/runs/queue.ts'
 
-/** A lease somebody took, kept after it ended: its holder may not know. */
+/** A lease that was taken, kept after it ended: its holder may not know. */
 export interface ModelLease extends LeaseKey {
   readonly attempt: number
 }

@@ -174,7 +174,7 @@ describe('retention', () => {
     expect(await count()).toEqual({ count: 0 })
   })
 
-  it('gives way to whoever uses the table, and is done the next time', async () => {
+  it('gives way to other statements on the table, and is done the next time', async () => {
     const { run } = await runOfFirstDay()
     await complete(run)
     await daysLater(31)

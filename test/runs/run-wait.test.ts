@@ -85,7 +85,7 @@ describe('a run that waits says for what', () => {
     expect(await waitingOf(running.id)).toBeUndefined()
   })
 
-  it('for a worker of its region, and then for one that has room', async () => {
+  it('for a worker of its region, and then for one that has capacity', async () => {
     const { id } = await create()
     expect(await waitingOf(id)).toMatchObject({ reason: 'capacity' })
     await touchWorker(database.pool, 'worker-1', ['eu'])

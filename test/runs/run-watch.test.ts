@@ -14,7 +14,7 @@ import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 
-const LOOK_MS = 500
+const POLL_MS = 500
 const HOUR_MS = 3_600_000
 const STATS: ResourceStats = {
   resource: 'repos',
@@ -30,7 +30,7 @@ const { database } = await testDatabase()
 let statements: string[] = []
 database.pool.on('query', ({ sql }: { sql: string }) => statements.push(sql))
 
-/** A clock that stands until it is moved. */
+/** A clock that stands still until it is moved. */
 class ManualClock implements Clock {
   #nowMs = Date.now()
   #sleepers = new Set<{ readonly ms: number; readonly dueMs: number; readonly wake: () => void }>()
@@ -56,13 +56,13 @@ class ManualClock implements Clock {
     return this.#sleepers.size
   }
 
-  async untilSomebodySleeps(ms: number): Promise<void> {
+  async untilSleeping(ms: number): Promise<void> {
     while (![...this.#sleepers].some((each) => each.ms === ms)) await this.#fellAsleep.promise
   }
 
-  /** Waits until somebody sleeps for `ms`, then lets that time pass. */
+  /** Waits until something sleeps for `ms`, then lets that time pass. */
   async pass(ms: number): Promise<void> {
-    await this.untilSomebodySleeps(ms)
+    await this.untilSleeping(ms)
     this.#nowMs += ms
     for (const sleeper of this.#sleepers) {
       if (sleeper.dueMs > this.#nowMs) continue
@@ -106,7 +106,7 @@ async function claim() {
 }
 
 const follow = ({ id, environmentId }: Run, signal = aborter.signal) => watch.watch(environmentId, id, signal)
-const looks = () => statements.filter((sql) => sql.includes('c.saves') && sql.includes('unnest'))
+const polls = () => statements.filter((sql) => sql.includes('c.saves') && sql.includes('unnest'))
 
 async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const collected: Item[] = []
@@ -114,10 +114,10 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return collected
 }
 
-/** What the watcher is told next, once a look has passed. */
-async function nextLook(watcher: AsyncGenerator<Run | undefined>): Promise<Run | undefined> {
+/** The watcher's next answer, once a poll has passed. */
+async function nextPoll(watcher: AsyncGenerator<Run | undefined>): Promise<Run | undefined> {
   const next = watcher.next()
-  await clock.pass(LOOK_MS)
+  await clock.pass(POLL_MS)
   return (await next).value
 }
 
@@ -129,53 +129,53 @@ async function reasonOf(work: Promise<unknown>): Promise<unknown> {
 }
 
 describe('a watcher', () => {
-  it('is told the run as it is, every step of its progress, and its end', async () => {
+  it('gets the run as it is, every step of its progress, and its end', async () => {
     const run = await create()
     const watcher = follow(run)
     expect((await watcher.next()).value).toMatchObject(run)
     const lease = await claim()
-    expect(await nextLook(watcher)).toMatchObject({ status: 'running', resourceStats: [] })
+    expect(await nextPoll(watcher)).toMatchObject({ status: 'running', resourceStats: [] })
     await queue.save(lease, {}, [STATS])
-    expect(await nextLook(watcher)).toMatchObject({ resourceStats: [{ fetched: 100 }] })
+    expect(await nextPoll(watcher)).toMatchObject({ resourceStats: [{ fetched: 100 }] })
     await queue.save(lease, {}, [{ ...STATS, fetched: 200 }])
-    expect(await nextLook(watcher)).toMatchObject({ status: 'running', resourceStats: [{ fetched: 200 }] })
+    expect(await nextPoll(watcher)).toMatchObject({ status: 'running', resourceStats: [{ fetched: 200 }] })
     await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
-    expect(await nextLook(watcher)).toMatchObject({ status: 'completed', resourceStats: [{ fetched: 200 }] })
+    expect(await nextPoll(watcher)).toMatchObject({ status: 'completed', resourceStats: [{ fetched: 200 }] })
     expect(await watcher.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('is told when what the run waits for changes', async () => {
+  it('gets the run when what it waits for changes', async () => {
     const [first, second] = [await create(), await create()]
     await touchWorker(database.pool, 'worker', [])
     const watcher = follow(second)
     expect((await watcher.next()).value).toMatchObject({ waiting: { reason: 'capacity' } })
     const lease = await claim()
     const waiting = { reason: 'account_busy', blockingRunId: first.id }
-    expect(await nextLook(watcher)).toMatchObject({ status: 'created', version: second.version, waiting })
+    expect(await nextPoll(watcher)).toMatchObject({ status: 'created', version: second.version, waiting })
     await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
-    expect(await nextLook(watcher)).toMatchObject({ waiting: { reason: 'capacity' } })
+    expect(await nextPoll(watcher)).toMatchObject({ waiting: { reason: 'capacity' } })
     await claim()
-    const running = await nextLook(watcher)
+    const running = await nextPoll(watcher)
     expect(running).toMatchObject({ status: 'running' })
     expect(running).not.toHaveProperty('waiting')
   })
 
-  it('of a run that is over is told so once', async () => {
+  it('of a run that has ended gets it once', async () => {
     const run = await create()
     await queue.settle([{ ...(await claim()), outcome: { kind: 'stopped' } }])
     const told = await all(follow(run))
     expect(told).toMatchObject([{ id: run.id, status: 'stopped' }])
   })
 
-  it('is told of several changes between two looks once', async () => {
+  it('gets several changes between two polls as one', async () => {
     const watcher = follow(await create())
     await watcher.next()
     const lease = await claim()
     for (const fetched of [1, 2, 3]) await queue.save(lease, {}, [{ ...STATS, fetched }])
-    expect(await nextLook(watcher)).toMatchObject({ resourceStats: [{ fetched: 3 }] })
+    expect(await nextPoll(watcher)).toMatchObject({ resourceStats: [{ fetched: 3 }] })
   })
 
-  it('hears a sign of life after fifteen silent seconds', async () => {
+  it('gets a keep-alive after fifteen silent seconds', async () => {
     const watcher = follow(await create())
     await watcher.next()
     const next = watcher.next()
@@ -189,45 +189,45 @@ describe('a watcher', () => {
     await slow.next()
     await quick.next()
     const lease = await claim()
-    await nextLook(quick)
+    await nextPoll(quick)
     await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
-    await nextLook(quick)
+    await nextPoll(quick)
     expect(await all(slow)).toMatchObject([{ status: 'completed' }])
   })
 
-  it('goes at once when it is told to, and nothing stays behind', async () => {
+  it('ends immediately when its signal aborts, and no poll remains', async () => {
     const watcher = follow(await create())
     await watcher.next()
     const next = watcher.next()
     aborter.abort()
     expect(await next).toEqual({ done: true, value: undefined })
-    await clock.pass(LOOK_MS)
+    await clock.pass(POLL_MS)
     await create()
-    expect(looks()).toEqual([])
+    expect(polls()).toEqual([])
     expect(clock.sleeping).toBe(0)
   })
 
   it('does not learn whether another environment has the run', async () => {
     const run = await create()
     const stranger = await createTenant(database)
-    const refused = (id: string) => watch.watch(stranger.environmentId, id, aborter.signal).next()
+    const rejected = (id: string) => watch.watch(stranger.environmentId, id, aborter.signal).next()
     const unknown = newId()
-    const [foreign, none] = await Promise.all([refused(run.id), refused(unknown)].map((next) => next.catch(String)))
+    const [foreign, none] = await Promise.all([rejected(run.id), rejected(unknown)].map((next) => next.catch(String)))
     expect(String(foreign).replace(run.id, unknown)).toBe(none)
     expect(none).toContain('RESOURCE_NOT_FOUND')
   })
 
-  it('is told when the run is removed', async () => {
+  it('gets an error when the run is removed', async () => {
     const run = await create()
     const watcher = follow(run)
     await watcher.next()
     const next = reasonOf(watcher.next())
     await execute(database.pool, 'delete from sync_job_run where id = ?', [run.id])
-    await clock.pass(LOOK_MS)
+    await clock.pass(POLL_MS)
     expect(await next).toBe('RESOURCE_NOT_FOUND')
   })
 
-  it('is asked to come again after an hour', async () => {
+  it('has to watch again after an hour', async () => {
     const watcher = follow(await create())
     await watcher.next()
     const next = reasonOf(watcher.next())
@@ -238,25 +238,25 @@ describe('a watcher', () => {
 })
 
 describe('many watchers', () => {
-  it('cost one look per half second at all, one at those that wait, and a read only for what has changed', async () => {
+  it('cost one poll per half second, one statement for those that wait, and a read only for what has changed', async () => {
     const runs = [await create(), await create(), await create()]
     const watchers = runs.flatMap((run) => [follow(run), follow(run)])
     await Promise.all(watchers.map((watcher) => watcher.next()))
     const lease = await claim()
     const hear = watchers.map((watcher) => watcher.next())
     statements = []
-    await clock.pass(LOOK_MS)
+    await clock.pass(POLL_MS)
     const changed = watchers.flatMap((_, at) => (runs[Math.floor(at / 2)]?.id === lease.id ? [hear[at]] : []))
     expect(await Promise.all(changed)).toMatchObject([
       { value: { id: lease.id, status: 'running' } },
       { value: { id: lease.id, status: 'running' } },
     ])
-    await clock.untilSomebodySleeps(LOOK_MS)
-    expect(looks()).toHaveLength(1)
+    await clock.untilSleeping(POLL_MS)
+    expect(polls()).toHaveLength(1)
     expect(statements).toHaveLength(3)
   })
 
-  it('are all told when the database fails, the slow ones when they ask, and may come again', async () => {
+  it('all get an error of the database, the slow ones when they ask, and may watch again', async () => {
     const run = await create()
     let isDown = false
     const flaky = {
@@ -271,7 +271,7 @@ describe('many watchers', () => {
     await slow.next()
     const told = waiting.next().catch(String)
     isDown = true
-    await clock.pass(LOOK_MS)
+    await clock.pass(POLL_MS)
     expect(await told).toContain('the database is away')
     await expect(slow.next()).rejects.toThrow('the database is away')
     isDown = false

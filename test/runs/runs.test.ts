@@ -116,12 +116,12 @@ describe('creating a run', () => {
     ['an unknown account', { integratedAccountId: newId() }, 'RESOURCE_NOT_FOUND'],
     ['an unknown webhook', { destination: { kind: 'webhook', webhookId: newId() } }, 'WEBHOOK_NOT_FOUND'],
     ['no destination', { destination: undefined }, 'DESTINATION_REQUIRED'],
-  ])('is refused for %s, and nothing is stored', async (_, input, reason) => {
+  ])('is rejected for %s, and nothing is stored', async (_, input, reason) => {
     expect(await reasonOf(create(input))).toBe(reason)
     expect((await listRuns(database.pool, tenant.environmentId, {}, {})).items).toEqual([])
   })
 
-  it('is refused when ten thousand runs wait', async () => {
+  it('is rejected when ten thousand runs wait', async () => {
     await execute(
       database.pool,
       `insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, fair_rank,
@@ -154,7 +154,7 @@ describe('progress', () => {
     expect(await queue.reap()).toBe(0)
   })
 
-  it('of a holder whose lease went to another is refused and stores nothing', async () => {
+  it('of a holder whose lease another holder has is rejected and stores nothing', async () => {
     const { id } = await create()
     const stale = await claimOne()
     await queue.save(stale, { page: 1 }, [STATS])
@@ -264,7 +264,7 @@ describe('an incremental sync', () => {
     expect(await queue.claim({ group, holder: 'anyone', limit: 1 })).toMatchObject([{ previousRunDates: [null] }])
   })
 
-  it('goes on when another resource of the job changes', async () => {
+  it('continues when another resource of the job changes', async () => {
     await useResources([list('a'), list('b')])
     await finish(await run(), [0, 1])
     await useResources([list('c'), list('b'), list('a')])
@@ -307,7 +307,7 @@ describe('stopping a run', () => {
     expect(await read(id)).toMatchObject({ status: 'stopped' })
   })
 
-  it.each(['completed', 'failed'] as const)('that %s is refused', async (kind) => {
+  it.each(['completed', 'failed'] as const)('that %s is rejected', async (kind) => {
     const { id } = await create()
     await queue.settle([{ ...(await claimOne()), outcome: { kind, error: FAILURE } }])
     expect(await reasonOf(stop(id))).toBe('RUN_STATE_CONFLICT')
@@ -370,7 +370,7 @@ describe('a run that fails again and again', () => {
     expect(await read(id)).toMatchObject({ status: 'created', attempt: 20 })
   })
 
-  it('without progress fails after five attempts, whatever it saves', async () => {
+  it('without progress fails after five attempts, however much it saves', async () => {
     await create()
     for (let page = 1; page <= 3; page++) await failAfter(page)
     const statuses = [await failAfter(3), await failAfter(3), await failAfter(3), await failAfter(3)]
@@ -441,7 +441,7 @@ describe('retrying a run', () => {
     expect(await claimOne()).toMatchObject({ id })
   })
 
-  it('is refused in any other status', async () => {
+  it('is rejected in any other status', async () => {
     const { id } = await create()
     expect(await reasonOf(retry(id))).toBe('RUN_STATE_CONFLICT')
     const lease = await claimOne()
@@ -457,7 +457,7 @@ describe('retrying a run', () => {
     expect(reasons.sort()).toEqual(['RUN_STATE_CONFLICT', 'accepted'])
   })
 
-  it('is refused while the account would not run', async () => {
+  it('is rejected while the account would not run', async () => {
     const { id } = await create()
     await stop(id)
     await execute(database.pool, `update integrated_account set status = 'connecting' where environment_id = ?`, [
@@ -495,7 +495,7 @@ describe('listing runs', () => {
     expect(await list({ triggerId: newId() })).toEqual([])
   })
 
-  it('refuses the page token of another query', async () => {
+  it('rejects the page token of another query', async () => {
     for (let round = 0; round < 2; round++) await create({ account: round })
     const { nextPageToken } = await listRuns(database.pool, tenant.environmentId, {}, { pageSize: 1 })
     const other = listRuns(
@@ -513,7 +513,7 @@ describe('the days of the runs', () => {
   const ensure = (text: string, days: number) =>
     database.transaction((tx) => ensureDayPartitions(tx, 'sync_job_run', day(text), days))
 
-  it('get their partitions ahead, once, however many keepers there are', async () => {
+  it('get their partitions ahead, once, however many workers maintain them', async () => {
     const made = await Promise.all([ensure('2031-02-27', 4), ensure('2031-02-27', 4), ensure('2031-02-28', 4)])
     expect(made.flat().sort()).toEqual([
       'sync_job_run_20310227',

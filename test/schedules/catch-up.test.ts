@@ -11,7 +11,7 @@ const owed = (expression: string, dueAt: Date, now: Date, catchUp = CATCH_UP) =>
   catchUpTicks(cronExpression(expression), dueAt, now, catchUp)
 
 describe('a schedule owes', () => {
-  it('the one tick that is due, and goes on from it rather than from now', () => {
+  it('the one tick that is due, and continues from it rather than from now', () => {
     expect(owed('*/5 * * * *', T('12:00:00'), T('12:04:59.999'))).toEqual({
       ticks: [T('12:00:00')],
       missed: undefined,
@@ -56,7 +56,7 @@ describe('a schedule owes', () => {
     expect(missed?.count).toBe(1000)
   })
 
-  it('exactly the ticks of another implementation, whatever the outage', () => {
+  it('exactly the ticks of another implementation, after any outage', () => {
     const outageMs = fc.integer({ min: 0, max: 3 * 3_600_000 })
     fc.assert(
       fc.property(cronText, outageMs, (text, ms) => {

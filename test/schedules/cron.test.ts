@@ -126,7 +126,7 @@ describe('day of month and day of week', () => {
   })
 })
 
-describe('a cron expression is refused', () => {
+describe('a cron expression is rejected', () => {
   it.each([
     ['empty', '', 'cron.field_count', 'has 0 fields'],
     ['blank', '   ', 'cron.field_count', 'has 0 fields'],

@@ -73,7 +73,7 @@ class Pair {
         this.#model.patch(each.expression, now)
         return await this.#patch(each.expression)
       case 'patch-while-firing':
-        // Whoever is first, the ticks that are due become runs of the old expression.
+        // In either order, the ticks that are due become runs of the old expression.
         this.#model.fire(now)
         this.#model.patch(each.expression, now)
         return await this.#amidFiring(() => this.#patch(each.expression))
@@ -141,7 +141,7 @@ function byTime<Value>(entries: ReadonlyMap<number, Value>): readonly (readonly 
   return [...entries].sort(([one], [other]) => one - other)
 }
 
-describe('whatever happens in whatever order', () => {
+describe('in any order of events', () => {
   it('every tick has exactly one entry with its reason, and there are no others', { timeout: 240_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(expression, fc.array(step, { minLength: 5, maxLength: 25 }), async (first, steps) => {

@@ -6,7 +6,7 @@ const OPEN_MAX = 2
 /** A longer stretch is not counted to its end. */
 const COUNTED_MAX = 1_000
 
-/** What one schedule should have done, whoever fired it and however often that was interrupted. Moments in milliseconds. */
+/** What one schedule should have done, however many workers fired it and however often that was interrupted. Moments in milliseconds. */
 export class ScheduleModel {
   /** Why a tick is skipped, or null, by the tick. */
   readonly ledger = new Map<number, string | null>()

@@ -20,7 +20,7 @@ describe('the judge of fault scripts', () => {
     expect(checkTicks(TRIGGERS, runs, at(35))).toMatchObject(verdict)
   })
 
-  it('looks no further than it is told', () => {
+  it('checks no further than the given moment', () => {
     expect(checkTicks(TRIGGERS, RUNS, at(15))).toMatchObject({ owed: 1, missing: 0, spurious: 0 })
   })
 })

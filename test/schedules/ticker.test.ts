@@ -19,14 +19,14 @@ beforeEach(async () => {
 /** Resolves once per call of `ring`, in order. */
 class Bell {
   #waiting: (() => void)[] = []
-  #rung = 0
+  #rings = 0
   readonly ring = (): void => {
     const next = this.#waiting.shift()
-    if (next === undefined) this.#rung++
+    if (next === undefined) this.#rings++
     else next()
   }
   async heard(): Promise<void> {
-    if (this.#rung > 0) this.#rung--
+    if (this.#rings > 0) this.#rings--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 }
@@ -80,7 +80,7 @@ describe('a ticker', () => {
     expect(logged).toEqual([{ trigger_id: id, error: expect.stringMatching(/./) }])
   })
 
-  it('goes on after its connections are cut', async () => {
+  it('continues after its connections are cut', async () => {
     await everySecond()
     const bell = new Bell()
     const name = `ticker-${newId()}`
@@ -96,7 +96,7 @@ describe('a ticker', () => {
     expect(ticker.stats.fired).toBeGreaterThan(1)
   })
 
-  it('goes on while no database answers, and shows how long it has not looked', async () => {
+  it('continues while no database answers, and shows how old its measurement is', async () => {
     await using pool = new Database({ target: { kind: 'url', url: 'postgres://nobody@127.0.0.1:1/nowhere' } })
     await using ticker = tickerOn(pool, () => {})
     await expect(ticker.runOnce()).rejects.toThrow()

@@ -163,7 +163,7 @@ describe('a tick', () => {
     expect(await at.ticksOf(id)).toHaveLength(1)
   })
 
-  it('is fired in the next pass when somebody held its row in this one', async () => {
+  it('is fired in the next pass when its row was locked in this one', async () => {
     const at = await bench(2)
     const [held, free] = [await at.create({ account: 0 }), await at.create({ account: 1 })]
     // Of one shard, the held one first: the pass reads past it.
@@ -228,7 +228,7 @@ describe('missed ticks', () => {
     ])
   })
 
-  it('are recorded while somebody deletes the trigger, and neither waits for the other in vain', async () => {
+  it('are recorded while the trigger is deleted, and neither waits for the other in vain', async () => {
     const at = await bench()
     const { id } = await at.create({ cronExpression: '0 * * * *' })
     await clock.set('2026-11-05T20:30:00Z')
@@ -281,7 +281,7 @@ describe('a tick is recorded as skipped', () => {
   })
 
   it.each([['needs_reauth'], ['connecting'], ['post_install_error'], ['validation_error']])(
-    'while the account is %s, and somebody is told',
+    'while the account is %s, with the reason',
     async (status) => {
       const at = await bench()
       const { id } = await at.create()
@@ -361,7 +361,7 @@ describe('a trigger that cannot be evaluated', () => {
     expect(error).toBe('this error')
   })
 
-  it('is found and suspended when the database refuses its row in the middle of a batch', async () => {
+  it('is found and suspended when the database rejects its row in the middle of a batch', async () => {
     const at = await bench(12)
     const triggers = await Promise.all(Array.from({ length: 12 }, (_, account) => at.create({ account })))
     const [first] = triggers

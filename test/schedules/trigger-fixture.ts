@@ -94,7 +94,7 @@ export class TriggerFixture {
     return (await this.runsOf(triggerId)).map(({ scheduledFor }) => scheduledFor.toISOString().slice(11, 19))
   }
 
-  /** Where a schedule stands, with its moments as `12:00:10`. */
+  /** The state of a schedule, with its moments as `12:00:10`. */
   async scheduleOf(triggerId: string): Promise<unknown> {
     const [found] = await query(
       this.#database.pool,
@@ -114,7 +114,7 @@ export class TriggerFixture {
     return await this.queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: newId(), limit })
   }
 
-  /** Runs whatever waits to completion. */
+  /** Completes every waiting run. */
   async completeWaiting(): Promise<void> {
     for (let claimed = await this.claim(100); claimed.length > 0; claimed = await this.claim(100))
       await this.queue.settle(claimed.map((run) => ({ ...run, outcome: { kind: 'completed' } })))

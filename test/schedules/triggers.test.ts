@@ -24,7 +24,7 @@ const bench = async (accounts = 1) => {
 }
 beforeEach(() => clearTriggers(database))
 
-/** The reason of the refusal. */
+/** The reason of the error. */
 async function reasonOf(work: Promise<unknown>): Promise<unknown> {
   return await work.then(
     () => 'accepted',
@@ -60,13 +60,13 @@ describe('creating a trigger', () => {
     ['an unknown webhook', { destination: { kind: 'webhook', webhookId: newId() } }, 'WEBHOOK_NOT_FOUND'],
     ['no destination', { destination: undefined }, 'DESTINATION_REQUIRED'],
     ['a bad expression', { cronExpression: '* * * *' }, 'CRON_EXPRESSION_INVALID'],
-  ])('is refused for %s, and nothing is stored', async (_, input, reason) => {
+  ])('is rejected for %s, and nothing is stored', async (_, input, reason) => {
     const at = await bench()
     expect(await reasonOf(at.create(input))).toBe(reason)
     expect(await countTriggers()).toBe(0)
   })
 
-  it('is refused for job, account and webhook of another environment exactly as for unknown ones', async () => {
+  it('is rejected for job, account and webhook of another environment exactly as for unknown ones', async () => {
     const at = await bench()
     const other = await createTenant(database)
     expect(await reasonOf(at.create({ syncJobId: other.syncJobId }))).toBe('RESOURCE_NOT_FOUND')
@@ -75,7 +75,7 @@ describe('creating a trigger', () => {
     expect(await reasonOf(at.create({ destination }))).toBe('WEBHOOK_NOT_FOUND')
   })
 
-  it('is refused when the account is one of another integration than the job is for', async () => {
+  it('is rejected when the account is one of another integration than the job is for', async () => {
     const at = await bench()
     await execute(database.pool, `update sync_job set integration_name = 'slack' where id = ?`, [at.tenant.syncJobId])
     await expect(at.create()).rejects.toMatchObject({
@@ -206,7 +206,7 @@ describe('updating a trigger', () => {
       { cronExpression: '', destination: daemon },
       'CRON_EXPRESSION_INVALID',
     ],
-  ])('is refused for %s, and nothing is stored', async (_, change, reason) => {
+  ])('is rejected for %s, and nothing is stored', async (_, change, reason) => {
     const { trigger, environmentId, update } = await withTrigger()
     expect(await reasonOf(update(change))).toBe(reason)
     expect(await getTrigger(database.pool, environmentId, trigger.id)).toEqual(trigger)
@@ -239,7 +239,7 @@ describe('updating a trigger', () => {
     )
   })
 
-  it('to another environment’s webhook is refused', async () => {
+  it('to another environment’s webhook is rejected', async () => {
     const { update } = await withTrigger()
     const { webhookId } = await createTenant(database)
     expect(await reasonOf(update({ destination: { kind: 'webhook', webhookId } }))).toBe('WEBHOOK_NOT_FOUND')
@@ -319,7 +319,7 @@ describe('running a trigger now', () => {
     expect(new Set(runs.map(({ scheduledFor }) => scheduledFor.getTime())).size).toBe(3)
   })
 
-  it('is refused when the account or the integration would not run, and nothing is stored', async () => {
+  it('is rejected when the account or the integration would not run, and nothing is stored', async () => {
     const at = await bench()
     const { id } = await at.create()
     const runNow = () => database.transaction((tx) => runTriggerNow(at.deps, tx, at.tenant.environmentId, id))
@@ -351,7 +351,7 @@ describe('reading triggers', () => {
     expect(await list({ syncJobId: newId() })).toEqual([])
   })
 
-  it('shows the latest run and how it stands', async () => {
+  it('shows the latest run and its status', async () => {
     const at = await bench()
     const { id } = await at.create()
     const status = async () => (await getTrigger(database.pool, at.tenant.environmentId, id)).lastRunStatus
@@ -390,7 +390,7 @@ describe('deleting a trigger', () => {
     if (run !== undefined) await at.queue.settle([{ ...run, outcome: { kind: 'completed' } }])
   })
 
-  it('is refused for another version and for another environment', async () => {
+  it('is rejected for another version and for another environment', async () => {
     const at = await bench()
     const { id } = await at.create()
     expect(await reasonOf(deleteTrigger(database.pool, at.tenant.environmentId, id, 9))).toBe('ETAG_MISMATCH')

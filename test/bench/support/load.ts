@@ -18,7 +18,7 @@ export const STANDARD_LOAD: LoadPlan = { inFlight: 32, warmUpMs: 2_000, measureM
  * Keeps `inFlight` operations going and counts those that end inside the measured window.
  *
  * @param operation one call; `lane` is its slot (0 … inFlight-1), for a connection or row of its own
- * @throws whatever an operation throws: a benchmark of failing calls measures nothing
+ * @throws errors of an operation: a benchmark of failing calls measures nothing
  */
 export async function measure(
   plan: LoadPlan,

@@ -5,7 +5,7 @@ const SHARDS = 64
 const BATCH = 200
 
 /**
- * What somebody would write by hand to turn due schedules into waiting runs: one statement per batch, all inside the
+ * What one would write by hand to turn due schedules into waiting runs: one statement per batch, all inside the
  * database. It knows neither cron nor accounts, checks no overlap, ranks nothing and catches nothing up.
  *
  * @param connections loops at once, which divide the shards

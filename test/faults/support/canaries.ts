@@ -26,14 +26,14 @@ export class Canaries {
     return this.#planted.size
   }
 
-  /** Every spelling of every secret, in small letters. */
+  /** Every encoding of every secret, in small letters. */
   needles(): readonly Needle[] {
     return [...this.#planted].flatMap(([slot, secret]) =>
-      Object.entries(SECRET_ENCODINGS).flatMap(([spelling, spell]) =>
-        // Of base64 the characters at both ends depend on what stands around.
-        spelling.includes('ase64') || spelling.includes('Basic')
-          ? base64Cores(secret).map((text) => ({ slot, spelling, text }))
-          : [{ slot, spelling, text: spell(secret).toLowerCase() }],
+      Object.entries(SECRET_ENCODINGS).flatMap(([encoding, encode]) =>
+        // Of base64 the characters at both ends depend on the text around.
+        encoding.includes('ase64') || encoding.includes('Basic')
+          ? base64Cores(secret).map((text) => ({ slot, encoding, text }))
+          : [{ slot, encoding, text: encode(secret).toLowerCase() }],
       ),
     )
   }
@@ -41,12 +41,12 @@ export class Canaries {
 
 /** Every planted secret begins with it. */
 const MARK = 'cnry/'
-/** Characters around a mark in which the secret that it begins may be, in its longest spelling. */
+/** Characters around a mark in which the secret that it begins may be, in its longest encoding. */
 const WINDOW = 2_000
 
 export interface Needle {
   readonly slot: string
-  readonly spelling: string
+  readonly encoding: string
   readonly text: string
 }
 
@@ -65,7 +65,7 @@ export interface Haystack {
   readonly text: string
 }
 
-/** Every secret found, as `place: slot, spelling`, once each. Secrets without a mark are looked for everywhere. */
+/** Every secret found, as `place: slot, encoding`, once each. Secrets without a mark are looked for everywhere. */
 export function findCanaries(canaries: Canaries, haystacks: readonly Haystack[]): readonly string[] {
   const needles = canaries.needles()
   const isMarked = ({ slot }: Needle) => canaries.of(slot).startsWith(MARK)
@@ -78,19 +78,19 @@ export function findCanaries(canaries: Canaries, haystacks: readonly Haystack[])
       ...unmarked.filter((needle) => lower.includes(needle.text)),
       ...(windows === '' ? [] : marked.filter((needle) => windows.includes(needle.text))),
     ]
-    for (const { slot, spelling } of found) hits.add(`${place}: ${slot}, ${spelling}`)
+    for (const { slot, encoding } of found) hits.add(`${place}: ${slot}, ${encoding}`)
   }
   return [...hits].sort()
 }
 
 const MARKS: ReadonlySet<string> = new Set(
   [
-    ...Object.values(SECRET_ENCODINGS).map((spell) => spell(MARK.slice(0, -1))),
+    ...Object.values(SECRET_ENCODINGS).map((encode) => encode(MARK.slice(0, -1))),
     ...[0, 1, 2].map((offset) => base64At(MARK, offset)),
   ].map((text) => text.toLowerCase()),
 )
 
-/** The text around every mark, in whatever spelling; thousands of needles in megabytes of files would take hours. */
+/** The text around every mark, in any encoding; thousands of needles in megabytes of files would take hours. */
 function windowsOf(lower: string): string {
   const windows: string[] = []
   for (const mark of MARKS)

@@ -72,8 +72,8 @@ function overrideOf(canaries: Canaries, name: string): JsonObject {
   }
 }
 
-/** Integrations whose accounts fail to connect, or whose tokens are refused, with an echo. */
-export function refusedIntegrations(canaries: Canaries, url: string, mode: string): readonly PlantedIntegration[] {
+/** Integrations whose accounts fail to connect, or whose tokens are rejected, with an echo. */
+export function rejectedIntegrations(canaries: Canaries, url: string, mode: string): readonly PlantedIntegration[] {
   const plant = (kind: string, credentials: JsonObject, given: JsonObject, more: JsonObject = {}) => {
     const name = `${kind}-${mode}`
     const { actions: _, ...config } = basis(canaries, name, url)
@@ -157,7 +157,7 @@ export function refusedIntegrations(canaries: Canaries, url: string, mode: strin
   ]
 }
 
-/** An integration whose tokens come from the token endpoint, and whose API then refuses them with an echo. */
+/** An integration whose tokens come from the token endpoint, and whose API then rejects them with an echo. */
 export function tokenIntegration(canaries: Canaries, url: string): PlantedIntegration {
   return {
     name: 'tokens',

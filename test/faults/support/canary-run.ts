@@ -5,7 +5,7 @@ import type { RunningProduct } from '../../support/product.ts'
 import type { JsonAnswer } from '../../support/rest.ts'
 import { startReceiver } from '../../support/webhook-receiver.ts'
 import { Canaries, columnsOf, filesOf, findCanaries, type Haystack } from './canaries.ts'
-import { authorised, type PlantedIntegration, refusedIntegrations, tokenIntegration } from './canary-definitions.ts'
+import { authorised, type PlantedIntegration, rejectedIntegrations, tokenIntegration } from './canary-definitions.ts'
 import { type EchoMode, startEchoUpstream } from './echo-upstream.ts'
 
 /** What is exercised. */
@@ -25,7 +25,7 @@ export interface CanaryReport {
   readonly hits: readonly string[]
 }
 
-/** Every scenario ends within this time, or is looked at as it stands. */
+/** Every scenario ends within this time, or is checked as it is then. */
 const SETTLE_MS = 60_000
 const POLL_MS = 100
 /** Answers without the secrets that are shown once on purpose: of a webhook and a token that were just made. */
@@ -33,7 +33,7 @@ const SHOWN_ONCE: ReadonlySet<string> = new Set(['/webhook', '/api-token'])
 
 /**
  * Plants a secret in every slot of a running product, lets third parties, receivers and token endpoints repeat all they are
- * sent, and looks for every spelling of every secret in every column, answer, event, line of the log and file.
+ * sent, and looks for every encoding of every secret in every column, answer, event, line of the log and file.
  *
  * @param storeDir where a daemon keeps records
  */
@@ -79,15 +79,15 @@ export async function runCanaries(
     for (const mode of plan.modes) await callEverything(scenario, accountId, mode)
     for (const mode of plan.modes) await syncEverything(scenario, integration.name, accountId, mode, webhookId)
   }
-  const refused: string[] = []
+  const rejected: string[] = []
   for (const mode of plan.modes)
-    for (const integration of refusedIntegrations(canaries, party.url, mode))
-      refused.push(await scenario.connect(integration))
-  for (const id of refused) {
+    for (const integration of rejectedIntegrations(canaries, party.url, mode))
+      rejected.push(await scenario.connect(integration))
+  for (const id of rejected) {
     await scenario.ask('POST', `/integrated-account/${id}/refresh-credentials`, {})
     await scenario.ask('GET', `/proxy/echo/ok?integrated_account_id=${id}`)
   }
-  await scenario.settle(refused)
+  await scenario.settle(rejected)
   await scenario.readEverything()
   daemon.child.kill('SIGTERM')
   await daemon.ended
@@ -205,7 +205,7 @@ async function startScenario(product: RunningProduct, canaries: Canaries, partyU
 
 type Scenario = Awaited<ReturnType<typeof startScenario>>
 
-/** Calls of every kind that the third party refuses with an echo. */
+/** Calls of every kind that the upstream rejects with an echo. */
 async function callEverything({ ask }: Scenario, id: string, mode: string): Promise<void> {
   const at = `integrated_account_id=${id}`
   const rpc = { integrated_account_id: id, resource: 'echo', method: 'get', id: mode, include_raw: true }

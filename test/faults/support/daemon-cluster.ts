@@ -103,7 +103,7 @@ export class DaemonCluster implements AsyncDisposable {
     return { status, attempt }
   }
 
-  /** Lets a run that has failed for good go on; that somebody else has just done so is as well. */
+  /** Retries a run that has failed; it may have been retried already. */
   async retryRun(runId: string): Promise<void> {
     await callRest('POST', `${this.#product.url}/sync-job-run/${runId}/retry`, this.#token, {})
   }

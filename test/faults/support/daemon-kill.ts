@@ -69,14 +69,14 @@ export async function killDaemons(): Promise<void> {
   const syncing = accounts.map((account, index) =>
     keepSyncing({ cluster, runs, seen, isOver: () => isOver }, account, `a${index}`),
   )
-  const [deaths, nap] = await Promise.all([
+  const [deaths, suspension] = await Promise.all([
     killRepeatedly(cluster, sleeper, random),
     sleepThroughLeases(cluster, sleeper),
   ])
   isOver = true
   const finished = await withinMs(Promise.all(syncing), FINISH_MS)
   const seconds = await secondsUntilTaken(cluster, deaths, seen)
-  const asleep = (await secondsUntilTaken(cluster, [nap], seen)).length
+  const asleep = (await secondsUntilTaken(cluster, [suspension], seen)).length
   const stored = (await readStored(cluster.store, RECORDS)).filter(({ run }) => runs.includes(run))
   const whole = stored.filter(({ records, isExact }) => records === RECORDS && isExact)
   const writes = await countWrites(cluster.store)
@@ -142,7 +142,7 @@ async function isBusy(cluster: DaemonCluster, { name }: NamedDaemon): Promise<bo
   return looks.some(({ status }) => status === 'running')
 }
 
-/** Seconds from each death until somebody else had taken each run up, unless that was the last attempt. */
+/** Seconds from each death until another daemon had claimed each run, unless that was the last attempt. */
 async function secondsUntilTaken(
   { store }: DaemonCluster,
   deaths: readonly Death[],

@@ -2,13 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { SECRET_ENCODINGS } from '../../support/secret-encodings.ts'
 
-/** A third party that repeats whatever it is sent: `/<mode>/…` chooses how. */
+/** An upstream that repeats everything it is sent: `/<mode>/…` chooses how. */
 export interface EchoUpstream extends AsyncDisposable {
   readonly url: string
   readonly requests: number
 }
 
-/** Ways to refuse; each repeats everything in every spelling. */
+/** Kinds of errors; each repeats everything in every encoding. */
 export const ECHO_MODES = [
   '400',
   '401',
@@ -65,7 +65,7 @@ function answer(request: IncomingMessage, response: ServerResponse, body: string
   const echo = said
     .map((value) =>
       Object.values(SECRET_ENCODINGS)
-        .map((spell) => spell(value))
+        .map((encode) => encode(value))
         .join(' | '),
     )
     .join('\n')

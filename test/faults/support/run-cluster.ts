@@ -21,7 +21,7 @@ const MAIN = join(import.meta.dirname, '../../../src/main.ts')
 const CONNECT_DEADLINE_MS = 60_000
 const POLL_MS = 250
 
-/** A run that somebody holds. */
+/** A leased run. */
 export interface HeldRun {
   readonly id: string
   readonly attempt: number

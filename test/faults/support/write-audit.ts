@@ -20,7 +20,7 @@ export async function registerWorker(database: Database, application: string, pi
   await execute(database.pool, 'insert into audit_worker (application, pid) values (?, ?)', [application, pid])
 }
 
-/** How many writes were made in the name of somebody else, but for the end of leases that had expired. */
+/** How many writes were made in the name of another holder, but for the end of leases that had expired. */
 export async function countForeignWrites(database: Database): Promise<number> {
   const [found] = await query<{ readonly count: number }>(
     database.pool,

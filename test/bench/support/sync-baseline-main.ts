@@ -2,7 +2,7 @@
  * What somebody would write by hand to bring a list to a webhook: fetch a page, post it, fetch the next. It signs nothing,
  * remembers nothing and loses everything when it ends.
  *
- * `sync-floor-main.ts <upstream> <receiver> <page size>`, forked: after every message it does it once and sends the
+ * `sync-baseline-main.ts <upstream> <receiver> <page size>`, forked: after every message it does it once and sends the
  * seconds that took.
  */
 const [upstream, receiver, limit] = process.argv.slice(2)

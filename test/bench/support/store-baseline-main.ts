@@ -2,7 +2,7 @@
  * What somebody would write by hand to bring a list into PostgreSQL: fetch a page, upsert it, fetch the next. It remembers
  * nothing and begins anew when it ends.
  *
- * `store-floor-main.ts <upstream> <database url> <page size>`, forked: after every message it does it once and sends the
+ * `store-baseline-main.ts <upstream> <database url> <page size>`, forked: after every message it does it once and sends the
  * seconds that took.
  */
 
