@@ -1,6 +1,11 @@
 import { notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { type AccountStatus, type StatusTransition, transitionAccountStatus } from './sql/integrated-account.ts'
+import {
+  type AccountRef,
+  type AccountStatus,
+  type StatusTransition,
+  transitionAccountStatus,
+} from './sql/integrated-account.ts'
 
 /** What changes an account's status; the names in its history. */
 export type StatusCause =
@@ -14,7 +19,7 @@ export type StatusCause =
   | 'unauthorized'
   | 'call_succeeded'
 
-/** Where an account stands before it exists. */
+/** The status of an account before it is created. */
 const NEW = 'new'
 
 type TransitionTable = Readonly<
@@ -22,11 +27,11 @@ type TransitionTable = Readonly<
 >
 
 /**
- * Every change of status there is; anything else is impossible.
+ * State machine of accounts: every transition there is.
  *
- * An account that is reconnected runs its steps again, whatever it was before: also one that is just being connected, whose
- * steps so far were about other credentials. `unauthorized` is an upstream 401 that a refresh cannot cure, `call_succeeded` a
- * real call by an account that was thought to be in need of reauthorisation.
+ * An account that is reconnected runs its steps again in any status, also while it is connecting, because the steps so far
+ * were for other credentials. `unauthorized` is an upstream 401 after a refresh, or without a possible one; `call_succeeded` a
+ * successful call of an account that needed reauthorisation.
  */
 export const ACCOUNT_TRANSITIONS = {
   new: { created: 'connecting' },
@@ -45,12 +50,12 @@ export const ACCOUNT_TRANSITIONS = {
 const TRANSITIONS: TransitionTable = ACCOUNT_TRANSITIONS
 const STATUSES = Object.keys(ACCOUNT_TRANSITIONS).filter((status): status is AccountStatus => status !== NEW)
 
-/** The status a cause leads to, `undefined` when it is impossible there. */
+/** The status that a cause leads to, `undefined` without a transition. */
 export function nextStatus(from: AccountStatus | undefined, cause: StatusCause): AccountStatus | undefined {
   return TRANSITIONS[from ?? NEW][cause]
 }
 
-/** The steps that a cause can make, one per status it may start from. */
+/** The transitions of a cause, one per status that it may start from. */
 function transitionsFor(cause: StatusCause): readonly StatusTransition[] {
   return STATUSES.flatMap((from) => {
     const to = nextStatus(from, cause)
@@ -58,34 +63,34 @@ function transitionsFor(cause: StatusCause): readonly StatusTransition[] {
   })
 }
 
-/** The table as Markdown, columns aligned. */
+/** The table of transitions as Markdown, columns aligned. */
 export function renderTransitions(): string {
-  const steps = Object.entries(TRANSITIONS).flatMap(([from, causes]) =>
+  const transitions = Object.entries(TRANSITIONS).flatMap(([from, causes]) =>
     Object.entries(causes).map(([cause, to]) => [from === NEW ? '(none)' : `\`${from}\``, `\`${cause}\``, `\`${to}\``]),
   )
-  const rows = [['from', 'cause', 'to'], ...steps]
+  const rows = [['from', 'cause', 'to'], ...transitions]
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)))
   const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`
   const rule = line(widths.map((width) => '-'.repeat(width)))
   return rows.map((cells, at) => (at === 0 ? `${line(cells)}\n${rule}` : line(cells))).join('\n')
 }
 
-/** What came of a cause. */
+/** The outcome of a cause. */
 export type StatusChange =
   | { readonly kind: 'changed'; readonly from: AccountStatus; readonly to: AccountStatus }
-  /** The table has no such step from this status: nothing was changed and nothing written to the history. */
+  /** There is no transition from this status: nothing was changed, and nothing written to the history. */
   | { readonly kind: 'impossible'; readonly from: AccountStatus }
 
 /**
- * Lets something that happened change an account's status, with one row of history, in one statement: of two that report the
- * same at once one changes it, and the other is told that it is impossible from there.
+ * Makes the transition of a cause and writes one row of history, in one statement: of two concurrent callers one makes it, and
+ * for the other it is impossible from the new status.
  *
  * @param lastError what the account shows from now on; empty clears it
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function changeAccountStatus(
   tx: Tx,
-  account: { readonly environmentId: string; readonly id: string },
+  account: AccountRef,
   cause: Exclude<StatusCause, 'created'>,
   lastError = '',
 ): Promise<StatusChange> {

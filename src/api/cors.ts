@@ -7,14 +7,13 @@ export type CorsOrigins = readonly string[]
 const PREFLIGHT_MAX_AGE_SECONDS = 7_200
 
 /**
- * Adds the headers of cross-origin resource sharing (CORS, Fetch standard, 3.2) to whatever the exchange will answer, errors
- * included.
+ * Adds the headers of cross-origin resource sharing (CORS, Fetch standard, 3.2) to the response, errors included.
  *
- * Every answer header may be read (`grpc-status`, `etag`, `retry-after`, `ratelimit-*` and what third parties send).
+ * Every answer header may be read (`grpc-status`, `etag`, `retry-after`, `ratelimit-*` and headers of upstreams).
  * Cookies are never allowed: callers send a token. Access from public pages to private networks
  * (`Access-Control-Allow-Private-Network`) is never granted.
  *
- * @param origins empty: nothing is added, and browsers keep other origins out
+ * @param origins empty: nothing is added, and browsers block other origins
  * @returns the headers that allow what a preflight asks for; undefined when the request is no preflight of an allowed origin
  */
 export function applyCors(
@@ -23,7 +22,7 @@ export function applyCors(
 ): Readonly<Record<string, string>> | undefined {
   if (origins.length === 0) return undefined
   const isOpen = origins.includes('*')
-  // Said to other origins too, or a cache would serve them what was meant for one.
+  // Also for other origins: a cache must not serve them the response for one.
   if (!isOpen) context.setHeader('vary', 'Origin')
   const { origin } = request.headers
   if (origin === undefined || !(isOpen || origins.includes(origin))) return undefined
@@ -33,7 +32,7 @@ export function applyCors(
   if (request.method !== 'OPTIONS' || method === undefined) return undefined
   const headers = request.headers['access-control-request-headers']
   return {
-    // What is asked for is allowed: the route itself answers a method that it does not take.
+    // Every requested method is allowed: the route itself answers 405.
     'access-control-allow-methods': method,
     ...(headers === undefined ? {} : { 'access-control-allow-headers': headers }),
     'access-control-max-age': String(PREFLIGHT_MAX_AGE_SECONDS),

@@ -1,8 +1,10 @@
 /**
- * The edge: one port that speaks gRPC, gRPC-Web, Connect and REST, and the services behind it.
+ * The API server: one port for gRPC, gRPC-Web, Connect and REST, the services of the contract, and HTTP routes beside them.
  *
- * A request runs through plain stages (`stages/serve-unary.ts` reads top to bottom): deadline, gate, body, decode,
- * validate, handle, encode. Protocols (`wire/`) only spell what goes in and out. No rule of the domain lives here.
+ * `dispatch.ts` routes a request; `pipeline/serve-unary.ts` lists the steps of a unary call: deadline, authentication,
+ * body, decoding, validation, handler, response. `services/` are Connect implementations with their converters beside them,
+ * `rest/` and `protocols/` read and write messages, `http/` are the routes without a message, `messages/` is the codec.
+ * Business rules and SQL of resources never live here.
  */
 
 export { customRoute } from './http/custom.ts'
@@ -12,5 +14,6 @@ export { documentRoute } from './http/routes.ts'
 export { BoundPort } from './listener/bound-port.ts'
 export { findTlsProblem, type TlsKeys } from './listener/protocol-detection.ts'
 export { createApiServer } from './server.ts'
+export type { ServiceDeps } from './services/deps.ts'
 export { Health } from './services/health.ts'
-export { createServices, type ServiceDeps } from './services/index.ts'
+export { createServices } from './services/index.ts'

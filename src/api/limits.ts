@@ -1,30 +1,27 @@
-/**
- * Every bound the API puts on what comes in. Sizes are bytes, times milliseconds; 0 switches nothing
- * off but where it says so.
- */
+/** The limits of the API on requests. Sizes are bytes, times milliseconds; 0 disables a limit only where it says so. */
 export interface ApiLimits {
   /** Largest request message, before and after decompression. */
   readonly requestBytesMax: number
   /** Longest silence while a request body arrives. */
   readonly bodyIdleMs: number
-  /** Longest time a request body may take altogether, so that a dripping client does not live off `bodyIdleMs`. */
+  /** Longest time a request body may take altogether, so that a client that sends a byte now and then cannot hold a connection. */
   readonly bodyTotalMs: number
-  /** Longest time a body may take that passes through to a third party. */
+  /** Longest time that a body streamed to an upstream may take. */
   readonly streamedBodyMs: number
-  /** How long the rest of an unwanted body is drained after an early answer, before the connection is cut. */
+  /** How long the rest of a request body is drained after an early response, before the connection is aborted. */
   readonly drainTimeoutMs: number
-  /** Longest wait for a client that does not read what it asked for. */
+  /** Write timeout: longest wait for a client that does not read its response. */
   readonly writeTimeoutMs: number
   /** Deadline of a call whose client names none. Streams have none by default. */
   readonly deadlineDefaultMs: number
   /** Longer deadlines are accepted and cut to this. */
   readonly deadlineMaxMs: number
-  /** Requests a token may send per `rateWindowMs`; 0 switches the limit off. */
+  /** Requests a token may send per `rateWindowMs`; 0: no limit. */
   readonly rateRequestsMax: number
   /** Requests without a token known to be valid that a client address may send per `rateWindowMs`; 0: no limit. */
   readonly rateAddressMax: number
   readonly rateWindowMs: number
-  /** How long a new connection may take to show which HTTP it speaks, or to shake hands over TLS. */
+  /** How long a new connection may take until its HTTP version is known, or for its TLS handshake. */
   readonly protocolDetectionMs: number
   /** How long request headers may take (HTTP/1.1). */
   readonly headersMs: number
@@ -36,17 +33,17 @@ export interface ApiLimits {
   readonly headerBytesMax: number
   /** Concurrent streams of one HTTP/2 connection. */
   readonly streamsPerConnectionMax: number
-  /** Streams and calls that pass bodies through, open at once; environments share them (see `FairSemaphore`). */
+  /** Streams and streamed bodies open at the same time; environments share them (see `FairSemaphore`). */
   readonly streamsMax: number
-  /** Streams without a token, open at once; client addresses share them. */
+  /** Streams without a token open at the same time; client addresses share them. */
   readonly publicStreamsMax: number
-  /** How long requests are still accepted once a drain began, so that balancers that ask for health can turn away. */
+  /** How long requests are still accepted when a drain has begun, so that load balancers can notice. */
   readonly drainGraceMs: number
-  /** How long streams may go on once a drain began; unary calls may use the whole drain. */
+  /** How long streams continue when a drain has begun; unary calls may use the whole drain. */
   readonly streamDrainMs: number
 }
 
-/** What applies where nothing else is configured. */
+/** The limits where nothing else is configured. */
 export const DEFAULT_LIMITS: ApiLimits = {
   requestBytesMax: 4 * 1024 * 1024,
   bodyIdleMs: 10_000,
@@ -72,5 +69,5 @@ export const DEFAULT_LIMITS: ApiLimits = {
   streamDrainMs: 5_000,
 }
 
-/** Messages from this size on are parsed, decoded, inspected and handled in a turn of the event loop each. */
+/** Messages from this size on are parsed, decoded, validated and handled in turns of the event loop of their own. */
 export const LARGE_MESSAGE_BYTES = 64 * 1024

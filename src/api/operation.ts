@@ -45,7 +45,7 @@ export function defineService<Service extends DescService>(
   return { desc, implementation: implementation as ServiceImpl<DescService>, checks }
 }
 
-/** What a handler returns, when its type is known only to the descriptor. */
+/** The result of a handler whose type only the descriptor knows. */
 export type ResultInit = MessageInitShape<DescMessage>
 
 /** An RPC as the pipeline serves it. */
@@ -81,7 +81,7 @@ interface BidiStreamingOperation extends OperationBase {
   readonly kind: 'bidi_streaming'
 }
 
-/** Anything an RPC path leads to. */
+/** An RPC of any kind that is served. */
 export type Operation = UnaryOperation | ServerStreamingOperation | BidiStreamingOperation
 
 /**
@@ -111,6 +111,6 @@ function compile({ implementation, checks }: ServiceDefinition, method: DescMeth
     isSafe: method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
     check: (request: Message) => check?.(request as never) ?? [],
     handle: handler.bind(implementation),
-    // `defineService` held the handler to the shapes of its method kind.
+    // `defineService` checked that the handler fits the kind of its method.
   } as Operation
 }

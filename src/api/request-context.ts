@@ -9,7 +9,7 @@ import { callerKey } from './caller.ts'
 /** Characters of a client's request id that are safe in a header and a log line. */
 const REQUEST_ID = /^[\w.:@+/=-]{1,128}$/
 
-/** What a context keeps of its request. */
+/** The part of a request that its context keeps. */
 export interface RequestHead {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -58,7 +58,7 @@ export class RequestContext implements HandlerContext {
     this.#headers = { 'x-request-id': this.requestId }
   }
 
-  /** Sets the RPC that the request turned out to call, and the protocol it speaks. */
+  /** Sets the RPC that the request calls, and its protocol. */
   setMethod(method: DescMethod, protocolName: string): void {
     this.#method = method
     this.#protocolName = protocolName
@@ -126,7 +126,7 @@ export class RequestContext implements HandlerContext {
     return Math.max(0, this.#deadlineMs - performance.now())
   }
 
-  /** Answered, or interrupted: nothing more may be done for this request. */
+  /** Answered or interrupted: all work for this request must stop. */
   get isDone(): boolean {
     return this.#isClosed || this.#interruption !== undefined
   }
@@ -147,7 +147,7 @@ export class RequestContext implements HandlerContext {
     return Array.isArray(value) ? value.join(', ') : value
   }
 
-  /** All headers of the response, whatever its outcome. */
+  /** All headers of the response, of a success or an error. */
   get responseHeaders(): Readonly<Record<string, string>> {
     return this.#responseHeader === undefined
       ? this.#headers
@@ -216,7 +216,7 @@ export class RequestContext implements HandlerContext {
     if (!this.isDone) this.interrupt(new Failure('CANCELLED', 'the client went away'))
   }
 
-  /** Calls back when the request is closed, whatever its outcome. */
+  /** Calls back when the request is closed, after success and error alike. */
   onClose(listener: () => void): void {
     this.#closeListeners ??= []
     this.#closeListeners.push(listener)
@@ -234,9 +234,9 @@ export class RequestContext implements HandlerContext {
 /**
  * The address that a request is counted under: the peer of the connection, or, when that peer is a trusted proxy, the
  * last address in `X-Forwarded-For` that is not a trusted proxy itself. An IPv6 address counts as its /64 network, which
- * one subscriber usually has whole.
+ * usually belongs to one subscriber.
  *
- * @param trustedProxies `PATCHBAY_TRUSTED_PROXIES`; what any other peer says in the header is ignored
+ * @param trustedProxies `PATCHBAY_TRUSTED_PROXIES`; the header of any other peer is ignored
  */
 export function clientAddress(
   { socket, headers }: Pick<RequestHead, 'socket' | 'headers'>,
@@ -262,7 +262,7 @@ function withoutMapping(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
-/** The first 64 bits, in one spelling. */
+/** The first 64 bits in canonical form. */
 function networkOf(address: string): string {
   const [head = '', tail] = address.split('%', 1)[0]?.split('::') ?? []
   const groups = head === '' ? [] : head.split(':')

@@ -21,7 +21,7 @@ import { createRestRouter } from './rest/rest.ts'
 import { type Health, healthService } from './services/health.ts'
 import { reflectionServices } from './services/reflection.ts'
 
-/** What the API is made of. */
+/** The parts of an API server. */
 export interface ApiServerOptions {
   readonly services: readonly ServiceDefinition[]
   readonly authenticator: AccessControl['authenticator']
@@ -31,13 +31,13 @@ export interface ApiServerOptions {
   readonly health: Health
   /** Limits that differ from `DEFAULT_LIMITS`. */
   readonly limits?: Partial<ApiLimits>
-  /** Files of types that answers carry without a service naming them; the error details are always among them. */
+  /** Files whose types occur in responses although no service names them; error details are always included. */
   readonly reflectionFiles?: readonly DescFile[]
   /** Plain HTTP endpoints beside the contract. */
   readonly extraRoutes?: readonly HttpRoute[]
   /** Maps errors of other layers; unknown ones are INTERNAL. */
   readonly translateError?: (error: unknown) => Failure | undefined
-  /** Called when a drain stops taking requests, to end calls that wait for something to happen. */
+  /** Called when a drain stops accepting requests, to end long polls. */
   readonly onClosing?: () => void
   /** Called with every completed request. */
   readonly observe?: ((observation: Observation) => void) | undefined
@@ -58,8 +58,8 @@ export interface ApiServer extends AsyncDisposable {
   /** The same on a port that is bound already. */
   listenOn(port: BoundPort): Promise<AddressInfo>
   /**
-   * Stops gently: health says NOT_SERVING; after `drainGraceMs`, in which balancers notice, nothing new is accepted, calls
-   * under way finish, streams are ended with SHUTTING_DOWN after `streamDrainMs`, everything else at the deadline.
+   * Graceful shutdown: health is NOT_SERVING; after `drainGraceMs` no new request is accepted, calls in progress finish,
+   * streams end with SHUTTING_DOWN after `streamDrainMs`, everything else at the deadline.
    */
   drain(deadlineMs: number): Promise<void>
 }

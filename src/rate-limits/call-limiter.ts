@@ -1,4 +1,4 @@
-import { type Clock, newId, windowsUntilAllowed } from '../base/index.ts'
+import { type Clock, newId, type Random, windowsUntilAllowed } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import type { BudgetRule, MethodPlan } from '../definitions/index.ts'
 import { parseRetryAfter } from '../egress/index.ts'
@@ -15,26 +15,28 @@ import {
   takeFromWindow,
 } from './sql.ts'
 
-/** What shared limits are built from. */
+/** What a limiter takes. */
 export interface CallLimiterDeps {
   readonly database: Pick<Database, 'pool'>
   readonly clock: Clock
-  /** A number in [0, 1). */
-  readonly random: () => number
-  /** Told when something that may be lost could not be written. */
+  readonly random: Random
+  /** Called when a block or the release of a slot could not be written; both expire. */
   readonly onWriteError: (error: unknown) => void
 }
 
-/** A call waits this long for room by itself; longer waits are the caller's to plan. */
+/** A call waits this long inside the limiter; a longer wait is left to the caller. */
 const INLINE_WAIT_MAX_MS = 1_000
-/** Between two looks at a full account; drawn at random below it. */
+/** Longest pause between two attempts to acquire a slot; drawn at random. */
 const SLOT_POLL_MS = 40
-/** A place is free again after this long, whatever became of its holder: longer than a call takes. */
+/** A slot whose holder died is free after this long; longer than a call takes. */
 const SLOT_TTL_MS = 60_000
-/** From the narrowest. */
+/** Narrowest first. */
 const SCOPES = ['account', 'tenant', 'integration'] as const
 
-/** Limits by the definition's `budget` and `concurrency`, counted in the database. Methods without them cost nothing. */
+/**
+ * Rate limiter of calls, shared by all processes through the database: the definition's `budget` (sliding windows) and
+ * `concurrency` (calls in flight). Methods without them cost nothing.
+ */
 export function createCallLimiter(deps: CallLimiterDeps): CallLimiter {
   return {
     acquire: (method, access, signal) => acquire(deps, method, access, signal),
@@ -68,7 +70,7 @@ async function acquire(
   }
 }
 
-/** A place among the account's calls; none is needed without a limit. */
+/** A concurrency slot of the account; `undefined` where there is no limit. */
 async function awaitConcurrencySlot(
   { database, clock, random }: CallLimiterDeps,
   { concurrencyMax }: MethodPlan,
@@ -85,30 +87,30 @@ async function awaitConcurrencySlot(
   return slot
 }
 
-/** Takes one request from every window, or none at all. @returns how long to wait; `undefined` when all had room */
+/** Takes one request from every window, or from none. @returns the ms to wait; `undefined` when all allowed it */
 async function takeFromAllWindows(
   deps: CallLimiterDeps,
   windows: readonly RateLimitWindow[],
   signal: AbortSignal | undefined,
 ): Promise<number | undefined> {
-  const { pool: direct } = deps.database
+  const { pool } = deps.database
   for (const [at, window] of windows.entries()) {
     const limitedMs = await awaitWindow(deps, window, signal)
     if (limitedMs === undefined) continue
-    for (const taken of windows.slice(0, at)) await returnToWindow(direct, taken)
+    for (const taken of windows.slice(0, at)) await returnToWindow(pool, taken)
     return limitedMs
   }
   return undefined
 }
 
 async function awaitWindow(
-  { database: { pool: direct }, clock }: CallLimiterDeps,
+  { database: { pool }, clock }: CallLimiterDeps,
   window: RateLimitWindow,
   signal: AbortSignal | undefined,
 ): Promise<number | undefined> {
   const untilMs = clock.monotonicMs() + INLINE_WAIT_MAX_MS
-  while (!(await takeFromWindow(direct, window))) {
-    const state = await findWindowState(direct, window)
+  while (!(await takeFromWindow(pool, window))) {
+    const state = await findWindowState(pool, window)
     const ms = state === undefined ? 1 : waitMs(window, state)
     if (clock.monotonicMs() + ms > untilMs || signal?.aborted === true) return ms
     await clock.sleep(ms, signal)
@@ -117,31 +119,31 @@ async function awaitWindow(
 }
 
 /**
- * The third party wants nothing more for a while: every process keeps still, and not only this one. It spoke about the
- * narrowest count that the call was part of; what others share goes on.
+ * Blocks calls in all processes because the third party asked to wait. Only the narrowest scope that the call was counted in
+ * is blocked: calls of others, who share the wider ones, continue.
  */
 async function blockNarrowestScope(
-  { database, onWriteError: onLost }: CallLimiterDeps,
+  { database, onWriteError }: CallLimiterDeps,
   method: MethodPlan,
   access: AccountAccess,
-  forMs: number,
+  blockMs: number,
 ): Promise<void> {
   const narrowest = SCOPES.find((scope) => method.budgets.some((rule) => rule.scope === scope))
   const budgets = method.budgets.filter(({ scope }) => scope === narrowest)
   try {
-    for (const window of windowsOf({ budgets }, access)) await blockWindow(database.pool, window, forMs)
+    for (const window of windowsOf({ budgets }, access)) await blockWindow(database.pool, window, blockMs)
   } catch (error) {
-    onLost(error)
+    onWriteError(error)
   }
 }
 
-/** Seconds until there is room again, when the answer says that there is none left. */
+/** Seconds until the third party's limit resets, when the response says that nothing remains. */
 function secondsUntilReset(rateLimit: RateLimitInfo | undefined, clock: Clock): number | undefined {
-  const isSpent = rateLimit?.remaining !== undefined && Number(rateLimit.remaining) <= 0
-  return isSpent ? parseRetryAfter(rateLimit.reset, clock.now()) : undefined
+  const isExhausted = rateLimit?.remaining !== undefined && Number(rateLimit.remaining) <= 0
+  return isExhausted ? parseRetryAfter(rateLimit.reset, clock.now()) : undefined
 }
 
-/** The counts a call is part of. An account that is not kept in a database has none. */
+/** The windows a call is counted in; none for an account that is not stored. */
 function windowsOf({ budgets }: Pick<MethodPlan, 'budgets'>, access: AccountAccess): RateLimitWindow[] {
   const { environmentId } = access
   if (environmentId === undefined) return []

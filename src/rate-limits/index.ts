@@ -1,9 +1,9 @@
 /**
- * Limits in front of calls, shared through the database by every API server and worker: requests per window, and calls of
- * an account in flight. The engine asks here before it sends.
+ * Rate limits of outbound calls, shared through the database by every API server and worker: requests per sliding window, and
+ * calls of an account in flight. The engine asks here before it sends.
  *
- * Lives here: counting, waiting for a short while, learning from what the third party says. Never here: what a limit is
- * (the definition says), or what to do when there is no room (the caller does).
+ * Lives here: counting, short waits, blocks that the third party asked for. Never here: the limits themselves, which the
+ * definition has, and what a caller does without a permit.
  */
 
 export { createCallLimiter } from './call-limiter.ts'

@@ -3,8 +3,8 @@ import { pino } from 'pino'
 /**
  * The log as a dependency; pino-compatible.
  *
- * Fields are allow-listed by whoever logs: ids, counts, durations, reasons. Never a request body, a header, a URL with
- * its query, a context or a credential.
+ * Fields are an allow-list: ids, counts, durations, reasons. Never a request body, a header, a URL with its query, a context or
+ * a credential.
  */
 export interface Logger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void
@@ -13,7 +13,7 @@ export interface Logger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void
 }
 
-/** Logs JSON lines to standard error, so that standard output stays for what a command answers. */
+/** Logs JSON lines to standard error; standard output is for the results of commands. */
 export function createLogger(level: string): Logger {
   return pino(
     {
@@ -29,14 +29,14 @@ export function createLogger(level: string): Logger {
 /** Drops everything. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** An expected failure, in words: its message and those of its causes, without stacks. */
+/** An expected error for the log: its message and those of its causes, without stacks. */
 export function summariseError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { error: String(error) }
   const cause = error.cause === undefined ? {} : { cause: summariseError(error.cause).error }
   return { error: error.message, ...cause }
 }
 
-/** The parts of an error that may be logged: kind, message, stack and the chain of causes. */
+/** An error for the log: kind, message, stack and the chain of causes. */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { error: String(error) }
   const cause = error.cause === undefined ? {} : { cause: describeError(error.cause) }

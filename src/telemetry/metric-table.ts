@@ -1,4 +1,4 @@
-/** One metric as it is exposed. */
+/** One metric. */
 export interface MetricSpec {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -9,15 +9,15 @@ export interface MetricSpec {
 }
 
 /**
- * Every metric of the product; `README.md` beside is printed from it. Labels take values from small sets that the code
- * knows: never an id, a name a customer chose, or anything from a request.
+ * The table of metrics; `README.md` is printed from it. Values of labels are from small sets of the code: never an id, a name
+ * that a customer chose, or text of a request.
  */
 export const METRICS = {
   oldestDueAge: {
     name: 'patchbay_oldest_due_age_seconds',
     type: 'gauge',
     labels: [],
-    help: 'How long ago the oldest tick that has not fired came due, of the whole installation; 0 when none is due. Grows while the database cannot be asked.',
+    help: 'How long ago the oldest tick that has not fired came due, of the whole installation; 0 when none is due. Grows while the database is unavailable.',
   },
   tickLateness: {
     name: 'patchbay_tick_lateness_seconds',
@@ -54,43 +54,43 @@ export const METRICS = {
     name: 'patchbay_runs_settled_total',
     type: 'counter',
     labels: ['outcome'],
-    help: 'Attempts this worker ended, by what became of the run: `completed`, `partially_completed`, `failed`, `stopped`, `created` (goes back to the queue), `rate_limited`.',
+    help: 'Attempts this worker ended, by the status of the run: `completed`, `partially_completed`, `failed`, `stopped`, `created` (queued again), `rate_limited`.',
   },
   leasesLost: {
     name: 'patchbay_leases_lost_total',
     type: 'counter',
     labels: [],
-    help: 'Leases that ended while this worker still executed their runs.',
+    help: 'Leases lost while this worker still executed their runs.',
   },
   leasesExpired: {
     name: 'patchbay_leases_expired_total',
     type: 'counter',
     labels: [],
-    help: 'Leases this worker took back because their holder was gone or did not stop.',
+    help: 'Expired leases that this worker ended, because their holder had died or did not stop.',
   },
   pagesDelivered: {
     name: 'patchbay_pages_delivered_total',
     type: 'counter',
     labels: [],
-    help: 'Pages this worker brought to receivers.',
+    help: 'Pages this worker delivered.',
   },
   recordsDelivered: {
     name: 'patchbay_records_delivered_total',
     type: 'counter',
     labels: [],
-    help: 'Records this worker brought to receivers.',
+    help: 'Records this worker delivered.',
   },
   requests: {
     name: 'patchbay_requests_total',
     type: 'counter',
     labels: ['operation', 'code'],
-    help: 'Calls this server answered, by operation and status code.',
+    help: 'Requests this server answered, by operation and status code.',
   },
   requestDuration: {
     name: 'patchbay_request_duration_seconds',
     type: 'histogram',
     labels: ['operation'],
-    help: 'How long calls took, streams until their end.',
+    help: 'Duration of requests, of streams until their end.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   },
 } as const satisfies Readonly<Record<string, MetricSpec>>

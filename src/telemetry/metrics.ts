@@ -3,32 +3,29 @@ import { METRICS, type MetricSpec } from './metric-table.ts'
 
 /** How often a value is read. */
 export interface ReadThrottle {
-  /** A value is believed this long. */
+  /** Cache TTL of a value. */
   readonly intervalMs: number
-  /** Share of the time that reading may take: what takes long is read less often. */
+  /** Largest share of the time that reading may take: slow reads are made less often. */
   readonly dutyCycleMax: number
 }
 
-/**
- * Turns an expensive reading into a cheap one: at most one at a time, and none more often than the rate allows, whoever
- * asks and however often. While it cannot be read the answer is undefined.
- */
+/** Throttles an expensive read: one at a time, and cached as the throttle says. `undefined` while it fails. */
 export function throttledRead<Value>(
   read: () => Promise<Value>,
-  { intervalMs: everyMs, dutyCycleMax: shareMax }: ReadThrottle,
+  { intervalMs, dutyCycleMax }: ReadThrottle,
 ): () => Promise<Value | undefined> {
   let latest: Promise<Value | undefined> | undefined
   let freshUntilMs = 0
   const readNow = async (): Promise<Value | undefined> => {
-    const beganMs = performance.now()
+    const startedMs = performance.now()
     freshUntilMs = Number.POSITIVE_INFINITY
     try {
       return await read()
     } catch {
       return undefined
     } finally {
-      const tookMs = performance.now() - beganMs
-      freshUntilMs = performance.now() + Math.max(everyMs, tookMs / shareMax)
+      const tookMs = performance.now() - startedMs
+      freshUntilMs = performance.now() + Math.max(intervalMs, tookMs / dutyCycleMax)
     }
   }
   return () => {
@@ -37,7 +34,7 @@ export function throttledRead<Value>(
   }
 }
 
-/** What a worker counts by itself; read when somebody asks, so that counting costs its loops nothing. */
+/** Counters of a worker, read at each scrape so that counting costs its loops nothing. */
 export interface WorkerCounters {
   readonly ticker: {
     readonly passes: number
@@ -73,18 +70,18 @@ export interface CallObservation {
   readonly durationMs: number
 }
 
-/** Instruments of one operation, looked up by its name alone: a call is counted in a fraction of a microsecond. */
+/** Instruments of one operation, cached by its name: looking labels up per call would cost more than counting. */
 interface OperationInstruments {
   readonly duration: { observe(seconds: number): void }
   readonly byCode: Map<string, { inc(): void }>
 }
 
-/** Counting a long queue may take so much of the time at most; see `sampled`. */
+/** Counting a long queue takes at most 1 % of the time. */
 const QUEUE_DEPTH_THROTTLE = { intervalMs: 10_000, dutyCycleMax: 0.01 } as const
 /** Coarse enough that watching the event loop costs nothing. */
 const EVENT_LOOP_PRECISION_MS = 50
 
-/** The metrics of one process, in the text format of Prometheus. Only what a process does appears: a server has no ticks. */
+/** Metrics of one process in the text format of Prometheus. A process shows only what it does: a server has no ticks. */
 export class Metrics {
   readonly #registry = new Registry()
   readonly #operations = new Map<string, OperationInstruments>()
@@ -110,12 +107,12 @@ export class Metrics {
     for (const seconds of latenessSeconds) this.#lateness.observe(Math.max(0, seconds))
   }
 
-  /** Shows how long ago the oldest tick came due. */
+  /** Shows the age of the oldest due tick. */
   readOldestDueAge(read: () => number): void {
     this.#gauge(METRICS.oldestDueAge, (gauge) => gauge.set(read()))
   }
 
-  /** Shows how many runs wait and are held; `read` is asked seldom. */
+  /** Shows the queue depth; `read` is throttled. */
   readQueue(read: () => Promise<readonly QueueDepthCount[]>): void {
     const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
     this.#gauge(METRICS.queueDepth, async (gauge) => {
@@ -125,7 +122,7 @@ export class Metrics {
     })
   }
 
-  /** Shows what a worker counts. */
+  /** Shows the counters of a worker. */
   readWorker(read: () => WorkerCounters): void {
     this.#gauge(METRICS.runsHeld, (gauge) => gauge.set(read().runs.running))
     this.#externalCounter(METRICS.ticks, () => {
@@ -156,7 +153,7 @@ export class Metrics {
     return this.#registry.contentType
   }
 
-  /** Everything that is known, as a scrape gets it. */
+  /** All metrics, as a scrape gets them. */
   async text(): Promise<string> {
     return await this.#registry.metrics()
   }
@@ -181,7 +178,7 @@ export class Metrics {
     const gauge: Gauge = new Gauge({ ...this.#configuration(spec), collect: () => collect(gauge) })
   }
 
-  /** A counter whose counts are kept elsewhere. */
+  /** A counter whose values are counted elsewhere. */
   #externalCounter(
     spec: MetricSpec,
     read: () => readonly (readonly [Readonly<Record<string, string>>, number])[],

@@ -16,9 +16,8 @@ const CUSTOM_PREFIX = '/custom/'
 const CUSTOM_VERBS = METHODS.filter((verb) => !['CONNECT', 'HEAD', 'OPTIONS', 'TRACE'].includes(verb))
 
 /**
- * `/custom/{path}`: any path of the third party, with the account's authorization, bytes both ways as they are. A dry run
- * reads no body. What the
- * definition counts as an error or a rate limit is answered as such, with what the third party said.
+ * `/custom/{path}`: any path of the upstream with the account's authorization; bodies pass unchanged in both directions. A dry
+ * run reads no body. An answer that the definition classifies as an error or a rate limit is sent as such, with the upstream's body.
  */
 export function customRoute(deps: ProxyCallDeps): HttpRoute {
   return {
@@ -53,7 +52,7 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
   }
 }
 
-/** What is this service's in the query, however it is percent-encoded, and the rest letter by letter. @throws Failure INVALID_FIELD */
+/** Separates this service's parameters, decoded, from the rest of the query, unchanged. @throws Failure INVALID_FIELD */
 function takeParameters(query: string): {
   readonly accountId: string
   readonly isDryRun: boolean

@@ -1,13 +1,13 @@
 import type { Health } from '../services/health.ts'
 import type { HttpRoute } from './routes.ts'
 
-/** What probes without gRPC ask: a path, and the name of the service in `grpc.health.v1`. */
+/** Paths of HTTP probes, and the service of each in `grpc.health.v1`. */
 const PATHS = { '/healthz': '', '/healthz/scheduler': 'patchbay.scheduler' } as const
 
-/** The service that serves while ticks fire, whoever fires them. */
+/** The health service that is SERVING while any worker fires ticks. */
 export const SCHEDULER = PATHS['/healthz/scheduler']
 
-/** `grpc.health.v1` for probes that speak plain HTTP: 200 while the service serves, else 503 with the reason. Open to everyone. */
+/** `grpc.health.v1` for probes that speak plain HTTP: 200 while the service serves, else 503 with the reason. No token is needed. */
 export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly HttpRoute[] {
   return Object.entries(PATHS).map(([path, service]) => ({
     verbs: ['GET'],

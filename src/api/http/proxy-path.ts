@@ -2,7 +2,7 @@ import { Failure, findUnstorableText, invalidFields } from '../../base/index.ts'
 import type { CallTarget } from '../../proxy/index.ts'
 import { namedTarget } from '../services/proxy.convert.ts'
 
-/** What the path and the verb of a call name. */
+/** The target that path and verb of a call name. */
 export type ProxyPath =
   | {
       readonly kind: 'target'
@@ -13,16 +13,16 @@ export type ProxyPath =
     }
   | { readonly kind: 'other_verb'; readonly allow: readonly string[] }
 
-/** Where every described call is. */
+/** Prefix of the paths of all described calls. */
 export const PROXY_PREFIX = '/proxy/'
 
-/** Verbs that lead to a call at all. */
+/** Verbs of calls. */
 export const PROXY_VERBS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Stands in a path where an id would, for a call without one; as a resource, for the actions. */
+/** Placeholder for the id of a call without one; as a resource, for the actions of the definition. */
 const NO_ID = '_'
 
-/** Methods that verbs stand for, below `/proxy/{resource}` and `/proxy/{resource}/{id}`. */
+/** Methods of the verbs on `/proxy/{resource}` and `/proxy/{resource}/{id}`. */
 const METHODS_OF_RESOURCE: Readonly<Record<string, string>> = { GET: 'list', POST: 'create' }
 const METHODS_OF_RECORD: Readonly<Record<string, string>> = {
   GET: 'get',
@@ -37,7 +37,7 @@ const METHODS_OF_RECORD: Readonly<Record<string, string>> = {
  * No method of a record answers to POST, so a POST there names a method that needs no record: `POST contacts/import`.
  *
  * @param verb HEAD is to be given as GET
- * @param path what follows `PROXY_PREFIX`, without query
+ * @param path the part after `PROXY_PREFIX`, without query
  * @throws Failure ROUTE_NOT_FOUND for any other path, INVALID_FIELD for one that is not percent-encoded
  */
 export function parseProxyPath(verb: string, path: string): ProxyPath {

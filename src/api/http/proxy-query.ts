@@ -13,7 +13,7 @@ import { readQuery } from '../messages/query-string.ts'
 import { isStorable } from '../messages/storable.ts'
 import type { Finding } from '../operation.ts'
 
-/** What the query of a call says to this service, and what is the third party's. */
+/** The query of a call: parameters of this service, and those of the upstream. */
 export interface ProxyQuery {
   readonly accountId: string
   readonly limit: number | undefined
@@ -22,16 +22,16 @@ export interface ProxyQuery {
   readonly includeRaw: boolean
   /** `{{args.<name>}}`, from `args[<name>]`, or from `args` as a JSON object. */
   readonly args: JsonObject | undefined
-  /** Everything else. Texts; repeated names and `a[]` are lists, `a[x]` are objects. */
+  /** All other parameters, for the upstream. Texts; repeated names and `a[]` are lists, `a[x]` are objects. */
   readonly query: JsonObject
 }
 
-/** Arguments of an action or a method. */
+/** Parameter of the arguments of an action or a method. */
 export const ARGS_PARAMETER = 'args'
 
-/** Which account a call goes through. */
+/** Parameter of the account that a call uses. */
 export const ACCOUNT_PARAMETER = 'integrated_account_id'
-/** Whether to show what would be sent instead of sending it. */
+/** Parameter of a dry run. */
 export const DRY_RUN_PARAMETER = 'dry_run'
 
 const RESERVED = [ACCOUNT_PARAMETER, 'limit', 'next_cursor', DRY_RUN_PARAMETER, 'include_raw'] as const
@@ -40,11 +40,11 @@ type Reserved = (typeof RESERVED)[number]
 const PARAMETERS_MAX = 1_000
 const NESTING_MAX = 5
 const PAGE_SIZE_MAX = 10_000
-/** Of a name, as it is repeated to its sender. */
+/** Longest part of a name that is repeated to its sender. */
 const NAME_LENGTH_MAX = 200
 
 /**
- * Reads the text after `?`.
+ * Parses the query string of a call.
  *
  * @throws Failure INVALID_FIELD with everything that is wrong
  */
@@ -77,9 +77,9 @@ export function parseProxyQuery(text: string): ProxyQuery {
   return read
 }
 
-/** Arguments as brackets made them, or as one text of JSON, which keeps numbers. */
+/** Arguments from bracket parameters, or from one JSON text, which keeps the digits of numbers. */
 function argsFrom(given: Json, findings: Finding[]): JsonObject | undefined {
-  if (isDraft(given)) return given
+  if (isQueryObject(given)) return given
   const json = typeof given === 'string' ? jsonOf(given) : undefined
   if (isJsonObject(json) && isStorable(json, 0)) return json
   const unstorable = isJsonObject(json) ? findUnstorable(json, ARGS_PARAMETER) : []
@@ -96,7 +96,7 @@ function jsonOf(text: string): Json | undefined {
   }
 }
 
-/** Notes what is wrong with the account's id, and returns it. */
+/** The account id; adds findings about it. */
 export function accountIdFrom(text: string | undefined, findings: Finding[]): string {
   if (text === undefined)
     findings.push(finding(ACCOUNT_PARAMETER, 'is needed: the account to call through', 'required'))
@@ -112,7 +112,7 @@ function limitFrom(text: string | undefined, findings: Finding[]): number | unde
   return undefined
 }
 
-/** Notes what is wrong with a flag, and returns it; false when it is not given. */
+/** The value of a flag, false when absent; adds findings about it. */
 export function flagFrom<Name extends string>(
   reserved: ReadonlyMap<Name, string>,
   name: Name,
@@ -129,7 +129,7 @@ type QueryValues = Record<string, Json>
 /** A name and its brackets: `a`, `a[]`, `a[x][y]`. Anything else is a name as it is. */
 const BRACKETS = /^([^[\]]+)((?:\[[^[\]]*\])+)$/
 
-/** Puts a value where its name says. */
+/** Adds a value at the path of its name. */
 function place(query: QueryValues, name: string, value: string): readonly Finding[] {
   const [, first = name, brackets = ''] = BRACKETS.exec(name) ?? []
   const inner = brackets === '' ? [] : brackets.slice(1, -1).split('][')
@@ -145,23 +145,23 @@ function place(query: QueryValues, name: string, value: string): readonly Findin
   return add(query, steps, value, isList) ? [] : [finding(at, 'is given as an object and as a value', 'brackets')]
 }
 
-/** @returns false when the place holds something of another kind */
+/** @returns false when the path has a value of another kind */
 function add(target: QueryValues, [step = '', ...rest]: readonly string[], value: string, isList: boolean): boolean {
   const there = Object.hasOwn(target, step) ? target[step] : undefined
   if (rest.length > 0) {
-    if (there !== undefined && !isDraft(there)) return false
+    if (there !== undefined && !isQueryObject(there)) return false
     const below = there ?? {}
     target[step] = below
     return add(below, rest, value, isList)
   }
-  if (isDraft(there)) return false
+  if (isQueryObject(there)) return false
   if (there === undefined) target[step] = isList ? [value] : value
   else target[step] = Array.isArray(there) ? [...there, value] : [there, value]
   return true
 }
 
-/** The objects in a draft are made here, and therefore drafts themselves. */
-function isDraft(value: Json | undefined): value is QueryValues {
+/** Objects in the query values were created here, and are therefore mutable. */
+function isQueryObject(value: Json | undefined): value is QueryValues {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

@@ -9,14 +9,14 @@ import { codingOf, decompress } from '../pipeline/compression.ts'
 import { isJsonType } from '../pipeline/media-type.ts'
 import type { HttpExchange } from './routes.ts'
 
-/** The body of a call: a value that the definition can read, or bytes that pass through. */
+/** The body of a call: a value that the definition can read, or bytes that are streamed to the upstream. */
 export type ProxyBody =
   | { readonly kind: 'value'; readonly value: Json | undefined }
   | { readonly kind: 'bytes'; readonly bytes: Readable; readonly headers: HeaderTexts }
 
 type HeaderTexts = Readonly<Record<string, string>>
 
-/** What a body says about itself. */
+/** Headers that describe a body. */
 const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'content-length'] as const
 
 /**
@@ -40,22 +40,22 @@ export async function readProxyBody(exchange: HttpExchange): Promise<ProxyBody> 
   return { kind: 'value', value }
 }
 
-/** The body as it arrives, whatever its size, with the headers that describe it. The deadline rests until it has arrived. */
+/** The body as a stream of any size, with its headers. The deadline is paused until the body is complete. */
 export function streamedBody(exchange: Exchange): { readonly bytes: Readable; readonly headers: HeaderTexts } {
   sendContinue(exchange)
   return { bytes: arriving(exchange), headers: headersOf(exchange.request) }
 }
 
 /**
- * The bytes of a request as a stream of their own: whoever destroys it leaves the request open, or its client would never see
- * the answer that came before the end.
+ * The bytes of a request as a separate stream: destroying it leaves the request open, so that its client still receives a
+ * response that is sent before the end of the body.
  */
 function arriving({ request, context }: Exchange): Readable {
   const onData = (chunk: Buffer) => {
     if (!bytes.push(chunk)) request.pause()
   }
   const onEnd = () => {
-    // A request closes as soon as it has ended, while its last bytes may still wait here.
+    // The request closes when it has ended, while its last bytes may still be buffered here.
     request.off('close', onBroken)
     context.resumeDeadline()
     bytes.push(null)
@@ -80,10 +80,10 @@ function headersOf({ headers }: ApiRequest): HeaderTexts {
   )
 }
 
-/** Stands before the name of a header that is meant for the third party. */
+/** Prefix of headers that are sent to the upstream. */
 const UPSTREAM_PREFIX = 'patchbay-upstream-'
 
-/** Headers that a caller wants to be sent, by their names there. */
+/** Headers for the upstream, by their names there. */
 export function upstreamHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const upstream: Record<string, string> = {}
   for (const name in headers) {
@@ -94,7 +94,7 @@ export function upstreamHeaders(headers: IncomingHttpHeaders): Record<string, st
   return upstream
 }
 
-/** The same for a call whose answer passes through as it is, so that its encoding is the client's own choice. */
+/** The same for a call whose answer is streamed unchanged: the client also chooses its content coding. */
 export function streamedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const accepted = headers['accept-encoding']
   const upstream = upstreamHeaders(headers)

@@ -11,7 +11,7 @@ import type { HttpExchange } from './routes.ts'
 
 const RATE_LIMIT_PARTS = ['limit', 'remaining', 'reset'] as const
 
-/** Speak about the third party's own address, and would be believed about this one. */
+/** Headers about the upstream's origin, which a browser would apply to this one. */
 const ORIGIN_HEADERS: ReadonlySet<string> = new Set([
   'alt-svc',
   'clear-site-data',
@@ -26,7 +26,7 @@ const ORIGIN_HEADERS: ReadonlySet<string> = new Set([
   'service-worker-allowed',
 ])
 
-/** What a header may carry; a third party may send more. */
+/** Characters that a header value may have; an upstream may send others. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Sends one JSON object, without members that are `undefined`; a large one is printed in slices. */
@@ -35,13 +35,13 @@ export async function sendJson(exchange: Exchange, members: Readonly<Record<stri
   sendResponse(exchange, 200, 'application/json', typeof body === 'string' ? body : await body)
 }
 
-/** Sends what a dry run found; a body that is still arriving is not waited for. */
+/** Sends the result of a dry run without waiting for the rest of the request body. */
 export async function sendPreview(exchange: HttpExchange, preview: RequestPreview): Promise<void> {
   await sendJson(exchange, { dry_run: encodeJson(CallPreviewSchema, previewToProto(preview)) })
   drainRequest(exchange, exchange.server.limits.drainTimeoutMs)
 }
 
-/** Passes a third party's answer on as it arrives, as fast as the client reads. */
+/** Streams an upstream's answer to the client, as fast as the client reads. */
 export async function sendStream(exchange: HttpExchange, answer: StreamedResponse): Promise<void> {
   const { request, response, context, server } = exchange
   try {
@@ -59,7 +59,7 @@ export async function sendStream(exchange: HttpExchange, answer: StreamedRespons
   drainRequest(exchange, server.limits.drainTimeoutMs)
 }
 
-/** Shows the third party's rate limit in place of this service's own, where it tells of one. */
+/** Replaces the headers of this service's rate limit by those of the upstream, where it has one. */
 export function showRateLimit(context: RequestContext, info: RateLimitInfo | undefined): void {
   if (info === undefined) return
   for (const part of RATE_LIMIT_PARTS) {
@@ -79,7 +79,7 @@ function concernsOrigin(name: string): boolean {
   return ORIGIN_HEADERS.has(name) || name.startsWith('access-control-')
 }
 
-/** What the answer varies by, here and at the third party. */
+/** The header `vary` of this service and of the upstream, joined. */
 function varyOf(
   { headers }: StreamedResponse,
   { responseHeaders: answerHeaders }: RequestContext,

@@ -11,7 +11,7 @@ import { type ProxyBody, readProxyBody, streamedHeaders, upstreamHeaders } from 
 import { sendJson, sendPreview, sendStream, showRateLimit } from './proxy-response.ts'
 import type { HttpExchange, HttpRoute } from './routes.ts'
 
-/** A call as it was asked for, and the account it goes through. */
+/** A requested call and its account. */
 interface ProxyCall {
   readonly target: CallTarget
   readonly id: string | undefined
@@ -21,7 +21,7 @@ interface ProxyCall {
   readonly account: ResolvedAccount
 }
 
-/** `/proxy/…`: calls to what definitions describe, in HTTP's own terms. */
+/** `/proxy/…`: calls of described methods and actions over plain HTTP. */
 export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
   return {
     verbs: PROXY_VERBS,
@@ -72,7 +72,7 @@ function requireTarget({ request, path, context }: HttpExchange): Extract<ProxyP
   throw methodNotAllowed(context, address.allow)
 }
 
-/** Tells whether the definition has the method; of a resource that it does not have, the call tells more. */
+/** Tells whether the definition has the method; true for an unknown resource, which the call itself reports. */
 function isDefined({ plan }: ResolvedAccount, target: CallTarget): boolean {
   if (target.kind !== 'method') return true
   const methods = plan.resources.get(target.resource)
@@ -97,7 +97,7 @@ function separateArgs(target: CallTarget, query: ProxyQuery, body: ProxyBody): P
   return { args, body: { kind: 'value', value: Object.keys(rest).length === 0 ? undefined : rest } }
 }
 
-/** Tells whether the definition says that the method's answer is bytes. What is not described is found out by the call. */
+/** Tells whether the definition declares the method's answer as bytes. */
 function answersBytes({ plan }: ResolvedAccount, target: CallTarget): boolean {
   if (target.kind !== 'method') return false
   return plan.resources.get(target.resource)?.get(target.method)?.responseFormat?.format === 'binary'
@@ -144,7 +144,7 @@ async function streamThrough(deps: ProxyCallDeps, exchange: HttpExchange, asked:
   await sendStream(exchange, outcome)
 }
 
-/** The answer of a call; what does not apply is absent. */
+/** The JSON answer of a call; members that do not apply are absent. */
 function answerJson({ result, page, body }: SuccessOutcome, includeRaw: boolean): Record<string, Json | undefined> {
   return {
     result,

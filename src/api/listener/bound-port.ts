@@ -1,11 +1,11 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
-/** Enough for probes and the first clients; more are refused. */
+/** Connections that may wait for the server, enough for probes and the first clients; more are rejected. */
 const WAITING_MAX = 1_024
 
 /**
- * A port that is taken before anything else of a start happens. Connections that come meanwhile are accepted and wait for
- * the server that takes it over.
+ * A port that a process binds before it starts anything else. Connections are accepted meanwhile and wait for the server that
+ * takes the port over.
  */
 export class BoundPort implements AsyncDisposable {
   readonly #server: Server
@@ -35,7 +35,7 @@ export class BoundPort implements AsyncDisposable {
     return this.#server.address() as AddressInfo
   }
 
-  /** Lets another server listen in place of this one; connections that wait are its first. */
+  /** Hands the port over to a server, with the connections that wait. */
   async handOver(server: Server): Promise<AddressInfo> {
     const { address } = this
     await new Promise<void>((resolve, reject) => {

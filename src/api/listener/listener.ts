@@ -19,23 +19,22 @@ import {
   type TlsKeys,
 } from './protocol-detection.ts'
 
-/** How often a drain looks for connections that have become idle. */
+/** Interval at which a drain closes connections that have become idle. */
 const IDLE_SWEEP_MS = 50
 
-/** How often timeouts of HTTP/1.1 connections are checked. */
+/** Interval at which timeouts of HTTP/1.1 connections are checked. */
 const TIMEOUT_CHECK_MS = 1_000
 
-/** Header fields of one HTTP/2 request. */
+/** Limit of the header fields of one HTTP/2 request. */
 const HEADER_PAIRS_MAX = 128
-/** Node counts ended streams until they are collected: with its 10 MB a fast client is refused far below its stream limit. */
+/** Node counts ended streams until they are garbage-collected: its default of 10 MB rejects a fast client far below the stream limit. */
 const SESSION_MEGABYTES_MAX = 64
 
 /**
  * The one port: HTTP/1.1 and HTTP/2, in plaintext or over TLS.
  *
- * Closing is graceful. `endReuse` asks HTTP/1.1 clients with `Connection: close` to send their next request elsewhere;
- * then `close` refuses new connections, closes idle ones, tells busy ones to finish (GOAWAY), and cuts what is left at the
- * deadline.
+ * Shutdown is graceful: `endReuse` asks HTTP/1.1 clients with `Connection: close` to send their next request elsewhere;
+ * then `close` rejects new connections, closes idle ones, sends GOAWAY to busy ones, and aborts the rest at the deadline.
  */
 export class Listener implements AsyncDisposable {
   readonly #front: ProtocolDetector
@@ -56,7 +55,7 @@ export class Listener implements AsyncDisposable {
     this.#h2.on('session', (session) => {
       this.#sessions.add(session)
       session.once('close', () => this.#sessions.delete(session))
-      // Sends GOAWAY and lets streams under way finish.
+      // Sends GOAWAY and lets open streams finish.
       session.setTimeout(limits.sessionIdleMs, () => session.close())
     })
     const onDecided: OnProtocolDetected = (socket, version) =>
@@ -77,14 +76,14 @@ export class Listener implements AsyncDisposable {
     return port.handOver(this.#front.server)
   }
 
-  /** Closes each HTTP/1.1 connection with its next answer, and says so in the answer: a request sent later is not lost. */
+  /** Closes each HTTP/1.1 connection after its next response, which says so: no later request is lost. */
   endReuse(): void {
     this.#isReuseEnded = true
     for (const { response } of this.#openExchanges)
       if (response instanceof ServerResponse && !response.headersSent) response.shouldKeepAlive = false
   }
 
-  /** Closes within `deadlineMs`, the sooner the fewer calls are under way. */
+  /** Closes within `deadlineMs`, or as soon as no request is open. */
   async close(deadlineMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#front.server.close(() => resolve()))
     for (const socket of this.#front.undetected) socket.destroy()
@@ -115,7 +114,7 @@ function createH1(
 ): Http1Server {
   const options = {
     headersTimeout: limits.headersMs,
-    // The stages watch the body more closely; this one only catches what never reaches them.
+    // The pipeline limits the body more closely; this limit is for requests that never reach it.
     requestTimeout: limits.headersMs + limits.streamedBodyMs + limits.drainTimeoutMs,
     keepAliveTimeout: limits.keepAliveMs,
     maxHeaderSize: limits.headerBytesMax,

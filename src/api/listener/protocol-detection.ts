@@ -1,13 +1,13 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTlsServer } from 'node:tls'
 
-/** Takes over a connection once it is known which HTTP it speaks. */
+/** Takes over a connection when its HTTP version is known. */
 export type OnProtocolDetected = (socket: Socket, version: 'h1' | 'h2') => void
 
-/** The socket the API listens on. */
+/** A listening socket that detects the HTTP version of its connections. */
 export interface ProtocolDetector {
   readonly server: Server
-  /** Connections that have not yet shown what they speak. */
+  /** Connections whose HTTP version is not known yet. */
   readonly undetected: ReadonlySet<Socket>
 }
 
@@ -27,24 +27,24 @@ export function findTlsProblem(keys: TlsKeys): string | undefined {
   }
 }
 
-/** How long a connection must be silent before TCP asks whether its other end is still there. */
+/** Idle time of a connection before the first TCP keep-alive probe. */
 const KEEP_ALIVE_PROBE_MS = 60_000
 
 const SOCKET_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS }
 
-/** What an HTTP/2 client says first (RFC 9113, 3.4). */
+/** The connection preface of HTTP/2 (RFC 9113, 3.4). */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
 /**
- * HTTP/1.1 and HTTP/2 with prior knowledge on one plaintext port, told apart by the first bytes.
+ * HTTP/1.1 and HTTP/2 with prior knowledge on one plaintext port, distinguished by the first bytes.
  *
- * @param sniffMs how long a connection may take to show enough of them
+ * @param detectionMs how long the first bytes of a connection may take
  */
-export function createPlaintextDetector(sniffMs: number, onDecided: OnProtocolDetected): ProtocolDetector {
+export function createPlaintextDetector(detectionMs: number, onDecided: OnProtocolDetected): ProtocolDetector {
   const undecided = new Set<Socket>()
   const server = createServer(SOCKET_OPTIONS, (socket) => {
     undecided.add(socket)
-    detectProtocol(socket, sniffMs, (version) => {
+    detectProtocol(socket, detectionMs, (version) => {
       undecided.delete(socket)
       if (version !== undefined) onDecided(socket, version)
     })
@@ -52,23 +52,23 @@ export function createPlaintextDetector(sniffMs: number, onDecided: OnProtocolDe
   return { server, undetected: undecided }
 }
 
-/** Both versions over TLS, agreed on in the handshake (ALPN), which has to end within `handshakeMs`. */
+/** Both versions over TLS, negotiated by ALPN in the handshake, which has to end within `handshakeMs`. */
 export function createTlsDetector(keys: TlsKeys, handshakeMs: number, onDecided: OnProtocolDetected): ProtocolDetector {
   const options = { ...SOCKET_OPTIONS, ...keys, handshakeTimeout: handshakeMs, ALPNProtocols: ['h2', 'http/1.1'] }
   const server = createTlsServer(options, (socket) => onDecided(socket, socket.alpnProtocol === 'h2' ? 'h2' : 'h1'))
-  // Node only reports a failed or late handshake; the connection would stay.
+  // Node reports a failed or late handshake and leaves the connection open.
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   return { server, undetected: new Set() }
 }
 
 /**
- * Reads as little as settles the version and puts it back. `P` may still become POST, PUT, PATCH or PRI.
+ * Reads bytes until the version is certain, and puts them back. `P` may still become POST, PUT, PATCH or PRI.
  *
- * @param done called once; without a version when the connection ended or ran out of time
+ * @param done called once; without a version when the connection ended or timed out
  */
-function detectProtocol(socket: Socket, sniffMs: number, done: (version: 'h1' | 'h2' | undefined) => void): void {
+function detectProtocol(socket: Socket, detectionMs: number, done: (version: 'h1' | 'h2' | undefined) => void): void {
   let seen: Buffer = Buffer.alloc(0)
-  const timer = setTimeout(() => socket.destroy(), sniffMs)
+  const timer = setTimeout(() => socket.destroy(), detectionMs)
   const settle = (version: 'h1' | 'h2' | undefined) => {
     clearTimeout(timer)
     socket.off('readable', onReadable).off('error', onError).off('close', onClose)

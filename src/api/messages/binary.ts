@@ -14,8 +14,8 @@ import type { ResultInit } from '../operation.ts'
 import { freeFormFields, freeFormItems, isFreeFormValue, withoutFields } from './free-form.ts'
 
 /**
- * Tells whether a message in protobuf encoding has more fields, in itself and in the messages within, than that. Stops at the
- * first one too many: what reads it afterwards takes microseconds for each.
+ * Tells whether a message in protobuf encoding has more than `fieldsMax` fields, nested ones included. Stops at the first one too
+ * many: decoding takes microseconds per field.
  *
  * @throws Error when the bytes are no message
  */
@@ -50,13 +50,13 @@ function mapValueOf(field: DescField & { readonly fieldKind: 'map' }): DescMessa
   return field.mapKind === 'message' ? field.message : undefined
 }
 
-/** Characters of JSON that are encoded at once: up to 10 ms of work, since protobuf makes a message of every value. */
+/** Characters of JSON that are encoded without a break: up to 10 ms, since protobuf makes a message of every value. */
 const PART_LENGTH = 16 * 1024
 
-/** Characters of JSON in one field of a message that is encoded at once. */
+/** Largest free-form field, in characters of JSON, of a message that is encoded without a break. */
 const DIRECT_LENGTH_MAX = 64 * 1024
 
-/** Parts of an encoding that are joined before there are more. */
+/** Parts of an encoding that are collected before they are joined. */
 const PARTS_MAX = 1_024
 
 /** Field numbers of `google.protobuf.Value`, of `Struct` and `ListValue`, and of the entry of a map. */
@@ -67,10 +67,10 @@ const ENTRIES = 1
 const ENTRY_KEY = 1
 const ENTRY_VALUE = 2
 
-/** Does its work in steps, between which others may run, and returns the parts of an encoding. */
+/** Encodes in steps, between which other requests run; returns the parts of the encoding. */
 type Encoding = Generator<void, readonly Uint8Array[]>
 
-/** Tells whether a message has free-form values that are too large to encode at once. */
+/** Tells whether a message has free-form values that are too large to encode without a break. */
 export function holdsLargeJson(desc: DescMessage, init: ResultInit): boolean {
   return freeFormFields(desc).some(({ field, inner }) => {
     const items = freeFormItems(init, field)
@@ -89,7 +89,7 @@ export async function encodeBinaryInSlices(desc: DescMessage, init: ResultInit):
   }
 }
 
-/** Free-form fields stand behind all others: the order of fields has no meaning. */
+/** Encodes free-form fields after all others: the order of fields has no meaning. */
 function* encodeMessage(desc: DescMessage, init: ResultInit): Encoding {
   const fields = freeFormFields(desc).filter(({ field }) => field.fieldKind !== 'map')
   const joined: Uint8Array[] = [toBinary(desc, create(desc, withoutFields(fields, init)))]
@@ -112,7 +112,7 @@ function* encodeItem(field: DescField, json: Json): Encoding {
 }
 
 function* encodeValue(json: Json): Encoding {
-  // Copied once here, several times by a message.
+  // Copied once here, several times through a message.
   if (typeof json === 'string' && json.length > PART_LENGTH) {
     yield
     return delimited(VALUE_STRING, [Buffer.from(json)])
@@ -122,7 +122,7 @@ function* encodeValue(json: Json): Encoding {
   return delimited(Array.isArray(json) ? VALUE_LIST : VALUE_STRUCT, yield* encodeEntries(json))
 }
 
-/** The content of a `ListValue` or a `Struct`; the encodings of its parts, one after the other, are that of the whole. */
+/** The content of a `ListValue` or a `Struct`: the concatenation of the encodings of its parts. */
 function* encodeEntries(value: readonly Json[] | JsonObject): Encoding {
   const isList = Array.isArray(value)
   const schema = isList ? ListValueSchema : StructSchema

@@ -25,10 +25,10 @@ import {
 import { validateJsonShape } from './json-shape.ts'
 import { tooManyValues } from './json-text.ts'
 
-/** Names as the contract spells them; fields without presence are written even when they hold their default. */
+/** JSON has the field names of the contract, and fields without presence also when they have their default. */
 export const JSON_WRITE_OPTIONS = { useProtoFieldName: true, alwaysEmitImplicit: true } as const
 
-/** A decoded request and what was wrong with its form. The message holds everything that could be read. */
+/** A decoded request: the message with everything that could be read, and findings about the rest. */
 export interface DecodedRequest {
   readonly message: Message
   readonly findings: readonly Finding[]
@@ -50,7 +50,7 @@ export function decodeBinary(desc: DescMessage, bytes: Uint8Array): DecodedReque
 }
 
 /**
- * Reads a message from JSON, in the contract's spelling or in lower camel case. Misfits are findings, all of them.
+ * Reads a message from JSON with field names in snake_case or lowerCamelCase. Every value that does not fit is a finding.
  *
  * @throws Failure MALFORMED_BODY when the value cannot be read for a reason that no field carries
  */
@@ -65,7 +65,7 @@ export function decodeJson(desc: DescMessage, json: Json): DecodedRequest {
   }
 }
 
-/** The message that a JSON object spells. @throws for JSON that does not fit the type */
+/** The message of a JSON object. @throws Error for JSON that does not fit the type */
 export function readJson<Desc extends DescMessage>(desc: Desc, json: Json): MessageShape<Desc> {
   if (!isJsonObject(json)) throw new Error(`${desc.typeName} is written as a JSON object`)
   // protobuf's JSON type is ours without `readonly`, and it changes nothing it reads.
@@ -80,7 +80,7 @@ export function encodeBinary(desc: DescMessage, init: ResultInit): Uint8Array {
   return toBinary(desc, create(desc, doubles))
 }
 
-/** The message as JSON: the contract's spelling, defaults written, times with milliseconds, free-form values as they are. */
+/** The message as JSON: field names of the contract, defaults included, times with milliseconds, free-form values unchanged. */
 export function encodeJson(desc: DescMessage, init: ResultInit): JsonObject {
   const fields = freeFormFields(desc)
   const json = toJson(desc, create(desc, mapFreeForm(fields, init, placeholderOf)), JSON_WRITE_OPTIONS) as JsonObject
@@ -96,9 +96,9 @@ const timestampFormatters = new Map<DescMessage, TimestampFormatter | undefined>
 
 /**
  * Gives every timestamp in a message's JSON exactly three decimals (`…:00.000Z`); protobuf writes none, three, six or
- * nine. Digits beyond milliseconds are cut.
+ * nine. Digits beyond milliseconds are dropped.
  *
- * The JSON, in the contract's spelling, is changed in place. Where the timestamps are is found out once per message type.
+ * Changes the JSON, which has the field names of the contract, in place. The paths of timestamps are computed once per message type.
  */
 function formatTimestamps(desc: DescMessage, json: JsonValue): void {
   timestampFormatterFor(desc)?.(json)
@@ -112,7 +112,7 @@ function timestampFormatterFor(desc: DescMessage): TimestampFormatter | undefine
 function compileTimestampFormatter(desc: DescMessage): TimestampFormatter | undefined {
   if (desc.typeName === 'google.protobuf.Timestamp') return formatTimestamp
   if (desc.typeName.startsWith('google.protobuf.')) return undefined
-  // A type that contains itself finds this entry while it is compiled, and its real one when it runs.
+  // A recursive type finds this entry while it is compiled, and its final one when it runs.
   timestampFormatters.set(desc, (json) => timestampFormatters.get(desc)?.(json) ?? json)
   const fields = desc.fields.flatMap((field) => {
     const fix = field.message === undefined ? undefined : timestampFormatterFor(field.message)

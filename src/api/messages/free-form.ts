@@ -3,8 +3,8 @@ import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt'
 import { isJsonObject, type Json, JsonNumber, type JsonObject, toDoubles } from '../../base/index.ts'
 
 /**
- * A `google.protobuf.Value` that keeps the JSON it stands for. JSON protocols write that JSON; the message proper, whose numbers
- * are doubles, is made only where binary protobuf or a rule asks for it.
+ * A `google.protobuf.Value` that keeps its JSON. JSON protocols write that JSON; the message, whose numbers are doubles, is
+ * created only when binary protobuf or a rule reads it.
  */
 export class JsonValue implements Value {
   readonly $typeName = 'google.protobuf.Value'
@@ -22,7 +22,7 @@ export class JsonValue implements Value {
   }
 }
 
-/** The JSON that a message holds. Numbers of a message from binary protobuf were found to be finite. */
+/** The JSON of a value. Numbers from binary protobuf have been validated to be finite. */
 export function jsonOf(value: Value): Json {
   return value instanceof JsonValue ? value.json : toJson(ValueSchema, value)
 }
@@ -30,8 +30,8 @@ export function jsonOf(value: Value): Json {
 /**
  * A field with free-form JSON, `google.protobuf.Struct` or `Value`, or with messages that have such fields.
  *
- * protobuf's JSON codec turns every number of these into a double. The functions here take the JSON out before it sees a message
- * and put it back afterwards, so that JSON protocols carry it as it is.
+ * protobuf's JSON codec turns every number of these into a double. The functions here remove the JSON before the codec runs and
+ * restore it afterwards, so that JSON protocols carry it unchanged.
  */
 export interface FreeFormField {
   readonly field: DescField
@@ -43,18 +43,18 @@ type Entries = Record<string, unknown>
 
 const NULL = create(ValueSchema, { kind: { case: 'nullValue', value: 0 } })
 
-const known = new Map<DescMessage, readonly FreeFormField[]>()
+const freeFormFieldsByType = new Map<DescMessage, readonly FreeFormField[]>()
 
-/** The free-form fields of a message type, found out once. */
+/** The free-form fields of a message type, computed once. */
 export function freeFormFields(desc: DescMessage): readonly FreeFormField[] {
-  const found = known.get(desc)
+  const found = freeFormFieldsByType.get(desc)
   if (found !== undefined) return found
   const fields = desc.fields.flatMap((field): FreeFormField[] => {
     if (field.message === undefined) return []
     if (isFreeForm(field.message)) return [{ field, inner: undefined }]
     return holdsFreeForm(field.message, new Set()) ? [{ field, inner: field.message }] : []
   })
-  known.set(desc, fields)
+  freeFormFieldsByType.set(desc, fields)
   return fields
 }
 
@@ -69,7 +69,7 @@ function isFreeForm({ typeName }: DescMessage): boolean {
   return typeName === 'google.protobuf.Struct' || typeName === 'google.protobuf.Value'
 }
 
-/** A copy of a message, or of what one is made from, with every free-form value changed; the rest is shared. */
+/** A copy of a message, or of its init, with every free-form value changed; the rest is shared. */
 export function mapFreeForm<Init extends object>(
   fields: readonly FreeFormField[],
   message: Init,
@@ -88,7 +88,7 @@ export function mapFreeForm<Init extends object>(
   return copy
 }
 
-/** What a message, or what one is made from, holds in a field that `freeFormFields` found: JSON, or messages around it. */
+/** The values in a field of `freeFormFields`: JSON, or messages that contain such fields. */
 export function freeFormItems(message: object, field: DescField): readonly unknown[] {
   const value = readField(message, field)
   if (value === undefined) return []
@@ -97,12 +97,12 @@ export function freeFormItems(message: object, field: DescField): readonly unkno
   return field.message !== undefined && isFreeForm(field.message) ? items.map(jsonOfField) : items
 }
 
-/** Tells whether a free-form field holds any JSON, and not only objects. */
+/** Tells whether a free-form field takes any JSON, and not only objects. */
 export function isFreeFormValue({ message }: DescField): boolean {
   return message?.typeName === ValueSchema.typeName
 }
 
-/** A copy of what a message is made from, without these fields. */
+/** A copy of a message, or of its init, without these fields. */
 export function withoutFields<Init extends object>(fields: readonly FreeFormField[], message: Init): Init {
   const copy = { ...message } as Init & Entries
   for (const { field } of fields)
@@ -110,17 +110,17 @@ export function withoutFields<Init extends object>(fields: readonly FreeFormFiel
   return copy
 }
 
-/** What stands in for a free-form value while protobuf writes the message around it. */
+/** Placeholder of a free-form value while protobuf writes the message around it. */
 export function placeholderOf(_value: unknown, { message }: DescField): unknown {
   return message?.typeName === ValueSchema.typeName ? NULL : {}
 }
 
-/** A free-form value as binary protobuf can hold it. A `JsonValue` sees to it by itself. */
+/** A free-form value with doubles, for binary protobuf. A `JsonValue` converts itself. */
 export function asDoubles(value: unknown, { message }: DescField): unknown {
   return message?.typeName === ValueSchema.typeName ? value : toDoubles(value as Json)
 }
 
-/** Puts the free-form values of a message into its JSON, in the contract's spelling; changes it in place. */
+/** Restores the free-form values of a message in its JSON; changes it in place. */
 export function fillJson(fields: readonly FreeFormField[], json: JsonObject, message: object): void {
   for (const { field, inner } of fields) {
     const value = readField(message, field)
@@ -134,7 +134,7 @@ export function fillJson(fields: readonly FreeFormField[], json: JsonObject, mes
   }
 }
 
-/** Puts the free-form values of a JSON object into the message that was read without them; changes it in place. */
+/** Restores the free-form values of a JSON object in the message that was read without them; changes it in place. */
 export function fillMessage(fields: readonly FreeFormField[], message: object, json: JsonObject): void {
   for (const { field, inner } of fields) {
     const item = json[field.name] ?? json[field.jsonName]
@@ -151,8 +151,8 @@ export function fillMessage(fields: readonly FreeFormField[], message: object, j
 }
 
 /**
- * The JSON of a message as protobuf reads it: without free-form values, and its own numbers as doubles. Misfits stay, for protobuf
- * to refuse.
+ * The JSON of a message as protobuf reads it: without free-form values, and its own numbers as doubles. Values that do not fit
+ * stay, so that protobuf rejects them.
  */
 export function withoutFreeForm(desc: DescMessage, json: JsonObject): JsonObject {
   const rest: Record<string, Json> = {}
@@ -161,7 +161,7 @@ export function withoutFreeForm(desc: DescMessage, json: JsonObject): JsonObject
     const item = json[key] ?? null
     const field = fields.get(key)
     rest[key] = field === undefined ? plain(item, undefined) : withoutItem(field, item)
-    // The first unknown key is enough for protobuf to refuse them all.
+    // One unknown key is enough for protobuf to reject the message.
     if (field === undefined) break
   }
   return rest
@@ -178,7 +178,7 @@ function withoutItem(field: DescField, item: Json): Json {
   })
 }
 
-/** Integers of 64 bits as text, which protobuf reads whole. */
+/** Integers of 64 bits as text, which protobuf reads exactly. */
 function plain(item: Json, field: DescField | undefined): Json {
   if (!(item instanceof JsonNumber)) return item
   const isWhole = field?.scalar !== undefined && /^-?\d+$/.test(item.text)
@@ -216,7 +216,7 @@ function writeField(message: Entries, { localName, oneof }: DescField, value: un
   else message[oneof.localName] = { case: localName, value }
 }
 
-/** Over the one value of a field, the items of a list or the values of a map. */
+/** Maps the value of a field, the items of a list or the values of a map. */
 function mapItems(field: DescField, value: unknown, change: (item: unknown) => unknown): unknown {
   if (field.fieldKind === 'list') return (value as readonly unknown[]).map(change)
   if (field.fieldKind !== 'map') return change(value)

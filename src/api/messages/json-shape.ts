@@ -3,25 +3,25 @@ import { field as fieldRules } from '@bufbuild/protovalidate/gen/buf/validate/va
 import { isJsonObject, type Json, type JsonObject, suggest, toDoubles } from '../../base/index.ts'
 import type { Finding } from '../operation.ts'
 
-/** Findings reported of one body; a body of garbage would yield millions. */
+/** Most findings in one error; a body of garbage would yield millions. */
 export const FINDINGS_MAX = 100
 
-/** A key that nobody knows may be of any length; no more than this of it is repeated to its sender. */
+/** Longest part of an unknown key that is repeated to its sender. */
 const PATH_LENGTH_MAX = 200
 
-/** What of a JSON value fits its message, and everything that does not. */
+/** The parts of a JSON value that fit a message type, and findings about the others. */
 export interface ShapeReport {
   readonly findings: readonly Finding[]
-  /** The value without its misfits, so that the rest can be decoded and checked against the rules. */
+  /** The parts that fit, which can be decoded and validated by the rules. */
   readonly rest: JsonObject
 }
 
 /**
- * Compares JSON with a message type and reports every misfit: unknown fields, wrong types, one field in both spellings,
- * two members of a oneof.
+ * Validates the shape of JSON against a message type and reports everything that does not fit: unknown fields, wrong types, one
+ * field as snake_case and as lowerCamelCase, two members of a oneof.
  *
- * It is the slow twin of `fromJson`, which stops at the first misfit and says little: run it when `fromJson` refused.
- * Single values are judged by `fromJson` itself, so the two cannot disagree.
+ * `fromJson` stops at the first problem and says little: this runs after it has failed. Single values are checked by
+ * `fromJson` itself, so the two cannot disagree.
  */
 export function validateJsonShape(desc: DescMessage, value: Json): ShapeReport {
   const findings: Finding[] = []
@@ -42,21 +42,21 @@ function inspectMessage(desc: DescMessage, value: Json, path: string, findings: 
     const field = fieldNamed(desc, key)
     const name = field?.name ?? key
     const at = path === '' ? name : `${path}.${name}`
-    const misfit = field === undefined ? unknownField(desc, key, at) : collision(field, key, item, at, taken)
-    if (misfit !== undefined) findings.push(misfit)
-    if (misfit !== undefined || field === undefined) continue
+    const finding = field === undefined ? unknownField(desc, key, at) : collision(field, key, item, at, taken)
+    if (finding !== undefined) findings.push(finding)
+    if (finding !== undefined || field === undefined) continue
     const kept = inspectField(field, item, at, findings)
     if (kept !== undefined) rest[field.name] = kept
   }
   return rest
 }
 
-/** The field of this name, in the contract's spelling or in lower camel case. */
+/** The field of this name in snake_case or lowerCamelCase. */
 export function fieldNamed(desc: DescMessage, key: string): DescField | undefined {
   return desc.fields.find(({ name, jsonName }) => name === key || jsonName === key)
 }
 
-/** A key that names no field, with the one that was probably meant. */
+/** The finding for an unknown key, with the field that was probably meant. */
 export function unknownField(desc: DescMessage, key: string, at: string): Finding {
   const names = desc.fields.map(({ name }) => name)
   return {
@@ -66,7 +66,7 @@ export function unknownField(desc: DescMessage, key: string, at: string): Findin
   }
 }
 
-/** The field given twice, or beside another member of its oneof. `taken` maps fields and oneofs to the key that won. */
+/** The finding for a field given twice or beside another member of its oneof. `taken` has the first key of fields and oneofs. */
 function collision(
   field: DescField,
   key: string,
@@ -74,18 +74,18 @@ function collision(
   at: string,
   taken: Map<string, string>,
 ): Finding | undefined {
-  const twin = taken.get(field.name)
-  if (twin !== undefined)
-    return { field: at, description: `is given twice, as ${twin} and ${key}`, rule: 'duplicate_field' }
+  const firstKey = taken.get(field.name)
+  if (firstKey !== undefined)
+    return { field: at, description: `is given twice, as ${firstKey} and ${key}`, rule: 'duplicate_field' }
   taken.set(field.name, key)
   if (field.oneof === undefined || item === null) return undefined
   const group = `oneof ${field.oneof.name}`
-  const rival = taken.get(group)
-  if (rival === undefined) {
+  const other = taken.get(group)
+  if (other === undefined) {
     taken.set(group, field.name)
     return undefined
   }
-  const conflict = { field: at, description: `cannot be given together with ${rival}`, rule: 'oneof' }
+  const conflict = { field: at, description: `cannot be given together with ${other}`, rule: 'oneof' }
   return field.oneof.name === 'destination' ? { ...conflict, reason: 'DESTINATION_CONFLICT' } : conflict
 }
 
@@ -123,7 +123,7 @@ function inspectMap(field: DescField & { fieldKind: 'map' }, entries: JsonObject
   return Object.fromEntries(kept)
 }
 
-/** Lets `fromJson` judge one value, wrapped as the field wants it. */
+/** Checks one value with `fromJson`, wrapped as the field requires. */
 function probe(field: DescField, item: Json, wrapped: Json, at: string, findings: Finding[]): Json | undefined {
   try {
     fromJson(field.parent, { [field.name]: toDoubles(wrapped) as never })
@@ -134,12 +134,12 @@ function probe(field: DescField, item: Json, wrapped: Json, at: string, findings
   }
 }
 
-/** A message written as an object of its fields; the well-known types have spellings of their own. */
+/** Tells whether JSON writes a message as an object of its fields; well-known types have JSON forms of their own. */
 export function isPlainMessage(desc: DescMessage): boolean {
   return !desc.typeName.startsWith('google.protobuf.') || desc.typeName === 'google.protobuf.Empty'
 }
 
-/** What a value of the field, or one item of a list or map, must be: `must be true or false`. */
+/** The expected type of a field, or of one item of a list or map, in words: `must be true or false`. */
 export function expectedType(field: DescField): string {
   if (field.fieldKind === 'message') return `must be ${messageNoun(field.message)}`
   if (field.fieldKind === 'enum') return `must be ${enumNoun(field.enum)}`
@@ -170,7 +170,7 @@ function enumNoun(desc: DescEnum): string {
   return `one of ${desc.values.map(({ name }) => name).join(', ')}`
 }
 
-/** Messages that stand for one scalar in JSON. */
+/** Messages that are one scalar in JSON. */
 const WRAPPER = /^google\.protobuf\.(?:Bool|String|Bytes|Double|Float|U?Int(?:32|64))Value$/
 
 function messageNoun(desc: DescMessage): string {

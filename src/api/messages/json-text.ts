@@ -62,7 +62,7 @@ function requireUniqueKeys(value: Json, { members }: JsonScan): Json {
   return value
 }
 
-/** @param cause of why the text was not read */
+/** The failure for a text that cannot be read. */
 function unreadable(text: string, cause: unknown): unknown {
   if (!(cause instanceof JsonTextError)) return cause
   const problem = cause.kind === 'syntax' ? `${cause.message}: ${describeJsonError(text)}` : cause.message
@@ -81,7 +81,7 @@ function countMembers(value: Json): number {
   return count
 }
 
-/** A message with more members and elements than are read. */
+/** The failure for a message with more members and elements than are read. */
 export function tooManyValues(): Failure {
   const message = `the request has more than ${JSON_VALUES_MAX} values (members and elements): send fewer at once`
   return new Failure('REQUEST_TOO_LARGE', message)
@@ -92,12 +92,12 @@ function malformed(message: string): Failure {
 }
 
 /**
- * Says where a text stops being JSON (RFC 8259): `line 2, column 7: expected a value, met "}"`. `JSON.parse` tells the
- * position of some errors only.
+ * Describes the first syntax error of a JSON text (RFC 8259): `line 2, column 7: expected a value, met "}"`. `JSON.parse` has
+ * the position of some errors only.
  *
- * Lines and columns count from 1, columns in UTF-16 units. One pass, for text that was refused.
+ * Lines and columns count from 1, columns in UTF-16 units. One pass, after parsing has failed.
  *
- * @param text nested less deep than the call stack bears
+ * @param text nested at most as deep as the call stack allows
  */
 export function describeJsonError(text: string): string {
   const { at, expected } = new JsonScanner(text).firstError()
@@ -109,12 +109,12 @@ export function describeJsonError(text: string): string {
 
 const BLANKS = /[\t\n\r ]*/y
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-/** What a string holds up to an escape, its end, or a character that may not be there. */
+/** Characters of a string up to an escape, its end, or an invalid character. */
 const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y
-/** Many escapes at once, of which a string may hold millions; a limit, since an engine that backtracks remembers each. */
+/** Up to 1000 escapes: a string may have millions, and a backtracking engine remembers each. */
 const ESCAPES = /(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})){1,1000}/y
 
-/** Moves over JSON up to the first error. Its methods return false once there is one. */
+/** Scans JSON up to the first error. Its methods return false when there is one. */
 class JsonScanner {
   readonly #text: string
   #at = 0
@@ -165,7 +165,7 @@ class JsonScanner {
     return this.#text[this.#at] === '"' ? this.#take('"') : this.#fail('a closing quote')
   }
 
-  /** Moves over blanks and the character behind them, if it is that one. */
+  /** Skips blanks and the next character, if it is that one. */
   #take(character: string): boolean {
     this.#skip(BLANKS)
     if (this.#text[this.#at] !== character) return false
@@ -186,7 +186,7 @@ class JsonScanner {
   }
 }
 
-/** A character as a message can show it: what has no glyph by its number. */
+/** A character for a message; one without a glyph by its number. */
 function characterAt(text: string, at: number): string {
   const code = text.codePointAt(at)
   if (code === undefined) return 'the end of the text'

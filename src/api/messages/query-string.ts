@@ -5,8 +5,8 @@ import { FINDINGS_MAX } from './json-shape.ts'
 const NAME_LENGTH_MAX = 200
 
 /**
- * Parses the text after `?` into names and values as a form does (`application/x-www-form-urlencoded`), except that what
- * is not UTF-8 in percent-encoding is a finding (`percent_encoding`) instead of U+FFFD.
+ * Parses a query string into names and values (`application/x-www-form-urlencoded`), except that percent-encoding that is not
+ * UTF-8 is a finding (`percent_encoding`) instead of U+FFFD.
  */
 export function readQuery(text: string, findings: Finding[]): readonly (readonly [name: string, value: string])[] {
   if (isPercentEncoded(text)) return [...new URLSearchParams(text)]

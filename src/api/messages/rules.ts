@@ -4,18 +4,15 @@ import { createValidator } from '@bufbuild/protovalidate'
 import { formatQuantity } from '../../base/index.ts'
 import type { Finding } from '../operation.ts'
 
-/** Longest text that a pattern of the contract may match, in UTF-16 units; what a pattern describes is a name or an id. */
+/** Longest text that a pattern of the contract may match, in UTF-16 units; patterns are for names and ids. */
 const PATTERN_TEXT_LENGTH_MAX = 4_096
 
 const patterns = new Map<string, RegExp>()
 
-/**
- * The engine that comes with protovalidate takes 50 ms per MiB. The patterns are the contract's own, so they need no engine
- * that is safe for those of others.
- */
+/** Matches patterns with RegExp: protovalidate's RE2 takes 50 ms per MiB, and the patterns are the contract's own. */
 const validator = createValidator({ regexMatch: matchesPattern })
 
-/** Everything in the message that breaks a rule of the contract (`buf.validate`). */
+/** The violations of the rules of the contract (`buf.validate`) in a message. */
 export function validateRules(desc: DescMessage, message: Message): readonly Finding[] {
   const result = validator.validate(desc, message)
   switch (result.kind) {
@@ -28,7 +25,7 @@ export function validateRules(desc: DescMessage, message: Message): readonly Fin
         rule: ruleId,
       }))
     case 'error':
-      // The contract itself is wrong; the lint finds it first.
+      // The rule itself is invalid; buf lint finds it first.
       throw result.error
   }
 }
@@ -40,12 +37,12 @@ function matchesPattern(source: string, text: string): boolean {
   return pattern.test(text)
 }
 
-/** Compiles the rules of a message type, which the first request would wait for otherwise (up to 33 ms). */
+/** Compiles the rules of a message type at start; otherwise the first request would wait for it (up to 33 ms). */
 export function precompileRules(desc: DescMessage): void {
   validator.validate(desc, create(desc))
 }
 
-/** A path as every answer of the API writes it: `resources[2].depends_on`; a rule of the whole message has none. */
+/** A field path in errors: `resources[2].depends_on`; `request` for a rule of the whole message. */
 function textOfPath(path: Path): string {
   if (path.length === 0) return 'request'
   return path.reduce((text, step) => {
@@ -56,8 +53,8 @@ function textOfPath(path: Path): string {
 }
 
 /**
- * What a rule of the contract asks for, in words that read behind a field's name. The library's own texts name regular
- * expressions and count "1 characters".
+ * A rule of the contract in words that follow a field's name. The library's own texts contain regular expressions and
+ * "1 characters".
  */
 export function describeRule(text: string): string {
   const [, bound, count, noun] = BOUND.exec(text) ?? []

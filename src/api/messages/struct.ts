@@ -13,14 +13,14 @@ import {
 } from '../../base/index.ts'
 import { JsonValue, jsonOf } from './free-form.ts'
 
-/** A free-form object as a message holds it; absent becomes `{}`, so that no client ever misses the key. */
+/** A JSON object as `google.protobuf.Struct`; absent becomes `{}`, so that the field is always present. */
 export function structFrom(json: JsonObject | undefined): WireObject {
-  // protobuf's JSON type is ours without `readonly`, and nothing here or there changes what it holds.
+  // protobuf's JSON type is ours without `readonly`, and neither side changes it.
   return (json ?? {}) as WireObject
 }
 
 /**
- * A value of a third party as a message holds it.
+ * A JSON value of an upstream as `google.protobuf.Value`.
  *
  * @throws Failure UPSTREAM_INVALID_RESPONSE when it is nested deeper than binary clients read (they stop at 100 messages, and
  *   a level takes up to three)
@@ -37,29 +37,29 @@ function tooDeep(): Failure {
   )
 }
 
-/** `valueFrom` without holding the event loop: a large value is looked at in parts. @throws Failure as it does */
+/** `valueFrom` in several turns of the event loop for a large value. @throws Failure as it does */
 export async function valueFromLarge(json: Json): Promise<Value> {
   if (await isDeeperInParts(json, JSON_DEPTH_MAX)) throw tooDeep()
   return new JsonValue(json)
 }
 
-/** Values of third parties, as `valueFromLarge` gives one. */
+/** `valueFromLarge` for each value of a list. @throws Failure as it does */
 export async function valuesFrom(list: readonly Json[]): Promise<Value[]> {
   if (await isDeeperInParts(list, JSON_DEPTH_MAX + 1)) throw tooDeep()
   return list.map((json) => new JsonValue(json))
 }
 
-/** The JSON that a message holds; absent stays absent. */
+/** The JSON of a value; absent stays absent. */
 export function jsonFrom(value: Value | undefined): Json | undefined {
   return value && jsonOf(value)
 }
 
-/** Tells whether a message can hold the value. */
+/** Tells whether a value is nested at most as deep as a message can hold. */
 export function fitsMessage(json: Json): boolean {
   return !isDeeperThan(json, JSON_DEPTH_MAX)
 }
 
-/** Characters of JSON that are looked at in one turn of the event loop. */
+/** Characters of JSON that are checked in one turn of the event loop. */
 const PART_LENGTH = 512 * 1024
 
 async function isDeeperInParts(value: Json, levels: number): Promise<boolean> {

@@ -11,11 +11,11 @@ export interface BodyLimits {
 }
 
 /**
- * Reads the whole body, which is where a client may first cost memory or time.
+ * Reads the whole body within limits of size and time.
  *
- * @param bytesMax as the body travels, that is before decompression
- * @throws Failure REQUEST_TOO_LARGE as soon as that is known, REQUEST_STALLED when the body stalls or drips,
- *   CANCELLED when the client goes away in the middle
+ * @param bytesMax before decompression
+ * @throws Failure REQUEST_TOO_LARGE as soon as that is known, REQUEST_STALLED when the body does not arrive in time,
+ *   CANCELLED when the client disconnects before its end
  */
 export async function readBody(
   { request, response }: Pick<Exchange, 'request' | 'response'>,
@@ -50,14 +50,14 @@ export async function readBody(
   })
 }
 
-/** Tells a client to send the body that it holds back until it is asked (`Expect: 100-continue`). */
+/** Answers `Expect: 100-continue`: the client sends the body now. */
 export function sendContinue({ request, response }: Pick<Exchange, 'request' | 'response'>): void {
   if (request.headers.expect !== undefined) response.writeContinue()
 }
 
 /**
- * Drains what is left of an unread body after the answer, so that the client can read that answer and keep its
- * connection; a client that goes on too long is cut off.
+ * Drains the rest of an unread body after the response, so that the client can read it and reuse the connection; after
+ * `drainTimeoutMs` the connection is aborted.
  */
 export function drainRequest(exchange: Exchange, lingerMs: number): void {
   const { request } = exchange
@@ -68,7 +68,7 @@ export function drainRequest(exchange: Exchange, lingerMs: number): void {
   request.resume()
 }
 
-/** Tells, from the head alone, that no body follows. */
+/** Tells from the head alone that no body follows. */
 export function hasNoBody({ headers, stream }: ApiRequest): boolean {
   if (stream !== undefined) return 'endAfterHeaders' in stream && stream.endAfterHeaders === true
   return headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'

@@ -13,7 +13,7 @@ const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompr
 /** The encodings a request may use, as the protocols list them. Answers are never compressed. */
 export const ACCEPTED_ENCODINGS = [...DECOMPRESSORS.keys(), 'identity'].join(',')
 
-/** A content coding that this server can undo. */
+/** A content coding that this server can decode. */
 export type Coding = string & { readonly brand: 'Coding' }
 
 /**
@@ -32,7 +32,7 @@ export function codingOf(header: string | undefined): Coding | undefined {
 }
 
 /**
- * Undoes the compression of a message, never producing more than `bytesMax`.
+ * Decompresses a message to at most `bytesMax` bytes.
  *
  * @param coding absent: the bytes as they are
  * @throws Failure MALFORMED_BODY, REQUEST_TOO_LARGE

@@ -1,7 +1,7 @@
 import { invalidFields } from '../../base/index.ts'
 import type { RequestContext } from '../request-context.ts'
 
-/** How each protocol spells a client's deadline, and how many milliseconds it means. */
+/** The deadline header of each protocol, and its value in milliseconds. */
 const DEADLINE_HEADERS: readonly {
   readonly header: string
   readonly pattern: RegExp
@@ -19,8 +19,8 @@ const DEADLINE_HEADERS: readonly {
 const GRPC_UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 }
 
 /**
- * Starts the call's deadline: the client's, cut to `maxMs`, or else the default. Streams have neither: without a client's
- * deadline they live until someone ends them.
+ * Starts the deadline of a request: the client's, at most `maxMs`, or the default. Streams have neither limit nor default: a
+ * stream without a deadline ends when handler, client or server end it.
  *
  * @throws Failure INVALID_FIELD when a deadline header is malformed
  */

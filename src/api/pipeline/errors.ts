@@ -13,7 +13,7 @@ import { JsonValue } from '../messages/free-form.ts'
 import { fitsMessage, valueFrom } from '../messages/struct.ts'
 import type { RequestContext } from '../request-context.ts'
 
-/** A status code as the three protocols spell it: number (gRPC), word (Connect), HTTP status (Connect and REST). */
+/** The forms of a status code: number (gRPC), word (Connect), HTTP status (Connect and REST). */
 interface StatusNames {
   readonly grpc: number
   readonly connect: string
@@ -48,8 +48,8 @@ export function connectCode({ code }: Failure): string {
 }
 
 /**
- * The HTTP status the Connect protocol prescribes for the code; its clients read the word in the body. Where that would blame
- * this server for a client's mistake, the status of the reason.
+ * The HTTP status of a Connect error: the one that the protocol prescribes for the code, except that a mistake of the client is
+ * never a 5xx; then the status of the reason.
  */
 export function connectStatus({ reason, code }: Failure): number {
   const prescribed = STATUS_NAMES[code].http
@@ -57,7 +57,7 @@ export function connectStatus({ reason, code }: Failure): number {
   return prescribed >= 500 && 'http' in entry && entry.http < 500 ? entry.http : prescribed
 }
 
-/** The HTTP status of a REST answer: the failure's own, else the reason's, else the code's. */
+/** The HTTP status of a REST error: the failure's own, else the reason's, else the code's. */
 export function restStatus({ reason, code, httpStatus }: Failure): number {
   if (httpStatus !== undefined) return httpStatus
   const entry = FAILURE_REASONS[reason]
@@ -67,20 +67,20 @@ export function restStatus({ reason, code, httpStatus }: Failure): number {
 /** The namespace of the reasons in `google.rpc.ErrorInfo`. */
 const DOMAIN = 'patchbay'
 
-/** Wait advised for an overload or an outage that names none itself. */
+/** Retry delay of an overload or an outage that has none of its own. */
 const RETRY_AFTER_DEFAULT_SECONDS = 1
 
-/** One machine-readable part of an error answer. */
+/** One error detail: a message and its type. */
 export interface FailureDetail {
   readonly desc: DescMessage
   readonly message: Message
 }
 
 /**
- * The details of a failure as RPC protocols carry them: those of every protocol, what the definition tells of it as a
- * `google.protobuf.Struct` with the key `result`, and what the third party answered as a `google.protobuf.Value`.
+ * The error details of RPC protocols: those of every protocol, the result of the definition's error expression as a
+ * `google.protobuf.Struct` with the key `result`, and the upstream's answer as a `google.protobuf.Value`.
  *
- * @param bytesMax room where the details go; of the violations the first ones are given, a larger answer is left out
+ * @param bytesMax limit of the details; only the first violations are included, a larger answer is left out
  */
 export function rpcDetails(failure: Failure, bytesMax = Number.POSITIVE_INFINITY): readonly FailureDetail[] {
   const details = failureDetails(failure, bytesMax)
@@ -97,11 +97,9 @@ function fits(value: Json, bytesMax: number): boolean {
 }
 
 /**
- * The `google.rpc` details of a failure: ErrorInfo always and once, the others where they help. The same on every
- * protocol.
+ * The `google.rpc` details of a failure, the same on every protocol: ErrorInfo always and once, the others where they apply.
  *
- * @param violationsBytesMax room for violations where the details go; when it is too small, the first ones are given and
- *   the metadata tells how many there are
+ * @param violationsBytesMax limit of the violations; beyond it only the first are included, and the metadata has their number
  */
 export function failureDetails(
   failure: Failure,
@@ -125,7 +123,7 @@ export function failureDetails(
   return details
 }
 
-/** How long the client should wait, seconds; absent when trying again does not help. */
+/** Seconds until the client should retry; absent when a retry does not help. */
 function retryAfterSeconds(failure: Failure): number | undefined {
   if (failure.retryAfterSeconds !== undefined) return failure.retryAfterSeconds
   const status = restStatus(failure)
@@ -139,7 +137,7 @@ export function failureHeaders(failure: Failure): Readonly<Record<string, string
   return { ...failure.headers, ...(seconds === undefined ? {} : { 'retry-after': String(Math.ceil(seconds)) }) }
 }
 
-/** The detail as JSON in the contract's spelling. */
+/** The detail as JSON with the field names of the contract. */
 export function detailJson({ desc, message }: FailureDetail): unknown {
   if (message instanceof JsonValue) return message.json
   return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true })
@@ -203,7 +201,7 @@ export function allowHeader(verbs: readonly string[]): string {
   return [...new Set([...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].sort().join(', ')
 }
 
-/** The failure for a verb that a path does not take; those it takes are in the message and in the header `Allow`. */
+/** The failure for a verb that a path does not take; the verbs it takes are in the message and in the header `Allow`. */
 export function methodNotAllowed(context: RequestContext, verbs: readonly string[], detail = ''): Failure {
   context.setHeader('allow', allowHeader(verbs))
   return new Failure('METHOD_NOT_ALLOWED', `this path takes ${verbs.join(', ')}${detail}`)

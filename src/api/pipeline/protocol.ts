@@ -6,7 +6,7 @@ import type { Operation, ResultInit } from '../operation.ts'
 /** How one protocol writes an error. */
 export interface Protocol {
   readonly name: 'grpc' | 'grpc-web' | 'connect' | 'rest'
-  /** Sends a failure in place of a response of which nothing was sent. */
+  /** Sends a failure as the response; nothing was sent before. */
   sendError(exchange: Exchange, failure: Failure): void
 }
 
@@ -33,7 +33,7 @@ export interface UnaryProtocol extends RequestProtocol {
 export interface StreamProtocol extends RequestProtocol {
   /** Sends the head of the response. */
   open(exchange: Exchange): void
-  /** One encoded message, as it stands between head and end. */
+  /** One message of the stream, encoded and framed. */
   frame(operation: Operation, result: ResultInit): Promise<Uint8Array>
   /** Ends an opened response, with the failure that ended the stream. */
   end(exchange: Exchange, failure: Failure | undefined): void

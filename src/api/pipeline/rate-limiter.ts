@@ -1,18 +1,18 @@
 import { slidingCount } from '../../base/index.ts'
 
-/** What a key may still send. */
+/** The state of one key after a request was counted. */
 export interface RateLimitState {
   readonly isAllowed: boolean
   readonly limit: number
   readonly remaining: number
-  /** Until the window under way ends and the budget grows again. */
+  /** Until the current window ends and requests become available again. */
   readonly resetSeconds: number
 }
 
 /**
  * Sliding-window rate limiter: counts requests per key (an API token, a client address), in this process only; `rate-limits/`
- * counts calls of accounts across processes. Windows begin for all keys at once, so dropping a whole map forgets the idle
- * ones.
+ * counts calls of accounts across processes. Windows begin for all keys at the same time, so dropping a map drops idle
+ * keys.
  */
 export class RateLimiter {
   readonly #max: number
@@ -28,9 +28,9 @@ export class RateLimiter {
   }
 
   /**
-   * Takes one request from the key's budget; `undefined` when there is no limit. A refused request is not counted.
+   * Counts one request of the key; `undefined` when there is no limit. A rejected request is not counted.
    *
-   * @param nowMs monotonic time: a clock that is set back would refuse everybody until it has caught up
+   * @param nowMs monotonic time: with a clock that is set back every request would be rejected until it has caught up
    */
   take(key: string, nowMs: number): RateLimitState | undefined {
     if (this.#max === 0) return undefined
@@ -49,7 +49,7 @@ export class RateLimiter {
     }
   }
 
-  /** Gives the request back that was taken last, if its window is still the current one. */
+  /** Uncounts the key's last request, if its window is still the current one. */
   refund(key: string): void {
     const used = this.#current.get(key) ?? 0
     if (used > 1) this.#current.set(key, used - 1)

@@ -6,36 +6,36 @@ import { validateRules } from '../messages/rules.ts'
 import { findUnstorableFields } from '../messages/storable.ts'
 import type { Finding, Operation } from '../operation.ts'
 
-/** `assertValid`, in turns of the event loop of its own when the message is large. @throws Failure as it does */
+/** `assertValid`, in several turns of the event loop when the message is large. @throws Failure as it does */
 export async function assertValidInSlices(
   operation: Operation,
-  draft: DecodedRequest,
+  request: DecodedRequest,
   { length }: Uint8Array,
 ): Promise<void> {
-  if (length <= LARGE_MESSAGE_BYTES) return assertValid(operation, draft)
+  if (length <= LARGE_MESSAGE_BYTES) return assertValid(operation, request)
   await yieldToEventLoop()
-  const breaches = validateRules(operation.input, draft.message)
+  const violations = validateRules(operation.input, request.message)
   await yieldToEventLoop()
-  assertValid(operation, draft, breaches)
+  assertValid(operation, request, violations)
   await yieldToEventLoop()
 }
 
 /**
- * Refuses a request for everything that is wrong with it at once: its form, the contract's rules, what cannot be stored,
- * and the operation's own check.
+ * Validates a request and reports everything that is wrong with it in one failure: its form, the contract's rules, values
+ * that cannot be stored, and the operation's own check.
  *
- * A field that did not fit its type is reported for that alone, not also for being absent from the message that was read.
+ * A field of the wrong type is reported for that alone, not also as missing in the decoded message.
  *
- * @param breaches of the contract's rules
+ * @param violations of the contract's rules
  * @throws Failure INVALID_FIELD, or the reason that a finding names
  */
 export function assertValid(
   operation: Operation,
   { message, findings }: DecodedRequest,
-  breaches = validateRules(operation.input, message),
+  violations = validateRules(operation.input, message),
 ): void {
   const { input } = operation
-  const later = [...breaches, ...findUnstorableFields(input, message), ...operation.check(message)]
+  const later = [...violations, ...findUnstorableFields(input, message), ...operation.check(message)]
   if (findings.length === 0 && later.length === 0) return
   const all: readonly Finding[] = [...findings, ...later.filter(({ field }) => !findings.some(covers(field)))]
   throw invalidFields(
@@ -44,8 +44,8 @@ export function assertValid(
   )
 }
 
-/** Tells whether a misfit is the field itself or lies inside it. */
-function covers(field: string): (misfit: Finding) => boolean {
-  return (misfit) =>
-    misfit.field === field || misfit.field.startsWith(`${field}.`) || misfit.field.startsWith(`${field}[`)
+/** Tells whether a finding is about the field or something inside it. */
+function covers(field: string): (finding: Finding) => boolean {
+  return (finding) =>
+    finding.field === field || finding.field.startsWith(`${field}.`) || finding.field.startsWith(`${field}[`)
 }

@@ -5,25 +5,25 @@ import { parseRequestJsonInSlices } from '../messages/json-text.ts'
 import type { Operation, ResultInit } from '../operation.ts'
 import { codingOf, decompress } from '../pipeline/compression.ts'
 
-/** Flags and length before each message of gRPC, gRPC-Web and Connect streams. */
+/** Size of the frame header, flags and length, before each message of gRPC, gRPC-Web and Connect streams. */
 export const FRAME_HEADER_BYTES = 5
 
-/** The message is compressed with the encoding its headers name. */
+/** Flag of a message that is compressed with the encoding in the headers. */
 const FLAG_COMPRESSED = 0x01
 
-/** Puts flags and length before a payload. */
+/** A frame: flags, length and payload. */
 export function encodeFrame(flags: number, payload: Uint8Array): Buffer {
-  const envelope = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length)
-  envelope[0] = flags
-  envelope.writeUInt32BE(payload.length, 1)
-  envelope.set(payload, FRAME_HEADER_BYTES)
-  return envelope
+  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length)
+  frame[0] = flags
+  frame.writeUInt32BE(payload.length, 1)
+  frame.set(payload, FRAME_HEADER_BYTES)
+  return frame
 }
 
 /**
- * The payload of the one envelope of a unary or server-streaming request, decompressed.
+ * The decompressed payload of the only frame of a unary or server-streaming request.
  *
- * @param encoding the header that names the compression; it is checked also when the message is not compressed
+ * @param encoding the header with the compression, which is validated also when the message is not compressed
  * @throws Failure REQUEST_CARDINALITY for none or several messages, MALFORMED_BODY for a broken one, and as `codingOf` and
  *   `decompress` do; COMPRESSION_UNDECLARED for a compressed message without a compression (gRPC, compression.md)
  */
@@ -52,26 +52,26 @@ function malformed(message: string): Failure {
   return new Failure('MALFORMED_BODY', message)
 }
 
-/** How a message is spelt inside a protocol. */
+/** The format of messages inside a protocol. */
 export type MessageFormat = 'proto' | 'json'
 
-/** Reads a request message; a large one is parsed in slices, and decoded in a turn of the event loop of its own. */
+/** Decodes a request message; a large JSON text is parsed in slices, between which other requests run. */
 export async function decodePayload(
   { input }: Operation,
-  codec: MessageFormat,
+  format: MessageFormat,
   payload: Buffer,
 ): Promise<DecodedRequest> {
-  return codec === 'proto' ? decodeBinary(input, payload) : decodeJson(input, await parseRequestJsonInSlices(payload))
+  return format === 'proto' ? decodeBinary(input, payload) : decodeJson(input, await parseRequestJsonInSlices(payload))
 }
 
-/** Writes an answer; a large one in slices, with other work of the event loop in between. */
+/** Encodes an answer; a large one in slices, between which other requests run. */
 export function encodePayload(
   operation: Operation,
-  codec: MessageFormat,
+  format: MessageFormat,
   result: ResultInit,
 ): Uint8Array | Promise<Uint8Array> {
   const { output } = operation
-  if (codec === 'proto')
+  if (format === 'proto')
     return holdsLargeJson(output, result) ? encodeBinaryInSlices(output, result) : encodeBinary(output, result)
   const text = stringifyJson(encodeJson(output, result))
   return typeof text === 'string' ? Buffer.from(text) : text

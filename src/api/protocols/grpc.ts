@@ -18,28 +18,28 @@ import {
 
 const OK: GrpcTrailers = { 'grpc-status': '0' }
 
-/** Longest `grpc-message`, and room for what grows in the details: some clients accept no more than 8 KiB of trailers. */
+/** Longest `grpc-message`, and limit of the details: some clients accept at most 8 KiB of trailers. */
 const MESSAGE_LENGTH_MAX = 512
 const DETAILS_BYTES_MAX = 4_096
 
-/** The end of a gRPC answer. */
+/** The trailers of a gRPC response. */
 type GrpcTrailers = Readonly<Record<string, string>>
 
-/** How gRPC's forms differ: where the trailers go, and whether everything travels as text. */
+/** What differs between the forms of gRPC: where the trailers are, and whether the body is base64. */
 export interface GrpcForm {
   readonly name: 'grpc' | 'grpc-web'
-  /** How bytes travel when not as they are. */
+  /** The base64 encoding of the body; absent: plain bytes. */
   readonly text?: {
     bytesMax(bytesMax: number): number
     /** @throws Failure MALFORMED_BODY */
     decode(body: Buffer): Buffer
     encode(bytes: Buffer): Buffer
   }
-  /** Ends the answer; `last` is a message still to be sent. */
+  /** Ends the response; `last` is a frame still to be sent. */
   finish(exchange: Exchange, last: Uint8Array | undefined, trailers: GrpcTrailers): void
 }
 
-/** gRPC over HTTP/2: the status travels in trailers. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+/** gRPC over HTTP/2: the status is in the trailers. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 export const grpcForm: GrpcForm = {
   name: 'grpc',
   finish({ response }, last, trailers) {
@@ -48,10 +48,10 @@ export const grpcForm: GrpcForm = {
   },
 }
 
-/** gRPC in one of its forms, with messages in one codec. */
+/** gRPC in one of its forms, with messages in one format. */
 export function createGrpcProtocol(
   form: GrpcForm,
-  codec: MessageFormat,
+  format: MessageFormat,
   contentType: string,
 ): UnaryProtocol & StreamProtocol {
   const open = ({ response, context }: Exchange) => {
@@ -63,7 +63,7 @@ export function createGrpcProtocol(
   }
   const { text } = form
   const frame = async (operation: Operation, result: ResultInit) => {
-    const payload = encodePayload(operation, codec, result)
+    const payload = encodePayload(operation, format, result)
     const bytes = encodeFrame(0, payload instanceof Promise ? await payload : payload)
     return text === undefined ? bytes : text.encode(bytes)
   }
@@ -76,7 +76,7 @@ export function createGrpcProtocol(
     async decode(operation, { context }, body, bytesMax) {
       const bytes = text === undefined ? body : text.decode(body)
       const payload = await decodeSingleFrame(bytes, context.header('grpc-encoding'), bytesMax)
-      return decodePayload(operation, codec, payload)
+      return decodePayload(operation, format, payload)
     },
     async sendResult(operation, exchange, result) {
       const message = await frame(operation, result)
@@ -110,26 +110,26 @@ function failureTrailers(failure: Failure): GrpcTrailers {
   }
 }
 
-/** Encodes what the protocol demands and no more, so that clients which decode less still show readable text. */
+/** Encodes only what the protocol requires: clients that do not decode the message still show readable text. */
 function percentEncode(message: string): string {
   return message.toWellFormed().replace(/[^\x20-\x24\x26-\x7e]+/gu, encodeURIComponent)
 }
 
-/** Marks the last envelope of an answer, whose payload is the trailers. */
+/** Flag of the last frame of a response, whose payload is the trailers. */
 const FLAG_TRAILERS = 0x80
 
-/** gRPC for browsers: the trailers are a last envelope. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md */
+/** gRPC for browsers: the trailers are the last frame. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md */
 export const grpcWebForm: GrpcForm = {
   name: 'grpc-web',
   finish({ response }, last, trailers) {
-    const end = trailersEnvelope(trailers)
+    const end = trailersFrame(trailers)
     response.end(last === undefined ? end : Buffer.concat([last, end]))
   },
 }
 
 /**
  * The same in base64, which the official JavaScript client sends by default: it reads streams with XMLHttpRequest, which has
- * text only. Each envelope is encoded by itself, so padding occurs in the middle.
+ * text only. Each frame is encoded on its own, so padding occurs in the middle.
  */
 export const grpcWebTextForm: GrpcForm = {
   name: 'grpc-web',
@@ -139,12 +139,12 @@ export const grpcWebTextForm: GrpcForm = {
     encode: encodeBase64,
   },
   finish({ response }, last, trailers) {
-    const end = encodeBase64(trailersEnvelope(trailers))
+    const end = encodeBase64(trailersFrame(trailers))
     response.end(last === undefined ? end : Buffer.concat([last, end]))
   },
 }
 
-function trailersEnvelope(trailers: GrpcTrailers): Buffer {
+function trailersFrame(trailers: GrpcTrailers): Buffer {
   const lines = Object.entries(trailers).map(([name, value]) => `${name}: ${value}\r\n`)
   return encodeFrame(FLAG_TRAILERS, Buffer.from(lines.join('')))
 }

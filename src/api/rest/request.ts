@@ -12,7 +12,7 @@ import type { PathVariable } from './router.ts'
 type JsonDraft = Record<string, Json>
 
 /**
- * The fields along a path through nested messages, each step in either spelling; absent when a step leads nowhere.
+ * The fields along a path through nested messages, each in snake_case or lowerCamelCase; absent when one is unknown.
  *
  * @param path at least one name
  */
@@ -26,7 +26,7 @@ function fieldsAt(desc: DescMessage, path: readonly string[]): readonly DescFiel
   return rest && [field, ...rest]
 }
 
-/** A path as answers name it: `part.made_at`. */
+/** A field path in errors: `part.made_at`. */
 function nameOfPath(fields: readonly DescField[]): string {
   return fields.map(({ name }) => name).join('.')
 }
@@ -47,8 +47,8 @@ export function isPathVariable(field: DescField | undefined): boolean {
 }
 
 /**
- * The JSON that a text of the path or query stands for. Text that does not fit stays text, so that it is refused like
- * any other value of the wrong type.
+ * The JSON of a text in the path or query. Text that does not fit stays text, and is then rejected like any value of the wrong
+ * type.
  *
  * @returns undefined for a free-form field whose text is not JSON
  */
@@ -74,7 +74,7 @@ function jsonOrUndefined(text: string): Json | undefined {
   }
 }
 
-/** Puts a value at a path of fields, adding the objects in between; fields on the way get the contract's spelling. */
+/** Sets the value at a field path, adds the objects in between, and renames fields on the way to snake_case. */
 function setAt(target: JsonDraft, fields: readonly DescField[], value: Json): void {
   const [field, ...inner] = fields
   if (field === undefined) return
@@ -90,7 +90,7 @@ function setAt(target: JsonDraft, fields: readonly DescField[], value: Json): vo
   target[name] = child
 }
 
-/** Of a parameter's name, as it is repeated to its sender. */
+/** Longest part of a parameter's name that is repeated to its sender. */
 const NAME_LENGTH_MAX = 200
 
 /** A REST request taken apart: its binding, the variables of its path and its query. */
@@ -101,23 +101,23 @@ export interface RestRequest {
   readonly query: string
 }
 
-/** The request as one JSON value, and what was wrong with path and query. */
+/** The request as one JSON value, and findings about path and query. */
 export interface RequestJson {
   readonly json: Json
   readonly findings: readonly Finding[]
 }
 
 /**
- * Puts the request message together from body, query, headers and path, in this order: a later one wins.
+ * Merges body, query, headers and path into the JSON of the request message, in this order: a later one wins.
  *
  * @throws Failure MALFORMED_BODY
  */
 export async function requestJson(request: RestRequest, body: Buffer, context: RequestContext): Promise<RequestJson> {
   const findings: Finding[] = []
   const fromBody = await bodyJson(request, body)
-  // A body that is no object is judged by the shape check, which needs it as it is.
+  // The shape check rejects a body that is no object.
   if (!isJsonObject(fromBody)) return { json: fromBody, findings }
-  // Nothing else holds what was just parsed, and a copy of many members takes as long as parsing them.
+  // Changed in place: nothing else has the parsed value, and a copy of many members takes as long as parsing them.
   const json = fromBody as JsonDraft
   addQuery(json, request, findings)
   addHeaders(json, request, context)
@@ -131,17 +131,17 @@ async function bodyJson({ binding }: RestRequest, bytes: Buffer): Promise<Json> 
   throw new Failure('MALFORMED_BODY', 'this operation takes no body; its parameters go into the query')
 }
 
-/** Begins the names of system parameters such as `$alt` and `$prettyPrint`, which clients of Google's style add. */
+/** Prefix of system parameters such as `$alt` and `$prettyPrint`, which generated Google-style clients add. */
 const SYSTEM_PARAMETER_PREFIX = '$'
 
-/** The texts given for a field of the query, and the name under which the client gave the first. */
+/** The texts of one field in the query, and the name that the client used first. */
 interface GivenField {
   readonly name: string
   readonly fields: readonly DescField[]
   readonly texts: string[]
 }
 
-/** Adds the fields of the query. System parameters are ignored: one answer format is all there is. */
+/** Adds the fields of the query. System parameters are ignored: there is one response format. */
 function addQuery(json: JsonDraft, request: RestRequest, findings: Finding[]): void {
   if (request.query === '') return
   const given = new Map<string, GivenField>()
@@ -199,7 +199,7 @@ function unknownParameter({ operation, hasBody }: RestBinding, name: string): Fi
   return { field, description: `is an object, which a query cannot carry${instead}`, rule }
 }
 
-/** Headers that stand for a field which the request has and the client did not fill. */
+/** Headers that fill a field of the request when the client left it out. */
 const FIELD_HEADERS = [
   { header: 'idempotency-key', field: 'request_id', value: (text: string) => text },
   // An entity tag is quoted, and weak ones are marked: W/"abc". `*` matches anything, as no tag does.

@@ -23,7 +23,7 @@ export const restErrors: Protocol = {
   },
 }
 
-/** REST for one request: the contract's `google.api.http` says which part of the message is where. */
+/** REST for one request: `google.api.http` of the contract says which fields are in path, query and body. */
 export function createRestProtocol(request: RestRequest): UnaryProtocol {
   return {
     ...restErrors,

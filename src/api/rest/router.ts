@@ -1,4 +1,4 @@
-/** What a path and a verb lead to. */
+/** The result of looking up a path and a verb. */
 export type RouteMatch<Target> =
   | { readonly kind: 'found'; readonly target: Target; readonly variables: readonly PathVariable[] }
   /** The path exists, for these verbs. */
@@ -58,7 +58,7 @@ interface Leaf<Target> {
 interface PathNode<Target> {
   readonly literals: Map<string, PathNode<Target>>
   variable: PathNode<Target> | undefined
-  /** What ends here, by HTTP verb. */
+  /** The routes that end at this node, by HTTP verb. */
   readonly leaves: Map<string, Leaf<Target>>
 }
 

@@ -13,7 +13,8 @@ import {
 } from '../../tenancy/index.ts'
 import { callerOf, teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { IdempotencyDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import { dateFrom, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
@@ -46,9 +47,9 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
 }
 
 /**
- * A token as it can be read back.
+ * An API token without its secret.
  *
- * @param secret given in the one answer that shows it: of creation
+ * @param secret only in the response of the creation, which alone shows it
  */
 function apiTokenToProto(token: ApiTokenRecord, secret?: string): MessageInitShape<typeof ApiTokenSchema> {
   return {
@@ -68,7 +69,7 @@ function apiTokenToProto(token: ApiTokenRecord, secret?: string): MessageInitSha
   }
 }
 
-/** The contract has seen to it that an environment is named exactly when the kind is `environment`. */
+/** The contract guarantees that an environment is named exactly when the kind is `environment`. */
 function apiTokenInputFromProto(request: CreateApiTokenRequest): ApiTokenInput {
   const { name, environmentId, teamId } = request
   const expiresAt = dateFrom(request.expiresAt)

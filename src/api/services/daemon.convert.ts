@@ -21,7 +21,7 @@ import type { Finding } from '../operation.ts'
 import { resourceStatsFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
 import { findTextProblems, objectInText, timestampFrom } from './values.convert.ts'
 
-/** A daemon as it stands now. */
+/** The current state of a daemon. */
 export function daemonToProto({
   regions,
   registeredAt,
@@ -36,12 +36,12 @@ export function daemonToProto({
   }
 }
 
-/** A group as it stands now. */
+/** The current state of a daemon group. */
 export function daemonGroupToProto({ oldestDueAt, ...group }: DaemonGroup): MessageInitShape<typeof DaemonGroupSchema> {
   return { ...group, oldestDueAt: timestampFrom(oldestDueAt) }
 }
 
-/** A run with everything that its holder needs. */
+/** A claimed run with everything that a daemon needs to execute it. */
 export function assignmentToProto(assignment: Assignment): MessageInitShape<typeof ClaimedRunSchema> {
   const { run, leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax, tenantId } = assignment
   return {
@@ -69,7 +69,7 @@ function valuesText({ run, checkpoint, context, environmentVariables }: Assignme
   return JSON.stringify({ args, resources, context, environment_variables: environmentVariables, checkpoint })
 }
 
-/** What must hold of progress beside its fields: there is one checkpoint. */
+/** Check of a progress report: the checkpoint is given once. */
 export function progressFindings({
   checkpoint,
   checkpointJson,
@@ -83,12 +83,12 @@ export function progressFindings({
   return [...findTextProblems('checkpoint_json', checkpointJson), ...(isTwice ? [twice] : [])]
 }
 
-/** What a daemon says of itself. */
+/** The state that a daemon reports about itself. */
 export function heartbeatFromProto({ daemonId, isDraining, held }: HeartbeatRequest): HeartbeatInput {
   return { daemonId, isDraining, held: held.map(leaseFromProto) }
 }
 
-/** What has become of a lease. */
+/** The state of a lease after a heartbeat. */
 export function heldStateToProto(state: LeaseState): MessageInitShape<typeof HeldRunStateSchema> {
   const { id: runId, leaseId } = state
   if (state.kind === 'lost') return { runId, leaseId, isLost: true }
@@ -100,14 +100,14 @@ export function leaseFromProto({ runId, leaseId }: { readonly runId: string; rea
   return { id: runId, leaseId }
 }
 
-/** How far a run has come. */
+/** The reported progress of a run. */
 export function progressFromProto({
   checkpoint,
   checkpointJson = '',
   resourceStats,
 }: Partial<Pick<ReportProgressRequest | ReleaseRunRequest, 'checkpoint' | 'checkpointJson'>> &
   Pick<ReportProgressRequest, 'resourceStats'>): ReportedProgress {
-  // protobuf's JSON type is ours, and it was found to hold nothing that ours does not.
+  // protobuf's JSON type is ours, and validation has rejected values that ours does not allow.
   return {
     checkpoint: objectInText(checkpointJson) ?? (checkpoint as JsonObject | undefined),
     stats: resourceStats.map(resourceStatsFromProto),

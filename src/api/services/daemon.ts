@@ -2,7 +2,6 @@ import { DaemonService } from '../../../gen/patchbay/v1/daemon_service_pb.ts'
 import {
   claimRuns,
   completeRun,
-  type DaemonsDeps,
   failRun,
   HEARTBEAT_SECONDS,
   heartbeat,
@@ -25,19 +24,15 @@ import {
   progressFindings,
   progressFromProto,
 } from './daemon.convert.ts'
+import type { ServiceDeps } from './deps.ts'
 import { pageById, queryOf } from './page.ts'
 import { syncJobRunToProto } from './sync-job-run.convert.ts'
 
-/** What the service needs. */
-export interface DaemonServiceDeps {
-  readonly daemons: DaemonsDeps
-}
-
-/** The answer to a claim leaves so long before the deadline of the call, to arrive in time. */
+/** Margin before the deadline of a claim, so that its answer arrives in time. */
 const ANSWER_MS = 250
 
-/** Hands runs to daemons. */
-export function daemonService({ daemons }: DaemonServiceDeps): ServiceDefinition {
+/** Registers daemons, leases runs to them, and takes their reports. */
+export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): ServiceDefinition {
   const { pool: direct } = daemons.database
   return defineService(
     DaemonService,

@@ -35,7 +35,7 @@ export function environmentIntegrationToProto(
   }
 }
 
-/** What to install. An absent override overrides nothing. */
+/** The installation to create. An absent override overrides nothing. */
 export function environmentIntegrationInputFromProto(
   request: CreateEnvironmentIntegrationRequest,
 ): EnvironmentIntegrationInput {
@@ -43,7 +43,7 @@ export function environmentIntegrationInputFromProto(
   return { integrationId, showInCatalog, isEnabled, override }
 }
 
-/** What to change about an installation; absent fields stay as they are. */
+/** The changes of an installation; absent fields keep their values. */
 export function environmentIntegrationChangeFromProto(
   request: UpdateEnvironmentIntegrationRequest,
 ): EnvironmentIntegrationChange {
@@ -51,7 +51,7 @@ export function environmentIntegrationChangeFromProto(
   return { id, showInCatalog, isEnabled, override, replaceOverride, version: versionFrom(request.etag) }
 }
 
-/** Which installations to list; absent fields do not restrict. */
+/** The filter of a list of installations; absent fields do not restrict. */
 export function environmentIntegrationFilterFromProto(
   request: ListEnvironmentIntegrationsRequest,
 ): EnvironmentIntegrationFilter {
@@ -59,7 +59,7 @@ export function environmentIntegrationFilterFromProto(
   return { integrationId, isEnabled, showInCatalog }
 }
 
-/** The config in force, and by JSON path the layer of each of its leaves. */
+/** The effective config, and by JSON path the layer of each of its leaves. */
 export function resolvedConfigToProto({
   config,
   layers,

@@ -5,14 +5,13 @@ import {
   createEnvironmentIntegration,
   deleteEnvironmentIntegration,
   getEnvironmentIntegration,
-  type InstallationDeleteDeps,
-  type IntegrationDeps,
   listEnvironmentIntegrations,
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
 } from '../../integrations/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
+import type { ServiceDeps } from './deps.ts'
 import {
   environmentIntegrationChangeFromProto,
   environmentIntegrationFilterFromProto,
@@ -20,18 +19,15 @@ import {
   environmentIntegrationToProto,
   resolvedConfigToProto,
 } from './environment-integration.convert.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import { runIdempotent } from './idempotency.ts'
 import { viewFromProto } from './integration.convert.ts'
 import { pageById, queryOf } from './page.ts'
 import { versionFrom } from './values.convert.ts'
 
-/** What the service needs. */
-export interface EnvironmentIntegrationServiceDeps extends IdempotencyDeps {
-  readonly integrations: IntegrationDeps & InstallationDeleteDeps
-}
-
 /** Installs integrations in an environment and overrides their config there. */
-export function environmentIntegrationService(deps: EnvironmentIntegrationServiceDeps): ServiceDefinition {
+export function environmentIntegrationService(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'integrations'>,
+): ServiceDefinition {
   const { database, integrations } = deps
   return defineService(
     EnvironmentIntegrationService,
@@ -80,8 +76,8 @@ export function environmentIntegrationService(deps: EnvironmentIntegrationServic
 }
 
 /**
- * What is wrong with a given override by itself, to be told together with everything else that is wrong with the request. A
- * large one is checked later, in a worker thread, together with its definition.
+ * Findings about an override alone, reported with all others of the request. A large override is checked later, in a worker
+ * thread, together with its definition.
  */
 function overrideFindings(override: JsonObject | undefined): readonly Finding[] {
   if (override === undefined || isLargeConfig(override)) return []

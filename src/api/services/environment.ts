@@ -2,7 +2,6 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { EnvironmentSchema } from '../../../gen/patchbay/v1/environment_pb.ts'
 import { EnvironmentService } from '../../../gen/patchbay/v1/environment_service_pb.ts'
 import {
-  type CascadeDelete,
   createEnvironment,
   deleteEnvironment,
   type EnvironmentRecord,
@@ -12,17 +11,13 @@ import {
 } from '../../tenancy/index.ts'
 import { teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
-/** What the service needs beside the database. */
-export interface EnvironmentServiceDeps extends IdempotencyDeps {
-  readonly contents: CascadeDelete
-}
-
 /** Administers the environments of the caller's team. */
-export function environmentService(deps: EnvironmentServiceDeps): ServiceDefinition {
+export function environmentService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'contents'>): ServiceDefinition {
   const { database } = deps
   return defineService(EnvironmentService, {
     createEnvironment: (request, context) =>

@@ -10,24 +10,23 @@ const SERVING = ServingStatus.SERVING
 const NOT_SERVING = ServingStatus.NOT_SERVING
 
 /**
- * Which services serve. The empty name stands for the whole server, as in `grpc.health.v1`.
- *
- * Everything serves from the start; a drain turns everything off for good.
+ * Health of each service, as in `grpc.health.v1`: the empty name is the whole server. All are SERVING at start; a drain sets all to
+ * NOT_SERVING, finally.
  */
 export class Health {
-  /** Why each does not serve. */
+  /** The problem of each service that does not serve. */
   readonly #problems = new Map<string, string | undefined>()
   readonly #changes = new EventTarget()
   #isDraining = false
 
-  /** @param services full names of the services beside the whole */
+  /** @param services full names of the services */
   constructor(services: readonly string[]) {
     for (const name of ['', ...services]) this.#problems.set(name, undefined)
     setMaxListeners(0, this.#changes) // one for each open Watch, which `publicStreamsMax` bounds
   }
 
   /**
-   * Says why a service does not serve, or that it does. A problem of the whole server is one of every service. Unknown
+   * Sets the problem of a service; undefined: it serves. A problem of the whole server is one of every service. Unknown
    * names are added.
    */
   set(service: string, problem: string | undefined): void {
@@ -35,7 +34,7 @@ export class Health {
     this.#changes.dispatchEvent(new Event('change'))
   }
 
-  /** Turns everything to NOT_SERVING, so that balancers send nothing new. */
+  /** Sets all to NOT_SERVING, so that load balancers send no new requests. */
   startDrain(): void {
     this.#isDraining = true
     this.#changes.dispatchEvent(new Event('change'))
@@ -81,7 +80,7 @@ export class Health {
   }
 }
 
-/** `grpc.health.v1.Health`, open to everyone. */
+/** `grpc.health.v1.Health`. */
 export function healthService(health: Health): ServiceDefinition {
   return defineService(HealthService, {
     async check({ service }) {

@@ -1,31 +1,25 @@
 import { createHash } from 'node:crypto'
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { canonicalJson, Failure, type Json, parseJson } from '../../base/index.ts'
-import type { Database, Tx } from '../../database/index.ts'
-import type { SecretStore } from '../../secrets/index.ts'
+import type { Tx } from '../../database/index.ts'
 import { findIdempotencyKey, insertIdempotencyKey, storeIdempotentResponse } from '../../tenancy/index.ts'
 import { encodeJson, readJson } from '../messages/codec.ts'
-
-/** What repeatable operations need. */
-export interface IdempotencyDeps {
-  readonly database: Database
-  readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor'>
-}
+import type { IdempotencyDeps } from './deps.ts'
 
 /** The field that every repeatable request has. */
 const KEY_FIELD = 'request_id'
 
 /**
- * Runs `work` in one transaction, and once per `request_id`: a repetition gets the first answer again, as it was, whatever
- * became of the resource since.
+ * Idempotency key: runs `work` in one transaction, and once per `request_id`. A repetition gets the stored first answer,
+ * although the resource may have changed since.
  *
- * Key, answer and effect commit together, so a crash leaves all or nothing; a refusal leaves no key. Of simultaneous
- * repetitions one works and the others wait for it. Answers are stored sealed because they may show a secret once, and with
- * them the digest of the request: in plain it would let a reader of the table try guesses of a password in it. Keys
- * live 24 hours, then retention forgets them. Without `request_id` this is just the transaction.
+ * Key, answer and effect commit together, so a crash leaves all or nothing; an error leaves no key. Of concurrent
+ * repetitions one runs and the others wait for it. Answers are stored encrypted because they may show a secret, and with
+ * them the digest of the request: in plain text it would allow a reader of the table to guess a password in it. Keys
+ * are deleted after 24 hours. Without `request_id` this is only the transaction.
  *
- * @param ownerId whose key it is: the environment, or the team for an operation on what the team owns
- * @throws Failure IDEMPOTENCY_KEY_REUSED when the key stands for another operation or another request
+ * @param ownerId owner of the key: the environment, or the team for resources that the team owns
+ * @throws Failure IDEMPOTENCY_KEY_REUSED when the key was used for another operation or another request
  */
 export async function runIdempotent<Input extends DescMessage, Output extends DescMessage>(
   deps: IdempotencyDeps,
@@ -35,7 +29,7 @@ export async function runIdempotent<Input extends DescMessage, Output extends De
   work: (tx: Tx) => Promise<MessageInitShape<Output>>,
 ): Promise<MessageInitShape<Output>> {
   const { database, secrets } = deps
-  // One uuid has two spellings, and the sealed answer is bound to the text.
+  // A uuid may be in upper case, and the encrypted answer is bound to the text.
   const requestId = request.requestId?.toLowerCase()
   if (requestId === undefined) return await database.transaction(work)
   const key = { ownerId, requestId, method: methodName(method) }
@@ -44,7 +38,7 @@ export async function runIdempotent<Input extends DescMessage, Output extends De
     if (!(await insertIdempotencyKey(tx, key)))
       return readJson(method.output, await firstAnswer(secrets, tx, key, digest))
     const answer = await work(tx)
-    // As JSON, which keeps numbers that a double would change.
+    // JSON keeps numbers that a double would change.
     const bytes = Buffer.concat([digest, Buffer.from(JSON.stringify(encodeJson(method.output, answer)))])
     await storeIdempotentResponse(
       tx,
@@ -62,7 +56,7 @@ interface IdempotencyKey {
   readonly method: string
 }
 
-/** Bytes of the digest that stands before a stored answer. */
+/** Bytes of the digest before a stored answer. */
 const DIGEST_BYTES = 32
 
 async function firstAnswer(
@@ -87,7 +81,7 @@ function methodName({ parent, name }: DescMethodUnary): string {
   return `${parent.typeName}/${name}`
 }
 
-/** Equal for requests that say the same, on whatever protocol and in whatever order of keys. */
+/** Digest of a request, the same on every protocol and for every order of keys. */
 function digestOf(desc: DescMessage, request: MessageShape<DescMessage>): Uint8Array {
   const { [KEY_FIELD]: _, ...asked } = encodeJson(desc, request)
   return createHash('sha256').update(canonicalJson(asked)).digest()

@@ -1,29 +1,17 @@
 import type { ServiceDefinition } from '../operation.ts'
 import { apiTokenService } from './api-token.ts'
-import { type DaemonServiceDeps, daemonService } from './daemon.ts'
-import { type EnvironmentServiceDeps, environmentService } from './environment.ts'
-import { type EnvironmentIntegrationServiceDeps, environmentIntegrationService } from './environment-integration.ts'
-import { type IntegratedAccountServiceDeps, integratedAccountService } from './integrated-account.ts'
-import { type IntegrationServiceDeps, integrationService } from './integration.ts'
-import { type ProxyServiceDeps, proxyService } from './proxy.ts'
-import { type SyncJobServiceDeps, syncJobService } from './sync-job.ts'
-import { type SyncJobCronTriggerServiceDeps, syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
-import { type SyncJobRunServiceDeps, syncJobRunService } from './sync-job-run.ts'
-import { type TeamServiceDeps, teamService } from './team.ts'
-import { type WebhookServiceDeps, webhookService } from './webhook.ts'
-
-/** Everything the services need between them. */
-export type ServiceDeps = TeamServiceDeps &
-  EnvironmentServiceDeps &
-  IntegrationServiceDeps &
-  EnvironmentIntegrationServiceDeps &
-  IntegratedAccountServiceDeps &
-  SyncJobServiceDeps &
-  SyncJobCronTriggerServiceDeps &
-  SyncJobRunServiceDeps &
-  DaemonServiceDeps &
-  WebhookServiceDeps &
-  ProxyServiceDeps
+import { daemonService } from './daemon.ts'
+import type { ServiceDeps } from './deps.ts'
+import { environmentService } from './environment.ts'
+import { environmentIntegrationService } from './environment-integration.ts'
+import { integratedAccountService } from './integrated-account.ts'
+import { integrationService } from './integration.ts'
+import { proxyService } from './proxy.ts'
+import { syncJobService } from './sync-job.ts'
+import { syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
+import { syncJobRunService } from './sync-job-run.ts'
+import { teamService } from './team.ts'
+import { webhookService } from './webhook.ts'
 
 /** The services of the contract, in the order of its table. */
 export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] {

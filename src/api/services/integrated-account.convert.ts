@@ -42,7 +42,7 @@ const METHODS = [
 
 const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
 
-/** An account with its integration, and never a credential: those are in no record that comes here. */
+/** An account with its integration. The records have no credentials. */
 export function integratedAccountToProto(account: IntegratedAccount): MessageInitShape<typeof IntegratedAccountSchema> {
   return {
     id: account.id,
@@ -71,7 +71,7 @@ function forbiddenErrorToProto({ resource, method, occurred_at }: ForbiddenError
   return { resource, method, occurredAt: timestampFrom(new Date(occurred_at)) }
 }
 
-/** The account to connect, its credentials as they were given. */
+/** The account to connect, with the credentials of the request. */
 export function integratedAccountInputFromProto(request: CreateIntegratedAccountRequest): IntegratedAccountInput {
   const { environmentIntegrationId, tenantId, credentials, context, isSandbox, objectStoreContextFields } = request
   const authenticationMethod = parseEnum(METHODS, request.authenticationMethod)
@@ -88,7 +88,7 @@ export function integratedAccountInputFromProto(request: CreateIntegratedAccount
   }
 }
 
-/** What to change about an account; a null inside the context is kept, because it removes the key. */
+/** The changes of an account; a null inside the context is kept, because it removes the key. */
 export function integratedAccountChangeFromProto(request: UpdateIntegratedAccountRequest): IntegratedAccountChange {
   const { id, tenantId, context, etag } = request
   return { id, tenantId, context, version: versionFrom(etag) }
@@ -100,14 +100,14 @@ export function credentialsChangeFromProto(request: UpdateIntegratedAccountCrede
   return { id, credentials, version: versionFrom(etag) }
 }
 
-/** Which accounts to list; absent fields do not restrict. */
+/** The filter of a list of accounts; absent fields do not restrict. */
 export function integratedAccountFilterFromProto(request: ListIntegratedAccountsRequest): AccountFilter {
   const { tenantId, environmentIntegrationId, isSandbox } = request
   const status = parseEnum(STATUSES, request.status)
   return { tenantId, status, environmentIntegrationId, isSandbox, region: parseEnum(REGIONS, request.region) }
 }
 
-/** One change of status; the first entry comes from none. */
+/** One change of status; the first entry has no status before it. */
 export function historyEntryToProto(
   entry: AccountHistoryRecord,
 ): MessageInitShape<typeof IntegratedAccountHistoryEntrySchema> {

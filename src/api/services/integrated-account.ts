@@ -1,6 +1,5 @@
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import {
-  type AccountDependencies,
   createIntegratedAccount,
   deleteIntegratedAccount,
   findReservedKeys,
@@ -15,7 +14,8 @@ import {
 import type { JsonObject } from '../../base/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import {
   credentialsChangeFromProto,
   historyEntryToProto,
@@ -28,13 +28,10 @@ import { viewFromProto } from './integration.convert.ts'
 import { pageById, queryOf } from './page.ts'
 import { versionFrom } from './values.convert.ts'
 
-/** What the service needs. */
-export interface IntegratedAccountServiceDeps extends IdempotencyDeps {
-  readonly accounts: AccountDependencies
-}
-
-/** Connects customers' accounts and keeps them. */
-export function integratedAccountService(deps: IntegratedAccountServiceDeps): ServiceDefinition {
+/** Connects and administers the accounts of customers. */
+export function integratedAccountService(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'accounts'>,
+): ServiceDefinition {
   const { database, accounts } = deps
   return defineService(
     IntegratedAccountService,
@@ -57,7 +54,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
         )
         return { integratedAccounts: page.items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
       },
-      // One statement, so it needs no transaction of its own.
+      // One statement: no transaction is needed.
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
         return integratedAccountToProto(
@@ -97,7 +94,7 @@ export function integratedAccountService(deps: IntegratedAccountServiceDeps): Se
   )
 }
 
-/** Keys of a given context that are refused, to be told together with everything else that is wrong with the request. */
+/** Findings about reserved keys of a context, reported with all others of the request. */
 function contextFindings(context: JsonObject | undefined): readonly Finding[] {
   if (context === undefined) return []
   return findReservedKeys(context).map((violation) => ({ ...violation, reason: 'CONTEXT_KEY_RESERVED' }))

@@ -26,7 +26,7 @@ import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.
 
 const SHARING = ['allow', 'ask', 'deny'] as const satisfies readonly Sharing[]
 
-/** How much of an integration a list shows: `basic` leaves the config out. */
+/** The view of an integration in a list: `basic` leaves the config out. */
 export type IntegrationView = 'basic' | 'full'
 
 const VIEWS = ['basic', 'full'] as const satisfies readonly IntegrationView[]
@@ -62,20 +62,20 @@ function sharedFields(integration: IntegrationRecord) {
   }
 }
 
-/** The integration to make. The contract has seen to it that there is a config. */
+/** The integration to create. The contract guarantees that there is a config. */
 export function integrationInputFromProto(request: CreateIntegrationRequest): IntegrationInput {
   const { name, category, isBeta, config = {} } = request
   return { name, category, isBeta, sharing: parseEnum(SHARING, request.sharing), config }
 }
 
-/** What to change about an integration; the config is a merge patch. */
+/** The changes of an integration; the config is a merge patch. */
 export function integrationChangeFromProto(request: UpdateIntegrationRequest): IntegrationChange {
   const { id, name, category, isBeta, config } = request
   const sharing = parseEnum(SHARING, request.sharing)
   return { id, name, category, isBeta, sharing, config, version: versionFrom(request.etag) }
 }
 
-/** The view a list asks for; `basic` when it names none. */
+/** The requested view of a list; `basic` by default. */
 export function viewFromProto(view: string | undefined): IntegrationView {
   return parseEnum(VIEWS, view ?? 'basic')
 }
@@ -92,7 +92,7 @@ export function findingToProto({ field, rule, description }: Violation): Message
   return { path: field, rule, message: description }
 }
 
-/** A tool, its schemas as the definition has them. */
+/** A tool with the schemas of the definition. */
 export function toolToProto(tool: Tool): MessageInitShape<typeof IntegrationToolSchema> {
   const { name, resource, method, description } = tool
   return {

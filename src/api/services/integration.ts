@@ -3,7 +3,6 @@ import { IntegrationService } from '../../../gen/patchbay/v1/integration_service
 import { decodePageToken, type PageCursor, readPageSize, toPage } from '../../database/index.ts'
 import { listTools } from '../../definitions/index.ts'
 import {
-  type AccountCascade,
   checkDefinition,
   createIntegration,
   createIntegrationGrant,
@@ -11,14 +10,14 @@ import {
   deleteIntegrationGrant,
   type GrantCursor,
   getIntegration,
-  type IntegrationDeps,
   listIntegrationGrants,
   listIntegrations,
   updateIntegration,
 } from '../../integrations/index.ts'
 import { teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { IdempotencyDeps, ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import {
   findingToProto,
   integrationChangeFromProto,
@@ -31,13 +30,10 @@ import {
 import { pageById, queryOf } from './page.ts'
 import { versionFrom } from './values.convert.ts'
 
-/** What the service needs. */
-export interface IntegrationServiceDeps extends IdempotencyDeps {
-  readonly integrations: IntegrationDeps & { readonly accounts: AccountCascade }
-}
-
-/** Keeps definitions, checks them, and grants them to other teams. Reading works with either kind of token. */
-export function integrationService(deps: IntegrationServiceDeps): ServiceDefinition {
+/** Administers and checks definitions, and grants them to other teams. */
+export function integrationService(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'integrations'>,
+): ServiceDefinition {
   const { database, integrations } = deps
   return defineService(IntegrationService, {
     createIntegration: (request, context) =>
@@ -80,7 +76,7 @@ export function integrationService(deps: IntegrationServiceDeps): ServiceDefinit
 
 type GrantMethod = 'createIntegrationGrant' | 'listIntegrationGrants' | 'deleteIntegrationGrant'
 
-/** The owner's side of `sharing: ask`: who else may install an integration. Part of the integration service. */
+/** Grants of `sharing: ask`: which other teams may install an integration. */
 function integrationGrantHandlers(deps: IdempotencyDeps): Pick<ServiceImpl<typeof IntegrationService>, GrantMethod> {
   const { database } = deps
   return {

@@ -1,23 +1,23 @@
 import type { JsonObject } from '../../base/index.ts'
 import { decodeIdPageToken, type ListPage, readPageSize, toPage } from '../../database/index.ts'
 
-/** The part that all list requests share. */
+/** The fields that all list requests have. */
 export interface ListRequest {
   readonly pageSize: number
   readonly pageToken: string
 }
 
-/** Which rows to read: at most `limit` of those that come after the row `before`. */
+/** A keyset range: at most `limit` rows with ids below `before`. */
 export interface PageRange {
   readonly before: string | undefined
   readonly limit: number
 }
 
 /**
- * What decides which rows a list shows; a page token is good for it alone.
+ * Identity of a list query: a page token is valid for this query alone.
  *
- * @param ownerId the environment, or the team of a list of what the team owns
- * @param filter what is undefined does not restrict
+ * @param ownerId the environment, or the team for a list of its resources
+ * @param filter undefined values do not restrict
  */
 export function queryOf(
   list: string,
@@ -32,7 +32,7 @@ export function queryOf(
  * One page of a list ordered by id, newest first.
  *
  * @param query see `queryOf`
- * @param read reads the rows of a range; it is asked for one more than fits, to see whether there is a next page
+ * @param read reads the rows of a range: one more than the page size, which tells whether there is a next page
  * @throws Failure PAGE_TOKEN_INVALID
  */
 export async function pageById<Item extends { readonly id: string }>(

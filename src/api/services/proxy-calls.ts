@@ -11,25 +11,25 @@ import type {
 } from '../../proxy/index.ts'
 import { namesOf } from './proxy.convert.ts'
 
-/** What calling third parties through accounts needs, whatever the protocol. */
+/** The dependencies of proxied calls, over RPC and HTTP. */
 export interface ProxyCallDeps {
   readonly proxy: ApiProxy
   readonly clock: Clock
-  /** Loads an account that may be called through, its token fresh. @throws Failure as `loadAccountForCall` does */
+  /** Loads an account for a call, with a valid token. @throws Failure as `loadAccountForCall` does */
   readonly readyAccount: (environmentId: string, id: string) => Promise<ResolvedAccount>
-  /** Loads an account as it is stored; no third party is asked. @throws Failure as `loadAccountForDryRun` does */
+  /** Loads an account as it is stored; sends no request. @throws Failure as `loadAccountForDryRun` does */
   readonly previewAccount: (environmentId: string, id: string) => Promise<DryRunAccount>
 }
 
-/** Which account a call goes through. */
+/** The account of a call. */
 export interface CallAccount {
   readonly environmentId: string
   readonly accountId: string
 }
 
 /**
- * A dry run, whatever the protocol: nothing is sent, no token renewed, no budget used. It also works where the call itself
- * would be refused (an account that is not active, a write through a sandbox account), and tells so.
+ * A dry run: nothing is sent, no token refreshed, no rate limit used. It also works where the call itself would fail (an account
+ * that is not active, a write with a sandbox account), and reports that error.
  */
 export async function dryRun(
   { proxy, previewAccount }: Pick<ProxyCallDeps, 'proxy' | 'previewAccount'>,
@@ -41,18 +41,18 @@ export async function dryRun(
   return error === undefined ? preview : { ...preview, error }
 }
 
-/** An outcome that is not what the caller asked for. */
+/** An outcome that is an error for the caller. */
 export type FailedOutcome = RateLimitedOutcome | UpstreamErrorOutcome
 
-/** Metadata that an error expression may add, and how long each may be: error details travel in headers over gRPC. */
+/** Limits of metadata from an error expression: error details are in the trailers of gRPC. */
 const METADATA_ENTRIES_MAX = 16
 const METADATA_KEY_LENGTH_MAX = 64
 const METADATA_VALUE_LENGTH_MAX = 256
 
-/** Failures of the third party that a caller understands as such; all other 5xx would look like ours. */
+/** Server errors of an upstream that are passed on; all other 5xx would look like errors of this service. */
 const KEPT_SERVER_ERRORS: ReadonlySet<number> = new Set([503, 504])
 
-/** What a caller is told of an upstream that refused, failed, or asked to wait. */
+/** The failure that a caller gets for an upstream error or rate limit. */
 export function upstreamFailure(
   outcome: FailedOutcome,
   target: CallTarget,
@@ -77,7 +77,7 @@ export function upstreamFailure(
   })
 }
 
-/** Headers that a definition may add to the answer of an error: as many, none that speak about the connection or this service. */
+/** Limits of headers that a definition may add to an error, and headers that it may not set. */
 const HEADERS_MAX = 32
 const HEADER_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/
 const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/
@@ -91,7 +91,7 @@ function definitionHeaders(headers: UpstreamErrorOutcome['ownHeaders']): Record<
   return Object.fromEntries(shown.slice(0, HEADERS_MAX))
 }
 
-/** What only the definition knows: everything else follows from the status. */
+/** The action that the definition sets for the error; others follow from the status. */
 function upstreamAction(action: UpstreamErrorOutcome['action']): Readonly<Record<string, string>> {
   return action === 'retry' || action === 'needs_reauth' ? { upstream_action: action } : {}
 }

@@ -28,7 +28,7 @@ import { jsonFrom, structFrom, valueFrom, valueFromLarge, valuesFrom } from '../
 import type { Finding } from '../operation.ts'
 import { findTextProblems, objectInText } from './values.convert.ts'
 
-/** What must hold of a call beside its fields: it has exactly one target. */
+/** Check of a call: it has exactly one target. */
 export function callFindings({ resource, method, rawTarget, dryRun, sample }: CallRequest): readonly Finding[] {
   const findings: Finding[] = []
   const isNamed = resource !== '' || method !== ''
@@ -47,7 +47,7 @@ export function callFindings({ resource, method, rawTarget, dryRun, sample }: Ca
   return findings
 }
 
-/** The call that is asked for. */
+/** The requested call. */
 export function callFromProto(request: CallRequest): PreviewRequest {
   const { page, sample } = request
   return {
@@ -62,10 +62,10 @@ export function callFromProto(request: CallRequest): PreviewRequest {
   }
 }
 
-/** The values that a list may be given as fields or, all together, as text. */
+/** Values of a list request that may be given as fields or together in `values_json`. */
 const TEXT_VALUES = ['query', 'body', 'args', 'resources', 'state'] as const
 
-/** What must hold of a list beside its fields: each value is given in one place. */
+/** Check of a list request: each value is given in one place. */
 export function listFindings(request: ListPagesRequest): readonly Finding[] {
   const values = Object.keys(objectInText(request.valuesJson) ?? {})
   const unknown = values.filter((name) => !TEXT_VALUES.some((each) => each === name))
@@ -85,14 +85,14 @@ export function listFindings(request: ListPagesRequest): readonly Finding[] {
   ]
 }
 
-/** The list that is asked for, and where to go on. */
+/** The requested list, and the state to continue from. */
 export function listFromProto(request: ListPagesRequest): {
   readonly asked: ProxyRequest
   readonly state: JsonObject | undefined
 } {
   const { resource, method, limit } = request
   const target = namedTarget(resource, method === '' ? 'list' : method)
-  // What the text holds was found to be of these types.
+  // `listFindings` has checked the types in the text.
   const { state = request.state, ...texts } = (objectInText(request.valuesJson) ?? {}) as ListValues
   return {
     asked: { ...givenValues(request), ...texts, target, page: { limit } },
@@ -106,7 +106,7 @@ interface ListValues extends Pick<ProxyRequest, 'query' | 'body' | 'args' | 'res
 
 function givenValues(request: CallRequest | ListPagesRequest) {
   const { id, query, body, headers, args, resources, previousRunDate } = request
-  // protobuf's JSON type is ours, and it was found to hold nothing that ours does not.
+  // protobuf's JSON type is ours, and validation has rejected values that ours does not allow.
   const objects = { query, args, resources } as { readonly [name in 'query' | 'args' | 'resources']?: JsonObject }
   return { id, ...objects, body: jsonFrom(body), headers, previousRunDate: textOf(previousRunDate) }
 }
@@ -117,7 +117,7 @@ function targetOf({ resource, method, rawTarget }: CallRequest): CallTarget {
     : { kind: 'path', verb: rawTarget.verb.toUpperCase(), path: rawTarget.path }
 }
 
-/** What a call came to. */
+/** The answer of a successful call. */
 export async function successToProto(
   outcome: SuccessOutcome,
   includeRaw: boolean,
@@ -154,7 +154,7 @@ export async function stepToProto(
   return { step: { case: 'page', value: { number, stopReason, rateLimit, total, ...records, ...state } } }
 }
 
-/** What a call would do. */
+/** The result of a dry run. */
 export function previewToProto(preview: RequestPreview): MessageInitShape<typeof CallPreviewSchema> {
   const { isWrite, attemptsMax, paging, outcome, error } = preview
   return {
@@ -198,7 +198,7 @@ function finding(field: string, description: string, rule: string): Finding {
   return { field, description, rule }
 }
 
-/** Stands where a resource is named, for the actions of a definition. */
+/** The resource name of actions of the definition. */
 const ACTION_RESOURCE = '_'
 
 /** A method of a resource, or with `_` for the resource a named action. */
@@ -206,7 +206,7 @@ export function namedTarget(resource: string, method: string): CallTarget {
   return resource === ACTION_RESOURCE ? { kind: 'action', action: method } : { kind: 'method', resource, method }
 }
 
-/** Resource and method of a target by which a caller knows it; a path has none. */
+/** Resource and method of a target, for error metadata; a path has none. */
 export function namesOf(target: CallTarget): Readonly<Record<string, string>> {
   switch (target.kind) {
     case 'method':

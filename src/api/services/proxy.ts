@@ -3,6 +3,7 @@ import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
 import type { PageDelayed } from '../../proxy/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
+import type { ServiceDeps } from './deps.ts'
 import {
   callFindings,
   callFromProto,
@@ -12,19 +13,14 @@ import {
   stepToProto,
   successToProto,
 } from './proxy.convert.ts'
-import { dryRun, type ProxyCallDeps, upstreamFailure } from './proxy-calls.ts'
+import { dryRun, upstreamFailure } from './proxy-calls.ts'
 
-/** What the service needs. */
-export interface ProxyServiceDeps {
-  readonly calls: ProxyCallDeps
-}
-
-/** Longest wait for a rate limit that a stream sits out, and how many in a row for one page. */
+/** Longest wait of a stream for a rate limit, and most waits in a row for one page. */
 const WAIT_SECONDS_MAX = 300
 const WAITS_MAX = 20
 
-/** Calls third-party APIs through connected accounts. */
-export function proxyService(deps: ProxyServiceDeps): ServiceDefinition {
+/** Calls upstreams with connected accounts. */
+export function proxyService(deps: Pick<ServiceDeps, 'calls'>): ServiceDefinition {
   const { proxy, clock, readyAccount } = deps.calls
   return defineService(
     ProxyService,

@@ -8,8 +8,8 @@ import { defineService, type ServiceDefinition } from '../operation.ts'
 /** gRPC's NOT_FOUND, which reflection puts into its answers instead of ending the stream. */
 const NOT_FOUND = 5
 
-/** A question as both versions of the protocol ask it. */
-interface Question {
+/** A reflection request, the same in both versions of the protocol. */
+interface ReflectionQuery {
   readonly host: string
   readonly messageRequest:
     | {
@@ -24,11 +24,10 @@ interface Question {
 }
 
 /**
- * `grpc.reflection.v1` and `v1alpha`, which differ in name only: they let a client call the API knowing nothing but its
- * address. Open to everyone.
+ * `grpc.reflection.v1` and `v1alpha`, which differ in name only: a client needs nothing but the address to call the API.
  *
- * @param services what `list_services` names
- * @param details files of types that no service mentions but answers carry, e.g. error details
+ * @param services in the answer to `list_services`
+ * @param details files whose types occur in responses although no service names them, such as error details
  */
 export function reflectionServices(
   services: readonly DescService[],
@@ -38,7 +37,7 @@ export function reflectionServices(
   const index = indexDescriptors([...all.map(({ file }) => file), ...details])
   const names = all.map(({ typeName }) => ({ name: typeName })).sort((a, b) => a.name.localeCompare(b.name))
 
-  async function* answers<Asked extends Question>(questions: AsyncIterable<Asked>) {
+  async function* answers<Asked extends ReflectionQuery>(questions: AsyncIterable<Asked>) {
     for await (const question of questions)
       yield {
         validHost: question.host,
@@ -52,7 +51,7 @@ export function reflectionServices(
   ]
 }
 
-function answer(index: DescriptorIndex, names: { name: string }[], asked: Question['messageRequest']) {
+function answer(index: DescriptorIndex, names: { name: string }[], asked: ReflectionQuery['messageRequest']) {
   switch (asked.case) {
     case 'listServices':
       return { case: 'listServicesResponse' as const, value: { service: names } }
@@ -76,7 +75,7 @@ function answer(index: DescriptorIndex, names: { name: string }[], asked: Questi
   }
 }
 
-/** A file with everything it imports, which spares the client a question for each. */
+/** A file with all its imports, so that a client needs one request. */
 function files(file: DescFile | undefined, wanted: string) {
   if (file === undefined) return missing(wanted)
   const fileDescriptorProto = withImports([file]).map(fileBytes)
@@ -90,7 +89,7 @@ function missing(wanted: string) {
   }
 }
 
-/** Everything that can be looked up in a set of protobuf files and the files they import. */
+/** Look-up of descriptors in a set of protobuf files and their imports. */
 interface DescriptorIndex {
   /** The file of this name. */
   fileNamed(name: string): DescFile | undefined

@@ -15,7 +15,7 @@ import { syncResourcesFromProto, syncResourcesToProto } from './sync-job.convert
 import { destinationFromProto, destinationToProto, ERROR_HANDLING } from './sync-job-run.convert.ts'
 import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
-/** A trigger with its schedule. No resources mean the job's. */
+/** A trigger with its schedule. Without resources it syncs those of the job. */
 export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitShape<typeof SyncJobCronTriggerSchema> {
   return {
     id: trigger.id,
@@ -37,7 +37,7 @@ export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitSh
   }
 }
 
-/** The trigger to make. Whether it has a destination is the domain's to refuse. */
+/** The trigger to create. The schedules module rejects one without a destination. */
 export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest): TriggerInput {
   const { syncJobId, integratedAccountId, cronExpression, args } = request
   const destination = destinationFromProto(request.destination)
@@ -46,7 +46,7 @@ export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest):
   return { syncJobId, integratedAccountId, cronExpression, destination, args, resources, errorHandling }
 }
 
-/** What to change about a trigger; a destination replaces the stored one of either kind. */
+/** The changes of a trigger; a destination replaces the stored one of either kind. */
 export function triggerChangeFromProto(request: UpdateSyncJobCronTriggerRequest): TriggerChange {
   const { cronExpression, etag } = request
   const destination = destinationFromProto(request.destination)
@@ -54,12 +54,12 @@ export function triggerChangeFromProto(request: UpdateSyncJobCronTriggerRequest)
   return { cronExpression, destination, errorHandling, version: versionFrom(etag) }
 }
 
-/** An empty word stands for the job's. */
+/** An empty value means the setting of the job. */
 function errorHandlingFrom(word: string | undefined): ErrorHandling | null | undefined {
   return word === '' ? null : parseEnum(ERROR_HANDLING, word)
 }
 
-/** Which triggers to list; absent fields do not restrict. */
+/** The filter of a list of triggers; absent fields do not restrict. */
 export function triggerFilterFromProto(request: ListSyncJobCronTriggersRequest): TriggerFilter {
   const { syncJobId, integratedAccountId } = request
   return { syncJobId, integratedAccountId }

@@ -15,7 +15,8 @@ import {
 } from '../../schedules/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import {
   syncJobCronTriggerToProto,
@@ -29,13 +30,10 @@ import { dateFrom, timestampFrom, versionFrom } from './values.convert.ts'
 
 const { createSyncJobCronTrigger, runSyncJobCronTrigger } = SyncJobCronTriggerService.method
 
-/** What the service needs. */
-export interface SyncJobCronTriggerServiceDeps extends IdempotencyDeps {
-  readonly triggers: UpdateDeps
-}
-
-/** Schedules sync jobs and tells what became of every tick. */
-export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): ServiceDefinition {
+/** Administers the triggers of sync jobs and lists their ticks. */
+export function syncJobCronTriggerService(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'triggers'>,
+): ServiceDefinition {
   const { database, triggers } = deps
   return defineService(
     SyncJobCronTriggerService,
@@ -94,8 +92,8 @@ export function syncJobCronTriggerService(deps: SyncJobCronTriggerServiceDeps): 
 }
 
 /**
- * What is wrong with a given expression, to be told together with everything else that is wrong with the request. An empty
- * one may just be absent; the operation itself refuses it.
+ * Findings about a cron expression, reported with all others of the request. An empty one may be absent; the operation itself
+ * rejects it.
  */
 function cronFindings(triggers: UpdateDeps, expression = ''): readonly Finding[] {
   if (expression === '') return []

@@ -23,7 +23,7 @@ import { structFrom } from '../messages/struct.ts'
 import { syncResourcesToProto } from './sync-job.convert.ts'
 import { parseEnum, timestampFrom, toEtag } from './values.convert.ts'
 
-/** The words of the contract for what an error does. */
+/** The values of `error_handling` in the contract. */
 export const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]
 
 const STATUSES = [
@@ -37,7 +37,7 @@ const STATUSES = [
   'skipped',
 ] as const satisfies readonly RunStatus[]
 
-/** A run with its progress, and what it waits for where that is known. */
+/** A run with its progress, and the reason for which it waits. */
 export function syncJobRunToProto(run: RunView): MessageInitShape<typeof SyncJobRunSchema> {
   return {
     id: run.id,
@@ -70,7 +70,7 @@ function waitingToProto({ reason, message, until, blockingRunId }: WaitState) {
   return { reason, message, until: until && timestampFrom(until), blockingRunId }
 }
 
-/** The run to make. Whether it has a destination is the domain's to refuse. */
+/** The run to create. The runs module rejects one without a destination. */
 export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
   const { syncJobId, integratedAccountId, args, ignorePreviousRun } = request
   const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
@@ -78,13 +78,13 @@ export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
   return { syncJobId, integratedAccountId, args, destination, errorHandling, ignorePreviousRun }
 }
 
-/** Which runs to list; absent fields do not restrict. */
+/** The filter of a list of runs; absent fields do not restrict. */
 export function runFilterFromProto(request: ListSyncJobRunsRequest): RunFilter {
   const { syncJobId, integratedAccountId, triggerId } = request
   return { syncJobId, integratedAccountId, triggerId, status: parseEnum(STATUSES, request.status) }
 }
 
-/** Counters as a daemon reports them. */
+/** The statistics that a daemon reports. */
 export function resourceStatsFromProto(stats: ProtoResourceStats): ResourceStats {
   const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
   const { claimedTotal, distinct, duplicates, isEstimate } = stats
@@ -104,7 +104,7 @@ export function resourceStatsFromProto(stats: ProtoResourceStats): ResourceStats
   }
 }
 
-/** Counters as runs show them. */
+/** The statistics of a run. */
 export function resourceStatsToProto(stats: ResourceStats): MessageInitShape<typeof ResourceStatsSchema> {
   const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
   const { claimedTotal, distinct, duplicates, isEstimate = false } = stats
@@ -130,7 +130,7 @@ export type DestinationChoice =
   | { readonly case: 'webhookId'; readonly value: string }
   | { readonly case: undefined; readonly value?: undefined }
 
-/** The destination asked for; undefined when the request names none. */
+/** The requested destination; undefined when the request names none. */
 export function destinationFromProto(choice: DestinationChoice): RunDestination | undefined {
   switch (choice.case) {
     case 'daemonGroupKey':

@@ -1,18 +1,15 @@
 import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
-import { type CreateRunDeps, createRun, getRun, listRuns, type RunWatch, retryRun, stopRun } from '../../runs/index.ts'
+import { createRun, getRun, listRuns, retryRun, stopRun } from '../../runs/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import { runFilterFromProto, runInputFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
 
-/** What the service needs. */
-export interface SyncJobRunServiceDeps extends IdempotencyDeps {
-  readonly runs: CreateRunDeps
-  readonly runWatch: Pick<RunWatch, 'watch'>
-}
-
-/** Runs sync jobs by hand, and shows, stops and retries runs. */
-export function syncJobRunService(deps: SyncJobRunServiceDeps): ServiceDefinition {
+/** Creates runs by hand, and shows, watches, stops and retries runs. */
+export function syncJobRunService(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'runs' | 'runWatch'>,
+): ServiceDefinition {
   const { database, runs, runWatch } = deps
   return defineService(SyncJobRunService, {
     createSyncJobRun: (request, context) =>

@@ -24,7 +24,7 @@ export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof Sync
   }
 }
 
-/** The job to make, its resources in the spelling of the contract. */
+/** The job to create, its resources as JSON of the contract. */
 export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInput {
   const { label, integrationName, argsSchema, argsValidation } = request
   const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
@@ -32,7 +32,7 @@ export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInp
   return { label, integrationName, resources, argsSchema, argsValidation, errorHandling }
 }
 
-/** A list has no presence: an empty one asks for nothing, because a job without resources would sync nothing. */
+/** The changes of a job. A list has no presence: an empty one changes nothing, because a job without resources would sync nothing. */
 export function syncJobChangeFromProto(request: UpdateSyncJobRequest): Parameters<typeof updateSyncJob>[2] {
   const { id, label, argsSchema, argsValidation } = request
   const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
@@ -41,13 +41,13 @@ export function syncJobChangeFromProto(request: UpdateSyncJobRequest): Parameter
 }
 
 /**
- * Sync resources as the domain keeps them: plain JSON in the contract's spelling, absent fields left out.
+ * Sync resources as they are stored: JSON with the field names of the contract, without absent fields.
  */
 export function syncResourcesFromProto(resources: readonly SyncResource[]): readonly JsonObject[] {
-  // A message without a spelling of its own is always an object.
+  // A message that is no well-known type is always an object in JSON.
   return resources.map((resource) => {
     const json = toJson(SyncResourceSchema, resource, { useProtoFieldName: true }) as JsonObject
-    // Its numbers as they came: protobuf makes doubles of them.
+    // The original keeps the digits of numbers: protobuf converts them to doubles.
     return resource.query === undefined ? json : { ...json, query: resource.query as JsonObject }
   })
 }

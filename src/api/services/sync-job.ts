@@ -1,20 +1,15 @@
 import { SyncJobService } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
-import type { Clock } from '../../base/index.ts'
 import { createSyncJob, deleteSyncJob, getSyncJob, listSyncJobs, updateSyncJob } from '../../syncs/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import { syncJobChangeFromProto, syncJobInputFromProto, syncJobToProto } from './sync-job.convert.ts'
 import { versionFrom } from './values.convert.ts'
 
-/** What the service needs. */
-export interface SyncJobServiceDeps extends IdempotencyDeps {
-  readonly clock: Clock
-}
-
-/** Keeps the plans of syncs. */
-export function syncJobService(deps: SyncJobServiceDeps): ServiceDefinition {
+/** Administers sync jobs. */
+export function syncJobService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'clock'>): ServiceDefinition {
   const { database } = deps
   return defineService(SyncJobService, {
     createSyncJob: (request, context) =>

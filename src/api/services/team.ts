@@ -6,7 +6,6 @@ import {
   type UpdateTeamRequest,
 } from '../../../gen/patchbay/v1/team_service_pb.ts'
 import {
-  type CascadeDelete,
   createTeam,
   deleteTeam,
   getTeam,
@@ -17,17 +16,13 @@ import {
 } from '../../tenancy/index.ts'
 import { callerOf, teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
-/** What the service needs beside the database. */
-export interface TeamServiceDeps extends IdempotencyDeps {
-  readonly contents: CascadeDelete
-}
-
-/** Administers teams: a team sees itself, the operator's team all. */
-export function teamService(deps: TeamServiceDeps): ServiceDefinition {
+/** Administers teams: a team sees itself, the operator's team sees all. */
+export function teamService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'contents'>): ServiceDefinition {
   const { database } = deps
   return defineService(TeamService, {
     createTeam: (request, context) =>
@@ -53,7 +48,7 @@ export function teamService(deps: TeamServiceDeps): ServiceDefinition {
   })
 }
 
-/** A team as everyone sees it who may. */
+/** A team. */
 export function teamToProto(team: TeamRecord): MessageInitShape<typeof TeamSchema> {
   return {
     id: team.id,

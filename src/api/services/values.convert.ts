@@ -11,15 +11,15 @@ import {
 import { isStorable } from '../messages/storable.ts'
 import type { Finding } from '../operation.ts'
 
-/** The version a request insists on; absent when it sends no etag and takes whatever is stored. */
+/** The version in the etag of a request; absent without an etag, when every version matches. */
 export function versionFrom(etag: string | undefined): number | undefined {
   return etag === undefined ? undefined : parseEtag(etag)
 }
 
 /**
- * One of the known words, as its type; absent stays absent.
+ * A string of a closed set, as its type; absent stays absent.
  *
- * The contract has refused every other text, so meeting one means that contract and code differ, which is a bug.
+ * The rules of the contract reject every other string: one that arrives here means that contract and code differ, a bug.
  */
 export function parseEnum<Word extends string>(words: readonly Word[], text: string): Word
 export function parseEnum<Word extends string>(words: readonly Word[], text: string | undefined): Word | undefined
@@ -30,14 +30,14 @@ export function parseEnum<Word extends string>(words: readonly Word[], text: str
   return word
 }
 
-/** A moment as a message holds it; absent stays absent. */
+/** A date as a timestamp; absent stays absent. */
 export function timestampFrom(date: Date): Timestamp
 export function timestampFrom(date: Date | null | undefined): Timestamp | undefined
 export function timestampFrom(date: Date | null | undefined): Timestamp | undefined {
   return date ? timestampFromDate(date) : undefined
 }
 
-/** The moment in a message, cut to milliseconds; absent stays absent. */
+/** A timestamp as a date, with milliseconds; absent stays absent. */
 export function dateFrom(timestamp: Timestamp | undefined): Date | undefined {
   return timestamp && timestampDate(timestamp)
 }
@@ -45,7 +45,7 @@ export function dateFrom(timestamp: Timestamp | undefined): Date | undefined {
 /** Deepest nesting of a text in a field, as of a request body. */
 const NESTING_MAX = 100
 
-/** What is wrong with a field that holds a JSON object as text; nothing for an empty one. */
+/** Findings about a field with a JSON object as text; none for an empty one. */
 export function findTextProblems(field: string, text: string): readonly Finding[] {
   if (text === '') return []
   const read = readText(text)
@@ -82,8 +82,7 @@ export function toEtag(version: number): string {
 }
 
 /**
- * The version an etag stands for; the quotes may be missing. Text that never was an etag of ours stands for a version no
- * row has, so that it is a mismatch like any other.
+ * The version of an etag, with or without quotes. Any other text gives a version that no row has, so that it does not match.
  */
 export function parseEtag(etag: string): number {
   const match = ETAG.exec(etag)

@@ -9,22 +9,17 @@ import {
   rotateWebhookSecret,
   updateWebhook,
   type WebhookChange,
-  type WebhookDeps,
   type WebhookRecord,
 } from '../../webhooks/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
-import { type IdempotencyDeps, runIdempotent } from './idempotency.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
-/** What the service needs. */
-export interface WebhookServiceDeps extends IdempotencyDeps {
-  readonly webhooks: WebhookDeps
-}
-
-/** Keeps the addresses to which events and sync records are sent. */
-export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
+/** Administers webhooks. */
+export function webhookService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'webhooks'>): ServiceDefinition {
   const { database, webhooks } = deps
   return defineService(WebhookService, {
     createWebhook: (request, context) =>
@@ -52,7 +47,7 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
     },
     rotateWebhookSecret: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), WebhookService.method.rotateWebhookSecret, request, async (tx) => {
-        // Secrets are sealed for the text of the id, of which a uuid has two spellings.
+        // The id is part of the authenticated data of the secret, and a uuid may be in upper case.
         const { webhook, secret } = await rotateWebhookSecret(
           webhooks,
           tx,
@@ -65,9 +60,9 @@ export function webhookService(deps: WebhookServiceDeps): ServiceDefinition {
 }
 
 /**
- * A webhook as it can be read back.
+ * A webhook without its secret.
  *
- * @param secret given in the two answers that show it: of creation and of rotation
+ * @param secret only in the responses of creation and rotation, which alone show it
  */
 function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitShape<typeof WebhookSchema> {
   return {
@@ -83,7 +78,7 @@ function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitSha
   }
 }
 
-/** A list has no presence, so an empty one asks for nothing; `*` asks for all events. */
+/** The changes of a webhook. A list has no presence: an empty one changes nothing; `*` is all events. */
 function webhookChangeFromProto({ targetUrl, eventTypes, isActive }: UpdateWebhookRequest): WebhookChange {
   return { targetUrl, eventTypes: eventTypes.length === 0 ? undefined : eventTypes, isActive }
 }

@@ -1,0 +1,30 @@
+import type { AccountDependencies } from '../../accounts/index.ts'
+import type { Clock } from '../../base/index.ts'
+import type { DaemonsDeps } from '../../daemons/index.ts'
+import type { Database } from '../../database/index.ts'
+import type { AccountCascade, InstallationDeleteDeps, IntegrationDeps } from '../../integrations/index.ts'
+import type { CreateRunDeps, RunWatch } from '../../runs/index.ts'
+import type { UpdateDeps } from '../../schedules/index.ts'
+import type { SecretStore } from '../../secrets/index.ts'
+import type { CascadeDelete } from '../../tenancy/index.ts'
+import type { WebhookDeps } from '../../webhooks/index.ts'
+import type { ProxyCallDeps } from './proxy-calls.ts'
+
+/** The dependencies of all services; each service picks its own. */
+export interface ServiceDeps {
+  readonly database: Database
+  readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor'>
+  readonly clock: Clock
+  readonly contents: CascadeDelete
+  readonly integrations: IntegrationDeps & InstallationDeleteDeps & { readonly accounts: AccountCascade }
+  readonly accounts: AccountDependencies
+  readonly triggers: UpdateDeps
+  readonly runs: CreateRunDeps
+  readonly runWatch: Pick<RunWatch, 'watch'>
+  readonly daemons: DaemonsDeps
+  readonly webhooks: WebhookDeps
+  readonly calls: ProxyCallDeps
+}
+
+/** The dependencies of operations that a client may repeat with the same `request_id`. */
+export type IdempotencyDeps = Pick<ServiceDeps, 'database' | 'secrets'>
