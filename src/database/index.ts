@@ -38,4 +38,3 @@ export {
   toPage,
 } from './keyset-pages.ts'
 export { migrate } from './migrate.ts'
-export type { SqlParameters, SqlValue } from './prepared-statements.ts'

@@ -1,5 +1,5 @@
 /** A value of a statement's parameter. JSON goes through `jsonb()`; a flat array becomes a PostgreSQL array. */
-export type SqlValue =
+type SqlValue =
   | string
   | number
   | boolean

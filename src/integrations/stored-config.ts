@@ -216,7 +216,7 @@ export function assertValid(violations: readonly Violation[]): void {
  *
  * @param path prefix of the reported fields
  */
-export type CheckUrls = (config: JsonObject, path: string) => readonly Violation[]
+type CheckUrls = (config: JsonObject, path: string) => readonly Violation[]
 
 /** @throws Failure URL_NOT_ALLOWED with all violations, unless there are none */
 export function assertUrlsAllowed(violations: readonly Violation[]): void {

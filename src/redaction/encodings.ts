@@ -1,8 +1,8 @@
 /** A secret in one encoding, as the matcher searches for it: folded units, and where a match counts. */
 export interface SecretPattern {
   readonly units: Uint8Array
-  /** `part`: anywhere. `alone`: as a whole word. `word`: anywhere, and the whole base64 text around it is masked. */
-  readonly match: 'part' | 'alone' | 'word'
+  /** `anywhere`; `word`: as a whole word; `base64`: anywhere, and the whole base64 text around it is masked. */
+  readonly match: 'anywhere' | 'word' | 'base64'
 }
 
 /** A text with some layers of escapes decoded, and the position of each unit in the original text. */
@@ -195,11 +195,11 @@ export function patternsOf(secret: string): SecretPattern[] {
   // URLs lose trailing slashes.
   const value = secret.replace(/\/+$/, '')
   if (value === '') return []
-  if (value.length < LENGTH_MIN) return plainPatterns(value, 'alone')
+  if (value.length < LENGTH_MIN) return plainPatterns(value, 'word')
   const lines = value.split(/\r?\n/).filter((line) => line.length >= LINE_LENGTH_MIN && !line.startsWith('-----'))
   return [
-    ...plainPatterns(value, 'part'),
-    ...(lines.length > 1 ? lines.flatMap((line) => plainPatterns(line, 'part')) : []),
+    ...plainPatterns(value, 'anywhere'),
+    ...(lines.length > 1 ? lines.flatMap((line) => plainPatterns(line, 'anywhere')) : []),
     ...encodedPatterns(Buffer.from(value)),
   ]
 }
@@ -214,8 +214,8 @@ function plainPatterns(text: string, match: SecretPattern['match']): SecretPatte
 
 function encodedPatterns(bytes: Buffer): SecretPattern[] {
   if (bytes.length < ENCODED_BYTES_MIN) return []
-  const base64 = [0, 1, 2].map((offset) => ({ text: base64At(bytes, offset), match: 'word' as const }))
-  return [...base64, { text: bytes.toString('hex'), match: 'part' as const }].flatMap(({ text, match }) =>
+  const base64 = [0, 1, 2].map((offset) => ({ text: base64At(bytes, offset), match: 'base64' as const }))
+  return [...base64, { text: bytes.toString('hex'), match: 'anywhere' as const }].flatMap(({ text, match }) =>
     decodeLayers(text)
       .slice(0, 1)
       .map(({ folded }) => ({ units: folded, match })),

@@ -69,7 +69,7 @@ class Automaton {
     this.#failureLinks = new Int32Array(statesMax)
     this.beyond = new Int32Array(statesMax)
     const perState = () => new Int32Array(statesMax)
-    this.lengths = { part: perState(), alone: perState(), word: perState() }
+    this.lengths = { anywhere: perState(), word: perState(), base64: perState() }
   }
 
   add({ units, match }: SecretPattern): void {
@@ -111,7 +111,7 @@ class Automaton {
 
   #setFailureLink(state: number, target: number): void {
     this.#failureLinks[state] = target
-    for (const lengths of [this.lengths.part, this.lengths.alone, this.lengths.word, this.beyond])
+    for (const lengths of [this.lengths.anywhere, this.lengths.word, this.lengths.base64, this.beyond])
       lengths[state] = Math.max(lengths[state] ?? 0, lengths[target] ?? 0)
   }
 
@@ -152,20 +152,20 @@ function scan(automaton: Automaton, decoded: DecodedText, masked: MaskedSpans): 
   for (let at = 0; at < folded.length; at++) {
     state = automaton.step(state, folded[at] ?? 0)
     if (state === 0) continue
-    const part = lengths.part[state] ?? 0
+    const anywhere = lengths.anywhere[state] ?? 0
+    const base64 = lengths.base64[state] ?? 0
     const word = lengths.word[state] ?? 0
-    const alone = lengths.alone[state] ?? 0
     const end = at + 1 + (beyond[state] ?? 0)
-    if (part > 0) masked.mask(decoded, at + 1 - part, end)
-    if (word > 0) masked.maskWord(decoded, at + 1 - word, end)
-    if (alone > 0) maskAlone(decoded, at, alone, masked)
+    if (anywhere > 0) masked.mask(decoded, at + 1 - anywhere, end)
+    if (base64 > 0) masked.maskBase64(decoded, at + 1 - base64, end)
+    if (word > 0) maskWord(decoded, at, word, masked)
   }
 }
 
 /** Masks a short secret only where it is a whole word. */
-function maskAlone(decoded: DecodedText, at: number, longest: number, masked: MaskedSpans): void {
+function maskWord(decoded: DecodedText, at: number, length: number, masked: MaskedSpans): void {
   if (isWordUnit(decoded.codes[at + 1])) return
-  const start = at + 1 - longest
+  const start = at + 1 - length
   if (!isWordUnit(decoded.codes[start - 1])) masked.mask(decoded, start, at + 1)
 }
 
@@ -178,8 +178,9 @@ class MaskedSpans {
   readonly #length: number
   /** Spans that begin minus spans that end, at each index; allocated with the first span. */
   #changes: Int32Array | undefined
-  #wordView: DecodedText | undefined
-  #wordEnd = 0
+  /** The base64 text that was masked last, and its end. */
+  #base64Text: DecodedText | undefined
+  #base64End = 0
 
   constructor({ length }: string) {
     this.#length = length
@@ -194,16 +195,16 @@ class MaskedSpans {
   }
 
   /** Masks the whole base64 text around a match. */
-  maskWord(decoded: DecodedText, start: number, end: number): void {
-    if (this.#wordView === decoded && end <= this.#wordEnd) return
+  maskBase64(decoded: DecodedText, start: number, end: number): void {
+    if (this.#base64Text === decoded && end <= this.#base64End) return
     const { codes } = decoded
     let first = start
     // Padding ends a base64 text, so a name before `=` is not part of it.
     while (first > 0 && codes[first - 1] !== PADDING && isBase64Unit(codes[first - 1])) first -= 1
     let last = end
     while (last < codes.length && isBase64Unit(codes[last])) last += 1
-    this.#wordView = decoded
-    this.#wordEnd = last
+    this.#base64Text = decoded
+    this.#base64End = last
     this.mask(decoded, first, last)
   }
 

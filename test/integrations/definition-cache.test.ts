@@ -77,12 +77,12 @@ describe('the definition in force', () => {
   it.each([
     ['an unknown installation', async () => newId()],
     ['an installation of another environment', async () => (await installedElsewhere()).id],
-  ])('refuses %s', async (_, id) => {
+  ])('rejects %s', async (_, id) => {
     const find = createDefinitionCache(secrets).get(tx, own.environmentId, await id())
     await expect(find).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
-  it('refuses an override that no longer fits its integration', async () => {
+  it('rejects an override that no longer fits its integration', async () => {
     const { id: integrationId } = await addIntegration()
     const { id } = await install({ integrationId })
     const sql = `update environment_integration set override = '{"base_url": 5}' where id = ?`

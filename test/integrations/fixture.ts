@@ -28,7 +28,7 @@ export const CONFIG_WITH_SECRET: JsonObject = {
 
 export const FIRST_PAGE = { before: undefined, limit: 100 } as const
 
-/** Refuses one address, so that a test can tell whether addresses are looked at. */
+/** Rejects one URL, so that a test can show whether URLs are checked. */
 function checkUrls(config: JsonObject, path: string): readonly Violation[] {
   if (config.base_url !== 'https://forbidden.example.com') return []
   return [{ field: `${path}.base_url`, description: 'must not point there', rule: 'url.not_allowed' }]

@@ -55,7 +55,7 @@ describe('createEnvironmentIntegration', () => {
     expect(await secretsOf(made)).toEqual({ '/environment_variables/API_TOKEN': '"variable-secret"' })
   })
 
-  it('refuses to install twice, naming the installation there is, inside a transaction that goes on', async () => {
+  it('rejects to install twice, naming the existing installation, and leaves the transaction usable', async () => {
     const { id: integrationId } = await addIntegration()
     const there = await install({ integrationId, override: { label: 'first' } })
     await expect(install({ integrationId, override: { label: 'second' } })).rejects.toMatchObject({
@@ -98,7 +98,7 @@ describe('createEnvironmentIntegration', () => {
     ],
     ['the mask', { label: '***' }, 'SECRET_MASKED', ['override.label']],
     ['a forbidden address', { base_url: 'https://forbidden.example.com' }, 'URL_NOT_ALLOWED', ['override.base_url']],
-  ])('refuses an override with fields under override, and stores nothing: %s', async (_, override, reason, fields) => {
+  ])('rejects an override with fields under override, and stores nothing: %s', async (_, override, reason, fields) => {
     const { id: integrationId } = await addIntegration()
     const failure = await install({ integrationId, override }).catch((error) => error)
     expect(failure.reason).toBe(reason)
@@ -109,7 +109,7 @@ describe('createEnvironmentIntegration', () => {
     expect(stored).toEqual([])
   })
 
-  it("refuses another team's override that could divert secrets of the owner", async () => {
+  it("rejects another team's override that could exfiltrate secrets of the owner", async () => {
     const { id: integrationId } = await addIntegration({ sharing: 'allow', config: CONFIG_WITH_SECRET })
     const override = { base_url: 'https://mine.example.com' }
     await expect(install({ integrationId, override }, other)).rejects.toMatchObject({
@@ -217,7 +217,7 @@ describe('updateEnvironmentIntegration', () => {
     ['a wrong result of the merge', { override: { base_url: 5 } }, 'DEFINITION_INVALID'],
     ['the mask in a new place', { override: { label: '***' } }, 'SECRET_MASKED'],
     ['a forbidden address', { override: { base_url: 'https://forbidden.example.com' } }, 'URL_NOT_ALLOWED'],
-  ])('refuses %s and changes nothing', async (_, change, reason) => {
+  ])('rejects %s and changes nothing', async (_, change, reason) => {
     const made = await installed()
     await expect(update({ id: made.id, ...change })).rejects.toMatchObject({ reason })
     expect(await getEnvironmentIntegration(tx, own, made.id)).toEqual(made)
@@ -265,7 +265,7 @@ describe('deleteEnvironmentIntegration', () => {
     await expect(remove({ id: made.id })).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
-  it('is refused while accounts exist, and with force takes them along', async () => {
+  it('is rejected while accounts exist, and with force deletes them too', async () => {
     const { id } = await installed()
     await connect(own.environmentId, id)
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
@@ -276,7 +276,7 @@ describe('deleteEnvironmentIntegration', () => {
   it.each([
     ['another version', { version: 9 }, 'ETAG_MISMATCH', () => own],
     ['one of another environment', {}, 'RESOURCE_NOT_FOUND', () => other],
-  ])('refuses %s', async (_, input, reason, scope) => {
+  ])('rejects %s', async (_, input, reason, scope) => {
     const { id } = await installed()
     await expect(remove({ id, ...input }, scope())).rejects.toMatchObject({ reason })
   })

@@ -49,7 +49,7 @@ describe('createIntegration', () => {
     expect(await secretsOf(id)).toEqual({ '/authorization/config/header_value': '"the-owners-secret"' })
   })
 
-  it('refuses a name the team uses, naming its holder, and lets another team use it', async () => {
+  it('rejects a name the team uses, naming its holder, and lets another team use it', async () => {
     const held = await addIntegration({ name: 'taken' })
     await expect(addIntegration({ name: 'taken' })).rejects.toMatchObject({
       reason: 'NAME_TAKEN',
@@ -67,7 +67,7 @@ describe('createIntegration', () => {
       'URL_NOT_ALLOWED',
       ['config.base_url'],
     ],
-  ])('refuses with fields under config, and stores nothing: %s', async (name, config, reason, fields) => {
+  ])('rejects with fields under config, and stores nothing: %s', async (name, config, reason, fields) => {
     const failure = await addIntegration({ name, config }).catch((error) => error)
     expect(failure.reason).toBe(reason)
     expect(failure.violations.map(({ field }: { field: string }) => field).toSorted()).toEqual(fields)
@@ -175,7 +175,7 @@ describe('updateIntegration', () => {
     ['the mask in a new place', { config: { headers: { 'x-token': '***' } }, version: 1 }, 'SECRET_MASKED'],
     ['a forbidden address', { config: { base_url: 'https://forbidden.example.com' }, version: 1 }, 'URL_NOT_ALLOWED'],
     ['a name in use', { name: 'in-use' }, 'NAME_TAKEN'],
-  ])('refuses %s', async (_, change, reason) => {
+  ])('rejects %s', async (_, change, reason) => {
     await addIntegration({ name: 'in-use' }).catch(() => undefined)
     const { id, version } = await addIntegration()
     await expect(update({ id, ...change })).rejects.toMatchObject({ reason })
@@ -218,7 +218,7 @@ describe('deleteIntegration', () => {
     expect(await query(tx, 'select 1 from integration_grant where integration_id = ?', [id])).toEqual([])
   })
 
-  it('is refused while it is installed, and with force takes the installations and their accounts along', async () => {
+  it('is rejected while it is installed, and with force deletes the installations and their accounts too', async () => {
     const { id } = await addIntegration()
     const installation = await install({ integrationId: id, override: { environment_variables: { API_TOKEN: 's' } } })
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
@@ -237,7 +237,7 @@ describe('deleteIntegration', () => {
   it.each([
     ['another version', { version: 9 }, 'ETAG_MISMATCH', () => own.teamId],
     ['one of another team', {}, 'RESOURCE_NOT_FOUND', () => other.teamId],
-  ])('refuses %s', async (_, input, reason, teamId) => {
+  ])('rejects %s', async (_, input, reason, teamId) => {
     const { id } = await addIntegration({ sharing: 'allow' })
     await expect(remove({ id, ...input }, teamId())).rejects.toMatchObject({ reason })
   })

@@ -23,18 +23,18 @@ describe('separateSecrets', () => {
     expect(storedSecretNames(masked)).toEqual(Object.keys(given))
   })
 
-  it.each<[string, DotPath[], string[], 'kept' | 'refused']>([
+  it.each<[string, DotPath[], string[], 'kept' | 'rejected']>([
     ['where a secret is stored', [['a', 'b']], ['/a/b'], 'kept'],
-    ['where none is stored', [['a', 'b']], ['/a/c'], 'refused'],
-    ['where a stored one would no longer be secret', [], ['/a/b'], 'refused'],
-  ])('judges the mask %s', (_, paths, stored, outcome) => {
+    ['where none is stored', [['a', 'b']], ['/a/c'], 'rejected'],
+    ['where a stored one would no longer be secret', [], ['/a/b'], 'rejected'],
+  ])('keeps or rejects the mask %s', (_, paths, stored, outcome) => {
     const { masked, kept, violations } = separateSecrets({ a: { b: '***' } }, paths, stored, 'config')
     expect(masked).toEqual({ a: { b: '***' } })
     if (outcome === 'kept') expect({ kept, violations }).toEqual({ kept: ['/a/b'], violations: [] })
     else expect(violations).toMatchObject([{ field: 'config.a.b', rule: 'secret.masked' }])
   })
 
-  it('names the place of a refused mask without a prefix too', () => {
+  it('names the path of a rejected mask without a prefix too', () => {
     const { violations } = separateSecrets({ a: [{ 'b.c': '***' }] }, [], [], '')
     expect(violations.map(({ field }) => field)).toEqual(['a[0]["b.c"]'])
   })
