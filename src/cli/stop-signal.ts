@@ -11,7 +11,8 @@ const DUPLICATE_SIGNAL_MS = 1_000
 export async function waitForStopSignal(): Promise<void> {
   await new Promise<void>((resolve) => {
     const parent = process.ppid
-    const watch = setInterval(() => process.ppid !== parent && stop(), PARENT_CHECK_MS)
+    // Unreferenced: a command that fails before any signal must not be kept alive by it.
+    const watch = setInterval(() => process.ppid !== parent && stop(), PARENT_CHECK_MS).unref()
     if (process.env.npm_lifecycle_event === undefined) clearInterval(watch)
     function stop() {
       clearInterval(watch)

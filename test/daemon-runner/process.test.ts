@@ -1,7 +1,9 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runCommand } from '../../src/cli/index.ts'
 import { TLS_KEYS } from '../api/support/tls-keys.ts'
 import { DaemonProcess } from './support/daemon-process.ts'
@@ -42,6 +44,18 @@ describe('patchbay daemon', () => {
     await using daemon = new DaemonProcess(argumentsFor(service.url), { PATCHBAY_TOKEN: TOKEN })
     await daemon.waitForOutput('the service is unavailable')
     expect(service.calls).toEqual([])
+  })
+
+  it('exits with 1 and one line when another server answers at the address, also under npm', async () => {
+    const server = createServer((_, response) => response.writeHead(404).end())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const environment = { PATCHBAY_TOKEN: TOKEN, npm_lifecycle_event: 'patchbay' }
+    await using daemon = new DaemonProcess(argumentsFor(url), environment)
+    expect(await daemon.ended).toBe(1)
+    expect(daemon.output).toContain('patchbay: the server answered Unimplemented')
+    expect(daemon.output).not.toContain('    at ')
   })
 
   it('finishes its page on SIGTERM, releases the run and exits with 0', async () => {
