@@ -101,7 +101,7 @@ describe('patchbay install', async () => {
     expect(installed?.override).toEqual({ label: 'Ours' })
   })
 
-  test('a definition that is wrong is refused with every finding, and nothing is stored', async () => {
+  test('an invalid definition is rejected with every finding, and nothing is stored', async () => {
     const path = file('wrong.json', { name: 'wrong', config: { base_url: 'nope', pagination: { format: 'pagee' } } })
     printed = ''
     expect(await runCommand(['install', path], environment)).toBe(1)

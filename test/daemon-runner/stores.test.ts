@@ -22,7 +22,7 @@ afterAll(async () => {
 
 let leases = 0
 
-/** Whoever takes the run next: of two, the one that is made later. */
+/** The next holder of the run: later ones have later leases. */
 function holderOf(runId: string, integratedAccountId = ACCOUNT): RunHolder {
   leases++
   return { runId, integratedAccountId, leaseId: randomUUID(), attempt: 1, leasedUntil: new Date(leases * 1_000) }

@@ -79,7 +79,7 @@ describe.each(staying)('while `$name` uses a data directory', (first) => {
   }, 60_000)
 
   it.each(COMMANDS)(
-    '`$name` shares it or is refused, and never stops its database',
+    '`$name` shares it or is rejected, and never stops its database',
     { timeout: 60_000 },
     async (second) => {
       const holder = await started.promise

@@ -47,7 +47,7 @@ describe('a start that cannot succeed exits within seconds, with one line that n
     ['an address of another machine', { PATCHBAY_HOST: '192.0.2.1' }, /PATCHBAY_HOST 192\.0\.2\.1/],
     ['a metrics port that is taken', { PATCHBAY_METRICS_PORT: String(silentPort) }, /PATCHBAY_METRICS_PORT/],
     ['a database of another kind', { DATABASE_URL: 'mysql://x' }, /DATABASE_URL takes postgres:/],
-    ['a database that is not there', postgres(deadPort), /DATABASE_URL.*ECONNREFUSED/],
+    ['an unreachable database', postgres(deadPort), /DATABASE_URL.*ECONNREFUSED/],
     ['a database that does not answer', postgres(silentPort), /DATABASE_URL.*does not answer/],
     [
       'a database without keys',

@@ -5,15 +5,15 @@ import { bareEnvironment } from '../../support/product.ts'
 
 const MAIN = join(import.meta.dirname, '../../../src/main.ts')
 
-/** `patchbay daemon` as a process of its own, started the way a customer starts it. */
+/** `patchbay daemon` in its own process. */
 export class DaemonProcess implements AsyncDisposable {
   readonly child: ChildProcess
-  /** With the exit code, `null` after a signal. */
+  /** Exit code; `null` after a signal. */
   readonly ended: Promise<number | null>
   readonly #waiting = new Set<() => void>()
   #output = ''
 
-  /** @param args behind `daemon` */
+  /** @param args after `daemon` */
   constructor(args: readonly string[], environment: NodeJS.ProcessEnv = {}, nodeArgs: readonly string[] = []) {
     this.child = spawn(process.execPath, [...nodeArgs, MAIN, 'daemon', ...args], {
       env: { ...bareEnvironment(), ...environment },

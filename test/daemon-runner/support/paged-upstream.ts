@@ -2,22 +2,22 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Json } from '../../../src/base/index.ts'
 
-/** A third party with lists, as `exampleDefinition` describes it. */
+/** An upstream with paged lists, as `exampleDefinition` describes it. */
 export interface PagedUpstream extends AsyncDisposable {
   readonly url: string
-  /** Path and query of everything that was asked for. */
+  /** Path and query of all requests. */
   readonly requests: readonly string[]
 }
 
-/** What it holds and how it answers. */
+/** Records of the upstream and hooks. */
 export interface UpstreamScript {
-  /** All records of a list, by its path; `undefined` for a list that does not exist. */
+  /** All records of the list at a path; `undefined` for 404. */
   readonly records: (path: string) => readonly Json[] | undefined
-  /** Is awaited before a page is answered. */
+  /** Awaited before a page is sent. */
   readonly beforePage?: (path: string, page: number) => Promise<void> | void
 }
 
-/** Pages through lists by `page` and `limit`, with the total on each; a page behind the end is empty. */
+/** Serves lists by `page` and `limit`, with the total on each page; pages after the last one are empty. */
 export async function startPagedUpstream({ records, beforePage }: UpstreamScript): Promise<PagedUpstream> {
   const requests: string[] = []
   const server = createServer(async (request, response) => {

@@ -12,14 +12,14 @@ interface LogLine {
 /** A daemon in this process. */
 export interface RunningDaemon extends AsyncDisposable {
   readonly daemon: ReturnType<typeof createDaemon>
-  /** Resolves when it has drained; rejects with what made it give up. */
+  /** Resolves when it has drained; rejects with the error that ended it. */
   readonly ended: Promise<void>
   readonly log: readonly LogLine[]
-  /** The first line that says so, past or future. */
+  /** The first log line with this message and these fields, past or future. */
   logged(message: string, fields?: Readonly<Record<string, unknown>>): Promise<LogLine>
 }
 
-/** Where it works. */
+/** Its service, group and store. */
 export interface DaemonTarget {
   readonly url: string
   readonly token: string
@@ -30,7 +30,7 @@ export interface DaemonTarget {
   readonly capacity?: number
 }
 
-/** Starts a daemon; disposing it takes what it holds away from it, as a crash would. */
+/** Starts a daemon; disposing it interrupts its runs. */
 export function startDaemon({
   url,
   token,

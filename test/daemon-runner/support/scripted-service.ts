@@ -11,30 +11,30 @@ import { DaemonService } from '../../../gen/patchbay/v1/daemon_service_pb.ts'
 import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
 import { newId } from '../../../src/base/index.ts'
 
-/** What the service does where it does not do what it should. */
+/** Answers that replace the usual ones. */
 export type Script = Partial<
   Pick<ServiceImpl<typeof DaemonService>, 'heartbeat' | 'reportProgress' | 'claimRuns' | 'completeRun'>
 > & {
   readonly leaseSeconds?: number
-  /** Is awaited before a page is sent. */
+  /** Awaited before a page is sent. */
   readonly beforePage?: (page: number) => Promise<void> | void
 }
 
-/** A service of one run on a real socket. */
+/** A service with one run on a real socket. */
 export interface ScriptedService extends AsyncDisposable {
   readonly url: string
-  /** Names of the calls, in order, with what matters of them. */
+  /** Names of the calls in order, with their relevant arguments. */
   readonly calls: readonly string[]
-  /** The run that it hands out. */
+  /** Id of its run. */
   readonly runId: string
   readonly leaseId: string
-  /** What it was called with. */
+  /** Authorization headers of all calls. */
   readonly authorizations: ReadonlySet<string>
-  /** The versions daemons have registered with. */
+  /** Versions of registered daemons. */
   readonly versions: ReadonlySet<string>
   /** Resolves when the call has been made for the nth time. */
   called(name: string, times?: number): Promise<void>
-  /** Cuts every connection and refuses new ones, until `comeBack`. */
+  /** Closes every connection and rejects new ones, until `restart`. */
   stop(): Promise<void>
   restart(): Promise<void>
 }
@@ -42,7 +42,7 @@ export interface ScriptedService extends AsyncDisposable {
 const PAGES = 5
 const PAGE_RECORDS = 2
 
-/** Starts a service that has one run of 10 records on 5 pages, held by whoever claims first. */
+/** Starts a service that has one run of 10 records on 5 pages, leased to the first claim. */
 export async function startScriptedService(
   script: Script = {},
   tls?: { readonly cert: string; readonly key: string },
@@ -137,7 +137,7 @@ export async function startScriptedService(
   }
 }
 
-/** A refusal as the service raises it. */
+/** An error with a reason, as the service throws it. */
 export function serviceError(code: Code, reason: string): ConnectError {
   return new ConnectError(reason, code, undefined, [{ desc: ErrorInfoSchema, value: { reason, domain: 'patchbay' } }])
 }
