@@ -173,10 +173,10 @@ export async function authorizeRequest(
   method: MethodPlan,
   built: BuiltRequest,
   scope: TemplateScope,
-  tools: AuthorizationContext,
+  context: AuthorizationContext,
   redaction: Redactor,
 ): Promise<AuthorizedRequest> {
-  const effect = await method.authorize(built, scope, tools)
+  const effect = await method.authorize(built, scope, context)
   redaction.setSecrets('authorization', () => authorizationSecrets(effect))
   return applyAuthorization(built, effect)
 }

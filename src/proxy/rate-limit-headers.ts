@@ -1,16 +1,13 @@
-import { type Clock, isJsonNumber, isJsonObject, type Json } from '../base/index.ts'
+import { isJsonNumber, isJsonObject, type Json } from '../base/index.ts'
 import type { RateLimitRules } from '../definitions/index.ts'
 import { parseRetryAfter } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
-import type { ExpressionEvaluator } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import type { RateLimitedOutcome, RateLimitInfo } from './outcome.ts'
 import { evaluateSetting, responseInput } from './setting-expression.ts'
 
-interface RateLimitReaders {
-  readonly evaluator: ExpressionEvaluator
-  readonly clock: Clock
-}
+type RateLimitDependencies = Pick<CallDependencies, 'evaluator' | 'clock'>
 
 const TOO_MANY_REQUESTS = 429
 /** Wait of a rate limit without a hint how long. */
@@ -18,7 +15,7 @@ const RETRY_AFTER_DEFAULT_SECONDS = 60
 
 /** The rate limit of a response, if it is one. @throws Failure EXPRESSION_FAILED */
 export async function detectRateLimit(
-  tools: RateLimitReaders,
+  deps: RateLimitDependencies,
   rules: RateLimitRules,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
@@ -28,39 +25,39 @@ export async function detectRateLimit(
       ? response.status === TOO_MANY_REQUESTS
       : isTruthy(
           await evaluateSetting(
-            tools.evaluator,
+            deps.evaluator,
             'rate_limit.is_rate_limited',
             rules.isRateLimited,
             responseInput(response),
           ),
         )
-  return isLimited ? rateLimitedOutcome(tools, rules, response, rateLimit) : undefined
+  return isLimited ? rateLimitedOutcome(deps, rules, response, rateLimit) : undefined
 }
 
 /** The outcome of a rate limit response. @param hint wait in seconds from the error expression */
 export async function rateLimitedOutcome(
-  tools: RateLimitReaders,
+  deps: RateLimitDependencies,
   rules: RateLimitRules,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
   hint?: number,
 ): Promise<RateLimitedOutcome> {
   const { status, body } = response
-  const retryAfterSeconds = hint ?? (await readRetryAfter(tools, rules, response)) ?? RETRY_AFTER_DEFAULT_SECONDS
+  const retryAfterSeconds = hint ?? (await readRetryAfter(deps, rules, response)) ?? RETRY_AFTER_DEFAULT_SECONDS
   return { kind: 'rate_limited', limitedBy: 'upstream', status, retryAfterSeconds, rateLimit, body }
 }
 
 async function readRetryAfter(
-  tools: RateLimitReaders,
+  deps: RateLimitDependencies,
   rules: RateLimitRules,
   response: DecodedResponse,
 ): Promise<number | undefined> {
-  const now = tools.clock.now()
+  const now = deps.clock.now()
   const computed =
     rules.retryAfter === undefined
       ? undefined
       : await evaluateSetting(
-          tools.evaluator,
+          deps.evaluator,
           'rate_limit.retry_after_header_expression',
           rules.retryAfter,
           responseInput(response),
@@ -72,7 +69,7 @@ async function readRetryAfter(
  * The state of the upstream's limit: the result of the expression, else the standard `RateLimit-*` headers.
  */
 export async function readRateLimit(
-  { evaluator }: Pick<RateLimitReaders, 'evaluator'>,
+  { evaluator }: Pick<RateLimitDependencies, 'evaluator'>,
   rules: RateLimitRules,
   response: DecodedResponse,
 ): Promise<RateLimitInfo | undefined> {

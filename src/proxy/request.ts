@@ -95,7 +95,7 @@ export function isActionRequest(request: ProxyRequest): request is NamedActionRe
 export interface CallLimits {
   /** For one request, whole. Default: the definition's `timeout`, of a stream `STREAM_TIMEOUT_MS`. */
   readonly timeoutMs?: number | undefined
-  /** Decoded bytes of one answer. Default `RESPONSE_BYTES_MAX`; of a stream bytes as sent, `STREAM_BYTES_MAX`. */
+  /** Decoded bytes of one response. Default `RESPONSE_BYTES_MAX`; of a stream bytes as sent, `STREAM_BYTES_MAX`. */
   readonly responseBytesMax?: number | undefined
   /** Requests in all when the definition allows to repeat them; 1 turns retries off. Default: what the definition says. */
   readonly attemptsMax?: number | undefined

@@ -40,7 +40,7 @@ export async function sendRaw(
   const boundary = () => randomBytes(16).toString('hex')
   const target = { kind: 'path', verb: method.verb, path: '' } as const
   const { body, ...request } = buildRequest({ method, path: '' }, { target }, scope, undefined, boundary)
-  const answer = await http.send({
+  const response = await http.send({
     ...request,
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
@@ -48,8 +48,12 @@ export async function sendRaw(
     maxResponseBytes: responseBytesMax,
     redirects: 0,
   })
-  const charset = charsetOf(answer.headers['content-type'] ?? '')
-  return { status: answer.status, headers: answer.headers, body: await decodeRawBody(method, answer.body, charset) }
+  const charset = charsetOf(response.headers['content-type'] ?? '')
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: await decodeRawBody(method, response.body, charset),
+  }
 }
 
 async function decodeRawBody(

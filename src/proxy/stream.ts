@@ -154,8 +154,8 @@ async function passThrough(
   { rateLimit: rules }: MethodPlan,
   { status, headers, body }: EgressStreamResponse,
 ): Promise<StreamedResponse> {
-  const told = await readRateLimit(deps, rules, { status, headers, body: null })
-  const rateLimit = redactRateLimit(deps.redaction, told)
+  const info = await readRateLimit(deps, rules, { status, headers, body: null })
+  const rateLimit = redactRateLimit(deps.redaction, info)
   return { kind: 'stream', status, headers, body, rateLimit }
 }
 

@@ -34,7 +34,7 @@ export async function resolveArgs(evaluate: ArgsEvaluator, rules: ArgsRules, giv
   if (rules.argsValidation === '') return result.args
   const objection = await evaluate(rules.argsValidation, { args: result.args })
   if (!objection) return result.args
-  throw new Failure('ARGS_INVALID', `the job refuses the arguments: ${objectionMessage(objection)}`, {
+  throw new Failure('ARGS_INVALID', `the job rejects the arguments: ${objectionMessage(objection)}`, {
     violations: [{ field: 'args', description: objectionMessage(objection), rule: 'args.validation' }],
   })
 }

@@ -6,7 +6,7 @@ import { failureOutcome, type ListingError, type PageOutcome } from './page-outc
 import type { ListingRequest, PageSource } from './page-source.ts'
 
 /** What fetching pages needs. */
-export interface FetchDeps {
+interface FetchDeps {
   readonly source: PageSource
   readonly clock: Clock
   readonly random: () => number

@@ -3,7 +3,7 @@ import { isRetryableStatus, type RecordsPage, type UpstreamErrorOutcome } from '
 import type { RunError, RunOutcome } from '../runs/index.ts'
 
 /**
- * The outcome of reading one page. It is decided where the answer arrives; every layer up to the status of the run passes
+ * The outcome of reading one page. It is decided where the response arrives; every layer up to the status of the run passes
  * it on unchanged.
  */
 export type PageOutcome = RecordsPage | RateLimitWait | PageError

@@ -241,8 +241,8 @@ class Execution {
     this.#update(change)
     this.#savedMs = this.#deps.clock.monotonicMs()
     this.#isSaved = true
-    const answer = await this.#progress.save(this.#withCounts, this.#stats.stats(false))
-    return answer === 'stop' ? { kind: 'stopped' } : undefined
+    const result = await this.#progress.save(this.#withCounts, this.#stats.stats(false))
+    return result === 'stop' ? { kind: 'stopped' } : undefined
   }
 
   #update(change: Partial<Checkpoint>): void {

@@ -117,7 +117,7 @@ describe('arguments', () => {
     const rules = { argsSchema: schema, argsValidation: '$x' }
     await expect(resolveArgs(objecting, rules, { limit: 1 })).rejects.toMatchObject({
       reason: 'ARGS_INVALID',
-      publicMessage: 'the job refuses the arguments: too early',
+      publicMessage: 'the job rejects the arguments: too early',
     })
     expect(seen).toEqual([{ args: { limit: 1, since: '2026-01-01' } }])
     expect(await resolveArgs(async () => null, rules, { limit: 1 })).toMatchObject({ limit: 1 })
