@@ -135,8 +135,8 @@ describe('the size of a request', () => {
       const atLimit = await client.send(unary('Create'), sized(LIMIT), AS_ENVIRONMENT)
       const above = await client.send(unary('Create'), sized(LIMIT + 1), AS_ENVIRONMENT)
       client.close()
-      expect(atLimit).toMatchObject({ refusal: { violations: [{ rule: 'string.max_len' }] } })
-      expect(above).toMatchObject({ refusal: { code: 'RESOURCE_EXHAUSTED', reason: 'REQUEST_TOO_LARGE' } })
+      expect(atLimit).toMatchObject({ error: { violations: [{ rule: 'string.max_len' }] } })
+      expect(above).toMatchObject({ error: { code: 'RESOURCE_EXHAUSTED', reason: 'REQUEST_TOO_LARGE' } })
     },
   )
 
@@ -199,7 +199,7 @@ describe('a compressed request', () => {
       () => undefined,
       (error) => refusedOutcome(ConnectError.from(error)),
     )
-    expect(outcome).toMatchObject({ refusal: { reason: 'REQUEST_TOO_LARGE' } })
+    expect(outcome).toMatchObject({ error: { reason: 'REQUEST_TOO_LARGE' } })
   })
 
   it.each([
@@ -210,7 +210,7 @@ describe('a compressed request', () => {
     await using harness = await startHarness()
     const headers = { ...JSON_BODY, 'content-encoding': encoding }
     const outcome = connectOutcome(await http1(harness.baseUrl, RPC, { method: 'POST', headers, body }))
-    expect(outcome).toMatchObject({ refusal: { reason } })
+    expect(outcome).toMatchObject({ error: { reason } })
   })
 })
 
@@ -263,10 +263,10 @@ describe('Connect’s GET', () => {
   it('is refused like any other call', async () => {
     await using harness = await startHarness()
     const outcome = connectOutcome(await http1(harness.baseUrl, query({ encoding: 'json', message: '{"id":"x"}' })))
-    expect(outcome).toMatchObject({ refusal: { violations: [{ field: 'id', rule: 'string.uuid' }] } })
+    expect(outcome).toMatchObject({ error: { violations: [{ field: 'id', rule: 'string.uuid' }] } })
     const undecodable = connectOutcome(await http1(harness.baseUrl, `${path}?encoding=json&message=%ff`))
-    expect(undecodable).toMatchObject({ refusal: { violations: [{ field: 'message', rule: 'percent_encoding' }] } })
+    expect(undecodable).toMatchObject({ error: { violations: [{ field: 'message', rule: 'percent_encoding' }] } })
     const none = connectOutcome(await http1(harness.baseUrl, path))
-    expect(none).toMatchObject({ refusal: { reason: 'MALFORMED_BODY' } })
+    expect(none).toMatchObject({ error: { reason: 'MALFORMED_BODY' } })
   })
 })

@@ -236,12 +236,12 @@ describe.each(ALL_WIRES)('$name', (wire) => {
     expect(outcome).toMatchObject({ ok: true, json: answer })
   })
 
-  it.each(REFUSED)('refuses $title', async ({ method, request, headers, ...expected }) => {
+  it.each(REFUSED)('rejects $title', async ({ method, request, headers, ...expected }) => {
     const outcome = await client.send(unary(method), request, headers ?? AS_ENVIRONMENT)
-    const { refusal } = refused(outcome)
-    expect(refusal).toMatchObject({ code: expected.code, reason: expected.reason, domain: 'patchbay' })
-    expect(refusal.violations.map(({ field, rule }) => `${field} ${rule}`).sort()).toEqual(expected.violations ?? [])
-    if (wire.name === 'REST') expect(refusal.httpStatus).toBe(expected.status)
+    const { error } = rejected(outcome)
+    expect(error).toMatchObject({ code: expected.code, reason: expected.reason, domain: 'patchbay' })
+    expect(error.violations.map(({ field, rule }) => `${field} ${rule}`).sort()).toEqual(expected.violations ?? [])
+    if (wire.name === 'REST') expect(error.httpStatus).toBe(expected.status)
   })
 
   it('says how to authenticate when a token is missing', async () => {
@@ -250,18 +250,18 @@ describe.each(ALL_WIRES)('$name', (wire) => {
   })
 
   it('carries the facts of a failure: message, metadata, resource, waiting time', async () => {
-    const send = async (how: string) => refused(await client.send(unary('Fail'), { how }, AS_ENVIRONMENT))
+    const send = async (how: string) => rejected(await client.send(unary('Fail'), { how }, AS_ENVIRONMENT))
     const [taken, missing, busy] = [await send('taken'), await send('missing'), await send('busy')]
-    expect(taken.refusal).toMatchObject({ message: 'the name is taken: choose another', metadata: { name: 'a' } })
-    expect(missing.refusal.resource).toEqual({ type: 'widget', id: WIDGET_ID })
-    expect(busy.refusal.retryAfterSeconds).toBe(2)
+    expect(taken.error).toMatchObject({ message: 'the name is taken: choose another', metadata: { name: 'a' } })
+    expect(missing.error.resource).toEqual({ type: 'widget', id: WIDGET_ID })
+    expect(busy.error.retryAfterSeconds).toBe(2)
     expect(busy.headers.get('retry-after')).toBe('3')
   })
 
   it('shows nothing of a bug and logs it under the id of the request', async () => {
     const headers = { ...AS_ENVIRONMENT, 'x-request-id': `bug-${wire.name.replace(/\W/g, '')}` }
-    const { refusal } = refused(await client.send(unary('Fail'), { how: 'bug' }, headers))
-    expect(refusal.message).toBe('internal error')
+    const { error } = rejected(await client.send(unary('Fail'), { how: 'bug' }, headers))
+    expect(error.message).toBe('internal error')
     const line = harness.log.find(({ fields }) => fields.request_id === headers['x-request-id'])
     expect(line).toMatchObject({ level: 'error', fields: { error: 'a secret of the stack' } })
   })
@@ -272,8 +272,8 @@ describe.each(ALL_WIRES)('$name', (wire) => {
     expect(await send('my-id.1')).toBe('my-id.1')
     expect(await send('a b"c')).toMatch(/^[0-9a-f-]{36}$/)
     expect(await send('x'.repeat(129))).toMatch(/^[0-9a-f-]{36}$/)
-    const refusal = await client.send(unary('Get'), GET, { 'x-request-id': 'refused' })
-    expect(refusal.headers.get('x-request-id')).toBe('refused')
+    const rejected = await client.send(unary('Get'), GET, { 'x-request-id': 'rejected' })
+    expect(rejected.headers.get('x-request-id')).toBe('rejected')
   })
 
   it('tells the observer how each call went', async () => {
@@ -328,9 +328,9 @@ describe.each(JSON_WIRES)('$name, as the client wrote it', (wire) => {
       group_key: 'g',
       webhook_id: 'w',
     }
-    const { refusal } = refused(await client.send(unary('Create'), request, AS_ENVIRONMENT))
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'DESTINATION_CONFLICT' })
-    expect(refusal.violations.map(({ field, rule }) => `${field} ${rule}`).sort()).toEqual([
+    const { error } = rejected(await client.send(unary('Create'), request, AS_ENVIRONMENT))
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'DESTINATION_CONFLICT' })
+    expect(error.violations.map(({ field, rule }) => `${field} ${rule}`).sort()).toEqual([
       'attributes type',
       'is_on duplicate_field',
       'is_on type',
@@ -347,7 +347,7 @@ describe.each(JSON_WIRES)('$name, as the client wrote it', (wire) => {
       'tags[2] type',
       'webhook_id oneof',
     ])
-    expect(refusal.violations.find(({ field }) => field === 'nam')?.description).toContain('did you mean name?')
+    expect(error.violations.find(({ field }) => field === 'nam')?.description).toContain('did you mean name?')
   })
 
   it.each([
@@ -360,14 +360,14 @@ describe.each(JSON_WIRES)('$name, as the client wrote it', (wire) => {
     expect(outcome.ok && outcome.json.request).toEqual(seen)
   })
 
-  it('refuses two members of any other oneof without a special reason', async () => {
+  it('rejects two members of any other oneof without a special reason', async () => {
     const request = { name: 'a', round: 'r', square: 's' }
-    const { refusal } = refused(await client.send(unary('Create'), request, AS_ENVIRONMENT))
-    expect(refusal).toMatchObject({ reason: 'INVALID_FIELD', violations: [{ field: 'square', rule: 'oneof' }] })
+    const { error } = rejected(await client.send(unary('Create'), request, AS_ENVIRONMENT))
+    expect(error).toMatchObject({ reason: 'INVALID_FIELD', violations: [{ field: 'square', rule: 'oneof' }] })
   })
 })
 
-function refused(outcome: CallOutcome): Extract<CallOutcome, { ok: false }> {
-  if (outcome.ok) throw new Error(`not refused: ${JSON.stringify(outcome.json)}`)
+function rejected(outcome: CallOutcome): Extract<CallOutcome, { ok: false }> {
+  if (outcome.ok) throw new Error(`not rejected: ${JSON.stringify(outcome.json)}`)
   return outcome
 }

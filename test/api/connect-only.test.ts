@@ -55,11 +55,11 @@ describe.each(TRANSPORTS)('the same services by connect-node alone over %s', (_,
       const { error } = await call(transport, name, { id: WIDGET_ID }, { headers })
       return error === undefined ? 'OK' : refusedOutcome(error)
     }
-    expect(await denied('Get', {})).toMatchObject({ refusal: { reason: 'TOKEN_MISSING' } })
+    expect(await denied('Get', {})).toMatchObject({ error: { reason: 'TOKEN_MISSING' } })
     expect(await denied('Get', { authorization: 'Bearer team' })).toMatchObject({
-      refusal: { reason: 'ENVIRONMENT_REQUIRED' },
+      error: { reason: 'ENVIRONMENT_REQUIRED' },
     })
-    expect(await denied('TeamOnly', AS_ENVIRONMENT)).toMatchObject({ refusal: { reason: 'TEAM_TOKEN_REQUIRED' } })
+    expect(await denied('TeamOnly', AS_ENVIRONMENT)).toMatchObject({ error: { reason: 'TEAM_TOKEN_REQUIRED' } })
     expect(await denied('Open', {})).toBe('OK')
   })
 
@@ -68,19 +68,19 @@ describe.each(TRANSPORTS)('the same services by connect-node alone over %s', (_,
     const transport = createTransport(harness.baseUrl)
     const { error } = await call(transport, 'Create', { name: 'x'.repeat(21), parts: [{ name: '', count: -1 }] })
     expect(error && refusedOutcome(error)).toMatchObject({
-      refusal: {
+      error: {
         reason: 'INVALID_FIELD',
         violations: [{ field: 'name' }, { field: 'parts[0].name' }, { field: 'parts[0].count' }],
       },
     })
     const taken = await call(transport, 'Create', { name: 'forbidden' })
-    expect(taken.error && refusedOutcome(taken.error)).toMatchObject({ refusal: { reason: 'NAME_TAKEN' } })
+    expect(taken.error && refusedOutcome(taken.error)).toMatchObject({ error: { reason: 'NAME_TAKEN' } })
   })
 
   it('fail with reason and details', async () => {
     await using harness = await start()
     const { error } = await call(createTransport(harness.baseUrl), 'Fail', { how: 'busy' })
-    expect(error && refusedOutcome(error)).toMatchObject({ refusal: { code: 'RESOURCE_EXHAUSTED' } })
+    expect(error && refusedOutcome(error)).toMatchObject({ error: { code: 'RESOURCE_EXHAUSTED' } })
     await expect.poll(() => harness.observations).toMatchObject([{ outcome: 'RESOURCE_EXHAUSTED' }])
   })
 

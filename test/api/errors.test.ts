@@ -47,7 +47,7 @@ const SENDERS: Readonly<Record<string, Send>> = {
   async Connect(body) {
     const outcome = connectOutcome(await post(RPC, 'application/json', body))
     if (outcome.ok) throw new Error('not refused')
-    const { reason, violations, message } = outcome.refusal
+    const { reason, violations, message } = outcome.error
     return { reason, fields: violations.map(({ field }) => field), message }
   },
   async 'gRPC-Web'(body) {

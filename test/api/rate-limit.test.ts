@@ -57,10 +57,10 @@ describe.each(ALL_WIRES)('$name', (wire) => {
     expect(budgetOf(bad.headers)).toEqual(['2', '0', '10'])
     expect(budgetOf(beyond.headers)).toEqual(['2', '0', '10'])
     expect(beyond).toMatchObject({
-      refusal: { code: 'RESOURCE_EXHAUSTED', reason: 'RATE_LIMITED', retryAfterSeconds: 10 },
+      error: { code: 'RESOURCE_EXHAUSTED', reason: 'RATE_LIMITED', retryAfterSeconds: 10 },
     })
     expect(beyond.headers.get('retry-after')).toBe('10')
-    if (wire.hasStatus) expect(beyond).toMatchObject({ refusal: { httpStatus: 429 } })
+    if (wire.hasStatus) expect(beyond).toMatchObject({ error: { httpStatus: 429 } })
   })
 })
 

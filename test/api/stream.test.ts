@@ -79,7 +79,7 @@ describe.each(STREAM_WIRES)('a stream over %s', (_, createTransport) => {
     expect(denied.error?.code).toBe(Code.Unauthenticated)
     const invalid = await watch(transport, { count: -1 })
     expect(invalid.error && refusedOutcome(invalid.error)).toMatchObject({
-      refusal: { reason: 'INVALID_FIELD', violations: [{ field: 'count', rule: 'int32.gte' }] },
+      error: { reason: 'INVALID_FIELD', violations: [{ field: 'count', rule: 'int32.gte' }] },
     })
   })
 
@@ -89,7 +89,7 @@ describe.each(STREAM_WIRES)('a stream over %s', (_, createTransport) => {
     const { names, error } = await watch(transport, { count: 2, afterwards: 'busy' })
     expect(names).toEqual(['0', '1'])
     expect(error && refusedOutcome(error)).toMatchObject({
-      refusal: { code: 'RESOURCE_EXHAUSTED', reason: 'GROUP_FULL', retryAfterSeconds: 2 },
+      error: { code: 'RESOURCE_EXHAUSTED', reason: 'GROUP_FULL', retryAfterSeconds: 2 },
     })
   })
 
@@ -238,13 +238,13 @@ describe('a stream in both directions', () => {
   it('passes the same gate', async () => {
     await using harness = await startHarness()
     const { error } = await chat(harness.baseUrl, [{ count: 1 }], {})
-    expect(error).toMatchObject({ refusal: { code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING' } })
+    expect(error).toMatchObject({ error: { code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING' } })
   })
 
   it('has each of its messages validated', async () => {
     await using harness = await startHarness()
     const { answers, error } = await chat(harness.baseUrl, [{ count: 1 }, { count: -1 }])
     expect(answers).toBe(1)
-    expect(error).toMatchObject({ refusal: { reason: 'INVALID_FIELD', violations: [{ field: 'count' }] } })
+    expect(error).toMatchObject({ error: { reason: 'INVALID_FIELD', violations: [{ field: 'count' }] } })
   })
 })

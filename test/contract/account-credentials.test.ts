@@ -145,7 +145,7 @@ describe('a call', () => {
     const id = await connect()
     await client.ok(replace, { id, credentials: {} })
     expect(await whoami(client, id)).toMatchObject({
-      refusal: { reason: 'ACCOUNT_NOT_ACTIVE', metadata: { status: 'connecting' } },
+      error: { reason: 'ACCOUNT_NOT_ACTIVE', metadata: { status: 'connecting' } },
     })
   })
 

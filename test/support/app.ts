@@ -14,9 +14,9 @@ export interface TestApp {
   readonly database: TestDatabase['database']
   /** The first team, its environment and a token of each. */
   readonly first: FirstStart
-  /** A client of the wire, with the first environment's token unless told otherwise. Closed with the app. */
+  /** A client of the protocol, with the first environment's token by default. Closed with the app. */
   client(wire: Protocol, sender?: Sender): Client
-  /** One client per wire. */
+  /** One client per protocol. */
   clients(sender?: Sender): readonly Client[]
   /** Starts a worker over the same database, until the file ends: accounts are connected, ticks fire, runs run. */
   startWorker(): void

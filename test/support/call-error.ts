@@ -7,9 +7,9 @@ import {
 } from '../../gen/google/rpc/error_details_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 
-/** A refused call, in one shape for all protocols. */
+/** The error of a call, in one shape for all protocols. */
 export interface CallError {
-  /** `NOT_FOUND`, as gRPC spells it. */
+  /** The name of the gRPC code, such as `NOT_FOUND`. */
   readonly code: string
   readonly message: string
   /** Of the one ErrorInfo; undefined when there was none, or more. */
@@ -29,7 +29,7 @@ interface Detail {
   readonly value: Uint8Array | JsonObject
 }
 
-/** Reads what a protocol delivered: its code in gRPC's spelling, the message and the details. */
+/** Reads what a protocol delivered: the name of the gRPC code, the message and the details. */
 export function callErrorFromDetails(
   code: string,
   message: string,

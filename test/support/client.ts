@@ -11,41 +11,41 @@ export type Protocol = 'grpc' | 'connect' | 'rest'
 /** All of them. */
 export const PROTOCOLS: readonly Protocol[] = ['grpc', 'connect', 'rest']
 
-/** The wires that carry JSON: only they can send an unknown field or a value of the wrong type. */
+/** The protocols that carry JSON: only they can send an unknown field or a value of the wrong type. */
 export const JSON_PROTOCOLS: readonly Protocol[] = ['connect', 'rest']
 
-/** What came back: the answer as JSON in the contract's spelling, or the refusal. */
+/** The outcome of a call: the response as JSON with the contract's field names, or the error. */
 export type CallOutcome =
   | { readonly ok: true; readonly json: JsonObject; readonly headers: ReadonlyMap<string, string> }
-  | { readonly ok: false; readonly refusal: CallError; readonly headers: ReadonlyMap<string, string> }
+  | { readonly ok: false; readonly error: CallError; readonly headers: ReadonlyMap<string, string> }
 
-/** The answer of a successful call. Lists and deletions have no id and no etag; a test that reads them fails. */
+/** The response of a successful call. Lists and deletions have no id and no etag; a test that reads them fails. */
 interface Answer extends JsonObject {
   readonly id: string
   readonly etag: string
 }
 
-/** Who sends, and what beside the message. */
+/** The caller's token and headers. */
 export interface Sender {
   /** Absent: no authorization header at all. */
   readonly token?: string | undefined
-  /** The header by which a team token names an environment. */
+  /** The header by which a team token selects an environment. */
   readonly environment?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** One client of one wire. The request is JSON in the contract's spelling, whatever the wire makes of it. */
+/** A client of one protocol. Requests are JSON with the contract's field names; the protocol encodes them. */
 export interface Client {
   readonly wire: Protocol
   send(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<CallOutcome>
-  /** Like `send`, for a call that must succeed; throws the refusal when it does not. */
+  /** Like `send`, for a call that must succeed; throws when it does not. */
   ok(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<Answer>
-  /** Like `send`, for a call that must be refused; throws when it succeeds. */
+  /** Like `send`, for a call that must fail; throws when it succeeds. */
   callError(method: DescMethodUnary, request: JsonObject, also?: Sender): Promise<CallError>
   close(): void
 }
 
-/** A client of one wire that sends as `sender` unless a call says otherwise. */
+/** A client of one protocol that sends as `sender` unless a call says otherwise. */
 export function createClient(wire: Protocol, baseUrl: string, sender: Sender): Client {
   const transport =
     wire === 'grpc' ? grpcTransport(baseUrl) : wire === 'connect' ? connectTransport(baseUrl) : restTransport(baseUrl)
@@ -56,13 +56,13 @@ export function createClient(wire: Protocol, baseUrl: string, sender: Sender): C
     send,
     async ok(method, request, also) {
       const outcome = await send(method, request, also)
-      if (!outcome.ok) throw new Error(`${wire} ${method.name} was refused: ${JSON.stringify(outcome.refusal)}`)
+      if (!outcome.ok) throw new Error(`${wire} ${method.name} failed: ${JSON.stringify(outcome.error)}`)
       return outcome.json as Answer
     },
     async callError(method, request, also) {
       const outcome = await send(method, request, also)
-      if (outcome.ok) throw new Error(`${wire} ${method.name} was not refused: ${JSON.stringify(outcome.json)}`)
-      return outcome.refusal
+      if (outcome.ok) throw new Error(`${wire} ${method.name} did not fail: ${JSON.stringify(outcome.json)}`)
+      return outcome.error
     },
     close: transport.close,
   }
@@ -100,7 +100,7 @@ function grpcTransport(baseUrl: string): Transport {
           metadata,
           { deadline: Date.now() + DEADLINE_MS },
           (error, bytes) => {
-            if (error !== null) return resolve({ ok: false, refusal: grpcRefusal(error), headers: received })
+            if (error !== null) return resolve({ ok: false, error: grpcError(error), headers: received })
             resolve({ ok: true, json: jsonOf(method, bytes ?? Buffer.alloc(0)), headers: received })
           },
         )
@@ -127,7 +127,7 @@ function withMilliseconds(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withMilliseconds(item)]))
 }
 
-function grpcRefusal(error: ServiceError): CallError {
+function grpcError(error: ServiceError): CallError {
   const [details] = error.metadata.get('grpc-status-details-bin')
   const code = grpcStatus[error.code] ?? 'UNKNOWN'
   if (!Buffer.isBuffer(details)) return callErrorFromDetails(code, error.details, [])
@@ -152,13 +152,13 @@ function connectTransport(baseUrl: string): Transport {
       const json = (await response.json()) as JsonObject
       if (response.ok) return { ok: true, json, headers: new Map(response.headers) }
       const details = (json.details ?? []) as readonly { type: string; value: string }[]
-      const refusal = callErrorFromDetails(
+      const error = callErrorFromDetails(
         String(json.code).toUpperCase().replace('CANCELED', 'CANCELLED'),
         String(json.message),
         details.map(({ type, value }) => ({ type, value: Buffer.from(value, 'base64') })),
         response.status,
       )
-      return { ok: false, refusal, headers: new Map(response.headers) }
+      return { ok: false, error, headers: new Map(response.headers) }
     },
     close: () => {},
   }
@@ -177,13 +177,13 @@ function restTransport(baseUrl: string): Transport {
       })
       const json = (await response.json()) as JsonObject
       if (response.ok) return { ok: true, json, headers: new Map(response.headers) }
-      const error = json.error as unknown as RestError
-      const details = error.details.map(({ '@type': url, ...rest }) => ({
+      const { status, message, details: errorDetails } = json.error as unknown as RestError
+      const details = errorDetails.map(({ '@type': url, ...rest }) => ({
         type: url.replace('type.googleapis.com/', ''),
         value: rest,
       }))
-      const refusal = callErrorFromDetails(error.status, error.message, details, response.status)
-      return { ok: false, refusal, headers: new Map(response.headers) }
+      const error = callErrorFromDetails(status, message, details, response.status)
+      return { ok: false, error, headers: new Map(response.headers) }
     },
     close: () => {},
   }

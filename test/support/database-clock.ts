@@ -14,7 +14,7 @@ type TimeFunction = 'now' | 'clock_timestamp'
 
 /**
  * The clock of one test database, for the statements of all of its connections and processes: the real time until it is set,
- * then it stands still until it is moved. The statements under test say `now()` and know nothing of it.
+ * then the time that the test sets. The statements under test say `now()` as in production.
  */
 export class DatabaseClock implements AsyncDisposable {
   readonly #client: pg.Client

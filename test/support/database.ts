@@ -49,7 +49,7 @@ export async function createDatabase(serverUrl: string, name: string, template =
   return urlOfDatabase(serverUrl, name)
 }
 
-/** Drops a database with whoever is still connected to it. */
+/** Drops a database, ending the connections that are still open. */
 export async function dropDatabase(serverUrl: string, name: string): Promise<void> {
   await onServer(serverUrl, `drop database if exists ${name} with (force)`)
 }

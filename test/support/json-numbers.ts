@@ -1,4 +1,4 @@
-/** JSON numbers that a double changes, in value or in spelling, and some that it does not. */
+/** JSON numbers whose value or text changes through a double, and some that keep both. */
 export const NUMBER_TEXTS: readonly string[] = [
   '12345678901234567890',
   '12345678901234567891',

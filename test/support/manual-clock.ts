@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/base/index.ts'
 
-/** A clock that stands still until it is moved; moving it back corrects the time, and no time passes. */
+/** A clock that the test moves. Moving it back sets the wall clock; the monotonic clock never goes back. */
 export function manualClock(start = new Date('2026-01-01T00:00:00Z')): Clock & { move(ms: number): void } {
   let nowMs = start.getTime()
   let elapsedMs = 0

@@ -39,7 +39,7 @@ export interface ResourceKind {
   readonly token: 'team' | 'environment'
   readonly create: DescMethodUnary
   /** A request that creates another one; different every time. `admin` may make what it needs. */
-  createRequest(world: SeededTenant, admin: Client): JsonObject | Promise<JsonObject>
+  createRequest(tenant: SeededTenant, admin: Client): JsonObject | Promise<JsonObject>
   /** A field of the create request, and another value for it. */
   readonly otherCreate: JsonObject
   readonly get: DescMethodUnary
@@ -204,8 +204,8 @@ export const KINDS: readonly ResourceKind[] = [
 ]
 
 /** The token of a tenant that the kind's operations need. */
-export function tokenFor({ token }: Pick<ResourceKind, 'token'>, world: SeededTenant): string {
-  return token === 'team' ? world.teamToken : world.environmentToken
+export function tokenFor({ token }: Pick<ResourceKind, 'token'>, tenant: SeededTenant): string {
+  return token === 'team' ? tenant.teamToken : tenant.environmentToken
 }
 
 /** Every operation of the contract. */

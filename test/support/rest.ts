@@ -6,7 +6,7 @@ export interface JsonAnswer {
   readonly [field: string]: any
 }
 
-/** One REST call, whatever its outcome. */
+/** One REST call, successful or not. */
 export async function callRest(
   method: string,
   url: string,

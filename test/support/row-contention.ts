@@ -4,7 +4,8 @@ import type { Database } from '../../src/database/index.ts'
 const LOOKS_MAX = 10_000
 
 /**
- * Makes several pieces of work collide: holds the locks of rows until all of the works wait for one, then lets them go.
+ * Runs several transactions that contend for rows: holds the locks of the rows until each of them waits for one, then
+ * releases them.
  *
  * @param table has a column `id`
  */
@@ -18,7 +19,7 @@ export async function contendForRows<Result>(
     await query(tx, `select from ${table} where id = any(?) for update`, [ids])
     const outcome = Promise.allSettled(works.map((work) => work()))
     for (let looks = 0; (await waiting(database)) < works.length; looks++)
-      if (looks === LOOKS_MAX) throw new Error('the works never met at the lock')
+      if (looks === LOOKS_MAX) throw new Error('the transactions did not all wait for a lock')
     return { outcome }
   })
   return await outcome

@@ -5,16 +5,16 @@ import type { Database } from '../../src/database/index.ts'
 let names = 0
 
 /** A new team with an environment; returns the environment's id. */
-export async function seedEnvironment({ pool: direct }: Database): Promise<string> {
+export async function seedEnvironment({ pool }: Database): Promise<string> {
   const [teamId, environmentId] = [newId(), newId()]
-  await execute(direct, 'insert into team (id, name) values (?, ?)', [teamId, 'team'])
-  await execute(direct, 'insert into environment (id, team_id, name) values (?, ?, ?)', [environmentId, teamId, 'test'])
+  await execute(pool, 'insert into team (id, name) values (?, ?)', [teamId, 'team'])
+  await execute(pool, 'insert into environment (id, team_id, name) values (?, ?, ?)', [environmentId, teamId, 'test'])
   return environmentId
 }
 
 /** An integration of that name, installed; returns the installation's id. */
 export async function seedInstallation(
-  { pool: direct }: Database,
+  { pool }: Database,
   environmentId: string,
   name: string,
   config: JsonObject,
@@ -22,12 +22,12 @@ export async function seedInstallation(
 ): Promise<string> {
   const [integrationId, id] = [newId(), newId()]
   await execute(
-    direct,
+    pool,
     `insert into integration (id, team_id, name, config) select ?, team_id, ?, ?::jsonb from environment where id = ?`,
     [integrationId, name, jsonb(config), environmentId],
   )
   await execute(
-    direct,
+    pool,
     `insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
      values (?, ?, ?, false, true, ?::jsonb)`,
     [environmentId, id, integrationId, jsonb(override)],
@@ -35,17 +35,17 @@ export async function seedInstallation(
   return id
 }
 
-/** A trigger with whatever it needs beside the given job or webhook; returns its id. */
+/** A trigger, and what it refers to unless a job or webhook is given; returns its id. */
 export async function seedTrigger(
   database: Database,
   environmentId: string,
   given: { readonly webhookId?: string; readonly syncJobId?: string },
 ): Promise<string> {
-  const { pool: direct } = database
+  const { pool } = database
   const [id, accountId, syncJobId] = [newId(), newId(), given.syncJobId ?? newId()]
   const installationId = await seedInstallation(database, environmentId, `seed-${++names}`, {})
   await execute(
-    direct,
+    pool,
     `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
        context, status, is_sandbox, region, object_store_context_fields)
      values (?, ?, ?, 'tenant', 'api_key', '{}', 'active', false, 'wnam', '{}')`,
@@ -53,13 +53,13 @@ export async function seedTrigger(
   )
   if (given.syncJobId === undefined)
     await execute(
-      direct,
+      pool,
       `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
        values (?, ?, 'job', 'x', '[]', '{}')`,
       [environmentId, syncJobId],
     )
   await execute(
-    direct,
+    pool,
     `insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression,
        daemon_group_key, webhook_id, args)
      values (?, ?, ?, ?, '@daily', ?, ?, '{}')`,
@@ -69,12 +69,12 @@ export async function seedTrigger(
 }
 
 /** How many rows of the table have that id. */
-export async function countRows({ pool: direct }: Database, table: string, id: string): Promise<number> {
-  return await execute(direct, `select 1 from ${table} where id = ?`, [id])
+export async function countRows({ pool }: Database, table: string, id: string): Promise<number> {
+  return await execute(pool, `select 1 from ${table} where id = ?`, [id])
 }
 
-/** The refusal a promise ends with. */
-export async function refusalOf(work: Promise<unknown>): Promise<{ reason: string; fields: Json[] }> {
+/** Reason and fields of the failure that rejects the promise. */
+export async function rejectionOf(work: Promise<unknown>): Promise<{ reason: string; fields: Json[] }> {
   const error = await work.then(
     () => undefined,
     (thrown) => thrown,

@@ -33,13 +33,13 @@ export interface SeededTenant extends Tenant {
   readonly apiTokenId: string
 }
 
-/** What worlds are made through: an app of tests, or a product that runs. */
+/** Where tenants are seeded: the API of a test, or the running product. */
 export interface SeedTarget {
   readonly first: { readonly teamToken: string }
   client(wire: Protocol, sender?: Sender): Client
 }
 
-/** The integration every world installs: `issues` and `repos`, paged, with an API key as bearer token. */
+/** The integration that every seeded tenant installs: `issues` and `repos`, paged, with an API key as bearer token. */
 export const EXAMPLE_CONFIG: JsonObject = {
   label: 'Example',
   base_url: 'https://api.example.com/v1',
@@ -76,7 +76,7 @@ export function firstTenant({ first }: TestApp): Tenant {
   return first
 }
 
-/** Another team, which the first one knows nothing of. */
+/** Another team with an environment. */
 export async function createApiTenant(app: SeedTarget): Promise<Tenant> {
   const operator = app.client('connect', { token: app.first.teamToken })
   const team = await operator.ok(TeamService.method.createTeam, { name: freshName('team') })

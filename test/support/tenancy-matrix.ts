@@ -19,7 +19,7 @@ import type { Client } from './client.ts'
 import { SERVICES } from './operations.ts'
 import { freshName, NEVER_FIRES, type SeededTenant } from './seeded-tenant.ts'
 
-/** A world with a daemon that holds a run. */
+/** A seeded tenant with a daemon that holds a run. */
 export interface TenancyFixture extends SeededTenant {
   readonly daemonId: string
   readonly heldRunId: string
@@ -35,10 +35,10 @@ export interface IdLocation {
   readonly key: keyof TenancyFixture
 }
 
-/** Adds what only daemons make to a world. */
-export async function addHeldRun(client: Client, world: SeededTenant): Promise<TenancyFixture> {
+/** Adds a claimed run of a daemon to a seeded tenant. */
+export async function addHeldRun(client: Client, tenant: SeededTenant): Promise<TenancyFixture> {
   const group = freshName('group')
-  const request = { sync_job_id: world.syncJobId, integrated_account_id: world.integratedAccountId }
+  const request = { sync_job_id: tenant.syncJobId, integrated_account_id: tenant.integratedAccountId }
   await client.ok(SyncJobRunService.method.createSyncJobRun, { ...request, daemon_group_key: group })
   const daemon = await client.ok(DaemonService.method.registerDaemon, { label: 'host', group_key: group })
   const claimed = await client.ok(DaemonService.method.claimRuns, { daemon_id: daemon.daemon_id ?? '' })
@@ -47,7 +47,7 @@ export async function addHeldRun(client: Client, world: SeededTenant): Promise<T
     readonly run: { readonly id: string }
   }[]
   if (held === undefined) throw new Error('the run was not claimed')
-  return { ...world, daemonId: String(daemon.daemon_id), heldRunId: held.run.id, leaseId: held.lease_id }
+  return { ...tenant, daemonId: String(daemon.daemon_id), heldRunId: held.run.id, leaseId: held.lease_id }
 }
 
 /** Resources of a team; all its environments see them. */
@@ -157,26 +157,26 @@ const MORE: Readonly<Record<string, () => JsonObject>> = {
   Call: () => ({ resource: 'repos', method: 'list' }),
 }
 
-/** A request of the world's own that gets beyond its validation: the required fields, and no more than it needs. */
-export function acceptableRequest(method: DescMethod, world: TenancyFixture): JsonObject {
-  return { ...requiredOf(method.input, method, world), ...MORE[method.name]?.() }
+/** A request about the tenant's own resources that passes validation: the required fields, and no more than it needs. */
+export function acceptableRequest(method: DescMethod, tenant: TenancyFixture): JsonObject {
+  return { ...requiredOf(method.input, method, tenant), ...MORE[method.name]?.() }
 }
 
 /** The same with `id` at the place. */
-function requestWith({ method, path }: IdLocation, world: TenancyFixture, id: string): JsonObject {
-  const { daemon_group_key: group, ...rest } = acceptableRequest(method, world)
+function requestWith({ method, path }: IdLocation, tenant: TenancyFixture, id: string): JsonObject {
+  const { daemon_group_key: group, ...rest } = acceptableRequest(method, tenant)
   const request = group === undefined || path[0] === 'webhook_id' ? rest : { ...rest, daemon_group_key: group }
   if (path[0] === 'team_id') return { ...request, kind: 'team', team_id: id }
   if (path[0] === 'held')
-    return { ...request, held: [{ run_id: world.heldRunId, lease_id: world.leaseId, [path[1] ?? '']: id }] }
+    return { ...request, held: [{ run_id: tenant.heldRunId, lease_id: tenant.leaseId, [path[1] ?? '']: id }] }
   return { ...request, [path[0] ?? '']: id }
 }
 
-function requiredOf(message: DescMessage, method: DescMethod, world: TenancyFixture): JsonObject {
+function requiredOf(message: DescMessage, method: DescMethod, tenant: TenancyFixture): JsonObject {
   const required = message.fields.filter((field) => getOption(field, field_behavior).includes(FieldBehavior.REQUIRED))
   return Object.fromEntries(
     required.map((field) => {
-      if (isUuid(field)) return [field.name, world[keyOf(method, [field.name])]]
+      if (isUuid(field)) return [field.name, tenant[keyOf(method, [field.name])]]
       const value = VALUES[field.name]
       if (value === undefined) throw new Error(`${method.name}.${field.name}: the tenancy matrix has no value for it`)
       return [field.name, value()]
@@ -193,7 +193,7 @@ export function sendAs(client: Client, baseUrl: string, headers: Readonly<Record
   return async (method, request) => {
     if (method.methodKind === 'unary') {
       const outcome = await client.send(method as DescMethodUnary, request, { headers })
-      return JSON.stringify(outcome.ok ? { ok: true, json: outcome.json } : outcome.refusal)
+      return JSON.stringify(outcome.ok ? { ok: true, json: outcome.json } : outcome.error)
     }
     if (method.methodKind !== 'server_streaming') throw new Error(`${method.name}: no streams of requests`)
     const messages = (async function* () {
@@ -233,10 +233,10 @@ export async function compareForeign(
   const neutral = (text: string, id: string) => text.replaceAll(id, '<id>')
   const unknown = neutral(await ask(place.method, requestWith(place, own, unknownId)), unknownId)
   const foreign = neutral(await ask(place.method, requestWith(place, own, foreignId)), foreignId)
-  if (!LOOKED_UP.test(unknown)) return `${place.name}: the request was refused before the id was looked up: ${unknown}`
+  if (!LOOKED_UP.test(unknown)) return `${place.name}: the request was rejected before the id was looked up: ${unknown}`
   if (foreign !== unknown) return `${place.name}: ${foreign} instead of ${unknown}`
   return undefined
 }
 
-/** Refusals that depend on the id, lists that find nothing, and what only the operator may say at all. */
+/** Errors that depend on the id, lists that find nothing, and what only the operator may name at all. */
 const LOOKED_UP = /NotFound|RESOURCE_NOT_FOUND|WEBHOOK_NOT_FOUND|LEASE_LOST|OPERATOR_TEAM_REQUIRED|"ok":true/

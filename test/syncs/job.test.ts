@@ -12,7 +12,7 @@ import {
 } from '../../src/syncs/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
-import { countRows, refusalOf, seedEnvironment, seedInstallation, seedTrigger } from '../support/seed-rows.ts'
+import { countRows, rejectionOf, seedEnvironment, seedInstallation, seedTrigger } from '../support/seed-rows.ts'
 
 const { database } = await testDatabase()
 const clock = fastClock()
@@ -108,7 +108,7 @@ describe('creating a job', () => {
     const count = async () =>
       (await listSyncJobs(database.pool, environmentId, { before: undefined, limit: 1000 })).length
     const before = await count()
-    expect(await refusalOf(create(input))).toEqual({ reason, fields })
+    expect(await rejectionOf(create(input))).toEqual({ reason, fields })
     expect(await count()).toBe(before)
   })
 })
@@ -120,7 +120,7 @@ describe('reading jobs', () => {
       [stranger, job.id],
       [environmentId, newId()],
     ] as const)
-      expect((await refusalOf(getSyncJob(database.pool, environment, wanted))).reason).toBe('RESOURCE_NOT_FOUND')
+      expect((await rejectionOf(getSyncJob(database.pool, environment, wanted))).reason).toBe('RESOURCE_NOT_FOUND')
   })
 
   it('lists the newest first, below an id, of one environment', async () => {
@@ -155,16 +155,16 @@ describe('changing a job', () => {
 
   it('checks new fields together with stored ones', async () => {
     const job = await create({ resources: [{ resource: 'repos', method: 'list', loop_on: 'kinds' }] })
-    const refusal = await refusalOf(update({ id: job.id, argsSchema: { properties: { kinds: { type: 'string' } } } }))
+    const refusal = await rejectionOf(update({ id: job.id, argsSchema: { properties: { kinds: { type: 'string' } } } }))
     expect(refusal).toEqual({ reason: 'RESOURCES_INVALID', fields: ['resources[0].loop_on'] })
     expect(await getSyncJob(database.pool, environmentId, job.id)).toEqual(job)
   })
 
   it('is rejected with another version, of another environment, and with resources that make no plan', async () => {
     const { id } = await create()
-    expect((await refusalOf(update({ id, version: 2, label: 'x' }))).reason).toBe('ETAG_MISMATCH')
-    expect((await refusalOf(update({ id, label: 'x' }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
-    expect((await refusalOf(update({ id, resources: [] }))).reason).toBe('RESOURCES_INVALID')
+    expect((await rejectionOf(update({ id, version: 2, label: 'x' }))).reason).toBe('ETAG_MISMATCH')
+    expect((await rejectionOf(update({ id, label: 'x' }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(update({ id, resources: [] }))).reason).toBe('RESOURCES_INVALID')
   })
 
   it('twice with the same version at the same moment succeeds once', async () => {
@@ -181,9 +181,9 @@ describe('deleting a job', () => {
 
   it('is done once', async () => {
     const { id } = await create()
-    expect((await refusalOf(remove(id, { version: 2 }))).reason).toBe('ETAG_MISMATCH')
+    expect((await rejectionOf(remove(id, { version: 2 }))).reason).toBe('ETAG_MISMATCH')
     await remove(id, { version: 1 })
-    expect((await refusalOf(remove(id))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(remove(id))).reason).toBe('RESOURCE_NOT_FOUND')
   })
 
   it('forgets where its syncs stood', async () => {
@@ -201,8 +201,8 @@ describe('deleting a job', () => {
   it('is rejected while a trigger runs it, and with force deletes the trigger too', async () => {
     const { id } = await create()
     const trigger = await seedTrigger(database, environmentId, { syncJobId: id })
-    expect((await refusalOf(remove(id))).reason).toBe('RESOURCE_IN_USE')
-    expect((await refusalOf(remove(id, { force: true }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(remove(id))).reason).toBe('RESOURCE_IN_USE')
+    expect((await rejectionOf(remove(id, { force: true }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
     expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(1)
     await remove(id, { force: true })
     expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(0)

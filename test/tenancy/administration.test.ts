@@ -36,21 +36,21 @@ async function newTeam(name = 'customer') {
   return { team, actor: { teamId: team.id, isOperator: false } }
 }
 
-/** Empties what the tests here can fill, and notes what it was asked. */
+/** Deletes what these tests create, and records the calls. */
 function recordingContents() {
-  const asked: string[] = []
+  const calls: string[] = []
   const contents: CascadeDelete = {
     deleteByEnvironment: async (each: Tx, id) => {
-      asked.push(`environment ${id}`)
+      calls.push(`environment ${id}`)
       await execute(each, 'delete from sync_job where environment_id = ?', [id])
     },
     deleteIntegrationsOfTeam: async (each: Tx, id) => {
-      asked.push(`integrations ${id}`)
+      calls.push(`integrations ${id}`)
       await execute(each, 'delete from integration where team_id = ?', [id])
     },
-    destroyKeys: async (_, id) => void asked.push(`shred ${id}`),
+    destroyKeys: async (_, id) => void calls.push(`keys ${id}`),
   }
-  return { asked, deps: { contents } }
+  return { calls, deps: { contents } }
 }
 
 async function addJob(environmentId: string): Promise<void> {
@@ -120,7 +120,7 @@ describe('updateTeam', () => {
   it.each([
     ['another version', 'ETAG_MISMATCH', { version: 7, name: 'x' }],
     ['another version and no change', 'ETAG_MISMATCH', { version: 7 }],
-  ])('refuses %s', async (_, reason, change) => {
+  ])('rejects %s', async (_, reason, change) => {
     const { team, actor } = await newTeam()
     await expect(updateTeam(tx, actor, { id: team.id, ...change })).rejects.toMatchObject({ reason })
   })
@@ -137,38 +137,38 @@ describe('deleteTeam', () => {
   it('deletes an empty team with its tokens and makes its secrets unreadable', async () => {
     const { team } = await newTeam()
     await createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 't' })
-    const { asked, deps } = recordingContents()
+    const { calls, deps } = recordingContents()
     await database.transaction((each) => deleteTeam(deps, each, operator, { id: team.id }))
     await expect(getTeam(tx, operator, team.id)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
-    expect(asked).toEqual([`shred ${team.id}`])
+    expect(calls).toEqual([`keys ${team.id}`])
   })
 
-  it('refuses a team that owns something, and with force deletes all of it', async () => {
+  it('rejects a team that owns something, and with force deletes all of it', async () => {
     const { team } = await newTeam()
     const environment = await createEnvironment(tx, team.id, { name: 'e' })
     await addJob(environment.id)
-    const { asked, deps } = recordingContents()
+    const { calls, deps } = recordingContents()
     const remove = (force: boolean) =>
       database.transaction((each) => deleteTeam(deps, each, operator, { id: team.id, force }))
     await expect(remove(false)).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
     await remove(true)
-    expect(asked).toEqual([
+    expect(calls).toEqual([
       `environment ${environment.id}`,
-      `shred ${environment.id}`,
+      `keys ${environment.id}`,
       `integrations ${team.id}`,
-      `shred ${team.id}`,
+      `keys ${team.id}`,
     ])
   })
 
   it.each([
     ["the operator's team, even by force", 'RESOURCE_IN_USE', () => ({ id: first.teamId, force: true })],
     ['an unknown team', 'RESOURCE_NOT_FOUND', () => ({ id: newId() })],
-  ])('refuses %s', async (_, reason, input) => {
+  ])('rejects %s', async (_, reason, input) => {
     const remove = database.transaction((each) => deleteTeam(recordingContents().deps, each, operator, input()))
     await expect(remove).rejects.toMatchObject({ reason })
   })
 
-  it('refuses another version', async () => {
+  it('rejects another version', async () => {
     const { team } = await newTeam()
     const remove = deleteTeam(recordingContents().deps, tx, operator, { id: team.id, version: 2 })
     await expect(remove).rejects.toMatchObject({ reason: 'ETAG_MISMATCH' })
@@ -182,7 +182,7 @@ describe('deleteTeam', () => {
 })
 
 describe('createEnvironment', () => {
-  it('refuses a name the team uses, naming its holder, inside a transaction that goes on', async () => {
+  it('rejects a name in use with the id of its environment, and leaves the transaction usable', async () => {
     const { team } = await newTeam()
     const held = await createEnvironment(tx, team.id, { name: 'prod' })
     await database.transaction(async (each) => {
@@ -239,7 +239,7 @@ describe('updateEnvironment', () => {
   it.each([
     ['a name in use', 'NAME_TAKEN', { name: 'taken' }],
     ['another version', 'ETAG_MISMATCH', { name: 'b', version: 2 }],
-  ])('refuses %s', async (_, reason, change) => {
+  ])('rejects %s', async (_, reason, change) => {
     const { team } = await newTeam()
     await createEnvironment(tx, team.id, { name: 'taken' })
     const { id } = await createEnvironment(tx, team.id, { name: 'a' })
@@ -255,22 +255,22 @@ describe('updateEnvironment', () => {
     const ids = made.map(({ id }) => id)
     const renames = ids.map((id) => () => updateEnvironment(tx, team.id, { id, name: 'c' }))
     const results = await contendForRows(database, 'environment', ids, renames)
-    const refused = results.filter((result) => result.status === 'rejected')
-    expect(refused).toMatchObject([{ reason: { reason: 'NAME_TAKEN' } }])
+    const rejected = results.filter((result) => result.status === 'rejected')
+    expect(rejected).toMatchObject([{ reason: { reason: 'NAME_TAKEN' } }])
   })
 })
 
 describe('deleteEnvironment', () => {
-  it('refuses one that holds something, and with force empties it', async () => {
+  it('rejects one that holds something, and with force empties it', async () => {
     const { team } = await newTeam()
     const { id } = await createEnvironment(tx, team.id, { name: 'a' })
     await addJob(id)
-    const { asked, deps } = recordingContents()
+    const { calls, deps } = recordingContents()
     const remove = (force: boolean) =>
       database.transaction((each) => deleteEnvironment(deps, each, team.id, { id, force }))
     await expect(remove(false)).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
     await remove(true)
-    expect(asked).toEqual([`environment ${id}`, `shred ${id}`])
+    expect(calls).toEqual([`environment ${id}`, `keys ${id}`])
     await expect(getEnvironment(tx, team.id, id)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
@@ -279,12 +279,12 @@ describe('deleteEnvironment', () => {
     ['an unknown one', 'RESOURCE_NOT_FOUND', () => ({ id: newId() })],
   ])('does not find %s', async (_, reason, input) => {
     const { team } = await newTeam()
-    const { asked, deps } = recordingContents()
+    const { calls, deps } = recordingContents()
     await expect(deleteEnvironment(deps, tx, team.id, { ...input(), force: true })).rejects.toMatchObject({ reason })
-    expect(asked).toEqual([])
+    expect(calls).toEqual([])
   })
 
-  it('refuses another version', async () => {
+  it('rejects another version', async () => {
     const { team } = await newTeam()
     const { id } = await createEnvironment(tx, team.id, { name: 'a' })
     const remove = deleteEnvironment(recordingContents().deps, tx, team.id, { id, version: 2 })
@@ -313,7 +313,7 @@ describe('createApiToken', () => {
     expect(apiToken.teamId).toBe(team.id)
   })
 
-  it('refuses another team to all but the operator, and what is unknown to all', async () => {
+  it('rejects another team to all but the operator, and what is unknown to all', async () => {
     const { actor } = await newTeam()
     const make = (
       who: typeof actor,
@@ -328,7 +328,7 @@ describe('createApiToken', () => {
 })
 
 describe('listApiTokens', () => {
-  it("lists the team's, revoked ones included, and nobody else's", async () => {
+  it("lists the team's, revoked ones included, and no other's", async () => {
     const { team, actor } = await newTeam()
     const { apiToken } = await createApiToken(tx, actor, { kind: 'team', name: 'a' })
     const revoked = await revokeApiToken(tx, team.id, apiToken.id)
@@ -347,7 +347,7 @@ describe('updateApiToken', () => {
     expect(updated).toMatchObject({ name: 'a', expiresAt, version: 2 })
   })
 
-  it('refuses another version and does not find one of another team', async () => {
+  it('rejects another version and does not find one of another team', async () => {
     const { apiToken } = await createApiToken(tx, operator, { kind: 'team', name: 'a' })
     const { team } = await newTeam()
     const { id } = apiToken

@@ -1,11 +1,11 @@
 import type { Authenticator } from '../../src/tenancy/authenticate.ts'
 import type { Principal } from '../../src/tenancy/index.ts'
 
-/** Admits a token from its text, as the gate does. */
+/** Authenticates a token from its text, as the API does. */
 export function authenticateText(
-  admission: Authenticator,
+  authenticator: Authenticator,
   token: string,
   environmentHeader?: string,
 ): Promise<Principal> {
-  return admission.authenticate(admission.parseToken(token), environmentHeader)
+  return authenticator.authenticate(authenticator.parseToken(token), environmentHeader)
 }

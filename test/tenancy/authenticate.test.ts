@@ -25,76 +25,76 @@ const second = await createEnvironment(tx, first.teamId, { name: 'second' })
 
 const teamToken = (expiresAt?: Date) => createApiToken(tx, operator, { kind: 'team', name: 't', expiresAt })
 
-describe('admission', () => {
+describe('authentication', () => {
   it.each([
     ['unknown', async () => mintToken('team').token],
     ['revoked', revokedToken],
     ['expired', async () => (await teamToken(new Date('2025-12-31T23:59:59Z'))).token],
-    ['misspelt', async () => `${first.teamToken.slice(0, -1)}${first.teamToken.endsWith('a') ? 'b' : 'a'}`],
+    ['mistyped', async () => `${first.teamToken.slice(0, -1)}${first.teamToken.endsWith('a') ? 'b' : 'a'}`],
     ['empty', async () => ''],
   ])('answers the same to every bad token: %s', async (_, make) => {
-    await using admission = createAuthenticator({ database, clock: manualClock() })
-    await expect(authenticateText(admission, await make())).rejects.toMatchObject({
+    await using authenticator = createAuthenticator({ database, clock: manualClock() })
+    await expect(authenticateText(authenticator, await make())).rejects.toMatchObject({
       reason: 'TOKEN_INVALID',
       publicMessage: 'the API token is not valid: it is unknown, expired or revoked',
     })
   })
 
-  it('refuses a revoked token within a second, and until then may believe what it read', async () => {
+  it('rejects a revoked token within a second; until then the cache may accept it', async () => {
     const { apiToken, token } = await teamToken()
     const clock = manualClock()
-    await using admission = createAuthenticator({ database, clock })
-    await authenticateText(admission, token)
+    await using authenticator = createAuthenticator({ database, clock })
+    await authenticateText(authenticator, token)
     await revokeApiToken(tx, first.teamId, apiToken.id)
     clock.move(499)
-    expect(await authenticateText(admission, token)).toMatchObject({ tokenId: apiToken.id })
+    expect(await authenticateText(authenticator, token)).toMatchObject({ tokenId: apiToken.id })
     clock.move(1)
-    await expect(authenticateText(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(authenticateText(authenticator, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
-  it('refuses a token on the moment it expires, whatever it read before', async () => {
+  it('rejects a token from the moment it expires, also one in the cache', async () => {
     const clock = manualClock()
     const { token } = await teamToken(new Date(clock.now().getTime() + 100))
-    await using admission = createAuthenticator({ database, clock })
-    await authenticateText(admission, token)
+    await using authenticator = createAuthenticator({ database, clock })
+    await authenticateText(authenticator, token)
     clock.move(100)
-    await expect(authenticateText(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(authenticateText(authenticator, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
-  it('keeps what it read no longer when the clock is set back', async () => {
+  it('keeps the cache TTL when the clock is set back', async () => {
     const { apiToken, token } = await teamToken()
     const clock = manualClock()
-    await using admission = createAuthenticator({ database, clock })
-    await authenticateText(admission, token)
+    await using authenticator = createAuthenticator({ database, clock })
+    await authenticateText(authenticator, token)
     await deleteApiToken(tx, first.teamId, { id: apiToken.id })
     clock.move(-3_600_000)
     clock.move(500)
-    await expect(authenticateText(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await expect(authenticateText(authenticator, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
-  it('knows a token before it is looked up again, until a look-up does not find it', async () => {
+  it('recognises a token before its next look-up, until a look-up does not find it', async () => {
     const { apiToken, token } = await teamToken()
     const clock = manualClock()
-    await using admission = createAuthenticator({ database, clock })
-    expect(admission.parseToken(token)?.knownId).toBeUndefined()
-    await authenticateText(admission, token)
+    await using authenticator = createAuthenticator({ database, clock })
+    expect(authenticator.parseToken(token)?.knownId).toBeUndefined()
+    await authenticateText(authenticator, token)
     clock.move(60_000)
-    expect(admission.parseToken(token)?.knownId).toBe(apiToken.id)
+    expect(authenticator.parseToken(token)?.knownId).toBe(apiToken.id)
     await revokeApiToken(tx, first.teamId, apiToken.id)
-    await expect(authenticateText(admission, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
-    expect(admission.parseToken(token)?.knownId).toBeUndefined()
+    await expect(authenticateText(authenticator, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    expect(authenticator.parseToken(token)?.knownId).toBeUndefined()
   })
 
-  it('knows the token of a request that names a foreign environment', async () => {
+  it('recognises the token of a request for a foreign environment', async () => {
     const { apiToken, token } = await teamToken()
-    await using admission = createAuthenticator({ database, clock: manualClock() })
-    await expect(authenticateText(admission, token, otherEnvironment.id)).rejects.toMatchObject({
+    await using authenticator = createAuthenticator({ database, clock: manualClock() })
+    await expect(authenticateText(authenticator, token, otherEnvironment.id)).rejects.toMatchObject({
       reason: 'RESOURCE_NOT_FOUND',
     })
-    expect(admission.parseToken(token)?.knownId).toBe(apiToken.id)
+    expect(authenticator.parseToken(token)?.knownId).toBe(apiToken.id)
   })
 
-  it('looks a token up once for calls that come together', async () => {
+  it('looks a token up once for concurrent calls', async () => {
     let statements = 0
     const counting = {
       get pool() {
@@ -102,21 +102,21 @@ describe('admission', () => {
         return database.pool
       },
     }
-    await using admission = createAuthenticator({ database: counting, clock: manualClock() })
-    await Promise.all(Array.from({ length: 50 }, () => authenticateText(admission, first.environmentToken)))
-    expect(statements, 'one look-up and one note of use').toBe(2)
+    await using authenticator = createAuthenticator({ database: counting, clock: manualClock() })
+    await Promise.all(Array.from({ length: 50 }, () => authenticateText(authenticator, first.environmentToken)))
+    expect(statements, 'one look-up and one write of last_used_at').toBe(2)
   })
 
-  it('asks again after the database failed', async () => {
+  it('looks a token up again after the database failed', async () => {
     const { token } = await teamToken()
-    await using admission = createAuthenticator({ database, clock: manualClock() })
+    await using authenticator = createAuthenticator({ database, clock: manualClock() })
     await execute(tx, 'alter table api_token rename column token_hash to hidden')
     try {
-      await expect(authenticateText(admission, token)).rejects.toThrow('token_hash')
+      await expect(authenticateText(authenticator, token)).rejects.toThrow('token_hash')
     } finally {
       await execute(tx, 'alter table api_token rename column hidden to token_hash')
     }
-    expect(await authenticateText(admission, token)).toMatchObject({ kind: 'team' })
+    expect(await authenticateText(authenticator, token)).toMatchObject({ kind: 'team' })
   })
 
   it.each([
@@ -125,49 +125,49 @@ describe('admission', () => {
     ['of another team', () => otherEnvironment.id, 'RESOURCE_NOT_FOUND'],
     ['that is unknown', () => newId(), 'RESOURCE_NOT_FOUND'],
     ['that is no uuid', () => 'default', 'INVALID_FIELD'],
-  ])('lets a team token name an environment %s, or says why not', async (_, header, reason) => {
-    await using admission = createAuthenticator({ database, clock: manualClock() })
-    const admitted = authenticateText(admission, first.teamToken, header())
-    if (reason === undefined) expect(await admitted).toMatchObject({ environmentId: second.id })
-    else await expect(admitted).rejects.toMatchObject({ reason })
+  ])('lets a team token select an environment %s, or says why not', async (_, header, reason) => {
+    await using authenticator = createAuthenticator({ database, clock: manualClock() })
+    const principal = authenticateText(authenticator, first.teamToken, header())
+    if (reason === undefined) expect(await principal).toMatchObject({ environmentId: second.id })
+    else await expect(principal).rejects.toMatchObject({ reason })
   })
 
   it('keeps an environment token in its environment', async () => {
-    await using admission = createAuthenticator({ database, clock: manualClock() })
-    const own = await authenticateText(admission, first.environmentToken, first.environmentId)
+    await using authenticator = createAuthenticator({ database, clock: manualClock() })
+    const own = await authenticateText(authenticator, first.environmentToken, first.environmentId)
     expect(own).toMatchObject({ kind: 'environment', environmentId: first.environmentId })
-    const elsewhere = authenticateText(admission, first.environmentToken, second.id)
+    const elsewhere = authenticateText(authenticator, first.environmentToken, second.id)
     await expect(elsewhere).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
-  it('notes a use at most once a minute, without changing the version', async () => {
+  it('writes last_used_at at most once a minute, without changing the version', async () => {
     const { apiToken, token } = await teamToken()
     const clock = manualClock()
     const start = clock.now()
-    const admission = createAuthenticator({ database, clock })
-    await authenticateText(admission, token)
+    const authenticator = createAuthenticator({ database, clock })
+    await authenticateText(authenticator, token)
     clock.move(59_999)
-    await authenticateText(admission, token)
-    await admission[Symbol.asyncDispose]()
+    await authenticateText(authenticator, token)
+    await authenticator[Symbol.asyncDispose]()
     expect(await usedAt(apiToken.id)).toEqual({ last_used_at: start, version: 1 })
     clock.move(1)
-    await authenticateText(admission, token)
-    await admission[Symbol.asyncDispose]()
+    await authenticateText(authenticator, token)
+    await authenticator[Symbol.asyncDispose]()
     expect(await usedAt(apiToken.id)).toEqual({ last_used_at: clock.now(), version: 1 })
   })
 
-  it('admits all the same when a use cannot be noted, and says so', async () => {
+  it('accepts a token also when last_used_at cannot be written, and reports that', async () => {
     const { token } = await teamToken()
     const problems: unknown[] = []
-    const admission = createAuthenticator({
+    const authenticator = createAuthenticator({
       database,
       clock: manualClock(),
       onWriteError: (error) => problems.push(error),
     })
     await execute(tx, 'alter table api_token rename column last_used_at to hidden')
     try {
-      await authenticateText(admission, token)
-      await admission[Symbol.asyncDispose]()
+      await authenticateText(authenticator, token)
+      await authenticator[Symbol.asyncDispose]()
     } finally {
       await execute(tx, 'alter table api_token rename column hidden to last_used_at')
     }

@@ -9,7 +9,7 @@ import { authenticateText } from './authenticate-text.ts'
 const CHOSEN = 'a-team-token-of-the-operators-choosing'
 
 describe('bootstrap', () => {
-  it('makes one team, environment and pair of tokens when 16 processes start at the same moment', async () => {
+  it('creates one team, environment and pair of tokens when 16 processes start at the same moment', async () => {
     const { target } = await testDatabase()
     const starters = Array.from({ length: 16 }, () => new Database({ target, poolMax: 1 }))
     const results = await Promise.all(starters.map((starter) => bootstrap(starter)))
@@ -24,13 +24,17 @@ describe('bootstrap', () => {
     expect(counts).toEqual([{ teams: 1, environments: 1, tokens: 2 }])
   })
 
-  it('makes tokens that are admitted, the team one as the operator', async () => {
+  it('creates tokens that authenticate, the team token as the operator', async () => {
     const { database } = await testDatabase()
-    const made = await bootstrap(database)
-    await using admission = createAuthenticator({ database, clock: manualClock() })
-    const { teamId, environmentId } = made!
-    expect(await authenticateText(admission, made!.teamToken)).toMatchObject({ kind: 'team', teamId, isOperator: true })
-    expect(await authenticateText(admission, made!.environmentToken)).toMatchObject({
+    const created = await bootstrap(database)
+    await using authenticator = createAuthenticator({ database, clock: manualClock() })
+    const { teamId, environmentId } = created!
+    expect(await authenticateText(authenticator, created!.teamToken)).toMatchObject({
+      kind: 'team',
+      teamId,
+      isOperator: true,
+    })
+    expect(await authenticateText(authenticator, created!.environmentToken)).toMatchObject({
       kind: 'environment',
       teamId,
       environmentId,
@@ -41,30 +45,30 @@ describe('bootstrap', () => {
     const { database } = await testDatabase()
     await bootstrap(database)
     expect(await bootstrap(database, { teamToken: CHOSEN })).toBeUndefined()
-    await using admission = createAuthenticator({ database, clock: manualClock() })
-    await expect(authenticateText(admission, CHOSEN)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
+    await using authenticator = createAuthenticator({ database, clock: manualClock() })
+    await expect(authenticateText(authenticator, CHOSEN)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
   it('takes the team token of the operator', async () => {
     const { database } = await testDatabase()
-    const made = await bootstrap(database, { teamToken: CHOSEN })
-    expect(made!.teamToken).toBe(CHOSEN)
-    await using admission = createAuthenticator({ database, clock: manualClock() })
-    expect(await authenticateText(admission, CHOSEN)).toMatchObject({ teamId: made!.teamId })
+    const created = await bootstrap(database, { teamToken: CHOSEN })
+    expect(created!.teamToken).toBe(CHOSEN)
+    await using authenticator = createAuthenticator({ database, clock: manualClock() })
+    expect(await authenticateText(authenticator, CHOSEN)).toMatchObject({ teamId: created!.teamId })
   })
 
-  it('refuses a chosen token that is too short, and makes nothing', async () => {
+  it('rejects a chosen token that is too short, and creates nothing', async () => {
     const { database } = await testDatabase()
     await expect(bootstrap(database, { teamToken: 'short' })).rejects.toThrow('32 to 256')
     expect(await query(database.pool, 'select id from team')).toEqual([])
   })
 
-  it('makes nothing when what it made could not be kept, and all of it at the next start', async () => {
+  it('creates nothing when the tokens could not be stored, and everything at the next start', async () => {
     const { database } = await testDatabase()
     const failing = bootstrap(database, { persist: () => Promise.reject(new Error('disk full')) })
     await expect(failing).rejects.toThrow('disk full')
-    const kept: FirstStart[] = []
-    const made = await bootstrap(database, { persist: async (first) => void kept.push(first) })
-    expect(kept).toEqual([made])
+    const stored: FirstStart[] = []
+    const created = await bootstrap(database, { persist: async (first) => void stored.push(first) })
+    expect(stored).toEqual([created])
   })
 })

@@ -9,7 +9,7 @@ describe('an API token', () => {
     expect(token.endsWith(hint)).toBe(true)
   })
 
-  it('with a typo is refused by its checksum, without a look-up', () => {
+  it('with a typo is rejected by its checksum, without a look-up', () => {
     const { token } = mintToken('team')
     const typo = token.slice(0, 10) + (token[10] === 'a' ? 'b' : 'a') + token.slice(11)
     expect(hashToken(typo)).toBeUndefined()

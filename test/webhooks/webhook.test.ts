@@ -16,7 +16,7 @@ import { signatureHeaders } from '../../src/webhooks/signing.ts'
 import type { WebhookInput } from '../../src/webhooks/webhook.ts'
 import { testDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
-import { countRows, refusalOf, seedEnvironment, seedTrigger } from '../support/seed-rows.ts'
+import { countRows, rejectionOf, seedEnvironment, seedTrigger } from '../support/seed-rows.ts'
 
 const { database } = await testDatabase()
 const policy = createEgressPolicy({ allow: '' })
@@ -52,9 +52,9 @@ describe('creating a webhook', () => {
 
   it('refuses an address that may not be called and unknown events, all at once, and stores nothing', async () => {
     const before = await listWebhooks(database.pool, environmentId, { before: undefined, limit: 100 })
-    const refusal = await refusalOf(create({ targetUrl: 'http://127.0.0.1/', eventTypes: ['record:*', 'nonsense'] }))
+    const refusal = await rejectionOf(create({ targetUrl: 'http://127.0.0.1/', eventTypes: ['record:*', 'nonsense'] }))
     expect(refusal).toEqual({ reason: 'URL_NOT_ALLOWED', fields: ['target_url', 'event_types[1]'] })
-    expect(await refusalOf(create({ eventTypes: ['nonsense'] }))).toEqual({
+    expect(await rejectionOf(create({ eventTypes: ['nonsense'] }))).toEqual({
       reason: 'INVALID_FIELD',
       fields: ['event_types[0]'],
     })
@@ -69,7 +69,7 @@ describe('reading webhooks', () => {
       [stranger, webhook.id],
       [environmentId, newId()],
     ] as const)
-      expect((await refusalOf(getWebhook(database.pool, environment, id))).reason).toBe('RESOURCE_NOT_FOUND')
+      expect((await rejectionOf(getWebhook(database.pool, environment, id))).reason).toBe('RESOURCE_NOT_FOUND')
     expect(await findWebhookTarget(deps, database.pool, stranger, webhook.id)).toEqual({ kind: 'missing' })
   })
 
@@ -116,7 +116,7 @@ describe('changing a webhook', () => {
     { name: 'an unknown event', change: { eventTypes: ['x'] }, reason: 'INVALID_FIELD' },
   ])('is refused with $name', async ({ change, reason }) => {
     const { webhook } = await create()
-    const refusal = await refusalOf(updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change }))
+    const refusal = await rejectionOf(updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change }))
     expect(refusal.reason).toBe(reason)
     expect(await getWebhook(database.pool, environmentId, webhook.id)).toEqual(webhook)
   })
@@ -124,7 +124,7 @@ describe('changing a webhook', () => {
   it('of another environment is refused as unknown', async () => {
     const { webhook } = await create()
     const change = updateWebhook(deps, database.pool, stranger, { id: webhook.id, isActive: false })
-    expect((await refusalOf(change)).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(change)).reason).toBe('RESOURCE_NOT_FOUND')
   })
 })
 
@@ -159,7 +159,7 @@ describe('rotating the secret', () => {
 
   it('of an unknown webhook is refused', async () => {
     const rotation = database.transaction((tx) => rotateWebhookSecret(deps, tx, environmentId, newId()))
-    expect((await refusalOf(rotation)).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(rotation)).reason).toBe('RESOURCE_NOT_FOUND')
   })
 })
 
@@ -173,14 +173,14 @@ describe('deleting a webhook', () => {
     expect(await targetOf(webhook.id)).toEqual({ kind: 'missing' })
     const ref = { ownerId: environmentId, subjectType: 'webhook', subjectId: webhook.id } as const
     expect(await deps.secrets.get(database.pool, ref)).toEqual({})
-    expect((await refusalOf(remove(webhook.id))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(remove(webhook.id))).reason).toBe('RESOURCE_NOT_FOUND')
   })
 
   it('is refused while a trigger sends to it, and with force takes that trigger along and no other', async () => {
     const [{ webhook }, kept] = [await create(), await create()]
     const trigger = await seedTrigger(database, environmentId, { webhookId: webhook.id })
     const other = await seedTrigger(database, environmentId, { webhookId: kept.webhook.id })
-    expect((await refusalOf(remove(webhook.id))).reason).toBe('RESOURCE_IN_USE')
+    expect((await rejectionOf(remove(webhook.id))).reason).toBe('RESOURCE_IN_USE')
     expect(await getWebhook(database.pool, environmentId, webhook.id)).toEqual(webhook)
     await remove(webhook.id, { force: true })
     expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(0)
@@ -190,8 +190,8 @@ describe('deleting a webhook', () => {
   it('with an old version, or from another environment, deletes nothing, not even with force', async () => {
     const { webhook } = await create()
     const trigger = await seedTrigger(database, environmentId, { webhookId: webhook.id })
-    expect((await refusalOf(remove(webhook.id, { force: true, version: 9 }))).reason).toBe('ETAG_MISMATCH')
-    expect((await refusalOf(remove(webhook.id, { force: true }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(remove(webhook.id, { force: true, version: 9 }))).reason).toBe('ETAG_MISMATCH')
+    expect((await rejectionOf(remove(webhook.id, { force: true }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
     expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(1)
   })
 })

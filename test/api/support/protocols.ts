@@ -87,13 +87,13 @@ function connectJson(name: string, http: typeof http1): WireUnderTest {
 export function connectOutcome({ status, json, headers }: HttpAnswer): CallOutcome {
   if (status === 200) return { ok: true, json, headers }
   const details = json.details as unknown as readonly { type: string; value: string }[]
-  const refusal = callErrorFromDetails(
+  const error = callErrorFromDetails(
     String(json.code).toUpperCase().replace('CANCELED', 'CANCELLED'),
     String(json.message),
     details.map(({ type, value }) => ({ type, value: Buffer.from(value, 'base64') })),
     status,
   )
-  return { ok: false, refusal, headers }
+  return { ok: false, error, headers }
 }
 
 function transported(name: string, createTransport: (baseUrl: string) => Transport): WireUnderTest {
@@ -119,13 +119,13 @@ function transported(name: string, createTransport: (baseUrl: string) => Transpo
   }
 }
 
-/** A refusal as connect-node's clients report it. */
+/** A rejected call as connect-node's clients report it. */
 export function refusedOutcome(error: ConnectError): CallOutcome {
   const code = Code[error.code].replace(/(?<=[a-z])[A-Z]/g, '_$&').toUpperCase()
   const details = error.details.flatMap((detail) => ('type' in detail ? [detail] : []))
   return {
     ok: false,
-    refusal: callErrorFromDetails(code.replace('CANCELED', 'CANCELLED'), error.rawMessage, details),
+    error: callErrorFromDetails(code.replace('CANCELED', 'CANCELLED'), error.rawMessage, details),
     headers: new Map(error.metadata),
   }
 }

@@ -26,7 +26,7 @@ function anyRequest(method: DescMethodUnary) {
   return Object.fromEntries(idFieldsOf(method).map((name) => [name, newId()]))
 }
 
-async function refusalOf(
+async function rejectedOutcome(
   client: Client,
   method: DescMethodUnary,
   token?: string,
@@ -40,24 +40,24 @@ const unauthenticated = (reason: string) => ({ code: 'UNAUTHENTICATED', reason, 
 const statusOf = (client: Client, status: number) => (client.wire === 'grpc' ? undefined : status)
 
 describe.each(clients)('a call without a token over $wire', (client) => {
-  it.each(OPERATIONS)('is refused: $name', async (method) => {
-    const { refusal, headers } = await refusalOf(client, method)
-    expect(refusal).toMatchObject({ ...unauthenticated('TOKEN_MISSING'), httpStatus: statusOf(client, 401) })
+  it.each(OPERATIONS)('is rejected: $name', async (method) => {
+    const { error, headers } = await rejectedOutcome(client, method)
+    expect(error).toMatchObject({ ...unauthenticated('TOKEN_MISSING'), httpStatus: statusOf(client, 401) })
     if (client.wire !== 'grpc') expect(headers.get('www-authenticate')).toBe('Bearer')
   })
 })
 
 describe.each(clients)('a call with a token that does not exist over $wire', (client) => {
-  it.each(OPERATIONS)('is refused: $name', async (method) => {
-    const { refusal } = await refusalOf(client, method, mintToken('environment').token)
-    expect(refusal).toMatchObject({ ...unauthenticated('TOKEN_INVALID'), httpStatus: statusOf(client, 401) })
+  it.each(OPERATIONS)('is rejected: $name', async (method) => {
+    const { error } = await rejectedOutcome(client, method, mintToken('environment').token)
+    expect(error).toMatchObject({ ...unauthenticated('TOKEN_INVALID'), httpStatus: statusOf(client, 401) })
   })
 })
 
 describe.each(clients)('an environment token over $wire', (client) => {
   it.each(needsTeam)('may not administer the team: $name', async (method) => {
-    const { refusal } = await refusalOf(client, method, app.first.environmentToken)
-    expect(refusal).toMatchObject({
+    const { error } = await rejectedOutcome(client, method, app.first.environmentToken)
+    expect(error).toMatchObject({
       code: 'PERMISSION_DENIED',
       reason: 'TEAM_TOKEN_REQUIRED',
       httpStatus: statusOf(client, 403),
@@ -67,8 +67,8 @@ describe.each(clients)('an environment token over $wire', (client) => {
 
 describe.each(clients)('a team token that names no environment over $wire', (client) => {
   it.each(needsEnvironment)('is told to name one: $name', async (method) => {
-    const { refusal } = await refusalOf(client, method, app.first.teamToken)
-    expect(refusal).toMatchObject({
+    const { error } = await rejectedOutcome(client, method, app.first.teamToken)
+    expect(error).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'ENVIRONMENT_REQUIRED',
       httpStatus: statusOf(client, 400),

@@ -84,7 +84,7 @@ describe('updates that saw the same etag', () => {
     const outcomes = await Promise.all(app.clients({ token: tokenFor(kind, world) }).map(update))
 
     expect(outcomes.filter(({ ok }) => ok)).toHaveLength(1)
-    expect(outcomes.filter((outcome) => !outcome.ok && outcome.refusal.reason === 'ETAG_MISMATCH')).toHaveLength(2)
+    expect(outcomes.filter((outcome) => !outcome.ok && outcome.error.reason === 'ETAG_MISMATCH')).toHaveLength(2)
   })
 })
 
@@ -103,9 +103,9 @@ describe('the header If-Match of REST', () => {
   it.each(updatable)('stands for the etag: $noun', async (kind) => {
     const { id, etag } = await make(kind, rest)
 
-    expect(await update(kind, id, '"v9"')).toMatchObject({ ok: false, refusal: mismatch(rest, kind, id) })
+    expect(await update(kind, id, '"v9"')).toMatchObject({ ok: false, error: mismatch(rest, kind, id) })
     expect(await update(kind, id, etag)).toMatchObject({ ok: true })
-    expect(await update(kind, id, etag)).toMatchObject({ ok: false, refusal: mismatch(rest, kind, id) })
+    expect(await update(kind, id, etag)).toMatchObject({ ok: false, error: mismatch(rest, kind, id) })
   })
 
   it('may be weak, and a star matches any version', async () => {
@@ -125,9 +125,9 @@ describe.each(app.clients({}))('a deletion that names an etag over $wire', (clie
     const remove = (version: string) =>
       client.send(kind.delete!, { id: id, etag: version }, { token: tokenFor(kind, world) })
 
-    expect(await remove('"v7"')).toMatchObject({ ok: false, refusal: mismatch(client, kind, id) })
+    expect(await remove('"v7"')).toMatchObject({ ok: false, error: mismatch(client, kind, id) })
     expect(await remove(etag)).toMatchObject({ ok: true, json: {} })
-    expect(await remove(etag)).toMatchObject({ ok: false, refusal: { reason: 'RESOURCE_NOT_FOUND' } })
+    expect(await remove(etag)).toMatchObject({ ok: false, error: { reason: 'RESOURCE_NOT_FOUND' } })
   })
 
   it.each(deletable)('of something unknown is not found: $noun', async (kind) => {

@@ -124,7 +124,7 @@ describe.each(clients)('a page token over $wire', (client) => {
 
     expect(await ask({ status: 'active' })).toMatchObject({ ok: true })
     for (const filter of [{}, { status: 'connecting' }, { status: 'active', region: 'wnam' }])
-      expect(await ask(filter)).toMatchObject({ ok: false, refusal: tokenInvalid(client) })
+      expect(await ask(filter)).toMatchObject({ ok: false, error: tokenInvalid(client) })
   })
 
   it('is good for its own environment alone', async () => {
