@@ -17,11 +17,11 @@ type TimeFunction = 'now' | 'clock_timestamp'
  * then the time that the test sets. The statements under test say `now()` as in production.
  */
 export class DatabaseClock implements AsyncDisposable {
-  readonly #client: pg.Client
+  readonly #connection: pg.Pool
   #now: Date | undefined
 
-  private constructor(client: pg.Client) {
-    this.#client = client
+  private constructor(connection: pg.Pool) {
+    this.#connection = connection
   }
 
   /**
@@ -32,17 +32,17 @@ export class DatabaseClock implements AsyncDisposable {
     url: string,
     functions: readonly TimeFunction[] = ['now', 'clock_timestamp'],
   ): Promise<DatabaseClock> {
-    const client = new pg.Client({ connectionString: url })
-    await client.connect()
-    await client.query(SCHEMA)
+    // A pool of one: it queues statements of works that move the clock at the same time.
+    const connection = new pg.Pool({ connectionString: url, max: 1 })
+    await connection.query(SCHEMA)
     for (const name of functions)
-      await client.query(
+      await connection.query(
         `create function test_clock.${name}() returns timestamptz stable
            return coalesce((select at from test_clock.moment), pg_catalog.${name}())`,
       )
-    const { rows } = await client.query('select quote_ident(current_database()) as name')
-    await client.query(`alter database ${rows[0].name} set search_path = test_clock, pg_catalog, public`)
-    return new DatabaseClock(client)
+    const { rows } = await connection.query('select quote_ident(current_database()) as name')
+    await connection.query(`alter database ${rows[0].name} set search_path = test_clock, pg_catalog, public`)
+    return new DatabaseClock(connection)
   }
 
   readonly now = (): Date => new Date(this.#now ?? Date.now())
@@ -50,7 +50,7 @@ export class DatabaseClock implements AsyncDisposable {
   /** Stops the clock at that moment. */
   async set(moment: string | Date): Promise<void> {
     this.#now = new Date(moment)
-    await this.#client.query('update test_clock.moment set at = $1', [this.#now])
+    await this.#connection.query('update test_clock.moment set at = $1', [this.#now])
   }
 
   /** Stops the clock at the second that has just begun. */
@@ -61,7 +61,7 @@ export class DatabaseClock implements AsyncDisposable {
   /** Lets the clock tell the real time again. */
   async reset(): Promise<void> {
     this.#now = undefined
-    await this.#client.query('update test_clock.moment set at = null')
+    await this.#connection.query('update test_clock.moment set at = null')
   }
 
   /** Moves the stopped clock. */
@@ -70,6 +70,6 @@ export class DatabaseClock implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client.end()
+    await this.#connection.end()
   }
 }
