@@ -55,7 +55,7 @@ export interface IntegratedAccountChange {
   readonly tenantId?: string | undefined
   /** Keys to change: one given replaces the stored one whole, null removes it, the others stay. */
   readonly context?: JsonObject | undefined
-  /** The version the caller saw; absent: whatever is stored. */
+  /** The version the caller read; absent: any. */
   readonly version?: number | undefined
 }
 

@@ -140,7 +140,7 @@ export interface CredentialsChange {
   readonly id: string
   /** By name; null takes an optional one away, a field left out keeps its value. A token as in `createIntegratedAccount`. */
   readonly credentials: JsonObject
-  /** The version the caller saw; absent: whatever is stored. */
+  /** The version the caller read; absent: any. */
   readonly version?: number | undefined
 }
 

@@ -49,7 +49,7 @@ export interface TokenProvider {
 }
 
 /** Deletes triggers, which belong to a module above this one. */
-export interface AccountTriggers {
+interface AccountTriggers {
   /** Deletes every trigger of the account with its schedule, and stops its runs. */
   deleteByAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void>
 }

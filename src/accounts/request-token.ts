@@ -116,7 +116,7 @@ function responseOf(outcome: Exclude<ActionOutcome, { readonly kind: 'failed' }>
 /** The last token error, stored beside the token for callers during the back-off. */
 export type StoredTokenError = Pick<TokenError, 'kind' | 'message'>
 
-/** Back-off between token requests. After a rejected grant or client somebody has to act, so its delays are longer. */
+/** Back-off between token requests. A rejected grant or client needs a person to act, so its delays are longer. */
 const RETRY_BACKOFFS: Readonly<Record<TokenError['kind'], BackoffPolicy>> = {
   transient: { baseMs: 5_000, factor: 2, maxMs: 600_000, jitterFloor: 0.5 },
   client_refused: { baseMs: 30_000, factor: 2, maxMs: 3_600_000, jitterFloor: 0.5 },
@@ -148,11 +148,11 @@ export function tokenFailure({ kind, message }: StoredTokenError, accountId: str
   }
   switch (kind) {
     case 'grant_refused': {
-      const text = `the third party refuses the account's credentials (${message}): connect it again`
+      const text = `the third party rejects the account's credentials (${message}): connect it again`
       return new Failure('CREDENTIALS_INVALID', text, details)
     }
     case 'client_refused': {
-      const text = `the third party refuses the integration's client or settings (${message}): correct the definition or its override`
+      const text = `the third party rejects the integration's client or settings (${message}): correct the definition or its override`
       return new Failure('TOKEN_REQUEST_FAILED', text, details)
     }
     case 'transient':

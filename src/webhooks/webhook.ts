@@ -79,7 +79,7 @@ export async function getWebhook(tx: Tx, environmentId: string, id: string): Pro
 /**
  * Changes the given fields; none given changes nothing and returns the webhook.
  *
- * @param version the version the caller saw; absent: whatever is stored
+ * @param version the version the caller read; absent: any
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, URL_NOT_ALLOWED, INVALID_FIELD
  */
 export async function updateWebhook(

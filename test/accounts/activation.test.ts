@@ -52,7 +52,7 @@ describe('a connecting account', () => {
     expect(await worker().runOnce()).toBe(false)
   })
 
-  it('is prepared, then proved with what the preparation changed of its context', async () => {
+  it('runs post_install, then validation with the context that post_install changed', async () => {
     const { id } = await connectTo(WHOLE)
     scriptInstall()
     scriptProof()
@@ -72,7 +72,7 @@ describe('a connecting account', () => {
     expect(await causes(id)).toEqual(['created', 'steps_passed'])
   })
 
-  it('becomes post_install_error when its preparation fails, and is not proved', async () => {
+  it('becomes post_install_error when post_install fails, without validation', async () => {
     const { id } = await connectTo(WHOLE)
     script({ request: 'POST /hooks', answer: { status: 422, json: { message: 'no hooks left' } } })
     await worker().runOnce()
@@ -94,7 +94,7 @@ describe('a connecting account', () => {
       },
       'validation failed at request_1: the upstream answered 401: Bad credentials',
     ],
-  ])('becomes validation_error when the third party refuses %s', async (_what, config, lastError) => {
+  ])('becomes validation_error when the third party rejects %s', async (_what, config, lastError) => {
     const { id } = await connectTo(config)
     script({ request: 'GET /me', answer: { status: 401, json: { message: 'Bad credentials' } } })
     await worker().runOnce()
@@ -113,14 +113,14 @@ describe('a connecting account', () => {
     expect((await read(id)).lastError).toContain('the plan is not pro')
   })
 
-  it('becomes post_install_error when its preparation would change what the account may not', async () => {
+  it('becomes post_install_error when post_install sets a reserved context key', async () => {
     const actions = { post_install: { type: 'update_context', config: { oauth: {} } } }
     const { id } = await connectTo({ credentials: { api_key: { config: api_key } }, actions })
     await worker().runOnce()
     expect(await read(id)).toMatchObject({ status: 'post_install_error', lastError: expect.stringContaining('oauth') })
   })
 
-  it('shows its credentials nowhere, even when the third party repeats them', async () => {
+  it('never shows its credentials, even when the third party repeats them', async () => {
     const { id } = await connectTo(VERIFIED)
     script({ request: 'GET /me', answer: { status: 401, json: { message: 'bad key: key-canary' } } })
     await worker().runOnce()
@@ -129,14 +129,14 @@ describe('a connecting account', () => {
     expect(JSON.stringify({ lastError, lastActionResult })).not.toContain('canary')
   })
 
-  it('that has a form to fill in is not held up by it', async () => {
+  it('does not wait for its form', async () => {
     const form = { type: 'form', config: { fields: [{ name: 'site' }] } }
     const actions = { post_connect_user_form: form }
     const { status } = await connectTo({ credentials: { api_key: { config: api_key } }, actions })
     expect(status).toBe('active')
   })
 
-  it('of a sandbox is not prepared by writing, but may be proved by it', async () => {
+  it('of a sandbox may write in validation, but not in post_install', async () => {
     const validation = { type: 'request', config: { method: 'POST', path: '/graphql' } }
     const withKey = { credentials: { api_key: { config: api_key } } }
     const installed = await connectTo({ ...withKey, actions: INSTALL }, { isSandbox: true })
@@ -152,7 +152,7 @@ describe('a connecting account', () => {
 })
 
 describe('steps that failed are repeated', () => {
-  it('all of them, when somebody asks for it', async () => {
+  it('all of them, on request', async () => {
     const { id } = await connectTo(WHOLE)
     script({ request: 'POST /hooks', answer: { status: 422, json: {} } })
     await worker().runOnce()
@@ -187,8 +187,8 @@ describe('steps that failed are repeated', () => {
   })
 })
 
-describe('a third party that gives no verdict', () => {
-  it('is asked again after a growing pause', async () => {
+describe('an inconclusive attempt', () => {
+  it('is retried with a growing backoff', async () => {
     const { id } = await connectTo(VERIFIED)
     script({ ...AWAY, times: 2 })
     await worker().runOnce()
@@ -205,7 +205,7 @@ describe('a third party that gives no verdict', () => {
     expect((await read(id)).status).toBe('active')
   })
 
-  it('is left alone for as long as it asks', async () => {
+  it('is retried no sooner than Retry-After says', async () => {
     const { id } = await connectTo(VERIFIED)
     script({ request: 'GET /me', answer: { status: 429, headers: { 'retry-after': '120' }, json: {} } })
     await worker().runOnce()
@@ -213,7 +213,7 @@ describe('a third party that gives no verdict', () => {
     expect(await worker().runOnce()).toBe(false)
   })
 
-  it('shows what it waits for, and until when', async () => {
+  it('shows the error and the next attempt', async () => {
     const { id } = await connectTo({ ...VERIFIED, retry: {} })
     script({ ...AWAY, answer: { status: 503, json: { message: 'down for key-canary' } } })
     const before = await read(id)
@@ -231,7 +231,7 @@ describe('a third party that gives no verdict', () => {
     expect(await read(id)).toMatchObject({ status: 'active', lastError: '', nextAttemptAt: null })
   })
 
-  it('tells of no next attempt while one is made', async () => {
+  it('shows no next attempt while one is under way', async () => {
     const { id } = await connectTo(VERIFIED)
     script({ request: 'GET /me', answer: OK })
     const seen: unknown[] = []
@@ -243,7 +243,7 @@ describe('a third party that gives no verdict', () => {
     expect(seen).toEqual([null])
   })
 
-  it('is prepared again after a preparation that was not answered', async () => {
+  it('of post_install runs post_install again', async () => {
     const { id } = await connectTo(WHOLE)
     script({ request: 'POST /hooks', answer: { status: 503, json: {} } })
     await worker().runOnce()
@@ -255,7 +255,7 @@ describe('a third party that gives no verdict', () => {
     expect((await read(id)).status).toBe('active')
   })
 
-  it('is given up after five tries, whichever workers made them', async () => {
+  it('fails the activation after five, by any workers', async () => {
     const { id } = await connectTo(VERIFIED)
     script({ ...AWAY, times: 5 })
     for (let round = 0; round < 6; round++) {
@@ -269,7 +269,7 @@ describe('a third party that gives no verdict', () => {
     })
   })
 
-  it('after the preparation is not prepared for twice', async () => {
+  it('of validation does not run post_install again', async () => {
     const { id } = await connectTo(WHOLE)
     scriptInstall()
     script(AWAY)
@@ -283,7 +283,7 @@ describe('a third party that gives no verdict', () => {
 })
 
 describe('workers', () => {
-  it('share an account: one of two connects it', async () => {
+  it('claim an account once: one of two activates it', async () => {
     const { id } = await connectTo(WHOLE)
     scriptInstall()
     scriptProof()
@@ -291,7 +291,7 @@ describe('workers', () => {
     expect(await causes(id)).toEqual(['created', 'steps_passed'])
   })
 
-  it('pass over an account that another one is just taking', async () => {
+  it('skip an account that another one is claiming', async () => {
     await connectTo(VERIFIED)
     const claim = { leaseMs: 60_000, regions: undefined }
     await database.transaction(async (other) => {
@@ -307,7 +307,7 @@ describe('workers', () => {
     expect(await worker({ regions: ['wnam', 'eu'] }).runOnce()).toBe(true)
   })
 
-  it('that were too slow store nothing', async () => {
+  it('that lost their lease store nothing', async () => {
     const { id } = await connectTo(VERIFIED)
     script({ request: 'GET /me', answer: { status: 401, json: {} } }, { request: 'GET /me', answer: OK })
     const overtaken = engineThat(async (...call) => {
@@ -334,7 +334,7 @@ describe('workers', () => {
     expect(await causes(account.id)).toEqual(['created', 'reconnected'])
   })
 
-  it('that are stopped give back what they had, as if it had not been tried', async () => {
+  it('that are stopped release their account without counting the attempt', async () => {
     const { id } = await connectTo(VERIFIED)
     for (let round = 0; round < 6; round++) {
       const stopped = worker({
@@ -352,7 +352,7 @@ describe('workers', () => {
     expect((await read(id)).status).toBe('connecting')
   })
 
-  it('leave accounts of disabled installations alone', async () => {
+  it('postpone accounts of disabled installations', async () => {
     const { id, environmentIntegrationId } = await connectTo(VERIFIED)
     const enable = (isEnabled: boolean) =>
       execute(tx, 'update environment_integration set is_enabled = ? where id = ?', [
@@ -384,7 +384,7 @@ describe('workers', () => {
     expect((await read(id)).status).toBe(status)
   })
 
-  it('survive that an account is removed under their hands', async () => {
+  it('survive that an account is deleted during its activation', async () => {
     const { id } = await connectTo(VERIFIED)
     const removing = engineThat(async () => {
       await execute(tx, 'delete from integrated_account where id = ?', [id])
@@ -395,7 +395,7 @@ describe('workers', () => {
   })
 })
 
-it('the context that a preparation changes is merged by the database', async () => {
+it('the context that post_install changes is merged by the database', async () => {
   const { id } = await connectTo(WHOLE)
   const meanwhile = engineThat(async (...call) => {
     const sql = `update integrated_account set context = context || '{"other": 1}' where id = ?`

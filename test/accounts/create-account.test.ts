@@ -85,7 +85,7 @@ describe('createIntegratedAccount', () => {
     ['unknown ones', { ...CREDENTIALS, api_kye: 'x' }, ['credentials.api_kye']],
     ['invalid ones', { ...CREDENTIALS, subdomain: 'a.b' }, ['credentials.subdomain']],
     ['all at once', { subdomain: 'a.b', x: 1 }, ['credentials.api_key', 'credentials.subdomain', 'credentials.x']],
-  ])('refuses credentials with every field, and stores nothing: %s', async (_, credentials, fields) => {
+  ])('rejects credentials with every field, and stores nothing: %s', async (_, credentials, fields) => {
     const installation = await addInstallation()
     const attempt = connect({ environmentIntegrationId: installation.id, credentials })
     const failure = await attempt.catch((error) => error)
@@ -102,7 +102,7 @@ describe('createIntegratedAccount', () => {
     ['characters that no header can carry', 'ключ', 'string.header'],
     ['NUL', 'k\0', 'string.control'],
     ['an escape sequence', 'k\u001b[A', 'string.control'],
-  ])('refuses a credential with %s', async (_, api_key, rule) => {
+  ])('rejects a credential with %s', async (_, api_key, rule) => {
     const attempt = connect({ credentials: { ...CREDENTIALS, api_key } })
     await expect(attempt).rejects.toMatchObject({
       reason: 'CREDENTIALS_INVALID',
@@ -118,7 +118,7 @@ describe('createIntegratedAccount', () => {
     expect(await connect({ environmentIntegrationId: id, credentials: { pem } })).toMatchObject({ status: 'active' })
   })
 
-  it('refuses the mask of a secret', async () => {
+  it('rejects the mask of a secret', async () => {
     const attempt = connect({ credentials: { ...CREDENTIALS, api_key: '***' } })
     await expect(attempt).rejects.toMatchObject({
       reason: 'SECRET_MASKED',
@@ -130,7 +130,7 @@ describe('createIntegratedAccount', () => {
     ['none of several methods', TWO_METHODS, undefined, 'required'],
     ['a method that is not offered', TWO_METHODS, 'vendor_oauth', 'enum'],
     ['a method that needs the customer', OAUTH_ONLY, undefined, 'method.not_headless'],
-  ] as const)('refuses %s', async (_, config, authenticationMethod, rule) => {
+  ] as const)('rejects %s', async (_, config, authenticationMethod, rule) => {
     const { id } = await addInstallation(config)
     const attempt = connect({ environmentIntegrationId: id, authenticationMethod, credentials: {} })
     await expect(attempt).rejects.toMatchObject({
@@ -150,7 +150,7 @@ describe('createIntegratedAccount', () => {
   })
 
   it.each([['environment_variables'], ['env'], ['oauth'], ['api_key'], ['pin']])(
-    'refuses the context key %s',
+    'rejects the context key %s',
     async (key) => {
       await expect(connect({ context: { [key]: 'x', fine: 1 } })).rejects.toMatchObject({
         reason: 'CONTEXT_KEY_RESERVED',
@@ -170,7 +170,7 @@ describe('createIntegratedAccount', () => {
     })
   })
 
-  it('is refused while the installation is disabled', async () => {
+  it('fails while the installation is disabled', async () => {
     const { id } = await addInstallation()
     await updateEnvironmentIntegration(deps, tx, own, { id, isEnabled: false })
     const attempt = connect({ environmentIntegrationId: id })

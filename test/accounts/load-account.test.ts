@@ -36,7 +36,7 @@ describe('the reader of accounts', () => {
     expect(statements).toBeLessThan(5)
   })
 
-  it('shows whoever asks after a change what was changed, however many are asking', async () => {
+  it('returns what was changed to every read after the change, however many reads there are', async () => {
     const reader = createAccountReader(database)
     const before = Array.from({ length: 10 }, () => read(reader, two.id))
     await update({ id: two.id, tenantId: 'changed' })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { OAUTH2, refusal, tokensFixture } from './token-fixture.ts'
+import { errorResponse, OAUTH2, tokensFixture } from './token-fixture.ts'
 
 const { server, pass, process, addConsent, statusOf, secretsOf } = await tokensFixture()
 
@@ -29,7 +29,7 @@ const RENEWED_IN_STEPS = {
     },
   },
 }
-const TICKET = refusal(200, { ticket: 'a-ticket-that-nobody-may-see' })
+const TICKET = errorResponse(200, { ticket: 'a-ticket-that-nobody-may-see' })
 
 const expired = async () => {
   const id = await addConsent(CONSENT, RENEWED_IN_STEPS)
@@ -40,7 +40,7 @@ const expired = async () => {
 describe('the action refresh_token', () => {
   it('asks for the next token, where no refresh token could', async () => {
     const id = await expired()
-    server.answer(TICKET, refusal(200, { new: 'second-token' }))
+    server.answer(TICKET, errorResponse(200, { new: 'second-token' }))
     const { access } = await process().load(id)
     expect(access.credentials.oauth).toMatchObject({ token: { access_token: 'second-token' } })
     expect(server.asked[1]).toEqual({ login: 'a-ticket-that-nobody-may-see', old: 'first-token' })
@@ -57,7 +57,7 @@ describe('the action refresh_token', () => {
   it('that is refused makes the account need a new consent, and says nothing of what was sent', async () => {
     const id = await expired()
     const error_description = 'bad first-token and a-ticket-that-nobody-may-see'
-    server.answer(TICKET, refusal(400, { error: 'invalid_grant', error_description }))
+    server.answer(TICKET, errorResponse(400, { error: 'invalid_grant', error_description }))
     await expect(process().load(id)).rejects.toMatchObject({ reason: 'CREDENTIALS_INVALID' })
     const { status, lastError } = await statusOf(id)
     expect(status).toBe('needs_reauth')
@@ -65,8 +65,8 @@ describe('the action refresh_token', () => {
   })
 
   it.each([
-    ['is not answered', refusal(503, {})],
-    ['meets a rate limit', refusal(429, {})],
+    ['is not answered', errorResponse(503, {})],
+    ['meets a rate limit', errorResponse(429, {})],
   ])('that %s is nobody’s fault', async (_what, answer) => {
     const id = await expired()
     server.answer(TICKET, answer)
@@ -76,7 +76,7 @@ describe('the action refresh_token', () => {
 
   it('that comes to no token is the definition’s fault', async () => {
     const id = await expired()
-    server.answer(TICKET, refusal(200, {}))
+    server.answer(TICKET, errorResponse(200, {}))
     await expect(process().load(id)).rejects.toMatchObject({
       reason: 'TOKEN_REQUEST_FAILED',
       metadata: { cause: 'client_refused' },

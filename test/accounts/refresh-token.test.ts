@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { createTokenProvider, loadAccountForCall, refreshCredentials } from '../../src/accounts/index.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
-import { CLIENT_CREDENTIALS, refusal, tokensFixture } from './token-fixture.ts'
+import { CLIENT_CREDENTIALS, errorResponse, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()
 const { database, own, server, pass, process, addClient, addConsent, connect, installed } = fixture
-const { statusOf, contextOf, tokenRow, alterToken, secretsOf, naps } = fixture
+const { statusOf, contextOf, tokenRow, alterToken, secretsOf, sleeps } = fixture
 
 const HOUR = 3_600_000
 /** Of the test's database. */
@@ -76,7 +76,7 @@ describe('the token of an account', () => {
     expect(server.asked).toHaveLength(2)
   })
 
-  it('is used to its end while there is no newer one to be had, and nobody asks during the pause', async () => {
+  it('is used until it expires while no newer one can be obtained, and none is requested during the back-off', async () => {
     const id = await addClient()
     server.answer(FIRST, DOWN)
     const { load } = process()
@@ -91,7 +91,7 @@ describe('the token of an account', () => {
     expect(await statusOf(id)).toMatchObject({ status: 'active' })
   })
 
-  it('is forced anew whatever its age and whatever pause is on, on request', async () => {
+  it('is refreshed on request in spite of its age and of a back-off', async () => {
     const id = await addClient()
     server.answer(FIRST, DOWN, SECOND)
     const one = process()
@@ -131,7 +131,7 @@ describe('a token that was paid for', () => {
     expect(JSON.stringify(await secretsOf(id))).toContain('second-refresh')
   })
 
-  it('is used by nobody unless it is stored', async () => {
+  it('is not used unless it is stored', async () => {
     const id = await addConsent({ ...CONSENT, expires_in: 0 })
     server.answer(SECOND)
     await expect(loadAccountForCall(failing(5), own.environmentId, id, 'call')).rejects.toThrow('Connection terminated')
@@ -164,8 +164,8 @@ describe('a token that was granted elsewhere', () => {
 
   it.each([
     ['without a refresh token', { access_token: 'first-token', expires_in: 60 }],
-    ['that nobody said the end of', { access_token: 'first-token', refresh_token: 'first-refresh' }],
-  ])('%s is used until it is refused', async (_, token) => {
+    ['without an expiry', { access_token: 'first-token', refresh_token: 'first-refresh' }],
+  ])('%s is used until it is rejected', async (_, token) => {
     const id = await addConsent(token)
     server.answer()
     pass(HOUR)
@@ -177,7 +177,7 @@ describe('a token that was granted elsewhere', () => {
     ['no token at all', {}, 'authentication_method', 'method.not_headless'],
     ['a refresh token alone', { refresh_token: 'r' }, 'credentials.access_token', 'required'],
     ['a lifetime that is none', { access_token: 'a', expires_in: 'soon' }, 'credentials.expires_in', 'string.number'],
-  ])('is refused with %s', async (_, token, field, rule) => {
+  ])('is rejected with %s', async (_, token, field, rule) => {
     const attempt = addConsent(token)
     await expect(attempt).rejects.toMatchObject({ reason: 'CREDENTIALS_INVALID', violations: [{ field, rule }] })
   })
@@ -208,7 +208,7 @@ describe('one request per account', () => {
 
   it('for several processes: a refresh token that is good once is used once', async () => {
     const id = await addConsent(CONSENT)
-    server.answer({ ...SECOND, refresh_token: 'second-refresh' }, refusal(400, { error: 'invalid_grant' }))
+    server.answer({ ...SECOND, refresh_token: 'second-refresh' }, errorResponse(400, { error: 'invalid_grant' }))
     pass(HOUR)
     const processes = [process(), process(), process()]
     const loaded = await Promise.all(processes.flatMap(({ load }) => [load(id), load(id)]))
@@ -256,9 +256,9 @@ describe('one request per account', () => {
     const stuck = server.hold()
     const first = process().load(id)
     await expect.poll(() => server.asked.length).toBe(1)
-    const before = naps()
+    const before = sleeps()
     const second = load(id)
-    await expect.poll(naps).toBeGreaterThan(before)
+    await expect.poll(sleeps).toBeGreaterThan(before)
     pass(20_000)
     await expect(second).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED', retryAfterSeconds: 5 })
     stuck()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { listIntegratedAccountHistory } from '../../src/accounts/index.ts'
 import { Failure } from '../../src/base/index.ts'
-import { CLIENT_CREDENTIALS, OAUTH2, refusal, type TokenServerAnswer, tokensFixture } from './token-fixture.ts'
+import { CLIENT_CREDENTIALS, errorResponse, OAUTH2, type TokenServerAnswer, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()
 const { tx, own, server, pass, process, addClient, addConsent, statusOf, tokenRow, alterToken } = fixture
@@ -9,7 +9,7 @@ const { tx, own, server, pass, process, addClient, addConsent, statusOf, tokenRo
 const HOUR = 3_600_000
 const CONSENT = { access_token: 'first-token', refresh_token: 'first-refresh', expires_in: 3600 }
 const html = (status: number): TokenServerAnswer => ({ status, text: '<html>Sorry</html>' })
-const code = (error: string, status = 400) => refusal(status, { error })
+const code = (error: string, status = 400) => errorResponse(status, { error })
 
 /** What an answer is, and what becomes of the account: whose matter it is and what its callers get. */
 const MATRIX: readonly [what: string, answer: TokenServerAnswer, verdict: 'account' | 'integration' | 'nobody'][] = [
@@ -20,25 +20,25 @@ const MATRIX: readonly [what: string, answer: TokenServerAnswer, verdict: 'accou
   ['an error in a success', code('bad_refresh_token', 200), 'account'],
   ['an error as a form', { status: 400, text: 'error=invalid_grant&error_description=gone' }, 'account'],
   ['an error of a kind of its own', code('token_is_weird'), 'account'],
-  ['a refusal without a code', refusal(400, { message: 'no' }), 'account'],
-  ['an error as an object', refusal(400, { error: { code: 'invalid_grant', message: 'no' } }), 'account'],
+  ['an error without a code', errorResponse(400, { message: 'no' }), 'account'],
+  ['an error as an object', errorResponse(400, { error: { code: 'invalid_grant', message: 'no' } }), 'account'],
   ['an unknown client', code('invalid_client', 401), 'integration'],
   ['an unknown client in a success', code('incorrect_client_credentials', 200), 'integration'],
-  ['a client that is not let in', refusal(401, {}), 'integration'],
+  ['a client that is not let in', errorResponse(401, {}), 'integration'],
   ['a request that is wrong', code('invalid_request'), 'integration'],
   ['a scope that does not exist', code('invalid_scope'), 'integration'],
-  ['a path that does not exist', refusal(404, { message: 'not found' }), 'integration'],
+  ['a path that does not exist', errorResponse(404, { message: 'not found' }), 'integration'],
   [
     'a redirect',
     { status: 302, text: '<html>', headers: { location: 'https://elsewhere.example.com' } },
     'integration',
   ],
-  ['a success without a token', refusal(200, { token: 'x' }), 'integration'],
+  ['a success without a token', errorResponse(200, { token: 'x' }), 'integration'],
   ['an address that is not allowed', new Failure('EGRESS_BLOCKED', 'not there'), 'integration'],
   ['a server that is down', html(503), 'nobody'],
   ['a server that failed, whatever it says', code('invalid_grant', 500), 'nobody'],
   ['a server that says it is busy', code('temporarily_unavailable'), 'nobody'],
-  ['a server that asks to wait', refusal(429, { error: 'slow' }), 'nobody'],
+  ['a server that asks to wait', errorResponse(429, { error: 'slow' }), 'nobody'],
   ['a page of a firewall', html(403), 'nobody'],
   ['a page as a success', html(200), 'nobody'],
   ['an empty answer', { status: 200, text: '' }, 'nobody'],
@@ -72,11 +72,11 @@ describe('what a refresh is answered', () => {
   })
 })
 
-describe('a refusal', () => {
+describe('a token error', () => {
   it('is one step of the history, with what was said', async () => {
     const id = await addConsent(CONSENT)
     pass(HOUR)
-    server.answer(refusal(400, { error: 'invalid_grant', error_description: 'The user left.' }))
+    server.answer(errorResponse(400, { error: 'invalid_grant', error_description: 'The user left.' }))
     await Promise.allSettled([process(), process(), process()].map(({ load }) => load(id)))
     const [latest, before] = await listIntegratedAccountHistory(tx, own, id, { before: undefined, limit: 2 })
     const lastError = expect.stringContaining('invalid_grant: The user left.')
@@ -89,7 +89,7 @@ describe('a refusal', () => {
     const basic = Buffer.from('app:the-clients-secret').toString('base64')
     pass(HOUR)
     const error_description = `first-refresh of first-token by Basic ${basic}`
-    server.answer(refusal(400, { error: 'invalid_grant', error_description }))
+    server.answer(errorResponse(400, { error: 'invalid_grant', error_description }))
     await expect(process().load(id)).rejects.toMatchObject({
       publicMessage: expect.stringContaining('(invalid_grant: *** of *** by Basic ***)'),
     })

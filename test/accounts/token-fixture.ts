@@ -92,19 +92,19 @@ function isWhole(
 }
 
 /** A JSON answer with a status. */
-export function refusal(status: number, body: Json): TokenServerAnswer {
+export function errorResponse(status: number, body: Json): TokenServerAnswer {
   return { status, text: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
 }
 
 /** The accounts fixture, a token endpoint and a clock that moves by hand. */
 export async function tokensFixture() {
   let now = Date.now()
-  let naps = 0
+  let sleeps = 0
   const clock = {
     now: () => new Date(now),
     monotonicMs: () => now,
     sleep: () => {
-      naps += 1
+      sleeps += 1
       return new Promise<void>((resolve) => setImmediate(resolve))
     },
   }
@@ -141,8 +141,8 @@ export async function tokensFixture() {
     server,
     clock,
     process,
-    /** How often somebody has slept so far. */
-    naps: () => naps,
+    /** How often the clock was asked to sleep so far. */
+    sleeps: () => sleeps,
     pass: (ms: number) => {
       now += ms
     },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { TokenRefresher } from '../../src/accounts/index.ts'
 import { updateIntegration } from '../../src/integrations/index.ts'
-import { CLIENT_CREDENTIALS, refusal, tokensFixture } from './token-fixture.ts'
+import { CLIENT_CREDENTIALS, errorResponse, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()
 const {
@@ -97,11 +97,11 @@ describe('the background', () => {
     expect(server.asked).toHaveLength(1)
   })
 
-  it('leaves an account alone whose grant is refused, and the others go on', async () => {
+  it('stops for an account whose grant is rejected, and continues with the others', async () => {
     const [gone, good] = [await addConsent(CONSENT), await addWithToken()]
     await alterToken(gone, `due_at = now() - interval '2 seconds'`)
     await alterToken(good, DUE)
-    server.answer(refusal(400, { error: 'invalid_grant' }), SECOND)
+    server.answer(errorResponse(400, { error: 'invalid_grant' }), SECOND)
     await worker().runOnce()
     const rows = [await tokenRow(gone), await tokenRow(good)]
     expect(rows.filter((row) => row?.version === 2)).toHaveLength(1)
@@ -109,7 +109,7 @@ describe('the background', () => {
     expect(server.asked).toHaveLength(2)
   })
 
-  it('tries again after a pause while the server is down', async () => {
+  it('retries after a back-off while the server is down', async () => {
     const id = await addWithToken()
     await alterToken(id, DUE)
     server.answer({ status: 503, text: '' }, SECOND)
@@ -128,7 +128,7 @@ describe('the background', () => {
     expect(await tokenRow(id)).toMatchObject({ due_at: null, version: 1 })
   })
 
-  it('waits where the definition no longer says how a token is had', async () => {
+  it('backs off where the definition no longer describes how to request a token', async () => {
     const environmentIntegrationId = await installed({ ...CLIENT_CREDENTIALS })
     const id = await addWithToken(CLIENT_CREDENTIALS, { environmentIntegrationId })
     const { account } = await process().load(id)

@@ -61,7 +61,7 @@ describe('new credentials', () => {
     },
   )
 
-  it('end the token of the old ones, and the pause after a refusal', async () => {
+  it('end the token of the old ones, and the back-off after an error', async () => {
     const id = await addClient()
     server.answer(FIRST, { status: 400, text: '{"error":"invalid_grant"}' }, SECOND)
     const { load } = process()

@@ -114,14 +114,14 @@ describe('changing a webhook', () => {
     { name: 'such a version and nothing else', change: { version: 2 }, reason: 'ETAG_MISMATCH' },
     { name: 'an address inside', change: { targetUrl: 'http://10.0.0.1/' }, reason: 'URL_NOT_ALLOWED' },
     { name: 'an unknown event', change: { eventTypes: ['x'] }, reason: 'INVALID_FIELD' },
-  ])('is refused with $name', async ({ change, reason }) => {
+  ])('is rejected with $name', async ({ change, reason }) => {
     const { webhook } = await create()
     const refusal = await rejectionOf(updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change }))
     expect(refusal.reason).toBe(reason)
     expect(await getWebhook(database.pool, environmentId, webhook.id)).toEqual(webhook)
   })
 
-  it('of another environment is refused as unknown', async () => {
+  it('of another environment is not found', async () => {
     const { webhook } = await create()
     const change = updateWebhook(deps, database.pool, stranger, { id: webhook.id, isActive: false })
     expect((await rejectionOf(change)).reason).toBe('RESOURCE_NOT_FOUND')
@@ -157,7 +157,7 @@ describe('rotating the secret', () => {
     expect(secrets).not.toContain(secret)
   })
 
-  it('of an unknown webhook is refused', async () => {
+  it('of an unknown webhook is not found', async () => {
     const rotation = database.transaction((tx) => rotateWebhookSecret(deps, tx, environmentId, newId()))
     expect((await rejectionOf(rotation)).reason).toBe('RESOURCE_NOT_FOUND')
   })
@@ -176,7 +176,7 @@ describe('deleting a webhook', () => {
     expect((await rejectionOf(remove(webhook.id))).reason).toBe('RESOURCE_NOT_FOUND')
   })
 
-  it('is refused while a trigger sends to it, and with force takes that trigger along and no other', async () => {
+  it('fails while a trigger sends to it, and with force deletes that trigger and no other', async () => {
     const [{ webhook }, kept] = [await create(), await create()]
     const trigger = await seedTrigger(database, environmentId, { webhookId: webhook.id })
     const other = await seedTrigger(database, environmentId, { webhookId: kept.webhook.id })
