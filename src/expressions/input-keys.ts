@@ -30,33 +30,42 @@ const WITHOUT_CONTEXT: ReadonlySet<string> = new Set([
 ])
 
 /** Functions that use the context only when they are called with fewer arguments than this. */
-const CONTEXT_BELOW: ReadonlyMap<string, number> = new Map([
-  ...[
-    'string',
-    'number',
-    'boolean',
-    'not',
-    'length',
-    'lowercase',
-    'uppercase',
-    'trim',
-    'keys',
-    'abs',
-    'floor',
-    'ceil',
-  ].map((name) => [name, 1] as const),
-  ...['round', 'base64encode', 'base64decode', 'hash', 'base64url', 'parseDate', 'toMillis', 'fromMillis'].map(
-    (name) => [name, 1] as const,
-  ),
-  ...['contains', 'split', 'match', 'substringBefore', 'substringAfter', 'lookup', 'each', 'sift', 'hmac'].map(
-    (name) => [name, 2] as const,
-  ),
-  ...([
-    ['substring', 2],
-    ['replace', 3],
-    ['pad', 2],
-  ] as const),
-])
+const CONTEXT_BELOW: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    string: 1,
+    number: 1,
+    boolean: 1,
+    not: 1,
+    length: 1,
+    lowercase: 1,
+    uppercase: 1,
+    trim: 1,
+    keys: 1,
+    abs: 1,
+    floor: 1,
+    ceil: 1,
+    round: 1,
+    base64encode: 1,
+    base64decode: 1,
+    hash: 1,
+    base64url: 1,
+    parseDate: 1,
+    toMillis: 1,
+    fromMillis: 1,
+    contains: 2,
+    split: 2,
+    match: 2,
+    substringBefore: 2,
+    substringAfter: 2,
+    lookup: 2,
+    each: 2,
+    sift: 2,
+    hmac: 2,
+    substring: 2,
+    pad: 2,
+    replace: 3,
+  }),
+)
 
 /**
  * The keys of the input that an expression may read; `undefined` when it may read any.

@@ -140,8 +140,18 @@ export type StopReason = (typeof STOP_REASONS)[number]
 
 /** Root names of expressions over a page; missing values are `null`. */
 export const PAGE_ROOTS = [
-  ...(['status', 'headers', 'body', 'records', 'count', 'last_record'] as const),
-  ...(['url', 'limit', 'page', 'offset', 'cursor', 'total_seen'] as const),
+  'status',
+  'headers',
+  'body',
+  'records',
+  'count',
+  'last_record',
+  'url',
+  'limit',
+  'page',
+  'offset',
+  'cursor',
+  'total_seen',
 ] as const
 
 /** The input of expressions over a page. @param more further root names of one expression */
