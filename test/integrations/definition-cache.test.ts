@@ -13,7 +13,7 @@ const { database, tx, deps, secrets, own, other, addIntegration, install } = awa
 
 const headerOf = (config: unknown) => (config as typeof CONFIG_WITH_SECRET).authorization
 
-describe('the definition in force', () => {
+describe('the effective definition', () => {
   it('is the merged config with secrets of both layers in place, compiled', async () => {
     const { id: integrationId, name } = await addIntegration({ config: CONFIG_WITH_SECRET })
     const override = { base_url: 'https://eu.example.com', environment_variables: { API_TOKEN: 'v', N: 1 } }
@@ -93,7 +93,7 @@ describe('the definition in force', () => {
 })
 
 describe('the integration cache', () => {
-  it('returns one object per version, and the present state for a version it has not seen', async () => {
+  it('returns one object per version, and the current state for a version it has not seen', async () => {
     const { id, version } = await addIntegration()
     const cache = createIntegrationCache()
     const first = await cache.find(tx, id, version)

@@ -55,7 +55,7 @@ describe('createEnvironmentIntegration', () => {
     expect(await secretsOf(made)).toEqual({ '/environment_variables/API_TOKEN': '"variable-secret"' })
   })
 
-  it('rejects to install twice, naming the existing installation, and leaves the transaction usable', async () => {
+  it('rejects a second installation, naming the first, and leaves the transaction usable', async () => {
     const { id: integrationId } = await addIntegration()
     const there = await install({ integrationId, override: { label: 'first' } })
     await expect(install({ integrationId, override: { label: 'second' } })).rejects.toMatchObject({

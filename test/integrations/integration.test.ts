@@ -160,7 +160,7 @@ describe('updateIntegration', () => {
     expect(Object.values(await secretsOf(id))).toEqual(['"new"'])
   })
 
-  it('forgets a secret whose place the patch removes', async () => {
+  it('deletes a secret whose path the patch removes', async () => {
     const { id } = await addIntegration({ config: CONFIG_WITH_SECRET })
     await update({ id, config: { authorization: null }, version: 1 })
     expect(await secretsOf(id)).toEqual({})
@@ -243,8 +243,8 @@ describe('deleteIntegration', () => {
   })
 })
 
-describe('removeIntegrationsOf', () => {
-  it('removes all of a team, installed or not', async () => {
+describe('deleteIntegrationsOfTeam', () => {
+  it('deletes all of a team, installed or not', async () => {
     const scope = await newScope()
     const { id } = await addIntegration({}, scope)
     await addIntegration({}, scope)
@@ -280,7 +280,7 @@ describe('checkDefinition', () => {
     expect(findings.map(({ field }) => field).toSorted()).toEqual(['headers.x-token', 'labl'])
   })
 
-  it('judges an override key by key', async () => {
+  it('checks an override key by key', async () => {
     expect(await checkDefinition(CHECK, { environment_variables: { A: 1 }, label: 'x' }, 'override')).toEqual([])
     expect(await checkDefinition(CHECK, { environment_variables: {} }, 'integration')).toHaveLength(1)
   })
@@ -317,7 +317,7 @@ describe('listIntegrationGrants', () => {
 })
 
 describe('deleteIntegrationGrant', () => {
-  it('takes the grant back and leaves installations', async () => {
+  it('revokes the grant and leaves installations', async () => {
     const { id } = await addIntegration({ sharing: 'ask' })
     const pair = { integrationId: id, teamId: other.teamId }
     await createIntegrationGrant(tx, own.teamId, pair)
