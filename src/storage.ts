@@ -116,9 +116,9 @@ function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logg
 }
 
 /** @throws ConfigError when the first connection fails, or the server is too old */
-async function checkServer({ databaseUrl, dataDir }: Config, { pool: direct }: Database): Promise<void> {
+async function checkServer({ databaseUrl, dataDir }: Config, { pool }: Database): Promise<void> {
   const name = databaseUrl === undefined ? `PATCHBAY_DATA_DIR ${dataDir}` : 'DATABASE_URL'
-  const version = await readServerVersion(direct).catch((cause: unknown) => {
+  const version = await readServerVersion(pool).catch((cause: unknown) => {
     throw new ConfigError(`${name}: the database cannot be used: ${messageOf(cause)}`, { cause })
   })
   if (version >= SERVER_VERSION_MIN) return
@@ -126,8 +126,8 @@ async function checkServer({ databaseUrl, dataDir }: Config, { pool: direct }: D
 }
 
 /** @throws ConfigError when stored secrets are encrypted under a key that is not configured */
-async function checkKeys(config: Config, { pool: direct }: Database, keyRing: KeyRing): Promise<void> {
-  const keyId = await findUnreadableKey(direct, keyRing)
+async function checkKeys(config: Config, { pool }: Database, keyRing: KeyRing): Promise<void> {
+  const keyId = await findUnreadableKey(pool, keyRing)
   if (keyId === undefined) return
   const where = config.databaseUrl === undefined ? config.dataDir : 'the database of DATABASE_URL'
   throw new ConfigError(`PATCHBAY_ENCRYPTION_KEYS lacks the key ${keyId} that secrets in ${where} are encrypted under`)

@@ -48,9 +48,8 @@ function readOverride({ override: file, baseUrl }: Invocation['options']): JsonO
 }
 
 /** The given environment, or the only one of the first team. */
-async function resolveScope({ pool: direct }: Database, environmentId: string | undefined): Promise<EnvironmentScope> {
-  const found =
-    environmentId === undefined ? await onlyEnvironment(direct) : await findEnvironment(direct, environmentId)
+async function resolveScope({ pool }: Database, environmentId: string | undefined): Promise<EnvironmentScope> {
+  const found = environmentId === undefined ? await onlyEnvironment(pool) : await findEnvironment(pool, environmentId)
   if (found === undefined) throw new Failure('RESOURCE_NOT_FOUND', `there is no environment ${environmentId}`)
   return { teamId: found.teamId, environmentId: found.id }
 }

@@ -29,8 +29,8 @@ export function mintToken(kind: ApiTokenKind): MintedToken {
 }
 
 /**
- * Takes a token of the operator's choosing; `undefined` unless it is 32 to 256 visible ASCII characters. A text that looks
- * like a minted token needs the right checksum: authentication would reject it otherwise.
+ * Reads a token that the operator chose; `undefined` unless it is 32 to 256 visible ASCII characters. A text with the form
+ * of a minted token needs the right checksum: authentication would reject it otherwise.
  */
 export function chosenToken(token: string): MintedToken | undefined {
   return hashToken(token) === undefined ? undefined : toMintedToken(token)

@@ -350,9 +350,9 @@ describe('a trigger that cannot be evaluated', () => {
   it('is not suspended when its schedule has moved since', async () => {
     const at = await bench()
     const { id } = await at.create()
-    const { pool: direct } = database
-    expect(await suspendSchedule(direct, id, new Date('2026-11-05T12:00:00Z'), 'an old error')).toBe(false)
-    expect(await suspendSchedule(direct, id, new Date('2026-11-05T12:00:10Z'), 'this error')).toBe(true)
+    const { pool } = database
+    expect(await suspendSchedule(pool, id, new Date('2026-11-05T12:00:00Z'), 'an old error')).toBe(false)
+    expect(await suspendSchedule(pool, id, new Date('2026-11-05T12:00:10Z'), 'this error')).toBe(true)
     const { error } = await readOne<{ error: string }>(
       database,
       'select error from trigger_schedule where trigger_id = ?',

@@ -33,12 +33,12 @@ const ANSWER_MS = 250
 
 /** Registers daemons, leases runs to them, and takes their reports. */
 export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): ServiceDefinition {
-  const { pool: direct } = daemons.database
+  const { pool } = daemons.database
   return defineService(
     DaemonService,
     {
       registerDaemon: async ({ label, groupKey, regions, version }, context) => ({
-        daemonId: await registerDaemon(direct, environmentIdOf(context), { label, groupKey, regions, version }),
+        daemonId: await registerDaemon(pool, environmentIdOf(context), { label, groupKey, regions, version }),
         heartbeatSeconds: HEARTBEAT_SECONDS,
         leaseSeconds: LEASE_SECONDS,
       }),
@@ -46,12 +46,12 @@ export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): Servic
         const { groupKey } = request
         const query = queryOf('daemon', environmentIdOf(context), { groupKey })
         const page = await pageById(query, request, (range) =>
-          listDaemons(direct, environmentIdOf(context), { groupKey }, range),
+          listDaemons(pool, environmentIdOf(context), { groupKey }, range),
         )
         return { daemons: page.items.map(daemonToProto), nextPageToken: page.nextPageToken }
       },
       listDaemonGroups: async (request, context) => {
-        const page = await listDaemonGroups(direct, environmentIdOf(context), request)
+        const page = await listDaemonGroups(pool, environmentIdOf(context), request)
         return { daemonGroups: page.items.map(daemonGroupToProto), nextPageToken: page.nextPageToken }
       },
       claimRuns: async ({ daemonId, capacity, waitSeconds }, context) => {
