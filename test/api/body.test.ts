@@ -29,7 +29,7 @@ function stalledHttp2(baseUrl: string, headers: Readonly<Record<string, string>>
 }
 
 describe('before the body is read', () => {
-  it('a missing token is refused over HTTP/1.1, whether the body comes or not', async () => {
+  it('a missing token is rejected over HTTP/1.1, whether the body comes or not', async () => {
     await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(`${head(['Content-Length: 100'])}{"na`)
@@ -37,7 +37,7 @@ describe('before the body is read', () => {
     await client.closed
   })
 
-  it('a missing token is refused over HTTP/2, and the stream ended', async () => {
+  it('a missing token is rejected over HTTP/2, and the stream ended', async () => {
     await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const call = stalledHttp2(harness.baseUrl, { 'content-type': 'application/json' }, Buffer.from('{"na'))
     expect((await call.response)[':status']).toBe(401)
@@ -45,7 +45,7 @@ describe('before the body is read', () => {
     call.session.close()
   })
 
-  it('a missing token is refused over gRPC', async () => {
+  it('a missing token is rejected over gRPC', async () => {
     await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const call = stalledHttp2(harness.baseUrl, { 'content-type': 'application/grpc' }, Buffer.from([0, 0]))
     expect((await call.trailers)['grpc-status']).toBe('16')
@@ -53,14 +53,14 @@ describe('before the body is read', () => {
     call.session.close()
   })
 
-  it('a client that waits for "100 Continue" is told of the refusal instead', async () => {
+  it('a client that waits for "100 Continue" gets of the refusal instead', async () => {
     await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(head(['Content-Length: 12', 'Expect: 100-continue']))
     expect(await client.until(/TOKEN_MISSING/)).not.toContain('100 Continue')
   })
 
-  it('a client that waits for "100 Continue" is told to go on once it is admitted', async () => {
+  it('a client that waits for "100 Continue" gets to go on once it is admitted', async () => {
     await using harness = await startHarness()
     const client = await rawConnection(harness.port)
     client.socket.write(head(['Content-Length: 12', 'Expect: 100-continue', 'Authorization: Bearer env']))
@@ -140,7 +140,7 @@ describe('the size of a request', () => {
     },
   )
 
-  it.each(PROTOCOLS)('of 5 MiB is refused over %s with the default limit', async (wire) => {
+  it.each(PROTOCOLS)('of 5 MiB is rejected over %s with the default limit', async (wire) => {
     await using harness = await startHarness()
     const client = createClient(wire, harness.baseUrl, { token: 'env' })
     const refusal = await client.callError(unary('Create'), { name: 'x'.repeat(5 * 1024 * 1024) })
@@ -149,7 +149,7 @@ describe('the size of a request', () => {
     if (wire === 'rest') expect(refusal.httpStatus).toBe(413)
   })
 
-  it('is refused by its announcement alone', async () => {
+  it('is rejected by its announcement alone', async () => {
     await using harness = await startHarness({ limits: { requestBytesMax: LIMIT, drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(head(['Content-Length: 1000000', 'Authorization: Bearer env']))
@@ -186,7 +186,7 @@ describe('a compressed request', () => {
     },
   )
 
-  it('that inflates beyond the limit is refused over gRPC', async () => {
+  it('that inflates beyond the limit is rejected over gRPC', async () => {
     await using harness = await startHarness({ limits: { requestBytesMax: 10_000 } })
     const gzip = {
       name: 'gzip',
@@ -206,7 +206,7 @@ describe('a compressed request', () => {
     ['in an unknown encoding', 'snappy', Buffer.from('{}'), 'COMPRESSION_UNSUPPORTED'],
     ['that is not what it says', 'gzip', Buffer.from('{}'), 'MALFORMED_BODY'],
     ['in an encoding with a name of every object', 'constructor', Buffer.from('{}'), 'COMPRESSION_UNSUPPORTED'],
-  ])('%s is refused', async (_, encoding, body, reason) => {
+  ])('%s is rejected', async (_, encoding, body, reason) => {
     await using harness = await startHarness()
     const headers = { ...JSON_BODY, 'content-encoding': encoding }
     const outcome = connectOutcome(await http1(harness.baseUrl, RPC, { method: 'POST', headers, body }))
@@ -260,7 +260,7 @@ describe('Connect’s GET', () => {
     expect((await http1(harness.baseUrl, RPC, { method: 'HEAD' })).status).toBe(405)
   })
 
-  it('is refused like any other call', async () => {
+  it('is rejected like any other call', async () => {
     await using harness = await startHarness()
     const outcome = connectOutcome(await http1(harness.baseUrl, query({ encoding: 'json', message: '{"id":"x"}' })))
     expect(outcome).toMatchObject({ error: { violations: [{ field: 'id', rule: 'string.uuid' }] } })

@@ -28,7 +28,7 @@ const TRANSPORTS: readonly (readonly [
 ]
 
 describe.each(TRANSPORTS)('a page of an allowed origin over %s', (_, create) => {
-  it('calls, reads headers, and is told of errors with their details', async () => {
+  it('calls, reads headers, and gets of errors with their details', async () => {
     await using harness = await start()
     const transport = create(harness.baseUrl, browserFetch(PAGE))
     const headers = { ...AS_ENVIRONMENT, 'x-request-id': 'from-a-page' }
@@ -41,7 +41,7 @@ describe.each(TRANSPORTS)('a page of an allowed origin over %s', (_, create) => 
     expect(error.metadata.get('retry-after')).toBe('3')
   })
 
-  it('reads a stream, and is told when it has no token', async () => {
+  it('reads a stream, and gets when it has no token', async () => {
     await using harness = await start()
     const transport = create(harness.baseUrl, browserFetch(PAGE))
     const read = async (headers: Record<string, string>) => {
@@ -122,7 +122,7 @@ describe('a page of an allowed origin', () => {
     },
   )
 
-  it('may read the head of a two-way stream that is refused', async () => {
+  it('may read the head of a two-way stream that is rejected', async () => {
     await using harness = await start()
     const headers = { origin: PAGE, 'content-type': 'application/connect+json' }
     const answer = await http2(harness.baseUrl, `${RPC}/Chat`, { method: 'POST', headers, body: '' })
@@ -177,7 +177,7 @@ describe('PATCHBAY_CORS_ORIGINS', () => {
     'https://*.example.com',
     'HTTPS://APP.example.com',
     `*,${PAGE}`,
-  ])('refuses "%s"', (text) => {
+  ])('rejects "%s"', (text) => {
     expect(() => read(text)).toThrow('PATCHBAY_CORS_ORIGINS takes')
   })
 })

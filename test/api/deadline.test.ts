@@ -57,7 +57,7 @@ describe('the deadline of a client', () => {
     ['connect-timeout-ms', '1.5'],
     ['grpc-timeout', '5x'],
     ['grpc-timeout', '123456789S'],
-  ])('is refused when malformed: %s: %s', async (header, value) => {
+  ])('is rejected when malformed: %s: %s', async (header, value) => {
     await using harness = await startHarness()
     const headers = { ...AS_ENVIRONMENT, [header]: value }
     const answer = await http1(harness.baseUrl, `/widget/${WIDGET_ID}`, { headers })
@@ -81,7 +81,7 @@ it('a call knows how much time it has left', async () => {
   expect(call?.timeoutMs()).toBeLessThanOrEqual(5_000)
 })
 
-it('the deadline covers the admission too', async () => {
+it('the deadline covers authentication too', async () => {
   await using harness = await startHarness({ limits: { deadlineDefaultMs: 40 } })
   const headers = { authorization: 'Bearer slow' }
   expect((await http1(harness.baseUrl, `/widget/${WIDGET_ID}`, { headers })).status).toBe(504)

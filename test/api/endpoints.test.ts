@@ -138,7 +138,7 @@ describe('health', () => {
   })
 })
 
-describe('a plain route', () => {
+describe('an HTTP route', () => {
   const text = (path: string, access: HttpRoute['access'], rest: Partial<HttpRoute> = {}): HttpRoute => ({
     verbs: ['GET', 'POST'],
     path,

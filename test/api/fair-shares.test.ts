@@ -40,7 +40,7 @@ function countsOf(statuses: readonly number[]) {
   )
 }
 
-describe('a request that is refused', () => {
+describe('a request that is rejected', () => {
   it('counts against its token when it names an environment of another team', async () => {
     const { id, environmentToken } = { id: limited.first.environmentId, ...(await createApiTenant(limited)) }
     const { statuses } = await ask(

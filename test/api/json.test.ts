@@ -56,7 +56,7 @@ describe('a JSON text', () => {
       ['nesting', `{${filler},"a":${'['.repeat(101)}${']'.repeat(101)}}`],
       ['what is no JSON', `{${filler},"a":nul}`],
       ['too many values', `[${'1,'.repeat(60_000)}1]`],
-    ])('is refused with the same words for %s', async (_what, text) => {
+    ])('is rejected with the same words for %s', async (_what, text) => {
       const refused = await later(text).then(
         () => 'read',
         (error: Error) => error.message,
@@ -101,7 +101,7 @@ describe('what can be stored', () => {
     )
   })
 
-  it('is looked for in every kind of field, whatever protocol the message came by', () => {
+  it('is looked for in every kind of field, any protocol the message came by', () => {
     const desc = message('CreateRequest')
     const value = (kind: object) => ({ kind })
     const request = create(desc, {

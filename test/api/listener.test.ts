@@ -66,7 +66,7 @@ describe('the plaintext port', () => {
     await client.closed
   })
 
-  it('refuses headers beyond the limit', async () => {
+  it('rejects headers beyond the limit', async () => {
     await using harness = await startHarness({ limits: { headerBytesMax: 8_000 } })
     const client = await rawConnection(harness.port)
     client.socket.write(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(9_000)}\r\n\r\n`)

@@ -56,7 +56,7 @@ describe('gRPC', () => {
     expect(trailers['grpc-status']).toBe('0')
   })
 
-  it('refuses in trailers, with readable text and the details as google.rpc.Status', async () => {
+  it('rejects in trailers, with readable text and the details as google.rpc.Status', async () => {
     await using harness = await startHarness()
     const body = toBinary(message('FailRequest'), create(message('FailRequest'), { how: 'taken' }))
     const { trailers } = await rawGrpc(harness.baseUrl, `${RPC}/Fail`, envelope(body))
@@ -93,7 +93,7 @@ describe('gRPC', () => {
     ['a cut message', envelope(Buffer.from('{}')).subarray(0, 6)],
     ['unknown flags', envelope(Buffer.alloc(0), 0x40)],
     ['bytes that are no message', envelope(Buffer.from([0xff, 0xff, 0xff]))],
-  ])('refuses %s', async (_, body) => {
+  ])('rejects %s', async (_, body) => {
     await using harness = await startHarness()
     const { trailers } = await rawGrpc(harness.baseUrl, `${RPC}/Get`, body)
     expect([trailers['grpc-status'], trailers['grpc-message'] !== '']).toEqual(['3', true])
@@ -243,7 +243,7 @@ describe('gRPC-Web in base64', () => {
     expect(decoded(answer.text)).toContain('grpc-status: 0')
   })
 
-  it.each(['@@@@', 'AAA', 'not base64!!'])('is refused when it is not base64: %s', async (body) => {
+  it.each(['@@@@', 'AAA', 'not base64!!'])('is rejected when it is not base64: %s', async (body) => {
     await using harness = await startHarness()
     expect(decoded((await call(harness, 'Get', body)).text)).toContain('grpc-status: 3')
   })

@@ -93,14 +93,14 @@ describe('the query of a call', () => {
     [`${OWN}&a=%ff`, 'a', 'percent_encoding'],
     [`${OWN}&a=100%`, 'a', 'percent_encoding'],
     [`${OWN}&${'a=1&'.repeat(1_000)}`, 'query', 'too_many_parameters'],
-  ])('is refused with the parameter: %#', (text, field, rule) => {
+  ])('is rejected with the parameter: %#', (text, field, rule) => {
     expect(refusalOf(() => parseProxyQuery(text))).toMatchObject({
       reason: 'INVALID_FIELD',
       violations: [expect.objectContaining({ field, rule })],
     })
   })
 
-  it('is refused for everything at once', () => {
+  it('is rejected for everything at once', () => {
     const { violations } = refusalOf(() => parseProxyQuery('limit=0&dry_run=1&a[][b]=2'))
     expect(violations.map(({ field }) => field)).toEqual(['a[][b]', 'integrated_account_id', 'limit', 'dry_run'])
   })
@@ -150,7 +150,7 @@ describe('verb and path of a call', () => {
     },
   )
 
-  it.each(['contacts/%', 'contacts/%ff', 'contacts/%00'])('are refused: /proxy/%s', (path) => {
+  it.each(['contacts/%', 'contacts/%ff', 'contacts/%00'])('are rejected: /proxy/%s', (path) => {
     expect(refusalOf(() => parseProxyPath('GET', path)).violations).toMatchObject([{ field: 'path' }])
   })
 })

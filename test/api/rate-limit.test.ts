@@ -45,7 +45,7 @@ describe('the limiter', () => {
 })
 
 describe.each(ALL_WIRES)('$name', (wire) => {
-  it('tells the budget on every answer and refuses beyond it', async () => {
+  it('tells the budget on every answer and rejects beyond it', async () => {
     const clock: Clock = { ...systemClock, monotonicMs: () => 1_000 }
     await using harness = await startHarness({ limits: { rateRequestsMax: 2, rateWindowMs: 10_000 }, clock })
     const client = wire.connect(harness.baseUrl)

@@ -165,7 +165,7 @@ describe('a rule of google.api.http that is not served', () => {
   })
 })
 
-describe('a request is refused', () => {
+describe('a request is rejected', () => {
   it.each([
     ['an unknown query parameter', 'GET', '/widget?pagesize=7', ['pagesize unknown_parameter']],
     ['a query parameter given twice', 'GET', '/widget?page_size=7&page_size=8', ['page_size duplicate_parameter']],

@@ -72,7 +72,7 @@ describe.each(STREAM_WIRES)('a stream over %s', (_, createTransport) => {
     expect(harness.observations[0]?.outcome).toBe('OK')
   })
 
-  it('is refused before it begins, like any call', async () => {
+  it('is rejected before it begins, like any call', async () => {
     const [harness, transport] = await start()
     await using _ = harness
     const denied = await watch(transport, { count: 1 }, { headers: { authorization: 'Bearer who' } })
@@ -235,7 +235,7 @@ describe('a stream in both directions', () => {
     expect(header?.get('widget-chat')).toBe('ended')
   })
 
-  it('passes the same gate', async () => {
+  it('is authenticated like every call', async () => {
     await using harness = await startHarness()
     const { error } = await chat(harness.baseUrl, [{ count: 1 }], {})
     expect(error).toMatchObject({ error: { code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING' } })

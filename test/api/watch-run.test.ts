@@ -95,7 +95,7 @@ describe.each(WIRES)('following a run over %s', (_, createTransport) => {
     expect(await run.isDone()).toBe(true)
   })
 
-  it('answers for a run of somebody else like for none', async () => {
+  it('answers for a run of another caller like for none', async () => {
     const { id } = await waitingRun()
     const { environmentToken: token } = await createApiEnvironment(app, world.teamToken)
     const unknown = newId()
@@ -105,7 +105,7 @@ describe.each(WIRES)('following a run over %s', (_, createTransport) => {
     expect([code, String(text).replace(id, unknown)]).toEqual(none)
   })
 
-  it('is refused without a token, and without an id', async () => {
+  it('is rejected without a token, and without an id', async () => {
     expect((await watcher(transport, newId(), { token: '' }).refusal())[0]).toBe(Code.Unauthenticated)
     expect((await watcher(transport, 'x').refusal())[0]).toBe(Code.InvalidArgument)
   })

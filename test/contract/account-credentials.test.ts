@@ -69,7 +69,7 @@ describe.each(app.clients())('replacing credentials over $wire', (client) => {
     ['a field of the wrong type', { credentials: { api_key: { a: 1 } } }, 'CREDENTIALS_INVALID'],
     ['the mask', { credentials: { api_key: '***' } }, 'SECRET_MASKED'],
     ['another version', { credentials: { api_key: 'x' }, etag: '"v9"' }, 'ETAG_MISMATCH'],
-  ])('is refused for %s, and changes nothing', async (_, change, reason) => {
+  ])('is rejected for %s, and changes nothing', async (_, change, reason) => {
     const id = await connect()
     const before = await client.ok(get, { id })
     expect((await client.callError(replace, { id, ...change })).reason).toBe(reason)
@@ -89,12 +89,12 @@ describe.each(app.clients())('refreshing credentials over $wire', (client) => {
     expect(JSON.stringify(answer)).not.toContain('planted')
   })
 
-  it('is refused for an account without a token', async () => {
+  it('is rejected for an account without a token', async () => {
     const refusal = await client.callError(refresh, { id: await connect() })
     expect(refusal).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'METHOD_NOT_DEFINED' })
   })
 
-  it('says whether it was refused or just not answered', async () => {
+  it('says whether it was rejected or just not answered', async () => {
     const id = await connect(tokenised, { credentials })
     upstream.script(token({ status: 500, json: {} }))
     expect(await client.callError(refresh, { id })).toMatchObject({
@@ -114,7 +114,7 @@ describe.each(app.clients())('running the steps again over $wire', (client) => {
     expect(await client.ok(runActions, { id })).toMatchObject({ id, status: 'connecting', last_error: '' })
   })
 
-  it('is refused in any other status', async () => {
+  it('is rejected in any other status', async () => {
     const id = await connect()
     expect(await client.callError(runActions, { id })).toMatchObject({
       code: 'FAILED_PRECONDITION',
@@ -141,7 +141,7 @@ describe('a call', () => {
     for (const each of app.clients()) expect(await each.ok(get, { id })).toEqual({ ...before, last_forbidden_error })
   })
 
-  it('through an account that is being connected is refused', async () => {
+  it('through an account that is being connected is rejected', async () => {
     const id = await connect()
     await client.ok(replace, { id, credentials: {} })
     expect(await whoami(client, id)).toMatchObject({

@@ -81,7 +81,7 @@ describe.each(clients)('a token request that makes no sense over $wire', (client
     },
     { what: 'unknown kind', request: { kind: 'root', name: 'x' } },
     { what: 'expiry in the past', request: { kind: 'team', name: 'x', expires_at: '2020-01-01T00:00:00Z' } },
-  ])('is refused: $what', async ({ request }) => {
+  ])('is rejected: $what', async ({ request }) => {
     const refusal = await client.callError(create, request)
     expect(refusal).toMatchObject({
       code: 'INVALID_ARGUMENT',

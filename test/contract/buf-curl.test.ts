@@ -77,7 +77,7 @@ describe.each(PROTOCOLS)('buf curl over %s, with reflection', (protocol) => {
     expect(canonical(JSON.parse(printed))).toEqual(canonical(answered))
   })
 
-  it('is refused without a token, with the reason in the details', async () => {
+  it('is rejected without a token, with the reason in the details', async () => {
     const refused = await bufCurl(protocol, `${SERVICE}/ListEnvironmentIntegrations`, '-d', '{}').catch(
       (error) => error,
     )

@@ -40,7 +40,7 @@ const REFUSED_EXPRESSIONS = [
   { expression: '* * * * MOO', rule: 'cron.value' },
 ]
 
-describe.each(clients)('a cron expression that is refused over $wire', (client) => {
+describe.each(clients)('a cron expression that is rejected over $wire', (client) => {
   const refused = (rule: string) => ({
     code: 'INVALID_ARGUMENT',
     reason: 'CRON_EXPRESSION_INVALID',

@@ -111,7 +111,7 @@ const STATS = {
 }
 
 describe.each(clients)('a daemon over $wire', (client) => {
-  it('registers, and is told how to stay alive', async () => {
+  it('registers, and gets how to stay alive', async () => {
     const answer = await client.ok(register, { label: 'host-1', group_key: 'warehouse' })
     expect(answer).toEqual({ daemon_id: UUID, heartbeat_seconds: 10, lease_seconds: 30 })
   })
@@ -490,7 +490,7 @@ describe.each(clients)('what is of another environment over $wire', (client) => 
     expect(await owner.ok(getSyncJobRun, { id: key.run_id })).toEqual(before)
   })
 
-  it('is not handed out, whatever the group is called', async () => {
+  it('is not handed out, any the group is called', async () => {
     const world = await seedTenant(app, await createApiTenant(app))
     const group = freshName('shared')
     await run(speakFor(client, world), world, group)

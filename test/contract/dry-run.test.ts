@@ -96,7 +96,7 @@ describe('a dry run', () => {
     },
   )
 
-  it('of an action is refused with the reason', async () => {
+  it('of an action is rejected with the reason', async () => {
     const { status, json } = await send('POST', '/proxy/_/sign_off', active.accountId)
     expect([status, json.error.message]).toEqual([400, expect.stringContaining('cannot be tried in a dry run')])
   })

@@ -134,7 +134,7 @@ describe.each(clients)('installing an integration over $wire', (client) => {
 })
 
 describe.each(clients)('installing twice over $wire', (client) => {
-  it('is refused with the id of the installation there is', async () => {
+  it('is rejected with the id of the installation there is', async () => {
     const { id, integration_id } = await install(client)
 
     const refusal = await client.callError(create, { integration_id: integration_id ?? '', is_enabled: false })
@@ -162,7 +162,7 @@ describe.each(clients)('an override that breaks the vocabulary over $wire', (cli
     pagination: { format: 'pages' },
   }
 
-  it('is refused with every finding at its JSON path, and nothing is stored', async () => {
+  it('is rejected with every finding at its JSON path, and nothing is stored', async () => {
     const integrationId = await freshIntegration()
     const before = await countInstalled()
 
@@ -192,7 +192,7 @@ describe.each(clients)('an override that breaks the vocabulary over $wire', (cli
     expect(violations[0]?.description).toContain('label')
   })
 
-  it('is refused by an update too, which then changes nothing', async () => {
+  it('is rejected by an update too, which then changes nothing', async () => {
     const before = await install(client, { override: { label: 'Kept' } })
 
     const refusal = await client.callError(update, { id: before.id, is_enabled: false, override: broken })
@@ -284,7 +284,7 @@ describe.each(clients)('changing an installation over $wire', (client) => {
     expect(after.override).toEqual({ label: 'New' })
   })
 
-  it('keeps the override that it does not name, whatever replace_override says', async () => {
+  it('keeps the override that it does not name, any replace_override says', async () => {
     const { id } = await install(client, { override: { label: 'Kept' } })
     const after = await client.ok(update, { id, show_in_catalog: true, is_enabled: false, replace_override: true })
     expect(after).toMatchObject({ show_in_catalog: true, is_enabled: false, override: { label: 'Kept' } })
@@ -362,7 +362,7 @@ describe.each(clients)('removing an installation over $wire', (client) => {
     await client.ok(create, { integration_id: integration_id ?? '' })
   })
 
-  it('that has accounts is refused, and with force takes them along', async () => {
+  it('that has accounts is rejected, and with force takes them along', async () => {
     const { environmentIntegrationId: id, integratedAccountId } = await seedTenant(app, app.first)
     const { getIntegratedAccount } = IntegratedAccountService.method
 

@@ -30,7 +30,7 @@ describe.each(clients)('creating an environment over $wire', (client) => {
     for (const other of clients) expect(await other.ok(get, { id: environment.id })).toEqual(environment)
   })
 
-  it('under a name that the team has is refused with its holder', async () => {
+  it('under a name that the team has is rejected with its holder', async () => {
     const { id, name } = await client.ok(create, { name: freshName('staging') })
 
     expect(await client.callError(create, { name: name ?? '' })).toMatchObject({
@@ -47,14 +47,14 @@ describe.each(clients)('creating an environment over $wire', (client) => {
     expect(await client.ok(create, { name: name ?? '' }, { token: other.teamToken })).toMatchObject({ name })
   })
 
-  it('without a name is refused', async () => {
+  it('without a name is rejected', async () => {
     const { violations } = await client.callError(create, {})
     expect(violations).toEqual([expect.objectContaining({ field: 'name', rule: 'string.min_len' })])
   })
 })
 
 describe.each(clients)('renaming an environment over $wire', (client) => {
-  it('to a name that the team has is refused and changes nothing', async () => {
+  it('to a name that the team has is rejected and changes nothing', async () => {
     const taken = await client.ok(create, { name: freshName('taken') })
     const environment = await client.ok(create, { name: freshName('staging') })
 
@@ -67,7 +67,7 @@ describe.each(clients)('renaming an environment over $wire', (client) => {
 })
 
 describe.each(clients)('deleting an environment over $wire', (client) => {
-  it('in which something is installed is refused, and with force takes everything along', async () => {
+  it('in which something is installed is rejected, and with force takes everything along', async () => {
     const tenant = { ...app.first, ...(await createApiEnvironment(app, app.first.teamToken)) }
     const world = await seedTenant(app, tenant)
     const id = world.environmentId

@@ -100,7 +100,7 @@ describe('updates of different context keys at once', () => {
 })
 
 describe.each(clients)('a context key that the runtime owns over $wire', (client) => {
-  it('is refused with every such key, and nothing is changed', async () => {
+  it('is rejected with every such key, and nothing is changed', async () => {
     const account = await connect(client, { context: { a: 1 } })
 
     const refusal = await client.callError(update, {
@@ -122,7 +122,7 @@ describe.each(clients)('a context key that the runtime owns over $wire', (client
     expect(await client.ok(get, { id: account.id })).toEqual(account)
   })
 
-  it('is refused when connecting too', async () => {
+  it('is rejected when connecting too', async () => {
     const request = {
       environment_integration_id: world.environmentIntegrationId,
       tenant_id: 'a',
@@ -145,7 +145,7 @@ describe.each(clients)('a tenant over $wire', (client) => {
   it.each([
     { tenant: '', rule: 'string.min_len' },
     { tenant: 'x'.repeat(256), rule: 'string.max_len' },
-  ])('of $tenant.length characters is refused', async ({ tenant, rule }) => {
+  ])('of $tenant.length characters is rejected', async ({ tenant, rule }) => {
     const account = await connect(client)
     const refusal = await client.callError(update, { id: account.id, tenant_id: tenant })
 

@@ -146,7 +146,7 @@ describe.each(clients)('connecting with credentials that do not fit over $wire',
       fields: { authentication_method: 'oauth2' },
       field: 'authentication_method',
     },
-  ])('is refused with the field: $what', async ({ fields, field }) => {
+  ])('is rejected with the field: $what', async ({ fields, field }) => {
     const before = await client.ok(list, { page_size: 1000 })
     const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
     const defaults = fields.credentials === null ? {} : { credentials: { api_key: 'k' } }
@@ -167,7 +167,7 @@ describe.each(clients)('connecting with credentials that do not fit over $wire',
     expect(await client.ok(list, { page_size: 1000 })).toEqual(before)
   })
 
-  it('refuses the mask of a secret', async () => {
+  it('rejects the mask of a secret', async () => {
     const request = { environment_integration_id: installation.id, tenant_id: 'a', credentials: { api_key: '***' } }
     const refusal = await client.callError(create, request)
 
@@ -177,7 +177,7 @@ describe.each(clients)('connecting with credentials that do not fit over $wire',
 })
 
 describe.each(clients)('connecting through a disabled installation over $wire', (client) => {
-  it('is refused', async () => {
+  it('is rejected', async () => {
     const { id } = await installed(EXAMPLE_CONFIG, { is_enabled: false })
     const request = { environment_integration_id: id, tenant_id: 'acme', credentials: { api_key: 'k' } }
 
@@ -200,7 +200,7 @@ describe.each(clients)('connecting through an integration with steps to run over
 })
 
 describe.each(clients)('a request that breaks several rules over $wire', (client) => {
-  it('is refused for all of them at once', async () => {
+  it('is rejected for all of them at once', async () => {
     const refusal = await client.callError(create, {
       environment_integration_id: 'nope',
       tenant_id: '',
@@ -281,7 +281,7 @@ describe.each(clients)('disconnecting an account over $wire', (client) => {
     expect(await client.callError(history, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
-  it('for which triggers run is refused, and with force takes them along', async () => {
+  it('for which triggers run is rejected, and with force takes them along', async () => {
     const { integratedAccountId: id, syncJobCronTriggerId } = await seedTenant(app, app.first)
     const { getSyncJobCronTrigger } = SyncJobCronTriggerService.method
 

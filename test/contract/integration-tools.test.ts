@@ -73,7 +73,7 @@ describe.each(app.clients())('the tools of an integration over $wire', (client) 
     expect(await namesOf(filter)).toEqual(names)
   })
 
-  it('are refused a filter that is empty', async () => {
+  it('are rejected a filter that is empty', async () => {
     const { violations } = await client.callError(list, { id, tags: [''] })
     expect(violations).toMatchObject([{ field: 'tags[0]', rule: 'string.min_len' }])
   })

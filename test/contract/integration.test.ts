@@ -79,7 +79,7 @@ describe.each(clients)('creating an integration over $wire', (client) => {
 })
 
 describe.each(clients)('a name over $wire', (client) => {
-  it('that the team has is refused with its holder', async () => {
+  it('that the team has is rejected with its holder', async () => {
     const { id, name } = await make(client)
 
     expect(await client.callError(create, { name: name ?? '', config: EXAMPLE_CONFIG })).toMatchObject({
@@ -93,14 +93,14 @@ describe.each(clients)('a name over $wire', (client) => {
     expect(await client.ok(get, { id: other.id })).toEqual(other)
   })
 
-  it.each(['', 'With Spaces', 'UPPER', 'ümlaut', 'x'.repeat(129)])('that is none is refused: "%s"', async (name) => {
+  it.each(['', 'With Spaces', 'UPPER', 'ümlaut', 'x'.repeat(129)])('that is none is rejected: "%s"', async (name) => {
     const { violations } = await client.callError(create, { name, config: EXAMPLE_CONFIG })
     expect(violations).toEqual([expect.objectContaining({ field: 'name', rule: 'string.pattern' })])
   })
 })
 
 describe.each(clients)('a definition that breaks the vocabulary over $wire', (client) => {
-  it('is refused with every finding at its JSON path, and nothing is stored', async () => {
+  it('is rejected with every finding at its JSON path, and nothing is stored', async () => {
     const name = freshName('broken')
     const refusal = await client.callError(create, { name, config: BROKEN })
 
@@ -113,7 +113,7 @@ describe.each(clients)('a definition that breaks the vocabulary over $wire', (cl
     await client.ok(create, { name, config: EXAMPLE_CONFIG })
   })
 
-  it('is refused when a patch leads there, and nothing changes', async () => {
+  it('is rejected when a patch leads there, and nothing changes', async () => {
     const before = await make(client)
     const refusal = await client.callError(update, { id: before.id, etag: before.etag, config: { base_url: 7 } })
 
@@ -185,7 +185,7 @@ describe.each(clients)('changing an integration over $wire', (client) => {
 })
 
 describe.each(clients)('deleting an integration over $wire', (client) => {
-  it('that is installed is refused, and with force takes its installations along', async () => {
+  it('that is installed is rejected, and with force takes its installations along', async () => {
     const { integrationId: id } = await seedTenant(app, app.first)
 
     expect(await client.callError(remove, { id })).toMatchObject({

@@ -164,7 +164,7 @@ describe('numbers of a list that is walked', () => {
     ['{"args":1}', 'values_json.args'],
     ['{"arg":{}}', 'values_json.arg'],
     ['{"args":{"a":"\\u0000"}}', 'values_json.args.a'],
-  ])('refuses %s as values', async (valuesJson, field) => {
+  ])('rejects %s as values', async (valuesJson, field) => {
     const body = JSON.stringify({ ...asked, valuesJson })
     const framed = Buffer.concat([Buffer.alloc(5), Buffer.from(body)])
     framed.writeUInt32BE(Buffer.byteLength(body), 1)
@@ -201,7 +201,7 @@ describe('numbers that are stored, as jsonb writes them', () => {
     await send('GET', through('/proxy/contacts'))
   })
 
-  it('refuses an exponent that jsonb would write out over pages', async () => {
+  it('rejects an exponent that jsonb would write out over pages', async () => {
     const response = await fetch(`${app.url}/integrated-account/${accountId}`, {
       method: 'PATCH',
       headers: { authorization: `Bearer ${tenant.environmentToken}`, ...JSON_TYPE },
@@ -222,7 +222,7 @@ function sorted(text = ''): string {
 }
 
 describe('an answer that is nested too deep', () => {
-  it('is refused, and not asked for again', async () => {
+  it('is rejected, and not asked for again', async () => {
     answers('GET /contacts/7', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)
     const response = await fetch(`${app.url}${through('/proxy/contacts/7')}`, {
       headers: { authorization: `Bearer ${tenant.environmentToken}` },

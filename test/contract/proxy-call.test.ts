@@ -102,7 +102,7 @@ describe.each(app.clients())('a call over $wire', (client) => {
     expect(upstream.requests).toEqual([])
   })
 
-  it('is refused for what the definition does not have, naming what it has', async () => {
+  it('is rejected for what the definition does not have, naming what it has', async () => {
     for (const request of [of('contact', 'list'), of('contacts', 'drop')])
       expect(await client.callError(call, request)).toMatchObject({
         code: 'FAILED_PRECONDITION',
@@ -112,7 +112,7 @@ describe.each(app.clients())('a call over $wire', (client) => {
       })
   })
 
-  it('is refused through a sandbox account when it would write', async () => {
+  it('is rejected through a sandbox account when it would write', async () => {
     const request = { ...of('contacts', 'create', { body: {} }), integrated_account_id: sandbox.accountId }
     expect(await client.callError(call, request)).toMatchObject({
       reason: 'SANDBOX_ACCOUNT_READ_ONLY',
@@ -120,7 +120,7 @@ describe.each(app.clients())('a call over $wire', (client) => {
     })
   })
 
-  it('is refused with a cursor that was never given out', async () => {
+  it('is rejected with a cursor that was never given out', async () => {
     const refusal = await client.callError(call, of('contacts', 'list', { page: { next_cursor: 'bm8' } }))
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'PAGE_TOKEN_INVALID' })
   })
@@ -137,7 +137,7 @@ describe.each(app.clients())('an error of the third party over $wire', (client) 
     [422, 422],
     [501, 502],
     [505, 502],
-  ])('is told with its status and message: %i', async (status, rest) => {
+  ])('gets with its status and message: %i', async (status, rest) => {
     failing(status, { message: 'it said no' })
     expect(await get()).toMatchObject({
       code: 'FAILED_PRECONDITION',
@@ -206,7 +206,7 @@ describe('a target', () => {
     ['has a verb that is none', { raw_target: { verb: 'G ET', path: '/' } }, 'raw_target.verb'],
     ['has no path', { raw_target: { verb: 'GET', path: '' } }, 'raw_target.path'],
     ['is not a dry run but has a sample', { resource: 'a', method: 'b', sample: {} }, 'sample'],
-  ])('that %s is refused with its field', async (_, request, field) => {
+  ])('that %s is rejected with its field', async (_, request, field) => {
     const { reason, violations } = await refusalOf(request)
     expect([reason, violations.map((violation) => violation.field)]).toEqual(['INVALID_FIELD', [field]])
   })
@@ -251,7 +251,7 @@ describe('the answer over RPC', () => {
     expect(answer.headers).not.toHaveProperty('set-cookie')
   })
 
-  it.each(rpcClients)('that no message can hold is refused, and REST still gives it: $wire', async (client) => {
+  it.each(rpcClients)('that no message can hold is rejected, and REST still gives it: $wire', async (client) => {
     const deep = JSON.parse(`${'{"a":'.repeat(60)}1${'}'.repeat(60)}`)
     upstream.script({ request: 'GET /contacts/7', answer: { json: deep }, times: 2 })
 

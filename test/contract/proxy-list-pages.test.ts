@@ -145,7 +145,7 @@ describe.each(transports)('a walk through a list over $wire', ({ transport }) =>
   })
 })
 
-describe.each(transports)('a walk that is refused over $wire', ({ transport }) => {
+describe.each(transports)('a walk that is rejected over $wire', ({ transport }) => {
   const list = listPages(transport)
 
   it('says why, before anything is sent', async () => {

@@ -157,7 +157,7 @@ describe('/proxy', () => {
   })
 })
 
-describe('what /proxy refuses', () => {
+describe('what /proxy rejects', () => {
   it.each<[string, string, string, Sent, number, string]>([
     ['an unknown resource', 'GET', '/proxy/contact', {}, 400, 'METHOD_NOT_DEFINED'],
     ['an unknown method', 'POST', '/proxy/contacts/7/drop', {}, 400, 'METHOD_NOT_DEFINED'],
@@ -396,13 +396,13 @@ describe('/custom', () => {
     ['two accounts', 'GET', `/custom/a?integrated_account_id=${accountId}`, {}, 400, 'INVALID_FIELD'],
     ['a write in a sandbox', 'POST', '/custom/a', { account: sandbox.accountId }, 405, 'SANDBOX_ACCOUNT_READ_ONLY'],
     ['a foreign account', 'GET', '/custom/a', { account: foreign.accountId }, 404, 'RESOURCE_NOT_FOUND'],
-  ])('refuses %s', async (_, verb, path, sent, status, reason) => {
+  ])('rejects %s', async (_, verb, path, sent, status, reason) => {
     const answer = await send(verb, path, sent)
     expect([answer.status, reasonOf(answer)]).toEqual([status, reason])
     expect(upstream.requests).toEqual([])
   })
 
-  it.each(['/custom/a/../b', '/custom/a/%2e%2e/b', '/custom/a/..'])('refuses a path that climbs: %s', async (path) => {
+  it.each(['/custom/a/../b', '/custom/a/%2e%2e/b', '/custom/a/..'])('rejects a path that climbs: %s', async (path) => {
     const { port } = new URL(app.url)
     const target = `${path}?integrated_account_id=${accountId}`
     const authorization = `Bearer ${tenant.environmentToken}`

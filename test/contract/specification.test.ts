@@ -216,7 +216,7 @@ describe('a refusal', () => {
       body: { cron_expression: '* * * *', webhook_id: world.webhookId, daemon_group_key: 'g', cron: 1 },
       fields: ['cron', 'cron_expression', 'daemon_group_key'],
     },
-  ])('of $verb $path names every field at once, whatever layer found it', async ({ verb, path, body, fields }) => {
+  ])('of $verb $path names every field at once, any layer found it', async ({ verb, path, body, fields }) => {
     const answer = await http(verb, path, body)
     const [, badRequest] = (answer.body as { error: { details: { field_violations: { field: string }[] }[] } }).error
       .details

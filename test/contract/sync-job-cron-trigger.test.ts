@@ -115,13 +115,13 @@ describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))(
       violations: [expect.objectContaining({ field: 'webhook_id', rule: 'oneof' })],
     }
 
-    it('are refused by a create, and nothing is stored', async () => {
+    it('are rejected by a create, and nothing is stored', async () => {
       const before = await count(client)
       expect(await client.callError(create, { ...plan, cron_expression: NEVER_FIRES, ...both })).toMatchObject(conflict)
       expect(await count(client)).toBe(before)
     })
 
-    it('are refused by an update, and nothing is changed', async () => {
+    it('are rejected by an update, and nothing is changed', async () => {
       const trigger = await make(client)
       const refusal = await client.callError(update, { id: trigger.id, cron_expression: '@hourly', ...both })
 
@@ -215,7 +215,7 @@ describe.each(clients)('updating a trigger over $wire', (client) => {
 })
 
 describe.each(clients)('resources that form no plan over $wire', (client) => {
-  it('are refused with every violation, and nothing is stored', async () => {
+  it('are rejected with every violation, and nothing is stored', async () => {
     const before = await count(client)
     const resources = [
       { resource: 'issues', method: 'list', depends_on: 'nobody' },
@@ -242,7 +242,7 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
 })
 
 describe.each(clients)('arguments against the job’s schema over $wire', (client) => {
-  it('are refused with their fields', async () => {
+  it('are rejected with their fields', async () => {
     const job = await client.ok(SyncJobService.method.createSyncJob, {
       label: 'strict',
       integration_name: String((await jobOf(client)).integration_name),
@@ -328,7 +328,7 @@ describe.each(clients)('running a trigger now over $wire', (client) => {
     expect((await client.ok(runNow, { id })).id).not.toBe((await client.ok(runNow, { id })).id)
   })
 
-  it('is refused while the integration is disabled', async () => {
+  it('is rejected while the integration is disabled', async () => {
     const { id } = await make(client)
     const { updateEnvironmentIntegration } = EnvironmentIntegrationService.method
     const enable = (isEnabled: boolean) =>

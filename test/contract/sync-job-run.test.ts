@@ -85,7 +85,7 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
 })
 
 describe.each(clients)('a run that cannot be executed over $wire', (client) => {
-  it('because the account is not active is refused with its status', async () => {
+  it('because the account is not active is rejected with its status', async () => {
     const step = { type: 'request', config: { method: 'get', path: '/me' } }
     const other = await seedTenant(app, app.first)
     const { updateEnvironmentIntegration } = EnvironmentIntegrationService.method
@@ -108,7 +108,7 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
     })
   })
 
-  it('because the job refuses the arguments is refused with what it says', async () => {
+  it('because the job rejects the arguments is rejected with what it says', async () => {
     const other = await seedTenant(app, app.first)
     await client.ok(SyncJobService.method.updateSyncJob, {
       id: other.syncJobId,
@@ -129,7 +129,7 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
     expect(await client.ok(create, { ...request, args: { owner: 'acme' } })).toMatchObject({ args: { owner: 'acme' } })
   })
 
-  it('because the integration is disabled is refused', async () => {
+  it('because the integration is disabled is rejected', async () => {
     const other = await seedTenant(app, app.first)
     const { updateEnvironmentIntegration } = EnvironmentIntegrationService.method
     await client.ok(updateEnvironmentIntegration, { id: other.environmentIntegrationId, is_enabled: false })
@@ -144,7 +144,7 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
 })
 
 describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))('both destinations over $wire', (client) => {
-  it('are refused', async () => {
+  it('are rejected', async () => {
     const refusal = await client.callError(create, { ...plan, daemon_group_key: 'g', webhook_id: world.webhookId })
     expect(refusal).toMatchObject({ reason: 'DESTINATION_CONFLICT', httpStatus: 400 })
   })
@@ -173,7 +173,7 @@ describe.each(clients)('retrying a run over $wire', (client) => {
     expect(again).not.toHaveProperty('finished_at')
   })
 
-  it('that still waits is refused with its status', async () => {
+  it('that still waits is rejected with its status', async () => {
     const { id } = await make(client)
 
     expect(await client.callError(retry, { id })).toMatchObject({
@@ -217,7 +217,7 @@ describe.each(clients)('listing runs over $wire', (client) => {
     expect(await found({ integrated_account_id: newId() })).toEqual([])
   })
 
-  it('refuses a status that is none', async () => {
+  it('rejects a status that is none', async () => {
     const { violations } = await client.callError(list, { status: 'sleeping' })
     expect(violations).toEqual([expect.objectContaining({ field: 'status', rule: 'string.in' })])
   })

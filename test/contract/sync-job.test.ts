@@ -55,7 +55,7 @@ describe.each(clients)('storing a job over $wire', (client) => {
 })
 
 describe.each(clients)('resources that form no plan over $wire', (client) => {
-  it('are refused with every violation, and nothing is stored', async () => {
+  it('are rejected with every violation, and nothing is stored', async () => {
     const before = await client.ok(list, { page_size: 1000 })
     const resources = [
       { resource: 'issues', method: 'list', depends_on: 'nobody' },
@@ -89,7 +89,7 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
 })
 
 describe.each(clients)('a check of arguments that does not parse over $wire', (client) => {
-  it('is refused', async () => {
+  it('is rejected', async () => {
     const refusal = await client.callError(create, {
       label: 'x',
       integration_name: 'x',
@@ -134,7 +134,7 @@ describe.each(clients)('changing a job over $wire', (client) => {
     expect(await client.ok(update, { id: before.id, resources: [] })).toEqual(before)
   })
 
-  it('to resources that form no plan is refused and changes nothing', async () => {
+  it('to resources that form no plan is rejected and changes nothing', async () => {
     const before = await make(client)
     const resources = [{ resource: 'a', method: 'list', depends_on: 'a' }]
 
@@ -162,7 +162,7 @@ describe.each(clients)('a job of an installed integration over $wire', (client) 
 })
 
 describe.each(clients)('deleting a job over $wire', (client) => {
-  it('that triggers run is refused, and with force takes them along', async () => {
+  it('that triggers run is rejected, and with force takes them along', async () => {
     const world = await seedTenant(app, app.first)
     const id = world.syncJobId
     const { getSyncJobCronTrigger } = SyncJobCronTriggerService.method

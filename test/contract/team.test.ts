@@ -94,7 +94,7 @@ describe.each(clients)('a team that is not the operator’s over $wire', (client
 })
 
 describe.each(clients)('deleting a team over $wire', (client) => {
-  it('that owns something is refused, and with force takes everything along', async () => {
+  it('that owns something is rejected, and with force takes everything along', async () => {
     const world = await seedTenant(app, await createApiTenant(app))
     const id = world.teamId
 

@@ -81,7 +81,7 @@ describe.each(clients)('an address that may not be called over $wire', (client) 
     },
   )
 
-  it('is refused by an update, which then changes nothing', async () => {
+  it('is rejected by an update, which then changes nothing', async () => {
     const { secret: _, ...webhook } = await make(client)
     const refusal = await client.callError(update, { id: webhook.id, target_url: 'http://[::1]/', is_active: false })
 
@@ -91,7 +91,7 @@ describe.each(clients)('an address that may not be called over $wire', (client) 
 })
 
 describe.each(clients)('an event that does not exist over $wire', (client) => {
-  it('is refused with its place in the list', async () => {
+  it('is rejected with its place in the list', async () => {
     const refusal = await client.callError(create, {
       target_url: URL,
       event_types: ['record:created', 'record:invented', 'invented:*'],
@@ -107,7 +107,7 @@ describe.each(clients)('a pattern of events over $wire', (client) => {
     expect(await make(client, { event_types: ['sync_job_run:*'] })).toMatchObject({ event_types: ['sync_job_run:*'] })
   })
 
-  it.each(['anything', 'Record:created', '*:created', ''])('is refused when it is none: "%s"', async (pattern) => {
+  it.each(['anything', 'Record:created', '*:created', ''])('is rejected when it is none: "%s"', async (pattern) => {
     const { violations } = await client.callError(create, { target_url: URL, event_types: [pattern] })
     expect(violations).toEqual([expect.objectContaining({ field: 'event_types[0]', rule: 'string.pattern' })])
   })
@@ -142,7 +142,7 @@ describe.each(clients)('rotating a secret over $wire', (client) => {
     expect(await client.ok(get, { id: webhook.id })).toEqual(webhook)
   })
 
-  it('works as often as wanted, whatever the spelling of the id', async () => {
+  it('works as often as wanted, any the spelling of the id', async () => {
     const { id, secret } = await make(client)
     const secrets = [secret]
     for (const spelling of [id, id.toUpperCase(), id]) secrets.push((await client.ok(rotate, { id: spelling })).secret)

@@ -78,7 +78,7 @@ export function mapFreeForm<Init extends object>(
   if (fields.length === 0) return message
   const copy = { ...message } as Init & Entries
   for (const { field, inner } of fields) {
-    const value = readField(message, field)
+    const value = fieldValue(message, field)
     if (value === undefined) continue
     const changed = mapItems(field, value, (item) =>
       inner === undefined ? change(item, field) : mapFreeForm(freeFormFields(inner), item as object, change),
@@ -90,7 +90,7 @@ export function mapFreeForm<Init extends object>(
 
 /** The values in a field of `freeFormFields`: JSON, or messages that contain such fields. */
 export function freeFormItems(message: object, field: DescField): readonly unknown[] {
-  const value = readField(message, field)
+  const value = fieldValue(message, field)
   if (value === undefined) return []
   const items: readonly unknown[] =
     field.fieldKind === 'list' ? (value as []) : field.fieldKind === 'map' ? Object.values(value as object) : [value]
@@ -106,7 +106,7 @@ export function isFreeFormValue({ message }: DescField): boolean {
 export function withoutFields<Init extends object>(fields: readonly FreeFormField[], message: Init): Init {
   const copy = { ...message } as Init & Entries
   for (const { field } of fields)
-    if (readField(message, field) !== undefined) (copy as Entries)[(field.oneof ?? field).localName] = undefined
+    if (fieldValue(message, field) !== undefined) (copy as Entries)[(field.oneof ?? field).localName] = undefined
   return copy
 }
 
@@ -123,7 +123,7 @@ export function asDoubles(value: unknown, { message }: DescField): unknown {
 /** Restores the free-form values of a message in its JSON; changes it in place. */
 export function fillJson(fields: readonly FreeFormField[], json: JsonObject, message: object): void {
   for (const { field, inner } of fields) {
-    const value = readField(message, field)
+    const value = fieldValue(message, field)
     if (value === undefined) continue
     const target = json as Entries
     if (inner === undefined) target[field.name] = mapItems(field, value, jsonOfField)
@@ -144,7 +144,7 @@ export function fillMessage(fields: readonly FreeFormField[], message: object, j
       const held = mapItems(field, item, (each) => (isStruct ? each : new JsonValue(each as Json)))
       writeField(message as Entries, field, held)
     } else
-      eachItem(field, readField(message, field), item, (target, from) =>
+      eachItem(field, fieldValue(message, field), item, (target, from) =>
         fillMessage(freeFormFields(inner), target as object, from as JsonObject),
       )
   }
@@ -205,7 +205,8 @@ function isValue(value: unknown): value is Value {
   return typeof value === 'object' && value !== null && '$typeName' in value && value.$typeName === ValueSchema.typeName
 }
 
-function readField(message: object, { localName, oneof }: DescField): unknown {
+/** The value of a field, also of a member of a oneof; undefined when it is not set. */
+export function fieldValue(message: object, { localName, oneof }: DescField): unknown {
   if (oneof === undefined) return Reflect.get(message, localName)
   const chosen: { readonly case?: string; readonly value?: unknown } | undefined = Reflect.get(message, oneof.localName)
   return chosen?.case === localName ? chosen.value : undefined

@@ -25,27 +25,28 @@ export interface ShapeReport {
  */
 export function validateJsonShape(desc: DescMessage, value: Json): ShapeReport {
   const findings: Finding[] = []
-  const rest = inspectMessage(desc, value, '', findings)
+  const rest = validateMessage(desc, value, '', findings)
   return { findings, rest: rest ?? {} }
 }
 
-function inspectMessage(desc: DescMessage, value: Json, path: string, findings: Finding[]): JsonObject | undefined {
+function validateMessage(desc: DescMessage, value: Json, path: string, findings: Finding[]): JsonObject | undefined {
   if (!isJsonObject(value)) {
     findings.push({ field: path, description: 'must be a JSON object', rule: 'type' })
     return undefined
   }
   const rest: Record<string, Json> = {}
-  const taken = new Map<string, string>()
+  const firstKeys = new Map<string, string>()
   for (const key of Object.keys(value)) {
     if (findings.length >= FINDINGS_MAX) break
     const item = value[key] ?? null
     const field = fieldNamed(desc, key)
     const name = field?.name ?? key
     const at = path === '' ? name : `${path}.${name}`
-    const finding = field === undefined ? unknownField(desc, key, at) : collision(field, key, item, at, taken)
+    const finding =
+      field === undefined ? unknownField(desc, key, at) : duplicateFinding(field, key, item, at, firstKeys)
     if (finding !== undefined) findings.push(finding)
     if (finding !== undefined || field === undefined) continue
-    const kept = inspectField(field, item, at, findings)
+    const kept = validateField(field, item, at, findings)
     if (kept !== undefined) rest[field.name] = kept
   }
   return rest
@@ -66,23 +67,23 @@ export function unknownField(desc: DescMessage, key: string, at: string): Findin
   }
 }
 
-/** The finding for a field given twice or beside another member of its oneof. `taken` has the first key of fields and oneofs. */
-function collision(
+/** The finding for a field given twice or beside another member of its oneof. `firstKeys` has the first key of fields and oneofs. */
+function duplicateFinding(
   field: DescField,
   key: string,
   item: Json,
   at: string,
-  taken: Map<string, string>,
+  firstKeys: Map<string, string>,
 ): Finding | undefined {
-  const firstKey = taken.get(field.name)
+  const firstKey = firstKeys.get(field.name)
   if (firstKey !== undefined)
     return { field: at, description: `is given twice, as ${firstKey} and ${key}`, rule: 'duplicate_field' }
-  taken.set(field.name, key)
+  firstKeys.set(field.name, key)
   if (field.oneof === undefined || item === null) return undefined
   const group = `oneof ${field.oneof.name}`
-  const other = taken.get(group)
+  const other = firstKeys.get(group)
   if (other === undefined) {
-    taken.set(group, field.name)
+    firstKeys.set(group, field.name)
     return undefined
   }
   const conflict = { field: at, description: `cannot be given together with ${other}`, rule: 'oneof' }
@@ -90,41 +91,45 @@ function collision(
 }
 
 /** The part of a field's value that fits, or `undefined` when nothing does. */
-function inspectField(field: DescField, item: Json, at: string, findings: Finding[]): Json | undefined {
+function validateField(field: DescField, item: Json, at: string, findings: Finding[]): Json | undefined {
   if (item === null) return item
-  if (field.fieldKind === 'list' && Array.isArray(item)) return inspectList(field, item, at, findings)
-  if (field.fieldKind === 'map' && isJsonObject(item)) return inspectMap(field, item, at, findings)
+  if (field.fieldKind === 'list' && Array.isArray(item)) return validateList(field, item, at, findings)
+  if (field.fieldKind === 'map' && isJsonObject(item)) return validateMap(field, item, at, findings)
   if (field.fieldKind === 'message' && isPlainMessage(field.message))
-    return inspectMessage(field.message, item, at, findings)
-  return probe(field, item, item, at, findings)
+    return validateMessage(field.message, item, at, findings)
+  return validateValue(field, item, item, at, findings)
 }
 
 /** A list is kept whole or not at all, so that the indexes of later findings stay true. */
-function inspectList(field: DescField & { fieldKind: 'list' }, items: readonly Json[], at: string, out: Finding[]) {
+function validateList(field: DescField & { fieldKind: 'list' }, items: readonly Json[], at: string, out: Finding[]) {
   const message = field.listKind === 'message' && isPlainMessage(field.message) ? field.message : undefined
   const before = out.length
   const kept = items.flatMap((item, index) => {
     if (out.length >= FINDINGS_MAX) return []
-    const place = `${at}[${index}]`
-    const fit = message ? inspectMessage(message, item, place, out) : probe(field, item, [item], place, out)
+    const itemPath = `${at}[${index}]`
+    const fit = message
+      ? validateMessage(message, item, itemPath, out)
+      : validateValue(field, item, [item], itemPath, out)
     return fit === undefined ? [] : [fit]
   })
   return out.length === before ? kept : undefined
 }
 
-function inspectMap(field: DescField & { fieldKind: 'map' }, entries: JsonObject, at: string, out: Finding[]) {
+function validateMap(field: DescField & { fieldKind: 'map' }, entries: JsonObject, at: string, out: Finding[]) {
   const message = field.mapKind === 'message' && isPlainMessage(field.message) ? field.message : undefined
   const kept = Object.entries(entries).flatMap(([key, item]) => {
     if (out.length >= FINDINGS_MAX) return []
-    const place = `${at}.${key}`
-    const value = message ? inspectMessage(message, item, place, out) : probe(field, item, { [key]: item }, place, out)
+    const itemPath = `${at}.${key}`
+    const value = message
+      ? validateMessage(message, item, itemPath, out)
+      : validateValue(field, item, { [key]: item }, itemPath, out)
     return value === undefined ? [] : [[key, value] as const]
   })
   return Object.fromEntries(kept)
 }
 
 /** Checks one value with `fromJson`, wrapped as the field requires. */
-function probe(field: DescField, item: Json, wrapped: Json, at: string, findings: Finding[]): Json | undefined {
+function validateValue(field: DescField, item: Json, wrapped: Json, at: string, findings: Finding[]): Json | undefined {
   try {
     fromJson(field.parent, { [field.name]: toDoubles(wrapped) as never })
     return item

@@ -11,12 +11,12 @@ import {
   JsonNumber,
 } from '../../base/index.ts'
 import type { Finding } from '../operation.ts'
-import { JsonValue } from './free-form.ts'
+import { fieldValue, JsonValue } from './free-form.ts'
 import { FINDINGS_MAX } from './json-shape.ts'
 
-type Inspect = (value: unknown, path: string, findings: Finding[]) => void
+type Validate = (value: unknown, path: string, findings: Finding[]) => void
 
-const inspectors = new Map<DescMessage, Inspect>()
+const validators = new Map<DescMessage, Validate>()
 
 /**
  * Finds values that PostgreSQL or JSON cannot hold, at most about 100, in all strings and free-form values of a message: NUL, lone
@@ -24,78 +24,72 @@ const inspectors = new Map<DescMessage, Inspect>()
  */
 export function findUnstorableFields(desc: DescMessage, message: object): readonly Finding[] {
   const findings: Finding[] = []
-  inspectorFor(desc)(message, '', findings)
+  validatorFor(desc)(message, '', findings)
   return findings
 }
 
-function inspectorFor(desc: DescMessage): Inspect {
-  const known = inspectors.get(desc)
+function validatorFor(desc: DescMessage): Validate {
+  const known = validators.get(desc)
   if (known !== undefined) return known
-  const fields: { field: DescField; inspect: Inspect }[] = []
-  const inspector: Inspect = (message, path, findings) => {
-    for (const { field, inspect } of fields) {
-      const value = readField(message as object, field)
-      if (value !== undefined) inspect(value, path === '' ? field.name : `${path}.${field.name}`, findings)
+  const fields: { field: DescField; validate: Validate }[] = []
+  const validator: Validate = (message, path, findings) => {
+    for (const { field, validate } of fields) {
+      const value = fieldValue(message as object, field)
+      if (value !== undefined) validate(value, path === '' ? field.name : `${path}.${field.name}`, findings)
     }
   }
   // Set before its fields are compiled, so that a recursive type ends.
-  inspectors.set(desc, inspector)
+  validators.set(desc, validator)
   for (const field of desc.fields) {
-    const inspect = inspectField(field)
-    if (inspect !== undefined) fields.push({ field, inspect })
+    const validate = fieldValidator(field)
+    if (validate !== undefined) fields.push({ field, validate })
   }
-  return inspector
+  return validator
 }
 
-function readField(message: object, field: DescField): unknown {
-  if (field.oneof === undefined) return Reflect.get(message, field.localName)
-  const chosen: { readonly case?: string; readonly value?: unknown } = Reflect.get(message, field.oneof.localName)
-  return chosen.case === field.localName ? chosen.value : undefined
-}
-
-function inspectField(field: DescField): Inspect | undefined {
-  const inspect = field.message === undefined ? inspectText : inspectMessage(field.message)
+function fieldValidator(field: DescField): Validate | undefined {
+  const validate = field.message === undefined ? validateText : messageValidator(field.message)
   if (field.message === undefined && field.scalar !== undefined && !isText(field)) return undefined
-  if (field.enum !== undefined || inspect === undefined) return undefined
+  if (field.enum !== undefined || validate === undefined) return undefined
   if (field.fieldKind === 'list')
     return (items, path, findings) =>
       (items as readonly unknown[]).forEach((item, index) => {
-        inspect(item, `${path}[${index}]`, findings)
+        validate(item, `${path}[${index}]`, findings)
       })
   if (field.fieldKind === 'map')
     return (entries, path, findings) =>
       Object.entries(entries as object).forEach(([key, item]) => {
-        inspectText(key, `${path}.${key}`, findings)
-        inspect(item, `${path}.${key}`, findings)
+        validateText(key, `${path}.${key}`, findings)
+        validate(item, `${path}.${key}`, findings)
       })
-  return inspect
+  return validate
 }
 
 function isText(field: DescField): boolean {
   return field.scalar === ScalarType.STRING
 }
 
-function inspectMessage(desc: DescMessage): Inspect | undefined {
+function messageValidator(desc: DescMessage): Validate | undefined {
   switch (desc.typeName) {
     case 'google.protobuf.Struct':
-      return inspectJson
+      return validateJson
     case 'google.protobuf.Value':
-      return (value, path, findings) => inspectJson(jsonIn(value as Value), path, findings)
+      return (value, path, findings) => validateJson(jsonIn(value as Value), path, findings)
     case 'google.protobuf.ListValue':
-      return (value, path, findings) => inspectJson((value as ListValue).values.map(plainValue), path, findings)
+      return (value, path, findings) => validateJson((value as ListValue).values.map(plainValue), path, findings)
     case 'google.protobuf.StringValue':
-      return inspectText
+      return validateText
     default:
-      return desc.typeName.startsWith('google.protobuf.') ? undefined : inspectorFor(desc)
+      return desc.typeName.startsWith('google.protobuf.') ? undefined : validatorFor(desc)
   }
 }
 
-const inspectText: Inspect = (value, path, findings) => {
+const validateText: Validate = (value, path, findings) => {
   if (typeof value === 'string' && findings.length < FINDINGS_MAX && !isStorableText(value))
     findings.push(...findUnstorableText(value, path).map(toFinding))
 }
 
-const inspectJson: Inspect = (value, path, findings) => {
+const validateJson: Validate = (value, path, findings) => {
   if (findings.length < FINDINGS_MAX && !isStorable(value, 0))
     findings.push(...findUnstorable(value as Json, path).map(toFinding))
 }

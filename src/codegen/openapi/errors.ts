@@ -20,7 +20,7 @@ const DETAIL_FIELDS: Readonly<Partial<Record<(typeof DETAIL_TYPES)[number], Json
 
 const REASON_PREFIX = 'ERROR_REASON_'
 
-/** The schema of every error body, with the catalogue of reasons spelled out. */
+/** The schema of every error body, with the catalogue of reasons. */
 export function errorSchema(files: readonly DescFile[], book: SchemaBook): JsonObject {
   return {
     type: 'object',

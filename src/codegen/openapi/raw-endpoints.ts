@@ -29,7 +29,7 @@ const ENDPOINTS: readonly RawEndpoint[] = [
       '/proxy/{resource}/{id}/{method}',
       verb,
       `ProxyCallBy${capitalised(verb)}`,
-      'Calls any method of a resource, whatever the verb.',
+      'Calls any method of a resource, with any verb.',
     ),
   ),
   endpoint('/proxy/_/{action}', 'post', 'ProxyAction', 'Runs a named action of the definition.'),
@@ -158,7 +158,7 @@ function answerSchema(kind: RawEndpoint['kind'], files: readonly DescFile[], boo
       ...(kind === 'listed' && {
         next_cursor: cursor('Asks for the next page. Absent: the list ends here.'),
         prev_cursor: cursor('Asks for the page before, where the third party tells.'),
-        stop_reason: cursor('Why the list ended. Absent: it goes on.'),
+        stop_reason: cursor('Why the list ended. Absent: it continues.'),
       }),
       raw: { description: 'The decoded body. Absent unless `include_raw` is set.' },
       dry_run: book.refTo(preview, 'response'),

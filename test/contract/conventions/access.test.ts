@@ -66,7 +66,7 @@ describe.each(clients)('an environment token over $wire', (client) => {
 })
 
 describe.each(clients)('a team token that names no environment over $wire', (client) => {
-  it.each(needsEnvironment)('is told to name one: $name', async (method) => {
+  it.each(needsEnvironment)('gets an error that asks for one: $name', async (method) => {
     const { error } = await rejectedOutcome(client, method, app.first.teamToken)
     expect(error).toMatchObject({
       code: 'INVALID_ARGUMENT',

@@ -41,7 +41,7 @@ describe.each(app.clients({}))('an update that names the current etag over $wire
 })
 
 describe.each(app.clients({}))('an update that names another etag over $wire', (client) => {
-  it.each(updatable)('is refused and changes nothing: $noun', async (kind) => {
+  it.each(updatable)('is rejected and changes nothing: $noun', async (kind) => {
     const before = await make(kind, client)
     const { id } = before
 
@@ -56,7 +56,7 @@ describe.each(app.clients({}))('an update that names another etag over $wire', (
     expect(await read(kind, client, id)).toEqual(before)
   })
 
-  it.each(updatable)('is refused also when it would change nothing: $noun', async (kind) => {
+  it.each(updatable)('is rejected also when it would change nothing: $noun', async (kind) => {
     const { id } = await make(kind, client)
 
     expect(

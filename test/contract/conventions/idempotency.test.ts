@@ -50,7 +50,7 @@ describe('a create repeated with its request_id', () => {
     expect(await countOf(kind)).toBe(before + 1)
   })
 
-  it('is the same request whatever the order of keys inside free-form objects', async () => {
+  it('is the same request any the order of keys inside free-form objects', async () => {
     const kind = KINDS.find(({ noun }) => noun === 'integrated_account')!
     const request = await requestOf(kind)
     const ask = (context: JsonObject) =>
@@ -80,7 +80,7 @@ describe('a create repeated with its request_id', () => {
 })
 
 describe.each(clients)('a request_id sent with a different request over $wire', (client) => {
-  it.each(KINDS)('is refused and creates nothing: $noun', async (kind) => {
+  it.each(KINDS)('is rejected and creates nothing: $noun', async (kind) => {
     const request = await requestOf(kind)
     await client.ok(kind.create, request, { token: tokenFor(kind, world) })
     const before = await countOf(kind)

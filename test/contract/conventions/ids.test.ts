@@ -50,7 +50,7 @@ describe.each(app.clients({ token: own.environmentToken }))('a webhook of anothe
 describe.each(app.clients())('a malformed id over $wire', (client) => {
   const places = OPERATIONS.flatMap((method) => idFieldsOf(method).map((field) => ({ method, field })))
 
-  it.each(places)('is refused with its field: $method.name.$field', async ({ method, field }) => {
+  it.each(places)('is rejected with its field: $method.name.$field', async ({ method, field }) => {
     const others = Object.fromEntries(idFieldsOf(method).map((name) => [name, newId()]))
     const { teamToken, environmentId } = own
 

@@ -33,7 +33,7 @@ function misfitOf({ fieldKind, scalar }: DescField): Json {
 }
 
 describe.each(jsonClients)('a field that the contract does not know over $wire', (client) => {
-  it.each(withBody)('is refused with its name: $name', async (method) => {
+  it.each(withBody)('is rejected with its name: $name', async (method) => {
     const refusal = await client.callError(method, { surprise: 1 }, asAdministrator)
 
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD', httpStatus: 400 })
@@ -50,7 +50,7 @@ describe.each(jsonClients)('a field that the contract does not know over $wire',
 })
 
 describe.each(jsonClients)('values of the wrong type over $wire', (client) => {
-  it.each(withBody)('are refused all at once, each with its field: $name', async (method) => {
+  it.each(withBody)('are rejected all at once, each with its field: $name', async (method) => {
     const wrong = method.input.fields.filter(({ oneof }) => oneof === undefined || oneof.fields.length === 1)
     const request = Object.fromEntries(wrong.map((field) => [field.name, misfitOf(field)]))
 
@@ -114,7 +114,7 @@ describe.each(jsonClients)('names in lower camel case over $wire', (client) => {
     )
   })
 
-  it('beside the same name in the contract’s spelling are refused', async () => {
+  it('beside the same name in the contract’s spelling are rejected', async () => {
     const { createIntegratedAccount } = IntegratedAccountService.method
     const refusal = await client.callError(createIntegratedAccount, { tenant_id: 'a', tenantId: 'b' }, asAdministrator)
 
@@ -135,7 +135,7 @@ describe.each(app.clients({ token: world.environmentToken }))('what no row can h
       field: 'context.a.__proto__',
       context: JSON.parse('{"a":{"__proto__":1}}'),
     },
-  ])('is refused with its path and changes nothing: $what', async ({ field, context }) => {
+  ])('is rejected with its path and changes nothing: $what', async ({ field, context }) => {
     const id = world.integratedAccountId
     const before = await client.ok(getIntegratedAccount, { id })
 
@@ -153,7 +153,7 @@ describe('a body that is not JSON', () => {
     { what: 'a number too large for a double', body: '{"name": 1e400}' },
     { what: 'a list', body: '[]' },
     { what: 'a text', body: '"x"' },
-  ])('is refused: $what', async ({ body }) => {
+  ])('is rejected: $what', async ({ body }) => {
     const response = await fetch(`${app.url}/team`, {
       method: 'POST',
       headers: { authorization: `Bearer ${world.teamToken}`, 'content-type': 'application/json' },

@@ -105,7 +105,7 @@ describe.each(clients)('the page size over $wire', (client) => {
 })
 
 describe.each(clients)('a page token over $wire', (client) => {
-  it.each(KINDS)('that is none of the list is refused: $noun', async (kind) => {
+  it.each(KINDS)('that is none of the list is rejected: $noun', async (kind) => {
     const forged = ['x', '!', 'AAAAAAAAAAAAAAAA', encodePageToken({ list: 'other' }, ['not-a-uuid'])]
     for (const token of forged)
       expect(await client.callError(kind.list, { page_token: token }, { token: tokenFor(kind, world) })).toMatchObject(

@@ -144,13 +144,13 @@ describe('a verb that a path does not take', () => {
 })
 
 describe.each(BAD_BODIES)('a body that is %s', (_, sent, status, reason, says) => {
-  it.each(WITH_BODY)('is told over REST: $verb $pattern', async ({ verb, path }) => {
+  it.each(WITH_BODY)('gets over REST: $verb $pattern', async ({ verb, path }) => {
     const refused = await send(verb, path, sent)
     expect([refused.status, refused.reason]).toEqual([status, reason])
     expect(refused.message).toContain(says)
   })
 
-  it.each(RPCS)('is told over Connect: $path', async ({ path }) => {
+  it.each(RPCS)('gets over Connect: $path', async ({ path }) => {
     const refused = await send('POST', path, sent)
     expect([refused.status, refused.reason]).toEqual([status, reason])
     expect(refused.message).toContain(says)
