@@ -13,7 +13,7 @@ if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) {
   process.stderr.write(`Patchbay needs Node ${NODE_MAJOR_MIN}: npm scripts bring it along, or install it\n`)
   process.exitCode = 1
 } else {
-  // A daemon is a guest beside its customer's programs: it gives memory back, and lets garbage grow to less than what is
+  // A daemon shares its host with the customer's programs: it returns memory, and lets garbage grow to less than what is
   // alive. Measured over 300 000 records: 170 MB instead of 450 MB, at the same speed.
   if (process.argv[2] === 'daemon') for (const flag of DAEMON_FLAGS) setFlagsFromString(flag)
   const { runCommand } = await import('./cli/index.ts')

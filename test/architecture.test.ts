@@ -50,6 +50,11 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
 }
 
 const LINES_MAX = 400
+const TYPE_DECLARATION = /^(?:export )?(?:declare )?(?:interface|type|(?:abstract )?class) (\w+)/gm
+
+/** Words that name a person where a process is meant, or a riddle where the field has a term (`src/README.md`, "Glossary"). */
+const VAGUE_WORDS =
+  /keeper|\b(?:whoever|nobody|somebody|believe[sd]?|hiccups?|patience|naps?|thinks? through|steps? aside|hand(?:s|ed)? back|given up|is told|are told|to be had|stranger|guest|refusals?|rungs?|ladder)\b/i
 
 interface Source {
   readonly path: string
@@ -187,6 +192,28 @@ describe('the architecture', () => {
 
   it('writes properties one by one, never as a spread literal that fills a line', () => {
     expect(sources.filter(({ text }) => /\.\.\.\{/.test(text)).map(({ path }) => path)).toEqual([])
+  })
+
+  it('declares every type name once', () => {
+    const names = sources.flatMap(({ text }) => [...text.matchAll(TYPE_DECLARATION)].map(([, name = '']) => name))
+    const declared = Map.groupBy(names, (name) => name)
+    expect([...declared].filter(([, each]) => each.length > 1).map(([name]) => name)).toEqual([])
+  })
+
+  it('uses no word that says less than the term of the field', () => {
+    const pages = globSync(
+      ['*.md', 'proto/*.md', 'proto/patchbay/**/*.proto', 'src/**/*.md', 'test/*.md', 'test/*/README.md'],
+      {
+        cwd: ROOT,
+      },
+    )
+    const texts = [...sources, ...pages.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))]
+    const found = texts.flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .flatMap((line, at) => (VAGUE_WORDS.test(line) ? [`${path}:${at + 1} ${VAGUE_WORDS.exec(line)?.[0]}`] : [])),
+    )
+    expect(found).toEqual([])
   })
 
   it(`keeps every file within ${LINES_MAX} lines`, () => {

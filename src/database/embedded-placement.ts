@@ -20,7 +20,7 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 
-/** The conventional uid of `nobody`: an unprivileged owner that needs no new account. */
+/** The conventional unprivileged uid (65534), which needs no new account. */
 const UNPRIVILEGED_ID = 65_534
 /** `sun_path` holds 108 bytes including the final NUL. */
 const SOCKET_PATH_BYTES_MAX = 107

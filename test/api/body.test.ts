@@ -53,7 +53,7 @@ describe('before the body is read', () => {
     call.session.close()
   })
 
-  it('a client that waits for "100 Continue" gets of the refusal instead', async () => {
+  it('a client that waits for "100 Continue" gets of the rejection instead', async () => {
     await using harness = await startHarness({ limits: { drainTimeoutMs: 30 } })
     const client = await rawConnection(harness.port)
     client.socket.write(head(['Content-Length: 12', 'Expect: 100-continue']))
@@ -69,7 +69,7 @@ describe('before the body is read', () => {
     expect(await client.until(/"etag"/)).toContain('200 OK')
   })
 
-  it('a connection stays usable after a refusal whose body did arrive', async () => {
+  it('a connection stays usable after a rejection whose body did arrive', async () => {
     await using harness = await startHarness()
     const client = await rawConnection(harness.port)
     client.socket.write(`${head(['Content-Length: 12'])}{"name":"a"}`)
@@ -143,10 +143,10 @@ describe('the size of a request', () => {
   it.each(PROTOCOLS)('of 5 MiB is rejected over %s with the default limit', async (wire) => {
     await using harness = await startHarness()
     const client = createClient(wire, harness.baseUrl, { token: 'env' })
-    const refusal = await client.callError(unary('Create'), { name: 'x'.repeat(5 * 1024 * 1024) })
+    const rejection = await client.callError(unary('Create'), { name: 'x'.repeat(5 * 1024 * 1024) })
     client.close()
-    expect(refusal).toMatchObject({ code: 'RESOURCE_EXHAUSTED', reason: 'REQUEST_TOO_LARGE' })
-    if (wire === 'rest') expect(refusal.httpStatus).toBe(413)
+    expect(rejection).toMatchObject({ code: 'RESOURCE_EXHAUSTED', reason: 'REQUEST_TOO_LARGE' })
+    if (wire === 'rest') expect(rejection.httpStatus).toBe(413)
   })
 
   it('is rejected by its announcement alone', async () => {

@@ -6,8 +6,8 @@ import { Failure } from '../../src/base/index.ts'
 const ACCOUNT = '0190a2b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b'
 const OWN = `integrated_account_id=${ACCOUNT}`
 
-/** The refusal of something that must be refused. */
-function refusalOf(act: () => unknown): Failure {
+/** The rejection of something that must be refused. */
+function rejectionOf(act: () => unknown): Failure {
   try {
     act()
   } catch (error) {
@@ -94,14 +94,14 @@ describe('the query of a call', () => {
     [`${OWN}&a=100%`, 'a', 'percent_encoding'],
     [`${OWN}&${'a=1&'.repeat(1_000)}`, 'query', 'too_many_parameters'],
   ])('is rejected with the parameter: %#', (text, field, rule) => {
-    expect(refusalOf(() => parseProxyQuery(text))).toMatchObject({
+    expect(rejectionOf(() => parseProxyQuery(text))).toMatchObject({
       reason: 'INVALID_FIELD',
       violations: [expect.objectContaining({ field, rule })],
     })
   })
 
   it('is rejected for everything at once', () => {
-    const { violations } = refusalOf(() => parseProxyQuery('limit=0&dry_run=1&a[][b]=2'))
+    const { violations } = rejectionOf(() => parseProxyQuery('limit=0&dry_run=1&a[][b]=2'))
     expect(violations.map(({ field }) => field)).toEqual(['a[][b]', 'integrated_account_id', 'limit', 'dry_run'])
   })
 })
@@ -146,11 +146,11 @@ describe('verb and path of a call', () => {
   it.each(['', 'contacts/', 'contacts/7/', 'contacts//merge', 'contacts/7/merge/more', '_/sign_off/now'])(
     'lead nowhere: /proxy/%s',
     (path) => {
-      expect(refusalOf(() => parseProxyPath('POST', path)).reason).toBe('ROUTE_NOT_FOUND')
+      expect(rejectionOf(() => parseProxyPath('POST', path)).reason).toBe('ROUTE_NOT_FOUND')
     },
   )
 
   it.each(['contacts/%', 'contacts/%ff', 'contacts/%00'])('are rejected: /proxy/%s', (path) => {
-    expect(refusalOf(() => parseProxyPath('GET', path)).violations).toMatchObject([{ field: 'path' }])
+    expect(rejectionOf(() => parseProxyPath('GET', path)).violations).toMatchObject([{ field: 'path' }])
   })
 })

@@ -58,8 +58,8 @@ function watcher(transport: Transport, id: string, { token = world.environmentTo
   return {
     next: async () => (await messages.next()).value?.syncJobRun,
     isDone: async () => (await messages.next()).done,
-    /** The code and text of the refusal that comes next. */
-    refusal: async () => {
+    /** The code and text of the rejection that comes next. */
+    rejection: async () => {
       const error = await messages.next().then(
         () => undefined,
         (reason) => ConnectError.from(reason),
@@ -99,21 +99,21 @@ describe.each(WIRES)('following a run over %s', (_, createTransport) => {
     const { id } = await waitingRun()
     const { environmentToken: token } = await createApiEnvironment(app, world.teamToken)
     const unknown = newId()
-    const none = await watcher(transport, unknown, { token }).refusal()
+    const none = await watcher(transport, unknown, { token }).rejection()
     expect(none[0]).toBe(Code.NotFound)
-    const [code, text] = await watcher(transport, id, { token }).refusal()
+    const [code, text] = await watcher(transport, id, { token }).rejection()
     expect([code, String(text).replace(id, unknown)]).toEqual(none)
   })
 
   it('is rejected without a token, and without an id', async () => {
-    expect((await watcher(transport, newId(), { token: '' }).refusal())[0]).toBe(Code.Unauthenticated)
-    expect((await watcher(transport, 'x').refusal())[0]).toBe(Code.InvalidArgument)
+    expect((await watcher(transport, newId(), { token: '' }).rejection())[0]).toBe(Code.Unauthenticated)
+    expect((await watcher(transport, 'x').rejection())[0]).toBe(Code.InvalidArgument)
   })
 
   it("ends at its client's deadline", async () => {
     const run = watcher(transport, (await waitingRun()).id, { timeoutMs: 500 })
     await run.next()
-    expect((await run.refusal())[0]).toBe(Code.DeadlineExceeded)
+    expect((await run.rejection())[0]).toBe(Code.DeadlineExceeded)
   })
 })
 
@@ -127,7 +127,7 @@ describe('a server', () => {
     await claim()
     expect(await leaving.next()).toMatchObject({ status: 'running' })
     const drained = server.drain(5_000)
-    expect((await leaving.refusal())[0]).toBe(Code.Unavailable)
+    expect((await leaving.rejection())[0]).toBe(Code.Unavailable)
     await drained
     const staying = watcher(createGrpcTransport({ baseUrl: app.url }), id)
     expect(await staying.next()).toMatchObject({ status: 'running' })

@@ -90,8 +90,8 @@ describe.each(app.clients())('refreshing credentials over $wire', (client) => {
   })
 
   it('is rejected for an account without a token', async () => {
-    const refusal = await client.callError(refresh, { id: await connect() })
-    expect(refusal).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'METHOD_NOT_DEFINED' })
+    const rejection = await client.callError(refresh, { id: await connect() })
+    expect(rejection).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'METHOD_NOT_DEFINED' })
   })
 
   it('says whether it was rejected or just not answered', async () => {

@@ -82,13 +82,13 @@ describe.each(clients)('a token request that makes no sense over $wire', (client
     { what: 'unknown kind', request: { kind: 'root', name: 'x' } },
     { what: 'expiry in the past', request: { kind: 'team', name: 'x', expires_at: '2020-01-01T00:00:00Z' } },
   ])('is rejected: $what', async ({ request }) => {
-    const refusal = await client.callError(create, request)
-    expect(refusal).toMatchObject({
+    const rejection = await client.callError(create, request)
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'INVALID_FIELD',
       httpStatus: statusOver(client, 400),
     })
-    expect(refusal.violations).toHaveLength(1)
+    expect(rejection.violations).toHaveLength(1)
   })
 })
 

@@ -514,8 +514,8 @@ describe.each(clients)('the contract of daemons over $wire', (client) => {
     [release, { ...ids, wait_seconds: -1 }, 'wait_seconds', 'int32.gte_lte'],
     [report, { ...ids, resource_stats: [{ ...STATS, pages: -1 }] }, 'resource_stats[0].pages', 'int32.gte'],
   ] as const)('refuses $1 of $0.name', async (method, request, field, rule) => {
-    const refusal = await client.callError(method, request)
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field, rule })])
+    const rejection = await client.callError(method, request)
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field, rule })])
   })
 })

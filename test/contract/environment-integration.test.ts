@@ -137,9 +137,9 @@ describe.each(clients)('installing twice over $wire', (client) => {
   it('is rejected with the id of the installation there is', async () => {
     const { id, integration_id } = await install(client)
 
-    const refusal = await client.callError(create, { integration_id: integration_id ?? '', is_enabled: false })
+    const rejection = await client.callError(create, { integration_id: integration_id ?? '', is_enabled: false })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'ALREADY_EXISTS',
       reason: 'ALREADY_INSTALLED',
       resource: { type: 'environment_integration', id },
@@ -166,14 +166,14 @@ describe.each(clients)('an override that breaks the vocabulary over $wire', (cli
     const integrationId = await freshIntegration()
     const before = await countInstalled()
 
-    const refusal = await client.callError(create, { integration_id: integrationId, override: broken })
+    const rejection = await client.callError(create, { integration_id: integrationId, override: broken })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'DEFINITION_INVALID',
       httpStatus: statusOver(client, 400),
     })
-    expect(refusal.violations.map(({ field }) => field).toSorted()).toEqual([
+    expect(rejection.violations.map(({ field }) => field).toSorted()).toEqual([
       'override.base_url',
       'override.lable',
       'override.pagination.format',
@@ -195,9 +195,9 @@ describe.each(clients)('an override that breaks the vocabulary over $wire', (cli
   it('is rejected by an update too, which then changes nothing', async () => {
     const before = await install(client, { override: { label: 'Kept' } })
 
-    const refusal = await client.callError(update, { id: before.id, is_enabled: false, override: broken })
+    const rejection = await client.callError(update, { id: before.id, is_enabled: false, override: broken })
 
-    expect(refusal.reason).toBe('DEFINITION_INVALID')
+    expect(rejection.reason).toBe('DEFINITION_INVALID')
     expect(await client.ok(get, { id: before.id })).toEqual(before)
   })
 })
@@ -206,14 +206,14 @@ describe.each(clients)('an override that leads to an address that may not be cal
   it.each(['http://127.0.0.1/', 'http://169.254.169.254/latest', 'ftp://files.example.com', 'http://[::1]:8080'])(
     'is refused: %s',
     async (baseUrl) => {
-      const refusal = await client.callError(create, {
+      const rejection = await client.callError(create, {
         integration_id: await freshIntegration(),
         override: { base_url: baseUrl },
       })
 
-      expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', httpStatus: statusOver(client, 400) })
-      expect(['URL_NOT_ALLOWED', 'DEFINITION_INVALID']).toContain(refusal.reason)
-      expect(refusal.violations).toEqual([expect.objectContaining({ field: 'override.base_url' })])
+      expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', httpStatus: statusOver(client, 400) })
+      expect(['URL_NOT_ALLOWED', 'DEFINITION_INVALID']).toContain(rejection.reason)
+      expect(rejection.violations).toEqual([expect.objectContaining({ field: 'override.base_url' })])
     },
   )
 })
@@ -250,10 +250,10 @@ describe.each(clients)('secrets in an override over $wire', (client) => {
 
   it('cannot be set to the mask where none is stored', async () => {
     const masked = { credentials: { oauth2: { config: { ...oauth2.config, client: { id: 'x', secret: '***' } } } } }
-    const refusal = await client.callError(create, { integration_id: await freshIntegration(), override: masked })
+    const rejection = await client.callError(create, { integration_id: await freshIntegration(), override: masked })
 
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'SECRET_MASKED' })
-    expect(refusal.violations).toEqual([
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'SECRET_MASKED' })
+    expect(rejection.violations).toEqual([
       expect.objectContaining({ field: 'override.credentials.oauth2.config.client.secret' }),
     ])
   })

@@ -103,18 +103,18 @@ describe.each(clients)('a context key that the runtime owns over $wire', (client
   it('is rejected with every such key, and nothing is changed', async () => {
     const account = await connect(client, { context: { a: 1 } })
 
-    const refusal = await client.callError(update, {
+    const rejection = await client.callError(update, {
       id: account.id,
       tenant_id: 'changed',
       context: { fine: 1, oauth: {}, env: null, environment_variables: 1 },
     })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'CONTEXT_KEY_RESERVED',
       httpStatus: statusOver(client, 400),
     })
-    expect(refusal.violations.map(({ field }) => field)).toEqual([
+    expect(rejection.violations.map(({ field }) => field)).toEqual([
       'context.oauth',
       'context.env',
       'context.environment_variables',
@@ -128,16 +128,16 @@ describe.each(clients)('a context key that the runtime owns over $wire', (client
       tenant_id: 'a',
       credentials: { api_key: 'k' },
     }
-    const refusal = await client.callError(create, { ...request, context: { oauth: {} } })
-    expect(refusal.reason).toBe('CONTEXT_KEY_RESERVED')
+    const rejection = await client.callError(create, { ...request, context: { oauth: {} } })
+    expect(rejection.reason).toBe('CONTEXT_KEY_RESERVED')
   })
 
   it('is also the name of a credential', async () => {
     const { id } = await connect(client)
-    const refusal = await client.callError(update, { id, context: { api_key: 'leak' } })
+    const rejection = await client.callError(update, { id, context: { api_key: 'leak' } })
 
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'CONTEXT_KEY_RESERVED' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'context.api_key' })])
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'CONTEXT_KEY_RESERVED' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'context.api_key' })])
   })
 })
 
@@ -147,10 +147,10 @@ describe.each(clients)('a tenant over $wire', (client) => {
     { tenant: 'x'.repeat(256), rule: 'string.max_len' },
   ])('of $tenant.length characters is rejected', async ({ tenant, rule }) => {
     const account = await connect(client)
-    const refusal = await client.callError(update, { id: account.id, tenant_id: tenant })
+    const rejection = await client.callError(update, { id: account.id, tenant_id: tenant })
 
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'tenant_id', rule })])
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'tenant_id', rule })])
     expect(await client.ok(get, { id: account.id })).toEqual(account)
   })
 

@@ -151,28 +151,28 @@ describe.each(clients)('connecting with credentials that do not fit over $wire',
     const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
     const defaults = fields.credentials === null ? {} : { credentials: { api_key: 'k' } }
 
-    const refusal = await client.callError(create, {
+    const rejection = await client.callError(create, {
       environment_integration_id: installation.id,
       tenant_id: 'acme',
       ...defaults,
       ...given,
     })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'CREDENTIALS_INVALID',
       httpStatus: statusOver(client, 400),
     })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field })])
+    expect(rejection.violations).toEqual([expect.objectContaining({ field })])
     expect(await client.ok(list, { page_size: 1000 })).toEqual(before)
   })
 
   it('rejects the mask of a secret', async () => {
     const request = { environment_integration_id: installation.id, tenant_id: 'a', credentials: { api_key: '***' } }
-    const refusal = await client.callError(create, request)
+    const rejection = await client.callError(create, request)
 
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'SECRET_MASKED' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'credentials.api_key' })])
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'SECRET_MASKED' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'credentials.api_key' })])
   })
 })
 
@@ -201,7 +201,7 @@ describe.each(clients)('connecting through an integration with steps to run over
 
 describe.each(clients)('a request that breaks several rules over $wire', (client) => {
   it('is rejected for all of them at once', async () => {
-    const refusal = await client.callError(create, {
+    const rejection = await client.callError(create, {
       environment_integration_id: 'nope',
       tenant_id: '',
       region: 'mars',
@@ -210,12 +210,12 @@ describe.each(clients)('a request that breaks several rules over $wire', (client
       request_id: '1',
     })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'INVALID_FIELD',
       httpStatus: statusOver(client, 400),
     })
-    expect(Object.fromEntries(refusal.violations.map(({ field, rule }) => [field, rule]))).toEqual({
+    expect(Object.fromEntries(rejection.violations.map(({ field, rule }) => [field, rule]))).toEqual({
       environment_integration_id: 'string.uuid',
       tenant_id: 'string.min_len',
       region: 'string.in',

@@ -102,23 +102,23 @@ describe.each(clients)('a name over $wire', (client) => {
 describe.each(clients)('a definition that breaks the vocabulary over $wire', (client) => {
   it('is rejected with every finding at its JSON path, and nothing is stored', async () => {
     const name = freshName('broken')
-    const refusal = await client.callError(create, { name, config: BROKEN })
+    const rejection = await client.callError(create, { name, config: BROKEN })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'DEFINITION_INVALID',
       httpStatus: statusOver(client, 400),
     })
-    expect(refusal.violations.map(({ field }) => field).toSorted()).toEqual(BROKEN_AT.map((at) => `config.${at}`))
+    expect(rejection.violations.map(({ field }) => field).toSorted()).toEqual(BROKEN_AT.map((at) => `config.${at}`))
     await client.ok(create, { name, config: EXAMPLE_CONFIG })
   })
 
   it('is rejected when a patch leads there, and nothing changes', async () => {
     const before = await make(client)
-    const refusal = await client.callError(update, { id: before.id, etag: before.etag, config: { base_url: 7 } })
+    const rejection = await client.callError(update, { id: before.id, etag: before.etag, config: { base_url: 7 } })
 
-    expect(refusal).toMatchObject({ reason: 'DEFINITION_INVALID' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'config.base_url' })])
+    expect(rejection).toMatchObject({ reason: 'DEFINITION_INVALID' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'config.base_url' })])
     expect(await client.ok(get, { id: before.id })).toEqual(before)
   })
 

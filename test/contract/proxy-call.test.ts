@@ -121,8 +121,8 @@ describe.each(app.clients())('a call over $wire', (client) => {
   })
 
   it('is rejected with a cursor that was never given out', async () => {
-    const refusal = await client.callError(call, of('contacts', 'list', { page: { next_cursor: 'bm8' } }))
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'PAGE_TOKEN_INVALID' })
+    const rejection = await client.callError(call, of('contacts', 'list', { page: { next_cursor: 'bm8' } }))
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'PAGE_TOKEN_INVALID' })
   })
 })
 
@@ -196,7 +196,7 @@ describe.each(app.clients())('an error of the third party over $wire', (client) 
 
 describe('a target', () => {
   const client = app.client('connect')
-  const refusalOf = (request: JsonObject) => client.callError(call, { integrated_account_id: accountId, ...request })
+  const rejectionOf = (request: JsonObject) => client.callError(call, { integrated_account_id: accountId, ...request })
 
   it.each<[string, JsonObject, string]>([
     ['is missing', {}, 'resource'],
@@ -207,7 +207,7 @@ describe('a target', () => {
     ['has no path', { raw_target: { verb: 'GET', path: '' } }, 'raw_target.path'],
     ['is not a dry run but has a sample', { resource: 'a', method: 'b', sample: {} }, 'sample'],
   ])('that %s is rejected with its field', async (_, request, field) => {
-    const { reason, violations } = await refusalOf(request)
+    const { reason, violations } = await rejectionOf(request)
     expect([reason, violations.map((violation) => violation.field)]).toEqual(['INVALID_FIELD', [field]])
   })
 

@@ -43,9 +43,9 @@ describe.each(app.clients({}))('who may install an integration over $wire', (cli
 
   it('nobody else when sharing is deny, which looks like an unknown integration', async () => {
     const integrationId = await sharedAs('deny')
-    const refusal = await client.callError(install, { integration_id: integrationId }, asGuest)
+    const rejection = await client.callError(install, { integration_id: integrationId }, asGuest)
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'NOT_FOUND',
       reason: 'RESOURCE_NOT_FOUND',
       resource: { type: 'integration', id: integrationId },
@@ -129,9 +129,9 @@ describe.each(app.clients(asGuest))('integrations of others over $wire', (client
     expect(ids).not.toContain(denied)
   })
 
-  it('cannot be changed, and the refusal is that of an unknown one', async () => {
+  it('cannot be changed, and the rejection is that of an unknown one', async () => {
     const id = await sharedAs('allow')
-    const refusal = await client.callError(updateIntegration, { id, category: 'mine' }, { token: guest.teamToken })
-    expect(refusal).toMatchObject({ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND' })
+    const rejection = await client.callError(updateIntegration, { id, category: 'mine' }, { token: guest.teamToken })
+    expect(rejection).toMatchObject({ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND' })
   })
 })

@@ -165,7 +165,7 @@ describe('PATCH /sync-job-cron-trigger/{id}', () => {
   })
 })
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   it('has the error body that every client of Google APIs reads', async () => {
     const { status, type, body } = await http('PATCH', `/integrated-account/${world.integratedAccountId}`, {
       tenant_id: '',

@@ -87,9 +87,9 @@ describe.each(clients)('scheduling a job over $wire', (client) => {
 describe.each(clients)('the destination of a new trigger over $wire', (client) => {
   it('must be given', async () => {
     const before = await count(client)
-    const refusal = await client.callError(create, { ...plan, cron_expression: NEVER_FIRES })
+    const rejection = await client.callError(create, { ...plan, cron_expression: NEVER_FIRES })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'DESTINATION_REQUIRED',
       httpStatus: statusOver(client, 400),
@@ -98,8 +98,10 @@ describe.each(clients)('the destination of a new trigger over $wire', (client) =
   })
 
   it.each(['', 'with spaces', 'x'.repeat(129)])('must be a group key of the contract: "%s"', async (key) => {
-    const refusal = await client.callError(create, { ...plan, cron_expression: NEVER_FIRES, daemon_group_key: key })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'daemon_group_key', rule: 'string.pattern' })])
+    const rejection = await client.callError(create, { ...plan, cron_expression: NEVER_FIRES, daemon_group_key: key })
+    expect(rejection.violations).toEqual([
+      expect.objectContaining({ field: 'daemon_group_key', rule: 'string.pattern' }),
+    ])
   })
 })
 
@@ -123,9 +125,9 @@ describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))(
 
     it('are rejected by an update, and nothing is changed', async () => {
       const trigger = await make(client)
-      const refusal = await client.callError(update, { id: trigger.id, cron_expression: '@hourly', ...both })
+      const rejection = await client.callError(update, { id: trigger.id, cron_expression: '@hourly', ...both })
 
-      expect(refusal).toMatchObject(conflict)
+      expect(rejection).toMatchObject(conflict)
       expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
     })
 
@@ -223,20 +225,20 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
       { resource: 'b', method: 'list', depends_on: 'a' },
     ]
 
-    const refusal = await client.callError(create, {
+    const rejection = await client.callError(create, {
       ...plan,
       cron_expression: NEVER_FIRES,
       daemon_group_key: 'g',
       resources,
     })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'RESOURCES_INVALID',
       httpStatus: statusOver(client, 400),
     })
-    expect(refusal.violations.map(({ field }) => field)).toContain('resources[0].depends_on')
-    expect(refusal.violations.length).toBeGreaterThan(1)
+    expect(rejection.violations.map(({ field }) => field)).toContain('resources[0].depends_on')
+    expect(rejection.violations.length).toBeGreaterThan(1)
     expect(await count(client)).toBe(before)
   })
 })

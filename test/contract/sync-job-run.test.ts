@@ -78,9 +78,9 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
     const other = await seedTenant(app, app.first)
     const request = { ...plan, integrated_account_id: other.integratedAccountId, daemon_group_key: 'g' }
 
-    const refusal = await client.callError(create, request)
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'integrated_account_id' })])
+    const rejection = await client.callError(create, request)
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'integrated_account_id' })])
   })
 })
 
@@ -145,8 +145,8 @@ describe.each(clients)('a run that cannot be executed over $wire', (client) => {
 
 describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))('both destinations over $wire', (client) => {
   it('are rejected', async () => {
-    const refusal = await client.callError(create, { ...plan, daemon_group_key: 'g', webhook_id: world.webhookId })
-    expect(refusal).toMatchObject({ reason: 'DESTINATION_CONFLICT', httpStatus: 400 })
+    const rejection = await client.callError(create, { ...plan, daemon_group_key: 'g', webhook_id: world.webhookId })
+    expect(rejection).toMatchObject({ reason: 'DESTINATION_CONFLICT', httpStatus: 400 })
   })
 })
 

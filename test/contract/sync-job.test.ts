@@ -62,14 +62,14 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
       { resource: 'repos', method: 'list', query: { q: '{{args.' } },
     ]
 
-    const refusal = await client.callError(create, { label: 'x', integration_name: 'x', resources })
+    const rejection = await client.callError(create, { label: 'x', integration_name: 'x', resources })
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'RESOURCES_INVALID',
       httpStatus: statusOver(client, 400),
     })
-    expect(refusal.violations.map(({ field }) => field)).toEqual(['resources[0].depends_on', 'resources[1].query.q'])
+    expect(rejection.violations.map(({ field }) => field)).toEqual(['resources[0].depends_on', 'resources[1].query.q'])
     expect(await client.ok(list, { page_size: 1000 })).toEqual(before)
   })
 
@@ -90,13 +90,13 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
 
 describe.each(clients)('a check of arguments that does not parse over $wire', (client) => {
   it('is rejected', async () => {
-    const refusal = await client.callError(create, {
+    const rejection = await client.callError(create, {
       label: 'x',
       integration_name: 'x',
       resources: RESOURCES,
       args_validation: '$count(',
     })
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       reason: 'EXPRESSION_FAILED',
       violations: [expect.objectContaining({ field: 'args_validation' })],
     })
@@ -154,10 +154,14 @@ describe.each(clients)('a job of an installed integration over $wire', (client) 
       { resource: 'planets', method: 'list' },
     ]
 
-    const refusal = await client.callError(create, { label: 'x', integration_name: integration_name ?? '', resources })
+    const rejection = await client.callError(create, {
+      label: 'x',
+      integration_name: integration_name ?? '',
+      resources,
+    })
 
-    expect(refusal.reason).toBe('RESOURCES_INVALID')
-    expect(refusal.violations.map(({ field }) => field)).toEqual(['resources[0].method', 'resources[1].resource'])
+    expect(rejection.reason).toBe('RESOURCES_INVALID')
+    expect(rejection.violations.map(({ field }) => field)).toEqual(['resources[0].method', 'resources[1].resource'])
   })
 })
 

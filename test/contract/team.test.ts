@@ -109,7 +109,7 @@ describe.each(clients)('deleting a team over $wire', (client) => {
   })
 
   it('that is the operator’s is always refused', async () => {
-    const refusal = await client.callError(deleteTeam, { id: app.first.teamId, force: true })
-    expect(refusal).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'RESOURCE_IN_USE' })
+    const rejection = await client.callError(deleteTeam, { id: app.first.teamId, force: true })
+    expect(rejection).toMatchObject({ code: 'FAILED_PRECONDITION', reason: 'RESOURCE_IN_USE' })
   })
 })

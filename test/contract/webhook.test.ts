@@ -69,36 +69,36 @@ describe.each(clients)('an address that may not be called over $wire', (client) 
     async (url) => {
       const before = await client.ok(list, { page_size: 1000 })
 
-      const refusal = await client.callError(create, { target_url: url })
+      const rejection = await client.callError(create, { target_url: url })
 
-      expect(refusal).toMatchObject({
+      expect(rejection).toMatchObject({
         code: 'INVALID_ARGUMENT',
         reason: 'URL_NOT_ALLOWED',
         httpStatus: statusOver(client, 400),
       })
-      expect(refusal.violations).toEqual([expect.objectContaining({ field: 'target_url' })])
+      expect(rejection.violations).toEqual([expect.objectContaining({ field: 'target_url' })])
       expect(await client.ok(list, { page_size: 1000 })).toEqual(before)
     },
   )
 
   it('is rejected by an update, which then changes nothing', async () => {
     const { secret: _, ...webhook } = await make(client)
-    const refusal = await client.callError(update, { id: webhook.id, target_url: 'http://[::1]/', is_active: false })
+    const rejection = await client.callError(update, { id: webhook.id, target_url: 'http://[::1]/', is_active: false })
 
-    expect(refusal.reason).toBe('URL_NOT_ALLOWED')
+    expect(rejection.reason).toBe('URL_NOT_ALLOWED')
     expect(await client.ok(get, { id: webhook.id })).toEqual(webhook)
   })
 })
 
 describe.each(clients)('an event that does not exist over $wire', (client) => {
   it('is rejected with its place in the list', async () => {
-    const refusal = await client.callError(create, {
+    const rejection = await client.callError(create, {
       target_url: URL,
       event_types: ['record:created', 'record:invented', 'invented:*'],
     })
 
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
-    expect(refusal.violations.map(({ field }) => field)).toEqual(['event_types[1]', 'event_types[2]'])
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(rejection.violations.map(({ field }) => field)).toEqual(['event_types[1]', 'event_types[2]'])
   })
 })
 

@@ -6,19 +6,19 @@ import { collect, failureOf, NOW, startEngine } from './engine.ts'
 /** Records the reports, and refreshes with what a test gives it. */
 const kept: JsonObject[] = []
 let renewed: AccountAccess | undefined
-let refusal: Failure | undefined
+let rejection: Failure | undefined
 const accountPort: CredentialRefresher & AccountReporter = {
   refresh: async () => renewed,
   report: async () => {},
   async updateContext(_access, patch) {
-    if (refusal !== undefined) throw refusal
+    if (rejection !== undefined) throw rejection
     kept.push(patch)
   },
 }
 beforeEach(() => {
   kept.length = 0
   renewed = undefined
-  refusal = undefined
+  rejection = undefined
 })
 
 const engine = await startEngine({ credentialRefresher: accountPort, accountReporter: accountPort })
@@ -190,9 +190,9 @@ describe('update_context', () => {
   })
 
   test('that the account cannot take fails the action', async () => {
-    refusal = new Failure('CONTEXT_KEY_RESERVED', 'oauth is a name that the runtime owns')
+    rejection = new Failure('CONTEXT_KEY_RESERVED', 'oauth is a name that the runtime owns')
     const { outcome: end } = await run(withSteps({ type: 'update_context', config: { oauth: 7 } }))
-    expect(end).toEqual({ kind: 'failed', failure: refusal })
+    expect(end).toEqual({ kind: 'failed', failure: rejection })
   })
 
   test.each(['"text"', '[1]', '7'])('of %s fails', async (config) => {

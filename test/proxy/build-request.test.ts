@@ -246,8 +246,8 @@ describe('what cannot be sent is rejected before anything is sent', () => {
       'INVALID_FIELD',
     ],
     ['a definition without address', { config: { base_url: null }, method: { path: '/x' } }, 'DEFINITION_INVALID'],
-  ])('%s', async (_what, row, refusal) => {
-    expect(await failureOf(callThing(row))).toContain(refusal)
+  ])('%s', async (_what, row, rejection) => {
+    expect(await failureOf(callThing(row))).toContain(rejection)
     expect(engine.upstream.requests).toEqual([])
   })
 })

@@ -36,8 +36,8 @@ describe('what is called must exist and be allowed', () => {
     [{ kind: 'path', verb: 'post', path: '/x' }],
     [{ kind: 'path', verb: 'DELETE', path: '/x' }],
   ] as const)('a sandbox account may not call %o', async (target) => {
-    const refusal = await failureOf(engine.call(CONFIG, { target }, { isSandbox: true }))
-    expect(refusal).toContain('SANDBOX_ACCOUNT_READ_ONLY')
+    const rejection = await failureOf(engine.call(CONFIG, { target }, { isSandbox: true }))
+    expect(rejection).toContain('SANDBOX_ACCOUNT_READ_ONLY')
     expect(engine.upstream.requests).toEqual([])
   })
 

@@ -123,9 +123,9 @@ describe('text is decoded by the charset of its content type', () => {
       'is in the charset "klingon", which is not known',
     ],
   ])('refuses %s, and does not ask again', async (_what, method, answer, problem) => {
-    const refusal = await failureOf(get(method, answer, { attemptsMax: 3 }))
-    expect(refusal).toContain('UPSTREAM_INVALID_RESPONSE')
-    expect(refusal).toContain(problem)
+    const rejection = await failureOf(get(method, answer, { attemptsMax: 3 }))
+    expect(rejection).toContain('UPSTREAM_INVALID_RESPONSE')
+    expect(rejection).toContain(problem)
   })
 
   test('of an error, as far as it can be read', async () => {

@@ -376,10 +376,10 @@ describe('a text where records are expected is an error of the upstream', () => 
     ],
   ])('%s', async (_what, method, answer, message) => {
     engine.upstream.script({ request: 'GET /items', answer: answer as never, times: 2 })
-    const refusal = await failureOf(collect(engine.pages(one(method), LIST)))
-    expect(refusal).toMatch(/^UPSTREAM_INVALID_RESPONSE/)
-    expect(refusal).toContain(message)
-    expect(await failureOf(engine.call(one(method), LIST))).toBe(refusal)
+    const rejection = await failureOf(collect(engine.pages(one(method), LIST)))
+    expect(rejection).toMatch(/^UPSTREAM_INVALID_RESPONSE/)
+    expect(rejection).toContain(message)
+    expect(await failureOf(engine.call(one(method), LIST))).toBe(rejection)
   })
 
   test('also of a method that is not a list, when a run reads it', async () => {

@@ -26,7 +26,7 @@ interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly json: JsonObject
-  /** The reason of a refusal. */
+  /** The reason of a rejection. */
   readonly reason: string | undefined
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** One step of a journey: a file of `src/` and the functions called there, in order. */
-export interface JourneyStep {
+interface JourneyStep {
   readonly file: string
   readonly functions: readonly string[]
 }

@@ -155,8 +155,10 @@ describe('changing a job', () => {
 
   it('checks new fields together with stored ones', async () => {
     const job = await create({ resources: [{ resource: 'repos', method: 'list', loop_on: 'kinds' }] })
-    const refusal = await rejectionOf(update({ id: job.id, argsSchema: { properties: { kinds: { type: 'string' } } } }))
-    expect(refusal).toEqual({ reason: 'RESOURCES_INVALID', fields: ['resources[0].loop_on'] })
+    const rejection = await rejectionOf(
+      update({ id: job.id, argsSchema: { properties: { kinds: { type: 'string' } } } }),
+    )
+    expect(rejection).toEqual({ reason: 'RESOURCES_INVALID', fields: ['resources[0].loop_on'] })
     expect(await getSyncJob(database.pool, environmentId, job.id)).toEqual(job)
   })
 

@@ -259,14 +259,14 @@ describe('the ending of a run', () => {
 })
 
 describe('a run that may not begin', () => {
-  const refusal = (reason: 'ACCOUNT_NOT_ACTIVE' | 'DATABASE_UNAVAILABLE' | 'TOKEN_REQUEST_FAILED') => async () => {
+  const rejection = (reason: 'ACCOUNT_NOT_ACTIVE' | 'DATABASE_UNAVAILABLE' | 'TOKEN_REQUEST_FAILED') => async () => {
     throw new Failure(reason, 'not now')
   }
 
   it('because its account may not be called fails, and its receiver gets the event', async () => {
     const id = await create()
     const error = { reason: 'ACCOUNT_NOT_ACTIVE', message: 'not now' }
-    expect((await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })).outcome).toEqual({ kind: 'failed', error })
+    expect((await work({ loadAccount: rejection('ACCOUNT_NOT_ACTIVE') })).outcome).toEqual({ kind: 'failed', error })
     expect(events()).toMatchObject([
       { event: 'sync_job_run:failed', payload: { id, tenant_id: 'acme', status: 'failed', error, resource_stats: [] } },
     ])
@@ -276,11 +276,11 @@ describe('a run that may not begin', () => {
   it('delivers to its receiver when that is available again, and is failed only then', async () => {
     const id = await create()
     isReceiverUp = false
-    expect((await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })).outcome.kind).toBe('rate_limited')
+    expect((await work({ loadAccount: rejection('ACCOUNT_NOT_ACTIVE') })).outcome.kind).toBe('rate_limited')
     isReceiverUp = true
     seen = receiver.received.length
     await clock.advance(60_000)
-    await work({ loadAccount: refusal('ACCOUNT_NOT_ACTIVE') })
+    await work({ loadAccount: rejection('ACCOUNT_NOT_ACTIVE') })
     expect(names()).toEqual(['failed'])
     expect(await read(id)).toMatchObject({ status: 'failed' })
   })
@@ -289,7 +289,7 @@ describe('a run that may not begin', () => {
     const id = await create()
     for (let attempt = 1; attempt <= 5; attempt++) {
       expect(names()).toEqual([])
-      await work({ loadAccount: refusal('TOKEN_REQUEST_FAILED') })
+      await work({ loadAccount: rejection('TOKEN_REQUEST_FAILED') })
       await clock.advance(15 * 60_000)
     }
     expect(names()).toEqual(['failed'])

@@ -117,7 +117,7 @@ describe('a delivery', () => {
     expect(elsewhere.received).toHaveLength(0)
   })
 
-  it('keeps 16 KiB of a refusal and does not mind a long acceptance', async () => {
+  it('keeps 16 KiB of a rejection and does not mind a long acceptance', async () => {
     const long = 'y'.repeat(200_000)
     await using refusing = await startReceiver(() => ({ status: 400, body: long }))
     const { delivery } = await deliverTo(refusing.url)

@@ -52,8 +52,10 @@ describe('creating a webhook', () => {
 
   it('refuses an address that may not be called and unknown events, all at once, and stores nothing', async () => {
     const before = await listWebhooks(database.pool, environmentId, { before: undefined, limit: 100 })
-    const refusal = await rejectionOf(create({ targetUrl: 'http://127.0.0.1/', eventTypes: ['record:*', 'nonsense'] }))
-    expect(refusal).toEqual({ reason: 'URL_NOT_ALLOWED', fields: ['target_url', 'event_types[1]'] })
+    const rejection = await rejectionOf(
+      create({ targetUrl: 'http://127.0.0.1/', eventTypes: ['record:*', 'nonsense'] }),
+    )
+    expect(rejection).toEqual({ reason: 'URL_NOT_ALLOWED', fields: ['target_url', 'event_types[1]'] })
     expect(await rejectionOf(create({ eventTypes: ['nonsense'] }))).toEqual({
       reason: 'INVALID_FIELD',
       fields: ['event_types[0]'],
@@ -116,8 +118,10 @@ describe('changing a webhook', () => {
     { name: 'an unknown event', change: { eventTypes: ['x'] }, reason: 'INVALID_FIELD' },
   ])('is rejected with $name', async ({ change, reason }) => {
     const { webhook } = await create()
-    const refusal = await rejectionOf(updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change }))
-    expect(refusal.reason).toBe(reason)
+    const rejection = await rejectionOf(
+      updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change }),
+    )
+    expect(rejection.reason).toBe(reason)
     expect(await getWebhook(database.pool, environmentId, webhook.id)).toEqual(webhook)
   })
 

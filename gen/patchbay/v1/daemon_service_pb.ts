@@ -275,7 +275,7 @@ export const ClaimRunsResponseSchema: GenMessage<ClaimRunsResponse> = /*@__PURE_
   messageDesc(file_patchbay_v1_daemon_service, 7);
 
 /**
- * A run that a daemon believes to hold.
+ * A run that a daemon holds, as far as it knows.
  *
  * @generated from message patchbay.v1.HeldRun
  */

@@ -51,7 +51,7 @@ export async function acquireTokenLease(
            and (:isForced or token.retry_at is null or token.retry_at <= now())
        returning failures
      )
-     select (select failures from taken) as "failuresIfTaken", token.version, token.refusal as error,
+     select (select failures from taken) as "failuresIfTaken", token.version, token.error,
        extract(epoch from token.retry_at - now()) * 1000 as "retryAfterMs"
      from (values (1)) one
      left join account_token token on environment_id = :environmentId and integrated_account_id = :id`,
@@ -96,7 +96,7 @@ export async function completeTokenRefresh(
   const stored = await queryOne<{ version: number }>(
     tx,
     `update account_token set version = version + 1, expires_at = :expiresAt, due_at = :dueAt, lease_id = null,
-       lease_expires_at = null, failures = 0, retry_at = null, refusal = null
+       lease_expires_at = null, failures = 0, retry_at = null, error = null
      where environment_id = :environmentId and integrated_account_id = :id and lease_id = :leaseId and version = :version
      returning version`,
     { expiresAt, dueAt, environmentId, id, leaseId, version },
@@ -118,7 +118,7 @@ export async function failTokenRefresh(
   const { error, retryDelayMs, isFinal } = failed
   const changed = await execute(
     tx,
-    `update account_token set lease_id = null, lease_expires_at = null, failures = failures + 1, refusal = :error::jsonb,
+    `update account_token set lease_id = null, lease_expires_at = null, failures = failures + 1, error = :error::jsonb,
        retry_at = now() + :retryDelayMs * interval '1 millisecond',
        due_at = case when not :isFinal and due_at is not null then now() + :retryDelayMs * interval '1 millisecond' end
      where environment_id = :environmentId and integrated_account_id = :id and lease_id = :leaseId and version = :version`,
@@ -142,7 +142,7 @@ export async function resetToken(
      values (:environmentId, :id, :region, 1, :expiresAt, :dueAt)
      on conflict (environment_id, integrated_account_id) do update
        set version = token.version + 1, expires_at = excluded.expires_at, due_at = excluded.due_at, lease_id = null,
-         lease_expires_at = null, failures = 0, retry_at = null, refusal = null
+         lease_expires_at = null, failures = 0, retry_at = null, error = null
      returning version`,
     { environmentId, id, region, expiresAt, dueAt },
   )

@@ -187,7 +187,7 @@ create table account_token (
   failures integer not null default 0,
   -- Backoff: no refresh before this time, because of the last error {kind, message}.
   retry_at timestamptz(3),
-  refusal jsonb,
+  error jsonb,
   primary key (environment_id, integrated_account_id),
   constraint account_token_account foreign key (environment_id, integrated_account_id)
     references integrated_account (environment_id, id) on delete cascade

@@ -131,7 +131,7 @@ describe.each(app.clients({}))('a deletion that names an etag over $wire', (clie
   })
 
   it.each(deletable)('of something unknown is not found: $noun', async (kind) => {
-    const refusal = await client.callError(kind.delete!, { id: newId() }, { token: tokenFor(kind, world) })
-    expect(refusal).toMatchObject({ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND' })
+    const rejection = await client.callError(kind.delete!, { id: newId() }, { token: tokenFor(kind, world) })
+    expect(rejection).toMatchObject({ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND' })
   })
 })

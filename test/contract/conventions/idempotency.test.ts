@@ -85,13 +85,13 @@ describe.each(clients)('a request_id sent with a different request over $wire', 
     await client.ok(kind.create, request, { token: tokenFor(kind, world) })
     const before = await countOf(kind)
 
-    const refusal = await client.callError(
+    const rejection = await client.callError(
       kind.create,
       { ...request, ...kind.otherCreate },
       { token: tokenFor(kind, world) },
     )
 
-    expect(refusal).toMatchObject({
+    expect(rejection).toMatchObject({
       code: 'ABORTED',
       reason: 'IDEMPOTENCY_KEY_REUSED',
       ...(client.wire === 'grpc' ? {} : { httpStatus: 409 }),
@@ -108,8 +108,8 @@ describe('a request_id', () => {
     const request = { id: world.webhookId, request_id: newId() }
     await client.ok(rotateWebhookSecret, request)
 
-    const refusal = await client.callError(SyncJobCronTriggerService.method.runSyncJobCronTrigger, request)
-    expect(refusal.reason).toBe('IDEMPOTENCY_KEY_REUSED')
+    const rejection = await client.callError(SyncJobCronTriggerService.method.runSyncJobCronTrigger, request)
+    expect(rejection.reason).toBe('IDEMPOTENCY_KEY_REUSED')
   })
 
   it('belongs to one environment', async () => {
@@ -140,17 +140,17 @@ describe('a request_id', () => {
     })
   })
 
-  it('is free again after a refusal', async () => {
+  it('is free again after a rejection', async () => {
     const requestId = newId()
-    const refusal = await client.callError(createWebhook, { target_url: 'ftp://a.example', request_id: requestId })
+    const rejection = await client.callError(createWebhook, { target_url: 'ftp://a.example', request_id: requestId })
 
-    expect(refusal.reason).toBe('URL_NOT_ALLOWED')
+    expect(rejection.reason).toBe('URL_NOT_ALLOWED')
     await client.ok(createWebhook, { target_url: 'https://a.example', request_id: requestId })
   })
 
   it('must be a uuid', async () => {
-    const refusal = await client.callError(createWebhook, { target_url: 'https://a.example', request_id: 'once' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'request_id', rule: 'string.uuid' })])
+    const rejection = await client.callError(createWebhook, { target_url: 'https://a.example', request_id: 'once' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'request_id', rule: 'string.uuid' })])
   })
 
   it('can be sent over REST in the header Idempotency-Key', async () => {
@@ -158,8 +158,8 @@ describe('a request_id', () => {
     const first = await client.ok(createWebhook, { target_url: 'https://a.example/h' }, { headers })
 
     expect(await client.ok(createWebhook, { target_url: 'https://a.example/h' }, { headers })).toEqual(first)
-    const refusal = await client.callError(createWebhook, { target_url: 'https://b.example/h' }, { headers })
-    expect(refusal.reason).toBe('IDEMPOTENCY_KEY_REUSED')
+    const rejection = await client.callError(createWebhook, { target_url: 'https://b.example/h' }, { headers })
+    expect(rejection.reason).toBe('IDEMPOTENCY_KEY_REUSED')
   })
 })
 

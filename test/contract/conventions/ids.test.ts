@@ -40,9 +40,9 @@ describe.each(app.clients({ token: own.environmentToken }))('a webhook of anothe
     const { daemon_group_key: _, ...rest }: JsonObject = request(own)
 
     for (const webhookId of [newId(), sibling.webhookId, stranger.webhookId]) {
-      const refusal = await client.callError(method, { ...rest, webhook_id: webhookId })
-      expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'WEBHOOK_NOT_FOUND' })
-      expect(refusal.violations).toEqual([expect.objectContaining({ field: 'webhook_id' })])
+      const rejection = await client.callError(method, { ...rest, webhook_id: webhookId })
+      expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'WEBHOOK_NOT_FOUND' })
+      expect(rejection.violations).toEqual([expect.objectContaining({ field: 'webhook_id' })])
     }
   })
 })
@@ -54,14 +54,17 @@ describe.each(app.clients())('a malformed id over $wire', (client) => {
     const others = Object.fromEntries(idFieldsOf(method).map((name) => [name, newId()]))
     const { teamToken, environmentId } = own
 
-    const refusal = await client.callError(
+    const rejection = await client.callError(
       method,
       { ...others, [field]: 'no-uuid' },
       { token: teamToken, environment: environmentId },
     )
 
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', ...(client.wire === 'grpc' ? {} : { httpStatus: 400 }) })
-    expect(refusal.violations).toContainEqual(expect.objectContaining({ field, rule: 'string.uuid' }))
+    expect(rejection).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      ...(client.wire === 'grpc' ? {} : { httpStatus: 400 }),
+    })
+    expect(rejection.violations).toContainEqual(expect.objectContaining({ field, rule: 'string.uuid' }))
   })
 })
 

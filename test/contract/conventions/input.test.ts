@@ -34,10 +34,10 @@ function misfitOf({ fieldKind, scalar }: DescField): Json {
 
 describe.each(jsonClients)('a field that the contract does not know over $wire', (client) => {
   it.each(withBody)('is rejected with its name: $name', async (method) => {
-    const refusal = await client.callError(method, { surprise: 1 }, asAdministrator)
+    const rejection = await client.callError(method, { surprise: 1 }, asAdministrator)
 
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD', httpStatus: 400 })
-    expect(refusal.violations).toContainEqual(expect.objectContaining({ field: 'surprise', rule: 'unknown_field' }))
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD', httpStatus: 400 })
+    expect(rejection.violations).toContainEqual(expect.objectContaining({ field: 'surprise', rule: 'unknown_field' }))
   })
 
   it('is answered with the name that was probably meant', async () => {
@@ -116,9 +116,15 @@ describe.each(jsonClients)('names in lower camel case over $wire', (client) => {
 
   it('beside the same name in the contract’s spelling are rejected', async () => {
     const { createIntegratedAccount } = IntegratedAccountService.method
-    const refusal = await client.callError(createIntegratedAccount, { tenant_id: 'a', tenantId: 'b' }, asAdministrator)
+    const rejection = await client.callError(
+      createIntegratedAccount,
+      { tenant_id: 'a', tenantId: 'b' },
+      asAdministrator,
+    )
 
-    expect(refusal.violations).toContainEqual(expect.objectContaining({ field: 'tenant_id', rule: 'duplicate_field' }))
+    expect(rejection.violations).toContainEqual(
+      expect.objectContaining({ field: 'tenant_id', rule: 'duplicate_field' }),
+    )
   })
 })
 
@@ -139,10 +145,10 @@ describe.each(app.clients({ token: world.environmentToken }))('what no row can h
     const id = world.integratedAccountId
     const before = await client.ok(getIntegratedAccount, { id })
 
-    const refusal = await client.callError(updateIntegratedAccount, { id, context })
+    const rejection = await client.callError(updateIntegratedAccount, { id, context })
 
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field })])
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field })])
     expect(await client.ok(getIntegratedAccount, { id })).toEqual(before)
   })
 })
@@ -166,9 +172,9 @@ describe('a body that is not JSON', () => {
 })
 
 describe('an unknown id', () => {
-  it('is not repeated by the refusal of another field', async () => {
+  it('is not repeated by the rejection of another field', async () => {
     const { updateIntegratedAccount } = IntegratedAccountService.method
-    const refusal = await admin.callError(updateIntegratedAccount, { id: newId(), tenant_id: '' }, asAdministrator)
-    expect(refusal).toMatchObject({ reason: 'INVALID_FIELD', resource: undefined })
+    const rejection = await admin.callError(updateIntegratedAccount, { id: newId(), tenant_id: '' }, asAdministrator)
+    expect(rejection).toMatchObject({ reason: 'INVALID_FIELD', resource: undefined })
   })
 })

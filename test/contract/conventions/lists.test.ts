@@ -98,9 +98,9 @@ describe.each(clients)('the page size over $wire', (client) => {
   })
 
   it('must not be negative', async () => {
-    const refusal = await client.callError(kind.list, { page_size: -1 }, { token: world.environmentToken })
-    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
-    expect(refusal.violations).toEqual([expect.objectContaining({ field: 'page_size', rule: 'int32.gte' })])
+    const rejection = await client.callError(kind.list, { page_size: -1 }, { token: world.environmentToken })
+    expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'INVALID_FIELD' })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'page_size', rule: 'int32.gte' })])
   })
 })
 
