@@ -90,17 +90,17 @@ export class Database {
  * The text should be constant: it is compiled to `$n` once, and each connection parses and plans it once, as a prepared
  * statement under a name. A placeholder is `:name`; a name used twice is one parameter. `::type` is a cast as usual.
  */
-export async function query<Row>(tx: Tx, sql: string, parameters: SqlParameters = []): Promise<Row[]> {
+export async function query<Row>(tx: Tx, sql: string, parameters: SqlParameters = {}): Promise<Row[]> {
   return (await run<{ rows: Row[] }>(tx, sql, parameters)).rows
 }
 
 /** Like `query`, for a statement that yields at most one row. */
-export async function queryOne<Row>(tx: Tx, sql: string, parameters: SqlParameters = []): Promise<Row | undefined> {
+export async function queryOne<Row>(tx: Tx, sql: string, parameters: SqlParameters = {}): Promise<Row | undefined> {
   return (await run<{ rows: Row[] }>(tx, sql, parameters)).rows[0]
 }
 
 /** Runs one raw statement and returns how many rows it changed. */
-export async function execute(tx: Tx, sql: string, parameters: SqlParameters = []): Promise<number> {
+export async function execute(tx: Tx, sql: string, parameters: SqlParameters = {}): Promise<number> {
   return (await run<{ rowCount: number | null }>(tx, sql, parameters)).rowCount ?? 0
 }
 

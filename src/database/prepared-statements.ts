@@ -8,13 +8,13 @@ type SqlValue =
   | Uint8Array
   | readonly (string | number | boolean | null | Date)[]
 
-/** The parameters of a statement: by name for `:name`, in order for `?`. */
-export type SqlParameters = Readonly<Record<string, SqlValue>> | readonly SqlValue[]
+/** The parameters of a statement by name, for `:name`. */
+export type SqlParameters = Readonly<Record<string, SqlValue>>
 
 /** A statement as the driver takes it: `$n` for each parameter, and the name it is prepared under. */
 interface PreparedStatement {
   readonly text: string
-  /** Of the parameters, `$1` first: their names, or their indexes when they are given in order. */
+  /** The names of the parameters, `$1` first. */
   readonly keys: readonly string[]
   /** Absent for a statement without parameters, which the driver sends as it is. */
   readonly name: string | undefined
@@ -22,7 +22,7 @@ interface PreparedStatement {
 
 /** Cache size: texts beyond it run unprepared, since a connection keeps every statement it has prepared. */
 const STATEMENTS_MAX = 500
-/** Literals, quoted names and comments, whose colons mean nothing; casts; then the two kinds of placeholders. */
+/** Literals, quoted names and comments, whose colons mean nothing; casts; then the placeholders, and question marks, which Knex would take for some. */
 const TOKEN = /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|::|:([a-z]\w*)|\\?\?/gi
 
 const statements = new Map<string, PreparedStatement>()
@@ -50,11 +50,8 @@ export function forgetStatement(sql: string): void {
  * @throws Error when one is missing or undefined: what is meant to be NULL is null
  */
 export function bindParameters(keys: readonly string[], parameters: SqlParameters): unknown[] {
-  if (Array.isArray(parameters) && parameters.length !== keys.length)
-    throw new Error(`the statement has ${keys.length} parameters, not ${parameters.length}`)
-  const values = parameters as Readonly<Record<string, SqlValue>>
   return keys.map((key) => {
-    const value = values[key]
+    const value = parameters[key]
     if (value === undefined) throw new Error(`the statement's parameter ${key} has no value`)
     return Array.isArray(value) ? (arrayLiteral(value) ?? value) : value
   })
@@ -62,9 +59,7 @@ export function bindParameters(keys: readonly string[], parameters: SqlParameter
 
 function compile(sql: string): Pick<PreparedStatement, 'text' | 'keys'> {
   const keys: string[] = []
-  let positional = 0
-  const text = sql.replace(TOKEN, (token, name: string | undefined) => {
-    const key = token === '?' ? String(positional++) : name
+  const text = sql.replace(TOKEN, (token, key: string | undefined) => {
     // Knex takes a question mark for a placeholder unless it is escaped.
     if (key === undefined) return token.replaceAll(/\\?\?/g, '\\?')
     if (!keys.includes(key)) keys.push(key)

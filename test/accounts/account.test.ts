@@ -220,9 +220,9 @@ describe('deleteIntegratedAccount', () => {
     const { id } = await connect()
     await remove({ id })
     expect(await secretsOf(id)).toEqual({})
-    expect(await query(tx, 'select 1 from integrated_account_history where integrated_account_id = ?', [id])).toEqual(
-      [],
-    )
+    expect(
+      await query(tx, 'select 1 from integrated_account_history where integrated_account_id = :id', { id }),
+    ).toEqual([])
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
@@ -232,7 +232,7 @@ describe('deleteIntegratedAccount', () => {
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
     expect(Object.keys(await secretsOf(id))).toEqual(['api_key'])
     await remove({ id, force: true })
-    expect(await query(tx, 'select 1 from sync_job_cron_trigger where integrated_account_id = ?', [id])).toEqual([])
+    expect(await query(tx, 'select 1 from sync_job_cron_trigger where integrated_account_id = :id', { id })).toEqual([])
   })
 
   it.each([
@@ -296,7 +296,7 @@ describe('loadAccountForCall', () => {
   ])('loads for a %s only accounts that are %s', async (purpose, admitted) => {
     const { id } = await connect()
     for (const status of ['active', 'connecting', 'post_install_error', 'validation_error', 'needs_reauth'] as const) {
-      await execute(tx, 'update integrated_account set status = ? where id = ?', [status, id])
+      await execute(tx, 'update integrated_account set status = :status where id = :id', { status, id })
       const loaded = load(id, own, purpose)
       if (admitted.includes(status)) expect((await loaded).access.needsReauth).toBe(status === 'needs_reauth')
       else await expect(loaded).rejects.toMatchObject({ reason: 'ACCOUNT_NOT_ACTIVE', metadata: { status } })
@@ -321,14 +321,14 @@ async function addTrigger(accountId: string): Promise<void> {
   await execute(
     tx,
     `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
-     values (?, ?, '', 'x', '[]', '{}')`,
-    [e, jobId],
+     values (:e, :jobId, '', 'x', '[]', '{}')`,
+    { e, jobId },
   )
   await execute(
     tx,
     `insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression,
-       daemon_group_key, args) values (?, ?, ?, ?, '* * * * *', 'g', '{}')`,
-    [e, newId(), jobId, accountId],
+       daemon_group_key, args) values (:e, :environmentId, :jobId, :accountId, '* * * * *', 'g', '{}')`,
+    { e, environmentId: newId(), jobId, accountId },
   )
 }
 

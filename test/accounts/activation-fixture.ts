@@ -44,7 +44,7 @@ export async function activationFixture() {
   const worker = (given: Partial<AccountActivatorOptions> = {}) => new AccountActivator({ ...deps, ...given })
   afterEach(async () => {
     upstream.verify()
-    await execute(tx, 'update integrated_account set status = ?', ['active'])
+    await execute(tx, 'update integrated_account set status = :status', { status: 'active' })
   })
 
   return {
@@ -66,8 +66,8 @@ export async function activationFixture() {
     },
     /** Lets time pass for an account. */
     async pass(id: string, ms: number) {
-      const sql = `update integrated_account set connecting_due_at = connecting_due_at - ? * interval '1 millisecond' where id = ?`
-      await execute(tx, sql, [ms, id])
+      const sql = `update integrated_account set connecting_due_at = connecting_due_at - :ms * interval '1 millisecond' where id = :id`
+      await execute(tx, sql, { ms, id })
     },
   }
 }

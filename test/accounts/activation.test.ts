@@ -355,10 +355,10 @@ describe('workers', () => {
   it('postpone accounts of disabled installations', async () => {
     const { id, environmentIntegrationId } = await connectTo(VERIFIED)
     const enable = (isEnabled: boolean) =>
-      execute(tx, 'update environment_integration set is_enabled = ? where id = ?', [
+      execute(tx, 'update environment_integration set is_enabled = :isEnabled where id = :environmentIntegrationId', {
         isEnabled,
         environmentIntegrationId,
-      ])
+      })
     await enable(false)
     for (let round = 0; round < 6; round++) {
       await worker().runOnce()
@@ -387,7 +387,7 @@ describe('workers', () => {
   it('survive that an account is deleted during its activation', async () => {
     const { id } = await connectTo(VERIFIED)
     const removing = engineThat(async () => {
-      await execute(tx, 'delete from integrated_account where id = ?', [id])
+      await execute(tx, 'delete from integrated_account where id = :id', { id })
       throw new Failure('UPSTREAM_UNREACHABLE', 'away')
     })
     expect(await worker({ proxy: removing }).runOnce()).toBe(true)
@@ -398,8 +398,8 @@ describe('workers', () => {
 it('the context that post_install changes is merged by the database', async () => {
   const { id } = await connectTo(WHOLE)
   const meanwhile = engineThat(async (...call) => {
-    const sql = `update integrated_account set context = context || '{"other": 1}' where id = ?`
-    await database.transaction((each) => execute(each, sql, [id]))
+    const sql = `update integrated_account set context = context || '{"other": 1}' where id = :id`
+    await database.transaction((each) => execute(each, sql, { id }))
     return await proxy.runAction(...call)
   })
   scriptInstall()

@@ -92,7 +92,9 @@ describe('createIntegratedAccount', () => {
     expect(failure.reason).toBe('CREDENTIALS_INVALID')
     expect(failure.violations.map(({ field }: { field: string }) => field).toSorted()).toEqual(fields)
     expect(
-      await query(tx, 'select 1 from integrated_account where environment_integration_id = ?', [installation.id]),
+      await query(tx, 'select 1 from integrated_account where environment_integration_id = :id', {
+        id: installation.id,
+      }),
     ).toEqual([])
   })
 

@@ -27,8 +27,8 @@ const forbiddenOf = async (id: string) =>
   (
     await queryOne<{ error: JsonObject | null }>(
       tx,
-      'select last_forbidden_error as error from integrated_account where id = ?',
-      [id],
+      'select last_forbidden_error as error from integrated_account where id = :id',
+      { id },
     )
   )?.error
 
@@ -135,7 +135,7 @@ describe('what a call says about its account', () => {
 
   it('never fails the call when the report cannot be stored', async () => {
     const { id, refresher, access } = await called()
-    await execute(tx, 'delete from integrated_account where id = ?', [id])
+    await execute(tx, 'delete from integrated_account where id = :id', { id })
     await refresher.report(access, { kind: 'unauthorized', message: 'x' })
     expect(reportErrors).toHaveLength(1)
     await refresher.report({ ...access, environmentId: undefined }, { kind: 'worked' })

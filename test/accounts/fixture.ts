@@ -63,7 +63,8 @@ export async function accountsFixture(clock: Clock = systemClock) {
 /** Removes what the triggers of the tests are made of. */
 export const triggersOfTests: AccountDependencies['triggers'] = {
   deleteByAccount: async (tx, environmentId, integratedAccountId) => {
-    const sql = 'delete from sync_job_cron_trigger where environment_id = ? and integrated_account_id = ?'
-    await execute(tx, sql, [environmentId, integratedAccountId])
+    const sql =
+      'delete from sync_job_cron_trigger where environment_id = :environmentId and integrated_account_id = :integratedAccountId'
+    await execute(tx, sql, { environmentId, integratedAccountId })
   },
 }

@@ -165,27 +165,29 @@ export async function tokensFixture() {
     statusOf: async (id: string) => {
       const found = await queryOne<{ status: AccountStatus; last_error: string }>(
         tx,
-        'select status, last_error from integrated_account where id = ?',
-        [id],
+        'select status, last_error from integrated_account where id = :id',
+        { id },
       )
       return { status: found?.status, lastError: found?.last_error }
     },
     contextOf: async (id: string) =>
-      (await queryOne<{ context: JsonObject }>(tx, 'select context from integrated_account where id = ?', [id]))
+      (await queryOne<{ context: JsonObject }>(tx, 'select context from integrated_account where id = :id', { id }))
         ?.context,
     /** What is stored about the account's token. */
     tokenRow: async (id: string) =>
       (
-        await query<Record<string, unknown>>(tx, 'select * from account_token where integrated_account_id = ?', [id])
+        await query<Record<string, unknown>>(tx, 'select * from account_token where integrated_account_id = :id', {
+          id,
+        })
       )[0],
     /** Changes what is stored about the account's token. */
     alterToken: (id: string, change: string) =>
-      execute(tx, `update account_token set ${change} where integrated_account_id = ?`, [id]),
+      execute(tx, `update account_token set ${change} where integrated_account_id = :id`, { id }),
     secretsOf: (id: string) =>
       secrets.get(tx, { ownerId: own.environmentId, subjectType: 'integrated_account', subjectId: id }),
   }
 
   async function activate(id: string): Promise<void> {
-    await execute(tx, `update integrated_account set status = 'active' where id = ?`, [id])
+    await execute(tx, `update integrated_account set status = 'active' where id = :id`, { id })
   }
 }

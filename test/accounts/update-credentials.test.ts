@@ -56,7 +56,7 @@ describe('new credentials', () => {
     'lead an account that is %s to connecting',
     async (status) => {
       const { id } = await connect({ environmentIntegrationId: await installed(FIELDS_CONFIG) })
-      await execute(tx, 'update integrated_account set status = ? where id = ?', [status, id])
+      await execute(tx, 'update integrated_account set status = :status where id = :id', { status, id })
       expect(await update(id, { api_key: 'x' })).toMatchObject({ status: 'connecting' })
     },
   )

@@ -29,7 +29,7 @@ export async function run(): Promise<void> {
   await sleep(MEASURE_MS)
   const until = new Date()
   await sleep(WARM_UP_MS / 3)
-  const [late] = await query<Lateness>(durable.database.pool, LATENESS, [from, until])
+  const [late] = await query<Lateness>(durable.database.pool, LATENESS, { from, until })
   if (late === undefined) throw new Error('no ticks')
   reportAtLeast('ticks-steady/due', late.ticks / (MEASURE_MS / 1_000), 'ticks/s', DUE_PER_SECOND_MIN)
   reportAtMost('ticks-steady/lateness-p50', late.p50, 'ms', 200)
@@ -51,4 +51,4 @@ const PERCENTILE = (share: number, moment: string) =>
 const LATENESS = `select count(*) as ticks,
     ${PERCENTILE(0.5, 'created_at')} as p50, ${PERCENTILE(0.99, 'created_at')} as p99,
     ${PERCENTILE(0.5, 'started_at')} as "startedP50", ${PERCENTILE(0.99, 'started_at')} as "startedP99"
-  from sync_job_run where scheduled_for >= ? and scheduled_for < ?`
+  from sync_job_run where scheduled_for >= :from and scheduled_for < :until`

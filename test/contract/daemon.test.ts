@@ -202,7 +202,9 @@ describe.each(clients)('claiming over $wire', (client) => {
 
     const problem = { error: { reason: 'DISK_FULL', message: 'no space' }, retryable: true }
     await own.ok(fail, { run_id: key.run_id, lease_id: second!.lease_id, ...problem })
-    await execute(app.database.pool, 'update run_queue set available_at = now() where run_id = ?', [key.run_id])
+    await execute(app.database.pool, 'update run_queue set available_at = now() where run_id = :run_id', {
+      run_id: key.run_id,
+    })
     const [third] = await claimed(own, daemonId)
     expect(third).toMatchObject({ checkpoint: { page: 7 }, run: { attempt: 2, error: problem.error } })
   })
@@ -245,8 +247,8 @@ describe.each(clients)('claiming over $wire', (client) => {
     const daemonId = await registered(own, 'g')
     const refused = await run(own, world, 'g')
     const fine = await run(own, world, 'g', { integrated_account_id: await anotherAccount(own, world) })
-    const sql = `update integrated_account set status = 'needs_reauth' where id = ?`
-    await execute(app.database.pool, sql, [world.integratedAccountId])
+    const sql = `update integrated_account set status = 'needs_reauth' where id = :integratedAccountId`
+    await execute(app.database.pool, sql, { integratedAccountId: world.integratedAccountId })
 
     const found = await claimed(own, daemonId, { capacity: 2 })
 

@@ -282,8 +282,8 @@ describe.each(clients)('pausing over $wire', (client) => {
 
   it('says why it stands still when it could not be evaluated, until it is resumed', async () => {
     const { id } = await make(client)
-    const sql = 'update trigger_schedule set next_fire_at = null, error = ? where trigger_id = ?'
-    await execute(app.database.pool, sql, ['no such month', String(id)])
+    const sql = 'update trigger_schedule set next_fire_at = null, error = :error where trigger_id = :id'
+    await execute(app.database.pool, sql, { error: 'no such month', id: String(id) })
     const suspended = await client.ok(get, { id })
     expect(suspended).toMatchObject({ paused: false, schedule_error: 'no such month' })
     expect(suspended).not.toHaveProperty('next_run_at')

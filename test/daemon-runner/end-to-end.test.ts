@@ -39,9 +39,9 @@ async function makeCustomer(script: UpstreamScript) {
   const { environmentIntegrationId, integratedAccountId } = chain
   const override = { pagination: { config: { limit: 3, total_path: 'total' } } }
   await call('PATCH', `/environment-integration/${environmentIntegrationId}`, { override })
-  await execute(app.database.pool, `update integrated_account set status = 'active' where id = ?`, [
+  await execute(app.database.pool, `update integrated_account set status = 'active' where id = :integratedAccountId`, {
     integratedAccountId,
-  ])
+  })
   return {
     upstream,
     schema,
@@ -196,9 +196,11 @@ describe('a daemon', () => {
     await using stale = customer.daemon()
     await reached.promise
     version = 'second'
-    await execute(app.database.pool, `update run_lease set expires_at = now() - interval '1 second' where run_id = ?`, [
-      id,
-    ])
+    await execute(
+      app.database.pool,
+      `update run_lease set expires_at = now() - interval '1 second' where run_id = :id`,
+      { id },
+    )
     await new RunQueue({ database: app.database, random: Math.random }).reap()
     await using next = customer.daemon()
     await next.logged(ENDED, { run_id: id, outcome: 'completed' })

@@ -43,9 +43,9 @@ async function runWith(address: string, schema: string): Promise<PagedUpstream &
   await call('PATCH', `/environment-integration/${chain.environmentIntegrationId}`, {
     override: { pagination: { config: { limit: 2, total_path: 'total' } } },
   })
-  await execute(app.database.pool, `update integrated_account set status = 'active' where id = ?`, [
-    chain.integratedAccountId,
-  ])
+  await execute(app.database.pool, `update integrated_account set status = 'active' where id = :integratedAccountId`, {
+    integratedAccountId: chain.integratedAccountId,
+  })
   await call('PATCH', `/sync-job/${chain.syncJobId}`, {
     resources: [
       {

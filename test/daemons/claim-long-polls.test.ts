@@ -104,8 +104,13 @@ describe('a long poll for runs', () => {
       database.pool,
       `insert into run_lease (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, lease_id,
          holder, attempt, claimed_at, expires_at)
-       values (?, now(), ?, ?, 'eu', 'webhook', ?, 'worker', 1, now(), now())`,
-      [newId(), tenant.environmentId, tenant.accountIds[2] ?? '', newId()],
+       values (:runId, now(), :environmentId, :integratedAccountId, 'eu', 'webhook', :leaseId, 'worker', 1, now(), now())`,
+      {
+        runId: newId(),
+        environmentId: tenant.environmentId,
+        integratedAccountId: tenant.accountIds[2] ?? '',
+        leaseId: newId(),
+      },
     )
     await clock.poll()
     expect(state.ended).toBe(undefined)

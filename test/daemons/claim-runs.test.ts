@@ -118,7 +118,10 @@ describe('a daemon that dies', () => {
   it('is lost after the time of a lease, and deleted after a day', async () => {
     const [dead, alive] = [await register(), await register()]
     const unheardFor = (interval: string) =>
-      execute(database.pool, `update daemon set last_seen_at = now() - ?::interval where id = ?`, [interval, dead])
+      execute(database.pool, `update daemon set last_seen_at = now() - :interval::interval where id = :dead`, {
+        interval,
+        dead,
+      })
     // By id: two that register within a millisecond come in either order.
     const list = async () => {
       const all = await listDaemons(database.pool, tenant.environmentId, {}, { before: undefined, limit: 9 })

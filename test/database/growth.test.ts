@@ -40,8 +40,8 @@ describe('what keeps more than one PostgreSQL possible', () => {
     const references = await query<{ from: string; to: string }>(
       database.pool,
       `select conrelid::regclass::text as "from", confrelid::regclass::text as "to" from pg_constraint
-       where contype = 'f' and conrelid = any(?::regclass[]) order by 1`,
-      [HOT],
+       where contype = 'f' and conrelid = any(:HOT::regclass[]) order by 1`,
+      { HOT },
     )
     expect(references).toEqual([{ from: 'trigger_schedule', to: 'sync_job_cron_trigger' }])
   })

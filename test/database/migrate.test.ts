@@ -40,8 +40,8 @@ describe('a connection', () => {
     const names = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
     const found = await query(
       database.pool,
-      'select name, setting from pg_settings where name = any(?) order by name',
-      [names],
+      'select name, setting from pg_settings where name = any(:names) order by name',
+      { names },
     )
     expect(found).toEqual([
       { name: 'idle_in_transaction_session_timeout', setting: '15000' },

@@ -28,11 +28,6 @@ describe('a placeholder', () => {
     await expect(readValue('select :a::text as value', {})).rejects.toThrow('parameter a has no value')
     expect(await readValue('select :a::text as value', { a: null })).toBeNull()
   })
-
-  it('by order has as many values as there are placeholders', async () => {
-    expect(await readValue('select ?::int - ?::int as value', [3, 2])).toBe(1)
-    await expect(readValue('select ?::int - ?::int as value', [3, 2, 1])).rejects.toThrow('2 parameters, not 3')
-  })
 })
 
 describe('a statement', () => {

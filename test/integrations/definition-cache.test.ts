@@ -85,8 +85,8 @@ describe('the effective definition', () => {
   it('rejects an override that no longer fits its integration', async () => {
     const { id: integrationId } = await addIntegration()
     const { id } = await install({ integrationId })
-    const sql = `update environment_integration set override = '{"base_url": 5}' where id = ?`
-    await execute(tx, sql, [id])
+    const sql = `update environment_integration set override = '{"base_url": 5}' where id = :id`
+    await execute(tx, sql, { id })
     const find = createDefinitionCache(secrets).get(tx, own.environmentId, id)
     await expect(find).rejects.toMatchObject({ reason: 'DEFINITION_INVALID' })
   })

@@ -105,7 +105,9 @@ describe('createEnvironmentIntegration', () => {
     const named = failure.violations.map(({ field }: { field: string }) => field).toSorted()
     if (fields !== undefined) expect(named).toEqual(fields)
     expect(named.every((field: string) => field.startsWith('override.'))).toBe(true)
-    const stored = await query(tx, 'select 1 from environment_integration where integration_id = ?', [integrationId])
+    const stored = await query(tx, 'select 1 from environment_integration where integration_id = :integrationId', {
+      integrationId,
+    })
     expect(stored).toEqual([])
   })
 
@@ -246,13 +248,14 @@ describe('deleteEnvironmentIntegration', () => {
       tx,
       `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
          context, status, is_sandbox, region, object_store_context_fields)
-       values (?, ?, ?, 't', 'api_key', '{}', 'active', false, 'wnam', '{}')`,
-      [environmentId, newId(), installationId],
+       values (:environmentId, :environmentId2, :installationId, 't', 'api_key', '{}', 'active', false, 'wnam', '{}')`,
+      { environmentId, environmentId2: newId(), installationId },
     )
   const accounts = {
     deleteByInstallation: async (each: Tx, environmentId: string, id: string) => {
-      const sql = 'delete from integrated_account where environment_id = ? and environment_integration_id = ?'
-      await execute(each, sql, [environmentId, id])
+      const sql =
+        'delete from integrated_account where environment_id = :environmentId and environment_integration_id = :id'
+      await execute(each, sql, { environmentId, id })
     },
   }
   const remove = (input: { id: string; version?: number; force?: boolean }, scope: EnvironmentScope = own) =>
@@ -270,7 +273,9 @@ describe('deleteEnvironmentIntegration', () => {
     await connect(own.environmentId, id)
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
     await remove({ id, force: true })
-    expect(await query(tx, 'select 1 from integrated_account where environment_integration_id = ?', [id])).toEqual([])
+    expect(await query(tx, 'select 1 from integrated_account where environment_integration_id = :id', { id })).toEqual(
+      [],
+    )
   })
 
   it.each([
@@ -288,9 +293,9 @@ describe('deleteEnvironmentIntegration', () => {
     await database.transaction((each) =>
       deleteInstallationsOfEnvironment({ secrets, accounts }, each, scope.environmentId),
     )
-    const left = await query(tx, 'select 1 from environment_integration where environment_id = ?', [
-      scope.environmentId,
-    ])
+    const left = await query(tx, 'select 1 from environment_integration where environment_id = :environmentId', {
+      environmentId: scope.environmentId,
+    })
     expect(left).toEqual([])
   })
 })

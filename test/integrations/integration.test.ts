@@ -71,7 +71,7 @@ describe('createIntegration', () => {
     const failure = await addIntegration({ name, config }).catch((error) => error)
     expect(failure.reason).toBe(reason)
     expect(failure.violations.map(({ field }: { field: string }) => field).toSorted()).toEqual(fields)
-    expect(await query(tx, 'select id from integration where name = ?', [name])).toEqual([])
+    expect(await query(tx, 'select id from integration where name = :name', { name })).toEqual([])
   })
 })
 
@@ -215,7 +215,7 @@ describe('deleteIntegration', () => {
     await remove({ id })
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
     expect(await secretsOf(id)).toEqual({})
-    expect(await query(tx, 'select 1 from integration_grant where integration_id = ?', [id])).toEqual([])
+    expect(await query(tx, 'select 1 from integration_grant where integration_id = :id', { id })).toEqual([])
   })
 
   it('is rejected while it is installed, and with force deletes the installations and their accounts too', async () => {
@@ -224,7 +224,7 @@ describe('deleteIntegration', () => {
     await expect(remove({ id })).rejects.toMatchObject({ reason: 'RESOURCE_IN_USE' })
     await remove({ id, force: true })
     expect(removed).toContain(`${own.environmentId} ${installation.id}`)
-    expect(await query(tx, 'select 1 from secret where subject_id = ?', [installation.id])).toEqual([])
+    expect(await query(tx, 'select 1 from secret where subject_id = :id', { id: installation.id })).toEqual([])
   })
 
   it('never reaches into another team, even by force', async () => {
@@ -250,7 +250,7 @@ describe('deleteIntegrationsOfTeam', () => {
     await addIntegration({}, scope)
     await install({ integrationId: id }, scope)
     await database.transaction((each) => deleteIntegrationsOfTeam(removalDeps, each, scope.teamId))
-    expect(await query(tx, 'select 1 from integration where team_id = ?', [scope.teamId])).toEqual([])
+    expect(await query(tx, 'select 1 from integration where team_id = :teamId', { teamId: scope.teamId })).toEqual([])
   })
 })
 

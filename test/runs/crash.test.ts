@@ -46,8 +46,8 @@ describe('a crash of the database', { timeout: 60_000 }, () => {
     const [lease] = await claim('first')
     const [renewed] = await queue.heartbeat([lease ?? { id, leaseId: id }])
     await durable.crash()
-    const sql = 'select expires_at as "expiresAt" from run_lease where run_id = ?'
-    const { expiresAt } = await readOne<{ expiresAt: Date }>(durable.database, sql, [id])
+    const sql = 'select expires_at as "expiresAt" from run_lease where run_id = :id'
+    const { expiresAt } = await readOne<{ expiresAt: Date }>(durable.database, sql, { id })
     expect({ expiresAt }).toEqual({ expiresAt: renewed?.kind === 'held' && renewed.expiresAt })
   })
 })

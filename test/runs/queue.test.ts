@@ -53,12 +53,11 @@ class ParcelQueue extends Queue<ParcelPayload> {
 
   protected override async recordSettled(tx: Tx, settled: readonly SettledItem[]): Promise<void> {
     for (const { id, status, attempt, error } of settled)
-      await execute(tx, 'update parcel set status = ?, attempt = ?, error = ?::jsonb where parcel_id = ?', [
-        status,
-        attempt,
-        error === null ? null : jsonb(error),
-        id,
-      ])
+      await execute(
+        tx,
+        'update parcel set status = :status, attempt = :attempt, error = :error2::jsonb where parcel_id = :id',
+        { status, attempt, error2: error === null ? null : jsonb(error), id },
+      )
   }
 }
 
@@ -114,9 +113,16 @@ async function openRuns(): Promise<QueueUnderTest> {
             tx,
             `insert into sync_job_run (id, scheduled_for, environment_id, kind, sync_job_id, integrated_account_id, region,
                status, webhook_id, resources, args, error_handling, ignore_previous_run)
-             select id, ?, ?, 'manual', ?, account, 'wnam', 'created', ?, '[]', '{}', 'ignore', false
-             from unnest(?::uuid[], ?::uuid[]) v (id, account)`,
-            [scheduledFor, ENVIRONMENT, newId(), newId(), ids, items.map(({ key }) => keyOf(key))],
+             select id, :scheduledFor, :ENVIRONMENT, 'manual', :syncJobId, account, 'wnam', 'created', :webhookId, '[]', '{}', 'ignore', false
+             from unnest(:ids::uuid[], :ignorePreviousRun::uuid[]) v (id, account)`,
+            {
+              scheduledFor,
+              ENVIRONMENT,
+              syncJobId: newId(),
+              webhookId: newId(),
+              ids,
+              ignorePreviousRun: items.map(({ key }) => keyOf(key)),
+            },
           )
           const waiting = items.map((item, index) => ({
             ...columnsOf(item),
@@ -129,7 +135,7 @@ async function openRuns(): Promise<QueueUnderTest> {
         },
         beforeCommit,
       ),
-    statusOf: (id) => readOne(database, 'select status, attempt, error from sync_job_run where id = ?', [id]),
+    statusOf: (id) => readOne(database, 'select status, attempt, error from sync_job_run where id = :id', { id }),
     requestStop: async (id) => {
       await requestStop(database.pool, ENVIRONMENT, id)
     },
@@ -159,7 +165,7 @@ async function openParcels(): Promise<QueueUnderTest> {
       enqueueWith(
         items,
         async (tx, ids) => {
-          await execute(tx, 'insert into parcel (parcel_id) select unnest(?::uuid[])', [ids])
+          await execute(tx, 'insert into parcel (parcel_id) select unnest(:ids::uuid[])', { ids })
           const waiting = items.map((item, index) => ({
             ...columnsOf(item),
             parcel_id: ids[index] ?? '',
@@ -175,14 +181,18 @@ async function openParcels(): Promise<QueueUnderTest> {
         database,
         `select case when l.parcel_id is null then p.status else 'running' end as status,
            coalesce(l.attempt, p.attempt) as attempt, p.error
-         from parcel p left join parcel_lease l using (parcel_id) where parcel_id = ?`,
-        [id],
+         from parcel p left join parcel_lease l using (parcel_id) where parcel_id = :id`,
+        { id },
       ),
     requestStop: async (id) => {
-      await execute(database.pool, 'update parcel_lease set stop_requested_at = ? where parcel_id = ?', [
-        clock.now(),
-        id,
-      ])
+      await execute(
+        database.pool,
+        'update parcel_lease set stop_requested_at = :stopRequestedAt where parcel_id = :id',
+        {
+          stopRequestedAt: clock.now(),
+          id,
+        },
+      )
     },
   }
 }

@@ -222,7 +222,7 @@ describe('a watcher', () => {
     const watcher = follow(run)
     await watcher.next()
     const next = reasonOf(watcher.next())
-    await execute(database.pool, 'delete from sync_job_run where id = ?', [run.id])
+    await execute(database.pool, 'delete from sync_job_run where id = :id', { id: run.id })
     await clock.pass(POLL_MS)
     expect(await next).toBe('RESOURCE_NOT_FOUND')
   })

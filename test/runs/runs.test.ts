@@ -97,7 +97,9 @@ describe('creating a run', () => {
 
   it('keeps what the job changes later away from it', async () => {
     const { id } = await create()
-    await execute(database.pool, `update sync_job set resources = '[]' where id = ?`, [tenant.syncJobId])
+    await execute(database.pool, `update sync_job set resources = '[]' where id = :syncJobId`, {
+      syncJobId: tenant.syncJobId,
+    })
     expect((await claimOne()).resources).toEqual((await read(id)).resources)
   })
 
@@ -126,8 +128,8 @@ describe('creating a run', () => {
       database.pool,
       `insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, fair_rank,
          available_at, attempt)
-       select gen_random_uuid(), now(), ?, gen_random_uuid(), 'wnam', 'webhook', 1, now(), 0 from generate_series(1, 10000)`,
-      [tenant.environmentId],
+       select gen_random_uuid(), now(), :environmentId, gen_random_uuid(), 'wnam', 'webhook', 1, now(), 0 from generate_series(1, 10000)`,
+      { environmentId: tenant.environmentId },
     )
     expect(await reasonOf(create())).toBe('GROUP_FULL')
   })
@@ -208,7 +210,7 @@ describe('an incremental sync', () => {
     await queue.settle([{ ...lease, outcome }])
   }
   const useResources = (resources: readonly JsonObject[]) =>
-    execute(database.pool, 'update sync_job set resources = ?::jsonb', [jsonb(resources)])
+    execute(database.pool, 'update sync_job set resources = :resources::jsonb', { resources: jsonb(resources) })
   const list = (resource: string, more: JsonObject = {}) => ({ resource, method: 'list', ...more })
 
   it('begins two minutes before the start of the last run that read everything', async () => {
@@ -460,9 +462,11 @@ describe('retrying a run', () => {
   it('is rejected while the account would not run', async () => {
     const { id } = await create()
     await stop(id)
-    await execute(database.pool, `update integrated_account set status = 'connecting' where environment_id = ?`, [
-      tenant.environmentId,
-    ])
+    await execute(
+      database.pool,
+      `update integrated_account set status = 'connecting' where environment_id = :environmentId`,
+      { environmentId: tenant.environmentId },
+    )
     expect(await reasonOf(retry(id))).toBe('ACCOUNT_NOT_ACTIVE')
   })
 })
@@ -524,9 +528,9 @@ describe('the days of the runs', () => {
     ])
     await clock.set('2031-02-28T23:59:59.999Z')
     const { id } = await create()
-    const found = await readOne(database, 'select tableoid::regclass::text as name from sync_job_run where id = ?', [
+    const found = await readOne(database, 'select tableoid::regclass::text as name from sync_job_run where id = :id', {
       id,
-    ])
+    })
     expect(found).toEqual({ name: 'sync_job_run_20310228' })
   })
 

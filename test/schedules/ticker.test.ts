@@ -70,8 +70,8 @@ describe('a ticker', () => {
     const { id } = await everySecond()
     await execute(
       database.pool,
-      `update trigger_schedule set cron_expression = 'nonsense', next_fire_at = now() where trigger_id = ?`,
-      [id],
+      `update trigger_schedule set cron_expression = 'nonsense', next_fire_at = now() where trigger_id = :id`,
+      { id },
     )
     const logged: unknown[] = []
     const logger = { ...silentLogger, error: (fields: object) => logged.push(fields) }
@@ -88,9 +88,11 @@ describe('a ticker', () => {
     await using ticker = tickerOn(pool, bell.ring)
     ticker.start()
     await bell.heard()
-    await query(database.pool, 'select pg_terminate_backend(pid) from pg_stat_activity where application_name = ?', [
-      name,
-    ])
+    await query(
+      database.pool,
+      'select pg_terminate_backend(pid) from pg_stat_activity where application_name = :name',
+      { name },
+    )
     await execute(database.pool, 'truncate run_queue, run_lease') // so that the next tick fires again
     await bell.heard()
     expect(ticker.stats.fired).toBeGreaterThan(1)

@@ -68,7 +68,9 @@ describe('a tick', () => {
     { own: 'fail_fast', expected: 'fail_fast' },
   ] as const)('does with errors what the trigger says ($own), else the job', async ({ own, expected }) => {
     const at = await bench()
-    await execute(database.pool, `update sync_job set error_handling = 'batch' where id = ?`, [at.tenant.syncJobId])
+    await execute(database.pool, `update sync_job set error_handling = 'batch' where id = :syncJobId`, {
+      syncJobId: at.tenant.syncJobId,
+    })
     await at.create({ errorHandling: own })
     await clock.advance(10_000)
     await at.fire()
@@ -110,10 +112,10 @@ describe('a tick', () => {
     const { id } = await at.create()
     await clock.advance(10_000)
     await at.fire()
-    await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
-      new Date('2026-11-05T12:00:10Z'),
+    await execute(database.pool, 'update trigger_schedule set next_fire_at = :nextFireAt where trigger_id = :id', {
+      nextFireAt: new Date('2026-11-05T12:00:10Z'),
       id,
-    ])
+    })
     await clock.advance(10_000)
     await at.fire()
     expect(await at.ticksOf(id)).toEqual(['12:00:10', '12:00:20'])
@@ -124,15 +126,19 @@ describe('a tick', () => {
     const triggers = await Promise.all(Array.from({ length: 4 }, (_, account) => at.create({ account })))
     const ids = triggers.map(({ id }) => id)
     // One shard, so that all of them share a batch.
-    await execute(database.pool, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [ids])
+    await execute(database.pool, 'update trigger_schedule set shard = 7 where trigger_id = any(:ids::uuid[])', { ids })
     await clock.advance(10_000)
     await at.fire()
     await at.completeWaiting()
     await clock.advance(10_000)
-    await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
-      new Date('2026-11-05T12:00:10Z'),
-      ids[2] ?? '',
-    ])
+    await execute(
+      database.pool,
+      'update trigger_schedule set next_fire_at = :nextFireAt where trigger_id = :triggerId',
+      {
+        nextFireAt: new Date('2026-11-05T12:00:10Z'),
+        triggerId: ids[2] ?? '',
+      },
+    )
     expect(await at.fire()).toMatchObject({ fired: 4, skipped: {}, suspended: [] })
     for (const id of ids) {
       expect(await at.ticksOf(id)).toEqual(['12:00:10', '12:00:20'])
@@ -146,10 +152,10 @@ describe('a tick', () => {
     const { id } = await at.create()
     await clock.advance(10_000)
     await at.fire()
-    await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = ?', [
-      new Date('2026-11-05T12:00:10Z'),
+    await execute(database.pool, 'update trigger_schedule set next_fire_at = :nextFireAt where trigger_id = :id', {
+      nextFireAt: new Date('2026-11-05T12:00:10Z'),
       id,
-    ])
+    })
     expect(await at.fire()).toMatchObject({ fired: 0, skipped: {}, suspended: [] })
     expect(await at.scheduleOf(id)).toEqual({ nextFireAt: '12:00:20', lastRunAt: '12:00:10', fired: 1, skipped: 0 })
   })
@@ -167,13 +173,13 @@ describe('a tick', () => {
     const at = await bench(2)
     const [held, free] = [await at.create({ account: 0 }), await at.create({ account: 1 })]
     // Of one shard, the held one first: the pass reads past it.
-    await execute(database.pool, 'update trigger_schedule set shard = 3 where trigger_id = any(?::uuid[])', [
-      [held.id, free.id],
-    ])
+    await execute(database.pool, 'update trigger_schedule set shard = 3 where trigger_id = any(:ids::uuid[])', {
+      ids: [held.id, free.id],
+    })
     const cursors = new ShardCursors(0)
     await clock.advance(10_000)
     await database.transaction(async (tx) => {
-      await execute(tx, 'select from trigger_schedule where trigger_id = ? for update', [held.id])
+      await execute(tx, 'select from trigger_schedule where trigger_id = :id for update', { id: held.id })
       expect(await at.fire({ cursors })).toMatchObject({ fired: 1 })
     })
     expect(await at.fire({ cursors })).toMatchObject({ fired: 1 })
@@ -285,10 +291,10 @@ describe('a tick is recorded as skipped', () => {
     async (status) => {
       const at = await bench()
       const { id } = await at.create()
-      await execute(database.pool, 'update integrated_account set status = ? where id = ?', [
+      await execute(database.pool, 'update integrated_account set status = :status where id = :id', {
         status,
-        at.tenant.accountIds[0] ?? '',
-      ])
+        id: at.tenant.accountIds[0] ?? '',
+      })
       await clock.advance(10_000)
       await at.fire()
       expect(await at.runsOf(id)).toMatchObject([{ status: 'skipped', reason: `account_${status}` }])
@@ -299,9 +305,9 @@ describe('a tick is recorded as skipped', () => {
   it('while the integration is disabled', async () => {
     const at = await bench()
     const { id } = await at.create()
-    await execute(database.pool, 'update environment_integration set is_enabled = false where id = ?', [
-      at.tenant.installationId,
-    ])
+    await execute(database.pool, 'update environment_integration set is_enabled = false where id = :installationId', {
+      installationId: at.tenant.installationId,
+    })
     await clock.advance(10_000)
     await at.fire()
     expect(await at.runsOf(id)).toMatchObject([{ status: 'skipped', reason: 'integration_disabled' }])
@@ -315,15 +321,17 @@ describe('a tick is recorded as skipped', () => {
       database.pool,
       `insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, fair_rank,
          available_at, attempt)
-       select gen_random_uuid(), now(), ?, gen_random_uuid(), 'wnam', 'webhook', 1e15, 'infinity', 0
+       select gen_random_uuid(), now(), :environmentId, gen_random_uuid(), 'wnam', 'webhook', 1e15, 'infinity', 0
        from generate_series(1, 10000)`,
-      [at.tenant.environmentId],
+      { environmentId: at.tenant.environmentId },
     )
     await clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 1, skipped: { group_full: 1 } })
     expect(await at.runsOf(full.id)).toMatchObject([{ status: 'skipped', reason: 'group_full' }])
     expect(await at.runsOf(other.id)).toMatchObject([{ status: 'created', groupKey: 'warehouse' }])
-    await execute(database.pool, 'delete from run_queue where environment_id = ?', [at.tenant.environmentId])
+    await execute(database.pool, 'delete from run_queue where environment_id = :environmentId', {
+      environmentId: at.tenant.environmentId,
+    })
   })
 })
 
@@ -332,16 +340,16 @@ describe('a trigger that cannot be evaluated', () => {
     const at = await bench(2)
     const bad = await at.create({ account: 0 })
     const good = await at.create({ account: 1 })
-    await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
-      bad.id,
-    ])
+    await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = :id`, {
+      id: bad.id,
+    })
     await clock.advance(10_000)
     expect(await at.fire()).toMatchObject({ fired: 1, suspended: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(good.id)).toHaveLength(1)
     const suspended = await readOne<{ next: Date | null; error: string }>(
       database,
-      'select next_fire_at as next, error from trigger_schedule where trigger_id = ?',
-      [bad.id],
+      'select next_fire_at as next, error from trigger_schedule where trigger_id = :id',
+      { id: bad.id },
     )
     expect(suspended.next).toBeNull()
     expect(suspended.error).not.toBe('')
@@ -355,8 +363,8 @@ describe('a trigger that cannot be evaluated', () => {
     expect(await suspendSchedule(pool, id, new Date('2026-11-05T12:00:10Z'), 'this error')).toBe(true)
     const { error } = await readOne<{ error: string }>(
       database,
-      'select error from trigger_schedule where trigger_id = ?',
-      [id],
+      'select error from trigger_schedule where trigger_id = :id',
+      { id },
     )
     expect(error).toBe('this error')
   })
@@ -368,18 +376,22 @@ describe('a trigger that cannot be evaluated', () => {
     const bad = triggers[7]
     if (bad === undefined || first === undefined) throw new Error('no triggers')
     // One shard, so that all of them share a batch.
-    await execute(database.pool, 'update trigger_schedule set shard = 7 where trigger_id = any(?::uuid[])', [
-      triggers.map(({ id }) => id),
-    ])
+    await execute(database.pool, 'update trigger_schedule set shard = 7 where trigger_id = any(:ids::uuid[])', {
+      ids: triggers.map(({ id }) => id),
+    })
     await execute(
       database.pool,
       `alter table sync_job_run_default add constraint spoiled check (trigger_id is distinct from '${bad.id}')`,
     )
     await clock.set('2031-01-01T00:00:00Z') // a day without a partition: the rows go where the constraint is
-    await execute(database.pool, 'update trigger_schedule set next_fire_at = ? where trigger_id = any(?::uuid[])', [
-      new Date('2031-01-01T00:00:00Z'),
-      triggers.map(({ id }) => id),
-    ])
+    await execute(
+      database.pool,
+      'update trigger_schedule set next_fire_at = :nextFireAt where trigger_id = any(:ids::uuid[])',
+      {
+        nextFireAt: new Date('2031-01-01T00:00:00Z'),
+        ids: triggers.map(({ id }) => id),
+      },
+    )
     expect(await at.fire()).toMatchObject({ fired: 11, suspended: [{ triggerId: bad.id }] })
     expect(await at.ticksOf(bad.id)).toEqual([])
     expect(await at.ticksOf(first.id)).toEqual(['00:00:00'])

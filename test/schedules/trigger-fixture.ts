@@ -84,8 +84,8 @@ export class TriggerFixture {
       this.#database.pool,
       `select id, scheduled_for as "scheduledFor", status, skip_reason as reason, webhook_id as "webhookId",
          daemon_group_key as "groupKey"
-       from sync_job_run where trigger_id = ? order by scheduled_for, kind`,
-      [triggerId],
+       from sync_job_run where trigger_id = :triggerId order by scheduled_for, kind`,
+      { triggerId },
     )
   }
 
@@ -104,8 +104,8 @@ export class TriggerFixture {
          (select count(*)::integer from sync_job_run x where x.trigger_id = s.trigger_id and x.status = 'skipped') as skipped
        from trigger_schedule s
        left join sync_job_run r on r.id = s.last_run_id and r.scheduled_for = s.last_scheduled_for and r.status = s.last_run_status
-       where s.trigger_id = ?`,
-      [triggerId],
+       where s.trigger_id = :triggerId`,
+      { triggerId },
     )
     return found
   }

@@ -77,7 +77,9 @@ describe('creating a trigger', () => {
 
   it('is rejected when the account is one of another integration than the job is for', async () => {
     const at = await bench()
-    await execute(database.pool, `update sync_job set integration_name = 'slack' where id = ?`, [at.tenant.syncJobId])
+    await execute(database.pool, `update sync_job set integration_name = 'slack' where id = :syncJobId`, {
+      syncJobId: at.tenant.syncJobId,
+    })
     await expect(at.create()).rejects.toMatchObject({
       reason: 'INVALID_FIELD',
       violations: [{ field: 'integrated_account_id', rule: 'integration.mismatch' }],
@@ -182,9 +184,9 @@ describe('updating a trigger', () => {
 
   it('gives a suspended trigger a new start', async () => {
     const { trigger, update, at } = await withTrigger()
-    await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = ?`, [
-      trigger.id,
-    ])
+    await execute(database.pool, `update trigger_schedule set cron_expression = 'nonsense' where trigger_id = :id`, {
+      id: trigger.id,
+    })
     await clock.advance(10_000)
     await at.fire()
     const updated = await update({ cronExpression: '*/20 * * * * *' })
@@ -323,13 +325,17 @@ describe('running a trigger now', () => {
     const at = await bench()
     const { id } = await at.create()
     const runNow = () => database.transaction((tx) => runTriggerNow(at.deps, tx, at.tenant.environmentId, id))
-    await execute(database.pool, `update integrated_account set status = 'needs_reauth' where environment_id = ?`, [
-      at.tenant.environmentId,
-    ])
+    await execute(
+      database.pool,
+      `update integrated_account set status = 'needs_reauth' where environment_id = :environmentId`,
+      { environmentId: at.tenant.environmentId },
+    )
     expect(await reasonOf(runNow())).toBe('ACCOUNT_NOT_ACTIVE')
-    await execute(database.pool, 'update environment_integration set is_enabled = false where environment_id = ?', [
-      at.tenant.environmentId,
-    ])
+    await execute(
+      database.pool,
+      'update environment_integration set is_enabled = false where environment_id = :environmentId',
+      { environmentId: at.tenant.environmentId },
+    )
     expect(await reasonOf(runNow())).toBe('INTEGRATION_DISABLED')
     expect(await at.runsOf(id)).toEqual([])
   })

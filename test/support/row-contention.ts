@@ -16,7 +16,7 @@ export async function contendForRows<Result>(
   works: readonly (() => Promise<Result>)[],
 ): Promise<readonly PromiseSettledResult<Result>[]> {
   const { outcome } = await database.transaction(async (tx) => {
-    await query(tx, `select from ${table} where id = any(?) for update`, [ids])
+    await query(tx, `select from ${table} where id = any(:ids) for update`, { ids })
     const outcome = Promise.allSettled(works.map((work) => work()))
     for (let looks = 0; (await waiting(database)) < works.length; looks++)
       if (looks === LOOKS_MAX) throw new Error('the transactions did not all wait for a lock')

@@ -7,8 +7,12 @@ let names = 0
 /** A new team with an environment; returns the environment's id. */
 export async function seedEnvironment({ pool }: Database): Promise<string> {
   const [teamId, environmentId] = [newId(), newId()]
-  await execute(pool, 'insert into team (id, name) values (?, ?)', [teamId, 'team'])
-  await execute(pool, 'insert into environment (id, team_id, name) values (?, ?, ?)', [environmentId, teamId, 'test'])
+  await execute(pool, 'insert into team (id, name) values (:teamId, :id)', { teamId, id: 'team' })
+  await execute(pool, 'insert into environment (id, team_id, name) values (:environmentId, :teamId, :id)', {
+    environmentId,
+    teamId,
+    id: 'test',
+  })
   return environmentId
 }
 
@@ -23,14 +27,14 @@ export async function seedInstallation(
   const [integrationId, id] = [newId(), newId()]
   await execute(
     pool,
-    `insert into integration (id, team_id, name, config) select ?, team_id, ?, ?::jsonb from environment where id = ?`,
-    [integrationId, name, jsonb(config), environmentId],
+    `insert into integration (id, team_id, name, config) select :integrationId, team_id, :name, :config2::jsonb from environment where id = :environmentId`,
+    { integrationId, name, config2: jsonb(config), environmentId },
   )
   await execute(
     pool,
     `insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
-     values (?, ?, ?, false, true, ?::jsonb)`,
-    [environmentId, id, integrationId, jsonb(override)],
+     values (:environmentId, :id, :integrationId, false, true, :environmentId2::jsonb)`,
+    { environmentId, id, integrationId, environmentId2: jsonb(override) },
   )
   return id
 }
@@ -48,29 +52,36 @@ export async function seedTrigger(
     pool,
     `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
        context, status, is_sandbox, region, object_store_context_fields)
-     values (?, ?, ?, 'tenant', 'api_key', '{}', 'active', false, 'wnam', '{}')`,
-    [environmentId, accountId, installationId],
+     values (:environmentId, :accountId, :installationId, 'tenant', 'api_key', '{}', 'active', false, 'wnam', '{}')`,
+    { environmentId, accountId, installationId },
   )
   if (given.syncJobId === undefined)
     await execute(
       pool,
       `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
-       values (?, ?, 'job', 'x', '[]', '{}')`,
-      [environmentId, syncJobId],
+       values (:environmentId, :syncJobId, 'job', 'x', '[]', '{}')`,
+      { environmentId, syncJobId },
     )
   await execute(
     pool,
     `insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression,
        daemon_group_key, webhook_id, args)
-     values (?, ?, ?, ?, '@daily', ?, ?, '{}')`,
-    [environmentId, id, syncJobId, accountId, given.webhookId === undefined ? 'group' : null, given.webhookId ?? null],
+     values (:environmentId, :id, :syncJobId, :accountId, '@daily', :environmentId3, :environmentId2, '{}')`,
+    {
+      environmentId,
+      id,
+      syncJobId,
+      accountId,
+      environmentId3: given.webhookId === undefined ? 'group' : null,
+      environmentId2: given.webhookId ?? null,
+    },
   )
   return id
 }
 
 /** How many rows of the table have that id. */
 export async function countRows({ pool }: Database, table: string, id: string): Promise<number> {
-  return await execute(pool, `select 1 from ${table} where id = ?`, [id])
+  return await execute(pool, `select 1 from ${table} where id = :id`, { id })
 }
 
 /** Reason and fields of the failure that rejects the promise. */

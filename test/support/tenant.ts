@@ -18,42 +18,49 @@ export async function createTenant(database: Database, accounts = 1): Promise<Te
   const [teamId, environmentId, integrationId, installationId] = [newId(), newId(), newId(), newId()]
   const [syncJobId, webhookId] = [newId(), newId()]
   const accountIds = Array.from({ length: accounts }, () => newId())
-  const insert = (sql: string, bindings: readonly (string | readonly string[])[]) =>
-    execute(database.pool, sql, bindings)
-  await insert(`insert into team (id, name) values (?, 'team')`, [teamId])
-  await insert(`insert into environment (id, team_id, name) values (?, ?, 'production')`, [environmentId, teamId])
-  await insert(`insert into integration (id, team_id, name, config) values (?, ?, ?, '{}')`, [
+  const insert = (sql: string, parameters: Readonly<Record<string, string | readonly string[]>>) =>
+    execute(database.pool, sql, parameters)
+  await insert(`insert into team (id, name) values (:teamId, 'team')`, { teamId })
+  await insert(`insert into environment (id, team_id, name) values (:environmentId, :teamId, 'production')`, {
+    environmentId,
+    teamId,
+  })
+  await insert(`insert into integration (id, team_id, name, config) values (:integrationId, :teamId, :name, '{}')`, {
     integrationId,
     teamId,
-    INTEGRATION_NAME,
-  ])
+    name: INTEGRATION_NAME,
+  })
   await insert(
     `insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
-     values (?, ?, ?, true, true, '{}')`,
-    [environmentId, installationId, integrationId],
+     values (:environmentId, :installationId, :integrationId, true, true, '{}')`,
+    { environmentId, installationId, integrationId },
   )
   await insert(
     `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
        context, status, is_sandbox, region, object_store_context_fields)
-     select ?, id, ?, 'acme', 'api_key', '{}', 'active', false, 'wnam', '{}' from unnest(?::uuid[]) id`,
-    [environmentId, installationId, accountIds],
+     select :environmentId, id, :installationId, 'acme', 'api_key', '{}', 'active', false, 'wnam', '{}' from unnest(:accountIds::uuid[]) id`,
+    { environmentId, installationId, accountIds },
   )
   await insert(
     `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
-     values (?, ?, 'job', ?, ?::jsonb, '{}')`,
-    [environmentId, syncJobId, INTEGRATION_NAME, jsonb([{ resource: 'repos', method: 'list' }])],
+     values (:environmentId, :syncJobId, 'job', :name, :resources::jsonb, '{}')`,
+    { environmentId, syncJobId, name: INTEGRATION_NAME, resources: jsonb([{ resource: 'repos', method: 'list' }]) },
   )
   await insert(
     `insert into webhook (environment_id, id, target_url, event_types, is_active)
-     values (?, ?, 'https://receiver.example/', '{}', true)`,
-    [environmentId, webhookId],
+     values (:environmentId, :webhookId, 'https://receiver.example/', '{}', true)`,
+    { environmentId, webhookId },
   )
   return { environmentId, syncJobId, installationId, webhookId, accountIds }
 }
 
 /** One value of one row, for assertions. */
-export async function readOne<Row>(database: Database, sql: string, bindings: readonly string[] = []): Promise<Row> {
-  const [found] = await query<Row>(database.pool, sql, bindings)
+export async function readOne<Row>(
+  database: Database,
+  sql: string,
+  parameters: Readonly<Record<string, string>> = {},
+): Promise<Row> {
+  const [found] = await query<Row>(database.pool, sql, parameters)
   if (found === undefined) throw new Error(`no row: ${sql}`)
   return found
 }

@@ -184,9 +184,9 @@ export class World {
   async #latestRun() {
     return await query<{ readonly startedAt: Date | null }>(
       this.#database.pool,
-      `select started_at as "startedAt" from sync_job_run where trigger_id = ? and status = 'completed'
+      `select started_at as "startedAt" from sync_job_run where trigger_id = :triggerId and status = 'completed'
        order by started_at desc limit 1`,
-      [this.#triggerId],
+      { triggerId: this.#triggerId },
     )
   }
 
@@ -229,8 +229,8 @@ export class World {
     const statuses = kind === 'stop' ? ['created', 'rate_limited'] : ['failed', 'stopped']
     const [run] = await query<{ readonly id: string }>(
       this.#database.pool,
-      'select id from sync_job_run where environment_id = ? and status = any(?) order by scheduled_for limit 1',
-      [environmentId, statuses],
+      'select id from sync_job_run where environment_id = :environmentId and status = any(:statuses) order by scheduled_for limit 1',
+      { environmentId, statuses },
     )
     if (run === undefined) return
     await this.#database.transaction(async (tx) => {
@@ -241,10 +241,10 @@ export class World {
 
   async #drain(): Promise<void> {
     const waiting =
-      'select run_id from run_queue where environment_id = ? union all select run_id from run_lease where environment_id = ?'
+      'select run_id from run_queue where environment_id = :environmentId union all select run_id from run_lease where environment_id = :environmentId'
     const { environmentId } = this.#at.tenant
     for (let rounds = 0; rounds < DRAIN_MAX; rounds++) {
-      const left = await query(this.#database.pool, waiting, [environmentId, environmentId])
+      const left = await query(this.#database.pool, waiting, { environmentId })
       if (left.length === 0) return
       if (!(await this.#work({ faults: [], changes: [], crashAt: null }))) await this.#databaseClock.advance(MINUTE_MS)
     }
@@ -407,7 +407,10 @@ export class World {
 const PLAN = compilePlan(DEFINITION)
 
 async function setResources(database: Database, jobId: string, resources: readonly JsonObject[]): Promise<void> {
-  await execute(database.pool, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb(resources), jobId])
+  await execute(database.pool, 'update sync_job set resources = :resources::jsonb where id = :jobId', {
+    resources: jsonb(resources),
+    jobId,
+  })
 }
 /** Leases end by the clock of the queue alone. */
 const STILL: Clock = { ...systemClock, sleep: () => new Promise(() => {}) }

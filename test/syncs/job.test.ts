@@ -190,14 +190,14 @@ describe('deleting a job', () => {
 
   it('forgets where its syncs stood', async () => {
     const { id } = await create()
-    const stood = 'environment_id = ? and sync_job_id = ?'
+    const stood = 'environment_id = :environmentId and sync_job_id = :id'
     await execute(
       database.pool,
-      "insert into previous_run (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at) values (?, ?, ?, ?, 'key', now())",
-      [environmentId, id, newId(), newId()],
+      "insert into previous_run (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at) values (:environmentId, :id, :integratedAccountId, :triggerId, 'key', now())",
+      { environmentId, id, integratedAccountId: newId(), triggerId: newId() },
     )
     await remove(id)
-    expect(await execute(database.pool, `select from previous_run where ${stood}`, [environmentId, id])).toBe(0)
+    expect(await execute(database.pool, `select from previous_run where ${stood}`, { environmentId, id })).toBe(0)
   })
 
   it('is rejected while a trigger runs it, and with force deletes the trigger too', async () => {

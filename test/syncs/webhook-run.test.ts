@@ -72,7 +72,10 @@ beforeEach(async () => {
 
 async function create(node: JsonObject = { resource: 'repos', method: 'list', persist: true }): Promise<string> {
   const { environmentId, syncJobId, accountIds } = tenant
-  await execute(database.pool, 'update sync_job set resources = ?::jsonb where id = ?', [jsonb([node]), syncJobId])
+  await execute(database.pool, 'update sync_job set resources = :resources::jsonb where id = :syncJobId', {
+    resources: jsonb([node]),
+    syncJobId,
+  })
   const destination = { kind: 'webhook', webhookId } as const
   const input = { syncJobId, integratedAccountId: accountIds[0] ?? '', destination }
   const deps = { queue, resolveArgs: async () => ({}) }
@@ -238,7 +241,7 @@ describe('the ending of a run', () => {
   it('stays as it was decided when every further worker is lost, and the webhook is gone', async () => {
     const id = await create()
     for (let lost = 1; lost <= 5; lost++) await work({}, true)
-    await execute(database.pool, 'update webhook set is_active = false where id = ?', [webhookId])
+    await execute(database.pool, 'update webhook set is_active = false where id = :webhookId', { webhookId })
     expect((await work()).outcome).toEqual({ kind: 'completed' })
     expect(new Set(names())).toEqual(new Set(['started', 'record1', 'record2', 'record3', 'completed']))
     expect(await read(id)).toMatchObject({ status: 'completed' })
@@ -298,7 +301,7 @@ describe('a run that may not begin', () => {
 
   it('because its webhook is gone or off fails', async () => {
     const id = await create()
-    await execute(database.pool, 'update webhook set is_active = false where id = ?', [webhookId])
+    await execute(database.pool, 'update webhook set is_active = false where id = :webhookId', { webhookId })
     expect((await work()).outcome).toMatchObject({ kind: 'failed', error: { reason: 'WEBHOOK_INACTIVE' } })
     expect(names()).toEqual([])
     expect(await read(id)).toMatchObject({ status: 'failed' })

@@ -41,8 +41,8 @@ async function overdue(seconds: number) {
   const { id } = await at.create()
   await execute(
     database.pool,
-    'update trigger_schedule set next_fire_at = clock_timestamp() - make_interval(secs => ?)',
-    [seconds],
+    'update trigger_schedule set next_fire_at = clock_timestamp() - make_interval(secs => :seconds)',
+    { seconds },
   )
   return { id, at }
 }

@@ -42,11 +42,11 @@ function recordingContents() {
   const contents: CascadeDelete = {
     deleteByEnvironment: async (each: Tx, id) => {
       calls.push(`environment ${id}`)
-      await execute(each, 'delete from sync_job where environment_id = ?', [id])
+      await execute(each, 'delete from sync_job where environment_id = :id', { id })
     },
     deleteIntegrationsOfTeam: async (each: Tx, id) => {
       calls.push(`integrations ${id}`)
-      await execute(each, 'delete from integration where team_id = ?', [id])
+      await execute(each, 'delete from integration where team_id = :id', { id })
     },
     destroyKeys: async (_, id) => void calls.push(`keys ${id}`),
   }
@@ -57,8 +57,8 @@ async function addJob(environmentId: string): Promise<void> {
   await execute(
     tx,
     `insert into sync_job (environment_id, id, label, integration_name, resources, args_schema)
-     values (?, ?, '', 'x', '[]', '{}')`,
-    [environmentId, newId()],
+     values (:environmentId, :environmentId2, '', 'x', '[]', '{}')`,
+    { environmentId, environmentId2: newId() },
   )
 }
 

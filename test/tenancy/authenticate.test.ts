@@ -182,5 +182,5 @@ async function revokedToken(): Promise<string> {
 }
 
 async function usedAt(id: string) {
-  return await queryOne(tx, 'select last_used_at, version from api_token where id = ?', [id])
+  return await queryOne(tx, 'select last_used_at, version from api_token where id = :id', { id })
 }

@@ -44,8 +44,8 @@ describe('housekeeping', () => {
       execute(
         database.pool,
         `insert into idempotency_key (owner_id, request_id, method, created_at)
-         select ?, gen_random_uuid(), 'm', now() - ?::interval from generate_series(1, 3)`,
-        [newId(), age],
+         select :ownerId, gen_random_uuid(), 'm', now() - :age::interval from generate_series(1, 3)`,
+        { ownerId: newId(), age },
       )
     await insert('25 hours')
     await insert('23 hours')

@@ -31,14 +31,14 @@ async function insertEnvironment(database: Database, backlog: Backlog): Promise<
       tx,
       `with t as (
          insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
-         select id, ?, shard, 'wnam', '0 * * * *', now() + interval '1 hour' from unnest(?::uuid[], ?::smallint[]) v (id, shard)
+         select id, :environmentId, shard, 'wnam', '0 * * * *', now() + interval '1 hour' from unnest(:triggerIds::uuid[], :shards::smallint[]) v (id, shard)
          returning trigger_id, environment_id, gen_random_uuid() as account_id
        ), r as (
          insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
            region, status, webhook_id, resources, args, error_handling, ignore_previous_run)
          select gen_random_uuid(), date_trunc('second', now()) - make_interval(secs => n), t.environment_id, t.trigger_id,
-           'cron', ?, t.account_id, 'wnam', 'created', ?, '[{"resource": "contacts", "method": "list"}]', '{}', 'ignore', false
-         from t cross join generate_series(1, ?::integer) n
+           'cron', :syncJobId, t.account_id, 'wnam', 'created', :webhookId, '[{"resource": "contacts", "method": "list"}]', '{}', 'ignore', false
+         from t cross join generate_series(1, :runsPerAccount::integer) n
          returning *
        )
        insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, trigger_id, region, queue_group,
@@ -47,7 +47,14 @@ async function insertEnvironment(database: Database, backlog: Backlog): Promise<
          (extract(epoch from now()) * 1000)::bigint
            + 1000 * row_number() over (partition by integrated_account_id order by scheduled_for), now(), 0
        from r`,
-      [newId(), triggerIds, triggerIds.map(shardOf), newId(), newId(), backlog.runsPerAccount],
+      {
+        environmentId: newId(),
+        triggerIds,
+        shards: triggerIds.map(shardOf),
+        syncJobId: newId(),
+        webhookId: newId(),
+        runsPerAccount: backlog.runsPerAccount,
+      },
     )
   })
 }

@@ -16,7 +16,7 @@ export async function fireBaseline(database: Database, connections: number): Pro
   const loop = async (): Promise<void> => {
     for (let shard = shards.shift(); shard !== undefined; shard = shards.shift())
       for (let taken = BATCH; taken === BATCH; fired += taken)
-        taken = await execute(database.pool, FIRE, [shard, BATCH])
+        taken = await execute(database.pool, FIRE, { shard, BATCH })
   }
   await Promise.all(Array.from({ length: connections }, loop))
   return fired
@@ -24,8 +24,8 @@ export async function fireBaseline(database: Database, connections: number): Pro
 
 const FIRE = `with due as materialized (
     select trigger_id, environment_id, region, next_fire_at from trigger_schedule
-    where shard = ? and next_fire_at <= now()
-    order by next_fire_at, trigger_id limit ? for update skip locked
+    where shard = :shard and next_fire_at <= now()
+    order by next_fire_at, trigger_id limit :BATCH for update skip locked
   ), run as (
     insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
       region, status, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run)

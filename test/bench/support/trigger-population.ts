@@ -62,11 +62,11 @@ export async function insertTriggers(database: Database, population: Population)
   for (let done = 0; done < environments; done += CHUNK)
     await database.transaction(async (tx) => {
       await execute(tx, 'set local session_replication_role = replica') // no check of every reference
-      await execute(tx, INSERT_CHUNK, [
-        Math.min(CHUNK, environments - done),
+      await execute(tx, INSERT_CHUNK, {
+        environments: Math.min(CHUNK, environments - done),
         accountsPerEnvironment,
         triggersPerAccount,
-      ])
+      })
     })
   for (const table of ['integrated_account', 'sync_job_cron_trigger'])
     await execute(database.pool, `vacuum analyze ${table}`)
@@ -75,7 +75,7 @@ export async function insertTriggers(database: Database, population: Population)
 
 const INSERT_CHUNK = `with tenant as materialized (
     select uuidv7() as environment_id, uuidv7() as installation_id, uuidv7() as job_id, uuidv7() as webhook_id
-    from generate_series(1, ?::integer)
+    from generate_series(1, :environments::integer)
   ), installation as (
     insert into environment_integration (environment_id, id, integration_id, show_in_catalog, is_enabled, override)
     select environment_id, installation_id, uuidv7(), true, true, '{}' from tenant
@@ -86,14 +86,14 @@ const INSERT_CHUNK = `with tenant as materialized (
     insert into webhook (environment_id, id, target_url, event_types, is_active)
     select environment_id, webhook_id, 'https://receiver.example/', '{}', true from tenant
   ), account as materialized (
-    select tenant.*, uuidv7() as account_id from tenant cross join generate_series(1, ?::integer)
+    select tenant.*, uuidv7() as account_id from tenant cross join generate_series(1, :accountsPerEnvironment::integer)
   ), stored_account as (
     insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
       context, status, is_sandbox, region, object_store_context_fields)
     select environment_id, account_id, installation_id, 'acme', 'api_key', '{}', 'active', false, 'wnam', '{}' from account
   )
   insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression, webhook_id, args)
-  select environment_id, uuidv7(), job_id, account_id, '', webhook_id, '{}' from account cross join generate_series(1, ?::integer)`
+  select environment_id, uuidv7(), job_id, account_id, '', webhook_id, '{}' from account cross join generate_series(1, :triggersPerAccount::integer)`
 
 /** Gives every trigger a schedule in the place of the one it had, and forgets what was fired. */
 export async function schedule(database: Database, schedules: Schedules): Promise<void> {

@@ -127,8 +127,8 @@ describe('a request_id', () => {
 
     const [stored] = await query<Record<string, unknown>>(
       app.database.pool,
-      'select *, length(sealed_answer) > 0 as is_sealed from idempotency_key where request_id = ?',
-      [request.request_id],
+      'select *, length(sealed_answer) > 0 as is_sealed from idempotency_key where request_id = :request_id',
+      { request_id: request.request_id },
     )
     const { sealed_answer: _, ...plain } = stored ?? {}
     expect(plain).toEqual({

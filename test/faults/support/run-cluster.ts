@@ -99,8 +99,8 @@ export class RunCluster implements AsyncDisposable {
   }
 
   async heldBy({ pid }: WorkerProcess): Promise<readonly HeldRun[]> {
-    const sql = `select run_id as id, attempt from run_lease where split_part(holder, ':', 2) = ?`
-    return await query(this.database.pool, sql, [String(pid)])
+    const sql = `select run_id as id, attempt from run_lease where split_part(holder, ':', 2) = :pid`
+    return await query(this.database.pool, sql, { pid: String(pid) })
   }
 
   /** Makes a job that lists contacts to the receiver, and accounts of it; workers must be there to connect them. */
@@ -137,8 +137,8 @@ export class RunCluster implements AsyncDisposable {
   }
 
   async statusOf(id: string): Promise<string | undefined> {
-    const sql = 'select status from sync_job_run where id = ?'
-    return (await queryOne<{ readonly status: string }>(this.database.pool, sql, [id]))?.status
+    const sql = 'select status from sync_job_run where id = :id'
+    return (await queryOne<{ readonly status: string }>(this.database.pool, sql, { id }))?.status
   }
 
   #call(method: string, path: string, body: object) {

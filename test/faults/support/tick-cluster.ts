@@ -54,21 +54,21 @@ export class TickCluster implements AsyncDisposable {
     await execute(
       this.database.pool,
       `insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression, webhook_id, args)
-       select ?, v.id, ?, v.account, v.expression, ?, '{}' from unnest(?::uuid[], ?::uuid[], ?::text[]) v (id, account, expression)`,
-      [environmentId, syncJobId, webhookId, ids, accountIds, expressions],
+       select :environmentId, v.id, :syncJobId, v.account, v.expression, :webhookId, '{}' from unnest(:ids::uuid[], :accountIds::uuid[], :expressions::text[]) v (id, account, expression)`,
+      { environmentId, syncJobId, webhookId, ids, accountIds, expressions },
     )
     await execute(
       this.database.pool,
       `insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
-       select v.id, ?, v.shard, 'wnam', v.expression, v.next
-       from unnest(?::uuid[], ?::smallint[], ?::text[], ?::timestamptz[]) v (id, shard, expression, next)`,
-      [
+       select v.id, :environmentId, v.shard, 'wnam', v.expression, v.next
+       from unnest(:ids::uuid[], :nextFireAt2::smallint[], :expressions::text[], :nextFireAt::timestamptz[]) v (id, shard, expression, next)`,
+      {
         environmentId,
         ids,
-        ids.map(shardOf),
+        nextFireAt2: ids.map(shardOf),
         expressions,
-        triggers.map(({ expression, from }) => nextTicks(expression, from, 1)[0] ?? from),
-      ],
+        nextFireAt: triggers.map(({ expression, from }) => nextTicks(expression, from, 1)[0] ?? from),
+      },
     )
     return triggers
   }
@@ -127,14 +127,14 @@ export class TickCluster implements AsyncDisposable {
 
   /** How many schedules still owe a tick of before the moment. */
   async countDueBefore(moment: Date): Promise<number> {
-    const sql = 'select count(*) as count from trigger_schedule where next_fire_at < ?'
-    return (await query<{ count: number }>(this.database.pool, sql, [moment]))[0]?.count ?? Number.NaN
+    const sql = 'select count(*) as count from trigger_schedule where next_fire_at < :moment'
+    return (await query<{ count: number }>(this.database.pool, sql, { moment }))[0]?.count ?? Number.NaN
   }
 
   /** When the first run after the moment was made. */
   async firstRunAfter(moment: Date): Promise<Date | undefined> {
-    const sql = 'select min(created_at) as first from sync_job_run where created_at >= ?'
-    return (await query<{ first: Date | null }>(this.database.pool, sql, [moment]))[0]?.first ?? undefined
+    const sql = 'select min(created_at) as first from sync_job_run where created_at >= :moment'
+    return (await query<{ first: Date | null }>(this.database.pool, sql, { moment }))[0]?.first ?? undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

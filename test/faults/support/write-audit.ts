@@ -17,7 +17,10 @@ export async function installWriteAudit(database: Database): Promise<void> {
 
 /** Notes which connections are whose. */
 export async function registerWorker(database: Database, application: string, pid: number): Promise<void> {
-  await execute(database.pool, 'insert into audit_worker (application, pid) values (?, ?)', [application, pid])
+  await execute(database.pool, 'insert into audit_worker (application, pid) values (:application, :pid)', {
+    application,
+    pid,
+  })
 }
 
 /** How many writes were made in the name of another holder, but for the end of leases that had expired. */
