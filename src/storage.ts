@@ -14,7 +14,6 @@ import {
   readServerVersion,
   startEmbeddedServer,
 } from './database/index.ts'
-
 import {
   createSecretStore,
   findUnreadableKey,

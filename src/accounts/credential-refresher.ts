@@ -4,8 +4,7 @@ import { type IntegratedAccount, withIntegration } from './account.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
-import type { AccountRef } from './sql/integrated-account.ts'
-import { storeForbiddenError, updateIntegratedAccountRow } from './sql/integrated-account.ts'
+import { type AccountRef, storeForbiddenError, updateIntegratedAccountRow } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 
 /** An error like the stored one is not written again within this time. */

@@ -5,8 +5,8 @@ import { createRedaction } from '../proxy/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
 import type { AccountDependencies, AccountReader } from './dependencies.ts'
 import { type ResolvedAccount, resolveAccount } from './resolved-account.ts'
-import type { AccountRef } from './sql/integrated-account.ts'
 import {
+  type AccountRef,
   type AccountStatus,
   type AccountWithDefinition,
   findAccountsWithSecrets,

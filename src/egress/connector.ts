@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
-import { type EgressPolicy, egressBlocked } from './policy.ts'
+import { type EgressPolicy, egressBlocked } from './address-policy.ts'
 
 /** Options of `createGuardedConnector`. */
 export interface ConnectorOptions {

@@ -1,6 +1,6 @@
 import { Agent } from 'undici'
+import type { EgressPolicy } from './address-policy.ts'
 import { createGuardedConnector, type ResolveAll, resolveWithSystem } from './connector.ts'
-import type { EgressPolicy } from './policy.ts'
 import type { EgressRequest, EgressStreamRequest } from './request.ts'
 import type { EgressResponse, EgressStreamResponse } from './response.ts'
 import { send, stream } from './send.ts'

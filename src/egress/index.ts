@@ -5,8 +5,8 @@
  * credentials, retries of calls, rate limits, knowledge of what is called and why.
  */
 
+export { createEgressPolicy, findUrlViolation } from './address-policy.ts'
 export { decodeContent } from './content-decoding.ts'
 export { createHttpClient, type HttpClient } from './http-client.ts'
-export { createEgressPolicy, findUrlViolation } from './policy.ts'
 export type { EgressResponse, EgressStreamResponse } from './response.ts'
 export { isTransientStatus, parseRetryAfter } from './retry-hints.ts'

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Failure } from '../base/index.ts'
+import { type EgressPolicy, egressBlocked, findUrlViolation, hostOf } from './address-policy.ts'
 import { ACCEPTED_ENCODINGS } from './content-decoding.ts'
 import { type HttpHeaders, headersAcrossOrigins, outgoingHeaders } from './headers.ts'
-import { type EgressPolicy, egressBlocked, findUrlViolation, hostOf } from './policy.ts'
 import type { ResponseHead } from './response.ts'
 
 /** One request to a third party. */

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { Agent } from 'undici'
 import { Failure } from '../base/index.ts'
+import { type EgressPolicy, hostOf } from './address-policy.ts'
 import { isStaleConnection, toUpstreamFailure } from './connection-errors.ts'
 import { decodeContent } from './content-decoding.ts'
 import { incomingHeaders } from './headers.ts'
-import { type EgressPolicy, hostOf } from './policy.ts'
 import {
   type EgressRequest,
   type EgressStreamRequest,

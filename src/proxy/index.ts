@@ -5,6 +5,7 @@
  * calls, dry runs and actions. Never here: a database. Plan, account, clock, HTTP client, rate limits and credential refresh are
  * passed in. Rate limits are outcomes: the caller waits.
  */
+
 export { isRetryableStatus } from './classify-response.ts'
 export type {
   AccountReporter,

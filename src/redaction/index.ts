@@ -3,4 +3,5 @@
  *
  * A module of its own, below `proxy`, which knows no database. Never here: storing or encrypting secrets (`secrets/`).
  */
+
 export { Redactor, SECRET_MASK } from './redactor.ts'

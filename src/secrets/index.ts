@@ -4,6 +4,7 @@
  * Lives here: data keys and secrets with their SQL. Never here: what a secret is for, API tokens (`tenancy`), or removing
  * secrets from texts (`redaction`).
  */
+
 export { generateKeyRingText, type KeyRing, parseKeyRing } from './key-ring.ts'
 export { createSecretStore, findUnreadableKey, type SecretStore } from './secret-store.ts'
 export type { EncryptedSecret, SecretRef } from './sql.ts'

@@ -4,6 +4,7 @@
  * Here: sync jobs, checks of resources and arguments, traversal of parents and loops, checkpoints, run statistics, the webhook
  * sink. Never here: HTTP to third parties (a page source), leases and retries of runs (runs/), schedules.
  */
+
 export { type ArgsRules, resolveArgs } from './args.ts'
 export {
   checkTriggerResources,

@@ -6,8 +6,8 @@
  */
 
 import type { LookupAddress } from 'node:dns'
+import type { EgressPolicy } from '../../src/egress/address-policy.ts'
 import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/egress/index.ts'
-import type { EgressPolicy } from '../../src/egress/policy.ts'
 import type { EgressRequest } from '../../src/egress/request.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { bypassUrls } from '../egress/bypass-urls.ts'

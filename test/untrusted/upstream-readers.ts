@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/index.ts'
 import { parseRange } from '../../src/egress/address.ts'
+import { createEgressPolicy, findUrlViolation } from '../../src/egress/address-policy.ts'
 import { DecodingError } from '../../src/egress/connection-errors.ts'
 import { decodeBody } from '../../src/egress/content-decoding.ts'
-import { createEgressPolicy, findUrlViolation } from '../../src/egress/policy.ts'
 import { parseRetryAfter } from '../../src/egress/retry-hints.ts'
 import { findPatternProblem } from '../../src/formats/credential/field-pattern.ts'
 import { parseExpiry, parseLooseBody, tokenErrorFrom } from '../../src/formats/credential/token-response.ts'
@@ -430,7 +430,7 @@ const CREDENTIALS: readonly Reader[] = [
 const EGRESS: readonly Reader[] = [
   {
     name: 'URL of a call',
-    covers: ['egress/policy.ts#findUrlViolation'],
+    covers: ['egress/address-policy.ts#findUrlViolation'],
     lengthMax: 64 * KIB,
     read: (input) => findUrlViolation(POLICY, input),
     rejects: never,

@@ -2,6 +2,7 @@
  * The services of the product, served by connect-node alone: same handlers, authentication and validation, on the
  * database of a running `patchbay start`. Prints its port.
  */
+
 import { createApiServer, createServices, Health } from '../../../src/api/index.ts'
 import { systemClock } from '../../../src/base/index.ts'
 import { readConfig } from '../../../src/config.ts'
