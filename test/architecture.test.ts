@@ -52,6 +52,10 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
 const LINES_MAX = 400
 const TYPE_DECLARATION = /^(?:export )?(?:declare )?(?:interface|type|(?:abstract )?class) (\w+)/gm
 
+/** A query builder of a table, a raw statement, or an import of the functions that send one. */
+const STATEMENT =
+  /\b(?:tx|pool)\(['`]|\.raw\(|import \{[^}]*\b(?:query|queryOne|execute)\b[^}]*\} from '[^']*\/database\//
+
 /** Words that name a person where a process is meant, or a riddle where the field has a term (`src/README.md`, "Glossary"). */
 const VAGUE_WORDS =
   /keeper|\b(?:whoever|nobody|somebody|believe[sd]?|hiccups?|patience|naps?|thinks? through|steps? aside|hand(?:s|ed)? back|given up|is told|are told|to be had|stranger|guest|refusals?|rungs?|ladder)\b/i
@@ -169,6 +173,13 @@ describe('the architecture', () => {
         : undefined
     })
     expect(strangers).toEqual([])
+  })
+
+  it('runs statements in sql files and database/ alone', () => {
+    const runs = sources.filter(({ path, module, text }) => {
+      return module !== 'database' && module !== 'daemon-runner' && !isSql(path) && STATEMENT.test(text)
+    })
+    expect(runs.map(({ path }) => path)).toEqual([])
   })
 
   it('re-exports by name, never by star', () => {
