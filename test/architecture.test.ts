@@ -166,13 +166,13 @@ describe('the architecture', () => {
   })
 
   it.each(Object.entries(OWNERS))('lets %s be imported by its owners alone', (name, owners) => {
-    const strangers = violations(({ module, path }, reached) => {
+    const violating = violations(({ module, path }, reached) => {
       const isHit = name === 'gen' ? reached.startsWith('gen/') : reached === name || reached.startsWith(`${name}/`)
       return isHit && !owners.includes(module) && !(owners.includes('sql') && isSql(path))
         ? `imports ${name}`
         : undefined
     })
-    expect(strangers).toEqual([])
+    expect(violating).toEqual([])
   })
 
   it('runs statements in sql files and database/ alone', () => {

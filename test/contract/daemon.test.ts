@@ -485,8 +485,8 @@ describe.each(clients)('what is of another environment over $wire', (client) => 
         resource: { type: 'sync_job_run', id: key.run_id },
         httpStatus: statusOver(client, 404),
       })
-    const stranger = await registered(client, 'g')
-    expect(await client.ok(heartbeat, { daemon_id: stranger, held: [key] })).toMatchObject({
+    const otherTenant = await registered(client, 'g')
+    expect(await client.ok(heartbeat, { daemon_id: otherTenant, held: [key] })).toMatchObject({
       held: [{ is_lost: true }],
     })
     expect(await owner.ok(getSyncJobRun, { id: key.run_id })).toEqual(before)

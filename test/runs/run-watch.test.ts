@@ -209,8 +209,8 @@ describe('a watcher', () => {
 
   it('does not learn whether another environment has the run', async () => {
     const run = await create()
-    const stranger = await createTenant(database)
-    const rejected = (id: string) => watch.watch(stranger.environmentId, id, aborter.signal).next()
+    const otherTenant = await createTenant(database)
+    const rejected = (id: string) => watch.watch(otherTenant.environmentId, id, aborter.signal).next()
     const unknown = newId()
     const [foreign, none] = await Promise.all([rejected(run.id), rejected(unknown)].map((next) => next.catch(String)))
     expect(String(foreign).replace(run.id, unknown)).toBe(none)

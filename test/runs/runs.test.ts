@@ -333,8 +333,8 @@ describe('stopping a run', () => {
 
   it('of another environment is not found', async () => {
     const { id } = await create()
-    const stranger = database.transaction((tx) => stopRun(tx, newId(), id))
-    expect(await reasonOf(stranger)).toBe('RESOURCE_NOT_FOUND')
+    const otherTenant = database.transaction((tx) => stopRun(tx, newId(), id))
+    expect(await reasonOf(otherTenant)).toBe('RESOURCE_NOT_FOUND')
     expect(await read(id)).toMatchObject({ status: 'created' })
   })
 })

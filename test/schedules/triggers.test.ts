@@ -232,11 +232,11 @@ describe('updating a trigger', () => {
 
   it('of another environment’s trigger is not found', async () => {
     const { trigger, at } = await withTrigger()
-    const stranger = newId()
-    expect(await reasonOf(updateTrigger(at.deps, stranger, trigger.id, { destination: daemon }))).toBe(
+    const otherTenant = newId()
+    expect(await reasonOf(updateTrigger(at.deps, otherTenant, trigger.id, { destination: daemon }))).toBe(
       'RESOURCE_NOT_FOUND',
     )
-    expect(await reasonOf(updateTrigger(at.deps, stranger, trigger.id, { cronExpression: '@hourly' }))).toBe(
+    expect(await reasonOf(updateTrigger(at.deps, otherTenant, trigger.id, { cronExpression: '@hourly' }))).toBe(
       'RESOURCE_NOT_FOUND',
     )
   })

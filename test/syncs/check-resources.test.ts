@@ -108,7 +108,7 @@ describe('resources of a job', () => {
       ],
     },
     {
-      name: 'a parent record without depends_on, and one of a stranger',
+      name: 'a parent record without depends_on, and one of a otherTenant',
       resources: [
         { ...repos, id: '{{resources.issues.id}}' },
         { ...issues, id: '{{resources.issues.id}}' },

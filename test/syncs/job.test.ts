@@ -17,7 +17,7 @@ import { countRows, rejectionOf, seedEnvironment, seedInstallation, seedTrigger 
 const { database } = await testDatabase()
 const clock = fastClock()
 const environmentId = await seedEnvironment(database)
-const stranger = await seedEnvironment(database)
+const otherTenant = await seedEnvironment(database)
 await seedInstallation(
   ...([database, environmentId, 'github'] as const),
   { resources: { repos: { list: {} }, issues: { list: {} } } },
@@ -117,7 +117,7 @@ describe('reading jobs', () => {
   it('does not tell a foreign id from an unknown one', async () => {
     const job = await create()
     for (const [environment, wanted] of [
-      [stranger, job.id],
+      [otherTenant, job.id],
       [environmentId, newId()],
     ] as const)
       expect((await rejectionOf(getSyncJob(database.pool, environment, wanted))).reason).toBe('RESOURCE_NOT_FOUND')
@@ -165,7 +165,7 @@ describe('changing a job', () => {
   it('is rejected with another version, of another environment, and with resources that make no plan', async () => {
     const { id } = await create()
     expect((await rejectionOf(update({ id, version: 2, label: 'x' }))).reason).toBe('ETAG_MISMATCH')
-    expect((await rejectionOf(update({ id, label: 'x' }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(update({ id, label: 'x' }, otherTenant))).reason).toBe('RESOURCE_NOT_FOUND')
     expect((await rejectionOf(update({ id, resources: [] }))).reason).toBe('RESOURCES_INVALID')
   })
 
@@ -204,7 +204,7 @@ describe('deleting a job', () => {
     const { id } = await create()
     const trigger = await seedTrigger(database, environmentId, { syncJobId: id })
     expect((await rejectionOf(remove(id))).reason).toBe('RESOURCE_IN_USE')
-    expect((await rejectionOf(remove(id, { force: true }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(remove(id, { force: true }, otherTenant))).reason).toBe('RESOURCE_NOT_FOUND')
     expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(1)
     await remove(id, { force: true })
     expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(0)

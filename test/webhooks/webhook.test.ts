@@ -27,7 +27,7 @@ const deps = {
   findUrlViolation: (url: string) => findUrlViolation(policy, url),
 }
 const environmentId = await seedEnvironment(database)
-const stranger = await seedEnvironment(database)
+const otherTenant = await seedEnvironment(database)
 const TARGET = 'https://example.com/hook'
 
 async function create(input: Partial<WebhookInput> = {}) {
@@ -68,11 +68,11 @@ describe('reading webhooks', () => {
   it('does not tell a foreign id from an unknown one', async () => {
     const { webhook } = await create()
     for (const [environment, id] of [
-      [stranger, webhook.id],
+      [otherTenant, webhook.id],
       [environmentId, newId()],
     ] as const)
       expect((await rejectionOf(getWebhook(database.pool, environment, id))).reason).toBe('RESOURCE_NOT_FOUND')
-    expect(await findWebhookTarget(deps, database.pool, stranger, webhook.id)).toEqual({ kind: 'missing' })
+    expect(await findWebhookTarget(deps, database.pool, otherTenant, webhook.id)).toEqual({ kind: 'missing' })
   })
 
   it('lists the newest first, below an id, of one environment', async () => {
@@ -127,7 +127,7 @@ describe('changing a webhook', () => {
 
   it('of another environment is not found', async () => {
     const { webhook } = await create()
-    const change = updateWebhook(deps, database.pool, stranger, { id: webhook.id, isActive: false })
+    const change = updateWebhook(deps, database.pool, otherTenant, { id: webhook.id, isActive: false })
     expect((await rejectionOf(change)).reason).toBe('RESOURCE_NOT_FOUND')
   })
 })
@@ -195,7 +195,7 @@ describe('deleting a webhook', () => {
     const { webhook } = await create()
     const trigger = await seedTrigger(database, environmentId, { webhookId: webhook.id })
     expect((await rejectionOf(remove(webhook.id, { force: true, version: 9 }))).reason).toBe('ETAG_MISMATCH')
-    expect((await rejectionOf(remove(webhook.id, { force: true }, stranger))).reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await rejectionOf(remove(webhook.id, { force: true }, otherTenant))).reason).toBe('RESOURCE_NOT_FOUND')
     expect(await countRows(database, 'sync_job_cron_trigger', trigger)).toBe(1)
   })
 })

@@ -18,7 +18,7 @@ const own = await seedTenant(app, app.first)
 /** Another environment of the same team. */
 const sibling = await seedTenant(app, { ...app.first, ...(await createApiEnvironment(app, app.first.teamToken)) })
 /** Another team; it is not the operator, whom teams are no secret to. */
-const stranger = await seedTenant(app, await createApiTenant(app))
+const otherTenant = await seedTenant(app, await createApiTenant(app))
 
 const plan = (world: SeededTenant) => ({
   sync_job_id: world.syncJobId,
@@ -39,7 +39,7 @@ describe.each(app.clients({ token: own.environmentToken }))('a webhook of anothe
   ])('is no destination: $method.name', async ({ method, request }) => {
     const { daemon_group_key: _, ...rest }: JsonObject = request(own)
 
-    for (const webhookId of [newId(), sibling.webhookId, stranger.webhookId]) {
+    for (const webhookId of [newId(), sibling.webhookId, otherTenant.webhookId]) {
       const rejection = await client.callError(method, { ...rest, webhook_id: webhookId })
       expect(rejection).toMatchObject({ code: 'INVALID_ARGUMENT', reason: 'WEBHOOK_NOT_FOUND' })
       expect(rejection.violations).toEqual([expect.objectContaining({ field: 'webhook_id' })])
