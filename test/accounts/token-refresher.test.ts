@@ -139,6 +139,6 @@ describe('the background', () => {
     await one.runOnce()
     await one.runOnce()
     expect(server.asked).toEqual([])
-    expect(await tokenRow(id)).toMatchObject({ rejection: { kind: 'client_refused' }, failures: 1 })
+    expect(await tokenRow(id)).toMatchObject({ error: { kind: 'client_refused' }, failures: 1 })
   })
 })
