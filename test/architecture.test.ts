@@ -15,7 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['accounts', 'rate-limits'],
   ['integrations', 'proxy'],
   ['tenancy'],
-  ['secrets'],
+  ['secrets', 'events'],
   ['database'],
   ['definitions'],
   ['formats'],

@@ -1,8 +1,9 @@
 /**
- * Webhooks: the addresses of customers' applications, the event catalog, and signed deliveries.
+ * Webhooks: the addresses of customers' applications, and signed deliveries to them.
  *
  * Lives here: webhooks and their signing secrets (Standard Webhooks), and one delivery with its in-process retries. Never
- * here: what the events are about, and retries of longer than some seconds, which are the queue's.
+ * here: what the events are about (`events/` has their catalog), and retries of longer than some seconds, which are the
+ * queue's.
  */
 
 export { type DeliverDeps, type DeliveryAttempt, type DeliveryResult, deliver } from './deliver.ts'

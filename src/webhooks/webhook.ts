@@ -1,7 +1,8 @@
 import { type Clock, etagMismatch, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { checkEventTypes } from '../events/index.ts'
 import { deleteTriggersOf } from '../runs/index.ts'
-import { checkEventTypes, type WebhookTarget } from './events.ts'
+import type { WebhookTarget } from './events.ts'
 import {
   createSigningKey,
   rotateSigningKey,

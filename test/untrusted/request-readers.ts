@@ -28,6 +28,7 @@ import { ConfigError, readConfig } from '../../src/config.ts'
 import { decodePageToken } from '../../src/database/keyset-pages.ts'
 import { CONFIG_LENGTH_MAX } from '../../src/definitions/check.ts'
 import { checkConfigAsync, checkOverrideAsync } from '../../src/definitions/index.ts'
+import { checkEventTypes } from '../../src/events/catalog.ts'
 import {
   compileTemplate,
   compileUrl,
@@ -42,7 +43,6 @@ import { checkArgsSchema } from '../../src/syncs/args.ts'
 import { checkResources } from '../../src/syncs/check-resources.ts'
 import { readSyncResources } from '../../src/syncs/resource.ts'
 import { hashToken } from '../../src/tenancy/token-format.ts'
-import { checkEventTypes } from '../../src/webhooks/events.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
 const REQUEST = 4 * MIB
@@ -458,7 +458,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'event types',
-    covers: ['webhooks/events.ts#checkEventTypes'],
+    covers: ['events/catalog.ts#checkEventTypes'],
     lengthMax: REQUEST,
     read: (input) => checkEventTypes(input.split(',', 200), 'a'),
     rejects: never,

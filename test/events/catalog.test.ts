@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkEventTypes, EVENT_TYPES } from '../../src/webhooks/events.ts'
+import { checkEventTypes, EVENT_TYPES } from '../../src/events/catalog.ts'
 
 describe('event patterns', () => {
   it.each(['*', 'sync_job_run:*', 'sync_job_run:rec*', 'record:created'])('may be %s', (pattern) => {

@@ -1,0 +1,36 @@
+-- The outbox: what happened, written in the transaction of the change.
+--
+-- Rows are inserted, read and dropped with their day, never updated: what becomes of an event (its deliveries) is in tables
+-- of its own that name (environment_id, event_id). Partitioned by the day in the id, a UUIDv7: an id alone finds its
+-- partition, and is unique without a second column. No foreign key leaves the table: each insert would lock the
+-- environment's row, and the event of a deletion outlives its subject.
+
+create table event (
+  environment_id uuid not null,
+  id uuid not null,
+  type text not null,
+  -- The resource that the event is about; null when it has no id.
+  subject_id uuid,
+  payload jsonb not null,
+  created_at timestamptz(3) not null default now(),
+  primary key (environment_id, id)
+) partition by range (id);
+create index event_of_subject on event (environment_id, subject_id, id) where subject_id is not null;
+create index event_of_type on event (environment_id, type, id);
+-- Events of days without a partition of their own.
+create table event_default partition of event default;
+-- Partitions of today and the next three days; later ones are made by the maintenance of partitions. A bound is the
+-- smallest UUIDv7 of a day: its first 48 bits are milliseconds since 1970.
+do $$
+declare
+  first_day timestamptz := date_trunc('day', now() at time zone 'UTC') at time zone 'UTC';
+  bounds text[] := array(
+    select lpad(to_hex((extract(epoch from first_day) * 1000)::bigint + ahead * 86400000), 12, '0') || repeat('0', 20)
+    from generate_series(0, 4) ahead
+  );
+begin
+  for ahead in 0..3 loop
+    execute format('create table event_%s partition of event for values from (%L) to (%L)',
+      to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
+  end loop;
+end $$;

@@ -1,0 +1,26 @@
+import { type JsonObject, newId } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import type { EventType } from './catalog.ts'
+import { insertEvents } from './sql.ts'
+
+/** An event to be recorded. */
+export interface NewEvent {
+  readonly environmentId: string
+  readonly type: EventType
+  /** What happened to the subject, in the names of the contract (snake_case); never a secret. */
+  readonly payload: JsonObject
+  /** Id (UUID) of the resource that the event is about: the one named before the colon of the type. */
+  readonly subjectId?: string | undefined
+}
+
+/**
+ * Records events in the outbox, in one statement. `tx` is the transaction of the change that they are about, so that an
+ * event exists exactly when its change does. Ids are UUIDv7 in the order given.
+ */
+export async function appendEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
+  if (events.length > 0)
+    await insertEvents(
+      tx,
+      events.map((event) => ({ id: newId(), ...event })),
+    )
+}

@@ -1,0 +1,57 @@
+import type { Violation } from '../base/index.ts'
+
+/** The event catalog: every event the product sends, by subject. Names are `<subject>:<what happened>`. */
+const EVENT_CATALOG = {
+  integrated_account: [
+    'created',
+    'updated',
+    'deleted',
+    'active',
+    'post_connect_form_submitted',
+    'post_install_error',
+    'validation_error',
+    'authentication_error',
+    'forbidden_error',
+    'reactivated',
+  ],
+  link_token: ['completed', 'connection_error'],
+  environment_integration: ['created', 'updated', 'deleted'],
+  sync_job_run: [
+    'created',
+    'updated',
+    'started',
+    'record',
+    'record_error',
+    'rate_limited',
+    'completed',
+    'failed',
+    'deleted',
+  ],
+  sync_job_cron_trigger: ['failed'],
+  record: ['created', 'updated', 'deleted', 'meta'],
+  api_token: ['created', 'deleted'],
+  webhook: ['disabled'],
+} as const satisfies Record<string, readonly string[]>
+
+/** A name of the event catalog, e.g. `integrated_account:active`. */
+export type EventType = {
+  [Subject in keyof typeof EVENT_CATALOG]: `${Subject}:${(typeof EVENT_CATALOG)[Subject][number]}`
+}[keyof typeof EVENT_CATALOG]
+
+/** The names of all events, in the order of the catalog. */
+export const EVENT_TYPES: readonly string[] = Object.entries(EVENT_CATALOG).flatMap(([subject, names]) =>
+  names.map((name) => `${subject}:${name}`),
+)
+
+/** A violation for every pattern (a name, or a prefix and `*`) that no event of the catalog matches. */
+export function checkEventTypes(patterns: readonly string[], field: string): Violation[] {
+  return patterns.flatMap((pattern, index) => {
+    if (EVENT_TYPES.some((event) => matchesPattern(pattern, event))) return []
+    const description = `is not an event or a pattern such as sync_job_run:*; events are ${EVENT_TYPES.join(', ')}`
+    return [{ field: `${field}[${index}]`, description, rule: 'event_types.unknown' }]
+  })
+}
+
+function matchesPattern(pattern: string, event: string): boolean {
+  return pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : pattern === event
+}

@@ -1,0 +1,9 @@
+/**
+ * Events: the catalog of what the product announces, and the outbox in which it is recorded.
+ *
+ * Lives here: the table of events, written in the transaction of the change that an event is about. Never here: delivery to
+ * webhooks (`webhooks/`), or what a change of some resource means.
+ */
+
+export { appendEvents, type NewEvent } from './append-events.ts'
+export { checkEventTypes, EVENT_TYPES, type EventType } from './catalog.ts'
