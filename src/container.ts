@@ -80,6 +80,9 @@ const triggersOfAccount: AccountDependencies['triggers'] = {
   },
 }
 
+/** No account is connected by a link session yet. */
+const linkSessions: AccountDependencies['linkSessions'] = { recordActivation: () => Promise.resolve() }
+
 /** How far back missed ticks become runs of their own. */
 function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
   return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
@@ -106,6 +109,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
     reader: createAccountReader(database),
     integrations: createIntegrationCache(),
     triggers: triggersOfAccount,
+    linkSessions,
   }
   const integrations = {
     secrets,

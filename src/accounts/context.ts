@@ -49,6 +49,12 @@ function contextViolation(key: string, description: string, rule: string): Viola
   return { field: `context.${key}`, description, rule }
 }
 
+/** Context keys that a consent redirect brought, without names that the runtime owns and names of credentials. */
+export function contextKeysFromRedirect(keys: JsonObject, secretNames: readonly string[]): JsonObject {
+  const isAllowed = (key: string) => !RESERVED_KEYS.includes(key) && !secretNames.includes(key)
+  return Object.fromEntries(Object.entries(keys).filter(([key]) => isAllowed(key)))
+}
+
 /**
  * Context keys that a token response sets (`context_from_token`) and whose values change.
  *

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
 import { isForeignKeyViolation, type Tx } from '../database/index.ts'
-import type { AuthenticationMethod } from '../formats/index.ts'
+import { type AuthenticationMethod, importedToken, type TokenSet } from '../formats/index.ts'
 import type { InstalledDefinition } from '../integrations/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegrations } from './account.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
@@ -15,7 +15,7 @@ import {
   type Region,
 } from './sql/integrated-account.ts'
 import { ACCOUNT_TRANSITIONS } from './status.ts'
-import { accountSecretRef, importToken } from './stored-credentials.ts'
+import { accountSecretRef, storeGrantedToken } from './stored-credentials.ts'
 
 const STATUS_ON_CREATION = ACCOUNT_TRANSITIONS.new.created
 const STATUS_AFTER_STEPS = ACCOUNT_TRANSITIONS.connecting.steps_passed
@@ -50,32 +50,72 @@ export interface IntegratedAccountInput {
  * with every finding under `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
  */
 export async function createIntegratedAccount(
-  deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'clock' | 'random'>,
+  deps: CreateDependencies,
   tx: Tx,
-  { environmentId }: EnvironmentRef,
+  scope: EnvironmentRef,
   input: IntegratedAccountInput,
 ): Promise<IntegratedAccount> {
-  const { environmentIntegrationId, context = {} } = input
-  const definition = await deps.definitions.get(tx, environmentId, environmentIntegrationId)
+  const { context = {}, authenticationMethod, credentials = {} } = input
+  const definition = await getEnabledDefinition(deps, tx, scope, input.environmentIntegrationId)
+  const collected = collectCredentials(definition.plan, authenticationMethod, credentials)
+  assertNoReservedKeys(context, collected.secretNames)
+  const { importedToken: imported } = collected
+  return await storeNewAccount(deps, tx, scope, definition, {
+    ...input,
+    collected,
+    token: imported === undefined ? undefined : importedToken(imported, deps.clock.now()),
+    context: { ...contextPatchFrom(context).keys, ...collected.contextFields },
+  })
+}
+
+/** What creating an account takes. */
+export type CreateDependencies = Pick<AccountDependencies, 'secrets' | 'definitions' | 'clock' | 'random'>
+
+/** The definition of an installation. @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, DEFINITION_INVALID */
+export async function getEnabledDefinition(
+  { definitions }: Pick<AccountDependencies, 'definitions'>,
+  tx: Tx,
+  { environmentId }: EnvironmentRef,
+  environmentIntegrationId: string,
+): Promise<InstalledDefinition> {
+  const definition = await definitions.get(tx, environmentId, environmentIntegrationId)
   if (!definition.isEnabled) throw integrationDisabled(environmentIntegrationId)
-  const credentials = collectCredentials(definition.plan, input.authenticationMethod, input.credentials ?? {})
-  assertNoReservedKeys(context, credentials.secretNames)
+  return definition
+}
+
+/** An account whose credentials are collected. */
+export interface CollectedAccount extends Omit<IntegratedAccountInput, 'authenticationMethod' | 'credentials'> {
+  readonly collected: CollectedCredentials
+  /** Granted by the customer's consent, here or elsewhere. */
+  readonly token: TokenSet | undefined
+  /** Whole: visible fields included. */
+  readonly context: JsonObject
+}
+
+/** Stores a new account with credentials, token and history. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
+export async function storeNewAccount(
+  deps: CreateDependencies,
+  tx: Tx,
+  { environmentId }: EnvironmentRef,
+  definition: InstalledDefinition,
+  input: CollectedAccount,
+): Promise<IntegratedAccount> {
+  const { collected, token } = input
   const account: NewIntegratedAccount = {
     id: newId(),
     environmentId,
-    environmentIntegrationId,
+    environmentIntegrationId: input.environmentIntegrationId,
     tenantId: input.tenantId,
-    authenticationMethod: credentials.authenticationMethod,
-    context: { ...contextPatchFrom(context).keys, ...credentials.contextFields },
-    status: isActiveImmediately(definition, credentials) ? STATUS_AFTER_STEPS : STATUS_ON_CREATION,
+    authenticationMethod: collected.authenticationMethod,
+    context: input.context,
+    status: isActiveImmediately(definition, collected) ? STATUS_AFTER_STEPS : STATUS_ON_CREATION,
     isSandbox: input.isSandbox ?? false,
     region: input.region ?? 'wnam',
     objectStoreContextFields: input.objectStoreContextFields ?? [],
   }
   await insertAccount(tx, account)
-  await deps.secrets.put(tx, accountSecretRef(account), credentials.secrets)
-  if (credentials.importedToken !== undefined)
-    await importToken(deps, tx, account, credentials.connect, credentials.importedToken)
+  await deps.secrets.put(tx, accountSecretRef(account), collected.secrets)
+  if (token !== undefined) await storeGrantedToken(deps, tx, account, collected.connect, token)
   await writeFirstHistory(tx, account)
   return await readBack(tx, account)
 }

@@ -16,6 +16,7 @@ export interface AccountDependencies {
   readonly reader: AccountReader
   readonly tokens: TokenProvider
   readonly triggers: AccountTriggers
+  readonly linkSessions: LinkSessionPort
   readonly http: Pick<HttpClient, 'send'>
   readonly evaluator: ExpressionEvaluator
   /** Without a credential refresher, so that an action that requests a token never starts another refresh. */
@@ -47,6 +48,33 @@ export interface TokenProvider {
    */
   refresh(resolved: ResolvedAccount, isForced: boolean): Promise<ResolvedAccount | undefined>
 }
+
+/** The link sessions of accounts, which belong to a module above this one. */
+export interface LinkSessionPort {
+  /** Records a change of an account's activation at its link session, if there is one; in the transaction of the change. */
+  recordActivation(tx: Tx, account: AccountRef, change: ActivationChange): Promise<void>
+}
+
+/** What happened in an activation. */
+export type ActivationChange =
+  | { readonly kind: 'post_install_passed' }
+  | { readonly kind: 'active' }
+  | {
+      readonly kind: 'failed'
+      readonly phase: 'post_install' | 'validation'
+      /**
+       * `credentials_rejected`: by the token endpoint, the verification request or a 401; `provider_unreachable`: no conclusive
+       * response in any attempt; `identity_changed`: the new credentials are of another account of the third party.
+       */
+      readonly code:
+        | 'credentials_rejected'
+        | 'provider_unreachable'
+        | 'post_install_error'
+        | 'validation_error'
+        | 'identity_changed'
+      /** For people; secrets are redacted. */
+      readonly message: string
+    }
 
 /** Deletes triggers, which belong to a module above this one. */
 interface AccountTriggers {

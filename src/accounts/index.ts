@@ -17,11 +17,17 @@ export {
   updateIntegratedAccount,
 } from './account.ts'
 export { AccountActivator, runAccountActions } from './account-activator.ts'
+export {
+  type ConnectAccountInput,
+  type ConnectionGrant,
+  connectAccount,
+  type ReconnectAccountInput,
+  reconnectAccount,
+} from './connect-account.ts'
 export { findReservedKeys } from './context.ts'
 export { createIntegratedAccount, type IntegratedAccountInput } from './create-account.ts'
 export { createCredentialRefresher, refreshCredentials } from './credential-refresher.ts'
-export { type CredentialsChange, updateCredentials } from './credentials.ts'
-export type { AccountDependencies } from './dependencies.ts'
+export type { AccountDependencies, ActivationChange, LinkSessionPort } from './dependencies.ts'
 export {
   createAccountReader,
   type DryRunAccount,
@@ -32,6 +38,7 @@ export {
   type SyncableAccount,
 } from './load-account.ts'
 export { createTokenProvider } from './refresh-token.ts'
+export { type CredentialsChange, updateCredentials } from './replace-credentials.ts'
 export type { ResolvedAccount } from './resolved-account.ts'
 export type { AccountHistoryRecord } from './sql/account-history.ts'
 export {

@@ -1,7 +1,7 @@
 import { type Clock, type JsonObject, parseJson, type Random } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan } from '../definitions/index.ts'
-import { importedToken, type TokenSet } from '../formats/index.ts'
+import type { TokenSet } from '../formats/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
 import { resetToken, type TokenTimes } from './sql/account-token.ts'
 import type { IntegratedAccountRecord } from './sql/integrated-account.ts'
@@ -82,8 +82,8 @@ function marginMs({ obtainedAt }: Pick<StoredToken, 'obtainedAt'>, expiresAt: Da
   return Math.min(MARGIN_MS_MAX, MARGIN_SHARE * (expiresAt.getTime() - obtainedAt.getTime()))
 }
 
-/** Stores a token that was granted elsewhere; it replaces the account's token. `tx` is a transaction. */
-export async function importToken(
+/** Stores a token that was granted by the customer's consent; it replaces the account's token. `tx` is a transaction. */
+export async function storeGrantedToken(
   {
     secrets,
     clock,
@@ -92,10 +92,9 @@ export async function importToken(
   tx: Tx,
   account: Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'region'>,
   { token: rules }: Pick<ConnectPlan, 'token'>,
-  values: JsonObject,
+  token: TokenSet,
 ): Promise<void> {
   const obtainedAt = clock.now()
-  const token = importedToken(values, obtainedAt)
   const times = tokenTimes({ obtainedAt, expiresAt: token.expiresAt }, rules?.canRequestToken(token) === true, random)
   const version = await resetToken(tx, account, times)
   await secrets.put(tx, accountSecretRef(account), tokenSecret({ ...token, version, obtainedAt }))

@@ -68,6 +68,7 @@ export interface AccountFilter {
 /** Fields that change; an absent one keeps its value. */
 export interface AccountPatch {
   readonly tenantId?: string | undefined
+  readonly authenticationMethod?: AuthenticationMethod
   readonly context?: ContextPatch | undefined
   /** The version to change; absent: any. */
   readonly version?: number | undefined
@@ -195,7 +196,7 @@ export async function selectIntegratedAccounts(
 }
 
 /**
- * Changes tenant and context in one statement. The merge of the context is part of it, so that concurrent updates of different
+ * Changes tenant, method and context in one statement. The merge of the context is part of it, so that concurrent updates of different
  * keys are both kept. Uses primary keys.
  *
  * `undefined` when there is no such account, its version is not the given one, or a context key to set is the name of one
@@ -205,12 +206,13 @@ export async function updateIntegratedAccountRow(
   tx: Tx,
   environmentId: string,
   id: string,
-  { tenantId, context, version }: AccountPatch,
+  { tenantId, authenticationMethod, context, version }: AccountPatch,
 ): Promise<AccountWithDefinition | undefined> {
   return await queryOne(
     tx,
     `update integrated_account account set
        tenant_id = coalesce(:tenantId, account.tenant_id),
+       authentication_method = coalesce(:authenticationMethod, account.authentication_method),
        context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[], account.context),
        updated_at = now(), version = account.version + 1
      from ${INSTALLATION}
@@ -221,6 +223,7 @@ export async function updateIntegratedAccountRow(
      returning ${COLUMNS}, ${VERSIONS}`,
     {
       tenantId: tenantId ?? null,
+      authenticationMethod: authenticationMethod ?? null,
       contextKeys: context === undefined ? null : jsonb(context.keys),
       removedKeys: context?.removed ?? [],
       environmentId,

@@ -1,0 +1,113 @@
+import { type JsonObject, notFound, parseJson } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import type { AuthenticationMethod, TokenSet } from '../formats/index.ts'
+import type { EnvironmentRef, IntegratedAccount } from './account.ts'
+import { assertNoReservedKeys, contextKeysFromRedirect, contextKeysFromToken, contextPatchFrom } from './context.ts'
+import {
+  type CreateDependencies,
+  getEnabledDefinition,
+  type IntegratedAccountInput,
+  storeNewAccount,
+} from './create-account.ts'
+import { type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
+import { integrationDisabled } from './load-account.ts'
+import { type ReplaceDependencies, replaceCredentials } from './replace-credentials.ts'
+import { findIntegratedAccount } from './sql/integrated-account.ts'
+
+const NO_RULES = { contextFromToken: [] }
+
+/** What the third party granted after the customer's consent. */
+export interface ConnectionGrant {
+  readonly token: TokenSet
+  /** Context keys that the redirect brought (`context_from_redirect`). */
+  readonly context: JsonObject
+}
+
+/** An account that a customer connects in a link session. */
+export interface ConnectAccountInput
+  extends Omit<IntegratedAccountInput, 'authenticationMethod' | 'credentials' | 'context'> {
+  readonly authenticationMethod: AuthenticationMethod
+  /** Values of the method's fields, by name. */
+  readonly fields: JsonObject
+  /** Present exactly for methods with a consent redirect. */
+  readonly grant?: ConnectionGrant | undefined
+  /** Context of the link session; takes precedence over the fields. What the grant brings takes precedence over both. */
+  readonly context: JsonObject
+}
+
+/**
+ * Connects an account in a link session. `tx` is a transaction.
+ *
+ * The account is `connecting` until a worker has run its activation steps (`linkSessions.recordActivation` reports each), or
+ * `active` immediately when there is nothing to do: then nothing is reported.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND for an unknown installation, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED
+ * with every finding under `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
+ */
+export async function connectAccount(
+  deps: CreateDependencies,
+  tx: Tx,
+  scope: EnvironmentRef,
+  input: ConnectAccountInput,
+): Promise<IntegratedAccount> {
+  const { authenticationMethod, fields, grant } = input
+  const definition = await getEnabledDefinition(deps, tx, scope, input.environmentIntegrationId)
+  const collected = collectForMethod(chooseMethod(definition.plan.credentials, authenticationMethod), fields)
+  const patch = contextPatchFrom(contextOf(collected, input))
+  return await storeNewAccount(deps, tx, scope, definition, {
+    ...input,
+    collected,
+    token: grant?.token,
+    context: { ...collected.contextFields, ...patch.keys },
+  })
+}
+
+/** New credentials for an account, given in a link session. */
+export interface ReconnectAccountInput {
+  readonly id: string
+  readonly authenticationMethod: AuthenticationMethod
+  /** Values by name. Of the account's present method a field left out keeps its value, null takes an optional one away. */
+  readonly fields: JsonObject
+  readonly grant?: ConnectionGrant | undefined
+  /** As in `ConnectAccountInput`; null removes a key. */
+  readonly context: JsonObject
+  /** The customer confirmed that the new credentials may be of another account of the third party. */
+  readonly isIdentityChangeConfirmed?: boolean
+}
+
+/**
+ * Connects an account again in a link session: it is `connecting` from then on, and every activation step runs again. `tx` is a
+ * transaction.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED with every finding under
+ * `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
+ */
+export async function reconnectAccount(
+  deps: ReplaceDependencies,
+  tx: Tx,
+  { environmentId }: EnvironmentRef,
+  input: ReconnectAccountInput,
+): Promise<IntegratedAccount> {
+  const { id, authenticationMethod, fields: credentials, grant } = input
+  const account = await findIntegratedAccount(tx, environmentId, id)
+  if (account === undefined) throw notFound('integrated_account', id)
+  if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
+  return await replaceCredentials(deps, tx, account, {
+    authenticationMethod,
+    credentials,
+    token: grant?.token,
+    contextOf: (collected) => contextOf(collected, input),
+  })
+}
+
+/** The session's keys, and over them those of the grant. @throws Failure CONTEXT_KEY_RESERVED for keys of the session */
+function contextOf(
+  { connect, secrets, secretNames }: CollectedCredentials,
+  { context, grant }: Pick<ConnectAccountInput, 'context' | 'grant'>,
+): JsonObject {
+  assertNoReservedKeys(context, secretNames)
+  if (grant === undefined) return context
+  const credentials = Object.fromEntries(Object.entries(secrets).map(([name, text]) => [name, parseJson(text)]))
+  const fromToken = contextKeysFromToken(connect.token ?? NO_RULES, grant.token, context, credentials)
+  return { ...context, ...contextKeysFromRedirect(grant.context, secretNames), ...fromToken }
+}

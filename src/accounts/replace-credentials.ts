@@ -1,0 +1,148 @@
+import { etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import type { ConnectPlan } from '../definitions/index.ts'
+import { type AuthenticationMethod, importedToken, type TokenSet } from '../formats/index.ts'
+import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
+import { contextPatchFrom } from './context.ts'
+import { authenticationMethodOf, type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
+import type { AccountDependencies } from './dependencies.ts'
+import { resetToken } from './sql/account-token.ts'
+import {
+  type AccountWithDefinition,
+  findIntegratedAccount,
+  updateIntegratedAccountRow,
+} from './sql/integrated-account.ts'
+import { changeAccountStatus } from './status.ts'
+import { accountSecretRef, storeGrantedToken, TOKEN_SECRET } from './stored-credentials.ts'
+
+/** New values for an account's fields. */
+export interface CredentialsChange {
+  readonly id: string
+  /** By name; null takes an optional one away, a field left out keeps its value. A token as in `createIntegratedAccount`. */
+  readonly credentials: JsonObject
+  /** The version the caller read; absent: any. */
+  readonly version?: number | undefined
+}
+
+/** What replacing an account's credentials takes. */
+export type ReplaceDependencies = Pick<
+  AccountDependencies,
+  'secrets' | 'definitions' | 'integrations' | 'clock' | 'random'
+>
+
+/**
+ * Replaces an account's credentials: it is `connecting` from then on and activated again, with a token of its new credentials.
+ * A token request under way with the old ones is discarded. `tx` is a transaction.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CREDENTIALS_INVALID and SECRET_MASKED with every finding under
+ * `credentials`, DEFINITION_INVALID
+ */
+export async function updateCredentials(
+  deps: ReplaceDependencies,
+  tx: Tx,
+  { environmentId }: EnvironmentRef,
+  { id, credentials, version }: CredentialsChange,
+): Promise<IntegratedAccount> {
+  const account = await findIntegratedAccount(tx, environmentId, id)
+  if (account === undefined) throw notFound('integrated_account', id)
+  return await replaceCredentials(deps, tx, account, { credentials, version })
+}
+
+/** What replaces the credentials of an account. */
+export interface CredentialsReplacement {
+  /** Absent: the account keeps its method. With another one nothing of the old fields is kept. */
+  readonly authenticationMethod?: AuthenticationMethod
+  /** As in `CredentialsChange`. */
+  readonly credentials: JsonObject
+  /** A token that was granted by the customer's consent. Absent: the fields may contain one, or the stored one stays. */
+  readonly token?: TokenSet | undefined
+  /** Context keys to change beside the visible fields, over which they take precedence; null removes one. */
+  readonly contextOf?: (collected: CollectedCredentials) => JsonObject
+  readonly version?: number | undefined
+}
+
+/** The one way in which credentials are replaced. `tx` is a transaction. @throws Failure as `updateCredentials` */
+export async function replaceCredentials(
+  deps: ReplaceDependencies,
+  tx: Tx,
+  account: AccountWithDefinition,
+  given: CredentialsReplacement,
+): Promise<IntegratedAccount> {
+  const { plan } = await deps.definitions.getVersion(tx, account)
+  const connect = chooseMethod(plan.credentials, given.authenticationMethod ?? account.authenticationMethod)
+  const stored = await deps.secrets.get(tx, accountSecretRef(account))
+  const kept =
+    authenticationMethodOf(connect) === account.authenticationMethod
+      ? storedValues(connect, stored, account.context)
+      : {}
+  const replacement = { ...given, stored, collected: collectForMethod(connect, { ...kept, ...given.credentials }) }
+  await replaceToken(deps, tx, account, replacement)
+  await replaceFields(deps, tx, account, replacement)
+  await changeAccountStatus(tx, account, 'reconnected')
+  const changed = await findIntegratedAccount(tx, account.environmentId, account.id)
+  if (changed === undefined) throw notFound('integrated_account', account.id)
+  return await withIntegration(deps.integrations, tx, changed)
+}
+
+interface CollectedReplacement extends CredentialsReplacement {
+  readonly collected: CollectedCredentials
+  /** Secrets of the account so far, JSON texts by name. */
+  readonly stored: Readonly<Record<string, string>>
+}
+
+/** The stored values of the fields, as an application would give them. */
+function storedValues(
+  { fields }: ConnectPlan,
+  stored: Readonly<Record<string, string>>,
+  context: JsonObject,
+): JsonObject {
+  const entries = fields.flatMap(({ name, type }) => {
+    const text = type === 'password' ? stored[name] : undefined
+    const value = text === undefined ? context[name] : parseJson(text)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+const NO_TOKEN = { expiresAt: null, dueAt: null }
+
+/** Runs first: a token refresh locks the token's row before the account's, and the other order could deadlock. */
+async function replaceToken(
+  deps: ReplaceDependencies,
+  tx: Tx,
+  account: AccountWithDefinition,
+  { collected: { connect, importedToken: imported }, token: granted }: CollectedReplacement,
+): Promise<void> {
+  const token = granted ?? (imported === undefined ? undefined : importedToken(imported, deps.clock.now()))
+  if (token !== undefined) return await storeGrantedToken(deps, tx, account, connect, token)
+  // A token by the customer's consent is kept until another one is given, or another method needs none.
+  const isKept = connect.isTokenImported === true || connect.token === undefined
+  if (isKept && authenticationMethodOf(connect) === account.authenticationMethod) return
+  await resetToken(tx, account, NO_TOKEN)
+  await deps.secrets.remove(tx, accountSecretRef(account), [TOKEN_SECRET])
+}
+
+async function replaceFields(
+  { secrets }: ReplaceDependencies,
+  tx: Tx,
+  account: AccountWithDefinition,
+  { collected, stored, contextOf, version }: CollectedReplacement,
+): Promise<void> {
+  const ref = accountSecretRef(account)
+  const isRemoved = (name: string) => name !== TOKEN_SECRET && !Object.hasOwn(collected.secrets, name)
+  await secrets.remove(tx, ref, Object.keys(stored).filter(isRemoved))
+  const authenticationMethod = authenticationMethodOf(collected.connect)
+  const patch = { authenticationMethod, context: contextPatchOf(collected, contextOf?.(collected) ?? {}), version }
+  const updated = await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
+  if (updated === undefined) throw etagMismatch('integrated_account', account.id)
+  await secrets.put(tx, ref, collected.secrets)
+}
+
+/** Visible fields and the given keys over them; a visible field without a value is removed. */
+function contextPatchOf({ connect, contextFields }: CollectedCredentials, context: JsonObject) {
+  const given = contextPatchFrom(context)
+  const keys = { ...contextFields, ...given.keys }
+  const absent = connect.fields.map(({ name }) => name).filter((name) => !Object.hasOwn(keys, name))
+  const removed = [...absent, ...given.removed]
+  return { keys: Object.fromEntries(Object.entries(keys).filter(([name]) => !removed.includes(name))), removed }
+}
