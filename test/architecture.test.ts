@@ -11,7 +11,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['client', 'daemons', 'schedules'],
   ['syncs'],
   ['webhooks'],
-  ['runs'],
+  ['runs', 'links'],
   ['accounts', 'rate-limits'],
   ['integrations', 'proxy'],
   ['tenancy'],

@@ -25,7 +25,7 @@ export type {
   TokenRules,
   TokenSet,
 } from './credential/credential.ts'
-export { collectFields, fieldList } from './credential/fields.ts'
+export { collectFields, type Field, fieldList } from './credential/fields.ts'
 export { CREDENTIAL_FORMATS, compileCredential, credentialsSchema, listCredentials } from './credential/index.ts'
 export { IMPORTED_FIELDS, importedToken, readStandardTokenResponse } from './credential/token-response.ts'
 export { type FormatChoice, isTruthy } from './format.ts'

@@ -1,0 +1,19 @@
+import type { AccountDependencies } from '../accounts/index.ts'
+import type { Database } from '../database/index.ts'
+import type { SecretStore } from '../secrets/index.ts'
+
+/** Dependencies of this module, built once per process; a function names the part that it uses. */
+export interface LinkDependencies {
+  readonly database: Pick<Database, 'pool' | 'transaction'>
+  readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor'>
+  readonly accounts: AccountDependencies
+  /** Address under which browsers reach the service, without a trailing slash; never taken from a request. */
+  readonly publicUrl: () => string
+}
+
+/** A session as a browser names it. */
+export interface LinkSessionRef {
+  readonly id: string
+  /** The secret that the browser got when it opened the session. */
+  readonly browserKey: string
+}

@@ -1,0 +1,24 @@
+/**
+ * Link sessions: a customer connects or reconnects one account on the connect page.
+ *
+ * Lives here: the token, the states and transitions of a session, the choice of integration and method, the form, the redirect
+ * to the third party and its callback. Never here: HTML and HTTP (`connect-page/`), or what an account is (`accounts/`).
+ */
+
+export { type CallbackResult, handleCallback } from './callback.ts'
+export { type ConnectForm, createConnectForm, type LinkChoice, listChoices } from './choices.ts'
+export type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
+export { LINK_ERRORS, type LinkError, type LinkErrorCode } from './error-codes.ts'
+export { createHopTicket, redeemHopTicket } from './hop-ticket.ts'
+export { findLinkSession, type OpenResult, openLinkSession, readLinkSummary } from './open-session.ts'
+export type { LinkSession, LinkStepResult, LinkSummary, LinkTransition } from './session.ts'
+export { LINK_STATUSES, type LinkPageStep, type LinkStatus } from './status.ts'
+export {
+  cancelByBrowser,
+  chooseIntegration,
+  chooseMethod,
+  confirmIdentityChange,
+  reopenChoice,
+  reopenForm,
+  submitForm,
+} from './steps.ts'

@@ -1,0 +1,164 @@
+/** How far a link session has come; `LINK_TRANSITIONS` says what leads where. */
+export const LINK_STATUSES = [
+  'created',
+  'opened',
+  'form',
+  'redirected',
+  'pending',
+  'exchanging',
+  'post_install',
+  'validating',
+  'post_connect_form',
+  'completed',
+  'failed',
+  'expired',
+  'cancelled',
+] as const
+
+export type LinkStatus = (typeof LINK_STATUSES)[number]
+
+/** What changes the status of a link session; the names in its history. */
+export type LinkCause =
+  | 'token_created'
+  | 'token_opened'
+  | 'method_chosen'
+  | 'choice_reopened'
+  | 'consent_requested'
+  | 'form_reopened'
+  | 'callback_received'
+  | 'approval_pending'
+  | 'account_connected'
+  | 'post_install_passed'
+  | 'settings_required'
+  | 'account_active'
+  | 'settings_submitted'
+  | 'attempt_failed'
+  | 'connection_failed'
+  | 'time_expired'
+  | 'session_cancelled'
+
+/** The status of a link session before it is created. */
+const NEW = 'new'
+
+type LinkTransitionTable = Readonly<Record<LinkStatus | typeof NEW, Partial<Readonly<Record<LinkCause, LinkStatus>>>>>
+
+/** From every status in which the customer has to act. */
+const WAITING = {
+  connection_failed: 'failed',
+  time_expired: 'expired',
+  session_cancelled: 'cancelled',
+} as const satisfies Partial<Record<LinkCause, LinkStatus>>
+
+/** While an account is activated: an attempt that fails leads back to the form, an end of time is not looked at. */
+const ACTIVATING = {
+  settings_required: 'post_connect_form',
+  account_active: 'completed',
+  attempt_failed: 'form',
+  connection_failed: 'failed',
+  session_cancelled: 'cancelled',
+} as const satisfies Partial<Record<LinkCause, LinkStatus>>
+
+/**
+ * State machine of link sessions: every transition there is.
+ *
+ * `attempt_failed` is an attempt that the customer can repeat, with its error code; after `connection_failed` nothing can be
+ * repeated. `opened` from `opened` and `form` is another browser, as long as nothing was submitted.
+ */
+export const LINK_TRANSITIONS = {
+  new: { token_created: 'created' },
+  created: { token_opened: 'opened', ...WAITING },
+  opened: { token_opened: 'opened', method_chosen: 'form', attempt_failed: 'opened', ...WAITING },
+  form: {
+    token_opened: 'opened',
+    choice_reopened: 'opened',
+    method_chosen: 'form',
+    consent_requested: 'redirected',
+    account_connected: 'post_install',
+    settings_required: 'post_connect_form',
+    account_active: 'completed',
+    attempt_failed: 'form',
+    ...WAITING,
+  },
+  redirected: {
+    callback_received: 'exchanging',
+    consent_requested: 'redirected',
+    form_reopened: 'form',
+    choice_reopened: 'opened',
+    attempt_failed: 'form',
+    ...WAITING,
+  },
+  pending: {
+    callback_received: 'exchanging',
+    consent_requested: 'redirected',
+    form_reopened: 'form',
+    choice_reopened: 'opened',
+    ...WAITING,
+  },
+  exchanging: {
+    approval_pending: 'pending',
+    account_connected: 'post_install',
+    ...ACTIVATING,
+  },
+  post_install: { post_install_passed: 'validating', ...ACTIVATING },
+  validating: ACTIVATING,
+  post_connect_form: { settings_submitted: 'completed', attempt_failed: 'post_connect_form', ...WAITING },
+  completed: {},
+  failed: {},
+  expired: {},
+  cancelled: {},
+} as const satisfies LinkTransitionTable
+
+const TRANSITIONS: LinkTransitionTable = LINK_TRANSITIONS
+
+/** Statuses that a session does not leave. */
+export const ENDED_STATUSES: readonly LinkStatus[] = LINK_STATUSES.filter(
+  (status) => Object.keys(TRANSITIONS[status]).length === 0,
+)
+
+/** The statuses from which a cause leads on, with the status that each leads to. */
+export function transitionsOf(cause: LinkCause): readonly { readonly from: LinkStatus; readonly to: LinkStatus }[] {
+  return LINK_STATUSES.flatMap((from) => {
+    const to = TRANSITIONS[from][cause]
+    return to === undefined ? [] : [{ from, to }]
+  })
+}
+
+/** The table of transitions as Markdown, columns aligned. */
+export function renderLinkTransitions(): string {
+  const transitions = Object.entries(TRANSITIONS).flatMap(([from, causes]) =>
+    Object.entries(causes).map(([cause, to]) => [from === NEW ? '(none)' : `\`${from}\``, `\`${cause}\``, `\`${to}\``]),
+  )
+  const rows = [['from', 'cause', 'to'], ...transitions]
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)))
+  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`
+  const rule = line(widths.map((width) => '-'.repeat(width)))
+  return rows.map((cells, at) => (at === 0 ? `${line(cells)}\n${rule}` : line(cells))).join('\n')
+}
+
+/** What the connect page shows in a status. */
+export type LinkPageStep = 'integration' | 'method' | 'form' | 'consent' | 'progress' | 'settings' | 'done'
+
+/** The step of a session. @param hasIntegration whether the customer has chosen an integration */
+export function pageStepOf(status: LinkStatus, hasIntegration: boolean): LinkPageStep {
+  switch (status) {
+    case 'created':
+    case 'opened':
+      return hasIntegration ? 'method' : 'integration'
+    case 'form':
+      return 'form'
+    case 'redirected':
+    case 'pending':
+      return 'consent'
+    case 'exchanging':
+    case 'post_install':
+    case 'validating':
+      return 'progress'
+    case 'post_connect_form':
+      return 'settings'
+    case 'completed':
+    case 'failed':
+    case 'expired':
+    case 'cancelled':
+      return 'done'
+  }
+}
