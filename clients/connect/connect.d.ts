@@ -103,7 +103,7 @@ export function connect(options: ConnectOptions): Promise<ConnectResult>
  * Removes the result parameters from the address and asks the server for the outcome; the parameters themselves decide nothing.
  * `connect` has stored token and address for this tab; pass them where `sessionStorage` is not available.
  *
- * @returns undefined when the address has no result
+ * @returns undefined when the address has no result, or none of an attempt of this tab
  * @throws {ConnectError} as a rejection
  */
 export function resume(options?: Partial<ConnectOptions>): Promise<ConnectResult | undefined>

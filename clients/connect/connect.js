@@ -18,7 +18,7 @@ const POPUP_CLOSE_MS = 1_500
 const STORAGE_KEY = 'patchbay.connect'
 const TOKEN = /^lnk_([0-9A-Za-z-]+)_[0-9A-Za-z_-]+$/
 /** Query parameters that the page appends to the redirect address. */
-const RESULT_PARAMETERS = ['status', 'integrated_account_id', 'integration', 'code', 'link_token_id']
+const RESULT_PARAMETERS = ['status', 'integrated_account_id', 'integration', 'error_code']
 const FINAL_CODES = { failed: 'provider_error', expired: 'expired_token', cancelled: 'cancelled' }
 const TEXTS = {
   en: {
@@ -70,11 +70,10 @@ export function connect(options) {
 
 export async function resume(options = {}) {
   const url = new URL(location.href)
+  if (!url.searchParams.has('status')) return undefined
   const stored = takeStored()
-  const id = url.searchParams.get('link_token_id')
-  if (!url.searchParams.has('status') || !id) return undefined
-  const known = stored?.token?.startsWith(`lnk_${id}_`) ? stored : {}
-  const settings = readOptions({ ...known, ...options, mode: 'redirect' })
+  if (!stored && !options.token) return undefined
+  const settings = readOptions({ ...stored, ...options, mode: 'redirect' })
   for (const name of RESULT_PARAMETERS) url.searchParams.delete(name)
   history.replaceState(history.state, '', url)
   const attempt = new Attempt(settings)
