@@ -138,6 +138,11 @@ export const SETTINGS = {
     'Days that runs and the ledger of ticks are kept, counted from the tick; a day with runs that wait or are under way stays. 0 keeps them for good.',
     integer(0, 3_650).prefault('30'),
   ),
+  eventRetentionDays: setting(
+    'PATCHBAY_EVENT_RETENTION_DAYS',
+    'Days that events are kept. 0 keeps them for good.',
+    integer(0, 3_650).prefault('30'),
+  ),
   workerConcurrency: setting(
     'PATCHBAY_WORKER_CONCURRENCY',
     'Sync runs a worker executes at once.',

@@ -33,6 +33,7 @@ import { ClaimLongPolls, pruneDaemons } from './daemons/index.ts'
 import { mapDatabaseError } from './database/index.ts'
 import { integrationConfigSchema, listAddresses } from './definitions/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
+import { deleteEventsOfEnvironment } from './events/index.ts'
 import { createEvaluator, type Evaluator } from './expressions/index.ts'
 import {
   createDefinitionCache,
@@ -181,6 +182,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
       async deleteByEnvironment(tx, environmentId) {
         await deleteInstallationsOfEnvironment(integrations, tx, environmentId)
         await deleteRemainsOfEnvironment(tx, environmentId)
+        await deleteEventsOfEnvironment(tx, environmentId)
       },
       deleteIntegrationsOfTeam: (tx, teamId) => deleteIntegrationsOfTeam(integrations, tx, teamId),
       destroyKeys: (tx, ownerId) => secrets.destroyKeys(tx, ownerId),
@@ -324,6 +326,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     regions: config.region,
     catchUp: catchUpOf(config),
     retentionDays: config.runRetentionDays,
+    eventRetentionDays: config.eventRetentionDays,
     onTicks: observability?.metrics?.observeTicks,
     loops: [
       ...connectLoops(connector),

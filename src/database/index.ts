@@ -1,5 +1,5 @@
 /**
- * PostgreSQL: connection pool, transactions, raw and CRUD statements, keyset pages, migrations, the embedded server.
+ * PostgreSQL: connection pool, transactions, raw and CRUD statements, keyset pages, tables partitioned by day, migrations, the embedded server.
  *
  * Lives here: everything that no resource owns. Never here: a statement of a resource, which is in its module's `sql` files.
  */
@@ -16,6 +16,8 @@ export {
   queryOne,
   type Tx,
 } from './database.ts'
+export type { DayTable } from './day-partition.ts'
+export { createComingDays, type DayRetentionDeps, dropOldDays } from './day-retention.ts'
 export { type EmbeddedServer, startEmbeddedServer } from './embedded-server.ts'
 export {
   isDatabaseUnavailable,

@@ -7,3 +7,11 @@
 
 export { appendEvents, type NewEvent } from './append-events.ts'
 export { checkEventTypes, EVENT_TYPES, type EventType } from './catalog.ts'
+export {
+  deleteEventsOfEnvironment,
+  EVENT_DAYS,
+  type EventFilter,
+  type EventRecord,
+  findEvent,
+  listEvents,
+} from './sql.ts'

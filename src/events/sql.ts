@@ -1,17 +1,43 @@
 import type { JsonObject } from '../base/index.ts'
-import { execute, jsonb, type Tx } from '../database/index.ts'
+import { type DayTable, execute, jsonb, newestFirst, type Tx } from '../database/index.ts'
 
-/** A row to be inserted. */
-interface EventToInsert {
+/** An event as stored. */
+export interface EventRecord {
+  /** UUIDv7 of the time at which it was recorded. */
   readonly id: string
   readonly environmentId: string
+  /** A name of the event catalog; of an earlier version also one that the catalog no longer has. */
   readonly type: string
-  readonly subjectId?: string | undefined
+  /** Absent or null when the subject has no id. */
+  readonly subjectId?: string | null | undefined
   readonly payload: JsonObject
+  readonly createdAt: Date
+}
+
+/** Which events to list; what is undefined does not restrict. */
+export interface EventFilter {
+  readonly type?: string | undefined
+  readonly subjectId?: string | undefined
+}
+
+const COLUMNS = [
+  'id',
+  'environment_id as environmentId',
+  'type',
+  'subject_id as subjectId',
+  'payload',
+  'created_at as createdAt',
+]
+
+/** The table, partitioned by the day in the id: the first 48 bits of a UUIDv7 are milliseconds since 1970. */
+export const EVENT_DAYS: DayTable = {
+  name: 'event',
+  column: 'id',
+  lowest: (dayStart) => `${dayStart.getTime().toString(16).padStart(12, '0')}${'0'.repeat(20)}`,
 }
 
 /** Inserts the events; the partition follows from the time in each id. */
-export async function insertEvents(tx: Tx, events: readonly EventToInsert[]): Promise<void> {
+export async function insertEvents(tx: Tx, events: readonly Omit<EventRecord, 'createdAt'>[]): Promise<void> {
   await execute(
     tx,
     `insert into event (environment_id, id, type, subject_id, payload)
@@ -24,4 +50,30 @@ export async function insertEvents(tx: Tx, events: readonly EventToInsert[]): Pr
       payloads: events.map(({ payload }) => jsonb(payload)),
     },
   )
+}
+
+/**
+ * At most `limit` events of the environment below the id `before`, newest first. Uses the primary key, event_of_type or
+ * event_of_subject of each day, newest day first, until the page is full.
+ */
+export async function listEvents(
+  tx: Tx,
+  environmentId: string,
+  { type, subjectId }: EventFilter,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly EventRecord[]> {
+  const events = tx('event').where({ environment_id: environmentId })
+  if (type !== undefined) events.where({ type })
+  if (subjectId !== undefined) events.where({ subject_id: subjectId })
+  return await events.modify(newestFirst, page).select(COLUMNS)
+}
+
+/** Uses the primary key of the partition of the id. */
+export async function findEvent(tx: Tx, environmentId: string, id: string): Promise<EventRecord | undefined> {
+  return await tx('event').where({ environment_id: environmentId, id }).first(COLUMNS)
+}
+
+/** Deletes every event of an environment that is deleted. */
+export async function deleteEventsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
+  await tx('event').where({ environment_id: environmentId }).delete()
 }

@@ -2,6 +2,7 @@ import { etagMismatch, Failure, notFound } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
+import { recordInstallationEvent } from './installation-events.ts'
 import {
   deleteEnvironmentIntegrationRow as deleteRow,
   findEnvironmentIntegration,
@@ -46,6 +47,7 @@ export async function deleteEnvironmentIntegration(
   if (!(await mapForeignKeyToInUse({ type: 'environment_integration', id, why }, remove)))
     throw etagMismatch('environment_integration', id)
   await deps.secrets.remove(tx, overrideSecretRef(stored))
+  await recordInstallationEvent(tx, 'environment_integration:deleted', stored)
 }
 
 /**

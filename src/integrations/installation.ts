@@ -2,6 +2,7 @@ import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } fr
 import type { Tx } from '../database/index.ts'
 import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../definitions/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
+import { recordInstallationEvent } from './installation-events.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
 import { checkSecretExfiltration } from './override-allowlist.ts'
 import {
@@ -62,6 +63,7 @@ export async function createEnvironmentIntegration(
   const record = await insertEnvironmentIntegration(tx, ids, { showInCatalog, isEnabled, override: masked })
   if (record === undefined) throw await alreadyInstalled(tx, scope, integrationId)
   await storeSecrets(tx, overrideSecretRef(record))
+  await recordInstallationEvent(tx, 'environment_integration:created', record)
   return await withIntegration(tx, scope, record)
 }
 
@@ -106,8 +108,8 @@ export interface EnvironmentIntegrationChange {
 }
 
 /**
- * Changes an installation; nothing given changes nothing. `tx` is a transaction when `override` is given: then the row is
- * read, merged and written under its lock; everything else is one statement.
+ * Changes an installation; nothing given changes nothing. `tx` is a transaction: an override is read, merged and written
+ * under the lock of its row.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every
  * finding of the override that would result
@@ -124,7 +126,10 @@ export async function updateEnvironmentIntegration(
   const fields = { showInCatalog, isEnabled, override }
   const isEmpty = Object.values(fields).every((value) => value === undefined)
   const updated = isEmpty ? undefined : await updateRow(tx, scope.environmentId, id, fields, version)
-  if (updated !== undefined) return await withIntegration(tx, scope, updated)
+  if (updated !== undefined) {
+    await recordInstallationEvent(tx, 'environment_integration:updated', updated)
+    return await withIntegration(tx, scope, updated)
+  }
   const stored = await getEnvironmentIntegration(tx, scope, id)
   if (isEmpty && (version === undefined || version === stored.version)) return stored
   throw etagMismatch('environment_integration', id)

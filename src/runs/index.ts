@@ -21,7 +21,7 @@ export { isLeaseLost, Lease, leaseLost } from './lease.ts'
 export type { HeartbeatResult, Outcome } from './queue.ts'
 export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView, type WaitState } from './read-runs.ts'
-export { partitionMaintenance, retention } from './retention.ts'
+export { retention } from './retention.ts'
 export { HEARTBEAT_INTERVAL_MS, LEASE_EXPIRED, QUEUE_POLICY, REAP_INTERVAL_MS } from './retry-policy.ts'
 export {
   type ClaimedRun,
@@ -50,6 +50,7 @@ export {
 } from './run-references.ts'
 export { RunWatch } from './run-watch.ts'
 export { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './sql/cascade-delete.ts'
+export { RUN_DAY_TABLES } from './sql/days.ts'
 export type { LeaseKey } from './sql/queue.ts'
 export {
   type DestinationColumns,

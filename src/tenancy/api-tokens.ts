@@ -1,5 +1,6 @@
 import { etagMismatch, newId, notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
+import { recordApiTokenEvent } from './api-token-events.ts'
 import { assertOperator, type TeamActor } from './authenticate.ts'
 import { getEnvironment } from './environments.ts'
 import {
@@ -34,7 +35,7 @@ export interface ApiTokenWithSecret {
 }
 
 /**
- * Creates a token.
+ * Creates a token. `tx` is a transaction.
  *
  * @throws Failure OPERATOR_TEAM_REQUIRED for another team than the caller's; RESOURCE_NOT_FOUND for an unknown team or
  * environment
@@ -44,6 +45,7 @@ export async function createApiToken(tx: Tx, actor: TeamActor, input: ApiTokenIn
   const { token, hash, hint } = mintToken(input.kind)
   const { kind, name, expiresAt } = input
   const apiToken = await insertApiToken(tx, { ...subject, id: newId(), kind, name, hash, hint, expiresAt })
+  await recordApiTokenEvent(tx, 'api_token:created', apiToken)
   return { apiToken, token }
 }
 
@@ -89,13 +91,14 @@ export async function revokeApiToken(tx: Tx, teamId: string, id: string): Promis
   return await getApiToken(tx, teamId, id)
 }
 
-/** Deletes a token, which revokes it. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
+/** Deletes a token, which revokes it. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
 export async function deleteApiToken(
   tx: Tx,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined },
 ): Promise<void> {
-  if (await deleteApiTokenRow(tx, teamId, input.id, input.version)) return
+  const deleted = await deleteApiTokenRow(tx, teamId, input.id, input.version)
+  if (deleted !== undefined) return await recordApiTokenEvent(tx, 'api_token:deleted', deleted)
   await getApiToken(tx, teamId, input.id)
   throw etagMismatch('api_token', input.id)
 }

@@ -1,5 +1,6 @@
 import { newId } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
+import { recordApiTokenEvent } from './api-token-events.ts'
 import { insertApiToken, type NewApiToken } from './sql/api-tokens.ts'
 import { insertEnvironment } from './sql/environments.ts'
 import { findOperatorTeam, insertOperatorTeam } from './sql/teams.ts'
@@ -67,5 +68,6 @@ async function insertBootstrapToken(
   { hash, hint }: MintedToken,
   subject: Pick<NewApiToken, 'kind' | 'teamId' | 'environmentId'>,
 ): Promise<void> {
-  await insertApiToken(tx, { id: newId(), ...subject, name: TOKEN_NAME, hash, hint, expiresAt: undefined })
+  const input = { id: newId(), ...subject, name: TOKEN_NAME, hash, hint, expiresAt: undefined }
+  await recordApiTokenEvent(tx, 'api_token:created', await insertApiToken(tx, input))
 }

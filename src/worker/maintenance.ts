@@ -1,7 +1,8 @@
 import type { Clock, PollLoopSpec } from '../base/index.ts'
-import type { Database } from '../database/index.ts'
+import { createComingDays, type Database, type DayRetentionDeps, dropOldDays } from '../database/index.ts'
+import { EVENT_DAYS } from '../events/index.ts'
 import { deleteExpiredSlots, deleteIdleWindows } from '../rate-limits/index.ts'
-import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS, type RunQueue, touchWorker } from '../runs/index.ts'
+import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS, RUN_DAY_TABLES, type RunQueue, touchWorker } from '../runs/index.ts'
 import { deleteOldIdempotencyKeys } from '../tenancy/index.ts'
 
 const HOUR_MS = 60 * 60 * 1000
@@ -33,6 +34,30 @@ export function workerPresence(database: Database, holder: string, regions: read
     intervalMs: HEARTBEAT_INTERVAL_MS,
     async runOnce() {
       await touchWorker(database.pool, holder, regions)
+      return false
+    },
+  }
+}
+
+/** Creates the partitions of the coming days, so that old days can be dropped as a whole. */
+export function partitionMaintenance(database: Database, clock: Pick<Clock, 'now'>): PollLoopSpec {
+  return {
+    name: 'partitions',
+    intervalMs: HOUR_MS,
+    async runOnce() {
+      for (const table of [...RUN_DAY_TABLES, EVENT_DAYS]) await createComingDays({ database, clock }, table)
+      return false
+    },
+  }
+}
+
+/** Drops events by whole days. @param days how many whole days are kept */
+export function eventRetention(deps: DayRetentionDeps, days: number): PollLoopSpec {
+  return {
+    name: 'event-retention',
+    intervalMs: CLEAN_INTERVAL_MS,
+    async runOnce() {
+      await dropOldDays(deps, EVENT_DAYS, days)
       return false
     },
   }

@@ -5,7 +5,6 @@ import {
   createQueueLeases,
   deleteWorker,
   type ExecuteRun,
-  partitionMaintenance,
   RunExecutor,
   type RunExecutorStats,
   type RunQueue,
@@ -13,7 +12,14 @@ import {
 } from '../runs/index.ts'
 import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedules/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import { idempotencyCleaner, leaseReaper, rateLimitCleaner, workerPresence } from './maintenance.ts'
+import {
+  eventRetention,
+  idempotencyCleaner,
+  leaseReaper,
+  partitionMaintenance,
+  rateLimitCleaner,
+  workerPresence,
+} from './maintenance.ts'
 
 /** What a worker is composed of. */
 export interface WorkerDeps {
@@ -34,6 +40,8 @@ export interface WorkerDeps {
   readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
   /** Days that runs are kept. Absent or 0: forever. */
   readonly retentionDays?: number | undefined
+  /** Days that events are kept. Absent or 0: forever. */
+  readonly eventRetentionDays?: number | undefined
   /** Further work to do again and again, such as deliveries and token refresh. */
   readonly loops?: readonly PollLoopSpec[]
 }
@@ -58,7 +66,7 @@ export interface Worker extends AsyncDisposable {
  * Creates a worker. Any number of them, on any number of hosts, share one database; killing one loses nothing.
  */
 export function createWorker(deps: WorkerDeps): Worker {
-  const { database, queue, clock, retentionDays = 0 } = deps
+  const { database, queue, clock, retentionDays = 0, eventRetentionDays = 0 } = deps
   const loopDeps = { ...deps, onError: logLoopErrors(deps.logger) }
   const executor = new RunExecutor({
     ...loopDeps,
@@ -77,6 +85,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     idempotencyCleaner(database, clock),
     rateLimitCleaner(database),
     ...(retentionDays > 0 ? [retention(deps, retentionDays)] : []),
+    ...(eventRetentionDays > 0 ? [eventRetention(deps, eventRetentionDays)] : []),
     ...(deps.loops ?? []),
   ]
   const loops = specs.map((spec) => new PollLoop(loopDeps, spec))

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { execute, query } from '../../src/database/database.ts'
+import { ensureDayPartitions } from '../../src/database/day-partition.ts'
 import { type ClaimedRun, createRun, getRun, retryRun } from '../../src/runs/index.ts'
 import { retention } from '../../src/runs/retention.ts'
 import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
-import { DAY_TABLES, ensureDayPartitions } from '../../src/runs/sql/day-partition.ts'
+import { RUN_DAY_TABLES } from '../../src/runs/sql/days.ts'
 import { getTrigger, listTicks } from '../../src/schedules/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { clearTriggers, TriggerFixture } from '../schedules/trigger-fixture.ts'
@@ -20,7 +21,7 @@ let at: TriggerFixture
 beforeEach(async () => {
   for (const { name } of await partitions()) await execute(database.pool, `drop table ${name}`)
   await clearTriggers(database)
-  for (const table of DAY_TABLES)
+  for (const table of RUN_DAY_TABLES)
     await database.transaction((tx) => ensureDayPartitions(tx, table, new Date(FIRST_DAY), 40))
   await clock.set(`${FIRST_DAY}T11:59:50Z`)
   at = new TriggerFixture(database, await createTenant(database, 3), clock)
@@ -35,7 +36,7 @@ async function partitions(): Promise<{ name: string }[]> {
 }
 
 /** Which of the first days both tables still have. */
-async function keptDays(table: (typeof DAY_TABLES)[number], count: number): Promise<string[]> {
+async function keptDays(table: 'sync_job_run' | 'missed_ticks', count: number): Promise<string[]> {
   const names = new Set((await partitions()).map(({ name }) => name))
   const days = Array.from({ length: count }, (_, ahead) => new Date(Date.parse(FIRST_DAY) + ahead * DAY_MS))
   const texts = days.map((day) => day.toISOString().slice(0, 10))

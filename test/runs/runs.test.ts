@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute, jsonb } from '../../src/database/database.ts'
+import { type DayTable, ensureDayPartitions } from '../../src/database/day-partition.ts'
 import {
   type ClaimedRun,
   type CreateRunDeps,
@@ -17,7 +18,7 @@ import {
   stopRun,
 } from '../../src/runs/index.ts'
 import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
-import { ensureDayPartitions } from '../../src/runs/sql/day-partition.ts'
+import { RUN_DAY_TABLES } from '../../src/runs/sql/days.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne, type Tenant } from '../support/tenant.ts'
 
@@ -513,9 +514,10 @@ describe('listing runs', () => {
 })
 
 describe('the days of the runs', () => {
+  const [runDays] = RUN_DAY_TABLES as [DayTable]
   const day = (text: string) => new Date(`${text}T15:00:00Z`)
   const ensure = (text: string, days: number) =>
-    database.transaction((tx) => ensureDayPartitions(tx, 'sync_job_run', day(text), days))
+    database.transaction((tx) => ensureDayPartitions(tx, runDays, day(text), days))
 
   it('get their partitions ahead, once, however many workers maintain them', async () => {
     const made = await Promise.all([ensure('2031-02-27', 4), ensure('2031-02-27', 4), ensure('2031-02-28', 4)])

@@ -3,6 +3,7 @@ import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
 import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
+import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
@@ -28,6 +29,7 @@ export const SERVICES: readonly DescService[] = [
   SyncJobRunService,
   DaemonService,
   WebhookService,
+  EventService,
   ProxyService,
 ]
 

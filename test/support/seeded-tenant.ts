@@ -1,6 +1,7 @@
 import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
+import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
@@ -31,6 +32,8 @@ export interface SeededTenant extends Tenant {
   readonly syncJobCronTriggerId: string
   readonly syncJobRunId: string
   readonly apiTokenId: string
+  /** One of the events of the environment. */
+  readonly eventId: string
 }
 
 /** Where tenants are seeded: the API of a test, or the running product. */
@@ -136,6 +139,10 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     cron_expression: NEVER_FIRES,
   })
   const syncJobRunId = await idOf(environment, SyncJobRunService.method.createSyncJobRun, plan)
+  const [event] = (await environment.ok(EventService.method.listEvents, {})).events as unknown as readonly {
+    id: string
+  }[]
+  if (event === undefined) throw new Error('the environment has no event')
   const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })
   return {
     ...tenant,
@@ -147,6 +154,7 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     syncJobCronTriggerId,
     syncJobRunId,
     apiTokenId,
+    eventId: event.id,
   }
 }
 

@@ -74,6 +74,7 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   daemon_id: 'daemonId',
   run_id: 'heldRunId',
   lease_id: 'leaseId',
+  subject_id: 'integratedAccountId',
   'TeamService.id': 'teamId',
   'EnvironmentService.id': 'environmentId',
   'ApiTokenService.id': 'apiTokenId',
@@ -84,6 +85,7 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   'SyncJobCronTriggerService.id': 'syncJobCronTriggerId',
   'SyncJobRunService.id': 'syncJobRunId',
   'WebhookService.id': 'webhookId',
+  'EventService.id': 'eventId',
 }
 
 /** Identifiers that the client chooses. */

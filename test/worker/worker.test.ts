@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { newId, systemClock } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { partitionMaintenance, RunQueue } from '../../src/runs/index.ts'
+import { execute, query } from '../../src/database/database.ts'
+import { RunQueue } from '../../src/runs/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { createWorker } from '../../src/worker/index.ts'
-import { idempotencyCleaner } from '../../src/worker/maintenance.ts'
+import { eventRetention, idempotencyCleaner, partitionMaintenance } from '../../src/worker/maintenance.ts'
 import { TriggerFixture } from '../schedules/trigger-fixture.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
@@ -69,5 +69,48 @@ describe('housekeeping', () => {
       'sync_job_run_20340102',
       'sync_job_run_20340103',
     ])
+  })
+  it('drops events by days, once they are older than the days that are kept', async () => {
+    const days = () =>
+      readOne<{ days: readonly string[] }>(
+        database,
+        `select array_agg(relname::text order by relname) as days from pg_class where relname ~ '^event_2035....$'`,
+      )
+    const environmentId = newId()
+    const insertAt = (time: string) =>
+      execute(
+        database.pool,
+        `insert into event (environment_id, id, type, payload) values (:environmentId, :id, 't', '{}')`,
+        {
+          environmentId,
+          id: newId(Date.parse(time)),
+        },
+      )
+    const clockAt = (time: string) => ({ ...systemClock, now: () => new Date(time) })
+    const deps = (time: string) => ({ database, clock: clockAt(time), logger: silentLogger })
+    await insertAt('2034-05-05T05:05:05Z') // a day without a partition
+    await partitionMaintenance(database, clockAt('2035-03-02T12:00:00Z')).runOnce()
+    for (const time of ['2035-03-01T00:00:00Z', '2035-03-01T23:59:59.999Z', '2035-03-02T00:00:00Z'])
+      await insertAt(time)
+    const partitions = await query<{ name: string }>(
+      database.pool,
+      'select tableoid::regclass::text as name from event where environment_id = :environmentId order by id',
+      { environmentId },
+    )
+    expect(partitions.map(({ name }) => name)).toEqual([
+      'event_default',
+      'event_20350301',
+      'event_20350301',
+      'event_20350302',
+    ])
+    await eventRetention(deps('2035-03-31T23:59:59Z'), 30).runOnce()
+    expect((await days()).days[0]).toBe('event_20350301')
+    await eventRetention(deps('2035-04-01T00:00:00Z'), 30).runOnce()
+    expect((await days()).days[0]).toBe('event_20350302')
+    expect(
+      await readOne(database, 'select count(*) as count from event where environment_id = :environmentId', {
+        environmentId,
+      }),
+    ).toEqual({ count: 1 })
   })
 })

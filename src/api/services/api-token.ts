@@ -40,7 +40,8 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
     revokeApiToken: async ({ id }, context) =>
       apiTokenToProto(await revokeApiToken(database.pool, teamIdOf(context), id)),
     deleteApiToken: async ({ id, etag }, context) => {
-      await deleteApiToken(database.pool, teamIdOf(context), { id, version: versionFrom(etag) })
+      const input = { id, version: versionFrom(etag) }
+      await database.transaction((tx) => deleteApiToken(tx, teamIdOf(context), input))
       return {}
     },
   })

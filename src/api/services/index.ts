@@ -4,6 +4,7 @@ import { daemonService } from './daemon.ts'
 import type { ServiceDeps } from './deps.ts'
 import { environmentService } from './environment.ts'
 import { environmentIntegrationService } from './environment-integration.ts'
+import { eventService } from './event.ts'
 import { integratedAccountService } from './integrated-account.ts'
 import { integrationService } from './integration.ts'
 import { proxyService } from './proxy.ts'
@@ -27,6 +28,7 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     syncJobRunService(deps),
     daemonService(deps),
     webhookService(deps),
+    eventService(deps),
     proxyService(deps),
   ]
 }

@@ -135,12 +135,14 @@ export async function touchApiToken(tx: Tx, id: string, usedAt: Date, intervalMs
   )
 }
 
-/** Deletes a token; returns whether the team had it in the version. */
+/** Deletes a token and returns it; `undefined` when the team has no such token, or not in the version. */
 export async function deleteApiTokenRow(
   tx: Tx,
   teamId: string,
   id: string,
   version: number | undefined,
-): Promise<boolean> {
-  return (await tx('api_token').where({ id, team_id: teamId }).modify(whereVersion, version).delete()) > 0
+): Promise<ApiTokenRecord | undefined> {
+  const token = tx('api_token').where({ id, team_id: teamId }).modify(whereVersion, version)
+  const [deleted] = await token.delete().returning(COLUMNS)
+  return deleted
 }

@@ -1,24 +1,25 @@
-import { execute, query, queryOne, type Tx } from '../../database/index.ts'
+import { query, queryOne, type Tx } from './database.ts'
 
-/** Tables that are partitioned by the UTC day of a tick, in the order a tick writes them: runs, and missed ticks. */
-export const DAY_TABLES = ['sync_job_run', 'missed_ticks'] as const
-export type DayTable = (typeof DAY_TABLES)[number]
-
-/** How each is partitioned and stored. */
-const LAYOUT: Readonly<Record<DayTable, { readonly tick: string; readonly storage: string }>> = {
-  sync_job_run: {
-    tick: 'scheduled_for',
-    storage: `with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
-      autovacuum_vacuum_cost_delay = 0)`,
-  },
-  missed_ticks: { tick: 'last_at', storage: '' },
+/** A table that is partitioned by UTC days, so that old days are dropped as a whole; it has a default partition. */
+export interface DayTable {
+  readonly name: string
+  /** The column by whose range it is partitioned. */
+  readonly column: string
+  /** The smallest value of the column on the day that begins at this moment, as the text of an SQL literal. */
+  readonly lowest: (dayStart: Date) => string
+  /** Storage parameters of a partition, `with (…)`. */
+  readonly storage?: string
+  /** Whether rows of the day are still needed, whatever their age; a day that is in use is not dropped. */
+  readonly isInUse?: (tx: Tx, day: Date) => Promise<boolean>
+  /** SQL: the condition of rows that are still needed; while the default partition has one, it is not emptied. */
+  readonly unfinished?: string
 }
 
 /** Longest wait for the lock that attaches a day; the next round of maintenance tries again. */
 const ATTACH_LOCK_TIMEOUT = '2s'
 /** Longest wait for the lock that drops a day; all statements on the table queue behind it, so it is short. */
 const DROP_LOCK_TIMEOUT = '200ms'
-/** Longest check for unfinished runs under that lock; a million waiting runs take some 0.1 s, an index would cost every tick. */
+/** Longest check under that lock whether the day is in use. */
 const DROP_CHECK_TIMEOUT = '500ms'
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -37,7 +38,7 @@ export async function ensureDayPartitions(
   days: number,
 ): Promise<readonly string[]> {
   await query(tx, `set local lock_timeout = '${ATTACH_LOCK_TIMEOUT}'`)
-  await query(tx, `lock table only ${table} in share update exclusive mode`)
+  await query(tx, `lock table only ${table.name} in share update exclusive mode`)
   const names = new Set(await partitionNames(tx, table))
   const made: string[] = []
   for (let ahead = 0; ahead < days; ahead++) {
@@ -49,17 +50,17 @@ export async function ensureDayPartitions(
 }
 
 async function createPartition(tx: Tx, table: DayTable, day: Date): Promise<boolean> {
-  const { tick, storage } = LAYOUT[table]
-  const name = partitionName(table, day)
-  const from = `'${dayText(day)} 00:00Z'`
-  const to = `'${dayText(new Date(day.getTime() + DAY_MS))} 00:00Z'`
+  const { name, column, storage = '' } = table
+  const partition = partitionName(table, day)
+  const start = startOf(day)
+  const [from, to] = [`'${table.lowest(start)}'`, `'${table.lowest(new Date(start.getTime() + DAY_MS))}'`]
   const isTaken = await queryOne(
     tx,
-    `select from ${table}_default where ${tick} >= ${from} and ${tick} < ${to} limit 1`,
+    `select from ${name}_default where ${column} >= ${from} and ${column} < ${to} limit 1`,
   )
   if (isTaken !== undefined) return false
-  await query(tx, `create table ${name} (like ${table} including defaults including constraints) ${storage}`)
-  await query(tx, `alter table ${table} attach partition ${name} for values from (${from}) to (${to})`)
+  await query(tx, `create table ${partition} (like ${name} including defaults including constraints) ${storage}`)
+  await query(tx, `alter table ${name} attach partition ${partition} for values from (${from}) to (${to})`)
   return true
 }
 
@@ -70,10 +71,9 @@ export async function listDaysBefore(tx: Tx, table: DayTable, before: Date): Pro
 }
 
 /**
- * Drops the partition of a day, unless runs of it are unfinished; a missing partition counts as dropped.
+ * Drops the partition of a day, unless it is in use; a missing partition counts as dropped.
  *
- * Needs a transaction. Checks for unfinished runs under the lock: a run that is being retried is seen, or its retry finds no
- * run.
+ * Needs a transaction. Checks the use under the lock: a row that is being taken into use is seen, or its change finds no row.
  *
  * @returns whether the day is gone
  * @throws an error that `isLockTimeout` or `isStatementTimeout` knows when the table is too busy
@@ -81,26 +81,11 @@ export async function listDaysBefore(tx: Tx, table: DayTable, before: Date): Pro
 export async function dropDay(tx: Tx, table: DayTable, day: Date): Promise<boolean> {
   await query(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
   await query(tx, `set local statement_timeout = '${DROP_CHECK_TIMEOUT}'`)
-  await query(tx, `lock table only ${table} in access exclusive mode`)
-  if (table === 'sync_job_run' && (await hasUnfinishedRuns(tx, day))) return false
+  await query(tx, `lock table only ${table.name} in access exclusive mode`)
+  if (await table.isInUse?.(tx, day)) return false
   await query(tx, 'set local statement_timeout to default')
   await query(tx, `drop table if exists ${partitionName(table, day)}`)
   return true
-}
-
-/**
- * Whether runs of a UTC day wait or are leased. Reads the two small tables that have every unfinished run, in one statement,
- * so that a run which moves from one to the other is seen.
- */
-export async function hasUnfinishedRuns(tx: Tx, day: Date): Promise<boolean> {
-  const to = new Date(day.getTime() + DAY_MS)
-  const found = await queryOne(
-    tx,
-    `select from run_queue where scheduled_for >= :day and scheduled_for < :to
-     union all select from run_lease where scheduled_for >= :day and scheduled_for < :to limit 1`,
-    { day, to },
-  )
-  return found !== undefined
 }
 
 /**
@@ -115,57 +100,45 @@ export async function hasUnfinishedRuns(tx: Tx, day: Date): Promise<boolean> {
 export async function emptyDefaultPartition(tx: Tx, table: DayTable, before: Date): Promise<boolean> {
   if (!(await isDefaultOver(tx, table, before))) return false
   await query(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
-  await query(tx, `lock table ${table}_default in access exclusive mode`)
+  await query(tx, `lock table ${table.name}_default in access exclusive mode`)
   if (!(await isDefaultOver(tx, table, before))) return false
-  await query(tx, `truncate ${table}_default`)
+  await query(tx, `truncate ${table.name}_default`)
   return true
 }
 
 async function isDefaultOver(tx: Tx, table: DayTable, before: Date): Promise<boolean> {
-  const { tick } = LAYOUT[table]
+  const { name, column, unfinished = 'false' } = table
   const found = await queryOne<{ readonly isOver: boolean }>(
     tx,
-    `select exists (select from ${table}_default)
-       and not exists (select from ${table}_default where ${tick} >= :before) as "isOver"`,
-    { before },
+    `select exists (select from ${name}_default)
+       and not exists (select from ${name}_default where ${column} >= :before or (${unfinished})) as "isOver"`,
+    { before: table.lowest(before) },
   )
-  if (found?.isOver !== true || table !== 'sync_job_run') return found?.isOver === true
-  const unfinished = await queryOne(
-    tx,
-    `select from sync_job_run_default where status in ('created', 'running', 'rate_limited') limit 1`,
-  )
-  return unfinished === undefined
+  return found?.isOver === true
 }
 
-/** Deletes checkpoints before that moment whose runs were dropped, at most `limit`; returns how many. */
-export async function deleteOrphanedCheckpoints(tx: Tx, before: Date, limit: number): Promise<number> {
-  return await execute(
-    tx,
-    `delete from run_checkpoint where run_id = any(array(
-       select c.run_id from run_checkpoint c where c.scheduled_for < :before
-         and not exists (select from sync_job_run r where r.id = c.run_id and r.scheduled_for = c.scheduled_for)
-       limit :limit))`,
-    { before, limit },
-  )
-}
-
-async function partitionNames(tx: Tx, table: DayTable): Promise<readonly string[]> {
+async function partitionNames(tx: Tx, { name }: DayTable): Promise<readonly string[]> {
   const found = await query<{ readonly name: string }>(
     tx,
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = :table::regclass`,
-    { table },
+    { table: name },
   )
   return found.map(({ name }) => name)
 }
 
 function partitionName(table: DayTable, day: Date): string {
-  return `${table}_${dayText(day).replaceAll('-', '')}`
+  return `${table.name}_${dayText(day).replaceAll('-', '')}`
 }
 
 /** The day in the name of a partition; undefined for the default one. */
 function dayOf(table: DayTable, name: string): Date | undefined {
-  const [, year, month, day] = new RegExp(`^${table}_(\\d{4})(\\d\\d)(\\d\\d)$`).exec(name) ?? []
+  const [, year, month, day] = new RegExp(`^${table.name}_(\\d{4})(\\d\\d)(\\d\\d)$`).exec(name) ?? []
   return year === undefined ? undefined : new Date(`${year}-${month}-${day}T00:00:00Z`)
+}
+
+/** The first moment of the UTC day of a moment. */
+function startOf(moment: Date): Date {
+  return new Date(`${dayText(moment)}T00:00:00Z`)
 }
 
 /** The UTC day as `2026-11-05`. */

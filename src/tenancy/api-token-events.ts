@@ -1,0 +1,18 @@
+import type { Tx } from '../database/index.ts'
+import { appendEvents } from '../events/index.ts'
+import type { ApiTokenRecord } from './sql/api-tokens.ts'
+
+/**
+ * Records that a token was created or deleted, in the token's environment. A team's token belongs to no environment and has
+ * no event.
+ */
+export async function recordApiTokenEvent(
+  tx: Tx,
+  type: 'api_token:created' | 'api_token:deleted',
+  token: ApiTokenRecord,
+): Promise<void> {
+  const { id, environmentId, kind, name, hint, expiresAt } = token
+  if (environmentId === null) return
+  const payload = { id, kind, environment_id: environmentId, name, hint, expires_at: expiresAt?.toISOString() ?? null }
+  await appendEvents(tx, [{ environmentId, type, subjectId: id, payload }])
+}

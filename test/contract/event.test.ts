@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
+import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
+import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
+import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { startTestApp } from '../support/app.ts'
+import type { Client } from '../support/client.ts'
+import { statusOver, TIME, UUID } from '../support/matchers.ts'
+import { createApiEnvironment, EXAMPLE_CONFIG, freshName, idOf, type Tenant } from '../support/seeded-tenant.ts'
+import { readOne } from '../support/tenant.ts'
+
+const { getEvent: get, listEvents: list } = EventService.method
+const {
+  createEnvironmentIntegration: install,
+  updateEnvironmentIntegration: change,
+  deleteEnvironmentIntegration: uninstall,
+} = EnvironmentIntegrationService.method
+
+const app = await startTestApp()
+const clients = app.clients()
+const admin = app.client('connect', { token: app.first.teamToken })
+
+/** A fresh environment, with a client of each wire. */
+async function freshEnvironment(): Promise<Pick<Tenant, 'environmentId' | 'environmentToken'>> {
+  return await createApiEnvironment(app, app.first.teamToken)
+}
+
+async function freshIntegration(): Promise<string> {
+  return await idOf(admin, IntegrationService.method.createIntegration, {
+    name: freshName('example'),
+    config: EXAMPLE_CONFIG,
+  })
+}
+
+async function eventsOf(client: Client, filter: JsonObject = {}, token?: string): Promise<readonly JsonObject[]> {
+  const sender = token === undefined ? undefined : { token }
+  return (await client.ok(list, filter, sender)).events as unknown as readonly JsonObject[]
+}
+
+describe.each(clients)('the events of an environment over $wire', (client) => {
+  it('tell what happened to an installation, newest first, and read back one by one', async () => {
+    const { environmentId, environmentToken: token } = await freshEnvironment()
+    const integration_id = await freshIntegration()
+    const { id } = await client.ok(install, { integration_id, override: { headers: { x: 'secret-value' } } }, { token })
+    await client.ok(change, { id, is_enabled: false }, { token })
+    await client.ok(uninstall, { id }, { token })
+
+    const events = await eventsOf(client, { subject_id: id }, token)
+    const payload = { id, environment_id: environmentId, integration_id, show_in_catalog: false, is_enabled: false }
+    expect(events).toEqual([
+      eventOf(environmentId, 'environment_integration:deleted', payload),
+      eventOf(environmentId, 'environment_integration:updated', payload),
+      eventOf(environmentId, 'environment_integration:created', { ...payload, is_enabled: true }),
+    ])
+    for (const event of events) expect(await client.ok(get, { id: String(event.id) }, { token })).toEqual(event)
+    expect(JSON.stringify(events)).not.toContain('secret-value')
+  })
+
+  it('can be filtered by type, and paged', async () => {
+    const { environmentToken: token } = await freshEnvironment()
+    for (let index = 0; index < 3; index++)
+      await client.ok(install, { integration_id: await freshIntegration() }, { token })
+    const filter = { type: 'environment_integration:created' }
+    const all = await eventsOf(client, filter, token)
+    expect(all).toHaveLength(3)
+    const first = await client.ok(list, { ...filter, page_size: 2 }, { token })
+    const rest = await client.ok(list, { ...filter, page_token: first.next_page_token ?? '' }, { token })
+    expect([...(first.events as never as unknown[]), ...(rest.events as never as unknown[])]).toEqual(all)
+    expect(await eventsOf(client, { type: 'webhook:disabled' }, token)).toEqual([])
+    const wrongQuery = await client.callError(list, { page_token: first.next_page_token ?? '' }, { token })
+    expect(wrongQuery.reason).toBe('PAGE_TOKEN_INVALID')
+  })
+
+  it('are not found by the id of another environment, nor by an unknown one', async () => {
+    const [mine, other] = [await freshEnvironment(), await freshEnvironment()]
+    await client.ok(install, { integration_id: await freshIntegration() }, { token: other.environmentToken })
+    const [theirs] = await eventsOf(client, {}, other.environmentToken)
+    for (const id of [String(theirs?.id), newId()]) {
+      const error = await client.callError(get, { id }, { token: mine.environmentToken })
+      expect(error).toMatchObject({ reason: 'RESOURCE_NOT_FOUND', httpStatus: statusOver(client, 404) })
+    }
+  })
+})
+
+describe('events', () => {
+  it('tell of the tokens of the environment, and not of those of the team', async () => {
+    const { environmentId, environmentToken: token } = await freshEnvironment()
+    const request = { kind: 'environment', environment_id: environmentId, name: 'ci' }
+    const { id, hint } = await admin.ok(ApiTokenService.method.createApiToken, request)
+    await admin.ok(ApiTokenService.method.createApiToken, { kind: 'team', name: 'ours' })
+    await admin.ok(ApiTokenService.method.deleteApiToken, { id })
+    const events = await eventsOf(admin, {}, token)
+    const payload = { id, kind: 'environment', environment_id: environmentId, name: 'ci', hint, expires_at: null }
+    expect(events.slice(0, 2)).toEqual([
+      eventOf(environmentId, 'api_token:deleted', payload),
+      eventOf(environmentId, 'api_token:created', payload),
+    ])
+    expect(events.map(({ type }) => type)).toEqual(['api_token:deleted', 'api_token:created', 'api_token:created'])
+  })
+
+  it('tell nothing of a change that failed, or that changed nothing', async () => {
+    const { environmentToken: token } = await freshEnvironment()
+    const { id } = await admin.ok(install, { integration_id: await freshIntegration() }, { token })
+    await admin.callError(change, { id, is_enabled: false, etag: '"v9"' }, { token })
+    await admin.callError(uninstall, { id, etag: '"v9"' }, { token })
+    await admin.ok(change, { id }, { token })
+    expect((await eventsOf(admin, { subject_id: String(id) }, token)).map(({ type }) => type)).toEqual([
+      'environment_integration:created',
+    ])
+  })
+
+  it('are deleted with their environment', async () => {
+    const { environmentId, environmentToken: token } = await freshEnvironment()
+    await admin.ok(install, { integration_id: await freshIntegration() }, { token })
+    await admin.ok(EnvironmentService.method.deleteEnvironment, { id: environmentId, force: true })
+    const count = 'select count(*) as count from event where environment_id = :environmentId'
+    expect(await readOne(app.database, count, { environmentId })).toEqual({ count: 0 })
+  })
+})
+
+function eventOf(environmentId: string, type: string, payload: Readonly<Record<string, unknown>>) {
+  return { id: UUID, environment_id: environmentId, type, subject_id: payload.id, payload, created_at: TIME }
+}
