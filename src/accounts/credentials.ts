@@ -1,6 +1,12 @@
 import { type Failure, invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
-import { type AuthenticationMethod, CREDENTIAL_FORMATS, collectFields, IMPORTED_FIELDS } from '../formats/index.ts'
+import {
+  type AuthenticationMethod,
+  CREDENTIAL_FORMATS,
+  collectFields,
+  IMPORTED_FIELDS,
+  isSecretField,
+} from '../formats/index.ts'
 
 /** Credentials that were given for an account, validated, secret and visible fields apart. */
 export interface CollectedCredentials {
@@ -57,17 +63,17 @@ export function collectForMethod(connect: ConnectPlan, given: JsonObject): Colle
     isImport ? [...connect.fields, ...IMPORTED_FIELDS] : connect.fields,
     given,
     'credentials',
-    connect.sentInHeaders,
+    { sentInHeaders: connect.sentInHeaders },
   )
   if (collected.kind === 'invalid') throw credentialsError(collected.violations)
   const [secrets, visible] = [splitImported(collected.secrets, isImport), splitImported(collected.visible, isImport)]
-  const passwords = connect.fields.filter(({ type }) => type === 'password').map(({ name }) => name)
+  const secretFields = connect.fields.filter(isSecretField).map(({ name }) => name)
   return {
     connect,
     authenticationMethod: authenticationMethodOf(connect),
     secrets: Object.fromEntries(Object.entries(secrets.others).map(([name, value]) => [name, JSON.stringify(value)])),
     contextFields: visible.others,
-    secretNames: connect.token === undefined ? passwords : [...passwords, ...IMPORTED_NAMES],
+    secretNames: connect.token === undefined ? secretFields : [...secretFields, ...IMPORTED_NAMES],
     importedToken: isImport ? { ...secrets.imported, ...visible.imported } : undefined,
   }
 }

@@ -1,7 +1,7 @@
 import { etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan } from '../definitions/index.ts'
-import { type AuthenticationMethod, importedToken, type TokenSet } from '../formats/index.ts'
+import { type AuthenticationMethod, importedToken, isSecretField, type TokenSet } from '../formats/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
 import { contextPatchFrom } from './context.ts'
 import { authenticationMethodOf, type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
@@ -96,8 +96,9 @@ function storedValues(
   stored: Readonly<Record<string, string>>,
   context: JsonObject,
 ): JsonObject {
-  const entries = fields.flatMap(({ name, type }) => {
-    const text = type === 'password' ? stored[name] : undefined
+  const entries = fields.flatMap((field) => {
+    const { name } = field
+    const text = isSecretField(field) ? stored[name] : undefined
     const value = text === undefined ? context[name] : parseJson(text)
     return value === undefined ? [] : [[name, value] as const]
   })

@@ -15,6 +15,8 @@ export {
 export { authorizationSchema, compileAuthorization } from './authorization/index.ts'
 export type { BodyFormat } from './body/body.ts'
 export { bodyFormat } from './body/index.ts'
+export { FIELD_RULES, type FieldRule } from './credential/check-field-value.ts'
+export { collectFields, type FieldsSource } from './credential/collect-fields.ts'
 export type {
   AuthenticationMethod,
   CredentialChoice,
@@ -25,7 +27,8 @@ export type {
   TokenRules,
   TokenSet,
 } from './credential/credential.ts'
-export { collectFields, type Field, fieldList } from './credential/fields.ts'
+export { type FormField, type FormOption, listFormFields } from './credential/field-view.ts'
+export { FIELD_FORMATS, type Field, fieldList, isSecretField } from './credential/fields.ts'
 export { CREDENTIAL_FORMATS, compileCredential, credentialsSchema, listCredentials } from './credential/index.ts'
 export { IMPORTED_FIELDS, importedToken, readStandardTokenResponse } from './credential/token-response.ts'
 export { type FormatChoice, isTruthy } from './format.ts'

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { AUTHORIZATION_FORMATS } from './authorization/index.ts'
 import { BODY_FORMATS } from './body/index.ts'
+import { type Field, fieldKeys } from './credential/fields.ts'
 import { CREDENTIAL_FORMATS } from './credential/index.ts'
 import type { Format } from './format.ts'
 import { PAGINATION_FORMATS } from './pagination/index.ts'
@@ -20,6 +21,7 @@ export function renderFormatReference(): string {
     LIMITS,
     renderKind('authorization', AUTHORIZATION_FORMATS),
     renderKind('credentials', CREDENTIAL_FORMATS),
+    renderFields(),
     `${renderKind('pagination', PAGINATION_FORMATS, Object.keys(commonKeys))}\n\n### Keys of every pagination format\n\n${keyTable(schemaOf(z.strictObject(commonKeys)), [])}`,
     renderKind('signature_verification', SIGNATURE_FORMATS),
     renderNames('body_format', BODY_FORMATS),
@@ -43,6 +45,33 @@ function renderKind(name: string, formats: readonly Format[], shared: readonly s
     return `### \`${format}\`\n\n${summary}${keys === '' ? '' : `\n\n${keys}`}`
   })
   return `## ${name}\n\n${entries.join('\n\n')}`
+}
+
+/** Types of fields: the JSON type of their values, where these are stored, and which texts are accepted for them. */
+const FIELD_TYPE_ROWS: readonly (readonly [Field['type'], string, string])[] = [
+  ['text', 'text', 'One line.'],
+  ['password', 'text, stored encrypted', 'One line that is not shown.'],
+  ['textarea', 'text, stored encrypted with `is_secret`', 'Several lines.'],
+  ['file', 'text, stored encrypted unless `is_secret` is false', 'Content of a text file: a private key, a JSON key.'],
+  ['number', 'number, all digits kept', 'Decimal text such as `1.50`; leading zeros and a plus sign are dropped.'],
+  ['checkbox', 'boolean', '`true` or `on`, `false` or `off`; not given is `false`, unless the default is true.'],
+  ['single_select', 'text', 'One of the options.'],
+  ['multi_select', 'list of texts', 'Some of the options.'],
+  ['hidden', 'text', 'Not shown: an application supplies it, else it is the default.'],
+]
+
+function renderFields(): string {
+  const types = FIELD_TYPE_ROWS.map(([type, stored, given]) => [`\`${type}\``, stored, given])
+  return `## Field
+
+An entry of \`fields\`. Pasted values are normalised before they are checked: blanks and invisible characters around them are taken
+off, inside too unless the field is a password; a PEM block with written \`\\n\` gets line breaks; of a format, quotation marks around the
+value; of \`hostname\` and \`hostname_label\` everything of an address but its host, of \`hostname_label\` the \`suffix\` as well
+(\`https://acme.zendesk.com/agent\` becomes \`acme\`); of \`url\` a missing \`https://\` is added; of \`tel\` blanks and dashes are removed.
+
+${keyTable(schemaOf(z.strictObject(fieldKeys)), [])}
+
+${table(['type', 'value', 'accepted'], types)}`
 }
 
 function renderNames(name: string, formats: readonly Pick<Format, 'format' | 'summary'>[]): string {

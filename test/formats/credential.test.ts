@@ -33,7 +33,7 @@ describe('a field is judged when it is written', () => {
     ['a name that is a placeholder root', { name: 'query' }, 'is reserved'],
     ['a name that no placeholder can say', { name: 'a b' }, 'must start with a letter'],
     ['a choice without options', { name: 'a', type: 'single_select' }, 'needs options'],
-    ['options without a choice', { name: 'a', options: [{ value: 'x' }] }, 'only a single_select has'],
+    ['options without a choice', { name: 'a', options: [{ value: 'x' }] }, 'only a single_select or multi_select has'],
     ['a pattern that does not parse', { name: 'a', pattern: '(' }, 'is not a regular expression'],
     ['a pattern that refers back', { name: 'a', pattern: '(a)\\1' }, 'no back references'],
     ['a pattern that refers back by name', { name: 'a', pattern: '(?<n>a)\\k<n>' }, 'no back references'],

@@ -10,6 +10,7 @@ import { parseExpiry, parseLooseBody, tokenErrorFrom } from '../../src/formats/c
 import {
   collectFields,
   compilePagination,
+  FIELD_FORMATS,
   fieldList,
   type ListingState,
   responseFormat,
@@ -384,7 +385,11 @@ const SIGNATURES: readonly Reader[] = [
 ]
 
 const PATTERN_VALUE = 'a'.repeat(512)
-const FIELDS = fieldList().parse([{ name: 'a', pattern: '(?:a{0,99}){0,5}b', format: 'email' }])
+const FIELDS = fieldList().parse([
+  { name: 'a', pattern: '(?:a{0,99}){0,5}b', format: 'email' },
+  ...FIELD_FORMATS.map((format, index) => ({ name: `f${index}`, format, suffix: '.example' })),
+  ...(['textarea', 'file', 'number', 'checkbox'] as const).map((type) => ({ name: type, type })),
+])
 
 const CREDENTIALS: readonly Reader[] = [
   {
@@ -409,12 +414,38 @@ const CREDENTIALS: readonly Reader[] = [
   },
   {
     name: 'value of a field',
-    covers: [],
+    covers: [
+      'formats/credential/check-field-value.ts#findValueProblem',
+      'formats/credential/check-field-value.ts#parseNumber',
+    ],
     lengthMax: 4 * MIB,
-    read: (input) => collectFields(FIELDS, { a: input, [input.slice(0, 100)]: 1 }, 'credentials'),
+    read: (input) => {
+      const values = FIELDS.map(({ name }) => [name, input])
+      return collectFields(FIELDS, { ...Object.fromEntries(values), [input.slice(0, 100)]: 1 }, 'credentials')
+    },
     rejects: never,
-    seeds: ['a@b.example', ''],
-    attacks: { letters: repeated('a'), at: repeated('@'), blanks: repeated(' ') },
+    seeds: ['a@b.example', '', 'https://a.example/b', '1.50', '-----BEGIN KEY-----\\n'],
+    attacks: {
+      letters: repeated('a'),
+      at: repeated('@'),
+      blanks: repeated(' '),
+      'blanks before a letter': repeated(' ', '', 'x'),
+      quotes: repeated('"', '', 'x'),
+      digits: repeated('0', '', 'x'),
+      dots: repeated('a.'),
+      breaks: repeated('\\n', '-----BEGIN KEY-----'),
+    },
+  },
+  {
+    name: 'field of a form',
+    covers: ['formats/credential/fields.ts#checkField'],
+    lengthMax: 64 * KIB,
+    read: (input) =>
+      fieldList().safeParse([{ name: 'a', type: 'single_select', options: [{ value: input }], default: input }])
+        .success,
+    rejects: never,
+    seeds: ['a', ''],
+    attacks: { letters: repeated('a') },
   },
   {
     name: 'ISO duration',

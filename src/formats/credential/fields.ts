@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { createSuggester, isJsonNumber, isUuid, type Json, type JsonObject, type Violation } from '../../base/index.ts'
+import { FORBIDDEN_KEYS, type Json } from '../../base/index.ts'
 import { isPlaceholderRoot } from '../../expressions/index.ts'
-import { listOf, plainText, rawText, refineWith } from '../schema-types.ts'
-import { areTooLargeTogether, findPatternProblem, matchesPattern, PATTERN_LENGTH_MAX } from './field-pattern.ts'
+import { listOf, plainText, rawText, refineWith, webAddress } from '../schema-types.ts'
+import { areTooLargeTogether, findPatternProblem, PATTERN_LENGTH_MAX } from './field-pattern.ts'
 
 /** Most fields of one form. */
 const FIELDS_MAX = 100
@@ -10,69 +10,217 @@ const FIELDS_MAX = 100
 /** A key that placeholders can name: `{{subdomain}}`, `{{credentials.subdomain}}`. */
 const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 
+/** Types of fields; each one says which JSON type its values have. */
+export const FIELD_TYPES = [
+  'text',
+  'password',
+  'textarea',
+  'file',
+  'number',
+  'checkbox',
+  'single_select',
+  'multi_select',
+  'hidden',
+] as const
+
+/** What the text of a field must be. */
+export const FIELD_FORMATS = ['email', 'number', 'uuid', 'url', 'hostname', 'hostname_label', 'tel', 'date'] as const
+
 const option = z.strictObject({
   value: rawText(),
   label: plainText().optional().describe('Default: the value.'),
 })
 
-/** One field of the form with which a customer connects an account. */
-const fieldSchema = z
-  .strictObject({
-    name: z
-      .string()
-      .max(64)
-      .regex(FIELD_NAME, { error: 'must start with a letter and hold letters, digits, "_" and "-" only' })
-      .superRefine(refineWith(findRootProblem, 'field.name_reserved'))
-      .describe('Placeholders find the value under this name.'),
-    label: plainText().optional().describe('Default: the name.'),
-    type: z
-      .enum(['text', 'password', 'single_select'])
-      .default('text')
-      .describe('`password` values are credential material: stored encrypted, never shown.'),
-    required: z.boolean().default(false).describe('An empty value is rejected.'),
-    default: rawText().optional().describe('Taken when the field is left empty.'),
-    format: z.enum(['email', 'number', 'uuid', 'url', 'hostname_label']).optional().describe('What the value must be.'),
-    pattern: z
-      .string()
-      .max(PATTERN_LENGTH_MAX, { abort: true })
-      .superRefine(refineWith(findPatternProblem, 'field.pattern'))
-      .optional()
-      .describe(
-        'A regular expression that the whole value must match, in RE2 syntax: no back references, no lookaround. Values of more than 512 characters do not match.',
-      ),
-    transform: z.enum(['lowercase', 'uppercase', 'trim']).optional().describe('Applied before anything is checked.'),
-    prefix: rawText()
-      .optional()
-      .describe('Shown before the input and taken off a value that was given with it, for example `https://`.'),
-    suffix: rawText().optional().describe('Shown behind the input and taken off likewise, for example `.zendesk.com`.'),
-    placeholder: plainText().optional().describe('Shown in the empty input.'),
-    help_text: plainText().optional().describe('Shown below the input.'),
-    options: listOf(option).min(1).optional().describe('The choices of a `single_select`.'),
-  })
-  .superRefine(refineWith(findOptionsProblem, 'field.options'))
-  .meta({ id: 'Field' })
+const scalar = z.union([rawText(), z.boolean(), z.number()])
 
-export type Field = z.output<typeof fieldSchema>
+/** The keys that fields of every form have. */
+export const fieldKeys = {
+  name: z
+    .string()
+    .max(64)
+    .regex(FIELD_NAME, { error: 'must start with a letter and hold letters, digits, "_" and "-" only' })
+    .superRefine(refineWith(findRootProblem, 'field.name_reserved'))
+    .describe('Placeholders find the value under this name.'),
+  label: plainText().optional().describe('Default: the name.'),
+  type: z
+    .enum(FIELD_TYPES)
+    .default('text')
+    .describe('How the value is entered, and its JSON type: see the table of types.'),
+  order: z
+    .int()
+    .min(-1_000)
+    .max(1_000)
+    .optional()
+    .describe('Fields are shown by ascending order, those of the same order as they are listed. Default: 0.'),
+  required: z.boolean().default(false).describe('An empty value is rejected; a checkbox must be checked.'),
+  default: z
+    .union([rawText(), z.boolean(), z.number(), listOf(rawText())])
+    .optional()
+    .describe("Taken when the field is left empty; of the field's JSON type."),
+  format: z.enum(FIELD_FORMATS).optional().describe('What the value of a text must be.'),
+  pattern: z
+    .string()
+    .max(PATTERN_LENGTH_MAX, { abort: true })
+    .superRefine(refineWith(findPatternProblem, 'field.pattern'))
+    .optional()
+    .describe(
+      'A regular expression that the whole value must match, in RE2 syntax: no back references, no lookaround. Values of more than 512 characters do not match.',
+    ),
+  pattern_message: plainText().optional().describe('Shown when the value does not match the pattern.'),
+  transform: z.enum(['lowercase', 'uppercase', 'trim']).optional().describe('Applied before anything is checked.'),
+  prefix: rawText()
+    .optional()
+    .describe('Shown before the input and taken off a value that was given with it, for example `https://`.'),
+  suffix: rawText().optional().describe('Shown behind the input and taken off likewise, for example `.zendesk.com`.'),
+  placeholder: plainText().optional().describe('Shown in the empty input.'),
+  help_text: plainText().optional().describe('Shown below the input.'),
+  documentation_link: webAddress().optional().describe('Where the customer reads how to find the value.'),
+  options: listOf(option).min(1).optional().describe('The choices of a `single_select` or `multi_select`.'),
+  is_secret: z
+    .boolean()
+    .optional()
+    .describe(
+      'Of a `textarea` or `file`: the value is credential material, stored encrypted and never shown. Default: true for a file.',
+    ),
+  accept: listOf(
+    z
+      .string()
+      .max(16)
+      .regex(/^\.[a-z0-9]+$/, { error: 'must be a file name extension such as .pem' }),
+  )
+    .max(20)
+    .optional()
+    .describe('Extensions that the file chooser offers, for example `[".pem"]`.'),
+  min: z.number().optional().describe('Least value of a `number`.'),
+  max: z.number().optional().describe('Largest value of a `number`.'),
+  visible_when: z
+    .strictObject({
+      field: z.string().max(64).describe('Name of a field that is listed before.'),
+      equals: z
+        .union([scalar, listOf(scalar).min(1)])
+        .describe('The value, or one of the values, that it must have; a `multi_select` must hold one of them.'),
+    })
+    .optional()
+    .describe('When another field has another value, the field is not shown, not required and not stored.'),
+} as const
+
+const fieldObject = z.strictObject(fieldKeys)
+
+export type Field = z.output<typeof fieldObject>
+
+/** A field whose options may be described otherwise than by a list. */
+type AnyField = Omit<Field, 'options'> & { readonly options?: unknown; readonly data_source?: unknown }
+
+const FIELD_RULES = [
+  [findOptionsProblem, 'field.options'],
+  [findTypeProblem, 'field.type'],
+  [findDefaultProblem, 'field.default'],
+] as const
+
+/** Checks the keys of one field against each other. */
+export function checkField(field: AnyField, context: z.RefinementCtx): void {
+  for (const [find, rule] of FIELD_RULES) {
+    const problem = find(field)
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, params: { rule } })
+  }
+}
+
+/** One field of the form with which a customer connects an account. */
+const fieldSchema = fieldObject.superRefine(checkField).meta({ id: 'Field' })
 
 /** The `fields` list of a credential format. */
 export function fieldList(): z.ZodType<Field[]> {
+  return fieldListOf(fieldSchema)
+}
+
+/** A list of fields, with the rules between them. */
+export function fieldListOf<One extends AnyField>(schema: z.ZodType<One>): z.ZodType<One[]> {
   return z
-    .array(fieldSchema)
+    .array(schema)
     .max(FIELDS_MAX, { abort: true })
     .superRefine(refineWith(findDuplicateProblem, 'field.duplicate'))
     .superRefine(refineWith(findPatternsProblem, 'field.pattern'))
+    .superRefine(refineWith(findVisibilityProblem, 'field.visible_when'))
+}
+
+/** Whether values of the field are credential material: stored encrypted, never shown. */
+export function isSecretField({ type, is_secret }: Pick<Field, 'type' | 'is_secret'>): boolean {
+  switch (type) {
+    case 'password':
+      return true
+    case 'file':
+      return is_secret ?? true
+    case 'textarea':
+      return is_secret ?? false
+    default:
+      return false
+  }
 }
 
 function findRootProblem(name: string): string | undefined {
+  if (FORBIDDEN_KEYS.has(name)) return 'is not possible as a name'
   return isPlaceholderRoot(name) ? `is reserved: {{${name}}} means something else` : undefined
 }
 
-function findOptionsProblem(field: { readonly type: string; readonly options?: unknown }): string | undefined {
-  if (field.type === 'single_select' && field.options === undefined)
-    return 'needs options, because its type is single_select'
-  if (field.type !== 'single_select' && field.options !== undefined)
-    return 'has options, which only a single_select has'
+function isSelect({ type }: Pick<Field, 'type'>): boolean {
+  return type === 'single_select' || type === 'multi_select'
+}
+
+function findOptionsProblem(field: AnyField): string | undefined {
+  if (isSelect(field) && field.options === undefined) return `needs options, because its type is ${field.type}`
+  if (!isSelect(field) && field.options !== undefined)
+    return 'has options, which only a single_select or multi_select has'
   return undefined
+}
+
+/** Keys that have no effect for the type of their field, and contradictions between keys. */
+function findTypeProblem(field: AnyField): string | undefined {
+  const { type, min, max } = field
+  const has = (key: keyof AnyField) => field[key] !== undefined
+  if ((has('min') || has('max')) && type !== 'number') return 'has min or max, which only a number has'
+  if (min !== undefined && max !== undefined && min > max) return 'has a min that is larger than its max'
+  if (has('accept') && type !== 'file') return 'has accept, which only a file has'
+  if (has('is_secret') && type !== 'file' && type !== 'textarea')
+    return 'has is_secret, which only a textarea or file has; a password always is'
+  if (has('pattern_message') && !has('pattern')) return 'has a pattern_message without a pattern'
+  const textual = (['format', 'pattern', 'transform', 'prefix', 'suffix'] as const).find(has)
+  const isTyped = type === 'number' || type === 'checkbox' || type === 'multi_select'
+  return textual !== undefined && isTyped ? `has ${textual}, which a ${type} has not` : undefined
+}
+
+function findDefaultProblem(field: AnyField): string | undefined {
+  const { type, default: given } = field
+  if (given === undefined) return undefined
+  if (isSecretField(field)) return type === 'password' ? undefined : 'has a default, but its value is a secret'
+  const kind = defaultKindOf(type)
+  if (kindOf(given) !== kind) return `has a default that is not ${NOUNS[kind]}`
+  return isSelect(field) ? findUnknownOption(field, given) : undefined
+}
+
+const NOUNS = { string: 'a text', boolean: 'true or false', number: 'a number', list: 'a list of texts' } as const
+
+function defaultKindOf(type: Field['type']): keyof typeof NOUNS {
+  switch (type) {
+    case 'checkbox':
+      return 'boolean'
+    case 'number':
+      return 'number'
+    case 'multi_select':
+      return 'list'
+    default:
+      return 'string'
+  }
+}
+
+function kindOf(value: NonNullable<Field['default']>): string {
+  return Array.isArray(value) ? 'list' : typeof value
+}
+
+function findUnknownOption({ options }: AnyField, given: Json): string | undefined {
+  if (!Array.isArray(options)) return undefined
+  const values: readonly Json[] = Array.isArray(given) ? given : [given]
+  const unknown = values.find((value) => !options.some((each) => each.value === value))
+  return unknown === undefined ? undefined : `has the default ${JSON.stringify(unknown)}, which is none of its options`
 }
 
 function findPatternsProblem(fields: readonly { readonly pattern?: string | undefined }[]): string | undefined {
@@ -88,121 +236,15 @@ function findDuplicateProblem(fields: readonly { readonly name: string }[]): str
   return twice === undefined ? undefined : `names the field ${twice} twice`
 }
 
-/** Values of a form: secrets are stored encrypted, all others in the account's context. */
-export type CollectedFields =
-  | { readonly kind: 'collected'; readonly secrets: JsonObject; readonly visible: JsonObject }
-  | { readonly kind: 'invalid'; readonly violations: readonly Violation[] }
-
-/** Longest value of a field; private keys and service account files fit. */
-const VALUE_LENGTH_MAX = 16_384
-
-/** The mask that responses show instead of a secret; never accepted as a value. */
-const MASK = '***'
-
-/**
- * Validates and transforms the values of a form, with all findings in one result.
- *
- * @param given values by field name; an absent, `null` or empty value counts as not given
- * @param path prefix of the reported fields, for example `credentials`
- * @param sentInHeaders names of fields whose values are sent in headers unchanged
- */
-export function collectFields(
-  fields: readonly Field[],
-  given: JsonObject,
-  path: string,
-  sentInHeaders: ReadonlySet<string> = new Set(),
-): CollectedFields {
-  const violations: Violation[] = []
-  const secrets: Record<string, Json> = {}
-  const visible: Record<string, Json> = {}
-  const names = new Set(fields.map((field) => field.name))
-  const suggest = createSuggester()
-  for (const name of Object.keys(given))
-    if (!names.has(name))
-      violations.push({
-        field: `${path}.${name}`,
-        description: `is not asked for${suggest(name, names)}`,
-        rule: 'unknown_field',
-      })
-  for (const field of fields) {
-    const text = normalise(field, given[field.name])
-    const problem = findValueProblem(field, text) ?? findCharacterProblem(text, sentInHeaders.has(field.name))
-    if (problem !== undefined) violations.push({ field: `${path}.${field.name}`, ...problem })
-    else if (typeof text === 'string') (field.type === 'password' ? secrets : visible)[field.name] = text
+/** A condition reads a field that is listed before: there are no cycles, and one pass decides all of them. */
+function findVisibilityProblem(fields: readonly AnyField[]): string | undefined {
+  for (const [index, { name, visible_when: condition }] of fields.entries()) {
+    if (condition === undefined) continue
+    const read = fields.findIndex((field) => field.name === condition.field)
+    const other = fields[read]
+    if (other === undefined || read >= index)
+      return `shows ${name} by the field ${condition.field}, which is not listed before it`
+    if (isSecretField(other)) return `shows ${name} by the field ${condition.field}, whose value is a secret`
   }
-  return violations.length > 0 ? { kind: 'invalid', violations } : { kind: 'collected', secrets, visible }
-}
-
-/** The value to store; `undefined` when it is not given and has no default. */
-function normalise(field: Field, given: Json | undefined): Json | undefined {
-  const value = isJsonNumber(given) ? String(given) : (given ?? undefined)
-  if (value !== undefined && typeof value !== 'string') return value
-  const text = stripAffixes(field, transform(field, value ?? ''))
-  return text === '' ? field.default : text
-}
-
-function transform(field: Field, text: string): string {
-  switch (field.transform) {
-    case undefined:
-      return text
-    case 'lowercase':
-      return text.toLowerCase()
-    case 'uppercase':
-      return text.toUpperCase()
-    case 'trim':
-      return text.trim()
-  }
-}
-
-function stripAffixes({ prefix = '', suffix = '' }: Field, text: string): string {
-  const tail = prefix !== '' && text.startsWith(prefix) ? text.slice(prefix.length) : text
-  return suffix !== '' && tail.endsWith(suffix) ? tail.slice(0, -suffix.length) : tail
-}
-
-function findValueProblem(field: Field, value: Json | undefined): Omit<Violation, 'field'> | undefined {
-  if (value === undefined) return field.required ? { description: 'is required', rule: 'required' } : undefined
-  if (typeof value !== 'string') return { description: 'must be a text', rule: 'type' }
-  if (field.type === 'password' && value === MASK)
-    return { description: 'is the mask of a secret, not the secret', rule: 'secret_masked' }
-  if (value.length > VALUE_LENGTH_MAX)
-    return { description: `must not be longer than ${VALUE_LENGTH_MAX} characters`, rule: 'string.max_len' }
-  if (field.options !== undefined && !field.options.some((option) => option.value === value))
-    return { description: `must be one of ${field.options.map((option) => option.value).join(', ')}`, rule: 'enum' }
-  return findFormatProblem(field, value) ?? findPatternMismatch(field, value)
-}
-
-/** Control characters but line breaks and tabs, which occur in PEM keys. */
-const CONTROL = /[^\P{Cc}\t\n\r]/u
-/** Visible characters of Latin-1, blank and tab (RFC 9110 §5.5). */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-
-function findCharacterProblem(value: Json | undefined, isSentInHeader: boolean): Omit<Violation, 'field'> | undefined {
-  if (typeof value !== 'string') return undefined
-  if (CONTROL.test(value)) return { description: 'must not hold control characters', rule: 'string.control' }
-  if (!isSentInHeader || HEADER_VALUE.test(value)) return undefined
-  const description = /[\r\n]/.test(value)
-    ? 'must not hold a line break, because it is sent in a header'
-    : 'holds characters that no header can carry'
-  return { description, rule: 'string.header' }
-}
-
-const FORMATS: Readonly<Record<NonNullable<Field['format']>, { test: (text: string) => boolean; noun: string }>> = {
-  email: { test: (text) => /^[^\s@]{1,64}@[^\s@]{1,255}$/.test(text), noun: 'an e-mail address' },
-  number: { test: (text) => /^[+-]?\d{1,300}(?:\.\d{1,300})?$/.test(text), noun: 'a number' },
-  uuid: { test: isUuid, noun: 'a UUID' },
-  url: { test: (text) => /^https?:\/\//i.test(text) && URL.canParse(text), noun: 'an http or https URL' },
-  hostname_label: {
-    test: (text) => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(text),
-    noun: 'one label of a host name: letters, digits and "-"',
-  },
-}
-
-function findFormatProblem({ format }: Field, value: string): Omit<Violation, 'field'> | undefined {
-  if (format === undefined || FORMATS[format].test(value)) return undefined
-  return { description: `must be ${FORMATS[format].noun}`, rule: `string.${format}` }
-}
-
-function findPatternMismatch({ pattern }: Field, value: string): Omit<Violation, 'field'> | undefined {
-  if (pattern === undefined || matchesPattern(pattern, value)) return undefined
-  return { description: `must match ${pattern}`, rule: 'string.pattern' }
+  return undefined
 }
