@@ -1,0 +1,53 @@
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { type Browser, chromium } from 'playwright-core'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const FONT_FOLDER = '/usr/share/fonts/truetype/dejavu'
+/** Screenshots are compared where this font exists. */
+export const FONT_FILE = `${FONT_FOLDER}/DejaVuSans.ttf`
+
+/** The executable: that of CHROMIUM, else one in the PATH. */
+export function findChromium(): string | undefined {
+  const given = process.env.CHROMIUM
+  if (given !== undefined && given !== '') return given
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin']
+  return folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((path) => existsSync(path))
+}
+
+export function hasFont(): boolean {
+  return existsSync(FONT_FILE)
+}
+
+/** Only the DejaVu fonts, for every family: what text looks like does not depend on which fonts a machine has. */
+function writeFontConfig(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'patchbay-fonts-'))
+  const path = join(folder, 'fonts.conf')
+  writeFileSync(
+    path,
+    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>${FONT_FOLDER}</dir><cachedir>${folder}</cachedir>
+<match target="pattern"><test qual="all" name="family" compare="not_contains"><string>Mono</string></test>
+<edit name="family" mode="prepend" binding="strong"><string>DejaVu Sans</string></edit></match>
+</fontconfig>`,
+  )
+  return path
+}
+
+/**
+ * Starts headless Chromium with its popup blocker, without third-party cookies.
+ * @param args further switches
+ */
+export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
+  const executablePath = findChromium()
+  if (executablePath === undefined) throw new Error('there is no Chromium; npm run test:browser installs it')
+  return await chromium.launch({
+    executablePath,
+    // Its sandbox needs user namespaces, which root in a container lacks.
+    chromiumSandbox: process.getuid?.() !== 0,
+    ignoreDefaultArgs: ['--disable-popup-blocking'],
+    args: ['--test-third-party-cookie-phaseout', '--font-render-hinting=none', '--disable-lcd-text', ...args],
+    env: { ...process.env, ...(hasFont() ? { FONTCONFIG_FILE: writeFontConfig() } : {}) } as Record<string, string>,
+  })
+}
