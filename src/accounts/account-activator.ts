@@ -3,12 +3,13 @@ import type { Tx } from '../database/index.ts'
 import { type EnvironmentRef, getIntegratedAccount, type IntegratedAccount } from './account.ts'
 import {
   type ActivationDependencies,
+  type ActivationError,
   type ActivationPhase,
   type PhaseResult,
   phaseResultJson,
   runActivationSteps,
 } from './activation-steps.ts'
-import type { AccountDependencies } from './dependencies.ts'
+import type { AccountDependencies, ActivationChange } from './dependencies.ts'
 import {
   type ActivationLease,
   type ActivationPostponement,
@@ -32,9 +33,16 @@ const LEASE_MS = 300_000
 const ATTEMPTS_MAX = 5
 const RETRY_BACKOFF: BackoffPolicy = { baseMs: 2_000, factor: 3, maxMs: 60_000, jitterFloor: 0.5 }
 
-type ActivationEnd = Extract<StatusCause, 'steps_passed' | 'post_install_failed' | 'validation_failed'>
+type EndCause = Extract<StatusCause, 'steps_passed' | 'post_install_failed' | 'validation_failed'>
 
-const FAILURE_CAUSE: Readonly<Record<ActivationPhase, ActivationEnd>> = {
+/** How an activation ends: the transition, what the account shows, and the steps of the last phase. */
+interface ActivationEnd {
+  readonly cause: EndCause
+  readonly error: string
+  readonly result: JsonObject
+}
+
+const FAILURE_CAUSE: Readonly<Record<ActivationPhase, EndCause>> = {
   post_install: 'post_install_failed',
   validation: 'validation_failed',
 }
@@ -72,7 +80,7 @@ export class AccountActivator {
       const isPassed = await this.#recordPhase(lease, result)
       if (!isPassed) return
     }
-    await this.#complete(lease, 'steps_passed', '', {})
+    await this.#complete(lease, { cause: 'steps_passed', error: '', result: {} }, { kind: 'active' })
   }
 
   /** @returns whether the phase has passed and the lease is still held */
@@ -80,14 +88,15 @@ export class AccountActivator {
     const result = phaseResultJson(phase, steps)
     switch (outcome.kind) {
       case 'passed':
-        return await storePhaseResult(this.#deps.database.pool, lease, result)
+        return await this.#storePassed(lease, phase, result)
       case 'failed':
-        await this.#complete(lease, FAILURE_CAUSE[phase], outcome.error, result)
+        await this.#fail(lease, phase, outcome, result)
         return false
       case 'inconclusive': {
         const { error } = outcome
         if (this.#stop.signal.aborted) await this.#postpone(lease, { delayMs: 0, isCounted: false })
-        else if (lease.attempts >= ATTEMPTS_MAX) await this.#complete(lease, FAILURE_CAUSE[phase], error, result)
+        else if (lease.attempts >= ATTEMPTS_MAX)
+          await this.#fail(lease, phase, { error, code: 'provider_unreachable' }, result)
         else {
           const delayMs = this.#retryDelayMs(lease, outcome.retryAfterMs)
           await this.#postpone(lease, { delayMs, isCounted: true, shown: { error, result } })
@@ -104,10 +113,38 @@ export class AccountActivator {
     }
   }
 
+  /** @returns whether the lease is still held */
+  async #storePassed(lease: ActivationLease, phase: ActivationPhase, result: JsonObject): Promise<boolean> {
+    const { database, linkSessions } = this.#deps
+    return await database.transaction(async (tx) => {
+      const isStored = await storePhaseResult(tx, lease, result)
+      if (isStored && phase === 'post_install')
+        await linkSessions.recordActivation(tx, lease, { kind: 'post_install_passed' })
+      return isStored
+    })
+  }
+
+  async #fail(
+    lease: ActivationLease,
+    phase: ActivationPhase,
+    { error, code }: Pick<ActivationError, 'error' | 'code'>,
+    result: JsonObject,
+  ): Promise<void> {
+    const end = { cause: FAILURE_CAUSE[phase], error, result }
+    await this.#complete(lease, end, { kind: 'failed', phase, code, message: error })
+  }
+
   /** Without effect when the lease was lost, because the account was claimed again, changed or deleted. */
-  async #complete(lease: ActivationLease, cause: ActivationEnd, error: string, result: JsonObject): Promise<void> {
-    await this.#deps.database.transaction(async (tx) => {
-      if (await storePhaseResult(tx, lease, result)) await changeAccountStatus(tx, lease, cause, error)
+  async #complete(
+    lease: ActivationLease,
+    { cause, error, result }: ActivationEnd,
+    change: ActivationChange,
+  ): Promise<void> {
+    const { database, linkSessions } = this.#deps
+    await database.transaction(async (tx) => {
+      if (!(await storePhaseResult(tx, lease, result))) return
+      await changeAccountStatus(tx, lease, cause, error)
+      await linkSessions.recordActivation(tx, lease, change)
     })
   }
 

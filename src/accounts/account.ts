@@ -2,6 +2,7 @@ import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { findIntegrations, type IntegrationCache, type IntegrationRecord } from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
+import { appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
@@ -60,7 +61,7 @@ export interface IntegratedAccountChange {
 }
 
 /**
- * Changes tenant and context in one statement; nothing given changes nothing. Status and credentials are untouched.
+ * Changes tenant and context; nothing given changes nothing. Status and credentials are untouched. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED for a key that the runtime owns or that is the name
  * of one of the account's credentials
@@ -78,6 +79,7 @@ export async function updateIntegratedAccount(
   const patch = { tenantId, context: hasContext ? contextPatchFrom(context) : undefined, version }
   const updated = await updateIntegratedAccountRow(tx, scope.environmentId, id, patch)
   if (updated === undefined) return await explainFailedUpdate(deps, tx, scope, change)
+  await appendEventOf(tx, updated, 'updated')
   return await withIntegration(deps.integrations, tx, updated)
 }
 
@@ -179,6 +181,7 @@ export async function deleteIntegratedAccount(
   if (!(await mapForeignKeyToInUse({ type: 'integrated_account', id, why }, deleteRow)))
     throw etagMismatch('integrated_account', id)
   await deps.secrets.remove(tx, accountSecretRef(account))
+  await appendEventOf(tx, account, 'deleted')
 }
 
 /** Deletes every account of an installation with its triggers. `tx` is a transaction. */

@@ -1,6 +1,6 @@
 import { assertNever, Failure, isJsonObject, isTransient, type JsonObject } from '../base/index.ts'
 import type { ActionOutcome, ActionRequest, ActionStepResult, ApiProxy } from '../proxy/index.ts'
-import type { AccountDependencies } from './dependencies.ts'
+import type { AccountDependencies, ActivationChange } from './dependencies.ts'
 import { loadAccountForCall } from './load-account.ts'
 import { connectPlanOf, type ResolvedAccount } from './resolved-account.ts'
 import type { AccountRef } from './sql/integrated-account.ts'
@@ -8,16 +8,22 @@ import type { AccountRef } from './sql/integrated-account.ts'
 /** What activating accounts takes. */
 export type ActivationDependencies = Pick<
   AccountDependencies,
-  'database' | 'reader' | 'secrets' | 'definitions' | 'tokens' | 'random'
+  'database' | 'reader' | 'secrets' | 'definitions' | 'tokens' | 'linkSessions' | 'random'
 > & { readonly proxy: Pick<ApiProxy, 'runAction'> }
 
 /** The phases of an activation, and the keys of `last_action_result`. */
 export type ActivationPhase = 'post_install' | 'validation'
 
+/** The third party or the definition rejects the account. */
+export interface ActivationError {
+  readonly kind: 'failed'
+  readonly error: string
+  readonly code: Extract<ActivationChange, { readonly kind: 'failed' }>['code']
+}
+
 type PhaseOutcome =
   | { readonly kind: 'passed' }
-  /** The third party or the definition rejects the account. */
-  | { readonly kind: 'failed'; readonly error: string }
+  | ActivationError
   /** A transient error: no response, or a rate limit. */
   | { readonly kind: 'inconclusive'; readonly error: string; readonly retryAfterMs: number | undefined }
   /** The installation is disabled: the account cannot be checked, which counts as no attempt. */
@@ -96,7 +102,7 @@ async function runPhase(
     const run = await catchFailure(() => deps.proxy.runAction(plan, access, { target, signal, limits: STEP_LIMITS }))
     if (run instanceof Failure) return { phase, outcome: outcomeOfFailure(run, phase), steps }
     steps.push(...run.steps)
-    const outcome = outcomeOfAction(run.outcome, phase, run.steps.at(-1))
+    const outcome = outcomeOfAction(run.outcome, { phase, target }, run.steps.at(-1))
     if (outcome.kind !== 'passed') return { phase, outcome, steps }
   }
   return { phase, outcome: { kind: 'passed' }, steps }
@@ -121,9 +127,12 @@ async function catchFailure<Result>(work: () => Promise<Result>): Promise<Result
   }
 }
 
+const UNAUTHORIZED = 401
+const FORBIDDEN = 403
+
 function outcomeOfAction(
   action: ActionOutcome,
-  phase: ActivationPhase,
+  { phase, target }: { readonly phase: ActivationPhase; readonly target: ActivationTarget },
   last: ActionStepResult | undefined,
 ): PhaseOutcome {
   const error = last?.error === undefined ? `${phase} failed` : `${phase} failed at ${last.name}: ${last.error}`
@@ -135,7 +144,11 @@ function outcomeOfAction(
     case 'upstream_error':
       return action.action === 'retry'
         ? { kind: 'inconclusive', error, retryAfterMs: undefined }
-        : { kind: 'failed', error }
+        : {
+            kind: 'failed',
+            error,
+            code: isRejection(action.status, target) ? 'credentials_rejected' : ERROR_CODE[phase],
+          }
     case 'failed':
       // The message of the step is redacted. Without one the action failed after its last step.
       return outcomeOfFailure(action.failure, phase, last?.error === undefined ? undefined : error)
@@ -144,17 +157,29 @@ function outcomeOfAction(
   }
 }
 
+/** Whether a status says that the credentials are wrong: 401, and of the request that verifies them 403. */
+function isRejection(status: number, { kind }: ActivationTarget): boolean {
+  return status === UNAUTHORIZED || (kind === 'verification' && status === FORBIDDEN)
+}
+
+const ERROR_CODE = { post_install: 'post_install_error', validation: 'validation_error' } as const
+
 function outcomeOfFailure(failure: Failure, phase: ActivationPhase, error?: string): PhaseOutcome {
   const { reason, publicMessage, retryAfterSeconds } = failure
   if (reason === 'INTEGRATION_DISABLED')
     return { kind: 'postponed', error: publicMessage, retryAfterMs: DISABLED_RETRY_MS }
   const text = error ?? `${phase} failed: ${publicMessage}`
-  if (!isTransient(failure)) return { kind: 'failed', error: text }
+  if (!isTransient(failure)) return { kind: 'failed', error: text, code: codeOfFailure(reason, phase) }
   return {
     kind: 'inconclusive',
     error: text,
     retryAfterMs: retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1_000,
   }
+}
+
+function codeOfFailure(reason: Failure['reason'], phase: ActivationPhase): ActivationError['code'] {
+  if (reason === 'CREDENTIALS_INVALID') return 'credentials_rejected'
+  return ERROR_CODE[phase]
 }
 
 /** The part of `last_action_result` for a phase: a list of `{name, type, ok, status?, started_at, duration_ms, error?}`. */

@@ -3,6 +3,7 @@ import { isForeignKeyViolation, type Tx } from '../database/index.ts'
 import { type AuthenticationMethod, importedToken, type TokenSet } from '../formats/index.ts'
 import type { InstalledDefinition } from '../integrations/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegrations } from './account.ts'
+import { appendAccountEvent } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import { type CollectedCredentials, collectCredentials } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
@@ -92,7 +93,7 @@ export interface CollectedAccount extends Omit<IntegratedAccountInput, 'authenti
   readonly context: JsonObject
 }
 
-/** Stores a new account with credentials, token and history. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
+/** Stores a new account with credentials, token, history and events. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
 export async function storeNewAccount(
   deps: CreateDependencies,
   tx: Tx,
@@ -117,6 +118,8 @@ export async function storeNewAccount(
   await deps.secrets.put(tx, accountSecretRef(account), collected.secrets)
   if (token !== undefined) await storeGrantedToken(deps, tx, account, collected.connect, token)
   await writeFirstHistory(tx, account)
+  await appendAccountEvent(tx, account, 'created')
+  if (account.status === STATUS_AFTER_STEPS) await appendAccountEvent(tx, account, 'active')
   return await readBack(tx, account)
 }
 

@@ -1,10 +1,18 @@
-import { assertNever, Failure } from '../base/index.ts'
+import { assertNever, canonicalJson, Failure, type Json, type JsonObject } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { AccountAccess, AccountReporter, AccountSignal, CredentialRefresher } from '../proxy/index.ts'
 import { type IntegratedAccount, withIntegration } from './account.ts'
+import { appendAccountEvent, appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
-import { type AccountRef, storeForbiddenError, updateIntegratedAccountRow } from './sql/integrated-account.ts'
+import {
+  type AccountRef,
+  findIntegratedAccount,
+  lockAccountCredentials,
+  storeForbiddenError,
+  updateIntegratedAccountRow,
+} from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 
 /** An error like the stored one is not written again within this time. */
@@ -31,9 +39,7 @@ export function createCredentialRefresher(deps: RefresherDependencies): Credenti
       const account = storedAccountOf(access)
       if (account === undefined) throw new Error('an account without an environment has no stored context')
       assertNoReservedKeys(context, Object.keys(access.credentials))
-      await updateIntegratedAccountRow(deps.database.pool, account.environmentId, account.id, {
-        context: contextPatchFrom(context),
-      })
+      await deps.database.transaction((tx) => storeContext(tx, account, context))
     },
   }
 }
@@ -55,33 +61,59 @@ async function refreshUnlessNewer(
   }
 }
 
+/** A change that leaves everything as it is writes nothing: a step of a sync may repeat it for every page. */
+async function storeContext(tx: Tx, account: AccountRef, context: JsonObject): Promise<void> {
+  const stored = await findIntegratedAccount(tx, account.environmentId, account.id)
+  const { keys, removed } = contextPatchFrom(context)
+  const isUnchanged = ([key, value]: [string, Json]) =>
+    canonicalJson(stored?.context[key] ?? null) === canonicalJson(value)
+  if (stored !== undefined && Object.entries(context).every(isUnchanged)) return
+  const patch = { context: { keys, removed } }
+  const updated = await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
+  if (updated !== undefined) await appendEventOf(tx, updated, 'updated')
+}
+
 async function storeSignal(
   deps: RefresherDependencies,
   access: AccountAccess,
   account: AccountRef,
   signal: AccountSignal,
 ): Promise<void> {
-  const tx = deps.database.pool
-  switch (signal.kind) {
-    case 'unauthorized': {
-      const current = await getResolvedAccount(deps, tx, account.environmentId, account.id)
-      // A 401 for credentials that have been replaced since says nothing about the new ones.
-      if (current.access.credentialVersion === access.credentialVersion)
-        await changeAccountStatus(tx, account, 'unauthorized', signal.message)
-      return
+  await deps.database.transaction(async (tx) => {
+    switch (signal.kind) {
+      case 'unauthorized':
+        if (await hasCurrentCredentials(deps, tx, account, access))
+          await changeAccountStatus(tx, account, 'unauthorized', signal.message)
+        return
+      case 'forbidden': {
+        const { resource, method } = signal
+        const error = { resource, method, occurred_at: deps.clock.now().toISOString() }
+        if (await storeForbiddenError(tx, account, error, FORBIDDEN_DEDUP_WINDOW_MS))
+          await appendAccountEvent(tx, account, 'forbidden_error')
+        return
+      }
+      case 'worked':
+        await changeAccountStatus(tx, account, 'call_succeeded')
+        return
+      default:
+        assertNever(signal)
     }
-    case 'forbidden': {
-      const { resource, method } = signal
-      const occurred_at = deps.clock.now().toISOString()
-      await storeForbiddenError(tx, account, { resource, method, occurred_at }, FORBIDDEN_DEDUP_WINDOW_MS)
-      return
-    }
-    case 'worked':
-      await changeAccountStatus(tx, account, 'call_succeeded')
-      return
-    default:
-      assertNever(signal)
-  }
+  })
+}
+
+/**
+ * Whether the account still has the credentials of a call: a 401 for those that have been replaced since says nothing about
+ * the new ones. Locks the account, whose credentials then stay until the transaction ends.
+ */
+async function hasCurrentCredentials(
+  deps: RefresherDependencies,
+  tx: Tx,
+  account: AccountRef,
+  { credentials }: AccountAccess,
+): Promise<boolean> {
+  await lockAccountCredentials(tx, account)
+  const current = await getResolvedAccount(deps, tx, account.environmentId, account.id)
+  return canonicalJson(current.access.credentials) === canonicalJson(credentials)
 }
 
 function storedAccountOf({ environmentId, id }: AccountAccess): AccountRef | undefined {

@@ -17,6 +17,7 @@ export {
   updateIntegratedAccount,
 } from './account.ts'
 export { AccountActivator, runAccountActions } from './account-activator.ts'
+export { appendAccountEvent } from './account-events.ts'
 export {
   type ConnectAccountInput,
   type ConnectionGrant,

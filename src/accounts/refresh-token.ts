@@ -2,6 +2,7 @@ import { assertNever, type BackoffPolicy, backoffMs, Failure, newId, notFound } 
 import { isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../database/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
+import { appendEventOf } from './account-events.ts'
 import { contextKeysFromToken } from './context.ts'
 import type { AccountDependencies, TokenProvider } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
@@ -190,10 +191,11 @@ async function storeToken(
   const stored: StoredToken = { ...token, version, obtainedAt }
   await secrets.put(tx, accountSecretRef(account), tokenSecret(stored))
   const contextKeys = contextKeysFromToken(rules, token, account.context, resolved.access.credentials)
-  if (Object.keys(contextKeys).length > 0)
-    await updateIntegratedAccountRow(tx, account.environmentId, account.id, {
-      context: { keys: contextKeys, removed: [] },
-    })
+  if (Object.keys(contextKeys).length > 0) {
+    const patch = { context: { keys: contextKeys, removed: [] } }
+    const updated = await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
+    if (updated !== undefined) await appendEventOf(tx, updated, 'updated')
+  }
   return withToken({ ...resolved, account: { ...account, context: { ...account.context, ...contextKeys } } }, stored)
 }
 

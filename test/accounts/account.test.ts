@@ -115,12 +115,14 @@ describe('updateIntegratedAccount', () => {
     expect(await update({ id: account.id, ...change })).toEqual(account)
   })
 
-  it('is one statement in the common case, with the integration from memory', async () => {
+  it('is one statement and its event in the common case, with the integration from memory', async () => {
     const { id } = await connect()
     await update({ id, tenantId: 'warm' })
     const statements = await statementsOf(() => update({ id, context: { a: 1 }, tenantId: 'x', version: 2 }))
-    expect(statements).toHaveLength(1)
-    expect(statements[0]).toMatch(/^update integrated_account/)
+    expect(statements).toEqual([
+      expect.stringMatching(/^update integrated_account/),
+      expect.stringMatching(/^insert into event/),
+    ])
   })
 
   it('loses neither of two changes of different keys', async () => {

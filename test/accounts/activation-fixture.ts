@@ -2,10 +2,13 @@ import { afterAll, afterEach } from 'vitest'
 import type { AccountActivatorOptions } from '../../src/accounts/account-activator.ts'
 import {
   AccountActivator,
+  type ActivationChange,
   createCredentialRefresher,
   createTokenProvider,
   getIntegratedAccount,
+  type LinkSessionPort,
   listIntegratedAccountHistory,
+  loadAccountForCall,
   runAccountActions,
 } from '../../src/accounts/index.ts'
 import type { JsonObject } from '../../src/base/index.ts'
@@ -40,10 +43,17 @@ export async function activationFixture() {
     credentialRefresher: accountPort,
     accountReporter: accountPort,
   })
-  const deps: AccountActivatorOptions = { ...accountDeps, database, tokens, proxy, random: () => 1 }
+  const reported: ActivationChange[] = []
+  const linkSessions: LinkSessionPort = {
+    recordActivation: async (_tx, _account, change) => {
+      reported.push(change)
+    },
+  }
+  const deps: AccountActivatorOptions = { ...accountDeps, database, tokens, proxy, linkSessions, random: () => 1 }
   const worker = (given: Partial<AccountActivatorOptions> = {}) => new AccountActivator({ ...deps, ...given })
   afterEach(async () => {
     upstream.verify()
+    reported.length = 0
     await execute(tx, 'update integrated_account set status = :status', { status: 'active' })
   })
 
@@ -51,6 +61,10 @@ export async function activationFixture() {
     ...fixture,
     upstream,
     proxy,
+    accountPort,
+    load: (id: string) => loadAccountForCall({ ...accountDeps, database, tokens }, own.environmentId, id, 'call'),
+    /** What was reported to link sessions in this test. */
+    reported,
     worker,
     /** A connecting account of a definition that asks for an API key; nothing is sent twice within a try. */
     async connectTo(config: JsonObject, input: { readonly isSandbox?: boolean } = {}) {

@@ -7,7 +7,7 @@ import {
   updateIntegratedAccount,
 } from '../../src/accounts/index.ts'
 import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
+import { execute, query } from '../../src/database/database.ts'
 import { createDefinitionCache, createIntegrationCache } from '../../src/integrations/index.ts'
 import type { EnvironmentScope } from '../../src/tenancy/index.ts'
 import { CONFIG, integrationsFixture } from '../integrations/fixture.ts'
@@ -50,8 +50,16 @@ export async function accountsFixture(clock: Clock = systemClock) {
     return await database.transaction((each) => createIntegratedAccount(deps, each, scope, whole))
   }
 
+  /** Events about an account in the outbox, oldest first. */
+  async function eventsOf(id: string) {
+    const sql = 'select type, payload from event where subject_id = :id order by id'
+    const rows = await query<{ readonly type: string; readonly payload: JsonObject }>(tx, sql, { id })
+    return rows.map(({ type, payload }) => ({ name: type.replace('integrated_account:', ''), payload }))
+  }
+
   return {
     ...fixture,
+    eventsOf,
     accountDeps: deps,
     addInstallation,
     connect,

@@ -17,7 +17,7 @@ describe('the table of statuses', () => {
   it.each<[AccountStatus | undefined, StatusCause[]]>([
     [undefined, ['created']],
     ['connecting', ['reconnected', 'steps_passed', 'post_install_failed', 'validation_failed']],
-    ['active', ['reconnected', 'refresh_failed', 'unauthorized']],
+    ['active', ['reconnected', 'refresh_failed', 'token_lost', 'unauthorized']],
     ['post_install_error', ['reconnected', 'steps_repeated']],
     ['validation_error', ['reconnected', 'steps_repeated']],
     ['needs_reauth', ['reconnected', 'call_succeeded']],

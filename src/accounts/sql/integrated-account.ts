@@ -30,6 +30,8 @@ export interface IntegratedAccountRecord {
   readonly lastForbiddenError: ForbiddenError | null
   /** When the steps of a connecting account are tried next; null while they run and in any other status. */
   readonly nextAttemptAt: Date | null
+  /** When the customer has to connect the account again at the latest; null: never, as far as is known. */
+  readonly reauthorizationDueAt: Date | null
   readonly isSandbox: boolean
   readonly region: Region
   readonly objectStoreContextFields: readonly string[]
@@ -53,7 +55,14 @@ export type AccountWithDefinition = IntegratedAccountRecord & DefinitionVersions
 /** An account to be stored. */
 export type NewIntegratedAccount = Omit<
   IntegratedAccountRecord,
-  'lastError' | 'lastActionResult' | 'lastForbiddenError' | 'nextAttemptAt' | 'createdAt' | 'updatedAt' | 'version'
+  | 'lastError'
+  | 'lastActionResult'
+  | 'lastForbiddenError'
+  | 'nextAttemptAt'
+  | 'reauthorizationDueAt'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'version'
 >
 
 /** Which accounts to list; an undefined field does not restrict. */
@@ -93,6 +102,7 @@ const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.last_forbidden_error as "lastForbiddenError",
   case when account.status = 'connecting' and account.connecting_lease_id is null
     then account.connecting_due_at end as "nextAttemptAt",
+  account.reauthorization_due_at as "reauthorizationDueAt",
   account.is_sandbox as "isSandbox", account.region,
   account.object_store_context_fields as "objectStoreContextFields",
   account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`
@@ -235,6 +245,18 @@ export async function updateIntegratedAccountRow(
 }
 
 /**
+ * Locks an account with its token, so that its credentials stay until the transaction ends. In the order of a token refresh:
+ * the token's row first. Uses primary keys.
+ */
+export async function lockAccountCredentials(tx: Tx, { environmentId, id }: AccountRef): Promise<void> {
+  await tx('account_token')
+    .where({ environment_id: environmentId, integrated_account_id: id })
+    .forShare()
+    .select(tx.raw('1'))
+  await tx('integrated_account').where({ environment_id: environmentId, id }).forUpdate().select(tx.raw('1'))
+}
+
+/**
  * The SQL of a history entry's id: the version of the account after the change. The lock on the account's row orders versions, which
  * the clocks of several processes do not.
  */
@@ -289,7 +311,7 @@ export async function transitionAccountStatus(
 }
 
 /**
- * Stores the last 403; the account's version (etag) stays. The same error within `dedupWindowMs` is not written again, because
+ * Stores the last 403 and returns whether it did; the account's version (etag) stays. The same error within `dedupWindowMs` is not written again, because
  * a sync without permissions would write its account for every page. Uses the primary key.
  */
 export async function storeForbiddenError(
@@ -297,8 +319,8 @@ export async function storeForbiddenError(
   { environmentId, id }: AccountRef,
   error: ForbiddenError,
   dedupWindowMs: number,
-): Promise<void> {
-  await execute(
+): Promise<boolean> {
+  const changed = await execute(
     tx,
     `update integrated_account set last_forbidden_error = :error::jsonb
      where environment_id = :environmentId and id = :id and (last_forbidden_error is null
@@ -315,6 +337,7 @@ export async function storeForbiddenError(
       dedupWindowMs,
     },
   )
+  return changed > 0
 }
 
 /**

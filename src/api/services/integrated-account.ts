@@ -54,11 +54,12 @@ export function integratedAccountService(
         )
         return { integratedAccounts: page.items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
       },
-      // One statement: no transaction is needed.
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
         return integratedAccountToProto(
-          await updateIntegratedAccount(accounts, database.pool, environmentCallerOf(context), change),
+          await database.transaction((tx) =>
+            updateIntegratedAccount(accounts, tx, environmentCallerOf(context), change),
+          ),
         )
       },
       updateIntegratedAccountCredentials: async (request, context) => {

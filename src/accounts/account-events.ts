@@ -1,0 +1,67 @@
+import { type JsonObject, notFound } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import { appendEvents, type EventType } from '../events/index.ts'
+import { type AccountRef, type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
+
+/** An event about an account, without its subject. */
+export type AccountEventName =
+  Extract<EventType, `integrated_account:${string}`> extends `integrated_account:${infer Name}` ? Name : never
+
+/**
+ * Reads an account and records an event about it. `tx` is the transaction of the change.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function appendAccountEvent(
+  tx: Tx,
+  { environmentId, id }: AccountRef,
+  name: Exclude<AccountEventName, 'deleted'>,
+): Promise<void> {
+  const account = await findIntegratedAccount(tx, environmentId, id)
+  if (account === undefined) throw notFound('integrated_account', id)
+  await appendEventOf(tx, account, name)
+}
+
+/** Records an event about an account as it was just read; of a deleted one before. `tx` is the transaction of the change. */
+export async function appendEventOf(tx: Tx, account: AccountWithDefinition, name: AccountEventName): Promise<void> {
+  const payload = name === 'deleted' ? identityPayload(account) : accountEventPayload(account)
+  const { environmentId, id } = account
+  await appendEvents(tx, [{ environmentId, type: `integrated_account:${name}`, subjectId: id, payload }])
+}
+
+/** What tells a receiver which account it is: all that `deleted` contains. */
+function identityPayload(account: AccountWithDefinition): JsonObject {
+  return {
+    id: account.id,
+    environment_id: account.environmentId,
+    environment_integration_id: account.environmentIntegrationId,
+    integration: { id: account.integrationId, name: account.integrationName },
+    tenant_id: account.tenantId,
+  }
+}
+
+/**
+ * The payload of all other events: the account in the names of the contract, times in RFC 3339, without credentials.
+ *
+ * `{id, environment_id, environment_integration_id, integration: {id, name}, tenant_id, authentication_method, status,
+ * last_error, last_action_result, last_forbidden_error, reauthorization_due_at, context, region, is_sandbox,
+ * object_store_context_fields, created_at, updated_at}`. Context keys in the object store are left out: read the account.
+ */
+function accountEventPayload(account: AccountWithDefinition): JsonObject {
+  const stored = Object.entries(account.context).filter(([key]) => !account.objectStoreContextFields.includes(key))
+  return {
+    ...identityPayload(account),
+    authentication_method: account.authenticationMethod,
+    status: account.status,
+    last_error: account.lastError,
+    last_action_result: account.lastActionResult,
+    last_forbidden_error: account.lastForbiddenError === null ? null : { ...account.lastForbiddenError },
+    reauthorization_due_at: account.reauthorizationDueAt?.toISOString() ?? null,
+    context: Object.fromEntries(stored),
+    region: account.region,
+    is_sandbox: account.isSandbox,
+    object_store_context_fields: account.objectStoreContextFields,
+    created_at: account.createdAt.toISOString(),
+    updated_at: account.updatedAt.toISOString(),
+  }
+}

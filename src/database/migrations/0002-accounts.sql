@@ -1,0 +1,25 @@
+alter table integrated_account
+  -- Id that the third party gives the account, read when it is activated; null: unknown, or to be read anew.
+  add column external_id text,
+  -- When the customer has to connect it again at the latest; null: never, as far as is known.
+  add column reauthorization_due_at timestamptz(3),
+  -- When the warning before that is due; null: never, or given already.
+  add column reauthorization_warning_at timestamptz(3);
+create index integrated_account_warning on integrated_account (reauthorization_warning_at)
+  where reauthorization_warning_at is not null;
+
+alter table account_token
+  -- When a request for a token was interrupted: the response, and with it a replaced refresh token, may be lost.
+  add column interrupted_at timestamptz(3);
+
+-- Grants of deleted accounts that are to be revoked at the third party.
+create table token_revocation (
+  id uuid primary key,
+  region text not null,
+  -- {account, config, secrets} of the account when it was deleted, encrypted with a key of the row's own, which is destroyed
+  -- with the row: the keys of its environment may be gone before.
+  sealed bytea not null,
+  due_at timestamptz(3) not null default now(),
+  attempts integer not null default 0
+) with (fillfactor = 80);
+create index token_revocation_due on token_revocation (due_at);
