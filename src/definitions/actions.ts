@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { DotPath, Json, JsonObject } from '../base/index.ts'
 import { compileJson, listPlaceholderPaths, validateExpression } from '../expressions/index.ts'
-import { expressionText, fieldList, refineWith, templateMap } from '../formats/index.ts'
+import { expressionText, refineWith, templateMap } from '../formats/index.ts'
+import { compileFormFields, formSchema } from './form-fields.ts'
 import { identifierText, type MethodDefinition, methodSchema } from './method-schema.ts'
 import type { ActionPlan, ContextSource, MethodPlan, StepPlan } from './plan.ts'
 
@@ -27,7 +28,7 @@ const stepTypes = [
       .optional()
       .describe('Context keys: an object with placeholders, or JSONata that returns one. Default: the result before.'),
   }),
-  z.strictObject({ type: z.literal('form'), config: z.strictObject({ fields: fieldList() }) }),
+  z.strictObject({ type: z.literal('form'), config: formSchema }),
 ] as const
 
 const stepKeys = {
@@ -56,6 +57,9 @@ type StepDefinition = z.output<typeof step>
 
 /** Names of actions that run in the life cycle of an account and cannot be called. */
 export const RESERVED_ACTIONS = ['post_install', 'validation', 'refresh_token', 'post_connect_user_form'] as const
+
+/** The action whose steps are forms: what the customer chooses once the account is connected. */
+export const FORM_ACTION = 'post_connect_user_form' satisfies (typeof RESERVED_ACTIONS)[number]
 
 /** The name of a step, or its default. @param index from 0 */
 export function stepName({ name, type }: { readonly name?: string | undefined; readonly type: string }, index: number) {
@@ -106,7 +110,7 @@ function compileStep(step: StepDefinition, index: number, compileRequest: Compil
     case 'update_context':
       return { ...common, type: 'update_context', patch: sourceOf(step.config) }
     case 'form':
-      return { ...common, type: 'form' }
+      return { ...common, type: 'form', fields: compileFormFields(step.config.fields) }
   }
 }
 

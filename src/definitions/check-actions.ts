@@ -8,13 +8,10 @@ import {
   type Violation,
 } from '../base/index.ts'
 import { listPlaceholderPaths, listVariablePaths } from '../expressions/index.ts'
-import { ACTION_RESOURCE, type RESERVED_ACTIONS, stepName } from './actions.ts'
+import { ACTION_RESOURCE, FORM_ACTION, type RESERVED_ACTIONS, stepName } from './actions.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 import { listFields } from './schema-walk.ts'
-
-/** The action whose steps are forms. */
-const FORM_ACTION = 'post_connect_user_form' satisfies (typeof RESERVED_ACTIONS)[number]
 
 /** The action that refreshes the token. */
 const REFRESH_ACTION = 'refresh_token' satisfies (typeof RESERVED_ACTIONS)[number]

@@ -9,6 +9,7 @@ import {
   WorkerThread,
 } from '../base/index.ts'
 import { findActionProblems } from './check-actions.ts'
+import { findFormProblems } from './check-forms.ts'
 import { findHiddenEmptyPages, findKeylessPaginations } from './check-pagination.ts'
 import { findPlaceholderProblems } from './check-placeholders.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
@@ -77,6 +78,7 @@ function findSemanticProblems(config: JsonObject, path: string): Violation[] {
     ...findKeylessPaginations(config, path),
     ...findHiddenEmptyPages(config, path),
     ...findActionProblems(config, path),
+    ...findFormProblems(config, path),
   ]
 }
 

@@ -1,6 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { listPlaceholderPaths } from '../expressions/index.ts'
 import { listCredentials } from '../formats/index.ts'
+import { labelKeyOf } from './form-fields.ts'
 
 /** Bare names that exist in every definition. */
 const ALWAYS_KNOWN = ['api_key']
@@ -60,7 +61,7 @@ function actionNames(action: Json): string[] {
   const steps = Array.isArray(action.steps) ? action.steps : [action]
   return steps.flatMap((step: Json) => {
     if (!isJsonObject(step) || !isJsonObject(step.config)) return []
-    if (step.type === 'form') return fieldNames(step.config.fields ?? null)
+    if (step.type === 'form') return formNames(step.config.fields ?? null)
     return step.type === 'update_context' ? keysOf(step.config) : []
   })
 }
@@ -68,6 +69,13 @@ function actionNames(action: Json): string[] {
 function fieldNames(fields: Json): string[] {
   if (!Array.isArray(fields)) return []
   return fields.flatMap((field: Json) => (isJsonObject(field) && typeof field.name === 'string' ? [field.name] : []))
+}
+
+/** The fields of a form, and the keys of their labels. */
+function formNames(fields: Json): string[] {
+  const remote = Array.isArray(fields) ? fields.filter((field: Json) => isJsonObject(field) && field.data_source) : []
+  const labels = remote.map((field: JsonObject) => labelKeyOf({ name: String(field.name), type: String(field.type) }))
+  return [...fieldNames(fields), ...labels]
 }
 
 function keysOf(value: Json | undefined): string[] {

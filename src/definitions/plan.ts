@@ -4,6 +4,7 @@ import type {
   Authorize,
   BodyFormat,
   CredentialPlan,
+  Field,
   Pagination,
   QueryArrayFormat,
   ResponseFormat,
@@ -179,6 +180,35 @@ interface UpdateContextStepPlan extends AnyStepPlan {
 /** Asks a person; has no effect in a run without one. */
 interface FormStepPlan extends AnyStepPlan {
   readonly type: 'form'
+  readonly fields: readonly FormFieldPlan[]
+}
+
+/** A field that the customer fills in once the account is connected. */
+export interface FormFieldPlan extends Field {
+  /** Names of fields before it that must have a value first. */
+  readonly dependsOn: readonly string[]
+  /** Where the options of a select are read; absent: they are part of the definition. */
+  readonly remote: OptionsSource | undefined
+}
+
+/** Options of a select that are read from the third party. */
+export interface OptionsSource {
+  readonly resource: string
+  readonly method: string
+  /** Absent: the call has none. */
+  readonly id: JsonTemplate | undefined
+  readonly query: JsonTemplate
+  readonly body: JsonTemplate | undefined
+  /** Paths into a record. */
+  readonly value: DotPath
+  readonly label: DotPath | undefined
+  readonly subText: DotPath | undefined
+  /** The third party searches: the templates read `{{args.search}}`. */
+  readonly isSearchable: boolean
+  /** Shown while a field that this one depends on has no value. */
+  readonly disabledText: string | undefined
+  /** Shown when there is nothing to choose. */
+  readonly emptyText: string | undefined
 }
 
 /** Source of the keys of an `update_context`. */

@@ -27,8 +27,16 @@ export type {
   TokenRules,
   TokenSet,
 } from './credential/credential.ts'
-export { type FormField, type FormOption, listFormFields } from './credential/field-view.ts'
-export { FIELD_FORMATS, type Field, fieldList, isSecretField } from './credential/fields.ts'
+export { type FormField, type FormOption, listFormFields, type RemoteOptions } from './credential/field-view.ts'
+export {
+  checkField,
+  FIELD_FORMATS,
+  type Field,
+  fieldKeys,
+  fieldList,
+  fieldListOf,
+  isSecretField,
+} from './credential/fields.ts'
 export { CREDENTIAL_FORMATS, compileCredential, credentialsSchema, listCredentials } from './credential/index.ts'
 export { IMPORTED_FIELDS, importedToken, readStandardTokenResponse } from './credential/token-response.ts'
 export { type FormatChoice, isTruthy } from './format.ts'
@@ -59,6 +67,7 @@ export {
   rawText,
   refineWith,
   templateMap,
+  templateText,
   urlText,
   webAddress,
 } from './schema-types.ts'

@@ -102,6 +102,7 @@ describe('a value that does not fit is rejected with its rule', () => {
     [{ format: 'date' }, '2027-02-29', 'string.date'],
     [{ format: 'date' }, '29.02.2028', 'string.date'],
     [{ pattern: 'x' }, 'y', 'string.pattern'],
+    [{ type: 'single_select', options: CHOICES, required: true }, 'mars', 'enum'],
   ])('%j: %j', (field, given, rule) => {
     const collected = collect(field, given)
     expect(collected.kind === 'invalid' && collected.violations.map((each) => each.rule)).toEqual([rule])
@@ -150,6 +151,31 @@ describe('a field that is not shown is neither required nor stored', () => {
     const collected = collectFields(fields, { a: given }, 'fields')
     expect(collected.kind === 'collected' && 'b' in collected.visible).toBe(isShown)
   })
+})
+
+describe('options that the third party knows are bounded', () => {
+  const [select] = fieldList().parse([{ name: 'a', type: 'multi_select', options: CHOICES }])
+  const { options: _, ...remote } = select ?? { name: 'a', type: 'multi_select' as const, required: false }
+  const numbered = (count: number) => Array.from({ length: count }, (_item, index) => `C${index}`)
+
+  test.each<[string, Json, string[]]>([
+    ['an id that the definition does not list', ['C1'], []],
+    ['as many as may be chosen', numbered(500), []],
+    ['more than may be chosen', numbered(501), ['list.max_items']],
+    ['an id of 513 characters', ['x'.repeat(513)], ['string.max_len']],
+    ['an id with NUL', ['C1', 'a\u0000'], ['string.control']],
+    ['an id with half of a surrogate pair', ['\udc00'], ['string.control']],
+  ])('%s', (_what, given, rules) => {
+    const collected = collectFields([remote], { a: given }, 'fields')
+    expect(collected.kind === 'invalid' ? collected.violations.map(({ rule }) => rule) : []).toEqual(rules)
+  })
+})
+
+test('a field that depends on one without a value is neither required nor stored', () => {
+  const [a, b, c] = fieldList().parse(['a', 'b', 'c'].map((name) => ({ name, required: name !== 'a' })))
+  const fields = [a, { ...b, dependsOn: ['a'] }, { ...c, dependsOn: ['b'] }] as Parameters<typeof collectFields>[0]
+  expect(collectFields(fields, { b: 'x', c: 'y' }, 'fields')).toMatchObject({ visible: {} })
+  expect(collectFields(fields, { a: 'x' }, 'fields')).toMatchObject({ violations: [{ field: 'fields.b' }] })
 })
 
 test('a supplied value wins, and a customer cannot set a hidden field', () => {

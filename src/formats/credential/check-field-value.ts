@@ -13,6 +13,7 @@ export const FIELD_RULES = [
   'required',
   'type',
   'enum',
+  'list.max_items',
   'secret_masked',
   'unknown_field',
   'string.max_len',
@@ -76,11 +77,30 @@ function findNumberProblem({ min, max }: Field, value: Json): ValueProblem | und
   return undefined
 }
 
-function findMultiSelectProblem({ options = [] }: Field, value: Json): ValueProblem | undefined {
+function findMultiSelectProblem({ options }: Field, value: Json): ValueProblem | undefined {
   const isTexts = Array.isArray(value) && value.every((item: Json) => typeof item === 'string')
   if (!isTexts) return { description: 'must be a list of texts', rule: 'type' }
-  const isKnown = value.every((item: Json) => options.some((option) => option.value === item))
-  return isKnown ? undefined : notAnOption(options)
+  if (value.length > SELECTED_MAX)
+    return { description: `must have at most ${SELECTED_MAX} entries`, rule: 'list.max_items' }
+  for (const item of value as readonly string[]) {
+    const problem = findOptionProblem(options, item)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** Most choices of one `multi_select`. */
+const SELECTED_MAX = 500
+
+/** Longest id of an option that a third party provides. */
+const OPTION_LENGTH_MAX = 512
+
+/** @param options absent: they are known at the third party, which is asked when the value is used */
+function findOptionProblem(options: Field['options'], value: string): ValueProblem | undefined {
+  if (options !== undefined) return options.some((option) => option.value === value) ? undefined : notAnOption(options)
+  if (value.length > OPTION_LENGTH_MAX)
+    return { description: `must not be longer than ${OPTION_LENGTH_MAX} characters`, rule: 'string.max_len' }
+  return findControlCharacter(value)
 }
 
 function findTextProblem(field: Field, value: Json): ValueProblem | undefined {
@@ -89,8 +109,7 @@ function findTextProblem(field: Field, value: Json): ValueProblem | undefined {
     return { description: 'is the mask of a secret, not the secret', rule: 'secret_masked' }
   if (value.length > VALUE_LENGTH_MAX)
     return { description: `must not be longer than ${VALUE_LENGTH_MAX} characters`, rule: 'string.max_len' }
-  const { options } = field
-  if (options !== undefined && !options.some((option) => option.value === value)) return notAnOption(options)
+  if (field.type === 'single_select') return findOptionProblem(field.options, value)
   return findFormatProblem(field, value) ?? findPatternMismatch(field, value) ?? findControlCharacter(value)
 }
 

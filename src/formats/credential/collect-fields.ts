@@ -25,10 +25,13 @@ export interface FieldsSource {
   readonly isFromCustomer?: boolean
 }
 
+/** A field, where necessary with the names of fields before it that must have a value first. */
+export type DependentField = Field & { readonly dependsOn?: readonly string[] }
+
 /**
  * Normalises and validates the values of a form, with all findings in one result.
  *
- * A field that `visible_when` hides is neither required nor collected. Values have the JSON type of their field: `checkbox` a
+ * A field that `visible_when` hides, or that depends on one without a value, is neither required nor collected. Values have the JSON type of their field: `checkbox` a
  * boolean, `number` a number, `multi_select` a list of texts, every other one a text. An unchecked checkbox is `false`.
  *
  * @param given values by name, of that type or as a text of a form: `true` or `on`, `1.50`. An absent, `null` or empty value
@@ -36,7 +39,7 @@ export interface FieldsSource {
  * @param path prefix of the reported fields, for example `credentials`
  */
 export function collectFields(
-  fields: readonly Field[],
+  fields: readonly DependentField[],
   given: JsonObject,
   path: string,
   source: FieldsSource = {},
@@ -44,11 +47,11 @@ export function collectFields(
   const violations = [...findUnknownFields(fields, given, path)]
   const secrets: Record<string, Json> = {}
   const visible: Record<string, Json> = {}
-  /** Of the fields so far; without those that are not shown or have no value. */
+  /** Of the fields so far; without those that are not asked for or have no value. */
   const values = new Map<string, Json | undefined>()
   for (const field of fields) {
     const { name } = field
-    if (!isVisible(field, values)) continue
+    if (!isAsked(field, values)) continue
     const value = normalise(field, givenValue(field, given, source))
     values.set(name, value)
     const problem = findValueProblem(field, value, source.sentInHeaders?.has(name) === true)
@@ -80,8 +83,12 @@ function givenValue(
   return isIgnored || !Object.hasOwn(given, name) ? undefined : given[name]
 }
 
-/** Whether a field is shown. @param values of the fields before it */
-function isVisible({ visible_when: condition }: Field, values: ReadonlyMap<string, Json | undefined>): boolean {
+/** Whether a field is asked for. @param values of the fields before it */
+function isAsked(
+  { visible_when: condition, dependsOn = [] }: DependentField,
+  values: ReadonlyMap<string, Json | undefined>,
+): boolean {
+  if (dependsOn.some((name) => values.get(name) === undefined)) return false
   if (condition === undefined) return true
   const value = values.get(condition.field)
   const wanted: readonly Json[] = Array.isArray(condition.equals) ? condition.equals : [condition.equals]

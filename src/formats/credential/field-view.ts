@@ -35,17 +35,37 @@ export interface FormField {
   readonly max: number | undefined
   /** Value before the customer has entered one; of the field's JSON type. */
   readonly initialValue: Json | undefined
+  /** Present for a select whose options are read from the third party, page by page. */
+  readonly remote: RemoteOptions | undefined
   readonly visibleWhen: { readonly field: string; readonly equals: readonly Json[] } | undefined
 }
 
+/** How the options of a select are read. */
+export interface RemoteOptions {
+  /** Fields that must have a value first; the options depend on their values. */
+  readonly dependsOn: readonly string[]
+  /** The third party searches. */
+  readonly isSearchable: boolean
+  /** Shown while a field that this one depends on has no value. */
+  readonly disabledText: string | undefined
+  /** Shown when there is nothing to choose. */
+  readonly emptyText: string | undefined
+}
+
+/** A field of any form. */
+type ShownField = Field & {
+  readonly dependsOn?: readonly string[]
+  readonly remote?: Omit<RemoteOptions, 'dependsOn'> | undefined
+}
+
 /** The fields in the order in which a form shows them. @param supplied values that the application supplied, by name */
-export function listFormFields(fields: readonly Field[], supplied: JsonObject = {}): FormField[] {
+export function listFormFields(fields: readonly ShownField[], supplied: JsonObject = {}): FormField[] {
   return fields
     .toSorted((one, other) => (one.order ?? 0) - (other.order ?? 0))
     .map((field) => formFieldOf(field, Object.hasOwn(supplied, field.name)))
 }
 
-function formFieldOf(field: Field, isSupplied: boolean): FormField {
+function formFieldOf(field: ShownField, isSupplied: boolean): FormField {
   const isSecret = isSecretField(field)
   const { name, type, visible_when: condition } = field
   return {
@@ -68,6 +88,12 @@ function formFieldOf(field: Field, isSupplied: boolean): FormField {
     min: field.min,
     max: field.max,
     initialValue: isSecret ? undefined : field.default,
+    remote: field.remote && {
+      dependsOn: field.dependsOn ?? [],
+      isSearchable: field.remote.isSearchable,
+      disabledText: field.remote.disabledText,
+      emptyText: field.remote.emptyText,
+    },
     visibleWhen: condition && {
       field: condition.field,
       equals: Array.isArray(condition.equals) ? condition.equals : [condition.equals],
