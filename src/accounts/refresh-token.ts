@@ -6,14 +6,7 @@ import { appendEventOf } from './account-events.ts'
 import { contextKeysFromToken } from './context.ts'
 import type { AccountDependencies, TokenProvider } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
-import {
-  parseTokenError,
-  requestToken,
-  TOKEN_REQUESTS_TIMEOUT_MS,
-  tokenErrorJson,
-  tokenFailure,
-  tokenRetryDelayMs,
-} from './request-token.ts'
+import { parseTokenError, requestToken, tokenErrorJson, tokenFailure, tokenRetryDelayMs } from './request-token.ts'
 import { type ResolvedAccount, tokenRulesOf, withToken } from './resolved-account.ts'
 import {
   acquireTokenLease,
@@ -26,6 +19,7 @@ import {
 import { updateIntegratedAccountRow } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { accountSecretRef, isFresh, isUsable, type StoredToken, tokenSecret, tokenTimes } from './stored-credentials.ts'
+import { TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
 
 /** What refreshing a token takes. */
 export type RefreshDependencies = Pick<
