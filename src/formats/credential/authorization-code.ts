@@ -106,7 +106,7 @@ function exchangeParams(
   }
 }
 
-interface Exchange<Request> {
+interface CodeExchange<Request> {
   readonly context: TokenContext<Request>
   readonly scope: TemplateScope
   readonly grant: JsonObject
@@ -118,7 +118,7 @@ interface Exchange<Request> {
 async function exchange<Request>(
   ask: RequestToken<Request>,
   settings: OAuth2Config,
-  { context, scope, grant, memory, found }: Exchange<Request>,
+  { context, scope, grant, memory, found }: CodeExchange<Request>,
 ): Promise<AuthorizationResult> {
   const result = await ask(context, scope, grant, undefined)
   if (result.kind !== 'granted') return exchangeFailure(result)

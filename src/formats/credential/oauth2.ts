@@ -64,9 +64,12 @@ function consentTokenRules(parsed: OAuth2Config): CompileTokenRules {
 }
 
 type RequestRules<Request> = Pick<TokenRules<Request>, 'canRequestToken' | 'requestToken'>
-type CompileRequest<Request> = Parameters<typeof compileTokenRequest<Request>>[3]
+type CompileTokenCall<Request> = Parameters<typeof compileTokenRequest<Request>>[3]
 
-function refreshRequest<Request>(parsed: OAuth2Config, compileRequest: CompileRequest<Request>): RequestRules<Request> {
+function refreshRequest<Request>(
+  parsed: OAuth2Config,
+  compileRequest: CompileTokenCall<Request>,
+): RequestRules<Request> {
   const ask = compileTokenRequest(parsed, refreshEndpoint(parsed), 'integration', compileRequest)
   const name = parsed.refresh?.token ?? 'refresh_token'
   return {
@@ -119,7 +122,7 @@ function clientCredentialsTokenRules(parsed: z.output<typeof clientCredentialsCo
 function clientCredentialsRequest<Request>(
   parsed: z.output<typeof clientCredentialsConfig>,
   clientOwner: 'account' | 'integration',
-  compileRequest: CompileRequest<Request>,
+  compileRequest: CompileTokenCall<Request>,
 ): RequestRules<Request> {
   const ask = compileTokenRequest(parsed, tokenEndpoint(parsed), clientOwner, compileRequest)
   const params = { grant_type: 'client_credentials', ...scopeParam(parsed, parsed.scope ?? []) }
