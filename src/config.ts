@@ -71,6 +71,52 @@ export const SETTINGS = {
     'Address ranges, `cidr[,cidr…]`, that outbound calls may reach although they are not public, such as `127.0.0.0/8` during development.',
     z.string().prefault(''),
   ),
+  objectStoreDirectory: setting(
+    'PATCHBAY_OBJECT_STORE_DIRECTORY',
+    'Directory of context values that live in the object store; all processes need the same one. Default: `objects` in the data directory.',
+    z
+      .string()
+      .transform((path) => resolve(path))
+      .optional(),
+  ),
+  objectStoreEndpoint: setting(
+    'PATCHBAY_OBJECT_STORE_ENDPOINT',
+    'S3-compatible service for these values, such as `https://s3.eu-central-1.amazonaws.com`. Default: the directory.',
+    url().optional(),
+  ),
+  objectStoreBucket: setting('PATCHBAY_OBJECT_STORE_BUCKET', 'Its bucket.', z.string().optional()),
+  objectStoreRegion: setting(
+    'PATCHBAY_OBJECT_STORE_REGION',
+    'Region that requests to it are signed for.',
+    z.string().prefault('us-east-1'),
+  ),
+  objectStoreAccessKeyId: setting(
+    'PATCHBAY_OBJECT_STORE_ACCESS_KEY_ID',
+    'Identifies the key that signs requests to it; the key must be allowed to put, get and delete objects.',
+    z.string().optional(),
+  ),
+  objectStoreSecretAccessKey: setting('PATCHBAY_OBJECT_STORE_SECRET_ACCESS_KEY', 'That key.', z.string().optional()),
+  objectStorePathStyle: setting(
+    'PATCHBAY_OBJECT_STORE_PATH_STYLE',
+    '`true`: the bucket is part of the path; `false`: of the host name.',
+    z
+      .enum(['true', 'false'], 'takes true or false')
+      .transform((text) => text === 'true')
+      .prefault('true'),
+  ),
+  objectStorePrefix: setting(
+    'PATCHBAY_OBJECT_STORE_PREFIX',
+    'Put before the names of objects, such as `patchbay/`.',
+    z
+      .string()
+      .regex(/^[\w./-]{0,200}$/, 'takes up to 200 letters, digits and ._/-')
+      .prefault(''),
+  ),
+  objectStoreAllow: setting(
+    'PATCHBAY_OBJECT_STORE_ALLOW',
+    'Address ranges, `cidr[,cidr…]`, where the service may be although they are not public; no other outbound call may reach them.',
+    z.string().prefault(''),
+  ),
   logLevel: setting(
     'PATCHBAY_LOG_LEVEL',
     'Lowest level that is logged.',

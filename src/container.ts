@@ -42,6 +42,13 @@ import {
   deleteInstallationsOfEnvironment,
   deleteIntegrationsOfTeam,
 } from './integrations/index.ts'
+import {
+  contextObjectCleaner,
+  contextObjectUploader,
+  createContextValueStore,
+  type ObjectStore,
+} from './object-store/index.ts'
+import { openObjectStore } from './objects.ts'
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
 import { type ApiProxy, createProxy } from './proxy/index.ts'
 import { createCallLimiter } from './rate-limits/index.ts'
@@ -71,6 +78,7 @@ export interface Container extends ServiceDeps, AsyncDisposable {
   readonly accounts: AccountDependencies
   readonly definitions: DefinitionCache
   readonly queue: RunQueue
+  readonly objects: ObjectStore
 }
 
 /** The triggers and runs of a deleted account: triggers are deleted, active runs stop at their next page. */
@@ -100,9 +108,21 @@ export function createContainer({ config, storage: { database, secrets }, logger
       logger.warn({ owner, hash }, 'an expression is blocked: it kept killing its sandbox'),
   })
   const definitions = createDefinitionCache(secrets)
+  const objects = openObjectStore(config)
+  const contextValues = createContextValueStore(secrets, objects)
   // Token requests made by an action go through an engine without credential refresh, or a 401 there would recurse.
   const engine = createProxy({ http, evaluator, clock })
-  const tokenDeps = { database, secrets, definitions, http, evaluator, clock, engine, random: Math.random }
+  const tokenDeps = {
+    database,
+    secrets,
+    definitions,
+    contextValues,
+    http,
+    evaluator,
+    clock,
+    engine,
+    random: Math.random,
+  }
   const tokens = createTokenProvider(tokenDeps)
   const accounts = {
     ...tokenDeps,
@@ -149,6 +169,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
     evaluator,
     definitions,
     queue,
+    objects,
     accounts,
     integrations,
     runs,
@@ -163,7 +184,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
       database,
       queue,
       longPolls: new ClaimLongPolls({ database, clock }),
-      loadAccount: (environmentId, id) => getSyncableAccount({ definitions }, database.pool, environmentId, id),
+      loadAccount: (environmentId, id) => getSyncableAccount(accounts, database.pool, environmentId, id),
       redact: (environmentId, id, text) => redactAccountSecrets(accounts, environmentId, id, text),
       onDefect: (error, runId) =>
         logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be assigned to a daemon'),
@@ -190,6 +211,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
     async [Symbol.asyncDispose]() {
       await evaluator[Symbol.asyncDispose]()
       await http[Symbol.asyncDispose]()
+      await objects[Symbol.asyncDispose]()
     },
   }
 }
@@ -330,6 +352,8 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     onTicks: observability?.metrics?.observeTicks,
     loops: [
       ...connectLoops(connector),
+      contextObjectUploader(domain),
+      contextObjectCleaner(domain),
       { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
       { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
     ],

@@ -15,6 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['accounts', 'rate-limits'],
   ['integrations', 'proxy'],
   ['tenancy'],
+  ['object-store'],
   ['secrets', 'events'],
   ['database'],
   ['definitions'],

@@ -14,8 +14,8 @@ import {
   type IntegratedAccountRecord,
   listIntegratedAccountIds,
   selectIntegratedAccounts,
-  updateIntegratedAccountRow,
 } from './sql/integrated-account.ts'
+import { updateAccount } from './stored-context.ts'
 import { accountSecretRef } from './stored-credentials.ts'
 
 /** The environment of a request. */
@@ -67,7 +67,7 @@ export interface IntegratedAccountChange {
  * of one of the account's credentials
  */
 export async function updateIntegratedAccount(
-  deps: Pick<AccountDependencies, 'secrets' | 'integrations'>,
+  deps: Pick<AccountDependencies, 'secrets' | 'integrations' | 'contextValues'>,
   tx: Tx,
   scope: EnvironmentRef,
   change: IntegratedAccountChange,
@@ -77,7 +77,7 @@ export async function updateIntegratedAccount(
   const hasContext = Object.keys(context).length > 0
   if (tenantId === undefined && !hasContext) return await readUnchanged(deps, tx, scope, change)
   const patch = { tenantId, context: hasContext ? contextPatchFrom(context) : undefined, version }
-  const updated = await updateIntegratedAccountRow(tx, scope.environmentId, id, patch)
+  const updated = await updateAccount(deps, tx, { ...scope, id }, patch)
   if (updated === undefined) return await explainFailedUpdate(deps, tx, scope, change)
   await appendEventOf(tx, updated, 'updated')
   return await withIntegration(deps.integrations, tx, updated)
@@ -167,7 +167,7 @@ const DELETE_BATCH_MAX = 500
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has triggers and `force` is not set
  */
 export async function deleteIntegratedAccount(
-  deps: Pick<AccountDependencies, 'secrets' | 'triggers'>,
+  deps: Pick<AccountDependencies, 'secrets' | 'contextValues' | 'triggers'>,
   tx: Tx,
   scope: EnvironmentRef,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
@@ -181,12 +181,13 @@ export async function deleteIntegratedAccount(
   if (!(await mapForeignKeyToInUse({ type: 'integrated_account', id, why }, deleteRow)))
     throw etagMismatch('integrated_account', id)
   await deps.secrets.remove(tx, accountSecretRef(account))
+  if (account.objectStoreContextFields.length > 0) await deps.contextValues.remove(tx, account)
   await appendEventOf(tx, account, 'deleted')
 }
 
 /** Deletes every account of an installation with its triggers. `tx` is a transaction. */
 export async function deleteAccountsByInstallation(
-  deps: Pick<AccountDependencies, 'secrets' | 'triggers'>,
+  deps: Pick<AccountDependencies, 'secrets' | 'contextValues' | 'triggers'>,
   tx: Tx,
   environmentId: string,
   environmentIntegrationId: string,

@@ -8,7 +8,7 @@ import type { AccountRef } from './sql/integrated-account.ts'
 /** What activating accounts takes. */
 export type ActivationDependencies = Pick<
   AccountDependencies,
-  'database' | 'reader' | 'secrets' | 'definitions' | 'tokens' | 'linkSessions' | 'random'
+  'database' | 'reader' | 'secrets' | 'definitions' | 'contextValues' | 'tokens' | 'linkSessions' | 'random'
 > & { readonly proxy: Pick<ApiProxy, 'runAction'> }
 
 /** The phases of an activation, and the keys of `last_action_result`. */

@@ -76,8 +76,13 @@ export function contextKeysFromToken(
   const entries = contextFromToken.flatMap(([key, path]): [string, Json][] => {
     const value = getAtPath(fields, path)
     if (value === undefined || value === null || isJsonObject(value) || Array.isArray(value)) return []
-    if (isSameScalar(value, context[key]) || redaction.redactJson(value) !== value) return []
+    if (isSameScalar(value, storedValue(context, key)) || redaction.redactJson(value) !== value) return []
     return findReservedKeys({ [key]: value }).length === 0 ? [[key, value]] : []
   })
   return Object.fromEntries(entries)
+}
+
+/** The value of a key; `undefined` for one that cannot be read. */
+function storedValue(context: JsonObject, key: string): Json | undefined {
+  return Object.getOwnPropertyDescriptor(context, key)?.value
 }

@@ -16,6 +16,7 @@ import {
   type Region,
 } from './sql/integrated-account.ts'
 import { ACCOUNT_TRANSITIONS } from './status.ts'
+import { splitContext } from './stored-context.ts'
 import { accountSecretRef, storeGrantedToken } from './stored-credentials.ts'
 
 const STATUS_ON_CREATION = ACCOUNT_TRANSITIONS.new.created
@@ -70,7 +71,10 @@ export async function createIntegratedAccount(
 }
 
 /** What creating an account takes. */
-export type CreateDependencies = Pick<AccountDependencies, 'secrets' | 'definitions' | 'clock' | 'random'>
+export type CreateDependencies = Pick<
+  AccountDependencies,
+  'secrets' | 'definitions' | 'contextValues' | 'clock' | 'random'
+>
 
 /** The definition of an installation. @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, DEFINITION_INVALID */
 export async function getEnabledDefinition(
@@ -114,7 +118,9 @@ export async function storeNewAccount(
     region: input.region ?? 'wnam',
     objectStoreContextFields: input.objectStoreContextFields ?? [],
   }
-  await insertAccount(tx, account)
+  const { inline, stored } = splitContext(account, input.context)
+  await insertAccount(tx, { ...account, context: inline })
+  if (Object.keys(stored).length > 0) await deps.contextValues.put(tx, account, stored)
   await deps.secrets.put(tx, accountSecretRef(account), collected.secrets)
   if (token !== undefined) await storeGrantedToken(deps, tx, account, collected.connect, token)
   await writeFirstHistory(tx, account)

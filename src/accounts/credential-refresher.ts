@@ -11,14 +11,17 @@ import {
   findIntegratedAccount,
   lockAccountCredentials,
   storeForbiddenError,
-  updateIntegratedAccountRow,
 } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
+import { type ContextDependencies, updateAccount, withWholeContext } from './stored-context.ts'
 
 /** An error like the stored one is not written again within this time. */
 const FORBIDDEN_DEDUP_WINDOW_MS = 60_000
 
-type RefresherDependencies = Pick<AccountDependencies, 'database' | 'secrets' | 'definitions' | 'tokens' | 'clock'> & {
+type RefresherDependencies = Pick<
+  AccountDependencies,
+  'database' | 'secrets' | 'definitions' | 'contextValues' | 'tokens' | 'clock'
+> & {
   /** Called when what a call reported could not be stored. */
   readonly onReportError: (error: unknown) => void
 }
@@ -39,7 +42,7 @@ export function createCredentialRefresher(deps: RefresherDependencies): Credenti
       const account = storedAccountOf(access)
       if (account === undefined) throw new Error('an account without an environment has no stored context')
       assertNoReservedKeys(context, Object.keys(access.credentials))
-      await deps.database.transaction((tx) => storeContext(tx, account, context))
+      await deps.database.transaction((tx) => storeContext(deps, tx, account, context))
     },
   }
 }
@@ -62,14 +65,22 @@ async function refreshUnlessNewer(
 }
 
 /** A change that leaves everything as it is writes nothing: a step of a sync may repeat it for every page. */
-async function storeContext(tx: Tx, account: AccountRef, context: JsonObject): Promise<void> {
-  const stored = await findIntegratedAccount(tx, account.environmentId, account.id)
+async function storeContext(
+  deps: ContextDependencies,
+  tx: Tx,
+  account: AccountRef,
+  context: JsonObject,
+): Promise<void> {
+  const found = await findIntegratedAccount(tx, account.environmentId, account.id)
+  const isStored = (key: string) => found?.objectStoreContextFields.includes(key) === true
+  const stored =
+    found !== undefined && Object.keys(context).some(isStored) ? await withWholeContext(deps, tx, found) : found
   const { keys, removed } = contextPatchFrom(context)
   const isUnchanged = ([key, value]: [string, Json]) =>
     canonicalJson(stored?.context[key] ?? null) === canonicalJson(value)
   if (stored !== undefined && Object.entries(context).every(isUnchanged)) return
   const patch = { context: { keys, removed } }
-  const updated = await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
+  const updated = await updateAccount(deps, tx, account, patch)
   if (updated !== undefined) await appendEventOf(tx, updated, 'updated')
 }
 
@@ -143,7 +154,7 @@ async function raceCancellation<Result>(refresh: Promise<Result>, signal: AbortS
  * CREDENTIALS_INVALID when the grant is rejected, TOKEN_REQUEST_FAILED
  */
 export async function refreshCredentials(
-  deps: Pick<AccountDependencies, 'database' | 'secrets' | 'definitions' | 'integrations' | 'tokens'>,
+  deps: Pick<AccountDependencies, 'database' | 'secrets' | 'definitions' | 'contextValues' | 'integrations' | 'tokens'>,
   environmentId: string,
   id: string,
 ): Promise<IntegratedAccount> {

@@ -2,6 +2,7 @@ import type { Clock, Random } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
+import type { ContextValueStore } from '../object-store/index.ts'
 import type { ApiProxy, ExpressionEvaluator } from '../proxy/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import type { ResolvedAccount } from './resolved-account.ts'
@@ -12,6 +13,8 @@ export interface AccountDependencies {
   readonly database: Pick<Database, 'pool' | 'transaction'>
   readonly secrets: Pick<SecretStore, 'get' | 'put' | 'remove' | 'decryptAll'>
   readonly definitions: DefinitionCache
+  /** The context keys that live in the object store. */
+  readonly contextValues: ContextValueStore
   readonly integrations: IntegrationCache
   readonly reader: AccountReader
   readonly tokens: TokenProvider

@@ -19,12 +19,6 @@ export {
 export { AccountActivator, runAccountActions } from './account-activator.ts'
 export { appendAccountEvent } from './account-events.ts'
 export {
-  type AuthorizationTarget,
-  beginAuthorization,
-  completeAuthorization,
-  revokeAuthorization,
-} from './authorization.ts'
-export {
   type ConnectAccountInput,
   type ConnectionGrant,
   connectAccount,
@@ -55,4 +49,5 @@ export {
   findIntegratedAccount,
   type Region,
 } from './sql/integrated-account.ts'
+export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
 export { TokenRefresher } from './token-refresher.ts'

@@ -12,6 +12,7 @@ import {
   findAccountsWithSecrets,
   findIntegratedAccount,
 } from './sql/integrated-account.ts'
+import { withContextForCall, withWholeContext } from './stored-context.ts'
 import { accountSecretRef } from './stored-credentials.ts'
 
 /**
@@ -29,7 +30,7 @@ export type LoadPurpose = 'call' | 'sync' | 'activation'
  * one is `needs_reauth` from then on), DEFINITION_INVALID when override and config no longer fit, SECRET_UNREADABLE
  */
 export async function loadAccountForCall(
-  deps: Pick<AccountDependencies, 'database' | 'reader' | 'secrets' | 'definitions' | 'tokens'>,
+  deps: Pick<AccountDependencies, 'database' | 'reader' | 'secrets' | 'definitions' | 'contextValues' | 'tokens'>,
   environmentId: string,
   id: string,
   purpose: LoadPurpose,
@@ -40,7 +41,8 @@ export async function loadAccountForCall(
   if (error !== undefined) throw error
   const definition = await deps.definitions.getVersion(deps.database.pool, found.account)
   const secrets = await deps.secrets.decryptAll(deps.database.pool, accountSecretRef(found.account), found.secrets)
-  return await deps.tokens.ensureFresh(resolveAccount(found.account, definition, secrets))
+  const account = await withContextForCall(deps, deps.database.pool, found.account)
+  return await deps.tokens.ensureFresh(resolveAccount(account, definition, secrets))
 }
 
 /** An account as a dry run sees it. */
@@ -56,7 +58,7 @@ export interface DryRunAccount {
  * @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE
  */
 export async function loadAccountForDryRun(
-  deps: Pick<AccountDependencies, 'database' | 'reader' | 'secrets' | 'definitions'>,
+  deps: Pick<AccountDependencies, 'database' | 'reader' | 'secrets' | 'definitions' | 'contextValues'>,
   environmentId: string,
   id: string,
 ): Promise<DryRunAccount> {
@@ -64,7 +66,8 @@ export async function loadAccountForDryRun(
   if (found === undefined) throw notFound('integrated_account', id)
   const definition = await deps.definitions.getVersion(deps.database.pool, found.account)
   const secrets = await deps.secrets.decryptAll(deps.database.pool, accountSecretRef(found.account), found.secrets)
-  return { resolved: resolveAccount(found.account, definition, secrets), error: findLoadError(found.account, 'call') }
+  const account = await withContextForCall(deps, deps.database.pool, found.account)
+  return { resolved: resolveAccount(account, definition, secrets), error: findLoadError(account, 'call') }
 }
 
 /** An account that may be synced, and its definition; without credentials, which do not leave this process. */
@@ -79,7 +82,7 @@ export interface SyncableAccount {
  * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, ACCOUNT_NOT_ACTIVE, DEFINITION_INVALID, SECRET_UNREADABLE
  */
 export async function getSyncableAccount(
-  { definitions }: Pick<AccountDependencies, 'definitions'>,
+  deps: Pick<AccountDependencies, 'definitions' | 'contextValues'>,
   tx: Tx,
   environmentId: string,
   id: string,
@@ -88,7 +91,9 @@ export async function getSyncableAccount(
   if (account === undefined) throw notFound('integrated_account', id)
   const error = findLoadError(account, 'sync')
   if (error !== undefined) throw error
-  return { account, definition: await definitions.getVersion(tx, account) }
+  const { contextErrors, ...whole } = await withWholeContext(deps, tx, account)
+  for (const contextError of contextErrors.values()) throw contextError
+  return { account: whole, definition: await deps.definitions.getVersion(tx, account) }
 }
 
 /**
@@ -97,7 +102,7 @@ export async function getSyncableAccount(
  * @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE
  */
 export async function getResolvedAccount(
-  deps: Pick<AccountDependencies, 'secrets' | 'definitions'>,
+  deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>,
   tx: Tx,
   environmentId: string,
   id: string,
@@ -105,7 +110,8 @@ export async function getResolvedAccount(
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
   const definition = await deps.definitions.getVersion(tx, account)
-  return resolveAccount(account, definition, await deps.secrets.get(tx, accountSecretRef(account)))
+  const secrets = await deps.secrets.get(tx, accountSecretRef(account))
+  return resolveAccount(await withContextForCall(deps, tx, account), definition, secrets)
 }
 
 /**
@@ -115,7 +121,7 @@ export async function getResolvedAccount(
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function redactAccountSecrets(
-  deps: Pick<AccountDependencies, 'database' | 'secrets' | 'definitions'>,
+  deps: Pick<AccountDependencies, 'database' | 'secrets' | 'definitions' | 'contextValues'>,
   environmentId: string,
   id: string,
   text: string,

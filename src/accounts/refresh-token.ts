@@ -6,7 +6,14 @@ import { appendEventOf } from './account-events.ts'
 import { contextKeysFromToken } from './context.ts'
 import type { AccountDependencies, TokenProvider } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
-import { parseTokenError, requestToken, tokenErrorJson, tokenFailure, tokenRetryDelayMs } from './request-token.ts'
+import {
+  parseTokenError,
+  requestToken,
+  TOKEN_REQUESTS_TIMEOUT_MS,
+  tokenErrorJson,
+  tokenFailure,
+  tokenRetryDelayMs,
+} from './request-token.ts'
 import { type ResolvedAccount, tokenRulesOf, withToken } from './resolved-account.ts'
 import {
   acquireTokenLease,
@@ -16,15 +23,14 @@ import {
   type TokenLeaseAttempt,
   type TokenLeaseRequest,
 } from './sql/account-token.ts'
-import { updateIntegratedAccountRow } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
+import { updateAccount, withContextKeys } from './stored-context.ts'
 import { accountSecretRef, isFresh, isUsable, type StoredToken, tokenSecret, tokenTimes } from './stored-credentials.ts'
-import { TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
 
 /** What refreshing a token takes. */
 export type RefreshDependencies = Pick<
   AccountDependencies,
-  'database' | 'secrets' | 'definitions' | 'http' | 'evaluator' | 'engine' | 'clock' | 'random'
+  'database' | 'secrets' | 'definitions' | 'contextValues' | 'http' | 'evaluator' | 'engine' | 'clock' | 'random'
 >
 
 /** How long a process waits while another one holds the lease. */
@@ -171,11 +177,12 @@ export async function refreshToken(
 }
 
 async function storeToken(
-  { secrets, clock, random }: RefreshDependencies,
+  deps: RefreshDependencies,
   tx: Tx,
   resolved: ResolvedAccount,
   granted: { readonly rules: TokenRules<MethodPlan>; readonly lease: TokenLease; readonly token: TokenSet },
 ): Promise<ResolvedAccount | undefined> {
+  const { secrets, clock, random } = deps
   const { rules, lease, token } = granted
   const { account } = resolved
   const obtainedAt = clock.now()
@@ -187,40 +194,32 @@ async function storeToken(
   const contextKeys = contextKeysFromToken(rules, token, account.context, resolved.access.credentials)
   if (Object.keys(contextKeys).length > 0) {
     const patch = { context: { keys: contextKeys, removed: [] } }
-    const updated = await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
+    const updated = await updateAccount(deps, tx, account, patch)
     if (updated !== undefined) await appendEventOf(tx, updated, 'updated')
   }
-  return withToken({ ...resolved, account: { ...account, context: { ...account.context, ...contextKeys } } }, stored)
+  return withToken(
+    { ...resolved, account: { ...account, context: withContextKeys(account.context, contextKeys) } },
+    stored,
+  )
 }
 
-/**
- * Stores the error for callers during the back-off, and throws it. Under a lost lease nothing is stored or thrown: the token
- * that was rejected is no longer the account's.
- */
+/** Stores the error for callers during the back-off, and throws it. Under a lost lease nothing is stored or thrown. */
 async function recordErrorAndThrow(
   { database, random }: RefreshDependencies,
-  { account, token }: ResolvedAccount,
+  { account }: ResolvedAccount,
   lease: TokenLease,
-  given: TokenError,
+  error: TokenError,
 ): Promise<undefined> {
-  const lostSince = given.kind === 'grant_refused' && token?.refreshToken !== undefined ? lease.interruptedAt : null
-  const error = lostSince === null ? given : { ...given, message: describeLoss(given.message, lostSince) }
   const retryDelayMs = tokenRetryDelayMs(error, lease.failures + 1, random)
   const failure = tokenFailure(error, account.id, retryDelayMs)
   const isLeaseHeld = await database.transaction(async (tx) => {
     const isFinal = error.kind === 'grant_refused'
     if (!(await failTokenRefresh(tx, lease, { error: tokenErrorJson(error), retryDelayMs, isFinal }))) return false
-    const cause = lostSince === null ? 'refresh_failed' : 'token_lost'
-    if (isFinal) await changeAccountStatus(tx, account, cause, failure.publicMessage)
+    if (isFinal) await changeAccountStatus(tx, account, 'refresh_failed', failure.publicMessage)
     return true
   })
   if (isLeaseHeld) throw failure
   return undefined
-}
-
-function describeLoss(message: string, since: Date): string {
-  const what = `the request for a token of ${since.toISOString()} was interrupted before its response was stored`
-  return `${message}; ${what}, so the refresh token that replaced the rejected one is probably lost`
 }
 
 async function storeWithRetry<Result>(

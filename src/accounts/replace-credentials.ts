@@ -7,12 +7,9 @@ import { contextPatchFrom } from './context.ts'
 import { authenticationMethodOf, type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { resetToken } from './sql/account-token.ts'
-import {
-  type AccountWithDefinition,
-  findIntegratedAccount,
-  updateIntegratedAccountRow,
-} from './sql/integrated-account.ts'
+import { type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
+import { updateAccount, withContextForCall } from './stored-context.ts'
 import { accountSecretRef, storeGrantedToken, TOKEN_SECRET } from './stored-credentials.ts'
 
 /** New values for an account's fields. */
@@ -27,7 +24,7 @@ export interface CredentialsChange {
 /** What replacing an account's credentials takes. */
 export type ReplaceDependencies = Pick<
   AccountDependencies,
-  'secrets' | 'definitions' | 'integrations' | 'clock' | 'random'
+  'secrets' | 'definitions' | 'integrations' | 'contextValues' | 'clock' | 'random'
 >
 
 /**
@@ -73,7 +70,7 @@ export async function replaceCredentials(
   const stored = await deps.secrets.get(tx, accountSecretRef(account))
   const kept =
     authenticationMethodOf(connect) === account.authenticationMethod
-      ? storedValues(connect, stored, account.context)
+      ? storedValues(connect, stored, (await withContextForCall(deps, tx, account)).context)
       : {}
   const replacement = { ...given, stored, collected: collectForMethod(connect, { ...kept, ...given.credentials }) }
   await replaceToken(deps, tx, account, replacement)
@@ -124,19 +121,19 @@ async function replaceToken(
 }
 
 async function replaceFields(
-  { secrets }: ReplaceDependencies,
+  deps: ReplaceDependencies,
   tx: Tx,
   account: AccountWithDefinition,
   { collected, stored, contextOf, version }: CollectedReplacement,
 ): Promise<void> {
   const ref = accountSecretRef(account)
   const isRemoved = (name: string) => name !== TOKEN_SECRET && !Object.hasOwn(collected.secrets, name)
-  await secrets.remove(tx, ref, Object.keys(stored).filter(isRemoved))
+  await deps.secrets.remove(tx, ref, Object.keys(stored).filter(isRemoved))
   const authenticationMethod = authenticationMethodOf(collected.connect)
   const patch = { authenticationMethod, context: contextPatchOf(collected, contextOf?.(collected) ?? {}), version }
-  const updated = await updateIntegratedAccountRow(tx, account.environmentId, account.id, patch)
+  const updated = await updateAccount(deps, tx, account, patch)
   if (updated === undefined) throw etagMismatch('integrated_account', account.id)
-  await secrets.put(tx, ref, collected.secrets)
+  await deps.secrets.put(tx, ref, collected.secrets)
 }
 
 /** Visible fields and the given keys over them; a visible field without a value is removed. */

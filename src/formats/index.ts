@@ -12,6 +12,7 @@ export {
   type Authorize,
   NO_AUTHORIZATION,
 } from './authorization/authorization.ts'
+export { type AwsSigningKey, signAwsRequest } from './authorization/aws-signature.ts'
 export { authorizationSchema, compileAuthorization } from './authorization/index.ts'
 export type { BodyFormat } from './body/body.ts'
 export { bodyFormat } from './body/index.ts'
@@ -19,18 +20,8 @@ export { FIELD_RULES, type FieldRule } from './credential/check-field-value.ts'
 export { collectFields, type FieldsSource } from './credential/collect-fields.ts'
 export type {
   AuthenticationMethod,
-  AuthorizationErrorCode,
-  AuthorizationFailure,
-  AuthorizationRedirect,
-  AuthorizationResult,
-  AuthorizationReturn,
-  AuthorizationRules,
-  AuthorizationStart,
   CredentialChoice,
   CredentialPlan,
-  Identity,
-  Lifetimes,
-  RevocationResult,
   TokenContext,
   TokenError,
   TokenResult,

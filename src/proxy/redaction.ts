@@ -23,10 +23,7 @@ export function createRedaction(plan: Plan, access: AccountAccess): Redactor {
 }
 
 /** The secrets of an account. */
-export function accountSecrets({
-  credentials,
-  environmentVariables,
-}: Pick<AccountAccess, 'credentials' | 'environmentVariables'>): string[] {
+export function accountSecrets({ credentials, environmentVariables }: AccountAccess): string[] {
   return [...credentialTexts(credentials), ...secretTexts({ environment_variables: environmentVariables })]
 }
 

@@ -21,7 +21,6 @@ export {
   type TeamActor,
 } from './authenticate.ts'
 export { bootstrap, type FirstStart } from './bootstrap.ts'
-export { findBranding } from './branding.ts'
 export {
   type CascadeDelete,
   createEnvironment,
@@ -30,14 +29,7 @@ export {
   updateEnvironment,
 } from './environments.ts'
 export { type ApiTokenRecord, listApiTokens } from './sql/api-tokens.ts'
-export {
-  type BrandingChange,
-  type EnvironmentBranding,
-  type EnvironmentRecord,
-  type EnvironmentScope,
-  findEnvironment,
-  listEnvironments,
-} from './sql/environments.ts'
+export { type EnvironmentRecord, type EnvironmentScope, findEnvironment, listEnvironments } from './sql/environments.ts'
 export {
   deleteOldIdempotencyKeys,
   findIdempotencyKey,

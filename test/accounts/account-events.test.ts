@@ -5,7 +5,7 @@ import { activationFixture } from './activation-fixture.ts'
 import { triggersOfTests } from './fixture.ts'
 
 const fixture = await activationFixture()
-const { database, own, accountDeps, secrets, upstream, proxy, accountPort, worker, reported } = fixture
+const { database, own, accountDeps, upstream, proxy, accountPort, worker, reported } = fixture
 const { connect, connectTo, read, repeat, update, eventsOf } = fixture
 
 const KEY_FIELD = { fields: [{ name: 'api_key', type: 'password', required: true }] }
@@ -123,7 +123,7 @@ describe('the events of an account', () => {
   it('exist only with the change', async () => {
     const id = await addActive()
     const rolledBack = database.transaction(async (tx) => {
-      await deleteIntegratedAccount({ secrets, triggers: triggersOfTests }, tx, own, { id })
+      await deleteIntegratedAccount({ ...accountDeps, triggers: triggersOfTests }, tx, own, { id })
       throw new Error('rolled back')
     })
     await expect(rolledBack).rejects.toThrow('rolled back')
@@ -189,6 +189,6 @@ async function replaceKey(id: string) {
 }
 
 async function remove(id: string) {
-  const deps = { secrets, triggers: triggersOfTests }
+  const deps = { ...accountDeps, triggers: triggersOfTests }
   await database.transaction((tx) => deleteIntegratedAccount(deps, tx, own, { id }))
 }

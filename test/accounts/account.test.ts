@@ -22,7 +22,7 @@ import { accountsFixture, triggersOfTests } from './fixture.ts'
 
 const fixture = await accountsFixture()
 const { database, tx, secrets, own, other, deps, accountDeps, addInstallation, connect, update, newScope } = fixture
-const removalDeps = { secrets, triggers: triggersOfTests }
+const removalDeps = { ...accountDeps, triggers: triggersOfTests }
 
 const get = (id: string, scope: EnvironmentScope = own) => getIntegratedAccount(accountDeps, tx, scope, id)
 const secretsOf = (id: string) =>

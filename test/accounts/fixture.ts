@@ -9,8 +9,10 @@ import {
 import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import { createDefinitionCache, createIntegrationCache } from '../../src/integrations/index.ts'
+import { createContextValueStore } from '../../src/object-store/index.ts'
 import type { EnvironmentScope } from '../../src/tenancy/index.ts'
 import { CONFIG, integrationsFixture } from '../integrations/fixture.ts'
+import { MemoryObjects } from '../support/memory-objects.ts'
 
 /** A definition that asks for a secret and for a value that is none. */
 export const FIELDS_CONFIG: JsonObject = {
@@ -37,7 +39,9 @@ export async function accountsFixture(clock: Clock = systemClock) {
   const definitions = createDefinitionCache(secrets)
   const integrations = createIntegrationCache()
   const reader = createAccountReader(database)
-  const deps = { secrets, definitions, integrations, reader, clock, random: () => 0 }
+  const objects = new MemoryObjects()
+  const contextValues = createContextValueStore(secrets, objects)
+  const deps = { secrets, definitions, integrations, contextValues, reader, clock, random: () => 0 }
 
   /** An installation in the scope; `FIELDS_CONFIG` unless another config is given. */
   async function addInstallation(config: JsonObject = FIELDS_CONFIG, scope: EnvironmentScope = own) {
@@ -60,6 +64,7 @@ export async function accountsFixture(clock: Clock = systemClock) {
   return {
     ...fixture,
     eventsOf,
+    objects,
     accountDeps: deps,
     addInstallation,
     connect,

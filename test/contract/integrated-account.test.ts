@@ -77,6 +77,7 @@ describe.each(clients)('connecting an account over $wire', (client) => {
       region: 'eu',
       environment_id: app.first.environmentId,
       object_store_context_fields: ['archive'],
+      context_errors: [],
       etag: '"v1"',
       integration: {
         id: installation.integrationId,

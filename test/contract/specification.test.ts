@@ -123,6 +123,7 @@ describe('PATCH /integrated-account/{id}', () => {
         'environment_id',
         'integration',
         'object_store_context_fields',
+        'context_errors',
         'etag',
       ].toSorted(),
     )

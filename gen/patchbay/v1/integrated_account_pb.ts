@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/integrated_account.proto.
  */
 export const file_patchbay_v1_integrated_account: GenFile = /*@__PURE__*/
-  fileDesc("CiRwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnQucHJvdG8SC3BhdGNoYmF5LnYxIocHChFJbnRlZ3JhdGVkQWNjb3VudBIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESFgoJdGVuYW50X2lkGAIgASgJQgPgQQISLwoaZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWQYAyABKAlCC+BBBbpIBXIDsAEBEi0KB2NvbnRleHQYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESYAoGc3RhdHVzGAUgASgJQlDgQQO6SEpySFIGYWN0aXZlUgpjb25uZWN0aW5nUhJwb3N0X2luc3RhbGxfZXJyb3JSEHZhbGlkYXRpb25fZXJyb3JSDG5lZWRzX3JlYXV0aBIXCgpsYXN0X2Vycm9yGAYgASgJQgPgQQMSOAoSbGFzdF9hY3Rpb25fcmVzdWx0GAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEDEjMKCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgppc19zYW5kYm94GAogASgIQgPgQQUSYQoVYXV0aGVudGljYXRpb25fbWV0aG9kGAsgASgJQkLgQQW6SDxyOlIGb2F1dGgyUgdhcGlfa2V5UhlvYXV0aDJfY2xpZW50X2NyZWRlbnRpYWxzUgx2ZW5kb3Jfb2F1dGgSLgoGcmVnaW9uGAwgASgJQh7gQQW6SBhyFlIEd25hbVIEZW5hbVIEYXBhY1ICZXUSIwoOZW52aXJvbm1lbnRfaWQYDSABKAlCC+BBA7pIBXIDsAEBEjoKC2ludGVncmF0aW9uGA4gASgLMiAucGF0Y2hiYXkudjEuRW1iZWRkZWRJbnRlZ3JhdGlvbkID4EEDEigKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgPIAMoCUID4EEFEhEKBGV0YWcYECABKAlCA+BBAxI+ChRsYXN0X2ZvcmJpZGRlbl9lcnJvchgRIAEoCzIbLnBhdGNoYmF5LnYxLkZvcmJpZGRlbkVycm9yQgPgQQMSOAoPbmV4dF9hdHRlbXB0X2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDInIKDkZvcmJpZGRlbkVycm9yEhUKCHJlc291cmNlGAEgASgJQgPgQQMSEwoGbWV0aG9kGAIgASgJQgPgQQMSNAoLb2NjdXJyZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiyQEKHUludGVncmF0ZWRBY2NvdW50SGlzdG9yeUVudHJ5Eh0KC2Zyb21fc3RhdHVzGAEgASgJQgPgQQNIAIgBARIWCgl0b19zdGF0dXMYAiABKAlCA+BBAxISCgVjYXVzZRgDIAEoCUID4EEDEhcKCmxhc3RfZXJyb3IYBCABKAlCA+BBAxI0CgtvY2N1cnJlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBA0IOCgxfZnJvbV9zdGF0dXNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
+  fileDesc("CiRwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnQucHJvdG8SC3BhdGNoYmF5LnYxIr8HChFJbnRlZ3JhdGVkQWNjb3VudBIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESFgoJdGVuYW50X2lkGAIgASgJQgPgQQISLwoaZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWQYAyABKAlCC+BBBbpIBXIDsAEBEi0KB2NvbnRleHQYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESYAoGc3RhdHVzGAUgASgJQlDgQQO6SEpySFIGYWN0aXZlUgpjb25uZWN0aW5nUhJwb3N0X2luc3RhbGxfZXJyb3JSEHZhbGlkYXRpb25fZXJyb3JSDG5lZWRzX3JlYXV0aBIXCgpsYXN0X2Vycm9yGAYgASgJQgPgQQMSOAoSbGFzdF9hY3Rpb25fcmVzdWx0GAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEDEjMKCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgppc19zYW5kYm94GAogASgIQgPgQQUSYQoVYXV0aGVudGljYXRpb25fbWV0aG9kGAsgASgJQkLgQQW6SDxyOlIGb2F1dGgyUgdhcGlfa2V5UhlvYXV0aDJfY2xpZW50X2NyZWRlbnRpYWxzUgx2ZW5kb3Jfb2F1dGgSLgoGcmVnaW9uGAwgASgJQh7gQQW6SBhyFlIEd25hbVIEZW5hbVIEYXBhY1ICZXUSIwoOZW52aXJvbm1lbnRfaWQYDSABKAlCC+BBA7pIBXIDsAEBEjoKC2ludGVncmF0aW9uGA4gASgLMiAucGF0Y2hiYXkudjEuRW1iZWRkZWRJbnRlZ3JhdGlvbkID4EEDEigKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgPIAMoCUID4EEFEhEKBGV0YWcYECABKAlCA+BBAxI+ChRsYXN0X2ZvcmJpZGRlbl9lcnJvchgRIAEoCzIbLnBhdGNoYmF5LnYxLkZvcmJpZGRlbkVycm9yQgPgQQMSOAoPbmV4dF9hdHRlbXB0X2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjYKDmNvbnRleHRfZXJyb3JzGB4gAygLMhkucGF0Y2hiYXkudjEuQ29udGV4dEVycm9yQgPgQQMiSwoMQ29udGV4dEVycm9yEhAKA2tleRgBIAEoCUID4EEDEhMKBnJlYXNvbhgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyJyCg5Gb3JiaWRkZW5FcnJvchIVCghyZXNvdXJjZRgBIAEoCUID4EEDEhMKBm1ldGhvZBgCIAEoCUID4EEDEjQKC29jY3VycmVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIskBCh1JbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlFbnRyeRIdCgtmcm9tX3N0YXR1cxgBIAEoCUID4EEDSACIAQESFgoJdG9fc3RhdHVzGAIgASgJQgPgQQMSEgoFY2F1c2UYAyABKAlCA+BBAxIXCgpsYXN0X2Vycm9yGAQgASgJQgPgQQMSNAoLb2NjdXJyZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQNCDgoMX2Zyb21fc3RhdHVzYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
 
 /**
  * A customer's connected account of an installed integration. Its credentials are stored apart, encrypted, and appear
@@ -129,8 +129,9 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
   integration?: EmbeddedIntegration | undefined;
 
   /**
-   * Names of context keys whose values live in the object store. They read and write like any other key. Empty when
-   * there are none.
+   * Names of context keys whose values live in the object store, encrypted. They read and write like any other key, except
+   * that a list with the basic view leaves them out of `context`, and that a value that cannot be read is reported in
+   * `context_errors`. A value may have 1 MiB of JSON. Empty when there are none.
    *
    * @generated from field: repeated string object_store_context_fields = 15;
    */
@@ -158,6 +159,14 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
    * @generated from field: google.protobuf.Timestamp next_attempt_at = 18;
    */
   nextAttemptAt?: Timestamp | undefined;
+
+  /**
+   * Context keys in the object store whose values cannot be read at the moment; `context` is without them. Calls that read
+   * such a key fail with the same reason. Empty when everything was read.
+   *
+   * @generated from field: repeated patchbay.v1.ContextError context_errors = 30;
+   */
+  contextErrors: ContextError[];
 };
 
 /**
@@ -166,6 +175,42 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
  */
 export const IntegratedAccountSchema: GenMessage<IntegratedAccount> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_integrated_account, 0);
+
+/**
+ * A context key whose value cannot be read.
+ *
+ * @generated from message patchbay.v1.ContextError
+ */
+export type ContextError = Message<"patchbay.v1.ContextError"> & {
+  /**
+   * The key.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Why, a reason of `ErrorReason`: `CONTEXT_OBJECT_MISSING` when the object store has no such object,
+   * `OBJECT_STORE_UNAVAILABLE` when it cannot be asked or the page of a list is too large, `SECRET_UNREADABLE`.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * For people.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message patchbay.v1.ContextError.
+ * Use `create(ContextErrorSchema)` to create a new message.
+ */
+export const ContextErrorSchema: GenMessage<ContextError> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account, 1);
 
 /**
  * A call that the third party did not permit the account.
@@ -200,7 +245,7 @@ export type ForbiddenError = Message<"patchbay.v1.ForbiddenError"> & {
  * Use `create(ForbiddenErrorSchema)` to create a new message.
  */
 export const ForbiddenErrorSchema: GenMessage<ForbiddenError> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integrated_account, 1);
+  messageDesc(file_patchbay_v1_integrated_account, 2);
 
 /**
  * One change of an account's status. Entries are written with the change and never altered.
@@ -249,5 +294,5 @@ export type IntegratedAccountHistoryEntry = Message<"patchbay.v1.IntegratedAccou
  * Use `create(IntegratedAccountHistoryEntrySchema)` to create a new message.
  */
 export const IntegratedAccountHistoryEntrySchema: GenMessage<IntegratedAccountHistoryEntry> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integrated_account, 2);
+  messageDesc(file_patchbay_v1_integrated_account, 3);
 

@@ -78,7 +78,7 @@ export type CreateIntegratedAccountRequest = Message<"patchbay.v1.CreateIntegrat
   isSandbox?: boolean | undefined;
 
   /**
-   * Names of context keys to keep in the object store; for large values. Absent: none.
+   * Names of context keys to keep in the object store, for large values: up to 1 MiB of JSON each. Absent: none.
    *
    * @generated from field: repeated string object_store_context_fields = 8;
    */

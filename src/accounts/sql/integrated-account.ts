@@ -209,6 +209,8 @@ export async function selectIntegratedAccounts(
  * Changes tenant, method and context in one statement. The merge of the context is part of it, so that concurrent updates of different
  * keys are both kept. Uses primary keys.
  *
+ * Keys of the context that live in the object store are left out: `updateAccount` stores them.
+ *
  * `undefined` when there is no such account, its version is not the given one, or a context key to set is the name of one
  * of its secrets: the caller finds out which.
  */
@@ -223,7 +225,9 @@ export async function updateIntegratedAccountRow(
     `update integrated_account account set
        tenant_id = coalesce(:tenantId, account.tenant_id),
        authentication_method = coalesce(:authenticationMethod, account.authentication_method),
-       context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[], account.context),
+       context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[] - array(
+         select unnest(account.object_store_context_fields) intersect select unnest(:keyNames::text[])
+       ), account.context),
        updated_at = now(), version = account.version + 1
      from ${INSTALLATION}
      where account.environment_id = :environmentId and account.id = :id

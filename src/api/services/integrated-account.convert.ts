@@ -19,6 +19,7 @@ import type {
   IntegratedAccountChange,
   IntegratedAccountInput,
   Region,
+  WithWholeContext,
 } from '../../accounts/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import { structFrom } from '../messages/struct.ts'
@@ -43,7 +44,9 @@ const METHODS = [
 const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
 
 /** An account with its integration. The records have no credentials. */
-export function integratedAccountToProto(account: IntegratedAccount): MessageInitShape<typeof IntegratedAccountSchema> {
+export function integratedAccountToProto(
+  account: WithWholeContext<IntegratedAccount>,
+): MessageInitShape<typeof IntegratedAccountSchema> {
   return {
     id: account.id,
     tenantId: account.tenantId,
@@ -60,6 +63,11 @@ export function integratedAccountToProto(account: IntegratedAccount): MessageIni
     environmentId: account.environmentId,
     integration: embeddedIntegrationToProto(account.integration),
     objectStoreContextFields: [...account.objectStoreContextFields],
+    contextErrors: [...account.contextErrors].map(([key, { reason, publicMessage }]) => ({
+      key,
+      reason,
+      message: publicMessage,
+    })),
     etag: toEtag(account.version),
     lastForbiddenError:
       account.lastForbiddenError === null ? undefined : forbiddenErrorToProto(account.lastForbiddenError),

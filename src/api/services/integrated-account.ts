@@ -4,14 +4,17 @@ import {
   deleteIntegratedAccount,
   findReservedKeys,
   getIntegratedAccount,
+  type IntegratedAccount,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
   refreshCredentials,
   runAccountActions,
   updateCredentials,
   updateIntegratedAccount,
+  withWholeContext,
+  withWholeContexts,
 } from '../../accounts/index.ts'
-import type { JsonObject } from '../../base/index.ts'
+import type { Failure, JsonObject } from '../../base/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -28,11 +31,16 @@ import { viewFromProto } from './integration.convert.ts'
 import { pageById, queryOf } from './page.ts'
 import { versionFrom } from './values.convert.ts'
 
+const NO_CONTEXT_ERRORS: ReadonlyMap<string, Failure> = new Map()
+
 /** Connects and administers the accounts of customers. */
 export function integratedAccountService(
   deps: Pick<ServiceDeps, 'database' | 'secrets' | 'accounts'>,
 ): ServiceDefinition {
   const { database, accounts } = deps
+  /** After the transaction of a change: values may have to be read from the object store. */
+  const shown = async (account: IntegratedAccount) =>
+    integratedAccountToProto(await withWholeContext(accounts, database.pool, account))
   return defineService(
     IntegratedAccountService,
     {
@@ -40,11 +48,17 @@ export function integratedAccountService(
         const { createIntegratedAccount: method } = IntegratedAccountService.method
         const input = integratedAccountInputFromProto(request)
         return runIdempotent(deps, environmentIdOf(context), method, request, async (tx) =>
-          integratedAccountToProto(await createIntegratedAccount(accounts, tx, environmentCallerOf(context), input)),
+          integratedAccountToProto(
+            await withWholeContext(
+              accounts,
+              tx,
+              await createIntegratedAccount(accounts, tx, environmentCallerOf(context), input),
+            ),
+          ),
         )
       },
       getIntegratedAccount: async ({ id }, context) =>
-        integratedAccountToProto(await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)),
+        shown(await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)),
       listIntegratedAccounts: async (request, context) => {
         const filter = integratedAccountFilterFromProto(request)
         const view = viewFromProto(request.view)
@@ -52,11 +66,15 @@ export function integratedAccountService(
         const page = await pageById(query, request, (range) =>
           listIntegratedAccounts(database.pool, environmentCallerOf(context), filter, { ...range, view }),
         )
-        return { integratedAccounts: page.items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
+        const items =
+          view === 'full'
+            ? await withWholeContexts(accounts, database.pool, page.items)
+            : page.items.map((account) => ({ ...account, contextErrors: NO_CONTEXT_ERRORS }))
+        return { integratedAccounts: items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
       },
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
-        return integratedAccountToProto(
+        return shown(
           await database.transaction((tx) =>
             updateIntegratedAccount(accounts, tx, environmentCallerOf(context), change),
           ),
@@ -64,14 +82,14 @@ export function integratedAccountService(
       },
       updateIntegratedAccountCredentials: async (request, context) => {
         const change = credentialsChangeFromProto(request)
-        return integratedAccountToProto(
+        return shown(
           await database.transaction((tx) => updateCredentials(accounts, tx, environmentCallerOf(context), change)),
         )
       },
       refreshIntegratedAccountCredentials: async ({ id }, context) =>
-        integratedAccountToProto(await refreshCredentials(accounts, environmentIdOf(context), id)),
+        shown(await refreshCredentials(accounts, environmentIdOf(context), id)),
       runIntegratedAccountActions: async ({ id }, context) =>
-        integratedAccountToProto(
+        shown(
           await database.transaction((tx) => runAccountActions(accounts, tx, environmentCallerOf(context), { id })),
         ),
       deleteIntegratedAccount: async ({ id, etag, force }, context) => {

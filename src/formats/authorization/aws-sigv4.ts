@@ -1,10 +1,9 @@
-import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
-import { SignatureV4 } from '@smithy/signature-v4'
 import { z } from 'zod'
 import { compileTemplate, renderText } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
 import { secretText, templateText } from '../schema-types.ts'
-import type { AuthorizationFormat, UnauthorizedRequest } from './authorization.ts'
+import type { AuthorizationFormat } from './authorization.ts'
+import { signAwsRequest } from './aws-signature.ts'
 
 const config = z.strictObject({
   access_key_id: templateText().describe('Identifies the key.'),
@@ -27,66 +26,15 @@ export const awsSigv4: AuthorizationFormat = {
     const service = compileTemplate(parsed.service)
     const sessionToken = parsed.session_token === undefined ? undefined : compileTemplate(parsed.session_token)
     return async (request, scope, { now }) => {
-      const credentials = {
+      const key = {
         accessKeyId: renderText(accessKeyId, scope),
         secretAccessKey: renderText(secretAccessKey, scope),
-        ...(sessionToken === undefined ? {} : { sessionToken: renderText(sessionToken, scope) }),
-      }
-      const serviceName = renderText(service, scope)
-      const signer = new SignatureV4({
-        credentials,
+        sessionToken: sessionToken === undefined ? undefined : renderText(sessionToken, scope),
         region: renderText(region, scope),
-        service: serviceName,
-        sha256: Sha256,
-        // Every service but S3 signs the path encoded a second time.
-        uriEscapePath: serviceName !== 's3',
-      })
-      const signed = await signer.sign(signableRequest(request), { signingDate: now() })
-      const { host: _sentByClient, ...headers } = signed.headers
+        service: renderText(service, scope),
+      }
+      const headers = await signAwsRequest(request, key, now())
       return { headers, query: {} }
     }
   }),
-}
-
-/** Only the host and the `x-amz-` headers that the signer adds are signed: proxies may change all others. */
-function signableRequest({ method, url: text, headers, body }: UnauthorizedRequest) {
-  const url = new URL(text)
-  const query = new Map<string, string[]>()
-  for (const [name, value] of url.searchParams) {
-    const values = query.get(name)
-    if (values === undefined) query.set(name, [value])
-    else values.push(value)
-  }
-  const payloadHash = headers['x-amz-content-sha256']
-  return {
-    method,
-    protocol: url.protocol,
-    hostname: url.hostname,
-    path: url.pathname,
-    query: Object.fromEntries(query),
-    headers: { host: url.host, ...(payloadHash === undefined ? {} : { 'x-amz-content-sha256': payloadHash }) },
-    body,
-  }
-}
-
-/** SHA-256, or HMAC-SHA-256 under a secret, as the signer wants it. */
-class Sha256 {
-  readonly #hash: Hash | Hmac
-
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret))
-  }
-
-  update(chunk: string | ArrayBuffer | ArrayBufferView): void {
-    this.#hash.update(bytesOf(chunk))
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest()
-  }
-}
-
-function bytesOf(data: string | ArrayBuffer | ArrayBufferView): string | Uint8Array {
-  if (typeof data === 'string') return data
-  return ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data)
 }
